@@ -3,7 +3,6 @@ import { type ExecutionResult, GraphQLError, type GraphQLSchema } from 'graphql'
 import type { Context } from 'hono';
 import { LRUCache } from 'lru-cache';
 import { withoutStackTrace } from '../keys/errors.ts';
-import type { Eventual } from '../graphql/execution/results.ts';
 import type { GraphQLParameters } from './graphql-parameters.ts';
 
 /** How many results are kept, and the characters of their documents and messages. */
@@ -40,13 +39,13 @@ export class FirstHandler {
   }
 
   /**
-   * Handles a request. Call `readDocument` first: it bounds what that takes.
-   * @param execute called if the document is valid
+   * Validates the document of a request. Call `readDocument` first: it bounds what that takes.
+   * @returns what is wrong with it; undefined if it is valid
    */
-  async handle(parameters: GraphQLParameters, execute: () => Eventual<ExecutionResult>): Promise<ExecutionResult> {
+  async validate(parameters: GraphQLParameters): Promise<ExecutionResult | undefined> {
     const { query } = parameters;
     const result = await this.#handle(parameters);
-    if (result === VALID) return execute();
+    if (result === VALID) return undefined;
     // A scalar that failed may not fail the next time.
     if (!result.errors?.some(({ originalError }) => originalError))
       this.#results.set(query, this.#results.has(query) ? errorsOf(result) : SEEN);

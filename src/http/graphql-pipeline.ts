@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { type ExecutionResult, GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
-import { amountFor } from '../graphql/budget/amount.ts';
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  GraphQLError,
+  type GraphQLFormattedError,
+  type GraphQLSchema,
+} from 'graphql';
+import { type Amount, amountFor } from '../graphql/budget/amount.ts';
 import { writeData } from '../graphql/budget/answer.ts';
 import { costOf } from '../graphql/budget/cost.ts';
 import { clientGone, costExceeded } from '../graphql/budget/errors.ts';
@@ -43,7 +49,13 @@ export interface GraphQLPipelineOptions {
   log: Log;
 }
 
-/** What is executed: a prepared operation, or one that is seen for the first time. */
+/** A document that was read, and what it costs. */
+interface ReadDocument {
+  document: DocumentNode;
+  cost: Amount;
+}
+
+/** What is executed: a prepared operation, or what is wrong with a document. */
 type Operation = Pick<PreparedOperation, 'cost' | 'name' | 'isMutation' | 'introspects' | 'execute'>;
 
 /** What the reply to a request depends on, beside its result. */
@@ -107,7 +119,8 @@ export class GraphQLPipeline {
         ? readSearchParameters(request.search)
         : readBodyParameters(await readBody(request));
       details?.ended('read');
-      const operation = this.#prepare(parameters);
+      const prepared = this.#prepare(parameters);
+      const operation = prepared instanceof Promise ? await prepared : prepared;
       request.notes?.noteOperation(operation, admitted.token);
       if (operation.isMutation && isByUrl(request)) throw mutationByUrl();
       const cost = amountFor(operation.cost, parameters.variables);
@@ -141,24 +154,23 @@ export class GraphQLPipeline {
   }
 
   /** Finds an operation, or reads it. @throws GraphQLError if it has a syntax error or exceeds a limit */
-  #prepare({ query, operationName }: GraphQLParameters): Operation {
+  #prepare(parameters: GraphQLParameters): Eventual<Operation> {
+    const { query, operationName } = parameters;
     const prepared = this.#operations.find(query, operationName);
     if (prepared) return prepared;
     const document = readDocument(query, operationName);
-    const cost = costOf(this.#schema, document, operationName);
-    const read = { document, cost };
+    const read = { document, cost: costOf(this.#schema, document, operationName) };
     if (this.#operations.hasSeen(query, operationName)) return this.#operations.prepare(query, operationName, read);
-    return {
-      cost,
-      name: operationNameIn(document, operationName),
-      isMutation: isMutation(document, operationName),
-      introspects: introspects(document),
-      execute: (context, variables) =>
-        this.#first.findInvalid(query) ??
-        this.#first.handle({ query, operationName, variables }, () =>
-          this.#operations.prepare(query, operationName, read).execute(context, variables),
-        ),
-    };
+    const found = this.#first.findInvalid(query);
+    return found ? invalidOperation(read, operationName, found) : this.#validate(parameters, read);
+  }
+
+  async #validate(parameters: GraphQLParameters, read: ReadDocument): Promise<Operation> {
+    const { query, operationName } = parameters;
+    const invalid = await this.#first.validate(parameters);
+    return invalid
+      ? invalidOperation(read, operationName, invalid)
+      : this.#operations.prepare(query, operationName, read);
   }
 
   /** Executes an operation until it is done, its time is up, or its client has gone. */
@@ -196,6 +208,21 @@ export class GraphQLPipeline {
     if (notes?.details) notes.details.code ??= formatted[0]?.extensions?.['code'] as string | undefined;
     return formatted;
   }
+}
+
+/** What says what is wrong with a document in place of executing it, once all else that is asked of a request holds. */
+function invalidOperation(
+  { document, cost }: ReadDocument,
+  operationName: string | null,
+  result: ExecutionResult,
+): Operation {
+  return {
+    cost,
+    name: operationNameIn(document, operationName),
+    isMutation: isMutation(document, operationName),
+    introspects: introspects(document),
+    execute: () => result,
+  };
 }
 
 /** Notes the code of a reply. */

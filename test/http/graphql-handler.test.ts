@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
-import { buildSchema, GraphQLError, type GraphQLScalarType, parse, validate } from 'graphql';
+import { buildSchema, type GraphQLScalarType, parse, validate } from 'graphql';
 import { FirstHandler } from '../../src/http/graphql-handler.ts';
 
 const schema = buildSchema('type Query { online(at: Int): Boolean me: Me } type Me { id: ID }');
 
 const withoutMore = { operationName: null, variables: null };
-const notCalled = () => assert.fail('a document that is not valid was executed');
 
 describe('a document that is not valid', () => {
   for (const query of ['{ onlin }', '{ me }', '{ online(at: "x") { a } me { id(a: 1) } }', 'query ($a: B) { online }'])
@@ -14,9 +13,9 @@ describe('a document that is not valid', () => {
       const expected = validate(schema, parse(query)).map((error) => error.toJSON());
       for (let time = 1; time <= 2; time += 1) {
         assert.equal(handler.findInvalid(query), undefined);
-        const told = await handler.handle({ query, ...withoutMore }, notCalled);
+        const told = await handler.validate({ query, ...withoutMore });
         assert.deepEqual(
-          told.errors!.map((error) => error.toJSON()),
+          told!.errors!.map((error) => error.toJSON()),
           expected,
         );
       }
@@ -28,7 +27,7 @@ describe('a document that is not valid', () => {
 
   it('is kept without what it was parsed to, and what its errors were made by', async () => {
     const handler = new FirstHandler(schema);
-    for (let time = 1; time <= 2; time += 1) await handler.handle({ query: '{ onlin }', ...withoutMore }, notCalled);
+    for (let time = 1; time <= 2; time += 1) await handler.validate({ query: '{ onlin }', ...withoutMore });
     const { errors } = handler.findInvalid('{ onlin }')!;
     assert.deepEqual(
       errors!.map(({ nodes, stack }) => [nodes, stack?.split('\n').length]),
@@ -44,8 +43,8 @@ describe('a document that is not valid', () => {
     const handler = new FirstHandler(failing);
     const query = '{ odd(value: 1) }';
     for (let time = 1; time <= 2; time += 1) {
-      const { errors } = await handler.handle({ query, ...withoutMore }, notCalled);
-      assert.equal(errors![0]!.originalError!.message, 'It fails.');
+      const result = await handler.validate({ query, ...withoutMore });
+      assert.equal(result!.errors![0]!.originalError!.message, 'It fails.');
     }
     assert.equal(handler.findInvalid(query), undefined);
   });
@@ -55,33 +54,15 @@ describe('a document that is not valid', () => {
       const handler = new FirstHandler(schema);
       const query = (index: number) => `{ x${index} #${'x'.repeat(length)}\n}`;
       for (let index = 0; index <= 100; index += 1)
-        for (let time = 1; time <= 2; time += 1)
-          await handler.handle({ query: query(index), ...withoutMore }, notCalled);
+        for (let time = 1; time <= 2; time += 1) await handler.validate({ query: query(index), ...withoutMore });
       assert.deepEqual([handler.findInvalid(query(0)), typeof handler.findInvalid(query(100))], [undefined, 'object']);
     }
   });
 });
 
-describe('a document that is valid', () => {
-  it('is executed once, each time that it is handled, and has the result of that', async () => {
-    const handler = new FirstHandler(schema);
-    const results = [{ data: { online: true } }, { data: null, errors: [new GraphQLError('It fails.')] }];
-    for (const result of results) {
-      let calls = 0;
-      const execute = () => {
-        calls += 1;
-        return result;
-      };
-      assert.equal(await handler.handle({ query: '{ online }', ...withoutMore }, execute), result);
-      assert.equal(calls, 1);
-    }
-    assert.equal(handler.findInvalid('{ online }'), undefined);
-  });
-
-  it('fails as its execution fails', async () => {
-    const failure = new Error('The store is away.');
-    const execute = () => Promise.reject(failure);
-    const handled = new FirstHandler(schema).handle({ query: '{ online }', ...withoutMore }, execute);
-    await assert.rejects(handled, failure);
-  });
+it('says nothing about a document that is valid, each time', async () => {
+  const handler = new FirstHandler(schema);
+  for (let time = 1; time <= 2; time += 1)
+    assert.equal(await handler.validate({ query: '{ online }', ...withoutMore }), undefined);
+  assert.equal(handler.findInvalid('{ online }'), undefined);
 });
