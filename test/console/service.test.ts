@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { parseConfig } from '../../src/config/load-config.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { cpuTime } from '../support/cpu.ts';
 import { startConsoleService, type Visitor, visitorWith } from '../support/console.ts';
 import type { TestService } from '../support/server.ts';
 
@@ -97,24 +98,34 @@ describe('what the console shows of the service', () => {
 });
 
 describe('what the console shows of a service with 10,000 routes', () => {
-  it('is a page of them at a time, in little time', async () => {
+  it('is a page of them at a time, in little more time than where there are 200', async () => {
+    const few = await timesOfPages(200);
+    const many = await timesOfPages(10_000);
+    for (const [path, time] of many) assert.ok(time < 20 * few.get(path)!, `${path}: ${time} and ${few.get(path)} ms`);
+  });
+
+  /** The processor time that each page takes, the least of several, in milliseconds. */
+  async function timesOfPages(count: number): Promise<Map<string, number>> {
     const routes = Array.from(
-      { length: 10_000 },
+      { length: count },
       (_, index) => `  - { host: "*", path: /team${index % 100}/service${index}/**, allow: DOCKER:READ_ANY }`,
     );
     const text = `routes:\n${routes.join('\n')}\n`;
     const config = await parseConfig({ path: 'svc-api.yaml', text }, []);
     const test = await startConsoleService({ app: { config } });
     const { visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
-    for (const path of ['routes', 'routes?url=https://a.example.org/team3/service9903/x', 'next']) {
-      const before = process.cpuUsage();
-      const next = /href="[^"]*\/(routes\?after=[^"]*)"/.exec(visitor.page!.html)?.[1];
-      const { status, html } = await visitor.open(path === 'next' ? next! : path);
-      const { user, system } = process.cpuUsage(before);
-      assert.equal(status, 200, path);
-      assert.ok(html.split('<tr').length < 130 && html.length < 200_000, `${html.length} characters`);
-      assert.ok((user + system) / 1000 < 1000, `${path}: ${(user + system) / 1000} ms of CPU`);
-    }
+    const least = new Map<string, number>();
+    for (let round = 0; round < 3; round += 1)
+      for (const path of ['routes', 'routes?url=https://a.example.org/team3/service103/x', 'next']) {
+        if (path === 'next') await visitor.open('routes');
+        const next = /href="[^"]*\/(routes\?after=[^"]*)"/.exec(visitor.page!.html)?.[1];
+        const before = cpuTime();
+        const { status, html } = await visitor.open(path === 'next' ? next! : path);
+        least.set(path, Math.min(cpuTime() - before, least.get(path) ?? Infinity));
+        assert.equal(status, 200, path);
+        assert.ok(html.split('<tr').length < 130 && html.length < 200_000, `${html.length} characters`);
+      }
     await test.stop();
-  });
+    return least;
+  }
 });
