@@ -1,6 +1,5 @@
 import * as Flags from '@oclif/core/flags';
 import { inGroup } from '../cli/input/key-flags.ts';
-import { readFastCgiPort } from '../cli/serve/address.ts';
 import { readOptions } from '../cli/serve/options.ts';
 import { ServingCommand } from '../cli/serve/serving-command.ts';
 import { servingFlags } from '../cli/serve/serving-flags.ts';
@@ -28,10 +27,6 @@ export default class Serve extends ServingCommand {
   static override flags = {
     ...servingFlags(PORT),
     ...inGroup('OPERATION', {
-      'fastcgi-port': Flags.string({
-        description: 'Port for Apache to ask by FastCGI who may pass. Default: SVC_API_FASTCGI_PORT, or none.',
-        helpValue: '<port>',
-      }),
       'no-console': Flags.boolean({ description: 'Serve no /console, the pages to manage keys on.' }),
     }),
   };
@@ -45,7 +40,7 @@ export default class Serve extends ServingCommand {
       database,
       config,
       logPath: '/graphql',
-      start: serveApp({ fastCgiPort: readFastCgiPort(flags, process.env), console: !flags['no-console'] }),
+      start: serveApp({ console: !flags['no-console'] }),
     });
   }
 }

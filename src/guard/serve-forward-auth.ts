@@ -1,5 +1,4 @@
-import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import { basePath } from 'hono/route';
 import type { HttpApp, ServiceApp } from '../http/app.ts';
@@ -7,11 +6,7 @@ import { answersOfTurn } from '../http/answers-of-turn.ts';
 import { isForProxies } from '../http/for-proxies.ts';
 import { HonoHead } from '../http/hono-head.ts';
 import { NodeHead } from '../http/node-head.ts';
-import { peerOf } from '../http/client-address.ts';
-import { type RequestWatcher, WatchedRequest } from '../http/watched-request.ts';
 import { REPLY_HEADERS, respond, send } from '../http/replies.ts';
-import { answerWebServer } from './fastcgi/authorizer.ts';
-import { CgiHead, readCgi } from './fastcgi/cgi-head.ts';
 import { readAsked } from './forward-auth/asked-request.ts';
 import { ForwardAuth, type ForwardAuthOptions, type Verdict } from './forward-auth/forward-auth.ts';
 
@@ -40,25 +35,7 @@ export function serveForwardAuth(app: HttpApp, options: Omit<ForwardAuthOptions,
     else settle(verdict);
     return true;
   };
-  const answerFastCgi = (socket: Socket, watchers: readonly RequestWatcher[] = []) => {
-    void answerWebServer(socket, async (parameters) => {
-      const head = new CgiHead(parameters, peerOf(socket));
-      const what = { method: knownMethod(parameters.get('REQUEST_METHOD')), endpoint: 'fastcgi' as const };
-      const request = new WatchedRequest(head, app.addresses, what);
-      head.notes = request;
-      for (const watcher of watchers) watcher.began?.(request);
-      const verdict = await forwardAuth.decide(head, (requirements) => readCgi(parameters, head, requirements));
-      request.end('refusal' in verdict ? verdict.refusal.status : 200, false);
-      for (const watcher of watchers) watcher.ended(request);
-      return { verdict, requestId: request.id };
-    });
-  };
-  return Object.assign(app, { answerProxy, answerFastCgi });
-}
-
-/** A method that is not the client's invention. */
-function knownMethod(method = ''): string | undefined {
-  return METHODS.includes(method) ? method : undefined;
+  return Object.assign(app, { answerProxy });
 }
 
 function answer(outgoing: ServerResponse, verdict: Verdict): void {

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { GraphQLSchema } from 'graphql';
 import { Hono } from 'hono';
 import { type BudgetLimits, Budgets } from '../graphql/budget/request-budget.ts';
@@ -27,7 +26,6 @@ import { addOAuth } from './oauth/add-oauth.ts';
 import { Issuer } from './oauth/issuer.ts';
 import type { RefusalLog } from './refusal-log.ts';
 import { errorReply, respond } from './replies.ts';
-import type { RequestWatcher } from './watched-request.ts';
 
 /** What the service is made of. */
 export interface AppOptions {
@@ -56,8 +54,6 @@ export interface AppOptions {
 export type ServiceApp = Hono<BearerEnv> & {
   /** Answers what proxies ask, as Node has it: Hono takes too long for that. Returns whether it does. */
   readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
-  /** Answers a web server that asks by FastCGI on a connection, until that ends. */
-  readonly answerFastCgi: (socket: Socket, watchers?: readonly RequestWatcher[]) => void;
   /** Logs what clients are refused, in sums. */
   readonly refusals: RefusalLog;
   /** Logs that the store did not answer, in sums. */

@@ -7,7 +7,6 @@ export const ENDPOINTS = [
   'health',
   'home',
   'forward-auth',
-  'fastcgi',
   'guard',
   'other',
 ] as const;

@@ -151,7 +151,6 @@ const ROOMS: Record<string, string[]> = {
     'rewriting-headers',
     'refused-request',
     'forward-auth',
-    'fastcgi',
     'serve-forward-auth',
     'proxy',
   ],

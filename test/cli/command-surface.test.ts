@@ -181,7 +181,7 @@ const SURFACE: Record<string, string[]> = {
     ...PLACE,
     ...ASKING,
   ],
-  serve: [...SERVING, '--fastcgi-port <port>', '--no-console'].toSorted(),
+  serve: [...SERVING, '--no-console'].toSorted(),
 };
 
 interface Manifest {

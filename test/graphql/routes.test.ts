@@ -169,7 +169,7 @@ describe('routes of a configuration that changes, over GraphQL', () => {
     const { key: secret } = await keys.create({ name: 'Viewer', roles: ['VIEWER'] }, OPERATOR);
     const opened = { keys, config: before, extensions: [] };
     const address = { host: '127.0.0.1', port: 0 };
-    const server = await ConfiguredServer.start(opened, address, serveApp({ fastCgiPort: undefined, console: false }));
+    const server = await ConfiguredServer.start(opened, address, serveApp({ console: false }));
     const ask = async () => {
       const document =
         '{ routes { total } limits { failedCredentials } explainRequest(url: "https://h/") { outcome } }';

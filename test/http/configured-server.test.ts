@@ -30,7 +30,7 @@ describe('a server whose configuration changes', () => {
     configured = await ConfiguredServer.start(
       { keys, config, extensions },
       server,
-      serveApp({ fastCgiPort: undefined, console: false }),
+      serveApp({ console: false }),
     );
     return { running: configured.service.server };
   };

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { Agent } from 'node:https';
-import { join } from 'node:path';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { ask, askByHttp2, askForWebSocket } from '../support/proxies/client.ts';
 import { describeEachProxy, withKey } from '../support/proxies/describe.ts';
 import { startGuardedSite } from '../support/proxies/guarded-site.ts';
 import type { Got } from '../support/proxies/service.ts';
-import { ROOT } from '../support/process.ts';
 import { needsPrograms } from '../support/skip.ts';
 
 /** The values of a header that the service got. */
@@ -110,24 +107,6 @@ describeEachProxy('a service', {}, (site, name) => {
       const { status } = await ask(port(), { method, path: '/api/x', headers: [withKey(secret)] });
       assert.deepEqual([method, status, site().service.requests()], [method, 200, before + 1]);
     }
-  });
-});
-
-describe('what Apache serves itself', () => {
-  it('is guarded as well, and knows the caller by variables', async function () {
-    needsPrograms(this, 'apache2');
-    const site = await startGuardedSite('apache', {
-      edits: {
-        'ProxyPass ': '# ProxyPass ',
-        'ProxyPreserveHost On': `DocumentRoot ${ROOT}/examples\nHeader set X-Seen "%{AUTH_KEY_NAME}e %{AUTH_PERMISSION}e"`,
-      },
-    });
-    const { key: secret } = await site.keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
-    const { status, headers, body } = await ask(site.proxy.port, { path: '/keys.yaml', headers: [withKey(secret)] });
-    assert.deepEqual([status, headers['x-seen']], [200, 'Reader GRAFANA:READ_ANY']);
-    assert.equal(body, readFileSync(join(ROOT, 'examples/keys.yaml'), 'utf8'));
-    assert.equal((await ask(site.proxy.port, { path: '/keys.yaml' })).status, 401);
-    await site.stop();
   });
 });
 

@@ -107,7 +107,7 @@ describeEachProxy('svc-api', {}, (site, name) => {
     assert.equal((await send()).status, 200);
     await site().stopSvcApi();
     const before = site().service.requests();
-    const expected = { nginx: 503, caddy: 502, haproxy: 503, apache: 500 }[name];
+    const expected = { nginx: 503, caddy: 502, haproxy: 503, apache: 503 }[name];
     assert.equal((await send()).status, expected);
     assert.equal(site().service.requests(), before);
   });

@@ -1,6 +1,5 @@
 import { createApp } from '../../src/create-app.ts';
 import { type Config, DEFAULT_CONFIG } from '../../src/config/config.ts';
-import { listenFastCgi } from '../../src/guard/fastcgi/listen.ts';
 import { listen } from '../../src/http/server.ts';
 import { Networks } from '../../src/keys/networks.ts';
 import type { Allow, Route } from '../../src/routes/route.ts';
@@ -29,8 +28,6 @@ export interface Asking {
 /** A server that proxies ask. */
 export interface AskedServer extends TestKeys {
   url: string;
-  /** The port at which web servers ask by FastCGI. */
-  fastCgiPort: number;
   /** What it has logged. */
   lines: LogLine[];
   send(asking: Asking): Promise<RawReply>;
@@ -114,29 +111,24 @@ export function routeTo(path: string, allow: Allow, more: Partial<Route> = {}): 
 export async function startAskedServer({
   config = {},
   trust,
-  idleMs,
   ...options
 }: Parameters<typeof openTestKeys>[0] & {
   config?: Partial<Config>;
   trust?: readonly string[];
-  /** See `listenFastCgi`. */
-  idleMs?: number;
 } = {}): Promise<AskedServer> {
   const test = await openTestKeys({ asServer: true, resources: ['GRAFANA'], ...options });
   const { log, lines } = collectingLog();
   const trusted = trust ? { trust: new Networks(trust) } : {};
   const app = await createApp({ keys: test.keys, log, config: { ...DEFAULT_CONFIG, ...trusted, ...config } });
   const server = await listen({ app, host: '127.0.0.1', port: 0 });
-  const authorizer = await listenFastCgi({ app, host: '127.0.0.1', port: 0, ...(idleMs !== undefined && { idleMs }) });
   return {
     ...test,
     url: server.url,
-    fastCgiPort: authorizer.port,
     lines,
     send: ({ method = 'GET', target, headers }) =>
       sendRaw(server.url, Buffer.from([`${method} ${target} HTTP/1.1`, ...headers, '\r\n'].join('\r\n'), 'latin1')),
     async stop() {
-      await Promise.all([server.stop(0), authorizer.stop()]);
+      await server.stop(0);
       await test.store.close();
     },
   };

@@ -3,7 +3,6 @@ import { unsupportedNode } from '../../../bin/node-version.js';
 import type { CertificateFiles } from '../../http/certificate.ts';
 import { printable } from '../../keys/text.ts';
 import type { Finding } from '../../store/inspection/finding.ts';
-import { readFastCgiPort } from '../serve/address.ts';
 import { readOptions } from '../serve/options.ts';
 
 const PORT = 4000;
@@ -76,7 +75,6 @@ async function inspectServing(
 ): Promise<Finding[]> {
   try {
     const { tls } = readOptions(NO_FLAGS, env, PORT);
-    readFastCgiPort({ 'fastcgi-port': undefined }, env);
     if (tls) await readCertificate(tls);
     return [];
   } catch (error) {

@@ -73,11 +73,6 @@ export const ENVIRONMENT: readonly Variable[] = [
     otherwise: '127.0.0.1',
   },
   {
-    name: 'SVC_API_FASTCGI_PORT',
-    meaning: 'Port at which Apache asks `serve` by FastCGI; `--fastcgi-port` overrides it.',
-    otherwise: 'none',
-  },
-  {
     name: 'OTEL_…',
     meaning:
       'What OpenTelemetry has for traces: with OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, ' +

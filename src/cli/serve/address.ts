@@ -45,17 +45,6 @@ export function readAddress(flags: AddressFlags, env: NodeJS.ProcessEnv, default
   };
 }
 
-/** The port at which web servers ask by FastCGI; undefined for none. @throws CliError USAGE */
-export function readFastCgiPort(
-  flags: { 'fastcgi-port': string | undefined },
-  env: NodeJS.ProcessEnv,
-): number | undefined {
-  const port =
-    typed('--fastcgi-port', flags['fastcgi-port'], 'a number from 0 to 65535') ??
-    set('SVC_API_FASTCGI_PORT', env['SVC_API_FASTCGI_PORT']);
-  return port && readPort(port);
-}
-
 /** The certificate to serve by; undefined for plain HTTP. @throws CliError USAGE */
 export function readCertificateFiles(
   flags: AddressFlags,

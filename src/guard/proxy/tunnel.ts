@@ -13,11 +13,18 @@ const HTTP = /^(?:h2c?|http|tls)(?:\/|$)/i;
 /** How often a peer that says nothing is asked whether it is still there, in milliseconds. */
 const PROBE_MS = 60_000;
 
-/** The protocol that a client asks to switch to, such as `websocket`; undefined where it gets an ordinary answer. */
-export function protocolOf({ rawHeaders, httpVersionMinor }: IncomingMessage, framing: Framing): string | undefined {
+/**
+ * The protocol that a client asks to switch to, such as `websocket`; undefined where it gets an ordinary answer. A
+ * WebSocket begins with GET (RFC 6455, section 4.1); Docker attaches by POST.
+ */
+export function protocolOf(
+  { method, rawHeaders, httpVersionMinor }: IncomingMessage,
+  framing: Framing,
+): string | undefined {
   const [protocol = '', ...others] = valuesOf(rawHeaders, 'upgrade');
   const isSuitable = PROTOCOL.test(protocol) && !HTTP.test(protocol) && others.length === 0;
-  return isSuitable && httpVersionMinor === 1 && !hasBody(framing) ? protocol : undefined;
+  const mayBegin = method === 'GET' || (method === 'POST' && protocol.toLowerCase() !== 'websocket');
+  return isSuitable && mayBegin && httpVersionMinor === 1 && !hasBody(framing) ? protocol : undefined;
 }
 
 /** The upstream's answer by which the protocol is switched. */

@@ -178,7 +178,6 @@ describeOnEach('doctor', (dialect) => {
       [{ SVC_API_TLS_CERT: '/nowhere.pem', SVC_API_TLS_KEY: '/nowhere.pem' }, ['ENVIRONMENT failure']],
       [{ SVC_API_SOCKET: '/run/x', SVC_API_PORT: '1' }, ['ENVIRONMENT failure']],
       [{ SVC_API_PORT: 'x' }, ['ENVIRONMENT failure']],
-      [{ SVC_API_FASTCGI_PORT: 'x' }, ['ENVIRONMENT failure']],
       [{ SVC_API_KEEP_ALIVE: '-1' }, ['ENVIRONMENT failure']],
       [{ XDG_DATA_HOME: 'data', XDG_CONFIG_HOME: 'config' }, ['ENVIRONMENT warning', 'ENVIRONMENT warning']],
     ];

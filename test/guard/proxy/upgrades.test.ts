@@ -143,6 +143,22 @@ describe('a switch to another protocol', () => {
     assert.match(raw.received, /^HTTP\/1\.1 426 /);
   });
 
+  it('begins with GET, or for other protocols than WebSocket with POST', async () => {
+    for (const [method, protocol, isPassed] of [
+      ['POST', 'plain', true],
+      ['POST', 'WebSocket', false],
+      ['OPTIONS', 'plain', false],
+      ['DELETE', 'plain', false],
+      ['PUT', 'websocket', false],
+    ] as const) {
+      const raw = connectRaw(service.url);
+      const lines = ['Host: a', 'Connection: Upgrade', `Upgrade: ${protocol}`, service.authorization];
+      raw.request(`${method} /plain HTTP/1.1`, ...lines, 'Content-Length: 0');
+      await raw.receives(isPassed ? 'welcome' : 'HTTP/1.1 426 ');
+      raw.socket.destroy();
+    }
+  });
+
   it('does not happen before an earlier request on the connection has its answer', async () => {
     const raw = connectRaw(service.url);
     raw.send(

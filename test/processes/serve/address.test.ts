@@ -5,7 +5,7 @@ import { type IncomingMessage, request as requestPlainly } from 'node:http';
 import { request, type RequestOptions } from 'node:https';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { readAddress, readCertificateFiles, readFastCgiPort } from '../../../src/cli/serve/address.ts';
+import { readAddress, readCertificateFiles } from '../../../src/cli/serve/address.ts';
 import { readOptions } from '../../../src/cli/serve/options.ts';
 import { type Pair, pairOf, writePair } from '../../support/certificates.ts';
 import { testCli } from '../../support/cli.ts';
@@ -15,7 +15,6 @@ import { tempFolder } from '../../support/temp.ts';
 const NONE = {
   host: undefined,
   port: undefined,
-  'fastcgi-port': undefined,
   socket: undefined,
   'tls-cert': undefined,
   'tls-key': undefined,
@@ -50,16 +49,6 @@ describe('where serve listens', () => {
     ];
     for (const [flags, variables, address] of rows)
       assert.deepEqual(addressOf(flags, variables), address, JSON.stringify([flags, variables]));
-  });
-
-  it('is asked by FastCGI at a port of its own, by the flag before the environment, or not at all', () => {
-    const portOf = (flag?: string, set?: string) =>
-      readFastCgiPort({ 'fastcgi-port': flag }, { ...(set !== undefined && { SVC_API_FASTCGI_PORT: set }) });
-    assert.deepEqual(
-      [portOf(), portOf(undefined, ''), portOf(undefined, '9000'), portOf('9001', '9000')],
-      [undefined, undefined, 9000, 9001],
-    );
-    assert.throws(() => portOf(undefined, 'x'), { code: 'USAGE', message: /^SVC_API_FASTCGI_PORT is "x"/ });
   });
 
   it('is a socket or a port, not both', () => {

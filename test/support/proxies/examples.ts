@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { accepts, freePort } from '../port.ts';
 import { ROOT } from '../process.ts';
@@ -11,10 +11,8 @@ import { SITE } from './client.ts';
 
 /** Where the parts are that a proxy stands between, and what it requires. */
 export interface Setting {
-  /** The port of svc-api. */
+  /** The port of svc-api; behind Apache, that of its guard. */
   svcApi: number;
-  /** The port at which it speaks FastCGI. */
-  fastCgi: number;
   /** The port of the service. */
   service: number;
   /** Who may pass: keys with a permission, or whom the routes let pass. Default: the permission of the example. */
@@ -94,20 +92,16 @@ const haproxy: Configure = (folder, port, { svcApi, service, by, edits }) => {
   return ['haproxy', '-db', '-f', join(folder, 'haproxy.cfg')];
 };
 
-const apache: Configure = (folder, port, { fastCgi, service, by, edits }) => {
+const apache: Configure = (folder, port, { svcApi, edits }) => {
   const site = adapt('apache/grafana.conf', {
-    '127.0.0.1:4001': `127.0.0.1:${fastCgi}`,
-    '127.0.0.1:3000': `127.0.0.1:${service}`,
+    '127.0.0.1:8080': `127.0.0.1:${svcApi}`,
     '*:443': `127.0.0.1:${port}`,
-    '/etc/apache2/svc-api.lua': join(folder, 'svc-api.lua'),
     '/etc/ssl/grafana.example.org.pem': CERTIFICATE,
     '/etc/ssl/private/grafana.example.org.key': KEY_FILE,
-    ...(by === 'routes' && { [`SetEnvIfExpr "true" SVC_API_REQUIRE=${REQUIRED.slice(1)}`]: '' }),
     ...edits,
   });
-  cpSync(join(ROOT, 'examples/apache/svc-api.lua'), join(folder, 'svc-api.lua'));
   const modules = /^# a2enmod (.*)$/m.exec(site)![1]!.split(' ');
-  const loaded = ['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'env', 'socache_shmcb', ...modules];
+  const loaded = ['mpm_event', 'authz_core', 'socache_shmcb', ...modules];
   writeFileSync(
     join(folder, 'apache.conf'),
     [

@@ -1,8 +1,9 @@
 import { createApp } from '../../../src/create-app.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/config.ts';
-import { listenFastCgi } from '../../../src/guard/fastcgi/listen.ts';
+import { readRequirements } from '../../../src/guard/proxy/requirement.ts';
+import { serveGuard } from '../../../src/guard/proxy/serve-guard.ts';
 import { listen } from '../../../src/http/server.ts';
-import type { Log } from '../../../src/log.ts';
+import { type Log, NO_LOG } from '../../../src/log.ts';
 import type { Allow, Route } from '../../../src/routes/route.ts';
 import { openTestKeys, type TestKeys } from '../keys.ts';
 import { SITE } from './client.ts';
@@ -45,15 +46,16 @@ export async function startGuardedSite(
 ): Promise<GuardedSite> {
   const test = await openTestKeys({ asServer: true, resources: ['GRAFANA'], ...(repository && { repository }) });
   const config = { ...DEFAULT_CONFIG, routes: by === 'routes' ? ROUTES : [] };
-  const app = await createApp({ keys: test.keys, config, ...(log && { log }) });
   const at = { host: '127.0.0.1', port: 0 };
-  const server = await listen({ app, ...at });
-  const authorizer = await listenFastCgi({ app, ...at });
   const service = await startService();
-  const ports = { svcApi: Number(new URL(server.url).port), fastCgi: authorizer.port, service: service.port };
+  const server =
+    name === 'apache'
+      ? await startGuard()
+      : await listen({ app: await createApp({ keys: test.keys, config, ...(log && { log }) }), ...at });
+  const ports = { svcApi: Number(new URL(server.url).port), service: service.port };
   const proxy = await startProxy(name, { ...ports, by, edits });
   const stopSvcApi = async () => {
-    await Promise.all([server.stop(0), authorizer.stop()]);
+    await server.stop(0);
   };
   return {
     ...test,
@@ -66,4 +68,17 @@ export async function startGuardedSite(
       await test.store.close();
     },
   };
+
+  function startGuard() {
+    const upstream = { protocol: 'http:' as const, host: '127.0.0.1', port: service.port };
+    const permissions = by === 'routes' ? undefined : ['GRAFANA:READ_ANY'];
+    const requirements = readRequirements({ permissions, anyKey: false }, { ...config, catalog: test.keys.catalog });
+    const { credentials, trust } = config;
+    const asked = { upstream, passCredential: false, rewriteHost: false, timeoutMs: 60_000 };
+    return serveGuard(
+      { ...asked, log: log ?? NO_LOG },
+      { keys: test.keys, requirements, credentials, trust, failedCredentials: config.limits.failedCredentials },
+      { ...at, keepAliveMs: 5000, watchers: [] },
+    );
+  }
 }
