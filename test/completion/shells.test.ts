@@ -42,7 +42,7 @@ const ROWS: readonly (readonly [string, string])[] = [
   ['svc-api apikey apply -f pla\t', '(apikey)(apply)(-f)(plain.yaml)'],
   ['svc-api apikey copy --to pla\t', '(apikey)(copy)(--to)(plain.yaml)'],
   ['svc-api apikey import pla\t', '(apikey)(import)(plain.yaml)'],
-  ['svc-api apikey scan --git one\\ fi\t', '(apikey)(scan)(--git)(one file)'],
+  ['svc-api apikey scan --revoke one\\ fi\t', '(apikey)(scan)(--revoke)(one file)'],
   ['svc-api apikey apply --secrets-dir one\t', '(apikey)(apply)(--secrets-dir)(one folder)'],
   // Nothing is made up elsewhere.
   ['svc-api apikey show pla\t', '(apikey)(show)(pla)'],

@@ -7,7 +7,7 @@ import { BIN, cleanEnv, type Finished, finished, ROOT } from '../support/process
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 const text = readFileSync(join(ROOT, 'docs/leaked-keys.md'), 'utf8');
-const [hook, inCi, history, verify] = Array.from(text.matchAll(/^```sh\n(.*?)^```$/gms), (match) => match[1]!) as [
+const [hook, inCi, inGit, verify] = Array.from(text.matchAll(/^```sh\n(.*?)^```$/gms), (match) => match[1]!) as [
   string,
   string,
   string,
@@ -46,7 +46,7 @@ describe('docs/leaked-keys.md', () => {
     assert.equal((await run(hook)).code, 0);
     writeFileSync(join(folder, 'notes'), `The key is ${key}.\n`);
     const refused = await run('git add notes && git commit --quiet --message second');
-    assert.match(refused.stderr + refused.stdout, /\.\/notes:1:12 {2}svc_\w{12}_… {2}ACTIVE {2}"CI deploy"\n/);
+    assert.match(refused.stderr + refused.stdout, /-:\d+:13 {2}svc_\w{12}_… {2}ACTIVE {2}"CI deploy"\n/);
     assert.equal(refused.code, 1);
     await cli.run(['apikey', 'disable', 'CI deploy']);
     const { code, stderr } = await run('git commit --quiet --message second && git log --oneline | wc -l | grep -q 2');
@@ -63,15 +63,41 @@ describe('docs/leaked-keys.md', () => {
     assert.deepEqual([stdout, code], ['', 1]);
   });
 
-  it('has a line for all that was ever committed', async () => {
+  it('has lines for all that is not ignored, and all that was ever committed', async () => {
     const { key } = await cli.given('CI deploy');
     writeFileSync(join(folder, 'notes'), `\0${key}`);
     await run(
       'git add . && git commit --quiet --message leak && git rm --quiet notes && git commit --quiet --message gone',
     );
-    assert.equal((await run('svc-api apikey scan --git .')).code, 0);
-    const { stdout, code } = await run(history);
-    assert.match(stdout, /^-:\d+:\d+ {2}svc_\w{12}_… {2}ACTIVE {2}"CI deploy"\n/);
+    writeFileSync(join(folder, 'other'), key);
+    const { stdout, code } = await run(inGit);
+    assert.match(stdout, /^other:1:1 {2}svc_\w{12}_… {2}ACTIVE {2}"CI deploy"\n-:\d+:\d+ {2}svc_\w{12}_… {2}ACTIVE/);
+    assert.equal(code, 3);
+  });
+
+  it('names rules for other scanners, which have the form of a key', async () => {
+    const { key } = await cli.given('CI deploy');
+    for (const [file, pattern] of [
+      ['gitleaks.toml', /^regex = '{3}(.*)'{3}$/m],
+      ['trufflehog.yaml', /^ *key: '(.*)'$/m],
+    ] as const) {
+      assert.ok(text.includes(`../examples/scanners/${file}`));
+      const rule = new RegExp(pattern.exec(readFileSync(join(ROOT, 'examples/scanners', file), 'utf8'))![1]!);
+      assert.equal(rule.exec(`KEY="${key}"`)![0], key);
+      assert.equal(rule.test(key.slice(0, -1)), false);
+    }
+  });
+
+  it('finds by gitleaks, where that is installed, what a commit has taken away', async function () {
+    if ((await run('command -v gitleaks')).code !== 0) this.skip();
+    const { key } = await cli.given('CI deploy');
+    writeFileSync(join(folder, 'notes'), `KEY=${key}\n`);
+    await run('git add . && git commit --quiet --message leak && git rm --quiet notes && git commit --quiet -m gone');
+    const config = join(ROOT, 'examples/scanners/gitleaks.toml');
+    const { stdout, code } = await run(
+      `gitleaks git --config ${config} --report-format json --report-path - . | svc-api apikey scan --report -`,
+    );
+    assert.match(stdout, /^[\da-f]{40}:notes:\d+:\d+ {2}svc_\w{12}_… {2}ACTIVE {2}"CI deploy"\n/);
     assert.equal(code, 3);
   });
 

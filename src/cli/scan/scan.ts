@@ -1,9 +1,11 @@
+import { Buffer } from 'node:buffer';
+import { closeSync, type Dirent, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import type { Identification, SecretStatus } from '../../keys/authentication/identify.ts';
 import type { ProgressReport } from '../../keys/progress.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import { type FoundSecret, SecretFinder } from '../../keys/secret/secret-finder.ts';
 import { printable } from '../../keys/text.ts';
-import { type Source, sourcesOf } from './sources.ts';
+import { readReport } from './report.ts';
 
 /** A found secret as JSON: a closed list of fields, without the secret itself. */
 export interface Finding {
@@ -19,9 +21,10 @@ export interface Finding {
 }
 
 export interface ScanOptions {
+  /** Files, folders, and - for stdin. */
   paths: readonly string[];
-  /** Whether to skip what git ignores. */
-  git: boolean;
+  /** Reports of other scanners: see `readReport`. */
+  reports: readonly string[];
   /** @param place where it was found, as it can be shown */
   identify: (secret: string, place: string) => Promise<Identification>;
   /** Called with findings as they are found. */
@@ -35,16 +38,45 @@ export interface ScanOptions {
 /** The longest path that is shown in full. */
 const MAX_PATH_LENGTH = 4096;
 
+/** Something to read. A chunk is valid until the next one is requested. */
+interface Source {
+  path: Buffer;
+  chunks: Iterable<Buffer> | AsyncIterable<Buffer>;
+  /** Whether the user named it. A file that was only found in a folder may be gone before it is read. */
+  named: boolean;
+}
+
+/** Called for each path that can't be read. */
+type OnUnreadable = (path: Buffer, error: unknown) => void;
+
+const CHUNK_BYTES = 256 * 1024;
+const STDIN = '-';
+const SEPARATOR = Buffer.from('/');
+const GIT = Buffer.from('.git');
+
 /**
- * Looks for secrets in files, folders and stdin.
+ * Looks for secrets in files, folders, stdin and reports of other scanners.
  * @returns how many files were read
- * @throws CliError USAGE; KeysError STORE_…
+ * @throws CliError USAGE for a report that is none; KeysError STORE_…
  */
-export async function scan({ paths, git, identify, onFound, onUnreadable, onProgress }: ScanOptions): Promise<number> {
-  const unreadable = (path: Buffer, error: unknown) =>
+export async function scan(options: ScanOptions): Promise<number> {
+  const { paths, reports, identify, onFound, onUnreadable, onProgress } = options;
+  const unreadable: OnUnreadable = (path, error) =>
     onUnreadable(`${shown(path)} could not be read: ${reasonOf(error)}.`);
   let [files, bytes] = [0, 0];
-  for await (const source of sourcesOf(paths, git, unreadable)) {
+  for (const report of reports) {
+    for (const { place, line, column, text } of await readReport(report)) {
+      const path = Buffer.from(place);
+      const once = new Map<string, FoundSecret>();
+      for (const found of new SecretFinder().find(Buffer.from(text))) once.set(found.secret, found);
+      for (const found of once.values()) {
+        const identified = await identify(found.secret, `${shown(path)}:${line}:${column}`);
+        await onFound([findingOf(path, { ...found, line, column }, identified)]);
+      }
+    }
+    files += 1;
+  }
+  for (const source of sourcesOf(paths, unreadable)) {
     const finder = new SecretFinder();
     files += 1;
     const failed = (error: unknown) => {
@@ -64,6 +96,56 @@ export async function scan({ paths, git, identify, onFound, onUnreadable, onProg
     }
   }
   return files;
+}
+
+/** What paths lead to: files, the files in folders, and stdin for `-`. */
+function* sourcesOf(paths: readonly string[], onUnreadable: OnUnreadable): Generator<Source> {
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  for (const name of paths) {
+    const path = Buffer.from(name);
+    if (name === STDIN) yield { path, chunks: process.stdin, named: true };
+    else if (!isFolder(name)) yield { path, chunks: readFile(path, buffer), named: true };
+    else
+      for (const file of filesIn(path, onUnreadable))
+        yield { path: file, chunks: readFile(file, buffer), named: false };
+  }
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false; // Reading it will report the problem.
+  }
+}
+
+/**
+ * The files below a folder, sorted by name. Links are not followed, and folders named .git are skipped. Paths are
+ * bytes: file names need not be UTF-8.
+ */
+function* filesIn(folder: Buffer, onUnreadable: OnUnreadable): Generator<Buffer> {
+  let entries: Dirent<Buffer>[] = [];
+  try {
+    entries = readdirSync(folder, { withFileTypes: true, encoding: 'buffer' });
+  } catch (error) {
+    onUnreadable(folder, error);
+  }
+  for (const entry of entries.toSorted((one, other) => Buffer.compare(one.name, other.name))) {
+    const path = Buffer.concat([folder, ...(folder.at(-1) === SEPARATOR[0] ? [] : [SEPARATOR]), entry.name]);
+    if (entry.isFile()) yield path;
+    else if (entry.isDirectory() && !entry.name.equals(GIT)) yield* filesIn(path, onUnreadable);
+  }
+}
+
+/** The bytes of a file, each chunk read into the same buffer. */
+function* readFile(path: Buffer, buffer: Buffer): Generator<Buffer> {
+  const descriptor = openSync(path, 'r');
+  try {
+    for (let length = readSync(descriptor, buffer); length > 0; length = readSync(descriptor, buffer))
+      yield buffer.subarray(0, length);
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** The chunks of a source, up to the first that can't be read. */

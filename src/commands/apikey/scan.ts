@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { StoreCommand } from '../../cli/manage/store-command.ts';
+import { CliError } from '../../cli/errors.ts';
 import { commandText } from '../../cli/command-text.ts';
 import { requireStore } from '../../cli/remote/target.ts';
 import { withProgress } from '../../cli/progress.ts';
@@ -23,12 +24,12 @@ export default class Scan extends StoreCommand {
     'Exits with 3 if a live key was found, otherwise with 1 if something could not be read.';
   static override examples = [
     {
-      description: 'Before a commit, scan all that git does not ignore',
-      command: '<%= config.bin %> <%= command.id %> --git .',
+      description: 'Before a commit, scan what will be committed',
+      command: 'git diff --cached --text | <%= config.bin %> <%= command.id %> -',
     },
     {
-      description: 'Scan the whole history of a repository',
-      command: 'git log --patch --all | <%= config.bin %> <%= command.id %> -',
+      description: 'Look up what gitleaks has found in the history of a repository',
+      command: 'gitleaks git --report-format json --report-path - . | <%= config.bin %> <%= command.id %> --report -',
     },
     {
       description: 'Disable the live keys that have leaked into logs',
@@ -36,29 +37,39 @@ export default class Scan extends StoreCommand {
     },
   ];
   static override args = {
-    path: Args.string({ description: 'Files and folders; - for stdin.', required: true, multiple: true }),
+    path: Args.string({ description: 'Files and folders; - for stdin.', multiple: true }),
   };
   static override flags = {
-    git: Flags.boolean({ description: 'Skip what git ignores.' }),
+    report: Flags.string({
+      description: 'A report of gitleaks or TruffleHog in JSON, whose findings are looked up; - for stdin.',
+      helpValue: '<file>',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
     revoke: Flags.boolean({ description: 'Disable the live keys that are found.' }),
   };
 
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Scan);
+    const [paths, reports] = [args.path ?? [], flags.report ?? []];
+    if (paths.length + reports.length === 0)
+      throw new CliError('USAGE', 'Name what to scan: files, folders, - for stdin, or a report with --report.');
+    if ([...paths, ...reports].filter((path) => path === '-').length > 1)
+      throw new CliError('USAGE', 'stdin can be read once. Name - once.');
     // Without a store every key would be UNKNOWN, which looks like an answer.
     requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
     return withKeys({ database: flags.database, ifMissing: 'fail' }, (keys) =>
-      this.scan(new FoundKeys(keys, flags.revoke ? (key) => this.noteRevoked(key) : undefined), args.path, flags.git),
+      this.scan(new FoundKeys(keys, flags.revoke ? (key) => this.noteRevoked(key) : undefined), paths, reports),
     );
   }
 
-  private async scan(keys: FoundKeys, paths: readonly string[], git: boolean): Promise<object> {
+  private async scan(keys: FoundKeys, paths: readonly string[], reports: readonly string[]): Promise<object> {
     const all: Finding[] = [];
     let [found, unreadable] = [0, 0];
     let noted = Promise.resolve();
     const options: ScanOptions = {
       paths,
-      git,
+      reports,
       identify: (secret, place) => keys.identify(secret, place),
       onFound: async (findings) => {
         found += findings.length;
@@ -74,7 +85,7 @@ export default class Scan extends StoreCommand {
       },
     };
     // It would be drawn into what the user types.
-    const isTyped = paths.includes('-') && this.terminal.isInputTerminal;
+    const isTyped = [...paths, ...reports].includes('-') && this.terminal.isInputTerminal;
     const files = await withProgress(this.terminal, (progress) =>
       scan({ ...options, ...(!isTyped && { onProgress: progress.of('Scanning', 'bytes') }) }),
     );

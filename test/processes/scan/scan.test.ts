@@ -9,7 +9,7 @@ import { openKeys } from '../../../src/open-keys.ts';
 import { createPrincipal, openTestKeys } from '../../support/keys.ts';
 import { runCliHere, type Surroundings } from '../../support/cli-here.ts';
 import { errorText } from '../../support/errors.ts';
-import { cleanEnv, type Finished, runCli, startCli } from '../../support/process.ts';
+import { type Finished, runCli, startCli } from '../../support/process.ts';
 import { AS_NOBODY, runStoreChild } from '../../support/store-process.ts';
 import { tempFolder } from '../../support/temp.ts';
 
@@ -66,10 +66,6 @@ async function report(
 /** The paths in which secrets were found. */
 async function pathsOf(...args: string[]): Promise<string[]> {
   return (await report(args)).found.map(({ path }) => path);
-}
-
-function git(...args: string[]): void {
-  execFileSync('git', args, { cwd: folder, env: cleanEnv({ GIT_CONFIG_GLOBAL: '/dev/null' }), stdio: 'ignore' });
 }
 
 describe('apikey scan', () => {
@@ -230,7 +226,7 @@ describe('apikey scan', () => {
     const unreadable: string[] = [];
     const files = await scanPaths({
       paths: [folder],
-      git: false,
+      reports: [],
       identify: async () => ({ unknown: 'unknown' }),
       onFound: async () => rmSync(join(folder, 'second')),
       onUnreadable: (text) => unreadable.push(text),
@@ -300,82 +296,83 @@ describe('apikey scan', () => {
     });
   });
 
-  describe('--git', () => {
-    beforeEach(() => {
-      git('init', '--quiet');
-      write('.gitignore', 'ignored*\nbuild/\n');
-      for (const path of ['new', 'sub/tracked', 'ignored', 'ignored-but-tracked', 'build/ignored', '.git/key'])
-        write(path, secrets.live);
-      git('add', '--force', 'sub/tracked', 'ignored-but-tracked');
+  describe('--report', () => {
+    /** As gitleaks 8 writes it. */
+    const gitleaks = (more: object) => ({
+      RuleID: 'svc-api-key',
+      StartLine: 3,
+      EndLine: 3,
+      StartColumn: 9,
+      EndColumn: 77,
+      Match: `KEY=${secrets.live}`,
+      Secret: secrets.live,
+      File: 'deploy/.env',
+      SymlinkFile: '',
+      Commit: 'b2d6f6',
+      Fingerprint: 'b2d6f6:deploy/.env:svc-api-key:3',
+      ...more,
+    });
+    /** As TruffleHog 3 writes it. */
+    const truffleHog = (source: object, secret: string) => ({
+      SourceMetadata: { Data: source },
+      DetectorName: 'CustomRegex',
+      Verified: false,
+      Raw: secret,
     });
 
-    it('leaves out what git ignores, and nothing else', async () => {
-      const expected = ['ignored-but-tracked', 'new', 'sub/tracked'].map((path) => `./${path}`);
-      assert.deepEqual((await pathsOf('--git', '.')).toSorted(), expected);
-      assert.deepEqual(
-        await pathsOf('--git', 'sub/', 'ignored'),
-        ['sub/tracked', 'ignored'],
-        'a file that is named is read',
+    it('of gitleaks is looked up: each finding once, where it was found', async () => {
+      const inFolder = gitleaks({ Commit: '', Secret: secrets.off, Match: secrets.off, StartLine: 1, StartColumn: 1 });
+      write(
+        'report.json',
+        JSON.stringify([gitleaks({}), inFolder, gitleaks({ Secret: 'AKIA', Match: 'AKIA' })], null, 1),
       );
-      assert.equal((await pathsOf('.')).length, 5);
-    });
-
-    it('reads repositories inside, but neither links nor what was deleted', async () => {
-      write('inner/key', secrets.live);
-      write('inner/.gitignore', 'quiet');
-      write('inner/quiet', secrets.live);
-      git('init', '--quiet', 'inner');
-      symlinkSync('..', join(folder, 'link'));
-      git('add', 'link');
-      rmSync(join(folder, 'sub'), { recursive: true });
-      const { found, unreadable } = await report(['--git', '.']);
-      assert.deepEqual(found.map(({ path }) => path).toSorted(), ['./ignored-but-tracked', './inner/key', './new']);
-      assert.equal(unreadable, 0);
-    });
-
-    it('looks at the folder that is named, also inside a hook of another repository', async () => {
-      const hook = { GIT_DIR: '/nowhere', GIT_WORK_TREE: '/nowhere', GIT_INDEX_FILE: '/nowhere/index' };
-      const { found, code } = await report(['--git', 'sub'], { env: hook });
-      assert.deepEqual([found.map(({ path }) => path), code], [['sub/tracked'], 3]);
-    });
-
-    it('runs no program that the settings of a repository name', async () => {
-      write('monitor', '#!/bin/sh\ntouch "$0.ran"\n');
-      chmodSync(join(folder, 'monitor'), 0o755);
-      git('config', 'core.fsmonitor', join(folder, 'monitor'));
-      assert.equal((await report(['--git', '.'])).code, 3);
-      assert.ok(!existsSync(join(folder, 'monitor.ran')));
-    });
-
-    it('refuses a folder that is in no work tree, before it reads anything', async () => {
-      const outside = tempFolder();
-      const { stdout, stderr, code } = await scan(['--git', '.', outside]);
-      assert.deepEqual([stdout, code], ['', 2]);
-      assert.match(
-        stderr,
-        /^Error: --git: \S+ is not in a git work tree\. Leave --git out to scan all files\.\nCode: USAGE\n/,
+      const { stdout, stderr, code } = await scan(['--report', 'report.json']);
+      assert.equal(
+        stdout,
+        `b2d6f6:deploy/.env:3:9  ${prefixOf(secrets.live)}  ACTIVE  "Live"\n` +
+          `deploy/.env:1:1  ${prefixOf(secrets.off)}  DISABLED  "Off"\n`,
       );
-      const inside = await scan(['--git', '.git']);
+      assert.deepEqual([stderr, code], ['1 file read, 2 secrets found, 1 live key.\n', 3]);
+    });
+
+    it('of TruffleHog is looked up, from stdin, beside files, and --revoke disables what it names', async () => {
+      const lines = [
+        truffleHog({ Git: { commit: 'c0ffee', file: 'a.txt', email: 'a@b', line: 7 } }, secrets.live),
+        truffleHog({ Filesystem: { file: 'b.txt' } }, secrets.unknown),
+      ];
+      write('file', secrets.off);
+      const input = `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`;
+      const { found, live, revoked, files } = await report(['--revoke', 'file', '--report', '-'], { input });
       assert.deepEqual(
-        [inside.code, inside.stderr],
+        found.map(({ path, line, column, status }) => [path, line, column, status]),
         [
-          2,
-          errorText(
-            'USAGE',
-            '--git: .git is not in a git work tree. Leave --git out to scan all files.',
-            'apikey scan',
-          ),
+          ['c0ffee:a.txt', 7, 1, 'ACTIVE'],
+          ['b.txt', 1, 1, 'UNKNOWN'],
+          ['file', 1, 1, 'DISABLED'],
         ],
       );
+      assert.deepEqual([live, revoked, files], [1, 1, 2]);
     });
 
-    it('says that git is missing', async () => {
-      const { stdout, stderr, code } = await scan(['--git', '.'], { env: { PATH: tempFolder() } });
-      assert.deepEqual([stdout, code], ['', 2]);
-      assert.equal(
-        stderr,
-        errorText('USAGE', '--git needs git, which was not found. Install it, or leave --git out.', 'apikey scan'),
-      );
+    it('that is none, or was redacted, is refused, and so is stdin twice', async () => {
+      const redacted = JSON.stringify([gitleaks({ Secret: 'REDACTED', Match: 'KEY=REDACTED' })]);
+      for (const [text, why] of [
+        ['no report', /is not JSON/],
+        ['[1]', /entry 1 is not a finding/],
+        ['{"level":"info","msg":"running"}', /entry 1 is not a finding/],
+        [redacted, /entry 1 is redacted\. Run gitleaks without --redact/],
+      ] as const) {
+        write('report', text);
+        const { stdout, stderr, code } = await scan(['--report', 'report']);
+        assert.deepEqual([stdout, code], ['', 2]);
+        assert.match(stderr, why);
+      }
+      assert.match((await scan(['--report', 'none'])).stderr, /could not be read \(ENOENT\)/);
+      assert.match((await scan(['-', '--report', '-'])).stderr, /stdin can be read once/);
+    });
+
+    it('may be empty', async () => {
+      for (const input of ['[]', '']) assert.equal((await report(['--report', '-'], { input })).code, 0);
     });
   });
 });
