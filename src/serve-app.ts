@@ -4,6 +4,7 @@ import type { RunningAuthorizer } from './guard/fastcgi/listen.ts';
 import type { ServiceApp } from './http/app.ts';
 import type { ServerOptions } from './http/serve-requests.ts';
 import { listen } from './http/server.ts';
+import { withoutUndefined } from './keys/options.ts';
 
 /** What is served beside the app. */
 export interface ServeOptions {
@@ -23,7 +24,7 @@ export const serveApp =
     const { log } = options;
     const logged = log && { log };
     let app = await createApp({ ...opened, ...logged, console });
-    const server = await listen({ ...options, app });
+    const server = await listen(withoutUndefined({ ...options, app }));
     const authorizer = await answerByFastCgi(app, options, fastCgiPort).catch(async (error: unknown) => {
       await server.stop(0);
       throw error;

@@ -1,5 +1,6 @@
 import type { DocumentIssue } from '../keys/document.ts';
 import { KeysError } from '../keys/errors.ts';
+import { aFunction, anyText, anything, checkOptions, list } from '../keys/options.ts';
 import type { HostResource } from '../keys/permissions/catalog.ts';
 import { printable } from '../keys/text.ts';
 import { describeIssues, locatedText } from '../yaml/located-issues.ts';
@@ -24,19 +25,21 @@ export interface LoadConfigOptions {
 /**
  * Loads the configuration. Where no file is named, and there is none in its default place, that is the default one.
  * @throws KeysError CONFIG_INVALID with the line and column of each fault; CONFIG_INSECURE if other users may have
- * written the file; CONFIG_UNAVAILABLE if it cannot be read; USAGE
+ * written the file; CONFIG_UNAVAILABLE if it cannot be read; OPTION_INVALID, USAGE
  * @example
  * const config = await loadConfig();
  * const { resources, roles, limits, policy } = config;
  * const keys = await openKeys({ resources, roles, defaultLimits: limits.default, policy });
  * const app = await createApp({ keys, config });
  */
-export async function loadConfig({
-  file,
-  env = process.env,
-  resources,
-  onUnmet,
-}: LoadConfigOptions = {}): Promise<Config> {
+export async function loadConfig(options: LoadConfigOptions = {}): Promise<Config> {
+  checkOptions<LoadConfigOptions>('loadConfig', options, {
+    file: anyText,
+    env: anything,
+    resources: list(anything),
+    onUnmet: aFunction(),
+  });
+  const { file, env = process.env, resources, onUnmet } = options;
   const location = configLocation(file, env);
   return parseConfig(location && readConfigFile(location), resources, onUnmet);
 }

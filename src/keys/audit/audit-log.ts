@@ -1,6 +1,7 @@
 import { suggestion } from '../nearest.ts';
 import { AUDIT_ACTIONS, type AuditAction, type AuditFilter } from './audit-entry.ts';
 import { KeysError } from '../errors.ts';
+import { anyText, anything, orNull, type Rules } from '../options.ts';
 import { requirePastTime } from '../time.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../page.ts';
 import { checkSearchText, listOf, normalizeText, printable } from '../text.ts';
@@ -20,6 +21,16 @@ export interface AuditRequest {
   /** The maximum number of entries, up to 500. Default: 50. */
   first?: number | null | undefined;
 }
+
+/** What a request may say. Null says nothing. */
+export const AUDIT_OPTIONS: Rules<AuditRequest> = {
+  apiKey: orNull(anyText),
+  actor: orNull(anyText),
+  action: orNull(anyText),
+  since: orNull(anyText),
+  until: orNull(anyText),
+  first: anything,
+};
 
 /** Parses a request for entries of the audit log. @throws KeysError INPUT_INVALID */
 export function readAuditRequest(request: AuditRequest, now: number): AuditFilter & { limit: number } {

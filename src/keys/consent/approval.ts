@@ -4,6 +4,7 @@ import type { NewKey } from '../key/api-key.ts';
 import { expiryIn, type ExpiryRequest, expiryOf, validateExpiry } from '../key/expiry.ts';
 import { readGrants, validateGrants } from '../key/validation.ts';
 import { type Catalog, unknownGrantsOf } from '../permissions/catalog.ts';
+import { anyText, list, orNull, type Rules } from '../options.ts';
 import { parsePermissions, parseRoles } from '../permissions/grants.ts';
 import { PermissionSet } from '../permissions/permission-set.ts';
 import { listOf } from '../text.ts';
@@ -18,6 +19,14 @@ export interface ConsentChoice extends ExpiryRequest {
   /** Permissions as `RESOURCE:ACTION`, case-insensitive. */
   permissions?: readonly string[] | undefined;
 }
+
+/** The fields of a choice. One that is left out is as it was asked for. */
+export const CHOICE_OPTIONS: Rules<ConsentChoice> = {
+  roles: list(anyText),
+  permissions: list(anyText),
+  expiresIn: anyText,
+  expiresAt: orNull(anyText),
+};
 
 /**
  * What somebody agrees to, as it is kept.

@@ -1,5 +1,6 @@
 import type { Issue } from '../errors.ts';
 import { durationHint, pastTimeRemedy, readDuration, readPastTime, UNIT_MS } from '../time.ts';
+import { anyText, orNull, type Rules, yesOrNo } from '../options.ts';
 import { printable } from '../text.ts';
 
 /** A rotation of a key's secret: the previous secret, and how long it still works. */
@@ -30,6 +31,14 @@ export interface RotationRequest {
   /** Only those created since this RFC 3339 date and time, or this long ago. */
   createdSince?: string | null | undefined;
 }
+
+/** What a request may say. Null says nothing. */
+export const ROTATION_OPTIONS: Rules<RotationRequest> = {
+  grace: orNull(anyText),
+  activate: orNull(anyText),
+  disableCreated: orNull(yesOrNo),
+  createdSince: orNull(anyText),
+};
 
 /** The grace period if none is given. */
 export const DEFAULT_GRACE = '24h';

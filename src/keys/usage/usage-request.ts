@@ -1,4 +1,5 @@
 import { KeysError } from '../errors.ts';
+import { anyText, orNull, type Rules } from '../options.ts';
 import { printable } from '../text.ts';
 import { formatTime, requirePastTime } from '../time.ts';
 import { firstKept, KEPT_DAYS, type Period, PERIOD_MS, PERIODS, startOf, type UsageRange } from './periods.ts';
@@ -12,6 +13,9 @@ export interface UsageRequest {
   /** One of `PERIODS`, case-insensitive. Default: by the hour. */
   by?: string | null | undefined;
 }
+
+/** What a request may say. Null says nothing. */
+export const USAGE_OPTIONS: Rules<UsageRequest> = { from: orNull(anyText), to: orNull(anyText), by: orNull(anyText) };
 
 /** How many hours or days are told of unless told otherwise. */
 const DEFAULT_COUNT: Readonly<Record<Period, number>> = { HOUR: 24, DAY: 30 };
