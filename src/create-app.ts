@@ -22,6 +22,7 @@ import {
   text,
   yesOrNo,
 } from './keys/options.ts';
+import { HOST_RESOURCES } from './keys/permissions/catalog.ts';
 import { invalidOrigin } from './keys/origin.ts';
 import { checkClients, type Client } from './keys/requests/clients.ts';
 import { invalidPublicUrl } from './keys/requests/public-url.ts';
@@ -71,7 +72,7 @@ export interface CreateAppOptions {
 const OPTIONS: Rules<CreateAppOptions> = {
   ...COMMON_OPTIONS,
   extensions: list(
-    optionsIn<SchemaExtension>({ typeDefs: anything, resolvers: anything, resources: anything, name: text }),
+    optionsIn<SchemaExtension>({ typeDefs: anything, resolvers: anything, resources: HOST_RESOURCES, name: text }),
   ),
   config: having<Config>('what loadConfig gives', 'routes', 'trust', 'limits'),
   limits: optionsIn<Partial<BudgetLimits>>({ cost: amount, nodes: amount, characters: amount, timeMs: amount }),
@@ -89,7 +90,7 @@ const OPTIONS: Rules<CreateAppOptions> = {
 /**
  * Creates the whole service as a Hono app: `/graphql`, `/introspect`, `/auth/…` for proxies, `/healthz` and `/readyz`,
  * and, if wanted, a console at `/console`.
- * @throws KeysError OPTION_INVALID; SCHEMA_INVALID if an extension of the schema is invalid; GRAPHQL_UNSUPPORTED if graphql is
+ * @throws KeysError OPTION_INVALID; SCHEMA_INVALID if an extension of the schema is invalid; GRAPHQL_UNSUPPORTED
  * @example
  * const app = await createApp({ keys: await openKeys() });
  * const server = await listen({ app, host: '127.0.0.1', port: 4000 });

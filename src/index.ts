@@ -17,7 +17,6 @@ export type {
   RefusedRequest,
   RequestCheck,
 } from './http/request-check.ts';
-export type { ReplyCode } from './http/error-codes.ts';
 export type { HeaderValues } from './http/credentials.ts';
 export type { ClientAddress, ClientAddresses, Received } from './http/client-address.ts';
 export type { CertificateFiles } from './http/certificate.ts';

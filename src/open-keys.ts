@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestCheck } from './http/request-check.ts';
-import { type CatalogAdditions, createCatalog, type HostResource } from './keys/permissions/catalog.ts';
+import { type CatalogAdditions, createCatalog, HOST_RESOURCES } from './keys/permissions/catalog.ts';
 import type { NoticeStore } from './keys/notices/notice-store.ts';
 import type { HearingReport } from './keys/repository.ts';
 import { KeysService } from './keys/service.ts';
@@ -14,10 +14,8 @@ import {
   oneOf,
   options as optionsIn,
   orUndefined,
-  required,
   type Rules,
   text,
-  textOr,
   yesOrNo,
 } from './keys/options.ts';
 import type { PolicyRules } from './keys/permissions/policy.ts';
@@ -28,11 +26,11 @@ import type { OpenStoreOptions, Store } from './store/open.ts';
 /** Which key store to open, and how. */
 export interface OpenKeysOptions extends OpenStoreOptions, CatalogAdditions {
   /** How many accepted secrets are remembered, so that the store need not be asked: 1 KB for each. Default: 100,000. */
-  maxVerifiedKeys?: number | undefined;
+  maxVerifiedKeys?: number;
 }
 
 const ADDITIONS: Rules<CatalogAdditions> = {
-  resources: list(textOr(optionsIn<Exclude<HostResource, string>>({ name: required(text), credentials: yesOrNo }))),
+  resources: HOST_RESOURCES,
   // The names are the installation's own. Its permissions are judged together with its resources.
   roles: (value) => (typeof value === 'object' && value !== null ? undefined : 'must be an object.'),
   defaultLimits: list(text),
@@ -82,9 +80,9 @@ export interface OpenKeys extends KeysService, Limited {
    */
   withAdditions(additions: CatalogAdditions): OpenKeys;
   /**
-   * Checks the API key of a request, wherever that came from, by all that `bearerAuth` checks: its key's status and those
-   * above it, its networks, its limits, its permissions, and how often its address was wrong. If it is let in, it counts
-   * as a use of the key. It never rejects for what a client sends, nor where the store does not answer.
+   * Checks the API key of a request, wherever that came from, by all that `bearerAuth` checks: the status of the key
+   * and of those above it, its networks, limits and permissions, and how often its address was wrong. If it is let in, it
+   * counts as a use of the key. It never rejects for what a client sends, nor where the store does not answer.
    * @throws KeysError OPTION_INVALID
    * @example
    * const checked = await keys.check(request, { permission: 'DOCKER:READ_ANY', address: clientAddress });
@@ -101,7 +99,7 @@ export interface OpenKeys extends KeysService, Limited {
  * @throws KeysError OPTION_INVALID, STORE_…; Error as `createCatalog`
  * @example
  * const keys = await openKeys({ database: '/var/lib/my-service/keys.sqlite' });
- * const { secret } = await keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
+ * const { key } = await keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
  * await keys.close();
  */
 export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys> {
@@ -109,7 +107,10 @@ export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys>
   return (await openKeysWithNotices(options)).keys;
 }
 
-/** The same for commands, whose options are their own, with what a webhook is to be told. Closing the keys closes both. @throws KeysError STORE_… */
+/**
+ * The same for commands, whose options are their own, with what a webhook is to be told. Closing the keys closes both.
+ * @throws KeysError STORE_…
+ */
 export async function openKeysWithNotices({
   resources,
   roles,

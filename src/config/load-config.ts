@@ -1,7 +1,7 @@
 import type { DocumentIssue } from '../keys/document.ts';
 import { KeysError } from '../keys/errors.ts';
-import { aFunction, anyText, anything, checkOptions, list } from '../keys/options.ts';
-import type { HostResource } from '../keys/permissions/catalog.ts';
+import { aFunction, anyText, anything, checkOptions } from '../keys/options.ts';
+import { HOST_RESOURCES, type HostResource } from '../keys/permissions/catalog.ts';
 import { printable } from '../keys/text.ts';
 import { describeIssues, locatedText } from '../yaml/located-issues.ts';
 import { readYaml } from '../yaml/read-yaml.ts';
@@ -13,13 +13,13 @@ import { readConfig } from './read-config.ts';
 /** Which configuration to load. */
 export interface LoadConfigOptions {
   /** A path. Default: `SVC_API_CONFIG`, or `svc-api/svc-api.yaml` in the user's folder of configuration. */
-  file?: string | undefined;
+  file?: string;
   /** Default: the environment of the process. */
   env?: NodeJS.ProcessEnv;
   /** Resources beside those of the file, which its roles and routes may name, too. */
   resources?: readonly HostResource[];
   /** Is told what is expected of routes and is not so, by lines and columns. Default: such a file is not loaded. */
-  onUnmet?: ((text: string) => void) | undefined;
+  onUnmet?: (text: string) => void;
 }
 
 /**
@@ -36,7 +36,7 @@ export async function loadConfig(options: LoadConfigOptions = {}): Promise<Confi
   checkOptions<LoadConfigOptions>('loadConfig', options, {
     file: anyText,
     env: anything,
-    resources: list(anything),
+    resources: HOST_RESOURCES,
     onUnmet: aFunction(),
   });
   const { file, env = process.env, resources, onUnmet } = options;

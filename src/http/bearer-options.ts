@@ -61,18 +61,19 @@ export interface BearerAuthOptions extends RequiredPermissions {
 
 const DEFAULT_FAILED_CREDENTIALS = '20/m';
 
+const openedStore = having<KeysService & Limited>('', 'authenticator', 'catalog', 'limiter');
+const keys: Rule<KeysService & Limited> = (value, name) =>
+  openedStore(value, name) && `is ${kindOf(value)}. It must be an open key store: write await openKeys(…).`;
+
 /** The rules of options that several functions take. */
 export const COMMON_OPTIONS = {
-  keys: required(((value, name) => {
-    const problem = having<KeysService & Limited>('', 'authenticator', 'catalog', 'limiter')(value, name);
-    return problem && `is ${kindOf(value)}. It must be an open key store: write await openKeys(…).`;
-  }) as Rule<KeysService & Limited>),
+  keys: required(keys),
   credentials: readBy(
     checkCredentialPlaces,
     list(textOr<Exclude<CredentialPlace, string>>(options({ header: required(text) })) as Rule<CredentialPlace>),
   ),
   trust: readBy((networks: readonly string[]) => new Networks(networks), list(text)),
-  failedCredentials: readBy(AttemptCounter.of, textOr(oneOf(false))),
+  failedCredentials: readBy((limit: string | false) => AttemptCounter.of(limit), textOr(oneOf(false))),
   log: having<Log>('a log, such as openLog gives', 'debug', 'info', 'warn', 'error'),
 };
 

@@ -11,7 +11,6 @@ import {
 } from './bearer-options.ts';
 import { plainAddress } from './forwarded.ts';
 import type { Received } from './client-address.ts';
-import type { ReplyCode } from './error-codes.ts';
 import { NodeHead } from './node-head.ts';
 import { codeOf, headersOf } from './replies.ts';
 
@@ -29,8 +28,8 @@ export interface PlainRequest {
 export interface CheckRequestOptions extends RequiredPermissions {
   /**
    * The client's address, where who asks knows it better than the request does: headers of proxies are not looked at
-   * then. Default: that of the connection, or what a proxy on this machine says. Where it is not known, as of a `Request`,
-   * a key that is bound to networks is refused.
+   * then. Default: that of the connection, or what a proxy on this machine says. Where it is not known, as of a
+   * `Request`, a key that is bound to networks is refused.
    */
   address?: string | undefined;
 }
@@ -54,8 +53,8 @@ export interface RefusedRequest {
   readonly ok: false;
   /** 400, 401, 403, 429 or 503. */
   readonly status: number;
-  /** As `UNAUTHENTICATED`. */
-  readonly code: ReplyCode;
+  /** Why, such as `UNAUTHENTICATED`: one of those of HTTP, which are stable. */
+  readonly code: string;
   /** By names in lower case, with the type of the body. */
   readonly headers: Readonly<Record<string, string>>;
   /** JSON, in the form of GraphQL's errors. */
@@ -194,7 +193,7 @@ function joined(
     const name = given.toLowerCase();
     for (const text of value === undefined ? [] : [value].flat()) {
       const before = all.get(name);
-      all.set(name, before === undefined ? `${text}` : `${before}, ${text}`);
+      all.set(name, before === undefined ? text : `${before}, ${text}`);
     }
   }
   return all;

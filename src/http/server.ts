@@ -57,7 +57,8 @@ const OPTIONS: Rules<AnyListenOptions> = {
 
 /**
  * Starts an HTTP server.
- * @throws KeysError OPTION_INVALID; LISTEN_FAILED if the address is not available; TLS_INVALID for a certificate that cannot be used
+ * @throws KeysError OPTION_INVALID; LISTEN_FAILED if the address is not available; TLS_INVALID for a certificate that
+ *   cannot be used
  * @example
  * const server = await listen({ app, host: '127.0.0.1', port: 0 });
  * await server.stop();

@@ -13,15 +13,15 @@ import { listOf, printable, checkSearchText } from './text.ts';
 /** Which keys to list. */
 export interface PageQuery {
   /** The maximum number of keys, up to 500. Default: 50. */
-  first?: number | null | undefined;
+  first?: number | null;
   /** The cursor of the key after which the page starts. */
-  after?: string | null | undefined;
+  after?: string | null;
   /** A part of the name or description, case-insensitive. */
-  search?: string | null | undefined;
+  search?: string | null;
   /** Only keys with one of these roles, case-insensitive. */
-  roles?: readonly string[] | null | undefined;
+  roles?: readonly string[] | null;
   /** Only keys of this status, case-insensitive. */
-  status?: string | null | undefined;
+  status?: string | null;
 }
 
 const PAGE_OPTIONS: Rules<PageQuery> = {
@@ -47,7 +47,10 @@ export interface ListContext {
   now: number;
 }
 
-/** Lists the keys that the actor may read: all of them, or its own. @throws ValidationError; KeysError OPTION_INVALID, INPUT_INVALID */
+/**
+ * Lists the keys that the actor may read: all of them, or its own.
+ * @throws ValidationError; KeysError OPTION_INVALID, INPUT_INVALID
+ */
 export async function listKeys(
   repository: KeyRepository,
   query: PageQuery,

@@ -66,8 +66,8 @@ export class KeyManagement extends KeyQueries {
 
   /**
    * Creates a key. With a `delivery`, a secret that cannot be delivered leaves everything as it was.
-   * @throws ValidationError with all issues; KeysError OPTION_INVALID, NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError; a STORE_ error;
-   * what `delivery` throws
+   * @throws ValidationError with all issues; KeysError OPTION_INVALID, NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError;
+   * a STORE_ error; what `delivery` throws
    */
   async create(input: NewKey, actor: Actor, delivery?: SecretDelivery<CreatedKey>): Promise<CreatedKey> {
     const { now, secret, key } = this.#build('keys.create', input);
@@ -121,7 +121,8 @@ export class KeyManagement extends KeyQueries {
 
   /**
    * Changes a key.
-   * @throws ValidationError; KeysError OPTION_INVALID, NOT_FOUND, NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError; a STORE_ error
+   * @throws ValidationError; KeysError OPTION_INVALID, NOT_FOUND, NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError; a STORE_
+   * error
    */
   async update(id: string, change: KeyChange, actor: Actor): Promise<UpdatedKey> {
     checkOptions('keys.update', change, KEY_CHANGE_OPTIONS);
@@ -154,8 +155,8 @@ export class KeyManagement extends KeyQueries {
   /**
    * Gives a key a new secret; the previous one keeps working until the grace ends. With a `delivery`, the grace starts
    * after the new secret was delivered at the earliest, so that a working secret is known to somebody at any moment.
-   * @throws ValidationError; KeysError OPTION_INVALID, NOT_FOUND, ROTATION_IN_PROGRESS; ForbiddenError; a STORE_ error;
-   * what `delivery` throws
+   * @throws ValidationError; KeysError OPTION_INVALID, NOT_FOUND, ROTATION_IN_PROGRESS; ForbiddenError; a STORE_
+   * error; what `delivery` throws
    */
   async rotate(
     id: string,

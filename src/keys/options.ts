@@ -54,9 +54,9 @@ function problemIn(
   const names = Object.keys(rules);
   if (!isObject(options)) return `${what} ${kindOf(options)}. Give an object with ${listOf(names)}.`;
   const shown = (name: string) => `"${path}${printable(name)}"`;
+  const remedy = (name: string) => (suggestion(name, names) || `The options are ${listOf(names)}.`).trim();
   for (const [name, value] of Object.entries(options)) {
-    if (!Object.hasOwn(rules, name))
-      return `${shown(name)} is not an option. ${suggestion(name, names) || `The options are ${listOf(names)}.`}`.trim();
+    if (!Object.hasOwn(rules, name)) return `${shown(name)} is not an option. ${remedy(name)}`;
     if (value === undefined && !rules[name]!.takesUndefined)
       return `The option ${shown(name)} is undefined. Leave it out, or give it a value.`;
   }
@@ -71,7 +71,8 @@ function problemIn(
 
 /** A rule by what it lets through, as the end of "must be …". */
 function mustBe<Value>(what: string, isRight: (value: unknown) => boolean): Rule<Value> {
-  return (value) => (isRight(value) ? undefined : `is ${kindOf(value)}. It must be ${what}.`);
+  return (value) =>
+    isRight(value) ? undefined : `is ${typeof value === 'number' ? value : kindOf(value)}. It must be ${what}.`;
 }
 
 /** Text that is not empty. */
@@ -82,11 +83,8 @@ export const text: Rule<string> = (value) =>
 /** Any text, also an empty one, where a rule of its own judges that. */
 export const anyText: Rule<string> = mustBe('text', (value) => typeof value === 'string');
 export const yesOrNo: Rule<boolean> = mustBe('true or false', (value) => typeof value === 'boolean');
-/** A number that is not negative. */
-export const amount: Rule<number> = mustBe(
-  'a number from 0 on',
-  (value) => typeof value === 'number' && Number.isFinite(value) && value >= 0,
-);
+/** A number that is not negative; infinity is no bound. */
+export const amount: Rule<number> = mustBe('a number from 0 on', (value) => typeof value === 'number' && value >= 0);
 /** What other code judges. */
 // oxlint-disable-next-line typescript/no-explicit-any -- it fits each type
 export const anything: Rule<any> = () => undefined;
@@ -112,7 +110,7 @@ export function oneOf<const Word extends string | boolean>(...words: readonly Wo
   const texts = words.map((word) => (typeof word === 'string' ? `"${word}"` : `${word}`));
   return (value) => {
     if (words.includes(value as Word)) return undefined;
-    const candidates = words.flatMap((word) => (typeof word === 'string' ? [word as string] : []));
+    const candidates = words.flatMap((word) => (typeof word === 'string' ? [word] : []));
     const close = typeof value === 'string' ? suggestion(value, candidates) : '';
     const shown = typeof value === 'string' ? `"${printable(value)}"` : kindOf(value);
     return `is ${shown}. ${close}It must be ${listOf(texts, 'or')}.`;

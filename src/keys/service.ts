@@ -45,7 +45,7 @@ interface Shared {
 /** How keys are imported. */
 export interface ImportKeysOptions {
   /** Only check whether they can be. */
-  dryRun?: boolean | undefined;
+  dryRun?: boolean;
   /** Is told how many keys are ready to be imported. */
   onProgress?: ProgressReport | undefined;
 }
@@ -56,7 +56,7 @@ export interface ApplyOptions {
   prune?: boolean;
   /** Take over declared keys that another key created. Only the operator may. */
   adopt?: boolean;
-  delivery?: SecretDelivery<AppliedKeys> | undefined;
+  delivery?: SecretDelivery<AppliedKeys>;
 }
 
 /**

@@ -26,13 +26,13 @@ const DOORS: Readonly<Record<string, (keys: TestKeys['keys'], required: Required
     Object.entries(GUARDED_SERVERS).map(([name, start]) => [
       `bearerAuth for ${name}`,
       async (keys: TestKeys['keys'], required: RequiredPermissions) => {
-        const { url, stop } = await start({ keys, ...required });
+        const server = await start({ keys, ...required });
         const send: Send = async (headers) => {
-          const response = await fetch(url, { headers });
+          const response = await fetch(server.url, { headers });
           const text = await response.text();
           return answerOf(response.status, response.ok ? undefined : text);
         };
-        return { send, stop };
+        return { send, stop: () => server.stop() };
       },
     ]),
   ),
@@ -97,7 +97,7 @@ const FOREIGN = '203.0.113.7';
 interface Case {
   key?: Partial<NewKey>;
   /** What becomes of the key once it was created. */
-  then?: (test: TestKeys, id: string) => unknown;
+  after?: (test: TestKeys, id: string) => unknown;
   secret?: (secret: string) => string | undefined;
   from?: string;
   required?: RequiredPermissions;
@@ -110,15 +110,15 @@ const CASES: Readonly<Record<string, Case>> = {
   'refuses a wrong key': { secret: () => 'nonsense', answers: [UNAUTHENTICATED] },
   'refuses a mistyped key': { secret: (secret) => `${secret}x`, answers: [UNAUTHENTICATED] },
   'refuses a disabled key': {
-    then: ({ keys }, id) => keys.setEnabled(id, false, OPERATOR),
+    after: ({ keys }, id) => keys.setEnabled(id, false, OPERATOR),
     answers: [UNAUTHENTICATED],
   },
   'refuses an expired key': {
     key: { expiresIn: '1h' },
-    then: ({ time }) => (time.now += 3_600_000),
+    after: ({ time }) => (time.now += 3_600_000),
     answers: [UNAUTHENTICATED],
   },
-  'refuses a deleted key': { then: ({ keys }, id) => keys.delete([id], OPERATOR), answers: [UNAUTHENTICATED] },
+  'refuses a deleted key': { after: ({ keys }, id) => keys.delete([id], OPERATOR), answers: [UNAUTHENTICATED] },
   'refuses a key in a foreign network': { key: { allowFrom: ['10.0.0.0/8'] }, from: FOREIGN, answers: [FORBIDDEN] },
   'lets a key in from its network': { key: { allowFrom: ['203.0.113.0/24'] }, from: FOREIGN, answers: [OK] },
   'holds a key to its limit': { key: { limits: ['2/h'] }, answers: [OK, OK, LIMITED, LIMITED] },
@@ -158,11 +158,11 @@ describeOnEach('the doors of the library', () => {
       afterEach(() => door?.stop());
 
       /** Sends with a new key, as a case says. */
-      async function answersTo({ key, then, secret, from, required = {}, answers }: Case) {
+      async function answersTo({ key, after: change, secret, from, required = {}, answers }: Case) {
         count += 1;
         const input = { name: `Key ${count}`, roles: ['GUEST'], ...key };
         const { key: created, apiKey } = await test.keys.create(input, OPERATOR);
-        await then?.(test, apiKey.id);
+        await change?.(test, apiKey.id);
         door = await open(test.keys, required);
         const shown = secret ? secret(created) : created;
         const headers = {

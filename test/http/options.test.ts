@@ -79,7 +79,7 @@ describe('options of the library', () => {
   for (const [framework, bearerAuth] of Object.entries({ Hono: forHono, node: forNode, Fastify: forFastify })) {
     it(`are refused by bearerAuth for ${framework} where they are given, if they cannot be meant`, () => {
       for (const [given, message] of [...PERMISSIONS, ...OTHERS])
-        assert.throws(() => bearerAuth({ keys, ...given } as never), {
+        assert.throws(() => bearerAuth({ keys, ...given }), {
           code: 'OPTION_INVALID',
           message: typeof message === 'string' ? `bearerAuth: ${message}` : new RegExp(message.source.replace('^', '')),
         });

@@ -9,17 +9,17 @@ import { checkSearchText, listOf, normalizeText, printable } from '../text.ts';
 /** A user's request for entries of the audit log. Texts are as the user wrote them. */
 export interface AuditRequest {
   /** The id or name of the key that was changed. */
-  apiKey?: string | null | undefined;
+  apiKey?: string | null;
   /** The id or name of the key, or the name of the user, that did it. */
-  actor?: string | null | undefined;
+  actor?: string | null;
   /** One of `AUDIT_ACTIONS`, case-insensitive. */
-  action?: string | null | undefined;
+  action?: string | null;
   /** Entries from this time on: an RFC 3339 date and time, or an age such as `24h`. */
-  since?: string | null | undefined;
+  since?: string | null;
   /** Entries before this time, written like `since`. */
-  until?: string | null | undefined;
+  until?: string | null;
   /** The maximum number of entries, up to 500. Default: 50. */
-  first?: number | null | undefined;
+  first?: number | null;
 }
 
 /** What a request may say. Null says nothing. */

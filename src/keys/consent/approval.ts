@@ -15,9 +15,9 @@ import { scopeItems } from '../requests/scope.ts';
 /** What a person agrees to. Without grants, to all that was asked for; without an end, to the one that was. */
 export interface ConsentChoice extends ExpiryRequest {
   /** Names of roles, case-insensitive. */
-  roles?: readonly string[] | undefined;
+  roles?: readonly string[];
   /** Permissions as `RESOURCE:ACTION`, case-insensitive. */
-  permissions?: readonly string[] | undefined;
+  permissions?: readonly string[];
 }
 
 /** The fields of a choice. One that is left out is as it was asked for. */

@@ -23,13 +23,13 @@ export type Activation = (typeof ACTIVATIONS)[number];
 /** How to rotate a key's secret, as the user wrote it. */
 export interface RotationRequest {
   /** How long the previous secret still works: a duration such as `24h` (the default), or `0s`; at most 90 days. */
-  grace?: string | null | undefined;
+  grace?: string | null;
   /** When that time begins: `now` (the default) or `on-first-use`. */
-  activate?: string | null | undefined;
+  activate?: string | null;
   /** Disable the keys that the key has created: after a leak they are the thief's. */
-  disableCreated?: boolean | null | undefined;
+  disableCreated?: boolean | null;
   /** Only those created since this RFC 3339 date and time, or this long ago. */
-  createdSince?: string | null | undefined;
+  createdSince?: string | null;
 }
 
 /** What a request may say. Null says nothing. */

@@ -7,11 +7,11 @@ import { firstKept, KEPT_DAYS, type Period, PERIOD_MS, PERIODS, startOf, type Us
 /** A user's request for the use of a key. Texts are as the user wrote them. */
 export interface UsageRequest {
   /** From the hour or day on that this is in: an RFC 3339 date and time, a date, or an age such as `24h`. */
-  from?: string | null | undefined;
+  from?: string | null;
   /** Up to the end of the hour or day that ends with this or that this is in, written like `from`. Default: now. */
-  to?: string | null | undefined;
+  to?: string | null;
   /** One of `PERIODS`, case-insensitive. Default: by the hour. */
-  by?: string | null | undefined;
+  by?: string | null;
 }
 
 /** What a request may say. Null says nothing. */

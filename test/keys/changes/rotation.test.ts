@@ -27,7 +27,8 @@ describeOnEach('rotating a key', () => {
     const result = await authenticate(test.keys, secret);
     return 'refused' in result ? result.refused : result.principal.apiKey.id === id;
   };
-  const rotate = (grace?: string, activate?: string) => test.keys.rotate(id, { grace, activate }, OPERATOR);
+  const rotate = (grace: string | null = null, activate: string | null = null) =>
+    test.keys.rotate(id, { grace, activate }, OPERATOR);
   const hasCode = (code: string) => (error: Error & { code?: string }) => error.code === code;
 
   it('gives a new secret; id, name, grants and end stay', async () => {
