@@ -144,7 +144,7 @@ export class OperatorKeys implements KeyAdministration {
   }
 
   async plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges> {
-    return plannedChanges(await this.#keys.plan(declared, rules, OPERATOR));
+    return plannedChanges(await this.#keys.plan(declared, withoutUndefined(rules), OPERATOR));
   }
 
   async apply(
@@ -156,7 +156,7 @@ export class OperatorKeys implements KeyAdministration {
       const keys = created.map(({ apiKey }) => apiKey);
       return { ...plannedChanges(plan, keys), created };
     };
-    const options = { ...rules, delivery: presented(delivery, present) };
+    const options = { ...withoutUndefined(rules), delivery: presented(delivery, present) };
     return present(await this.#keys.apply(declared, options, OPERATOR));
   }
 

@@ -64,7 +64,10 @@ export interface ApplyOptions {
  * neither can differ.
  */
 export class KeysService extends KeyManagement {
-  /** Authenticates secrets, without a promise where a key was verified before. */
+  /**
+   * Tells whose secrets they are, without a promise where a key was verified before. By itself it enforces no network,
+   * no limit and no permission, and counts no use: `bearerAuth` and `OpenKeys.check` do.
+   */
   readonly authenticator: Authenticator;
   /** How applications get keys that people agree to. */
   readonly consent: Consent;
