@@ -80,9 +80,9 @@ export interface OpenKeys extends KeysService, Limited {
    */
   withAdditions(additions: CatalogAdditions): OpenKeys;
   /**
-   * Checks the API key of a request, wherever that came from, by all that `bearerAuth` checks: the status of the key
-   * and of those above it, its networks, limits and permissions, and how often its address was wrong. If it is let in, it
-   * counts as a use of the key. It never rejects for what a client sends, nor where the store does not answer.
+   * Checks the API key of a request, wherever that came from, by all that `bearerAuth` checks: the status of the key,
+   * and of those above it, its networks, limits and permissions, and how often its address was wrong. If it is let in,
+   * it counts as a use of the key. It never rejects for what a client sends, nor where the store does not answer.
    * @throws KeysError OPTION_INVALID
    * @example
    * const checked = await keys.check(request, { permission: 'DOCKER:READ_ANY', address: clientAddress });
