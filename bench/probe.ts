@@ -44,7 +44,8 @@ const PAGE = 50;
 const { database, keys: known, lastPage } = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as ProbeOptions;
 const keys = await openKeys({ database, ifMissing: 'fail' });
 const secrets = known.map(({ secret }) => secret);
-for (const secret of secrets) if ('refused' in (await keys.authenticate(secret))) throw new Error('A key is refused.');
+for (const secret of secrets)
+  if ('refused' in (await keys.authenticator.confirm(secret))) throw new Error('A key is refused.');
 
 globalThis.gc?.();
 const memory = process.memoryUsage.rss();
@@ -90,7 +91,7 @@ async function timeOfTurns(inTurn: number, turns: number): Promise<number> {
       const verified = keys.authenticator.findVerified(digestSecret(secret));
       if (verified) keys.authenticator.countUse(verified);
       // The store has been written: the usage counts, every other second.
-      else await keys.authenticate(secret);
+      else await keys.authenticator.confirm(secret);
     }
   }
   return ((performance.now() - start) * 1000) / turns;

@@ -60,7 +60,7 @@ export const BETTER_AUTH: Row = {
 };
 
 export const CONSTANT_ROWS: readonly Row[] = [
-  { title: '**authenticate of svc-api**, in node:http', server: 'authenticate', workloads: CHECKS },
+  { title: '**keys.check of svc-api**, in node:http', server: 'check', workloads: CHECKS },
   BEARER_AUTH,
   BETTER_AUTH,
   { title: 'the same in WAL mode, without rate limit', server: 'better-auth', mode: 'sqlite', workloads: CHECKS },

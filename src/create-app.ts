@@ -4,10 +4,28 @@ import type { SchemaExtension } from './graphql/extension.ts';
 import type { IntrospectionMode } from './graphql/introspection.ts';
 import { checkGraphQLRelease } from './graphql/release.ts';
 import type { ServiceApp } from './http/app.ts';
+import { COMMON_OPTIONS } from './http/bearer-options.ts';
 import type { CorsOptions } from './http/cors.ts';
 import type { CredentialPlace } from './keys/credential-places.ts';
 import { LOOPBACK, Networks } from './keys/networks.ts';
-import type { Client } from './keys/requests/clients.ts';
+import {
+  amount,
+  anything,
+  checkOptions,
+  having,
+  list,
+  oneOf,
+  options as optionsIn,
+  readBy,
+  required,
+  type Rules,
+  text,
+  yesOrNo,
+} from './keys/options.ts';
+import { HOST_RESOURCES } from './keys/permissions/catalog.ts';
+import { invalidOrigin } from './keys/origin.ts';
+import { checkClients, type Client } from './keys/requests/clients.ts';
+import { invalidPublicUrl } from './keys/requests/public-url.ts';
 import type { KeysService } from './keys/service.ts';
 import type { Limited } from './limits/limiter.ts';
 import type { Log } from './log.ts';
@@ -51,22 +69,35 @@ export interface CreateAppOptions {
   replaces?: ServiceApp;
 }
 
+const OPTIONS: Rules<CreateAppOptions> = {
+  ...COMMON_OPTIONS,
+  extensions: list(
+    optionsIn<SchemaExtension>({ typeDefs: anything, resolvers: anything, resources: HOST_RESOURCES, name: text }),
+  ),
+  config: having<Config>('what loadConfig gives', 'routes', 'trust', 'limits'),
+  limits: optionsIn<Partial<BudgetLimits>>({ cost: amount, nodes: amount, characters: amount, timeMs: amount }),
+  introspection: oneOf('on', 'off', 'permitted'),
+  cors: optionsIn<CorsOptions>({ origins: list((value, name) => text(value, name) ?? invalidOrigin(value as string)) }),
+  publicUrl: (value, name) => text(value, name) ?? invalidPublicUrl(value as string),
+  clients: readBy(
+    checkClients,
+    list(optionsIn<Client>({ id: required(text), name: required(text), redirects: required(list(text)) })),
+  ),
+  console: yesOrNo,
+  replaces: having<ServiceApp>('what createApp gives', 'startedAt', 'refusals', 'failures'),
+};
+
 /**
  * Creates the whole service as a Hono app: `/graphql`, `/introspect`, `/auth/…` for proxies, `/healthz` and `/readyz`,
  * and, if wanted, a console at `/console`.
- * @throws RangeError if a place for credentials, a network, a limit, the public URL or a client is invalid
- * @throws KeysError SCHEMA_INVALID if an extension of the schema is invalid; GRAPHQL_UNSUPPORTED if graphql is
+ * @throws KeysError OPTION_INVALID; SCHEMA_INVALID if an extension of the schema is invalid; GRAPHQL_UNSUPPORTED
  * @example
  * const app = await createApp({ keys: await openKeys() });
  * const server = await listen({ app, host: '127.0.0.1', port: 4000 });
  */
-export async function createApp({
-  keys,
-  extensions,
-  config,
-  console = false,
-  ...others
-}: CreateAppOptions): Promise<ServiceApp> {
+export async function createApp(options: CreateAppOptions): Promise<ServiceApp> {
+  checkOptions('createApp', options, OPTIONS);
+  const { keys, extensions, config, console = false, ...others } = options;
   await checkGraphQLRelease();
   const [{ createSchema }, { createHttpApp }, { serveForwardAuth }, { createRouter }, { describeService }] =
     await Promise.all([

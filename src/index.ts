@@ -8,7 +8,15 @@ export type { ParsedTypeDefs, Resolvers, SchemaExtension } from './graphql/exten
 export type { IntrospectionMode } from './graphql/introspection.ts';
 export type { ServiceApp } from './http/app.ts';
 export { bearerAuth, type BearerEnv } from './http/bearer-auth.ts';
-export type { BearerAuthOptions } from './http/bearer-options.ts';
+export type { BearerAuthOptions, RequiredPermissions } from './http/bearer-options.ts';
+export type {
+  AllowedRequest,
+  CheckedRequest,
+  CheckRequestOptions,
+  PlainRequest,
+  RefusedRequest,
+  RequestCheck,
+} from './http/request-check.ts';
 export type { HeaderValues } from './http/credentials.ts';
 export type { ClientAddress, ClientAddresses, Received } from './http/client-address.ts';
 export type { CertificateFiles } from './http/certificate.ts';

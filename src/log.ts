@@ -1,4 +1,5 @@
 import { KeysError } from './keys/errors.ts';
+import { checkOptions, oneOf, required, yesOrNo } from './keys/options.ts';
 import { redactSecrets } from './keys/secret/secret.ts';
 import { type Step, STEPS } from './keys/steps.ts';
 import { printableJson } from './keys/text.ts';
@@ -63,8 +64,12 @@ export interface OpenLog extends Log {
  * process does, and how long that takes, until it is closed; at level trace, each statement of the store, without its
  * values.
  * @param options.isShared whether other processes write to it, too. Default: no
+ * @throws KeysError OPTION_INVALID
  */
-export async function openLog(level: LogLevel, { isShared = false } = {}): Promise<OpenLog> {
+export async function openLog(level: LogLevel, options: { isShared?: boolean } = {}): Promise<OpenLog> {
+  checkOptions<{ level: LogLevel }>('openLog', { level }, { level: required(oneOf(...LOG_LEVELS)) });
+  checkOptions<typeof options>('openLog', options, { isShared: yesOrNo });
+  const { isShared = false } = options;
   if (level === 'silent') return { ...NO_LOG, drained: async () => true, close: () => {} };
   const { pino } = await import('pino');
   const report = (dropped: number) => log.error({ dropped }, `${dropped} lines dropped`);

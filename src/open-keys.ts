@@ -1,10 +1,24 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { type CatalogAdditions, createCatalog } from './keys/permissions/catalog.ts';
+import type { RequestCheck } from './http/request-check.ts';
+import { type CatalogAdditions, createCatalog, HOST_RESOURCES } from './keys/permissions/catalog.ts';
 import type { NoticeStore } from './keys/notices/notice-store.ts';
 import type { HearingReport } from './keys/repository.ts';
 import { KeysService } from './keys/service.ts';
 import { AttemptCounter } from './limits/attempt-counter.ts';
 import { type Limited, Limiter } from './limits/limiter.ts';
+import {
+  amount,
+  anything,
+  checkOptions,
+  list,
+  oneOf,
+  options as optionsIn,
+  orUndefined,
+  type Rules,
+  text,
+  yesOrNo,
+} from './keys/options.ts';
+import type { PolicyRules } from './keys/permissions/policy.ts';
 import { SteadyClock } from './keys/steady-clock.ts';
 import { operatorName } from './operator-name.ts';
 import type { OpenStoreOptions, Store } from './store/open.ts';
@@ -12,8 +26,35 @@ import type { OpenStoreOptions, Store } from './store/open.ts';
 /** Which key store to open, and how. */
 export interface OpenKeysOptions extends OpenStoreOptions, CatalogAdditions {
   /** How many accepted secrets are remembered, so that the store need not be asked: 1 KB for each. Default: 100,000. */
-  maxVerifiedKeys?: number | undefined;
+  maxVerifiedKeys?: number;
 }
+
+const ADDITIONS: Rules<CatalogAdditions> = {
+  resources: HOST_RESOURCES,
+  // The names are the installation's own. Its permissions are judged together with its resources.
+  roles: (value) => (typeof value === 'object' && value !== null ? undefined : 'must be an object.'),
+  defaultLimits: list(text),
+  policy: optionsIn<PolicyRules>({
+    maxLifetime: text,
+    requireExpiry: yesOrNo,
+    grantableByKeys: list(text),
+    maxKeysPerCreator: amount,
+    disableUnused: text,
+  }),
+  declaredIn: text,
+};
+const OPTIONS: Rules<OpenKeysOptions> = {
+  ...ADDITIONS,
+  database: text,
+  env: anything,
+  lockWaitMs: amount,
+  writeWaitMs: amount,
+  busyTimeoutMs: amount,
+  ifMissing: oneOf('create', 'fail', 'empty'),
+  // Telemetry has none without metrics.
+  timer: orUndefined(anything),
+  maxVerifiedKeys: amount,
+};
 
 /** The service of an open key store. */
 export interface OpenKeys extends KeysService, Limited {
@@ -35,26 +76,41 @@ export interface OpenKeys extends KeysService, Limited {
   /**
    * A service over the same open store with other resources, roles, limits and policy, such as those of a changed
    * configuration. This one keeps its own; closing either of them closes the store.
-   * @throws Error as `createCatalog`
+   * @throws KeysError OPTION_INVALID; Error as `createCatalog`
    */
   withAdditions(additions: CatalogAdditions): OpenKeys;
+  /**
+   * Checks the API key of a request, wherever that came from, by all that `bearerAuth` checks: the status of the key,
+   * and of those above it, its networks, limits and permissions, and how often its address was wrong. If it is let in,
+   * it counts as a use of the key. It never rejects for what a client sends, nor where the store does not answer.
+   * @throws KeysError OPTION_INVALID
+   * @example
+   * const checked = await keys.check(request, { permission: 'DOCKER:READ_ANY', address: clientAddress });
+   * if (!checked.ok) return checked.response();
+   * console.log(checked.principal.apiKey.name);
+   */
+  check: RequestCheck;
   /** Writes pending activity and closes the store. */
   close(): Promise<void>;
 }
 
 /**
  * Opens the key store, and creates it if it is missing.
- * @throws KeysError STORE_…
+ * @throws KeysError OPTION_INVALID, STORE_…; Error as `createCatalog`
  * @example
  * const keys = await openKeys({ database: '/var/lib/my-service/keys.sqlite' });
- * const { secret } = await keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
+ * const { key } = await keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
  * await keys.close();
  */
 export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys> {
+  checkOptions('openKeys', options, OPTIONS);
   return (await openKeysWithNotices(options)).keys;
 }
 
-/** The same, with what a webhook is to be told. Closing the keys closes both. @throws KeysError STORE_… */
+/**
+ * The same for commands, whose options are their own, with what a webhook is to be told. Closing the keys closes both.
+ * @throws KeysError STORE_…
+ */
 export async function openKeysWithNotices({
   resources,
   roles,
@@ -105,7 +161,8 @@ interface Shared extends Limited {
 
 function openedBy(service: KeysService, shared: Shared): OpenKeys {
   const { store, clock, limiter } = shared;
-  return Object.assign(service, {
+  let check: Promise<RequestCheck> | undefined;
+  const opened: OpenKeys = Object.assign(service, {
     limiter,
     location: store.location,
     created: store.created,
@@ -113,7 +170,14 @@ function openedBy(service: KeysService, shared: Shared): OpenKeys {
     clockBehindMs: () => clock.behind(),
     watchHearing: (report: HearingReport) => store.repository.watchHearing(report),
     hasSearchIndex: () => store.repository.hasSearchIndex(),
-    withAdditions: (additions: CatalogAdditions) => openedBy(service.withCatalog(createCatalog(additions)), shared),
+    withAdditions: (additions: CatalogAdditions) => {
+      checkOptions('keys.withAdditions', additions, ADDITIONS);
+      return openedBy(service.withCatalog(createCatalog(additions)), shared);
+    },
+    check: async (...checked: Parameters<RequestCheck>) => {
+      check ??= import('./http/request-check.ts').then(({ requestCheck }) => requestCheck(opened));
+      return (await check)(...checked);
+    },
     close: async () => {
       try {
         // A store that cannot be written must not prevent closing.
@@ -124,4 +188,5 @@ function openedBy(service: KeysService, shared: Shared): OpenKeys {
       }
     },
   });
+  return opened;
 }

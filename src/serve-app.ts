@@ -1,6 +1,7 @@
 import type { StartService } from './configured-server.ts';
 import { createApp } from './create-app.ts';
 import { listen } from './http/server.ts';
+import { withoutUndefined } from './keys/options.ts';
 
 /** Serves the app. Throws KeysError SCHEMA_INVALID, GRAPHQL_UNSUPPORTED, LISTEN_FAILED, TLS_INVALID. */
 export const serveApp =
@@ -9,7 +10,7 @@ export const serveApp =
     const { log } = options;
     const logged = log && { log };
     let app = await createApp({ ...opened, ...logged, console });
-    const server = await listen({ ...options, app });
+    const server = await listen(withoutUndefined({ ...options, app }));
     return {
       server,
       details: { ...(console && options.socket === undefined && { console: `${server.url}/console` }) },

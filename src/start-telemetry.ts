@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { COMMON_OPTIONS } from './http/bearer-options.ts';
 import { ClientAddresses } from './http/client-address.ts';
 import { endpointOf } from './http/endpoints.ts';
 import { REQUEST_ID } from './http/request-id.ts';
@@ -7,6 +8,7 @@ import type { RequestWatcher } from './http/watched-request.ts';
 import { notingFor } from './http/watched-requests.ts';
 import type { KeysService } from './keys/service.ts';
 import type { Limited } from './limits/limiter.ts';
+import { checkOptions, options as optionsIn, required, text, yesOrNo } from './keys/options.ts';
 import { type Log, NO_LOG } from './log.ts';
 import type { StoreTimer } from './store/timed-connection.ts';
 
@@ -48,24 +50,28 @@ export interface Telemetry {
   stop(): Promise<void>;
 }
 
+const METRICS_OPTIONS = optionsIn<{ process: boolean }>({ process: required(yesOrNo) });
+
 /**
  * Starts what operators see of the requests of this process, and loads only what is asked for. Where traces cannot be
  * sent, the log says so, and requests are answered all the same.
- * @throws RangeError if a network is invalid
+ * @throws KeysError OPTION_INVALID
  * @example
  * const telemetry = await startTelemetry({ metrics: true, requestLog: true, log: await openLog('info') });
  * const keys = await openKeys({ timer: telemetry.storeTimer });
  * telemetry.measure(keys);
  * const server = await listen({ app: await createApp({ keys }), port: 4000, watchers: telemetry.watchers });
  */
-export async function startTelemetry({
-  requestLog = false,
-  metrics = false,
-  traces = false,
-  log = NO_LOG,
-  base = '',
-  trust,
-}: TelemetryOptions): Promise<Telemetry> {
+export async function startTelemetry(options: TelemetryOptions): Promise<Telemetry> {
+  checkOptions<TelemetryOptions>('startTelemetry', options, {
+    requestLog: yesOrNo,
+    metrics: (value, name) => (typeof value === 'boolean' ? undefined : METRICS_OPTIONS(value, name)),
+    traces: yesOrNo,
+    log: COMMON_OPTIONS.log,
+    base: text,
+    trust: COMMON_OPTIONS.trust,
+  });
+  const { requestLog = false, metrics = false, traces = false, log = NO_LOG, base = '', trust } = options;
   const [{ openTelemetry }, expose] = await Promise.all([
     import('./telemetry/telemetry.ts'),
     metrics ? import('./telemetry/exposition.ts') : undefined,

@@ -20,6 +20,7 @@ type KeyCode = Exclude<
   | 'TLS_INVALID'
   | `${string}_UNSUPPORTED`
   | 'HOST_INVALID'
+  | 'OPTION_INVALID'
 >;
 
 /** Codes about the keys that there are. Nothing has been changed. */

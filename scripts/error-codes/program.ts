@@ -6,7 +6,13 @@ type ProgramCode =
   | Exclude<CliErrorCode, 'USAGE'>
   | Extract<
       ErrorCode,
-      'SCHEMA_INVALID' | 'LISTEN_FAILED' | 'TLS_INVALID' | `CONFIG_${string}` | 'HOST_INVALID' | `${string}_UNSUPPORTED`
+      | 'SCHEMA_INVALID'
+      | 'LISTEN_FAILED'
+      | 'TLS_INVALID'
+      | `CONFIG_${string}`
+      | 'HOST_INVALID'
+      | 'OPTION_INVALID'
+      | `${string}_UNSUPPORTED`
     >
   | 'UNEXPECTED';
 
@@ -113,6 +119,16 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
     meaning: "The host CLI's setting for svc-api is invalid.",
     causes: ['`oclif["svc-api"].database` in its package.json is no path and no `postgres://` URL'],
     remedy: 'Correct the package.json of the host; meanwhile, `--database` and `SVC_API_DATABASE` work.',
+  },
+  OPTION_INVALID: {
+    meaning: 'A function of the library was given an option that cannot be meant; the error says which one.',
+    causes: [
+      'its name is misspelled, such as `permissions` for `permission`',
+      'its value is undefined or empty, such as that of a variable of the environment which is not set',
+      'a permission names a resource that there is not: those of your own are passed to `openKeys({ resources })`',
+      '`openKeys(…)` is not awaited',
+    ],
+    remedy: 'Correct it. Leave out an option that is not wanted. See [Middleware](middleware.md#options).',
   },
   GRAPHQL_UNSUPPORTED: {
     meaning: '`serve` gets a graphql that it cannot work with; the error says which one, and from where.',

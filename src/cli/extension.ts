@@ -1,10 +1,13 @@
 import type { SchemaExtension } from '../graphql/extension.ts';
-import { createCatalog, type HostResource } from '../keys/permissions/catalog.ts';
+import { createCatalog, HOST_RESOURCES } from '../keys/permissions/catalog.ts';
 import { printable } from '../keys/text.ts';
 
 /** What each field of a host's part must be: how it is said, and how it is checked. */
 const FIELDS: Readonly<Record<string, readonly [allowed: string, isRight: (value: unknown) => boolean]>> = {
-  resources: ['a list of names, or of { name, credentials? }', (value) => isList(value, isResource)],
+  resources: [
+    'a list of names, or of { name, credentials? }',
+    (value) => HOST_RESOURCES(value, 'resources') === undefined,
+  ],
   typeDefs: ['SDL, a parsed document, or a list of them', (value) => isTypeDefs(value) || isList(value, isTypeDefs)],
   resolvers: [
     'an object, by type and field, or a function that returns it',
@@ -28,12 +31,6 @@ export function readExtension(result: unknown): SchemaExtension {
   const { resources, typeDefs, resolvers } = result as SchemaExtension;
   createCatalog({ resources });
   return { ...(resources && { resources }), ...(typeDefs && { typeDefs }), ...(resolvers && { resolvers }) };
-}
-
-function isResource(value: unknown): value is HostResource {
-  if (typeof value === 'string') return true;
-  if (!isObject(value) || typeof value['name'] !== 'string') return false;
-  return value['credentials'] === undefined || typeof value['credentials'] === 'boolean';
 }
 
 function isTypeDefs(value: unknown): boolean {

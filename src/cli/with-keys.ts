@@ -9,8 +9,8 @@ export const BUSY_TIMEOUT_MS = 100;
 
 /** Opens the store for a command. @throws KeysError STORE_… */
 async function openForCommand(options: OpenKeysOptions): Promise<OpenKeys> {
-  const { openKeys } = await import('../open-keys.ts');
-  return openKeys({ busyTimeoutMs: BUSY_TIMEOUT_MS, ...options });
+  const { openKeysWithNotices } = await import('../open-keys.ts');
+  return (await openKeysWithNotices({ busyTimeoutMs: BUSY_TIMEOUT_MS, ...options })).keys;
 }
 
 /** Opens the store while `work` runs. @throws KeysError STORE_…; what `work` throws */

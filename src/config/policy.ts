@@ -1,4 +1,5 @@
 import { type DocumentReader, isRecord } from '../keys/document.ts';
+import { withoutUndefined } from '../keys/options.ts';
 import type { Catalog } from '../keys/permissions/catalog.ts';
 import { parsePermissions, parseRoles } from '../keys/permissions/grants.ts';
 import { POLICY_RULES, type PolicyRules, readPolicy } from '../keys/permissions/policy.ts';
@@ -23,7 +24,7 @@ export function readPolicySection(reader: DocumentReader, value: unknown, catalo
     reader.report(['policy', 'maxKeysPerCreator'], 'The field "maxKeysPerCreator" must be a number.');
   const textOf = (rule: 'maxLifetime' | 'disableUnused', given: unknown) =>
     given === undefined ? undefined : reader.text(given, ['policy', rule]);
-  const rules: PolicyRules = {
+  const rules: PolicyRules = withoutUndefined({
     maxLifetime: textOf('maxLifetime', maxLifetime),
     requireExpiry: requireExpiry === true,
     grantableByKeys:
@@ -32,7 +33,7 @@ export function readPolicySection(reader: DocumentReader, value: unknown, catalo
         : reader.parsedList(grantableByKeys, ['policy', 'grantableByKeys'], (items) => parseGrants(items, catalog)),
     maxKeysPerCreator: typeof maxKeysPerCreator === 'number' ? maxKeysPerCreator : undefined,
     disableUnused: textOf('disableUnused', disableUnused),
-  };
+  });
   for (const { rule, message } of readPolicy(rules).issues) reader.report(['policy', rule], message);
   return rules;
 }

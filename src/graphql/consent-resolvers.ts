@@ -2,6 +2,7 @@ import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../keys/page.ts';
 import type { Role } from '../keys/permissions/catalog.ts';
 import type { ResourceActions } from '../keys/permissions/permission-set.ts';
 import type { ConsentRequest } from '../keys/requests/consent-request.ts';
+import { withoutUndefined } from '../keys/options.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { GraphQLContext } from './context.ts';
 import type { Resolvers } from './extension.ts';
@@ -43,7 +44,7 @@ export function consentResolversOf(keys: KeysService): Resolvers {
     refuseNulls(input);
     const { userCode, roles, permissions, expiresIn, expiresAt } = input;
     const granted = permissions?.flatMap(({ resource, actions }) => actions.map((action) => `${resource}:${action}`));
-    const choice = { roles, permissions: granted, expiresIn, expiresAt };
+    const choice = withoutUndefined({ roles, permissions: granted, expiresIn, expiresAt });
     const { request } = await consent.approve(await find({ userCode }, context), choice, context.principal);
     return request;
   };

@@ -2,6 +2,7 @@ import { arch, platform } from 'node:process';
 import { mayFor } from '../keys/authorization/principal.ts';
 import type { ApiKey, NewKey } from '../keys/key/api-key.ts';
 import { type Action, type Permission, type Role, unknownGrantsOf } from '../keys/permissions/catalog.ts';
+import { withoutUndefined } from '../keys/options.ts';
 import { cursorOf, type PageQuery } from '../keys/list.ts';
 import { MAX_PAGE_SIZE } from '../keys/page.ts';
 import { groupPermissions, type ResourceActions, PermissionSet } from '../keys/permissions/permission-set.ts';
@@ -98,7 +99,8 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   const setApiKeyEnabled: Resolve<{ id: string; enabled: boolean }> = async (_, { id, enabled }, { principal }) =>
     (await keys.setEnabled(id, enabled, principal)).after;
   const rotateApiKey: Resolve<{ input: RotationRequest & { id: string } }> = async (_, { input }, { principal }) => {
-    const { key, after, created, disabled } = await keys.rotate(input.id, input, principal);
+    const { id, ...request } = input;
+    const { key, after, created, disabled } = await keys.rotate(id, request, principal);
     const readable = (page: readonly ApiKey[]) => page.filter((each) => mayFor(principal, 'READ', each));
     return { key, apiKey: after, created: readable(created), disabled: readable(disabled) };
   };
@@ -162,7 +164,8 @@ function newKeyOf(input: NewKeyInput): NewKey {
   refuseNulls(input, ['description', 'allowFrom', 'expiresAt']);
   const { name, description, overwrite, limits, allowFrom, expiresIn } = input;
   const expiresAt = input.expiresAt ?? undefined;
-  return { name, description, limits, allowFrom, expiresAt, expiresIn, overwrite, ...grantsOf(input) };
+  const given = { name, description, limits, allowFrom, expiresAt, expiresIn, overwrite };
+  return { ...withoutUndefined(given), ...grantsOf(input) };
 }
 
 function grantsOf({ roles, permissions }: GrantsInput): { roles: Role[]; permissions: Permission[] } {

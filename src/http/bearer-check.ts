@@ -1,13 +1,19 @@
 import type { RefusalReason } from '../keys/authentication/authenticate.ts';
 import type { VerifiedKey } from '../keys/authentication/verified-keys.ts';
-import { type Principal, uses } from '../keys/authorization/principal.ts';
+import type { Principal } from '../keys/authorization/principal.ts';
 import { BEARER_ALONE } from '../keys/credential-places.ts';
 import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
 import { listOf } from '../keys/text.ts';
 import { digestSecret, prefixOf } from '../keys/secret/secret.ts';
 import type { AttemptCounter } from '../limits/attempt-counter.ts';
-import { type BearerAuthOptions, type CheckParts, partsOf } from './bearer-options.ts';
+import {
+  type BearerAuthOptions,
+  checkBearerOptions,
+  type CheckParts,
+  partsOf,
+  type RequiredPermissions,
+} from './bearer-options.ts';
 import { Challenge, type Problem } from './challenge.ts';
 import { ClientAddresses, networkOf, type Received } from './client-address.ts';
 import { CredentialReader, type Credentials } from './credentials.ts';
@@ -34,11 +40,35 @@ export interface Admitted {
   readonly usedAt: number;
   /** Headers of the reply, whatever it is, that tell of the key's limits; undefined if it has none. */
   readonly fields?: RateLimitFields | undefined;
+  readonly required: Requirement | undefined;
 }
 
 /** What is known of a request whose key was accepted. */
-type Known = Pick<Admitted, 'token' | 'digest' | 'fields'>;
+type Known = Pick<Admitted, 'token' | 'digest' | 'fields' | 'required'>;
 type Accepted = Pick<VerifiedKey, 'principal'>;
+
+/** What a key must be allowed to: all of these permissions, or one of them where that is enough. */
+export interface Requirement {
+  readonly items: readonly (readonly [permission: Permission, resource: string, action: Action])[];
+  readonly isEnough: boolean;
+}
+
+/** What is required by options that were checked; undefined if any valid key is accepted. */
+export function requirementOf({ permission, all, any }: RequiredPermissions): Requirement | undefined {
+  const permissions = permission === undefined ? (all ?? any) : [permission];
+  if (!permissions) return undefined;
+  return { items: permissions.map((each) => [each, ...splitPermission(each)]), isEnough: any !== undefined };
+}
+
+/** The permissions that a principal lacks; undefined if it lacks none, and then they count as used. */
+function missingFrom(principal: Principal, { items, isEnough }: Requirement): Permission[] | undefined {
+  const { access, observer } = principal;
+  const held = items.filter(([, resource, action]) => access.has(resource, action));
+  if (isEnough ? held.length === 0 : held.length < items.length)
+    return items.filter((item) => !held.includes(item)).map(([permission]) => permission);
+  for (const [permission] of isEnough ? held.slice(0, 1) : held) observer?.used(permission);
+  return undefined;
+}
 
 /** Who makes a request, or the reply to one that must be refused. */
 export type Admission = Admitted | { readonly refusal: Reply };
@@ -62,8 +92,7 @@ function withDetails(
 /** Checks the API keys of requests (RFC 6750, RFC 7617). */
 export class BearerCheck {
   readonly #keys: BearerAuthOptions['keys'];
-  readonly #permission: Permission | undefined;
-  readonly #required: [string, Action] | undefined;
+  readonly #required: Requirement | undefined;
   readonly #reader: CredentialReader;
   readonly #challenge: Challenge;
   readonly #failures: FailureLog;
@@ -71,17 +100,17 @@ export class BearerCheck {
   readonly #told: Told;
   readonly #limits: LimitCheck;
 
-  /** A check with logs of its own. @throws RangeError if a place for credentials, a network or a limit is invalid */
+  /** A check with logs of its own, by options of others. @throws KeysError OPTION_INVALID */
   static of(options: BearerAuthOptions): BearerCheck {
+    checkBearerOptions(options);
     return new BearerCheck(options, partsOf(options));
   }
 
   /** @throws RangeError if a place for credentials or a network is invalid */
   constructor(options: BearerAuthOptions, { refusals, failures, failedCredentials }: CheckParts) {
-    const { keys, permission, realm = 'svc-api', credentials = BEARER_ALONE, trust } = options;
+    const { keys, realm = 'svc-api', credentials = BEARER_ALONE, trust } = options;
     this.#keys = keys;
-    this.#permission = permission;
-    this.#required = permission && splitPermission(permission);
+    this.#required = requirementOf(options);
     this.#reader = new CredentialReader(credentials);
     this.#challenge = new Challenge(this.#reader.places, realm);
     this.#failures = failures;
@@ -99,20 +128,23 @@ export class BearerCheck {
     });
   }
 
-  /** Checks a request that has just arrived. If it is within the limits of its key, it counts as a use of that. */
-  enter(request: Received): Admission | Promise<Admission> {
+  /**
+   * Checks a request that has just arrived. If it is within the limits of its key, it counts as a use of that.
+   * @param required what it requires, if that is not the same for all
+   */
+  enter(request: Received, required = this.#required): Admission | Promise<Admission> {
     const credentials = this.#reader.read(request);
     if (credentials.kind !== 'token') {
       const refused = this.#refuseUnread(credentials);
       return request.notes?.details ? withDetails(request.notes.details, refused) : refused;
     }
     const { token } = credentials;
-    return this.#enter(request, { token, digest: digestSecret(token) });
+    return this.#enter(request, { token, digest: digestSecret(token), required });
   }
 
   /** Checks a request like `enter`, of somebody who has shown a token with this digest before. */
   enterBy(request: Received, digest: string): Admission | Promise<Admission> {
-    return this.#enter(request, { token: undefined, digest });
+    return this.#enter(request, { token: undefined, digest, required: this.#required });
   }
 
   #enter(request: Received, known: Known): Admission | Promise<Admission> {
@@ -194,15 +226,15 @@ export class BearerCheck {
     return this.#admit(request, known, accepted.principal, usedAt);
   }
 
-  #admit(request: Received, { token, digest, fields }: Known, authenticated: Principal, usedAt: number): Admission {
+  #admit(request: Received, known: Known, authenticated: Principal, usedAt: number): Admission {
+    const { token, digest, fields, required } = known;
     const observer = new RequestObserver(authenticated, this.#told, request, usedAt);
     const { apiKey, chain, access, secret } = authenticated;
     const principal: Principal = { apiKey, chain, access, secret, observer };
-    if (!this.#required || uses(principal, ...this.#required))
-      return { principal, authenticated, token, digest, usedAt, fields };
-    const permission = this.#permission!;
-    observer.lacked([permission]);
-    return { refusal: withFields(this.lacking([permission]), fields) };
+    const missing = required && missingFrom(principal, required);
+    if (!missing) return { principal, authenticated, token, digest, usedAt, fields, required };
+    observer.lacked(missing);
+    return { refusal: withFields(this.lacking(missing, required.isEnough ? 'or' : 'and'), fields) };
   }
 
   /** The header that tells a client how to send a key. */
@@ -211,9 +243,9 @@ export class BearerCheck {
   }
 
   /** The reply to a key that lacks permissions. */
-  lacking(missing: readonly Permission[]): Reply {
+  lacking(missing: readonly Permission[], word = 'and'): Reply {
     const scope = `, scope="${missing.join(' ')}"`;
-    return this.#refuse(403, `This key lacks ${listOf(missing)}.`, 'insufficient_scope', scope).refusal;
+    return this.#refuse(403, `This key lacks ${listOf(missing, word)}.`, 'insufficient_scope', scope).refusal;
   }
 
   /** Refuses a key that is not valid, or, after too many of those from one address, says so instead. */

@@ -1,5 +1,22 @@
-import type { CredentialPlace } from '../keys/credential-places.ts';
-import type { Permission } from '../keys/permissions/catalog.ts';
+import {
+  checkOptions,
+  having,
+  invalidOption,
+  kindOf,
+  list,
+  oneOf,
+  options,
+  readBy,
+  required,
+  type Rule,
+  type Rules,
+  text,
+  textOr,
+} from '../keys/options.ts';
+import { type CredentialPlace, checkCredentialPlaces } from '../keys/credential-places.ts';
+import { Networks } from '../keys/networks.ts';
+import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
+import { parsePermissions } from '../keys/permissions/grants.ts';
 import type { KeysService } from '../keys/service.ts';
 import { AttemptCounter } from '../limits/attempt-counter.ts';
 import type { Limited } from '../limits/limiter.ts';
@@ -7,12 +24,20 @@ import { type Log, NO_LOG } from '../log.ts';
 import { FailureLog } from './failure-log.ts';
 import { RefusalLog } from './refusal-log.ts';
 
-/** Which keys are accepted. */
-export interface BearerAuthOptions {
-  /** The service of an open key store, see `openKeys`. */
-  keys: Pick<KeysService, 'authenticator'> & Limited;
-  /** The permission that every request requires, such as `DOCKER:READ_ANY`. Default: any valid key is accepted. */
+/** What a key must be allowed to: one of these. Default: any valid key is accepted. */
+export interface RequiredPermissions {
+  /** A permission, such as `DOCKER:READ_ANY`. */
   permission?: Permission;
+  /** Several permissions, all of which are required. */
+  all?: readonly Permission[];
+  /** Several permissions, of which one is enough. */
+  any?: readonly Permission[];
+}
+
+/** Which keys are accepted. */
+export interface BearerAuthOptions extends RequiredPermissions {
+  /** The service of an open key store, see `openKeys`. */
+  keys: Pick<KeysService, 'authenticator' | 'catalog'> & Limited;
   /** The realm in `WWW-Authenticate`. Default: `svc-api`. */
   realm?: string;
   /** Where a key may stand in a request. Default: `['bearer']`. */
@@ -35,6 +60,54 @@ export interface BearerAuthOptions {
 }
 
 const DEFAULT_FAILED_CREDENTIALS = '20/m';
+
+const openedStore = having<KeysService & Limited>('', 'authenticator', 'catalog', 'limiter');
+const keys: Rule<KeysService & Limited> = (value, name) =>
+  openedStore(value, name) && `is ${kindOf(value)}. It must be an open key store: write await openKeys(…).`;
+
+/** The rules of options that several functions take. */
+export const COMMON_OPTIONS = {
+  keys: required(keys),
+  credentials: readBy(
+    checkCredentialPlaces,
+    list(textOr<Exclude<CredentialPlace, string>>(options({ header: required(text) })) as Rule<CredentialPlace>),
+  ),
+  trust: readBy((networks: readonly string[]) => new Networks(networks), list(text)),
+  failedCredentials: readBy((limit: string | false) => AttemptCounter.of(limit), textOr(oneOf(false))),
+  log: having<Log>('a log, such as openLog gives', 'debug', 'info', 'warn', 'error'),
+};
+
+/**
+ * Rules of what a key must be allowed to, by what there is in an installation. A permission is written as it is: in
+ * small letters, or of an unknown resource, no key would have it.
+ */
+export function permissionOptions(catalog: () => Catalog): Rules<RequiredPermissions> {
+  const permission: Rule<Permission> = (value, name) => {
+    const problem = text(value, name);
+    if (problem !== undefined) return problem;
+    const { values, issues } = parsePermissions([value as string], catalog());
+    if (issues[0]) return issues[0].message;
+    return values[0] === value ? undefined : `"${value as string}" is not a permission. Did you mean ${values[0]}?`;
+  };
+  return { permission, all: list(permission, 1), any: list(permission, 1) };
+}
+
+/** Refuses options of a check that cannot be meant. @throws KeysError OPTION_INVALID */
+export function checkBearerOptions(given: BearerAuthOptions): void {
+  checkOptions<BearerAuthOptions>('bearerAuth', given, {
+    ...COMMON_OPTIONS,
+    ...permissionOptions(() => given.keys.catalog),
+    realm: text,
+  });
+  checkOneOf('bearerAuth', given);
+}
+
+/** Refuses several ways to say what a key must be allowed to. @throws KeysError OPTION_INVALID */
+export function checkOneOf(caller: string, given: RequiredPermissions): void {
+  const [first, second] = (['permission', 'all', 'any'] as const).filter((name) => name in given);
+  if (second !== undefined)
+    throw invalidOption(caller, `"${first}" and "${second}" are both given. Give one of permission, all and any.`);
+}
 
 /** What the checks of one service share. */
 export interface CheckParts {

@@ -25,7 +25,7 @@ export function addHealthChecks(app: Hono<BearerEnv>, keys: KeysService, failure
   app.get(ALIVE, ok);
   app.get(READY, async (c) => {
     try {
-      await keys.check();
+      await keys.checkStore();
       return ok(c);
     } catch (error) {
       failures.add(error, requestIdIn(c));

@@ -19,9 +19,9 @@ import { notingFor, type RequestPlaces } from './watched-requests.ts';
 /** Where requests are served, and what clients may take. */
 export type ServerOptions = ListenAddress & {
   /** The certificate, for TLS. It is taken anew when its files change. Default: plain HTTP. */
-  tls?: CertificateFiles | undefined;
+  tls?: CertificateFiles;
   /** How long a connection is kept after an answer, in milliseconds. Default: 75,000, longer than proxies keep one. */
-  keepAliveMs?: number | undefined;
+  keepAliveMs?: number;
   /** What clients may take, where it differs from the default. */
   limits?: ServerLimits;
   /** Logs what becomes of the certificate. Default: nothing is logged. */

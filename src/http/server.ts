@@ -1,7 +1,20 @@
 import type { Hono } from 'hono';
+import {
+  amount,
+  anything,
+  checkOptions,
+  having,
+  list,
+  options as optionsIn,
+  required,
+  type Rules,
+  text,
+} from '../keys/options.ts';
+import { COMMON_OPTIONS } from './bearer-options.ts';
+import type { CertificateFiles } from './certificate.ts';
 import { endpointOf } from './endpoints.ts';
 import { continueWhenRead } from './expect-continue.ts';
-import { serveRequests, type ServerOptions, type StartedServer } from './serve-requests.ts';
+import { serveRequests, type ServerLimits, type ServerOptions, type StartedServer } from './serve-requests.ts';
 import { ServedApp } from './served-app.ts';
 
 /** What to serve, and where. */
@@ -18,14 +31,41 @@ export interface RunningServer extends StartedServer {
   replaceApp(app: Hono<any>): void;
 }
 
+/** The options of all kinds of addresses. */
+type AnyListenOptions = { [Name in keyof ListenOptions]?: ListenOptions[Name] } & Pick<ListenOptions, 'app'>;
+const OPTIONS: Rules<AnyListenOptions> = {
+  // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
+  app: required(having<Hono<any>>('an app of Hono, such as createApp gives', 'fetch')),
+  host: text,
+  port: amount,
+  socket: text,
+  fd: amount,
+  tls: optionsIn<CertificateFiles>({ cert: required(text), key: required(text) }),
+  keepAliveMs: amount,
+  limits: optionsIn<ServerLimits>({
+    headersMs: amount,
+    requestMs: amount,
+    connections: amount,
+    connectionsPerAddress: amount,
+    unreadMs: amount,
+    unreadBytesPerConnection: amount,
+    unreadBytes: amount,
+  }),
+  log: COMMON_OPTIONS.log,
+  watchers: list(anything),
+};
+
 /**
  * Starts an HTTP server.
- * @throws KeysError LISTEN_FAILED if the address is not available; TLS_INVALID for a certificate that cannot be used
+ * @throws KeysError OPTION_INVALID; LISTEN_FAILED if the address is not available; TLS_INVALID for a certificate that
+ *   cannot be used
  * @example
  * const server = await listen({ app, host: '127.0.0.1', port: 0 });
  * await server.stop();
  */
-export async function listen({ app, ...options }: ListenOptions): Promise<RunningServer> {
+export async function listen(given: ListenOptions): Promise<RunningServer> {
+  checkOptions('listen', given, OPTIONS);
+  const { app, ...options } = given;
   let served = new ServedApp(app);
   const server = await serveRequests(
     {

@@ -7,21 +7,30 @@ import { type Actor, OPERATOR, uses } from './authorization/principal.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './page.ts';
 import type { KeyRepository, ListPosition } from './repository.ts';
 import { type Status, STATUSES } from './key/status.ts';
+import { anyText, anything, checkOptions, list, orNull, type Rules } from './options.ts';
 import { listOf, printable, checkSearchText } from './text.ts';
 
 /** Which keys to list. */
 export interface PageQuery {
   /** The maximum number of keys, up to 500. Default: 50. */
-  first?: number | null | undefined;
+  first?: number | null;
   /** The cursor of the key after which the page starts. */
-  after?: string | null | undefined;
+  after?: string | null;
   /** A part of the name or description, case-insensitive. */
-  search?: string | null | undefined;
+  search?: string | null;
   /** Only keys with one of these roles, case-insensitive. */
-  roles?: readonly string[] | null | undefined;
+  roles?: readonly string[] | null;
   /** Only keys of this status, case-insensitive. */
-  status?: string | null | undefined;
+  status?: string | null;
 }
+
+const PAGE_OPTIONS: Rules<PageQuery> = {
+  first: anything,
+  after: orNull(anyText),
+  search: orNull(anyText),
+  roles: orNull(list(anyText)),
+  status: orNull(anyText),
+};
 
 /** A page of keys, oldest first. */
 export interface Page {
@@ -38,13 +47,17 @@ export interface ListContext {
   now: number;
 }
 
-/** Lists the keys that the actor may read: all of them, or its own. @throws ValidationError; KeysError INPUT_INVALID */
+/**
+ * Lists the keys that the actor may read: all of them, or its own.
+ * @throws ValidationError; KeysError OPTION_INVALID, INPUT_INVALID
+ */
 export async function listKeys(
   repository: KeyRepository,
   query: PageQuery,
   actor: Actor,
   { catalog, now }: ListContext,
 ): Promise<Page> {
+  checkOptions('keys.list', query, PAGE_OPTIONS);
   const first = query.first ?? DEFAULT_PAGE_SIZE;
   if (!Number.isInteger(first) || first < 0 || first > MAX_PAGE_SIZE) {
     throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${MAX_PAGE_SIZE} keys.`);

@@ -4,7 +4,7 @@ import type { ConfusableName } from './changes/confusable-names.ts';
 import { buildKey, createKey, type KeyPreview, planCreation, revertCreation } from './changes/create.ts';
 import { deleteKeys } from './changes/delete.ts';
 import { type Leak, noteLeak } from './changes/note-leak.ts';
-import type { NewSecret, SecretDelivery } from './changes/delivery.ts';
+import { DELIVERY_OPTIONS, type NewSecret, type SecretDelivery } from './changes/delivery.ts';
 import { Foresight } from './changes/foresight.ts';
 import type { Grantable } from './changes/grantable.ts';
 import type { PossibleChange } from './changes/possible-changes.ts';
@@ -21,9 +21,10 @@ import type { ChangedKey } from './changes/transaction.ts';
 import { Transactions } from './changes/transactions.ts';
 import { setKeyEnabled, type UpdatedKey, updateKey } from './changes/update.ts';
 import { assertValid } from './errors.ts';
+import { anyText, checkOptions, required, text } from './options.ts';
 import { type ApiKey, type KeyChange, type NewKey, type StoredKey, withoutDigests } from './key/api-key.ts';
-import { readRotation, type RotationRequest } from './key/rotation.ts';
-import { validateChange, validateNewKey } from './key/validation.ts';
+import { readRotation, ROTATION_OPTIONS, type RotationRequest } from './key/rotation.ts';
+import { KEY_CHANGE_OPTIONS, NEW_KEY_OPTIONS, validateChange, validateNewKey } from './key/validation.ts';
 import { PermissionSet } from './permissions/permission-set.ts';
 import { KeyQueries, type QueriesOptions } from './queries.ts';
 import { createSecret, type RandomBytes, type Secret } from './secret/secret.ts';
@@ -65,11 +66,12 @@ export class KeyManagement extends KeyQueries {
 
   /**
    * Creates a key. With a `delivery`, a secret that cannot be delivered leaves everything as it was.
-   * @throws ValidationError with all issues; KeysError NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError; a STORE_ error;
-   * what `delivery` throws
+   * @throws ValidationError with all issues; KeysError OPTION_INVALID, NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError;
+   * a STORE_ error; what `delivery` throws
    */
   async create(input: NewKey, actor: Actor, delivery?: SecretDelivery<CreatedKey>): Promise<CreatedKey> {
-    const { now, secret, key } = this.#build(input);
+    const { now, secret, key } = this.#build('keys.create', input);
+    if (delivery !== undefined) checkOptions('keys.create', delivery, DELIVERY_OPTIONS);
     return this.#transactions.runWithSecrets(
       actor,
       {
@@ -89,7 +91,7 @@ export class KeyManagement extends KeyQueries {
   /** Tells what `create` would make, by the same rules; nothing is written. @throws what `create` throws */
   async preview(input: NewKey, actor: Actor): Promise<KeyPreview> {
     const { catalog } = this;
-    const { now, key: built } = this.#build(input);
+    const { now, key: built } = this.#build('keys.preview', input);
     const place = { caller: actor, find: this.#options.repository, catalog, now };
     const { key, replaced, confusable } = await planCreation(place, input, built);
     const { name, description, roles, permissions, limits, allowFrom, expiresAt } = key;
@@ -119,9 +121,11 @@ export class KeyManagement extends KeyQueries {
 
   /**
    * Changes a key.
-   * @throws ValidationError; KeysError NOT_FOUND, NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError; a STORE_ error
+   * @throws ValidationError; KeysError OPTION_INVALID, NOT_FOUND, NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError; a STORE_
+   * error
    */
   async update(id: string, change: KeyChange, actor: Actor): Promise<UpdatedKey> {
+    checkOptions('keys.update', change, KEY_CHANGE_OPTIONS);
     const now = this.#options.clock();
     assertValid(validateChange(change, this.catalog, now));
     return this.#transactions.run(actor, (transaction) => updateKey(transaction, id, change), { now });
@@ -140,14 +144,19 @@ export class KeyManagement extends KeyQueries {
    * @throws KeysError STORE_…
    */
   async noteLeak(leak: Leak): Promise<boolean> {
+    checkOptions<Leak>('keys.noteLeak', leak, {
+      id: required(text),
+      publicId: required(text),
+      place: required(anyText),
+    });
     return this.#transactions.run(OPERATOR, (transaction) => noteLeak(transaction, leak));
   }
 
   /**
    * Gives a key a new secret; the previous one keeps working until the grace ends. With a `delivery`, the grace starts
    * after the new secret was delivered at the earliest, so that a working secret is known to somebody at any moment.
-   * @throws ValidationError; KeysError NOT_FOUND, ROTATION_IN_PROGRESS; ForbiddenError; a STORE_ error; what `delivery`
-   * throws
+   * @throws ValidationError; KeysError OPTION_INVALID, NOT_FOUND, ROTATION_IN_PROGRESS; ForbiddenError; a STORE_
+   * error; what `delivery` throws
    */
   async rotate(
     id: string,
@@ -155,6 +164,8 @@ export class KeyManagement extends KeyQueries {
     actor: Actor,
     delivery?: SecretDelivery<RotatedKey>,
   ): Promise<RotatedKey> {
+    checkOptions('keys.rotate', request, ROTATION_OPTIONS);
+    if (delivery !== undefined) checkOptions('keys.rotate', delivery, DELIVERY_OPTIONS);
     const now = this.#options.clock();
     const { issues, activate, ...rotation } = readRotation(request, now);
     assertValid(issues);
@@ -211,8 +222,9 @@ export class KeyManagement extends KeyQueries {
     return this.#transactions.run(actor, (transaction) => deleteKeys(transaction, ids), { revokes: true });
   }
 
-  /** Validates a request for a key, and builds the key. @throws ValidationError with all issues */
-  #build(input: NewKey): { now: number; secret: Secret; key: StoredKey } {
+  /** Validates a request for a key, and builds the key. @throws ValidationError; KeysError OPTION_INVALID */
+  #build(caller: string, input: NewKey): { now: number; secret: Secret; key: StoredKey } {
+    checkOptions(caller, input, NEW_KEY_OPTIONS);
     const { catalog } = this;
     const { clock, randomBytes, randomId } = this.#options;
     const now = clock();

@@ -29,6 +29,7 @@ import type { ApiKey, KeyChange, KeyFields, NewKey } from './key/api-key.ts';
 import type { RotationRequest } from './key/rotation.ts';
 import { NO_USAGE } from './key/usage.ts';
 import type { PageQuery } from './list.ts';
+import { withoutUndefined } from './options.ts';
 import type { CreatedKey, RotatedKey } from './management.ts';
 import type { ConsentRequest } from './requests/consent-request.ts';
 import type { UsageByPeriod } from './usage/periods.ts';
@@ -82,7 +83,7 @@ export class OperatorKeys implements KeyAdministration {
   }
 
   async list(query: PageQuery): Promise<KeyPage> {
-    const { keys, hasNextPage } = await this.#keys.list(query, OPERATOR);
+    const { keys, hasNextPage } = await this.#keys.list(withoutUndefined(query), OPERATOR);
     return { keys: await statesOf(this.#keys, keys), hasNextPage };
   }
 
@@ -91,16 +92,16 @@ export class OperatorKeys implements KeyAdministration {
   }
 
   preview(input: NewKey): Promise<Preview> {
-    return this.#keys.preview(input, OPERATOR);
+    return this.#keys.preview(withoutUndefined(input), OPERATOR);
   }
 
   create(input: NewKey, delivery?: SecretDelivery<Created>): Promise<Created> {
     const given: SecretDelivery<CreatedKey> | undefined = delivery;
-    return this.#keys.create(input, OPERATOR, given);
+    return this.#keys.create(withoutUndefined(input), OPERATOR, given);
   }
 
   async update({ id }: KeyFields, change: KeyChange): Promise<Changed & { confusable: ConfusableName[] }> {
-    const { before, after, confusable } = await this.#keys.update(id, change, OPERATOR);
+    const { before, after, confusable } = await this.#keys.update(id, withoutUndefined(change), OPERATOR);
     return { before, after: await stateOf(this.#keys, after), confusable };
   }
 
@@ -113,7 +114,7 @@ export class OperatorKeys implements KeyAdministration {
     const present = ({ key, after, created, disabled }: RotatedKey): Rotated => {
       return { key, apiKey: after, rotation: after.rotation, created, disabled };
     };
-    return present(await this.#keys.rotate(id, request, OPERATOR, presented(delivery, present)));
+    return present(await this.#keys.rotate(id, withoutUndefined(request), OPERATOR, presented(delivery, present)));
   }
 
   async finishRotation(id: string): Promise<KeyState> {
@@ -139,11 +140,11 @@ export class OperatorKeys implements KeyAdministration {
   }
 
   usageOf({ id }: KeyFields, request: UsageRequest): Promise<UsageByPeriod> {
-    return this.#keys.periodUsageOf(id, request);
+    return this.#keys.periodUsageOf(id, withoutUndefined(request));
   }
 
   async plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges> {
-    return plannedChanges(await this.#keys.plan(declared, rules, OPERATOR));
+    return plannedChanges(await this.#keys.plan(declared, withoutUndefined(rules), OPERATOR));
   }
 
   async apply(
@@ -155,7 +156,7 @@ export class OperatorKeys implements KeyAdministration {
       const keys = created.map(({ apiKey }) => apiKey);
       return { ...plannedChanges(plan, keys), created };
     };
-    const options = { ...rules, delivery: presented(delivery, present) };
+    const options = { ...withoutUndefined(rules), delivery: presented(delivery, present) };
     return present(await this.#keys.apply(declared, options, OPERATOR));
   }
 
@@ -166,7 +167,7 @@ export class OperatorKeys implements KeyAdministration {
   }
 
   auditLog(request: AuditRequest, place: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
-    return this.#keys.auditLog(request, OPERATOR, place);
+    return this.#keys.auditLog(withoutUndefined(request), OPERATOR, withoutUndefined(place));
   }
 
   consentRequests(limit: number): Promise<ConsentRequest[]> {
@@ -181,7 +182,7 @@ export class OperatorKeys implements KeyAdministration {
 
   async approveConsentRequest(userCode: string, choice: ConsentChoice): Promise<ConsentRequest> {
     const found = await this.consentRequest({ userCode });
-    return (await this.#keys.consent.approve(found, choice, OPERATOR)).request;
+    return (await this.#keys.consent.approve(found, withoutUndefined(choice), OPERATOR)).request;
   }
 
   async denyConsentRequest(place: ConsentPlace): Promise<ConsentRequest> {

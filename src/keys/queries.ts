@@ -1,7 +1,7 @@
 import type { ApiKey } from './key/api-key.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
 import { matchesAuditKey } from './audit/audit-key.ts';
-import { type AuditRequest, readAuditRequest } from './audit/audit-log.ts';
+import { AUDIT_OPTIONS, type AuditRequest, readAuditRequest } from './audit/audit-log.ts';
 import { compareKeys, type KeyComparison } from './audit/compare.ts';
 import { findPrunable, type PrunedEntries } from './audit/prune.ts';
 import { type AuditVerification, readAuditHead, verifyAuditLog } from './audit/verify.ts';
@@ -30,11 +30,12 @@ import { type Actor, mayFor, OPERATOR, requirePermission } from './authorization
 import type { KeyRepository } from './repository.ts';
 import { isInProgress, type Rotation } from './key/rotation.ts';
 import type { Status } from './key/status.ts';
+import { amount, checkOptions, required, yesOrNo } from './options.ts';
 import { checkSearchText } from './text.ts';
 import type { UsageTotals } from './key/usage.ts';
 import { requirePastTime } from './time.ts';
 import type { UsageByPeriod } from './usage/periods.ts';
-import { readUsageRequest, type UsageRequest } from './usage/usage-request.ts';
+import { readUsageRequest, USAGE_OPTIONS, type UsageRequest } from './usage/usage-request.ts';
 
 /** What the questions about keys need from outside. */
 export interface QueriesOptions {
@@ -54,20 +55,26 @@ export class KeyQueries {
     this.#options = options;
   }
 
-  /** All keys page by page, for the operator, as they can be imported again. @throws KeysError STORE_… */
+  /**
+   * All keys page by page, for the operator, as they can be imported again.
+   * @throws KeysError OPTION_INVALID, STORE_…
+   */
   exportKeys(options: ExportOptions): AsyncGenerator<ExportedPage> {
+    checkOptions<ExportOptions>('keys.exportKeys', options, { withDigests: required(yesOrNo) });
     return exportKeys(this.#options.repository, options, this.#options.clock());
   }
 
   /**
    * What `apply` would change now; nothing is written.
-   * @throws DeclarationError; KeysError PRUNE_REFUSED; ForbiddenError; a STORE_ error
+   * @throws DeclarationError; KeysError OPTION_INVALID, PRUNE_REFUSED; ForbiddenError; a STORE_ error
    */
-  plan(
+  async plan(
     declared: readonly DeclaredKey[],
-    { prune = false, adopt = false }: { prune?: boolean; adopt?: boolean },
+    options: { prune?: boolean; adopt?: boolean },
     actor: Actor,
   ): Promise<Plan> {
+    checkOptions<typeof options>('keys.plan', options, { prune: yesOrNo, adopt: yesOrNo });
+    const { prune = false, adopt = false } = options;
     const { repository, clock } = this.#options;
     return planChanges(repository, declared, {
       prune,
@@ -140,6 +147,7 @@ export class KeyQueries {
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async periodUsageOf(id: string, request: UsageRequest = {}): Promise<UsageByPeriod> {
+    checkOptions('keys.periodUsageOf', request, USAGE_OPTIONS);
     const { repository, clock } = this.#options;
     const range = readUsageRequest(request, clock());
     return { ...range, periods: await repository.findPeriodUsage(id, range) };
@@ -158,13 +166,15 @@ export class KeyQueries {
   /**
    * Entries of the audit log, the newest first: all of them for readers of all keys; for others, those about or by keys
    * that they may read, and those that concern no key.
-   * @throws KeysError INPUT_INVALID; ForbiddenError; a STORE_ error
+   * @throws KeysError OPTION_INVALID, INPUT_INVALID; ForbiddenError; a STORE_ error
    */
   async auditLog(
     request: AuditRequest,
     actor: Actor,
     place: { before?: number; after?: number } = {},
   ): Promise<AuditEntry[]> {
+    checkOptions('keys.auditLog', request, AUDIT_OPTIONS);
+    checkOptions<typeof place>('keys.auditLog', place, { before: amount, after: amount });
     if (actor !== OPERATOR) requirePermission(actor, 'LOGS', 'READ_ANY');
     const query = readAuditRequest(request, this.#options.clock());
     const order = place.after === undefined ? 'newest' : 'oldest';
@@ -208,7 +218,7 @@ export class KeyQueries {
   }
 
   /** Resolves when the store answers. @throws KeysError with a STORE_ code */
-  check(): Promise<void> {
+  checkStore(): Promise<void> {
     return this.#options.repository.check();
   }
 

@@ -3,13 +3,12 @@ import type { DeclaredKey } from './apply/declaration.ts';
 import { hasChanges } from './apply/plan.ts';
 import { type PrunedEntries, pruneAuditLog } from './audit/prune.ts';
 import { Activity } from './authentication/activity.ts';
-import type { Authentication } from './authentication/authenticate.ts';
 import { Authenticator } from './authentication/authenticator.ts';
 import { type CheckCounts, noChecks } from './authentication/check-counts.ts';
 import { UsageRetention } from './authentication/usage-retention.ts';
 import { writeActivity } from './authentication/write-activity.ts';
 import type { Actor } from './authorization/principal.ts';
-import type { SecretDelivery } from './changes/delivery.ts';
+import { DELIVERY_OPTIONS, type SecretDelivery } from './changes/delivery.ts';
 import { Transactions } from './changes/transactions.ts';
 import { Consent } from './consent/consent.ts';
 import { Pace, type SourceCounter } from './consent/pace.ts';
@@ -18,6 +17,7 @@ import type { Limit } from './limit.ts';
 import type { Catalog } from './permissions/catalog.ts';
 import { KeyManagement, type ManagementOptions } from './management.ts';
 import type { ProgressReport } from './progress.ts';
+import { aFunction, checkOptions, options as optionsIn, orUndefined, yesOrNo } from './options.ts';
 import { requirePastTime } from './time.ts';
 import type { KeyCounts } from './repository.ts';
 import { createSecret } from './secret/secret.ts';
@@ -45,7 +45,7 @@ interface Shared {
 /** How keys are imported. */
 export interface ImportKeysOptions {
   /** Only check whether they can be. */
-  dryRun?: boolean | undefined;
+  dryRun?: boolean;
   /** Is told how many keys are ready to be imported. */
   onProgress?: ProgressReport | undefined;
 }
@@ -56,7 +56,7 @@ export interface ApplyOptions {
   prune?: boolean;
   /** Take over declared keys that another key created. Only the operator may. */
   adopt?: boolean;
-  delivery?: SecretDelivery<AppliedKeys> | undefined;
+  delivery?: SecretDelivery<AppliedKeys>;
 }
 
 /**
@@ -64,7 +64,10 @@ export interface ApplyOptions {
  * neither can differ.
  */
 export class KeysService extends KeyManagement {
-  /** Authenticates secrets, without a promise where a key was verified before. */
+  /**
+   * Tells whose secrets they are, without a promise where a key was verified before. By itself it enforces no network,
+   * no limit and no permission, and counts no use: `bearerAuth` and `OpenKeys.check` do.
+   */
   readonly authenticator: Authenticator;
   /** How applications get keys that people agree to. */
   readonly consent: Consent;
@@ -126,10 +129,12 @@ export class KeysService extends KeyManagement {
    * only checks whether they can be. The report has the outcome of each line.
    * @throws KeysError STORE_…; what reading the input throws
    */
-  async importKeys(
-    input: AsyncIterable<Uint8Array>,
-    { dryRun = false, onProgress }: ImportKeysOptions = {},
-  ): Promise<ImportReport> {
+  async importKeys(input: AsyncIterable<Uint8Array>, options: ImportKeysOptions = {}): Promise<ImportReport> {
+    checkOptions<ImportKeysOptions>('keys.importKeys', options, {
+      dryRun: yesOrNo,
+      onProgress: orUndefined(aFunction()),
+    });
+    const { dryRun = false, onProgress } = options;
     const now = this.#options.clock();
     const lines = await readImport(input, { ...this.#options, now });
     if (dryRun) return checkImport(this.#options.repository, lines, { catalog: this.catalog, now });
@@ -141,6 +146,11 @@ export class KeysService extends KeyManagement {
    * @throws DeclarationError; KeysError PRUNE_REFUSED; ForbiddenError; a STORE_ error; what `delivery` throws
    */
   async apply(declared: readonly DeclaredKey[], options: ApplyOptions, actor: Actor): Promise<AppliedKeys> {
+    checkOptions<ApplyOptions>('keys.apply', options, {
+      prune: yesOrNo,
+      adopt: yesOrNo,
+      delivery: optionsIn(DELIVERY_OPTIONS),
+    });
     const { prune = false, adopt = false, delivery } = options;
     const { randomBytes, randomId } = this.#options;
     const plan = await this.plan(declared, { prune, adopt }, actor);
@@ -190,15 +200,6 @@ export class KeysService extends KeyManagement {
     const time = requirePastTime(before, now);
     const { repository, operator } = this.#options;
     return repository.write((writer) => pruneAuditLog(writer, time, { now, operator }));
-  }
-
-  /**
-   * Finds the key that a secret belongs to, which counts as a use of it.
-   * @param address the client's, for the audit log
-   * @throws KeysError STORE_…
-   */
-  async authenticate(secret: string, address?: string): Promise<Authentication> {
-    return this.authenticator.authenticate(secret, address);
   }
 
   /**

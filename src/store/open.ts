@@ -36,18 +36,18 @@ export interface Store {
 /** Which store to open, and how. */
 export interface OpenStoreOptions {
   /** A path, or the URL of a PostgreSQL database. Default: `SVC_API_DATABASE`, or a file in the user's data folder. */
-  database?: string | undefined;
+  database?: string;
   /** The environment variables. Default: those of the process. */
   env?: NodeJS.ProcessEnv;
   /** How long to wait for other writers, in milliseconds. Default: 8000. */
-  lockWaitMs?: number | undefined;
+  lockWaitMs?: number;
   /** How long a change waits for other writers, in milliseconds. Default: `lockWaitMs`. */
-  writeWaitMs?: number | undefined;
+  writeWaitMs?: number;
   /**
    * For how much of that SQLite itself waits at a time, which blocks the event loop, in milliseconds. Default: 0, as a
    * server needs it. Where many processes write, one that waits so gets its turn sooner.
    */
-  busyTimeoutMs?: number | undefined;
+  busyTimeoutMs?: number;
   /**
    * What to do about a missing store: create it, which is the default, fail, or use an empty one that takes no changes.
    */

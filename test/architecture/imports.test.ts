@@ -54,6 +54,7 @@ const ROOMS: Record<string, string[]> = {
     'secret',
     'text',
     'nearest',
+    'options',
     'networks',
     'origin',
     'credential-places',

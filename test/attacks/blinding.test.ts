@@ -11,7 +11,7 @@ import { listen } from '../../src/http/server.ts';
 import { createSecret } from '../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly, unlockAuditLog } from '../support/direct.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog, withoutRequestId } from '../support/log.ts';
 import { startServer } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -30,7 +30,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
 
   const forge = async (count: number) => {
     for (let request = 0; request < count; request += 1)
-      await test.keys.authenticate(createSecret(randomBytes).text, '192.0.2.1');
+      await authenticate(test.keys, createSecret(randomBytes).text, '192.0.2.1');
   };
   const refusals = async () => {
     await test.keys.finishActivity();
@@ -41,7 +41,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
     const { key: secret, apiKey: key } = await test.keys.create({ name: 'Revoked', roles: ['ADMIN'] }, OPERATOR);
     await test.keys.setEnabled(key.id, false, OPERATOR);
     await forge(200);
-    await test.keys.authenticate(secret, '198.51.100.7');
+    await authenticate(test.keys, secret, '198.51.100.7');
     const known = (await refusals()).filter((entry) => entry.apiKey?.name === 'Revoked');
     assert.deepEqual(
       known.map(({ after, address }) => [after, address]),
@@ -116,7 +116,8 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
     const before = await sizeOf(test.database);
     for (let minute = 0; minute < MINUTES; minute += 1) {
       for (let request = 0; request < 8; request += 1)
-        await other.keys.authenticate(
+        await authenticate(
+          other.keys,
           createSecret(randomBytes).text,
           `2001:db8:ffff:ffff:ffff:ffff:ffff:${1000 + minute}`,
         );

@@ -17,7 +17,7 @@ import {
   startConsentService,
 } from '../support/consent.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal } from '../support/keys.ts';
+import { authenticate, createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
 import { startServer, type TestService } from '../support/server.ts';
 
@@ -30,7 +30,7 @@ async function start() {
   const fields = { name: 'Anna', roles: ['VIEWER'], permissions: ['API_KEY:CREATE_OWN'] };
   ({ secret: approver, principal } = await createPrincipal(test.keys, fields));
 }
-const accepts = async (key: unknown) => 'principal' in (await test.keys.authenticate(key as string));
+const accepts = async (key: unknown) => 'principal' in (await authenticate(test.keys, key as string));
 const actions = async () =>
   (await test.keys.auditLog({ first: 10 }, OPERATOR)).map(({ action }) => action).toReversed();
 

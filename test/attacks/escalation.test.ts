@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { readDeclaration } from '../../src/keys/apply/declaration.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, jsonLines, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
+import { authenticate, createPrincipal, jsonLines, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 
 const HOUR = 3_600_000;
 const FORBIDDEN = { code: 'FORBIDDEN' };
@@ -23,11 +23,11 @@ describeOnEach('attacks: escalation', () => {
   };
   /** What becomes of a secret: the principal's name, or why it is refused. */
   const enter = async (secret: string) => {
-    const result = await test.keys.authenticate(secret);
+    const result = await authenticate(test.keys, secret);
     return 'refused' in result ? result.refused : result.principal.apiKey.name;
   };
   const access = async (secret: string) => {
-    const result = await test.keys.authenticate(secret);
+    const result = await authenticate(test.keys, secret);
     return 'refused' in result ? [] : result.principal.access.permissions();
   };
 
@@ -225,7 +225,7 @@ describeOnEach('attacks: escalation', () => {
       const old = await create('Admin', 'ADMIN');
       const { id } = old.principal.apiKey;
       const rotated = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
-      const result = await test.keys.authenticate(old.secret);
+      const result = await authenticate(test.keys, old.secret);
       assert.ok('principal' in result && result.principal.secret === 'previous');
       assert.ok(result.principal.access.has('DOCKER', 'UPDATE_ANY'), 'it still uses what the key may use');
       // A principal from before the rotation is no way around it either.

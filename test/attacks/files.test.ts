@@ -20,7 +20,7 @@ import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { type Finished, runCli } from '../support/process.ts';
-import { openTestKeys } from '../support/keys.ts';
+import { authenticate, openTestKeys } from '../support/keys.ts';
 import { AS_NOBODY, runStoreChild } from '../support/store-process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
@@ -298,7 +298,7 @@ describe('a store file', () => {
     chmodSync(other, 0o666);
     renameSync(other, store.location);
     await nextTurn();
-    await assert.rejects(keys.authenticate(secret), { code: 'STORE_INSECURE' });
+    await assert.rejects(authenticate(keys, secret), { code: 'STORE_INSECURE' });
     await store.close();
   });
 

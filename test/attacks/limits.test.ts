@@ -6,7 +6,7 @@ import type { Answer } from '../../src/limits/limiter.ts';
 import { damageKey } from '../support/damage.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly } from '../support/direct.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { until } from '../support/until.ts';
 
 const TEN = ['10.0.0.0/8'];
@@ -28,7 +28,7 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
   const create = (name: string, fields: Partial<NewKey>, by: Principal | typeof OPERATOR = OPERATOR) =>
     createPrincipal(test.keys, { name, roles: ['ADMIN'], ...fields }, by);
   const restrictionsOf = async (secret: string) => {
-    const found = await test.keys.authenticate(secret);
+    const found = await authenticate(test.keys, secret);
     assert.ok('principal' in found);
     return found.principal.restrictions;
   };
@@ -126,7 +126,7 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
       held = await createPrincipal(test.keys, { name: 'Held', roles: ['ADMIN'], limits: ['100/m'], allowFrom: TEN });
       await damageKey(test.database, 'Held', change);
       const reason = async () => {
-        const found = await test.keys.authenticate(held.secret);
+        const found = await authenticate(test.keys, held.secret);
         return 'refused' in found && found.refused;
       };
       // PostgreSQL tells of the change in a moment.

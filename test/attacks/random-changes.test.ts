@@ -5,7 +5,7 @@ import { isKeysError } from '../../src/keys/errors.ts';
 import { digestSecret } from '../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly } from '../support/direct.ts';
-import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { authenticate, jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { Random } from '../support/random.ts';
 import { migratedStore } from '../support/temp.ts';
 import { until } from '../support/until.ts';
@@ -36,7 +36,7 @@ describeOnEach('whatever changes keys', (dialect) => {
   const remembered = async () => {
     const answers = [];
     for (const secret of secrets) {
-      const result = await here.keys.authenticate(secret);
+      const result = await authenticate(here.keys, secret);
       answers.push('principal' in result ? result.principal.access.permissions() : result.refused);
     }
     return answers;
@@ -55,7 +55,7 @@ describeOnEach('whatever changes keys', (dialect) => {
   const changes: Record<string, (by: TestKeys) => Promise<unknown>> = {
     async create({ keys }) {
       // By a key, if the one that is picked may.
-      const result = secrets.length > 0 ? await keys.authenticate(random.pick(secrets)) : undefined;
+      const result = secrets.length > 0 ? await authenticate(keys, random.pick(secrets)) : undefined;
       const isAdmin = result && 'principal' in result && result.principal.access.has('API_KEY', 'CREATE_ANY');
       const actor = isAdmin ? result.principal : OPERATOR;
       const input = { name: `Key ${(names += 1)}`, roles: [random.pick(['ADMIN', 'ADMIN', 'ADMIN', 'VIEWER'])] };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { APP, askDevice, pollDevice, postForm, postJson, startConsentService } from '../support/consent.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal } from '../support/keys.ts';
+import { authenticate, createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
 import { startServer, type TestService } from '../support/server.ts';
 
@@ -16,7 +16,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     ({ principal: approver } = await createPrincipal(test.keys, { name: 'Anna', roles: ['ADMIN'] }));
   });
   afterEach(() => test.stop());
-  const accepts = async (key: string) => 'principal' in (await test.keys.authenticate(key));
+  const accepts = async (key: string) => 'principal' in (await authenticate(test.keys, key));
   const revoke = (token: string, more: Record<string, string> = {}) =>
     postJson(`${test.url}/oauth/revoke`, { client_id: APP.id, token, ...more });
 
@@ -26,7 +26,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     const { consent } = test.keys;
     await consent.approve(await consent.show({ userCode, source: 'test' }), {}, approver);
     const secret = (await pollDevice(test.url, code)).body['access_token'] as string;
-    const authenticated = await test.keys.authenticate(secret);
+    const authenticated = await authenticate(test.keys, secret);
     assert.ok('principal' in authenticated);
     return { secret, principal: authenticated.principal, id: authenticated.principal.apiKey.id };
   }
@@ -61,7 +61,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
       await consent.approve(await consent.show({ userCode, source: 'test' }), {}, approver);
       let secret = (await pollDevice(test.url, code)).body['access_token'] as string;
       for (let time = 0; time < 2; time += 1) {
-        const authenticated = await test.keys.authenticate(secret);
+        const authenticated = await authenticate(test.keys, secret);
         assert.ok('principal' in authenticated);
         const { name } = authenticated.principal.apiKey;
         const permissions = ['API_KEY:CREATE_OWN' as const, 'API_KEY:DELETE_OWN' as const];

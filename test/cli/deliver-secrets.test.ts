@@ -4,7 +4,7 @@ import { presentError } from '../../src/cli/errors.ts';
 import type { NewSecret } from '../../src/keys/changes/delivery.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { openTestKeys, type TestKeys } from '../support/keys.ts';
+import { authenticate, openTestKeys, type TestKeys } from '../support/keys.ts';
 
 describeOnEach('a signal while a key is created', () => {
   let test: TestKeys;
@@ -41,7 +41,7 @@ describeOnEach('a signal while a key is created', () => {
       const failure = await replace(signal).catch(presentError);
       assert.deepEqual(failure, { code: 'INTERRUPTED', message: `Ended by ${signal}. As before.`, exit });
       assert.deepEqual(printed, []);
-      const found = await test.keys.authenticate(secret);
+      const found = await authenticate(test.keys, secret);
       assert.ok('principal' in found && found.principal.apiKey.roles.includes('ADMIN'));
       assert.equal(process.listenerCount(signal), 0);
     });
@@ -49,7 +49,7 @@ describeOnEach('a signal while a key is created', () => {
 
   it('is not waited for: without one the key is created', async () => {
     await replace();
-    assert.ok('principal' in (await test.keys.authenticate(printed[0]!)));
+    assert.ok('principal' in (await authenticate(test.keys, printed[0]!)));
   });
 
   it('ends the process afterwards, if it comes while the secret is printed', async () => {
@@ -70,6 +70,6 @@ describeOnEach('a signal while a key is created', () => {
     await made;
     await heard;
     process.off('SIGTERM', relay);
-    assert.ok('principal' in (await test.keys.authenticate(printed[0]!)));
+    assert.ok('principal' in (await authenticate(test.keys, printed[0]!)));
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describeOnEach } from '../support/dialects.ts';
 import { createHash } from 'node:crypto';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { createPrincipal, jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
+import { authenticate, createPrincipal, jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { errorText } from '../support/errors.ts';
 import { runCli } from '../support/process.ts';
@@ -112,7 +112,7 @@ describeOnEach('apikey export', () => {
     const { keys, store, time } = await openTestKeys({ database: copy });
     time.now = Date.now();
     const result = async (secret: string) => {
-      const found = await keys.authenticate(secret);
+      const found = await authenticate(keys, secret);
       return 'refused' in found ? found.refused : found.principal.apiKey.name;
     };
     const results = await Promise.all(

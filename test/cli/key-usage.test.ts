@@ -5,7 +5,7 @@ import { formatTime } from '../../src/keys/time.ts';
 import { startOf } from '../../src/keys/usage/periods.ts';
 import { testCli, type TestCli } from '../support/cli.ts';
 import { describeOn, describeOnEachAndRemotely } from '../support/dialects.ts';
-import { openTestKeys } from '../support/keys.ts';
+import { authenticate, openTestKeys } from '../support/keys.ts';
 import { cliOnTerminal } from '../support/pty.ts';
 
 const HOUR = 3_600_000;
@@ -16,9 +16,9 @@ async function usedKey(cli: TestCli): Promise<string> {
   const { keys, store, time } = await openTestKeys({ database: cli.database });
   const start = startOf('HOUR', Date.now()) - 2 * HOUR;
   time.now = start + 1000;
-  for (let use = 0; use < 2; use += 1) await keys.authenticate(key);
+  for (let use = 0; use < 2; use += 1) await authenticate(keys, key);
   await keys.setEnabled((await keys.findByName('CI deploy', OPERATOR))!.id, false, OPERATOR);
-  await keys.authenticate(key);
+  await authenticate(keys, key);
   await keys.finishActivity();
   await store.close();
   return formatTime(start);

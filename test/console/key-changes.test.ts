@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { NewKey } from '../../src/keys/key/api-key.ts';
 import { startConsoleService, Visitor, visitorWith } from '../support/console.ts';
-import { createPrincipal } from '../support/keys.ts';
+import { authenticate, createPrincipal } from '../support/keys.ts';
 import { query, type TestService } from '../support/server.ts';
 
 const ADA = { name: 'Ada', roles: ['ADMIN'] };
@@ -47,7 +47,7 @@ describe('changing a key in the console', () => {
   });
 
   it('asks those who disable the key that they have signed in with, and signs them out', async () => {
-    const result = await test.keys.authenticate(ada);
+    const result = await authenticate(test.keys, ada);
     assert.ok('principal' in result);
     const page = await visitor.open(`keys/${result.principal.apiKey.id}`);
     assert.doesNotMatch(page.html, /<form[^>]*disable/);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { startConsoleService, Visitor, visitorWith } from '../support/console.ts';
-import { createPrincipal } from '../support/keys.ts';
+import { authenticate, createPrincipal } from '../support/keys.ts';
 import { query, type TestService } from '../support/server.ts';
 
 const ADA = { name: 'Ada', roles: ['ADMIN'] };
@@ -19,7 +19,7 @@ describe('the page of a key in the console', () => {
 
   it('tells who created it, what holds it, and how it was used', async () => {
     const { visitor, secret } = await visitorWith(test, ADA);
-    const ada = await test.keys.authenticate(secret);
+    const ada = await authenticate(test.keys, secret);
     assert.ok('principal' in ada);
     const { apiKey: key, key: used } = await test.keys.create(
       {
@@ -57,7 +57,7 @@ describe('the page of a key in the console', () => {
       { permissions: ['DOCKER:UPDATE_ANY', 'API_KEY:CREATE_OWN'] },
       OPERATOR,
     );
-    const again = await test.keys.authenticate(team.secret);
+    const again = await authenticate(test.keys, team.secret);
     assert.ok('principal' in again);
     const ci = await createPrincipal(
       test.keys,
@@ -156,7 +156,7 @@ describe('the page of a key in the console', () => {
       name: 'Own',
       permissions: ['API_KEY:READ_ANY', 'API_KEY:UPDATE_OWN', 'API_KEY:DELETE_OWN', 'API_KEY:CREATE_OWN'],
     });
-    const mine = await test.keys.authenticate(own.secret);
+    const mine = await authenticate(test.keys, own.secret);
     assert.ok('principal' in mine);
     const child = await test.keys.create({ name: 'Child', permissions: ['API_KEY:READ_ANY'] }, mine.principal);
     assert.deepEqual(await offered(own.visitor, key.id), []);

@@ -4,7 +4,7 @@ import type { NewKey } from '../../src/keys/key/api-key.ts';
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
 import type { PolicyRules } from '../../src/keys/permissions/policy.ts';
 import { type ConsolePage, startConsoleService, Visitor, visitorWith } from '../support/console.ts';
-import { createPrincipal } from '../support/keys.ts';
+import { authenticate, createPrincipal } from '../support/keys.ts';
 import type { TestService } from '../support/server.ts';
 
 const GRANTS = { permission: ['DOCKER:READ_ANY', 'API_KEY:CREATE_OWN'] };
@@ -44,7 +44,7 @@ describe('creating a key in the console', () => {
       [key.permissions, key.limits, key.allowFrom, key.expiresAt! - test.time.now],
       [['DOCKER:READ_ANY', 'API_KEY:CREATE_OWN'], ['100/m', '5000/d'], ['10.0.0.0/8', '::1'], 30 * 86_400_000],
     );
-    const checked = await test.keys.authenticate(secret);
+    const checked = await authenticate(test.keys, secret);
     assert.equal('principal' in checked && checked.principal.apiKey.name, 'Backup');
     assert.equal(created.html.split(secret).length, 2, 'it stands there once');
     assert.equal(created.headers.get('cache-control'), 'no-store');
@@ -88,7 +88,7 @@ describe('creating a key in the console', () => {
       { name: 'Backup', permissions: ['API_KEY:CREATE_OWN'] },
       OPERATOR,
     );
-    const old = await test.keys.authenticate(secret);
+    const old = await authenticate(test.keys, secret);
     assert.ok('principal' in old);
     await test.keys.create({ name: 'Beneath', permissions: ['API_KEY:CREATE_OWN'] }, old.principal);
     const visitor = await signedIn();

@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 import { openKeys } from '../../src/open-keys.ts';
 import { testApply } from '../support/apply.ts';
 import { finished, startCli } from '../support/process.ts';
+import { authenticate } from '../support/keys.ts';
 
 const KEYS = 300;
 
@@ -59,7 +60,7 @@ describe('apply that is killed', () => {
     const keys = await openKeys({ database: test.cli.database });
     for (let index = 0; index < KEYS; index += 99) {
       const secret = readFileSync(join(test.secrets, `Key ${index}`), 'utf8').trim();
-      const found = await keys.authenticate(secret);
+      const found = await authenticate(keys, secret);
       assert.ok('principal' in found && found.principal.apiKey.name === `Key ${index}`);
     }
     await keys.close();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { isKeysError } from '../../src/keys/errors.ts';
-import { openTestKeys } from '../support/keys.ts';
+import { authenticate, openTestKeys } from '../support/keys.ts';
 import { Random } from '../support/random.ts';
 import { tempStore } from '../support/temp.ts';
 
@@ -18,7 +18,7 @@ describe('a bit of the store is flipped', () => {
         { name: `Key ${index}`, roles: index % 2 === 0 ? ['GUEST'] : ['VIEWER'], expiresIn: '1h' },
         OPERATOR,
       );
-      const found = await made.keys.authenticate(secret);
+      const found = await authenticate(made.keys, secret);
       assert.ok('principal' in found);
       keys.set(secret, { name: key.name, permissions: found.principal.access.permissions().join() });
     }
@@ -66,7 +66,7 @@ describe('a bit of the store is flipped', () => {
       const { keys: service, store } = await openTestKeys({ database });
       try {
         for (const [secret, { name, permissions }] of keys) {
-          const found = await service.authenticate(secret).catch(failed);
+          const found = await authenticate(service, secret).catch(failed);
           if (found === undefined) outcome = 'failed';
           else if ('principal' in found) {
             const { apiKey: key, access } = found.principal;

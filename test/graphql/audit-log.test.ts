@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Principal, principalOf } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
 
 const LOG = `query ($first: Int, $after: String, $key: String, $actor: String) {
@@ -48,7 +48,7 @@ describeOnEach('the audit log over GraphQL', () => {
     const { apiKey: other } = await test.keys.create({ name: 'Other', permissions: ['ME:READ_OWN'] }, OPERATOR);
     await test.keys.update(child.id, { description: 'by the operator' }, OPERATOR);
     await test.keys.update(other.id, { description: 'by Own' }, own.principal);
-    await test.keys.authenticate('nonsense', '192.0.2.1');
+    await authenticate(test.keys, 'nonsense', '192.0.2.1');
     await test.keys.finishActivity();
   });
   afterEach(async () => {

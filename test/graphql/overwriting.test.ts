@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal } from '../support/keys.ts';
+import { authenticate, createPrincipal } from '../support/keys.ts';
 import { type GraphQLReply, query, startTestService, type TestService } from '../support/server.ts';
 
 interface Bearer {
@@ -69,7 +69,7 @@ describeOnEach('overwriting a key over GraphQL', () => {
     await make(
       'Grandchild',
       ['CREATE_OWN'],
-      ((await test.keys.authenticate(key)) as { principal: Principal }).principal,
+      ((await authenticate(test.keys, key)) as { principal: Principal }).principal,
     );
     assert.deepEqual((await overwrite(owner, 'Grandchild')).body.errors?.[0]?.extensions['missing'], [
       'API_KEY:DELETE_ANY',

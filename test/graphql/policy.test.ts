@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { NO_POLICY as NONE } from '../../src/keys/permissions/policy.ts';
-import { createPrincipal } from '../support/keys.ts';
+import { authenticate, createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 import { APP, askDevice, pollDevice, postForm } from '../support/consent.ts';
 
@@ -98,7 +98,7 @@ describe('the policy over HTTP', () => {
     test.time.now += 1;
     const { secret } = await createPrincipal(test.keys, { name: 'Reader', roles: ['ADMIN'], expiresIn: '90d' });
     test.time.now += 2 * 86_400_000;
-    await test.keys.authenticate(secret);
+    await authenticate(test.keys, secret);
     await test.keys.finishActivity();
     for await (const _ of keys.disableUnused());
     const document = `{

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { ClientError, GraphQLClient } from 'graphql-request';
 import { Hono } from 'hono';
 import { bearerAuth, openKeys } from '../../src/index.ts';
-import { createPrincipal } from '../support/keys.ts';
+import { authenticate, createPrincipal } from '../support/keys.ts';
 import { startTestService, type TestService } from '../support/server.ts';
 import { tempStore } from '../support/temp.ts';
 
@@ -29,7 +29,7 @@ describe('a client by graphql-request', () => {
       input: { name: 'Made', roles: ['GUEST'] },
     });
     assert.deepEqual(reply.createApiKey.apiKey, { name: 'Made' });
-    assert.ok('principal' in (await test.keys.authenticate(reply.createApiKey.key)));
+    assert.ok('principal' in (await authenticate(test.keys, reply.createApiKey.key)));
   });
 
   it('gets errors that it understands', async () => {

@@ -195,7 +195,12 @@ describe('a page of another origin', () => {
     ])
       await assert.rejects(
         createApp({ keys: test.keys, cors: { origins: [origin] } }),
-        (error: Error) => error.message.startsWith(`"${origin}" is not an origin. `),
+        (error: Error) =>
+          error.message.startsWith(
+            origin === ''
+              ? 'createApp: The option "cors.origins" has an item that is empty.'
+              : `createApp: "${origin}" is not an origin. `,
+          ),
         origin,
       );
   });

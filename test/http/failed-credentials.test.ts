@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { Hono } from 'hono';
 import { bearerAuth } from '../../src/http/bearer-auth.ts';
-import { BearerCheck } from '../../src/http/bearer-check.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { failedCredentialsBy } from '../../src/http/bearer-options.ts';
 import { AttemptCounter } from '../../src/limits/attempt-counter.ts';
@@ -84,8 +83,6 @@ describe('the limit of keys that are not valid', () => {
     const none = bySource(false);
     for (let index = 0; index < 100; index += 1) assert.equal(none('a'), undefined);
     assert.throws(() => AttemptCounter.of('many'), { name: 'RangeError', message: /"many" is not a limit/ });
-    const keys = {} as never;
-    assert.throws(() => BearerCheck.of({ keys, failedCredentials: '0/m' }), RangeError);
   });
 
   it('goes on when an app is replaced by one with the same', () => {

@@ -131,11 +131,11 @@ describe('the server', () => {
 
   it('keeps connections for 75 seconds, or as long as it is told', async () => {
     const app = new Hono().get('/', (c) => c.text('Hello'));
-    for (const [keepAliveMs, header] of [
-      [undefined, 'timeout=75'],
-      [90_000, 'timeout=90'],
+    for (const [told, header] of [
+      [{}, 'timeout=75'],
+      [{ keepAliveMs: 90_000 }, 'timeout=90'],
     ] as const) {
-      const server = await listen({ app, host: '127.0.0.1', port: 0, keepAliveMs });
+      const server = await listen({ app, host: '127.0.0.1', port: 0, ...told });
       const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
       socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
       assert.match(String((await once(socket, 'data'))[0]), new RegExp(`Keep-Alive: ${header}\\r`));

@@ -32,8 +32,8 @@ for (const scheme of ['http', 'https'] as const) {
           await answered.promise;
           return c.text('slow');
         });
-      const tls = scheme === 'https' ? writePair(PAIR) : undefined;
-      server = await listen({ app, host: '127.0.0.1', port: 0, tls });
+      const encrypted = scheme === 'https' && { tls: writePair(PAIR) };
+      server = await listen({ app, host: '127.0.0.1', port: 0, ...encrypted });
     });
     afterEach(async () => {
       for (const socket of sockets.splice(0)) socket.destroy();

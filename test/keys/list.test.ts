@@ -35,7 +35,7 @@ describeOnEach('the list of keys', () => {
     for (let index = 0; index < 7; index += 1) await create(`Key ${index}`);
     const all = await names();
     const seen: string[] = [];
-    let after: string | undefined;
+    let after: string | null = null;
     for (const expected of [3, 3, 1]) {
       const page = await test.keys.list({ first: 3, after }, OPERATOR);
       assert.equal(page.keys.length, expected);

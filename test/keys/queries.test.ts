@@ -34,10 +34,10 @@ describeOnEach('questions about keys', () => {
   });
 
   it('are answered as long as the store is', async () => {
-    await test.keys.check();
+    await test.keys.checkStore();
     const other = await openTestKeys({ database: test.database });
     await other.store.close();
-    await assert.rejects(other.keys.check(), { code: 'STORE_FAILED' });
+    await assert.rejects(other.keys.checkStore(), { code: 'STORE_FAILED' });
   });
 
   it('tell the rotation of a key only while both secrets work', async () => {

@@ -3,7 +3,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { KeysService } from '../../src/keys/service.ts';
 import { SteadyClock } from '../../src/keys/steady-clock.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { openTestKeys, type TestKeys } from '../support/keys.ts';
+import { authenticate, openTestKeys, type TestKeys } from '../support/keys.ts';
 
 const [MINUTE, HOUR] = [60_000, 3_600_000];
 
@@ -61,7 +61,7 @@ describeOnEach('the clock of the machine is set back by two hours', () => {
     return secret;
   };
   const reasonOf = async (keys: KeysService, secret: string) => {
-    const result = await keys.authenticate(secret);
+    const result = await authenticate(keys, secret);
     return 'principal' in result ? 'accepted' : result.refused;
   };
   const writes: Record<string, () => Promise<unknown>> = {

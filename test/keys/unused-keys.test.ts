@@ -5,7 +5,7 @@ import { KeysService } from '../../src/keys/service.ts';
 import { UNIT_MS } from '../../src/keys/time.ts';
 import { openStore } from '../../src/store/open.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, jsonLines, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
+import { authenticate, createPrincipal, jsonLines, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 
 const POLICY = { disableUnused: '60d' };
 
@@ -24,7 +24,7 @@ describeOnEach('keys that are not used', () => {
   };
   const days = (count: number) => void (test.time.now += count * UNIT_MS.d);
   const use = async (secret: string) => {
-    await test.keys.authenticate(secret);
+    await authenticate(test.keys, secret);
     await test.keys.finishActivity();
   };
 

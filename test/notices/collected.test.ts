@@ -5,7 +5,7 @@ import { destinationOf, testCourier, type TestCourier } from '../support/courier
 import { damageKey } from '../support/damage.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly, unlockAuditLog } from '../support/direct.ts';
-import { createPrincipal, jsonLines, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
+import { authenticate, createPrincipal, jsonLines, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 import { Receiver, stopReceivers } from '../support/webhook.ts';
 
 describeOnEach('what a webhook is told of', () => {
@@ -195,8 +195,8 @@ describeOnEach('what a webhook is told of', () => {
     const { key: quiet } = await create('Quiet');
     await test.keys.setEnabled(key.id, false, OPERATOR);
     const refuse = async (count: number) => {
-      for (let index = 0; index < count; index += 1) await test.keys.authenticate(secret);
-      await test.keys.authenticate(quiet);
+      for (let index = 0; index < count; index += 1) await authenticate(test.keys, secret);
+      await authenticate(test.keys, quiet);
       await test.keys.finishActivity();
     };
     test.time.now += 10 * UNIT_MS.m;

@@ -27,6 +27,10 @@ const BAD_HOOKS: readonly (readonly [body: string, said: string])[] = [
     'Its field "resources" is a string; it must be a list of names, or of { name, credentials? }.',
   ],
   ['return { resources: [{ credentials: true }] };', 'Its field "resources" is a list; it must be a list of names'],
+  [
+    'return { resources: [{ name: "VAULT", credential: true }] };',
+    'Its field "resources" is a list; it must be a list',
+  ],
   ['return { resources: ["back-up"] };', '"back-up" is not a resource name: use capital letters'],
   ['return { resources: [{ name: "DOCKER", credentials: true }] };', '"DOCKER" is a built-in resource'],
   [
@@ -142,6 +146,21 @@ for (const [core, packages] of [
       } finally {
         await stop();
       }
+    });
+
+    it('is refused where the name of the hook is misspelled, with the right one', async () => {
+      const misspelled = (text: string) => text.replace('"svc-api:schema"', '"svc-api:shema"');
+      const { stderr, code } = await withFile(join(host.folder, 'package.json'), misspelled, () =>
+        host.cli(['serve', '--port', '0']),
+      );
+      assert.equal(code, 1);
+      assert.ok(
+        stderr.startsWith(
+          'Error: The package.json of acme has the hook "svc-api:shema", which there is not. ' +
+            'Did you mean "svc-api:schema"?',
+        ),
+        stderr,
+      );
     });
 
     it('is refused with an open root field, by name', async () => {

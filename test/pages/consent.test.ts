@@ -12,6 +12,7 @@ import { cleanEnv, finished, ROOT, startCli } from '../support/process.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { needsPrograms, skipUnlessCI } from '../support/skip.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
+import { authenticate } from '../support/keys.ts';
 
 /** Debian's own, which has its packages. */
 const PYTHON = '/usr/bin/python3';
@@ -29,7 +30,7 @@ describe('an application that asks for a key', () => {
     await server.stop();
     await keys.close();
   });
-  const accepts = async (key: string) => 'principal' in (await keys.authenticate(key));
+  const accepts = async (key: string) => 'principal' in (await authenticate(keys, key));
 
   it('gets one by the commands of docs/consent.md', async function () {
     needsPrograms(this, 'curl');

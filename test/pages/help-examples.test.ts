@@ -17,6 +17,7 @@ import { KEYS, TerminalSession } from '../support/pty.ts';
 import { startServe } from '../support/serve.ts';
 import { tempFolder } from '../support/temp.ts';
 import { Receiver } from '../support/webhook.ts';
+import { authenticate } from '../support/keys.ts';
 
 /** Where the examples of a page are typed. */
 interface Desk {
@@ -36,7 +37,7 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
     await deleteKey({ cli });
     const { key } = await cli.given('Parent', { roles: ['ADMIN'] });
     const keys = await openKeys({ database: cli.database });
-    const parent = await keys.authenticate(key);
+    const parent = await authenticate(keys, key);
     assert.ok('principal' in parent);
     await keys.create({ name: 'CI deploy', roles: ['VIEWER'] }, parent.principal);
     await keys.close();

@@ -16,6 +16,7 @@ import { runProgramHere } from '../support/program-here.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 import { Receiver, stopReceivers } from '../support/webhook.ts';
+import { authenticate } from '../support/keys.ts';
 
 /** A line of the log. */
 interface Line extends Record<string, unknown> {
@@ -140,7 +141,7 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
   world.hide(webhook.secret.slice('whsec_'.length));
   const anna = await world.key('Anna', { roles: ['ADMIN'] });
   await withKeys({ database: cli.database }, async (keys) => {
-    const authenticated = await keys.authenticate(anna);
+    const authenticated = await authenticate(keys, anna);
     assert.ok('principal' in authenticated);
     const { key: secret } = await keys.create({ name: 'Of Anna', roles: ['GUEST'] }, authenticated.principal);
     world.hide(secret);

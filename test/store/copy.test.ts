@@ -12,7 +12,7 @@ import type { Tables } from '../../src/store/tables.ts';
 import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../support/direct.ts';
-import { countKeys, createPrincipal, openTestKeys, storedKey } from '../support/keys.ts';
+import { authenticate, countKeys, createPrincipal, openTestKeys, storedKey } from '../support/keys.ts';
 import { postgresStore } from '../support/postgres.ts';
 import { keyNamed } from '../support/stored.ts';
 import { runCliHere } from '../support/cli-here.ts';
@@ -41,7 +41,7 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
       }),
     ]),
   );
-  for (const secret of [parent.secret, child.secret, rotated.key]) await keys.authenticate(secret);
+  for (const secret of [parent.secret, child.secret, rotated.key]) await authenticate(keys, secret);
   await keys.finishActivity();
   const start = Math.floor(time.now / 3_600_000) * 3_600_000;
   const hours = [0, 200 * 24].map((age) => ({
@@ -168,7 +168,7 @@ describeOnEach('copying a store', () => {
       assert.deepEqual(await contentOf(to), before);
       assert.deepEqual(await contentOf(from), before, 'the original is as it was');
       const { keys, store } = await openTestKeys({ asServer: true, database: to });
-      for (const secret of secrets) assert.ok('principal' in (await keys.authenticate(secret)));
+      for (const secret of secrets) assert.ok('principal' in (await authenticate(keys, secret)));
       await keys.delete([(await keys.findByName('Parent', OPERATOR))!.id], OPERATOR);
       assert.equal(await countKeys(store.repository), 0, 'those that it created leave with it');
       await store.close();

@@ -5,7 +5,7 @@ import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import { damageKey } from '../support/damage.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../support/direct.ts';
-import { openTestKeys, type TestKeys } from '../support/keys.ts';
+import { authenticate, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { until } from '../support/until.ts';
 
 const DAMAGED = { code: 'STORE_CORRUPT', message: /^The API key "Key" is damaged: .* Delete or replace it/ };
@@ -24,7 +24,7 @@ describeOnEach('a key that a fault of the disk has changed', () => {
   afterEach(() => test.store.close());
 
   const reasonOf = async (presented: string) => {
-    const result = await test.keys.authenticate(presented);
+    const result = await authenticate(test.keys, presented);
     return 'principal' in result ? 'accepted' : result.refused;
   };
 
@@ -47,7 +47,7 @@ describeOnEach('a key that a fault of the disk has changed', () => {
 
   it('takes the keys beneath it along', async () => {
     const parent = await test.keys.create({ name: 'Parent', roles: ['ADMIN'] }, OPERATOR);
-    const found = await test.keys.authenticate(parent.key);
+    const found = await authenticate(test.keys, parent.key);
     assert.ok('principal' in found);
     const child = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, found.principal);
     assert.equal(await reasonOf(child.key), 'accepted');

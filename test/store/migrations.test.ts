@@ -8,7 +8,7 @@ import { MIGRATIONS } from '../../src/store/migrations/index.ts';
 import { rowOf } from '../../src/store/rows.ts';
 import { migrateSqlite } from '../../src/store/sqlite/sqlite-migrate.ts';
 import type { ApiKeyTable, Tables } from '../../src/store/tables.ts';
-import { openTestKeys, storedKey } from '../support/keys.ts';
+import { authenticate, openTestKeys, storedKey } from '../support/keys.ts';
 import { ROOT } from '../support/process.ts';
 import { tempStore } from '../support/temp.ts';
 
@@ -18,7 +18,7 @@ describe('a store of an older version', () => {
     copyFileSync(join(ROOT, 'test/fixtures/store-schema-1.sqlite'), database);
     const { keys, store } = await openTestKeys({ asServer: true, database });
     const secret = 'svc_wqifxNib6lZ6_5g0Qvs0QPeEguEvodkrFTR4nO6TJscWKPehyUT35Ppf4fq0mS';
-    const result = await keys.authenticate(secret);
+    const result = await authenticate(keys, secret);
     assert.deepEqual('principal' in result && result.principal.apiKey, {
       id: '85451bb0-8ad6-484d-a79e-1f7741c97a1f',
       name: 'Base',

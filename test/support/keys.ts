@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
 import type { AuditReader } from '../../src/keys/audit/audit-entry.ts';
+import type { Authentication } from '../../src/keys/authentication/authenticate.ts';
 import type { NewKey, StoredKey } from '../../src/keys/key/api-key.ts';
 import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
@@ -101,6 +102,17 @@ export function storedKey(id: string, fields: Partial<StoredKey> = {}): StoredKe
   };
 }
 
+/** Finds the key that a secret belongs to, which counts as a use; what holds its requests is not looked at. */
+export async function authenticate(
+  { authenticator }: Pick<KeysService, 'authenticator'>,
+  secret: string,
+  address?: string,
+): Promise<Authentication> {
+  const result = await authenticator.confirm(secret, address);
+  if ('principal' in result) authenticator.countUse(result);
+  return result;
+}
+
 /** Creates a key as the command line would, or as another key, and returns its secret and its principal. */
 export async function createPrincipal(
   keys: KeysService,
@@ -108,7 +120,7 @@ export async function createPrincipal(
   by: Principal | typeof OPERATOR = OPERATOR,
 ): Promise<{ secret: string; principal: Principal }> {
   const { key: secret } = await keys.create(input, by);
-  const result = await keys.authenticate(secret);
+  const result = await authenticate(keys, secret);
   if ('refused' in result) throw new Error(`The new key was refused: ${result.refused}`);
   return { secret, principal: result.principal };
 }

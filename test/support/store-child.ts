@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { isKeysError } from '../../src/keys/errors.ts';
 import { OPERATOR, principalOf } from '../../src/keys/authorization/principal.ts';
 import { openStore } from '../../src/store/open.ts';
-import { openTestKeys, type TestKeys } from './keys.ts';
+import { authenticate, openTestKeys, type TestKeys } from './keys.ts';
 
 const [, , task = '', database = '', ...rest] = process.argv;
 const tasks: Record<string, () => Promise<unknown>> = { write, modes, churn, change, reopen, hold };
@@ -108,7 +108,7 @@ async function change(): Promise<object> {
     const action = Object.keys(steps)[index % 5]!;
     const done = await (action === 'ROTATE' ? turn() : steps[action]!().then(() => action));
     made[done]! += 1;
-    await keys.authenticate(secret);
+    await authenticate(keys, secret);
     if (index % 50 === 0) await keys.finishActivity();
   }
   await keys.finishActivity();

@@ -2,6 +2,7 @@ import { withKeys } from '../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import { CALLER } from './remote.ts';
+import { authenticate } from './keys.ts';
 
 /** All keys of a store, oldest first; without the key of tests by a server, as which nobody created a key. */
 export function keysIn(database: string): Promise<ApiKey[]> {
@@ -25,5 +26,5 @@ export async function keyNamed(database: string, name: string): Promise<ApiKey |
 
 /** Whether a secret is accepted now. */
 export function isAccepted(database: string, secret: string): Promise<boolean> {
-  return withKeys({ database }, async (keys) => 'principal' in (await keys.authenticate(secret)));
+  return withKeys({ database }, async (keys) => 'principal' in (await authenticate(keys, secret)));
 }

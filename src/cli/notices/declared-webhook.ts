@@ -1,6 +1,7 @@
 import type { Config as OclifConfig } from '@oclif/core/interfaces';
 import { KeysError } from '../../keys/errors.ts';
 import type { NoticeSettings } from '../../keys/notices/settings.ts';
+import { withoutUndefined } from '../../keys/options.ts';
 import { printable } from '../../keys/text.ts';
 import { hostResources } from '../host.ts';
 
@@ -12,7 +13,7 @@ import { hostResources } from '../host.ts';
  */
 export async function readDeclaredWebhook(oclif: OclifConfig, named: string | undefined): Promise<NoticeSettings> {
   const [{ loadConfig }, ofHost] = await Promise.all([import('../../config/load-config.ts'), hostResources(oclif)]);
-  const { file, notices } = await loadConfig({ file: named, resources: ofHost });
+  const { file, notices } = await loadConfig(withoutUndefined({ file: named, resources: ofHost }));
   if (notices) return notices;
   const missing =
     file === undefined

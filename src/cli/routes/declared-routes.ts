@@ -1,6 +1,7 @@
 import type { Config as OclifConfig } from '@oclif/core/interfaces';
 import type { Config } from '../../config/config.ts';
 import { KeysError } from '../../keys/errors.ts';
+import { withoutUndefined } from '../../keys/options.ts';
 import type { CatalogAdditions } from '../../keys/permissions/catalog.ts';
 import { hostResources } from '../host.ts';
 
@@ -24,11 +25,9 @@ export async function readDeclaredRoutes(
   onUnmet?: (text: string) => void,
 ): Promise<DeclaredRoutes> {
   const [{ loadConfig }, ofHost] = await Promise.all([import('../../config/load-config.ts'), hostResources(oclif)]);
-  const { file, routes, expect, resources, roles } = await loadConfig({
-    file: named,
-    resources: ofHost,
-    onUnmet,
-  });
+  const { file, routes, expect, resources, roles } = await loadConfig(
+    withoutUndefined({ file: named, resources: ofHost, onUnmet }),
+  );
   if (file === undefined) {
     const remedy = 'Pass --config <path>, or set SVC_API_CONFIG.';
     throw new KeysError('CONFIG_UNAVAILABLE', `There is no configuration. ${remedy}`);

@@ -11,7 +11,7 @@ import type { Requirements } from './requirement.ts';
 
 /** Who may pass. This may change while the guard runs. */
 export interface GuardRules {
-  readonly keys: Pick<KeysService, 'catalog' | 'check'> & BearerAuthOptions['keys'];
+  readonly keys: Pick<KeysService, 'catalog' | 'checkStore'> & BearerAuthOptions['keys'];
   /** Who may make which requests. */
   readonly requirements: Requirements;
   /** Where a key may stand in a request. */
@@ -46,6 +46,6 @@ export function applyRules(
     isCredential: passCredential ? () => false : credentialHeaders(credentials),
     trust,
     clients: new ClientAddresses(trust.texts),
-    check: () => keys.check(),
+    check: () => keys.checkStore(),
   };
 }

@@ -1,6 +1,7 @@
 import { suggestion } from '../nearest.ts';
 import { AUDIT_ACTIONS, type AuditAction, type AuditFilter } from './audit-entry.ts';
 import { KeysError } from '../errors.ts';
+import { anyText, anything, orNull, type Rules } from '../options.ts';
 import { requirePastTime } from '../time.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../page.ts';
 import { checkSearchText, listOf, normalizeText, printable } from '../text.ts';
@@ -8,18 +9,28 @@ import { checkSearchText, listOf, normalizeText, printable } from '../text.ts';
 /** A user's request for entries of the audit log. Texts are as the user wrote them. */
 export interface AuditRequest {
   /** The id or name of the key that was changed. */
-  apiKey?: string | null | undefined;
+  apiKey?: string | null;
   /** The id or name of the key, or the name of the user, that did it. */
-  actor?: string | null | undefined;
+  actor?: string | null;
   /** One of `AUDIT_ACTIONS`, case-insensitive. */
-  action?: string | null | undefined;
+  action?: string | null;
   /** Entries from this time on: an RFC 3339 date and time, or an age such as `24h`. */
-  since?: string | null | undefined;
+  since?: string | null;
   /** Entries before this time, written like `since`. */
-  until?: string | null | undefined;
+  until?: string | null;
   /** The maximum number of entries, up to 500. Default: 50. */
-  first?: number | null | undefined;
+  first?: number | null;
 }
+
+/** What a request may say. Null says nothing. */
+export const AUDIT_OPTIONS: Rules<AuditRequest> = {
+  apiKey: orNull(anyText),
+  actor: orNull(anyText),
+  action: orNull(anyText),
+  since: orNull(anyText),
+  until: orNull(anyText),
+  first: anything,
+};
 
 /** Parses a request for entries of the audit log. @throws KeysError INPUT_INVALID */
 export function readAuditRequest(request: AuditRequest, now: number): AuditFilter & { limit: number } {

@@ -61,17 +61,8 @@ export class Authenticator {
   }
 
   /**
-   * Authenticates a secret, which counts as a use of its key: at once, if the store can tell without waiting.
-   * @param address the client's, for the audit log
-   * @throws KeysError STORE_…, as a rejection
-   */
-  authenticate(secret: string, address?: string): Authentication | Promise<Authentication> {
-    const result = this.confirm(secret, address);
-    return result instanceof Promise ? result.then((answer) => this.#counted(answer)) : this.#counted(result);
-  }
-
-  /**
-   * Authenticates a secret without counting a use.
+   * Authenticates a secret without counting a use, at once if the store can tell without waiting. What holds requests
+   * of its key is not looked at: that is what `BearerCheck` does.
    * @param address the client's, for the audit log
    * @param usedAt when its request was counted as a use before, in milliseconds since 1970
    * @throws KeysError STORE_…
@@ -183,10 +174,5 @@ export class Authenticator {
       address,
     });
     return { refused: reason, ...(publicId !== undefined && { publicId }) };
-  }
-
-  #counted(result: Authentication): Authentication {
-    if ('principal' in result) this.countUse(result);
-    return result;
   }
 }

@@ -1,4 +1,5 @@
 import type { ApiKey } from '../key/api-key.ts';
+import { aFunction, required, type Rules } from '../options.ts';
 import type { Transaction } from './transaction.ts';
 
 /** A key with a secret that was just made for it: the only time that secret is known. */
@@ -24,6 +25,14 @@ export interface SecretDelivery<Change> {
   /** Hands the secrets over after the change was committed. */
   deliver: (change: Change) => void | Promise<void>;
 }
+
+/** The steps of a delivery. */
+// oxlint-disable-next-line typescript/no-explicit-any -- of any change
+export const DELIVERY_OPTIONS: Rules<SecretDelivery<any>> = {
+  begin: aFunction(),
+  prepare: aFunction(),
+  deliver: required(aFunction()),
+};
 
 /** A change that makes secrets: `Done` is what the rules know of it, `Change` what their callers learn. */
 export interface SecretChange<Done, Change> {

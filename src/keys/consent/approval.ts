@@ -4,6 +4,7 @@ import type { NewKey } from '../key/api-key.ts';
 import { expiryIn, type ExpiryRequest, expiryOf, validateExpiry } from '../key/expiry.ts';
 import { readGrants, validateGrants } from '../key/validation.ts';
 import { type Catalog, unknownGrantsOf } from '../permissions/catalog.ts';
+import { anyText, list, orNull, type Rules } from '../options.ts';
 import { parsePermissions, parseRoles } from '../permissions/grants.ts';
 import { PermissionSet } from '../permissions/permission-set.ts';
 import { listOf } from '../text.ts';
@@ -14,10 +15,18 @@ import { scopeItems } from '../requests/scope.ts';
 /** What a person agrees to. Without grants, to all that was asked for; without an end, to the one that was. */
 export interface ConsentChoice extends ExpiryRequest {
   /** Names of roles, case-insensitive. */
-  roles?: readonly string[] | undefined;
+  roles?: readonly string[];
   /** Permissions as `RESOURCE:ACTION`, case-insensitive. */
-  permissions?: readonly string[] | undefined;
+  permissions?: readonly string[];
 }
+
+/** The fields of a choice. One that is left out is as it was asked for. */
+export const CHOICE_OPTIONS: Rules<ConsentChoice> = {
+  roles: list(anyText),
+  permissions: list(anyText),
+  expiresIn: anyText,
+  expiresAt: orNull(anyText),
+};
 
 /**
  * What somebody agrees to, as it is kept.

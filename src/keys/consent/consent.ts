@@ -1,12 +1,13 @@
 import { type Actor, OPERATOR, requirePermission } from '../authorization/principal.ts';
 import { Transactions, type TransactionsOptions } from '../changes/transactions.ts';
 import { KeysError } from '../errors.ts';
+import { checkOptions } from '../options.ts';
 import { createCode, digestCode, randomLetters, readUserCode } from '../requests/codes.ts';
 import type { ConsentRequest } from '../requests/consent-request.ts';
 import { createSecret, type RandomBytes } from '../secret/secret.ts';
 import { checkSearchText, printable } from '../text.ts';
 import { type AskedConsent, buildRequest, keepRequest, type NewConsentRequest } from './ask.ts';
-import type { ConsentChoice } from './approval.ts';
+import { CHOICE_OPTIONS, type ConsentChoice } from './approval.ts';
 import { approveRequest, denyRequest, requireKnown, requirePending, requireToSeeRequests } from './decide.ts';
 import type { Pace } from './pace.ts';
 import {
@@ -108,6 +109,7 @@ export class Consent {
    * @throws ValidationError; KeysError NOT_FOUND, REQUEST_DECIDED; ForbiddenError; a STORE_ error
    */
   async approve({ id }: ConsentRequest, choice: ConsentChoice, actor: Actor): Promise<ApprovedConsent> {
+    checkOptions('keys.consent.approve', choice, CHOICE_OPTIONS);
     const { randomBytes, randomId, operator } = this.#options;
     const code = createCode(randomBytes);
     const made = {

@@ -5,9 +5,9 @@ import { durationHint, missingDay, readDate, readDay, readDuration, UNIT_MS } fr
 /** When a key is to expire, as the user wrote it: after a duration, at a date, or never (null). */
 export interface ExpiryRequest {
   /** A number with a unit: `90m`, `12h`, `30d`. */
-  expiresIn?: string | undefined;
+  expiresIn?: string;
   /** An RFC 3339 date and time. */
-  expiresAt?: string | null | undefined;
+  expiresAt?: string | null;
 }
 
 /** Ten years: a key that is to live longer needs no expiry. */

@@ -1,5 +1,6 @@
 import type { Issue } from '../errors.ts';
 import { durationHint, pastTimeRemedy, readDuration, readPastTime, UNIT_MS } from '../time.ts';
+import { anyText, orNull, type Rules, yesOrNo } from '../options.ts';
 import { printable } from '../text.ts';
 
 /** A rotation of a key's secret: the previous secret, and how long it still works. */
@@ -22,14 +23,22 @@ export type Activation = (typeof ACTIVATIONS)[number];
 /** How to rotate a key's secret, as the user wrote it. */
 export interface RotationRequest {
   /** How long the previous secret still works: a duration such as `24h` (the default), or `0s`; at most 90 days. */
-  grace?: string | null | undefined;
+  grace?: string | null;
   /** When that time begins: `now` (the default) or `on-first-use`. */
-  activate?: string | null | undefined;
+  activate?: string | null;
   /** Disable the keys that the key has created: after a leak they are the thief's. */
-  disableCreated?: boolean | null | undefined;
+  disableCreated?: boolean | null;
   /** Only those created since this RFC 3339 date and time, or this long ago. */
-  createdSince?: string | null | undefined;
+  createdSince?: string | null;
 }
+
+/** What a request may say. Null says nothing. */
+export const ROTATION_OPTIONS: Rules<RotationRequest> = {
+  grace: orNull(anyText),
+  activate: orNull(anyText),
+  disableCreated: orNull(yesOrNo),
+  createdSince: orNull(anyText),
+};
 
 /** The grace period if none is given. */
 export const DEFAULT_GRACE = '24h';

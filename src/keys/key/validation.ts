@@ -7,7 +7,22 @@ import { parseLimits } from '../limit.ts';
 import { parsePermissions, parseRoles } from '../permissions/grants.ts';
 import { validateNetworks } from './allow-from.ts';
 import { validateName } from './name.ts';
+import { anyText, list, orNull, required, type Rules, yesOrNo } from '../options.ts';
 import { debug } from '../steps.ts';
+
+/** The fields of a change. What their values may be is said by `validateChange`. */
+export const KEY_CHANGE_OPTIONS: Rules<KeyChange> = {
+  name: anyText,
+  description: orNull(anyText),
+  roles: list(anyText),
+  permissions: list(anyText),
+  limits: list(anyText),
+  allowFrom: orNull(list(anyText)),
+  expiresIn: anyText,
+  expiresAt: orNull(anyText),
+};
+/** The same of a new key. */
+export const NEW_KEY_OPTIONS: Rules<NewKey> = { ...KEY_CHANGE_OPTIONS, name: required(anyText), overwrite: yesOrNo };
 
 /** All issues with a new key, but for a missing name: the caller may still prompt for it. */
 export function validateNewKey(input: Partial<NewKey>, catalog: Catalog, now: number): Issue[] {

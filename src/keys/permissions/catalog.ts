@@ -1,4 +1,5 @@
 import { type Limit, parseLimits } from '../limit.ts';
+import { list, options, required, type Rule, text, textOr, yesOrNo } from '../options.ts';
 import { listOf, printable } from '../text.ts';
 import { type Policy, type PolicyRules, readPolicy } from './policy.ts';
 import { ALL_ACCESS, CREDENTIAL_RESOURCES, RESOURCES, ROLE_MEANINGS, ROLES } from './built-in.ts';
@@ -53,18 +54,23 @@ export interface Catalog {
 /** A resource of the installation: its name, or also whether it holds credentials, which keeps it out of VIEWER. */
 export type HostResource = string | { readonly name: string; readonly credentials?: boolean };
 
+/** A list of such resources. Whether their names are right is said by `createCatalog`. */
+export const HOST_RESOURCES: Rule<readonly HostResource[]> = list(
+  textOr(options<Exclude<HostResource, string>>({ name: required(text), credentials: yesOrNo })),
+);
+
 /** What an installation adds to the built-in resources and roles, how it limits keys, and what it demands of them. */
 export interface CatalogAdditions {
   /** Names have capital letters, digits and underscores, at most 64. */
-  resources?: readonly HostResource[] | undefined;
+  resources?: readonly HostResource[];
   /** The permissions of each role. Names are as those of resources. */
-  roles?: Readonly<Record<string, readonly Permission[]>> | undefined;
+  roles?: Readonly<Record<string, readonly Permission[]>>;
   /** The limits of keys that have none of their own, such as `100/m`. Default: none. */
-  defaultLimits?: readonly string[] | undefined;
+  defaultLimits?: readonly string[];
   /** What is demanded of all keys. Default: nothing. */
-  policy?: PolicyRules | undefined;
+  policy?: PolicyRules;
   /** The file that declares resources, which messages about unknown ones name. Default: none is named. */
-  declaredIn?: string | undefined;
+  declaredIn?: string;
 }
 
 /** The name of a resource, or of a role. */

@@ -4,15 +4,15 @@ import { formatDuration, durationHint, readDuration, UNIT_MS } from '../time.ts'
 /** What an installation demands of its keys, as it is written. What is left out demands nothing. */
 export interface PolicyRules {
   /** How far ahead the end of a key may lie, such as `90d`. A key without an end lives too long as well. */
-  maxLifetime?: string | undefined;
+  maxLifetime?: string;
   /** Whether every key must have an end. */
-  requireExpiry?: boolean | undefined;
+  requireExpiry?: boolean;
   /** The roles and permissions that keys may grant, in capital letters. All others, only the operator grants. */
-  grantableByKeys?: readonly string[] | undefined;
+  grantableByKeys?: readonly string[];
   /** How many live keys a key may have created, from 1 to 1,000,000. */
-  maxKeysPerCreator?: number | undefined;
+  maxKeysPerCreator?: number;
   /** After how long without use a key is disabled, such as `60d`, at least a day. */
-  disableUnused?: string | undefined;
+  disableUnused?: string;
 }
 
 /** The name of a rule. */

@@ -1,4 +1,5 @@
 import { KeysError } from '../errors.ts';
+import { anyText, orNull, type Rules } from '../options.ts';
 import { printable } from '../text.ts';
 import { formatTime, requirePastTime } from '../time.ts';
 import { firstKept, KEPT_DAYS, type Period, PERIOD_MS, PERIODS, startOf, type UsageRange } from './periods.ts';
@@ -6,12 +7,15 @@ import { firstKept, KEPT_DAYS, type Period, PERIOD_MS, PERIODS, startOf, type Us
 /** A user's request for the use of a key. Texts are as the user wrote them. */
 export interface UsageRequest {
   /** From the hour or day on that this is in: an RFC 3339 date and time, a date, or an age such as `24h`. */
-  from?: string | null | undefined;
+  from?: string | null;
   /** Up to the end of the hour or day that ends with this or that this is in, written like `from`. Default: now. */
-  to?: string | null | undefined;
+  to?: string | null;
   /** One of `PERIODS`, case-insensitive. Default: by the hour. */
-  by?: string | null | undefined;
+  by?: string | null;
 }
+
+/** What a request may say. Null says nothing. */
+export const USAGE_OPTIONS: Rules<UsageRequest> = { from: orNull(anyText), to: orNull(anyText), by: orNull(anyText) };
 
 /** How many hours or days are told of unless told otherwise. */
 const DEFAULT_COUNT: Readonly<Record<Period, number>> = { HOUR: 24, DAY: 30 };

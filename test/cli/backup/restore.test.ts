@@ -14,6 +14,7 @@ import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, contentOf, readDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { isAccepted, keyNamed, namesIn } from '../../support/stored.ts';
 import { makeStore, tempFolder } from '../../support/temp.ts';
+import { authenticate } from '../../support/keys.ts';
 
 interface Named {
   name: string;
@@ -216,7 +217,7 @@ describeOnEach('restore', () => {
     const parent = await cli.create('Parent', '--roles', 'ADMIN');
     let child = '';
     await act(async (keys) => {
-      const found = await keys.authenticate(parent.key);
+      const found = await authenticate(keys, parent.key);
       assert.ok('principal' in found);
       child = (await keys.create({ name: 'Child', roles: ['VIEWER'] }, found.principal)).apiKey.id;
     });
@@ -374,7 +375,7 @@ describeOnEach('restore', () => {
   it('does not bring back a key without the one that created it', async () => {
     const parent = await cli.create('Parent', '--roles', 'ADMIN');
     await act(async (keys) => {
-      const found = await keys.authenticate(parent.key);
+      const found = await authenticate(keys, parent.key);
       assert.ok('principal' in found);
       await keys.create({ name: 'Child', roles: ['GUEST'] }, found.principal);
     });

@@ -3,6 +3,7 @@ import { withKeys } from '../../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { type CreatedKey, type TestCli, testCli } from '../../support/cli.ts';
 import { describeOnEachAndRemotely } from '../../support/dialects.ts';
+import { authenticate } from '../../support/keys.ts';
 
 describeOnEachAndRemotely('the command line and the key above', () => {
   let cli: TestCli;
@@ -12,7 +13,7 @@ describeOnEachAndRemotely('the command line and the key above', () => {
     cli = testCli();
     parent = await cli.given('Parent', { roles: ['ADMIN'] });
     child = await withKeys({ database: cli.database }, async (keys) => {
-      const result = await keys.authenticate(parent.key);
+      const result = await authenticate(keys, parent.key);
       assert.ok('principal' in result);
       const { key: secret, apiKey: key } = await keys.create({ name: 'Child', roles: ['ADMIN'] }, result.principal);
       return { key: secret, name: key.name, id: key.id };

@@ -5,6 +5,7 @@ import { describeOnEachAndRemotely, isRemote, itOnStores } from '../../support/d
 import { testCli } from '../../support/cli.ts';
 import { keysIn } from '../../support/stored.ts';
 import { errorText } from '../../support/errors.ts';
+import { authenticate } from '../../support/keys.ts';
 
 const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
 
@@ -35,7 +36,7 @@ describeOnEachAndRemotely('apikey --delete', () => {
     const keys = await openKeys({ database: cli.database });
     const children = [];
     for (const { key } of parents) {
-      const result = await keys.authenticate(key);
+      const result = await authenticate(keys, key);
       assert.ok('principal' in result);
       children.push(
         (await keys.create({ name: `Child of ${result.principal.apiKey.name}`, roles: ['GUEST'] }, result.principal))

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { testCli } from '../../support/cli.ts';
 import { describeOnEachAndRemotely } from '../../support/dialects.ts';
 import { migratedStore, tempFolder } from '../../support/temp.ts';
+import { authenticate } from '../../support/keys.ts';
 
 const HELD = ['--limit', '100 / m', '--limit', '5/month', '--allow-from', '10.0.0.0/8,2001:DB8::/32'];
 
@@ -124,7 +125,7 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
     const parent = await cli.given('Parent', { roles: ['ADMIN'], limits: ['100/m'], allowFrom: ['10.0.0.0/8'] });
     const { openKeys } = await import('../../../src/open-keys.ts');
     const keys = await openKeys({ database: cli.database });
-    const found = await keys.authenticate(parent.key);
+    const found = await authenticate(keys, parent.key);
     assert.ok('principal' in found);
     await keys.create({ name: 'Child', roles: ['GUEST'] }, found.principal);
     await keys.close();

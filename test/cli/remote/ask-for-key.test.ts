@@ -8,6 +8,7 @@ import { askForKey, type KeyWanted, type ShownCode } from '../../../src/remote/a
 import { startConsentService } from '../../support/consent.ts';
 import { freePort } from '../../support/port.ts';
 import type { TestService } from '../../support/server.ts';
+import { authenticate } from '../../support/keys.ts';
 
 describe('asking a server for a key', () => {
   let test: TestService;
@@ -41,7 +42,7 @@ describe('asking a server for a key', () => {
     });
     assert.deepEqual(waited, [5000, 5000, 5000]);
     assert.deepEqual([page, given.scope, given.expiresIn], [`${test.url}/device`, 'DOCKER:READ_ANY', 3600]);
-    assert.ok('principal' in (await test.keys.authenticate(given.secret)));
+    assert.ok('principal' in (await authenticate(test.keys, given.secret)));
   });
 
   it('waits longer where it has asked too often', async () => {

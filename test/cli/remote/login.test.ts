@@ -11,6 +11,7 @@ import { pollDevice, postJson, startConsentService } from '../../support/consent
 import { freePort } from '../../support/port.ts';
 import type { TestService } from '../../support/server.ts';
 import { tempFolder } from '../../support/temp.ts';
+import { authenticate } from '../../support/keys.ts';
 
 describe('the key of a login', () => {
   let test: TestService;
@@ -40,7 +41,7 @@ describe('the key of a login', () => {
     const secret = await given();
     assert.equal(dirname(await keepGivenKey(test.url, secret, env)), credentials);
     assert.deepEqual([keptKey(test.url, env), readdirSync(credentials).length], [secret, 1]);
-    assert.ok('principal' in (await test.keys.authenticate(secret)));
+    assert.ok('principal' in (await authenticate(test.keys, secret)));
   });
 
   it('asks for nothing where a key could not be kept', async () => {
@@ -66,7 +67,7 @@ describe('the key of a login', () => {
       code: 'CREDENTIALS_INVALID',
       message: /cannot be used \(.*\)\. Check it and its folder\. The new key is ended again\.$/,
     });
-    assert.equal('principal' in (await test.keys.authenticate(secret)), false);
+    assert.equal('principal' in (await authenticate(test.keys, secret)), false);
   });
 
   it('names a key that it can neither keep nor end', async () => {

@@ -10,6 +10,7 @@ import { pollDevice, postJson, startConsentService } from '../../support/consent
 import { freePort } from '../../support/port.ts';
 import type { TestService } from '../../support/server.ts';
 import { tempFolder } from '../../support/temp.ts';
+import { authenticate } from '../../support/keys.ts';
 
 describe('logging out', () => {
   let test: TestService;
@@ -28,7 +29,7 @@ describe('logging out', () => {
     file = keepKey(test.url, key, env);
   });
   afterEach(() => test.stop());
-  const accepts = async (secret: string) => 'principal' in (await test.keys.authenticate(secret));
+  const accepts = async (secret: string) => 'principal' in (await authenticate(test.keys, secret));
   const logout = (...args: string[]) => runCliHere(['logout', '--server', test.url, ...args], { env });
   const isKept = () => keptKey(test.url, env) === key;
 
@@ -49,7 +50,7 @@ describe('logging out', () => {
   });
 
   it('ends no keys that it has created without a Yes', async () => {
-    const authenticated = await test.keys.authenticate(key);
+    const authenticated = await authenticate(test.keys, key);
     assert.ok('principal' in authenticated);
     const { key: secret } = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, authenticated.principal);
     const { stderr, code } = await logout();

@@ -3,7 +3,7 @@ import { readDeclaration } from '../../../src/keys/apply/declaration.ts';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { ApplyOptions } from '../../../src/keys/service.ts';
 import { A, applyDeclared, B, C } from '../../support/declared-keys.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
 describe('applying declared keys as a key that may do less than all', () => {
   let test: TestKeys;
@@ -78,7 +78,7 @@ describe('applying declared keys as a key that may do less than all', () => {
 
   it('is told how many keys stand in the way of pruning, and the names of the first five that it may read', async () => {
     const { created } = await apply([{ name: 'Parent', roles: ['ADMIN'] }]);
-    const parent = await test.keys.authenticate(created[0]!.key);
+    const parent = await authenticate(test.keys, created[0]!.key);
     assert.ok('principal' in parent);
     const child = async (name: string) => {
       test.time.now += 1;
@@ -129,7 +129,7 @@ describe('applying declared keys as a key that may do less than all', () => {
 
   it('does not prune the key that asks', async () => {
     const { created } = await apply([{ name: 'Deployer', roles: ['ADMIN'] }, B]);
-    const deployer = await test.keys.authenticate(created[0]!.key);
+    const deployer = await authenticate(test.keys, created[0]!.key);
     assert.ok('principal' in deployer);
     await assert.rejects(apply([A], { prune: true }, deployer.principal), {
       code: 'PRUNE_REFUSED',

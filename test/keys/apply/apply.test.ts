@@ -6,7 +6,7 @@ import { DeclarationError } from '../../../src/keys/apply/declaration.ts';
 import { KeysError } from '../../../src/keys/errors.ts';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { A, applyDeclared, B, C } from '../../support/declared-keys.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { failDelivery } from '../../support/delivery.ts';
 
 describe('applying declared keys', () => {
@@ -61,7 +61,7 @@ describe('applying declared keys', () => {
       rotation: null,
     });
     assert.equal(second!.apiKey.disabledAt, test.time.now);
-    assert.ok('principal' in (await test.keys.authenticate(first!.key)));
+    assert.ok('principal' in (await authenticate(test.keys, first!.key)));
     assert.deepEqual(await audit(), ['CREATE A', 'CREATE B']);
   });
 
@@ -85,7 +85,7 @@ describe('applying declared keys', () => {
       plan.updates.map(({ after }) => after),
       [expected],
     );
-    assert.deepEqual(await test.keys.authenticate(secret), { refused: 'disabled', publicId: key.publicId });
+    assert.deepEqual(await authenticate(test.keys, secret), { refused: 'disabled', publicId: key.publicId });
   });
 
   it('enables or disables a key where that is declared, which the audit log tells apart from other changes', async () => {
@@ -205,7 +205,7 @@ describe('applying declared keys', () => {
 
     it('changes nothing where keys would be deleted that the pruned ones created, and names them', async () => {
       const { created } = await apply([{ name: 'Parent', roles: ['ADMIN'] }, A]);
-      const parent = await test.keys.authenticate(created[0]!.key);
+      const parent = await authenticate(test.keys, created[0]!.key);
       assert.ok('principal' in parent);
       await createPrincipal(test.keys, { name: 'Child', roles: ['GUEST'] }, parent.principal);
       const refused = { code: 'PRUNE_REFUSED', message: /because pruned keys created them: "Child"\./ };

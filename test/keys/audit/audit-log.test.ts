@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly, unlockAuditLog } from '../../support/direct.ts';
-import { createPrincipal, openTestKeys, type TestKeys, withAuditLog } from '../../support/keys.ts';
+import { authenticate, createPrincipal, openTestKeys, type TestKeys, withAuditLog } from '../../support/keys.ts';
 import { failDelivery } from '../../support/delivery.ts';
 import { tempFolder } from '../../support/temp.ts';
 
@@ -112,7 +112,7 @@ describeOnEach('the audit log', (dialect) => {
   it('holds no secret and no digest', async () => {
     const { key: secret, apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const rotated = await test.keys.rotate(key.id, {}, OPERATOR);
-    await test.keys.authenticate(`${secret}x`);
+    await authenticate(test.keys, `${secret}x`);
     await test.keys.finishActivity();
     const text = JSON.stringify(await entries());
     const [row] = await readDirectly(test.database, 'select digest, previous_digest from api_keys');

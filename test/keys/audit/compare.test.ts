@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
-import { createPrincipal, jsonLines, openTestKeys, type TestKeys, withAuditLog } from '../../support/keys.ts';
+import {
+  authenticate,
+  createPrincipal,
+  jsonLines,
+  openTestKeys,
+  type TestKeys,
+  withAuditLog,
+} from '../../support/keys.ts';
 
 describeOnEach('the keys, compared with the audit log', () => {
   let test: TestKeys;
@@ -25,7 +32,7 @@ describeOnEach('the keys, compared with the audit log', () => {
     await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR);
     await test.keys.finishRotation(key.id, OPERATOR);
     const { key: secret } = await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR);
-    await test.keys.authenticate(secret);
+    await authenticate(test.keys, secret);
     await test.keys.finishActivity();
     const child = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, principal);
     await test.keys.adopt(child.apiKey.id, OPERATOR);

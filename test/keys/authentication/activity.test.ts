@@ -5,7 +5,7 @@ import { type Principal, OPERATOR, requirePermission } from '../../../src/keys/a
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { damageKey } from '../../support/damage.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
 describeOnEach('the use of keys', () => {
   let test: TestKeys;
@@ -18,7 +18,7 @@ describeOnEach('the use of keys', () => {
   const create = (name: string, permissions = ['API_KEY:READ_ANY', 'DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY']) =>
     test.keys.create({ name, permissions }, OPERATOR);
   const enter = async (secret: string): Promise<Principal> => {
-    const result = await test.keys.authenticate(secret);
+    const result = await authenticate(test.keys, secret);
     assert.ok('principal' in result);
     return result.principal;
   };
@@ -64,7 +64,7 @@ describeOnEach('the use of keys', () => {
     const other = await openTestKeys({ database: test.database });
     other.time.now += 5000;
     await enter(secret);
-    await other.keys.authenticate(secret);
+    await authenticate(other.keys, secret);
     await other.keys.finishActivity();
     await test.keys.finishActivity();
     assert.deepEqual(await usageOf(key.id), { uses: 2, lastUsedAt: other.time.now, previousLastUsedAt: null });
@@ -92,9 +92,9 @@ describeOnEach('the use of keys', () => {
     await enter(secret);
     const quick = await openTestKeys({ database: test.database, lockWaitMs: 1, schedule: () => {} });
     await test.store.repository.write(async () => {
-      await quick.keys.authenticate(secret);
+      await authenticate(quick.keys, secret);
       await assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
-      await quick.keys.authenticate(secret);
+      await authenticate(quick.keys, secret);
     });
     await quick.keys.finishActivity();
     await test.keys.finishActivity();
@@ -118,16 +118,16 @@ describeOnEach('the use of keys', () => {
         await meanwhile();
         await attempt;
       });
-    await quick.keys.authenticate(secret);
+    await authenticate(quick.keys, secret);
     quick.time.now += 1000;
-    await quick.keys.authenticate(next);
+    await authenticate(quick.keys, next);
     await failedWrite(async () => {});
     assert.deepEqual(await seenAt(), [1000, 0]);
-    await quick.keys.authenticate(secret);
+    await authenticate(quick.keys, secret);
     await failedWrite(async () => {
       await nextTurn();
       quick.time.now += 1000;
-      return quick.keys.authenticate(secret);
+      return authenticate(quick.keys, secret);
     });
     assert.deepEqual(await seenAt(), [2000, 2000]);
     await quick.store.close();
@@ -175,7 +175,7 @@ describeOnEach('the use of keys', () => {
   it('has the latest time at which a permission was needed, also after the use itself was written', async () => {
     const { key: secret, apiKey: key } = await create('CI');
     const other = await openTestKeys({ database: test.database });
-    const earlier = await other.keys.authenticate(secret);
+    const earlier = await authenticate(other.keys, secret);
     assert.ok('principal' in earlier);
     requirePermission(earlier.principal, 'DOCKER', 'READ_OWN');
     const principal = await enter(secret);
@@ -202,8 +202,8 @@ describeOnEach('the use of keys', () => {
   it('that is refused is logged, by the prefix alone', async () => {
     const { key: secret, apiKey: key } = await create('CI');
     await test.keys.setEnabled(key.id, false, OPERATOR);
-    await test.keys.authenticate(secret);
-    await test.keys.authenticate('nonsense');
+    await authenticate(test.keys, secret);
+    await authenticate(test.keys, 'nonsense');
     await test.keys.setEnabled(key.id, true, OPERATOR);
     const principal = await enter(secret);
     assert.throws(() => requirePermission(principal, 'DISK', 'READ_ANY'));
@@ -217,7 +217,7 @@ describeOnEach('the use of keys', () => {
   });
 
   it('that is refused over and over makes few entries, with numbers', async () => {
-    for (let request = 0; request < 1000; request += 1) await test.keys.authenticate('nonsense');
+    for (let request = 0; request < 1000; request += 1) await authenticate(test.keys, 'nonsense');
     await test.keys.finishActivity();
     assert.deepEqual(await refusals(), [
       [null, undefined, { reason: 'malformed', count: 1 }],
@@ -226,13 +226,13 @@ describeOnEach('the use of keys', () => {
   });
 
   it('that is refused in ever new ways makes a bounded number of entries per minute', async () => {
-    for (let request = 0; request < 500; request += 1) await test.keys.authenticate(createSecret(randomBytes).text);
+    for (let request = 0; request < 500; request += 1) await authenticate(test.keys, createSecret(randomBytes).text);
     await test.keys.finishActivity();
     const all = await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR);
     assert.equal(all.length, 6);
     assert.deepEqual(all[0]!.after, { reason: 'various', count: 495 });
     test.time.now += 601_000;
-    await test.keys.authenticate('nonsense');
+    await authenticate(test.keys, 'nonsense');
     await test.keys.finishActivity();
     assert.equal((await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR)).length, 7);
   });

@@ -4,7 +4,7 @@ import { OPERATOR, requirePermission } from '../../../src/keys/authorization/pri
 import { KeysError } from '../../../src/keys/errors.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { until } from '../../support/until.ts';
 
 describeOnEach('activity, written in the background', (dialect) => {
@@ -38,7 +38,7 @@ describeOnEach('activity, written in the background', (dialect) => {
   it('comes two seconds after the first use, and again two seconds after the next one', async () => {
     const { key: secret, apiKey: key } = await create('CI');
     for (const uses of [2, 4]) {
-      for (let use = 0; use < 2; use += 1) await test.keys.authenticate(secret);
+      for (let use = 0; use < 2; use += 1) await authenticate(test.keys, secret);
       await until(() => scheduled.length > 0);
       assert.deepEqual(
         scheduled.map(({ delay }) => delay),
@@ -51,12 +51,12 @@ describeOnEach('activity, written in the background', (dialect) => {
 
   it('comes two seconds after a refusal, too, and has it beside a use', async () => {
     const { key: secret, apiKey: key } = await create('CI');
-    await test.keys.authenticate('nonsense');
+    await authenticate(test.keys, 'nonsense');
     assert.deepEqual(
       scheduled.map(({ delay }) => delay),
       [2000],
     );
-    await test.keys.authenticate(secret);
+    await authenticate(test.keys, secret);
     await elapse();
     await until(async () => (await usesOf(key.id)) === 1);
     assert.deepEqual(await refusals(), [{ reason: 'malformed', count: 1 }]);
@@ -64,10 +64,10 @@ describeOnEach('activity, written in the background', (dialect) => {
 
   it('is tried again later where the store cannot take it, and loses nothing', async () => {
     const { key: secret, apiKey: key } = await create('CI');
-    const result = await test.keys.authenticate(secret);
+    const result = await authenticate(test.keys, secret);
     assert.ok('principal' in result);
     requirePermission(result.principal, 'ME', 'READ_OWN');
-    await test.keys.authenticate('nonsense');
+    await authenticate(test.keys, 'nonsense');
     await whileLocked(async () => {
       await elapse();
       await until(() => scheduled.length === 2);
@@ -87,7 +87,7 @@ describeOnEach('activity, written in the background', (dialect) => {
     it(`begins the grace of a rotation ${when}`, async () => {
       const { apiKey: key } = await create('CI');
       const { key: secret } = await test.keys.rotate(key.id, { grace: '1h', activate: 'on-first-use' }, OPERATOR);
-      await test.keys.authenticate(secret);
+      await authenticate(test.keys, secret);
       assert.equal(scheduled[0]!.delay, 0);
       if (isLocked)
         await whileLocked(async () => {
@@ -120,7 +120,7 @@ describeOnEach('activity, written in the background', (dialect) => {
     });
     const useNewSecret = async () => {
       const { key: secret } = await test.keys.rotate(key.id, { grace: '1h', activate: 'on-first-use' }, OPERATOR);
-      assert.ok('principal' in (await failing.keys.authenticate(secret)));
+      assert.ok('principal' in (await authenticate(failing.keys, secret)));
     };
     await useNewSecret();
     meanwhile = async () => {
@@ -148,7 +148,7 @@ describeOnEach('activity, written in the background', (dialect) => {
     });
     await idle.keys.finishActivity();
     assert.equal(writes, 0);
-    await idle.keys.authenticate('nonsense');
+    await authenticate(idle.keys, 'nonsense');
     await idle.keys.finishActivity();
     assert.equal(writes, 1);
     await idle.store.close();
@@ -157,8 +157,8 @@ describeOnEach('activity, written in the background', (dialect) => {
   it('passes over the new secret of a key that is gone, without losing the use of others', async () => {
     const [gone, kept] = [await create('Gone'), await create('Kept')];
     const { key: secret } = await test.keys.rotate(gone.apiKey.id, { activate: 'on-first-use' }, OPERATOR);
-    await test.keys.authenticate(secret);
-    await test.keys.authenticate(kept.key);
+    await authenticate(test.keys, secret);
+    await authenticate(test.keys, kept.key);
     await test.keys.delete([gone.apiKey.id], OPERATOR);
     await test.keys.finishActivity();
     assert.deepEqual([await usesOf(gone.apiKey.id), await usesOf(kept.apiKey.id)], [undefined, 1]);
@@ -166,13 +166,13 @@ describeOnEach('activity, written in the background', (dialect) => {
 
   it('has each kind of refusal once in ten minutes, and how often it came meanwhile when they are over', async () => {
     const refuse = async (times: number) => {
-      for (let time = 0; time < times; time += 1) await test.keys.authenticate('nonsense');
+      for (let time = 0; time < times; time += 1) await authenticate(test.keys, 'nonsense');
     };
     const { key: secret, apiKey: key } = await create('CI');
     let uses = 0;
     /** What was written: a use is written along, to wait for. */
     const written = async () => {
-      await test.keys.authenticate(secret);
+      await authenticate(test.keys, secret);
       uses += 1;
       await elapse();
       await until(async () => (await usesOf(key.id)) === uses);
@@ -197,7 +197,7 @@ describeOnEach('activity, written in the background', (dialect) => {
       await whileLocked(async () => {
         for (let written = 0; written < 1000; written += 5) {
           for (let request = 0; request < 6; request += 1)
-            await impatient.keys.authenticate(createSecret(randomBytes).text);
+            await authenticate(impatient.keys, createSecret(randomBytes).text);
           await assert.rejects(impatient.keys.finishActivity(), { code: 'STORE_LOCKED' });
           impatient.time.now += 600_000;
         }
@@ -211,7 +211,7 @@ describeOnEach('activity, written in the background', (dialect) => {
 
   it('names the first five of the permissions that were missing', async () => {
     const { key: secret } = await create('CI');
-    const result = await test.keys.authenticate(secret);
+    const result = await authenticate(test.keys, secret);
     assert.ok('principal' in result);
     await assert.rejects(test.keys.create({ name: 'Child', roles: ['ADMIN'] }, result.principal));
     await test.keys.finishActivity();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { UsageRequest } from '../../../src/keys/usage/usage-request.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
 const HOUR = 3_600_000;
 
@@ -13,7 +13,7 @@ describeOnEach('the use of keys by the hour', () => {
   });
   afterEach(() => test.store.close());
   const create = (name = 'CI') => test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
-  const use = async (secret: string, { keys }: TestKeys = test) => void (await keys.authenticate(secret));
+  const use = async (secret: string, { keys }: TestKeys = test) => void (await authenticate(keys, secret));
   /** Hours after the start of 2030, each with its counts that are not 0. */
   const usageOf = async (id: string, request: UsageRequest = {}) => {
     const { periods } = await test.keys.periodUsageOf(id, request);

@@ -3,7 +3,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { copyStore } from '../../../src/store/copy.ts';
 import { openConnection } from '../../../src/store/open.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { migratedStore, tempStore } from '../../support/temp.ts';
 
 describeOnEach('a secret that a key had once', () => {
@@ -35,7 +35,7 @@ describeOnEach('a secret that a key had once', () => {
     for (const { key: secret } of [third, fourth])
       assert.equal(await statusOf(secret), `ACTIVE CI ${secret.slice(4, 16)}`);
     for (const secret of [first, second.key])
-      assert.deepEqual(await test.keys.authenticate(secret), { refused: 'rotated', publicId: secret.slice(4, 16) });
+      assert.deepEqual(await authenticate(test.keys, secret), { refused: 'rotated', publicId: secret.slice(4, 16) });
   });
 
   it('is known after its rotation was rolled back', async () => {
@@ -57,7 +57,7 @@ describeOnEach('a secret that a key had once', () => {
   it('is in the audit log, with its key, when it is used', async () => {
     await test.keys.rotate(id, {}, OPERATOR);
     await test.keys.finishRotation(id, OPERATOR);
-    await test.keys.authenticate(first);
+    await authenticate(test.keys, first);
     await test.keys.finishActivity();
     const [entry] = await test.keys.auditLog({ action: 'refuse' }, OPERATOR);
     assert.deepEqual(

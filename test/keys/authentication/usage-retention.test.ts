@@ -6,7 +6,7 @@ import { OUTCOMES, sumOf } from '../../../src/keys/usage/outcomes.ts';
 import { startOf } from '../../../src/keys/usage/periods.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { readDirectly } from '../../support/direct.ts';
-import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
+import { authenticate, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 import { Random } from '../../support/random.ts';
 import { until } from '../../support/until.ts';
 
@@ -150,7 +150,7 @@ describeOnEach('what is kept of the use of keys', () => {
     assert.equal(passes.length, 4);
     // A server does so after it has written use.
     await addHours(key.id, [accepted(oldest)]);
-    await test.keys.authenticate(secret);
+    await authenticate(test.keys, secret);
     for (const work of scheduled.splice(0)) work();
     await until(async () => {
       const hours = await readDirectly(test.database, 'select hour from key_usage_hours');
@@ -191,7 +191,7 @@ describeOnEach('what is kept of the use of keys', () => {
     });
     const { key: secret, apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     for (const uses of [1, 2]) {
-      await failing.keys.authenticate(secret);
+      await authenticate(failing.keys, secret);
       await until(() => scheduled.length > 0);
       for (const work of scheduled.splice(0)) work();
       await until(async () => (await test.keys.usageOf([key.id])).get(key.id)?.uses === uses);

@@ -12,7 +12,7 @@ import { VerifiedKeys } from '../../../src/keys/authentication/verified-keys.ts'
 import { KeysService } from '../../../src/keys/service.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { changeDirectly } from '../../support/direct.ts';
-import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
+import { authenticate, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 
 /** A store of which the test knows how often it was asked about a secret. */
 function counting(repository: KeyRepository): {
@@ -51,7 +51,7 @@ describe('a key that was accepted', () => {
   });
   afterEach(() => test.store.close());
   const enter = async () => {
-    const result = await test.keys.authenticate(secret);
+    const result = await authenticate(test.keys, secret);
     return 'refused' in result ? result.refused : 'accepted';
   };
   const turn = () => new Promise(setImmediate);
@@ -72,7 +72,7 @@ describe('a key that was accepted', () => {
   it('is looked up again after a change by this process, at once', async () => {
     await enter();
     await test.keys.update(id, { roles: ['VIEWER'] }, OPERATOR);
-    const result = await test.keys.authenticate(secret);
+    const result = await authenticate(test.keys, secret);
     assert.ok('principal' in result && result.principal.access.has('INFO', 'READ_ANY'));
     await test.keys.delete([id], OPERATOR);
     assert.equal(await enter(), 'unknown');
@@ -115,17 +115,17 @@ describe('a key that was accepted', () => {
 
   it('is found at once, without a promise, where the store is a file', () => {
     const { authenticator } = new KeysService({ ...test.options, repository: test.store.repository });
-    for (const _ of ['first', 'second']) assert.ok('principal' in (authenticator.authenticate(secret) as object));
+    for (const _ of ['first', 'second']) assert.ok('principal' in (authenticator.confirm(secret) as object));
   });
 
   it('is not found as a command leaves it in a change that is rolled back', async () => {
     const command = await openStore({ database: test.database, busyTimeoutMs: 25 });
     const { authenticator } = new KeysService({ ...test.options, repository: command.repository });
-    let answer: ReturnType<typeof authenticator.authenticate> | undefined;
+    let answer: ReturnType<typeof authenticator.confirm> | undefined;
     const change = command.repository.write(async (writer) => {
       const key = (await writer.findById(id))!;
       await writer.update(key, { ...key, disabledAt: 1 });
-      answer = authenticator.authenticate(secret);
+      answer = authenticator.confirm(secret);
       throw new Error('rolled back');
     });
     await assert.rejects(change);
@@ -153,7 +153,7 @@ describe('a key that was accepted', () => {
     await test.keys.finishActivity();
     await enter();
     const other = await openTestKeys({ database: test.database });
-    await other.keys.authenticate(secret);
+    await authenticate(other.keys, secret);
     await other.keys.finishActivity();
     await turn();
     assert.equal([...(await test.keys.usageOf([id])).values()][0]?.uses, 2);
@@ -205,7 +205,7 @@ describe('a key that was accepted', () => {
 
   it('stays cached whatever others are refused, and these are not cached', async () => {
     await enter();
-    for (let attempt = 0; attempt < 1000; attempt += 1) await test.keys.authenticate(`unknown${attempt}`);
+    for (let attempt = 0; attempt < 1000; attempt += 1) await authenticate(test.keys, `unknown${attempt}`);
     assert.equal(counted.asked(), 1001);
     await enter();
     assert.equal(counted.asked(), 1001);
@@ -231,7 +231,7 @@ describe('an open key store that remembers one secret', () => {
     ];
     const isKnown = ({ key: secret }: { key: string }) =>
       keys.authenticator.findVerified(digestSecret(secret)) !== undefined;
-    for (const { key: secret } of [one, other]) await keys.authenticate(secret);
+    for (const { key: secret } of [one, other]) await authenticate(keys, secret);
     assert.deepEqual([isKnown(one), isKnown(other)], [false, true]);
     await keys.close();
   });

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../../../src/keys/audit/audit-entry.ts';
 import { OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { authenticate, createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
 describeOnEach('the audit log as a key reads it', () => {
   let test: TestKeys;
@@ -21,7 +21,7 @@ describeOnEach('the audit log as a key reads it', () => {
     const { apiKey: other } = await test.keys.create({ name: 'Other', ...grants }, OPERATOR);
     await test.keys.update(child.id, { description: 'by the operator' }, OPERATOR);
     await test.keys.update(other.id, { description: 'by Own' }, own);
-    await test.keys.authenticate(createSecret((size) => new Uint8Array(size)).text, '192.0.2.1');
+    await authenticate(test.keys, createSecret((size) => new Uint8Array(size)).text, '192.0.2.1');
     await test.keys.finishActivity();
     await test.keys.adopt(own.apiKey.id, OPERATOR);
     all = await read(OPERATOR);

@@ -3,7 +3,7 @@ import { OPERATOR, type Principal } from '../../../src/keys/authorization/princi
 import { type CatalogAdditions, createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import type { KeysService } from '../../../src/keys/service.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
 const MANAGE = ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY', 'API_KEY:DELETE_ANY'];
 const DECLARED: CatalogAdditions = {
@@ -24,7 +24,7 @@ describeOnEach('own roles', () => {
   /** The same store, with other declarations; the key that asks is authenticated again. */
   const declare = (additions: CatalogAdditions) => (keys = test.keys.withCatalog(createCatalog(additions)));
   const enter = async (secret: string): Promise<Principal> => {
-    const result = await keys.authenticate(secret);
+    const result = await authenticate(keys, secret);
     return 'principal' in result ? result.principal : assert.fail(result.refused);
   };
   const accessOf = async (secret: string) => (await enter(secret)).access.permissions();
@@ -110,7 +110,7 @@ describeOnEach('own roles', () => {
     const before = keys;
     declare({ resources: ['WIKI'], roles: { EDITOR: ['WIKI:READ_OWN'] } });
     assert.deepEqual(await accessOf(secret), ['WIKI:READ_OWN']);
-    assert.ok((await before.authenticate(secret)) && principal.access.has('WIKI', 'UPDATE_ANY'));
+    assert.ok((await authenticate(before, secret)) && principal.access.has('WIKI', 'UPDATE_ANY'));
     await keys.finishActivity();
     assert.equal((await keys.usageOf([principal.apiKey.id])).get(principal.apiKey.id)?.uses, 3);
   });

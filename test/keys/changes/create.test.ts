@@ -4,7 +4,7 @@ import type { ApiKey, NewKey } from '../../../src/keys/key/api-key.ts';
 import { ValidationError } from '../../../src/keys/errors.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { KeysError } from '../../../src/keys/errors.ts';
 import type { NewSecret } from '../../../src/keys/changes/delivery.ts';
 import type { CreatedKey } from '../../../src/keys/management.ts';
@@ -14,7 +14,7 @@ describeOnEach('creating a key', () => {
   let test: TestKeys;
   const names = async () => (await test.keys.list({}, OPERATOR)).keys.map(({ name }) => name).toSorted();
   const bearerOf = async (secret: string) => {
-    const result = await test.keys.authenticate(secret);
+    const result = await authenticate(test.keys, secret);
     return 'principal' in result ? result.principal.apiKey : result.refused;
   };
 
@@ -246,9 +246,9 @@ describeOnEach('creating a key', () => {
 
   it('tells a malformed secret from an unknown one, for the log', async () => {
     const { key: secret } = await failToCreate({ name: 'CI', roles: ['GUEST'] });
-    assert.deepEqual(await test.keys.authenticate(secret), { refused: 'unknown', publicId: secret.slice(4, 16) });
-    assert.deepEqual(await test.keys.authenticate(`${secret}x`), { refused: 'malformed' });
-    assert.deepEqual(await test.keys.authenticate(randomUUID()), { refused: 'malformed' });
+    assert.deepEqual(await authenticate(test.keys, secret), { refused: 'unknown', publicId: secret.slice(4, 16) });
+    assert.deepEqual(await authenticate(test.keys, `${secret}x`), { refused: 'malformed' });
+    assert.deepEqual(await authenticate(test.keys, randomUUID()), { refused: 'malformed' });
   });
 
   function failToCreate(input: NewKey, meanwhile?: (created: CreatedKey) => Promise<unknown>): Promise<CreatedKey> {
@@ -256,7 +256,7 @@ describeOnEach('creating a key', () => {
   }
 
   async function principalOf(secret: string) {
-    const result = await test.keys.authenticate(secret);
+    const result = await authenticate(test.keys, secret);
     assert.ok('principal' in result);
     return result.principal;
   }

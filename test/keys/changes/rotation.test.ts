@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OPERATOR, type Principal, principalOf } from '../../../src/keys/authorization/principal.ts';
 import type { ApiKey } from '../../../src/keys/key/api-key.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import type { RotatedKey } from '../../../src/keys/management.ts';
 import { failDelivery } from '../../support/delivery.ts';
 
@@ -24,10 +24,11 @@ describeOnEach('rotating a key', () => {
 
   /** Whether a secret is accepted, or why it is refused; its use counts. */
   const enter = async (secret: string) => {
-    const result = await test.keys.authenticate(secret);
+    const result = await authenticate(test.keys, secret);
     return 'refused' in result ? result.refused : result.principal.apiKey.id === id;
   };
-  const rotate = (grace?: string, activate?: string) => test.keys.rotate(id, { grace, activate }, OPERATOR);
+  const rotate = (grace: string | null = null, activate: string | null = null) =>
+    test.keys.rotate(id, { grace, activate }, OPERATOR);
   const hasCode = (code: string) => (error: Error & { code?: string }) => error.code === code;
 
   it('gives a new secret; id, name, grants and end stay', async () => {
@@ -88,8 +89,8 @@ describeOnEach('rotating a key', () => {
     test = await openTestKeys({ schedule: (_, delay) => delays.push(delay) });
     const { apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const { key: secret } = await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR);
-    await test.keys.authenticate(secret);
-    await test.keys.authenticate(secret);
+    await authenticate(test.keys, secret);
+    await authenticate(test.keys, secret);
     assert.deepEqual(delays, [0, 2000]);
   });
 
@@ -202,7 +203,7 @@ describeOnEach('rotating a key', () => {
 
     it('begins it once, though several servers have seen the new secret', async () => {
       const other = await openTestKeys({ database: test.database });
-      await other.keys.authenticate(secret);
+      await authenticate(other.keys, secret);
       await test.keys.finishActivity();
       const end = test.time.now + HOUR;
       other.time.now += HOUR / 2;

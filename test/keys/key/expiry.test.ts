@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readExpiry, validateExpiry } from '../../../src/keys/key/expiry.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
 const NOW = Date.UTC(2030, 0, 1);
 
@@ -57,7 +57,7 @@ describeOnEach('a key that expires', () => {
   });
   afterEach(() => test.store.close());
   const refusal = async (secret: string) => {
-    const result = await test.keys.authenticate(secret);
+    const result = await authenticate(test.keys, secret);
     return 'refused' in result ? result.refused : undefined;
   };
   const names = async (status: string) => (await test.keys.list({ status }, OPERATOR)).keys.map(({ name }) => name);

@@ -4,7 +4,7 @@ import type { ImportReport } from '../../../src/keys/transfer/import.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { countKeys, jsonLines, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
+import { authenticate, countKeys, jsonLines, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 
 const SECRET = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
 const DIGEST = createHash('sha256').update(SECRET).digest();
@@ -24,7 +24,7 @@ describeOnEach('importing keys', () => {
   const count = () => countKeys(test.store.repository);
   const codes = ({ lines }: ImportReport) => lines.map(({ errors }) => errors.map(({ code }) => code));
   async function assertOpens(secret: string, name = 'CI'): Promise<void> {
-    const found = await test.keys.authenticate(secret);
+    const found = await authenticate(test.keys, secret);
     assert.ok('principal' in found, JSON.stringify(found));
     assert.equal(found.principal.apiKey.name, name);
   }
@@ -153,7 +153,7 @@ describeOnEach('importing keys', () => {
       [['SECRET_GUESSABLE'], ['EXPIRED'], ['EXPIRED'], []],
     );
     assert.deepEqual(
-      await test.keys.authenticate('y'.repeat(20)).then((found) => 'refused' in found && found.refused),
+      await authenticate(test.keys, 'y'.repeat(20)).then((found) => 'refused' in found && found.refused),
       'expired',
     );
   });

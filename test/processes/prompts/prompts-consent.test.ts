@@ -7,6 +7,7 @@ import { type TestCli, testCli } from '../../support/cli.ts';
 import { APP, pollDevice, postJson, startConsentService } from '../../support/consent.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { cliOnTerminal, KEYS, type TerminalSession } from '../../support/pty.ts';
+import { authenticate } from '../../support/keys.ts';
 
 describe('apikey approve on a terminal', () => {
   let cli: TestCli;
@@ -54,7 +55,7 @@ describe('logout on a terminal', () => {
     await consent.approve(await consent.show({ userCode: body['user_code'] as string, source: 'x' }), {}, OPERATOR);
     const given = await pollDevice(test.url, body['device_code'] as string, 'svc-api');
     const key = given.body['access_token'] as string;
-    const authenticated = await test.keys.authenticate(key);
+    const authenticated = await authenticate(test.keys, key);
     assert.ok('principal' in authenticated);
     await test.keys.create({ name: 'Child', roles: ['GUEST'] }, authenticated.principal);
     const env = { XDG_DATA_HOME: tempFolder() };

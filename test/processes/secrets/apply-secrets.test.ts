@@ -20,6 +20,7 @@ import { BIN, cleanEnv, finished } from '../../support/process.ts';
 import { AS_NOBODY } from '../../support/store-process.ts';
 import { keysIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
+import { authenticate } from '../../support/keys.ts';
 
 const TWO = 'keys: [{name: One key, roles: [GUEST]}, {name: Ключ, roles: [VIEWER]}]';
 const modeOf = (path: string) => (lstatSync(path).mode & 0o7777).toString(8);
@@ -55,7 +56,7 @@ describe('the secrets of applied keys', () => {
       const text = readFileSync(file, 'utf8');
       assert.match(text.trimEnd(), SECRET);
       assert.equal(text, `${text.trimEnd()}\n`);
-      const found = await store.authenticate(text.trimEnd());
+      const found = await authenticate(store, text.trimEnd());
       assert.ok('principal' in found && found.principal.apiKey.id === id && found.principal.apiKey.name === name);
     }
     await store.close();

@@ -5,7 +5,7 @@ import Database from 'better-sqlite3';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { MIGRATIONS } from '../../../src/store/migrations/index.ts';
 import { openStore } from '../../../src/store/open.ts';
-import { countKeys, openTestKeys, storedKey } from '../../support/keys.ts';
+import { authenticate, countKeys, openTestKeys, storedKey } from '../../support/keys.ts';
 import { AS_NOBODY, runStoreChild } from '../../support/store-process.ts';
 import { tempFolder, tempStore } from '../../support/temp.ts';
 
@@ -103,7 +103,7 @@ describe('a store', () => {
     );
     await first.store.close();
     const second = await openTestKeys({ asServer: true, database: first.store.location });
-    const result = await second.keys.authenticate(secret);
+    const result = await authenticate(second.keys, secret);
     assert.deepEqual('principal' in result && result.principal.apiKey, key);
     await second.store.close();
   });

@@ -16,7 +16,7 @@ describe('a store in a file', () => {
     const unknown = createSecret(randomBytes);
 
     const answers = [last.key, created.key, secret, disabled.key, unknown.text, 'x'].map((text) => {
-      const answer = keys.authenticator.authenticate(text);
+      const answer = keys.authenticator.confirm(text);
       assert.ok(!(answer instanceof Promise), 'it waits');
       return 'refused' in answer ? answer : answer.principal.apiKey.name;
     });

@@ -9,12 +9,9 @@ const keys = await openKeys({ database: storePath(folder), ifMissing: 'fail' });
 const answer = JSON.stringify(CONSTANT);
 
 const server = createServer(async (incoming, outgoing) => {
-  const { authorization = '' } = incoming.headers;
-  const result = authorization.startsWith('Bearer ')
-    ? await keys.authenticate(authorization.slice('Bearer '.length))
-    : undefined;
-  if (!result || 'refused' in result) {
-    outgoing.writeHead(401).end();
+  const checked = await keys.check(incoming);
+  if (!checked.ok) {
+    outgoing.writeHead(checked.status, checked.headers).end(checked.body);
     return;
   }
   outgoing.writeHead(200, { 'content-type': 'application/json', 'content-length': answer.length }).end(answer);

@@ -1,0 +1,184 @@
+import { KeysError } from './errors.ts';
+import { suggestion } from './nearest.ts';
+import { listOf, printable } from './text.ts';
+
+/** What is wrong with the value of an option, as the end of a sentence; undefined if nothing is. */
+export interface Rule<Value> {
+  (value: unknown, name: string): string | undefined;
+  /** Only for types: what it lets through. */
+  readonly accepts?: Value;
+  readonly isRequired?: boolean;
+  /** Whether the option may be named with the value undefined, as if it were left out. */
+  readonly takesUndefined?: boolean;
+}
+
+/** The rule of each option. It is an error of types to leave one out, or to have one of another name or type. */
+export type Rules<Options> = {
+  readonly [Name in keyof Options]-?: Rule<Exclude<Options[Name], undefined>> &
+    (object extends Pick<Options, Name> ? unknown : { readonly isRequired: true });
+};
+
+/**
+ * Refuses options that cannot be meant: those with another name, with the value undefined, or with one that breaks its
+ * rule. Options that were read from somewhere often are undefined by mistake, and what they protect would be open.
+ * @param caller what they were given to, such as `openKeys`
+ * @param what how they are called where they are no object
+ * @throws KeysError OPTION_INVALID
+ */
+export function checkOptions<Options>(
+  caller: string,
+  options: unknown,
+  rules: Rules<Options>,
+  what = 'The options are',
+): void {
+  const problem = problemIn(options, rules as Rules<Record<string, unknown>>, what);
+  if (problem !== undefined) throw invalidOption(caller, problem);
+}
+
+/** The error for options that cannot be meant. @param problem a sentence */
+export function invalidOption(caller: string, problem: string): KeysError {
+  return new KeysError('OPTION_INVALID', `${caller}: ${problem}`);
+}
+
+/** The same options without those that are undefined, for callers whose own ones say what is left out. */
+export function withoutUndefined<Options extends object>(options: Options): Options {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options;
+}
+
+function problemIn(
+  options: unknown,
+  rules: Rules<Record<string, unknown>>,
+  what: string,
+  path = '',
+): string | undefined {
+  const names = Object.keys(rules);
+  if (!isObject(options)) return `${what} ${kindOf(options)}. Give an object with ${listOf(names)}.`;
+  const shown = (name: string) => `"${path}${printable(name)}"`;
+  const remedy = (name: string) => (suggestion(name, names) || `The options are ${listOf(names)}.`).trim();
+  for (const [name, value] of Object.entries(options)) {
+    if (!Object.hasOwn(rules, name)) return `${shown(name)} is not an option. ${remedy(name)}`;
+    if (value === undefined && !rules[name]!.takesUndefined)
+      return `The option ${shown(name)} is undefined. Leave it out, or give it a value.`;
+  }
+  for (const [name, rule] of Object.entries(rules)) {
+    const { [name]: value } = options;
+    if (value === undefined && rule.isRequired) return `The option ${shown(name)} is missing.`;
+    const problem = value === undefined ? undefined : rule(value, `${path}${name}`);
+    if (problem !== undefined) return /^[A-Z"]/.test(problem) ? problem : `The option ${shown(name)} ${problem}`;
+  }
+  return undefined;
+}
+
+/** A rule by what it lets through, as the end of "must be …". */
+function mustBe<Value>(what: string, isRight: (value: unknown) => boolean): Rule<Value> {
+  return (value) =>
+    isRight(value) ? undefined : `is ${typeof value === 'number' ? value : kindOf(value)}. It must be ${what}.`;
+}
+
+/** Text that is not empty. */
+export const text: Rule<string> = (value) =>
+  typeof value === 'string' && value.trim() === ''
+    ? 'is empty. Leave it out, or give it a value.'
+    : mustBe('text', (given) => typeof given === 'string')(value, '');
+/** Any text, also an empty one, where a rule of its own judges that. */
+export const anyText: Rule<string> = mustBe('text', (value) => typeof value === 'string');
+export const yesOrNo: Rule<boolean> = mustBe('true or false', (value) => typeof value === 'boolean');
+/** A number that is not negative; infinity is no bound. */
+export const amount: Rule<number> = mustBe('a number from 0 on', (value) => typeof value === 'number' && value >= 0);
+/** What other code judges. */
+// oxlint-disable-next-line typescript/no-explicit-any -- it fits each type
+export const anything: Rule<any> = () => undefined;
+
+/** A value of a type that other code looks into, by the names of what it must have. */
+export function having<Value>(what: string, ...members: (keyof Value & string)[]): Rule<Value> {
+  return mustBe(
+    what,
+    (value) =>
+      (typeof value === 'object' || typeof value === 'function') &&
+      value !== null &&
+      members.every((member) => member in value),
+  );
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- a function of any type
+export function aFunction<Value extends (...values: any[]) => unknown>(): Rule<Value> {
+  return mustBe('a function', (value) => typeof value === 'function');
+}
+
+/** One of these words. */
+export function oneOf<const Word extends string | boolean>(...words: readonly Word[]): Rule<Word> {
+  const texts = words.map((word) => (typeof word === 'string' ? `"${word}"` : `${word}`));
+  return (value) => {
+    if (words.includes(value as Word)) return undefined;
+    const candidates = words.flatMap((word) => (typeof word === 'string' ? [word] : []));
+    const close = typeof value === 'string' ? suggestion(value, candidates) : '';
+    const shown = typeof value === 'string' ? `"${printable(value)}"` : kindOf(value);
+    return `is ${shown}. ${close}It must be ${listOf(texts, 'or')}.`;
+  };
+}
+
+/** A list whose items go by a rule. @param least how many there must be */
+export function list<Item>(rule: Rule<Item>, least = 0): Rule<readonly Item[]> {
+  return (value, name) => {
+    if (!Array.isArray(value)) return `is ${kindOf(value)}. It must be a list.`;
+    if (value.length < least) return 'is an empty list. Leave it out, or give it an item.';
+    for (const [index, item] of value.entries()) {
+      const problem = rule(item, `${name}[${index}]`);
+      if (problem !== undefined) return /^[A-Z"]/.test(problem) ? problem : `has an item that ${problem}`;
+    }
+    return undefined;
+  };
+}
+
+/** Options within an option. */
+export function options<Options>(rules: Rules<Options>): Rule<Options> {
+  return (value, name) =>
+    problemIn(value, rules as Rules<Record<string, unknown>>, `The option "${name}" is`, `${name}.`);
+}
+
+/** What code takes that throws an error which says what is wrong. */
+export function readBy<Value>(read: (value: Value) => unknown, rule: Rule<Value>): Rule<Value> {
+  return (value, name) => {
+    const problem = rule(value, name);
+    if (problem !== undefined) return problem;
+    try {
+      read(value as Value);
+      return undefined;
+    } catch (error) {
+      return `is not valid: ${(error as Error).message}`;
+    }
+  };
+}
+
+/** What may also be null. */
+export function orNull<Value>(rule: Rule<Value>): Rule<Value | null> {
+  return (value, name) => (value === null ? undefined : rule(value, name));
+}
+
+/** What goes by one rule for text, and by another one for all else. */
+export function textOr<Value>(rule: Rule<Value>): Rule<string | Value> {
+  return (value, name) => (typeof value === 'string' ? text(value, name) : rule(value, name));
+}
+
+/** An option that must be given. */
+export function required<Value>(rule: Rule<Value>): Rule<Value> & { readonly isRequired: true } {
+  return Object.assign((value: unknown, name: string) => rule(value, name), { isRequired: true as const });
+}
+
+/** An option that may be undefined, since what it comes from may have nothing to say. */
+export function orUndefined<Value>(rule: Rule<Value>): Rule<Value> {
+  return Object.assign((value: unknown, name: string) => rule(value, name), { takesUndefined: true });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !('then' in value);
+}
+
+/** What a value is, in words, without the value itself. */
+export function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  if (value === undefined) return 'undefined';
+  if (typeof (value as { then?: unknown }).then === 'function') return 'a promise, which is not awaited';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}

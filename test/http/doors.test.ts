@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict';
+import { createServer, type IncomingMessage } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { requestCheck, type CheckedRequest, type RequestCheck } from '../../src/http/request-check.ts';
+import type { RequiredPermissions } from '../../src/http/bearer-options.ts';
+import type { NewKey } from '../../src/keys/key/api-key.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import type { CredentialPlace } from '../../src/keys/credential-places.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { GUARDED_SERVERS } from '../support/guarded-servers.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+
+/** What a request is answered, as far as all doors can say it: its status, and its code where it is refused. */
+type Answer = string;
+/** Sends a request with these headers. */
+type Send = (headers: Readonly<Record<string, string>>) => Promise<Answer>;
+interface Door {
+  send: Send;
+  stop(): Promise<unknown>;
+}
+
+/** The doors of the library. Each sees requests from 127.0.0.1, and believes what that says of the client's address. */
+const DOORS: Readonly<Record<string, (keys: TestKeys['keys'], required: RequiredPermissions) => Promise<Door>>> = {
+  ...Object.fromEntries(
+    Object.entries(GUARDED_SERVERS).map(([name, start]) => [
+      `bearerAuth for ${name}`,
+      async (keys: TestKeys['keys'], required: RequiredPermissions) => {
+        const server = await start({ keys, ...required });
+        const send: Send = async (headers) => {
+          const response = await fetch(server.url, { headers });
+          const text = await response.text();
+          return answerOf(response.status, response.ok ? undefined : text);
+        };
+        return { send, stop: () => server.stop() };
+      },
+    ]),
+  ),
+  'keys.check of a request of Node': async (keys, required) => {
+    const check = requestCheck(keys);
+    const server = createServer(async (incoming: IncomingMessage, outgoing) => {
+      const checked = await check(incoming, required);
+      if (checked.ok) outgoing.end(checked.principal.apiKey.name);
+      else outgoing.writeHead(checked.status, checked.headers).end(checked.body);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const send: Send = async (headers) => {
+      const response = await fetch(url, { headers });
+      const text = await response.text();
+      return answerOf(response.status, response.ok ? undefined : text);
+    };
+    return { send, stop: async () => (server.close(), server.closeAllConnections()) };
+  },
+  'keys.check of a Request, with the address beside it': (keys, required) =>
+    checking(keys, (check, headers) => {
+      const { 'x-forwarded-for': address = '127.0.0.1', ...others } = headers;
+      return check(new Request('http://127.0.0.1/', { headers: others }), { ...required, address });
+    }),
+  'keys.check of plain headers': (keys, required) =>
+    checking(keys, (check, headers) => check({ headers, address: '127.0.0.1' }, required)),
+  'keys.check of a secret': (keys, required) =>
+    checking(keys, (check, { authorization, 'x-forwarded-for': address = '127.0.0.1' }) =>
+      check({ secret: authorization?.replace('Bearer ', ''), address }, required),
+    ),
+};
+
+async function checking(
+  keys: TestKeys['keys'],
+  check: (check: RequestCheck, headers: Readonly<Record<string, string>>) => Promise<CheckedRequest>,
+): Promise<Door> {
+  const made = requestCheck(keys);
+  const send: Send = async (headers) => {
+    const checked = await check(made, headers);
+    if (checked.ok) return answerOf(200);
+    const response = checked.response();
+    assert.deepEqual([response.status, Object.fromEntries(response.headers)], [checked.status, checked.headers]);
+    assert.equal(await response.text(), checked.body);
+    return answerOf(checked.status, checked.body);
+  };
+  return { send, stop: async () => {} };
+}
+
+function answerOf(status: number, refusal?: string): Answer {
+  if (refusal === undefined) return `${status}`;
+  const [error] = (JSON.parse(refusal) as { errors: [{ extensions: { code: string } }] }).errors;
+  return `${status} ${error.extensions.code}`;
+}
+
+const OK = '200';
+const UNAUTHENTICATED = '401 UNAUTHENTICATED';
+const FORBIDDEN = '403 FORBIDDEN';
+const LIMITED = '429 RATE_LIMITED';
+const FOREIGN = '203.0.113.7';
+
+/** A secret that is shown, from an address; what was done before; what is required; what is answered in turn. */
+interface Case {
+  key?: Partial<NewKey>;
+  /** What becomes of the key once it was created. */
+  after?: (test: TestKeys, id: string) => unknown;
+  secret?: (secret: string) => string | undefined;
+  from?: string;
+  required?: RequiredPermissions;
+  answers: readonly Answer[];
+}
+
+const CASES: Readonly<Record<string, Case>> = {
+  'lets a valid key in': { answers: [OK] },
+  'refuses a request without a key': { secret: () => undefined, answers: [UNAUTHENTICATED] },
+  'refuses a wrong key': { secret: () => 'nonsense', answers: [UNAUTHENTICATED] },
+  'refuses a mistyped key': { secret: (secret) => `${secret}x`, answers: [UNAUTHENTICATED] },
+  'refuses a disabled key': {
+    after: ({ keys }, id) => keys.setEnabled(id, false, OPERATOR),
+    answers: [UNAUTHENTICATED],
+  },
+  'refuses an expired key': {
+    key: { expiresIn: '1h' },
+    after: ({ time }) => (time.now += 3_600_000),
+    answers: [UNAUTHENTICATED],
+  },
+  'refuses a deleted key': { after: ({ keys }, id) => keys.delete([id], OPERATOR), answers: [UNAUTHENTICATED] },
+  'refuses a key in a foreign network': { key: { allowFrom: ['10.0.0.0/8'] }, from: FOREIGN, answers: [FORBIDDEN] },
+  'lets a key in from its network': { key: { allowFrom: ['203.0.113.0/24'] }, from: FOREIGN, answers: [OK] },
+  'holds a key to its limit': { key: { limits: ['2/h'] }, answers: [OK, OK, LIMITED, LIMITED] },
+  'refuses a key that lacks the permission': { required: { permission: 'DOCKER:READ_ANY' }, answers: [FORBIDDEN] },
+  'lets a key in that has the permission': { required: { permission: 'ME:READ_OWN' }, answers: [OK] },
+  'refuses a key that lacks one of all permissions': {
+    required: { all: ['ME:READ_OWN', 'DOCKER:READ_ANY'] },
+    answers: [FORBIDDEN],
+  },
+  'lets a key in that has all permissions': { required: { all: ['ME:READ_OWN', 'ONLINE:READ_ANY'] }, answers: [OK] },
+  'refuses a key that has none of any permissions': {
+    required: { any: ['VMS:READ_ANY', 'DOCKER:READ_ANY'] },
+    answers: [FORBIDDEN],
+  },
+  'lets a key in that has one of any permissions': {
+    required: { any: ['DOCKER:READ_ANY', 'ME:READ_OWN'] },
+    answers: [OK],
+  },
+  'says so after too many wrong keys from one address': {
+    secret: () => 'nonsense',
+    from: FOREIGN,
+    answers: [...Array<Answer>(20).fill(UNAUTHENTICATED), LIMITED],
+  },
+};
+
+describeOnEach('the doors of the library', () => {
+  let test: TestKeys;
+  let count = 0;
+  beforeEach(async () => {
+    test = await openTestKeys();
+  });
+  afterEach(() => test.store.close());
+
+  for (const [name, open] of Object.entries(DOORS))
+    describe(name, () => {
+      let door: Door | undefined;
+      afterEach(() => door?.stop());
+
+      /** Sends with a new key, as a case says. */
+      async function answersTo({ key, after: change, secret, from, required = {}, answers }: Case) {
+        count += 1;
+        const input = { name: `Key ${count}`, roles: ['GUEST'], ...key };
+        const { key: created, apiKey } = await test.keys.create(input, OPERATOR);
+        await change?.(test, apiKey.id);
+        door = await open(test.keys, required);
+        const shown = secret ? secret(created) : created;
+        const headers = {
+          ...(shown !== undefined && { authorization: `Bearer ${shown}` }),
+          ...(from !== undefined && { 'x-forwarded-for': from }),
+        };
+        const given: Answer[] = [];
+        for (const _ of answers) given.push(await door.send(headers));
+        return { given, id: apiKey.id };
+      }
+
+      for (const [what, asked] of Object.entries(CASES))
+        it(what, async () => assert.deepEqual((await answersTo(asked)).given, asked.answers));
+
+      it('lets a valid key in from an address with many wrong ones', async () => {
+        const wrong = CASES['says so after too many wrong keys from one address']!;
+        await answersTo(wrong);
+        const { key } = await test.keys.create({ name: 'Valid', roles: ['GUEST'] }, OPERATOR);
+        assert.equal(await door!.send({ authorization: `Bearer ${key}`, 'x-forwarded-for': FOREIGN }), OK);
+      });
+
+      it('refuses what the key above no longer may', async () => {
+        const parent = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
+        const child = await test.keys.create({ name: 'Child', roles: ['VIEWER'] }, parent.principal);
+        door = await open(test.keys, { permission: 'DOCKER:READ_ANY' });
+        const headers = { authorization: `Bearer ${child.key}` };
+        const before = await door.send(headers);
+        await test.keys.update(parent.principal.apiKey.id, { roles: ['GUEST'] }, OPERATOR);
+        const narrowed = await door.send(headers);
+        await test.keys.setEnabled(parent.principal.apiKey.id, false, OPERATOR);
+        assert.deepEqual([before, narrowed, await door.send(headers)], [OK, FORBIDDEN, UNAUTHENTICATED]);
+      });
+
+      it('counts a request that was let in as a use, once', async () => {
+        const { id } = await answersTo({ answers: [OK, OK, OK] });
+        await test.keys.finishActivity();
+        assert.equal((await test.keys.usageOf([id])).get(id)?.uses, 3);
+      });
+    });
+});
+
+describe('keys.check', () => {
+  let test: TestKeys;
+  let check: RequestCheck;
+  const create = async (fields: Partial<NewKey> = {}) =>
+    (await test.keys.create({ name: 'Checked', roles: ['GUEST'], ...fields }, OPERATOR)).key;
+  beforeEach(async () => {
+    test = await openTestKeys();
+    check = requestCheck(test.keys);
+  });
+  afterEach(() => test.store.close());
+
+  it('tells of limits, and how to send a key', async () => {
+    const secret = await create({ limits: ['2/h'] });
+    const checked = await check({ secret });
+    assert.deepEqual(checked.headers, { 'RateLimit-Policy': '"hour";q=2;w=3600', RateLimit: '"hour";r=1;t=1800' });
+    const refused = await check({ secret: undefined });
+    assert.equal(refused.headers['www-authenticate'], 'Bearer realm="svc-api"');
+  });
+
+  it('lets no key in that is bound to a network where the address is not known', async () => {
+    const secret = await create({ allowFrom: ['127.0.0.0/8'] });
+    const headers = { authorization: `Bearer ${secret}` };
+    const request = new Request('http://127.0.0.1/', { headers });
+    const answers = [check(request), check({ headers }), check(request, { address: undefined }), check({ secret })];
+    for (const answer of await Promise.all(answers)) assert.equal(answer.ok || answer.status, 403);
+    assert.ok((await check(request, { address: '::ffff:127.0.0.1' })).ok);
+  });
+
+  it('believes no header of a proxy where the address is given', async () => {
+    const secret = await create({ allowFrom: ['10.0.0.0/8'] });
+    const headers = { authorization: `Bearer ${secret}`, 'x-forwarded-for': '10.0.0.1', forwarded: 'for=10.0.0.1' };
+    const checked = await check(new Request('http://127.0.0.1/', { headers }), { address: '127.0.0.1' });
+    assert.equal(checked.ok || checked.status, 403);
+  });
+
+  it('takes the secret alone where one is named, though headers have another', async () => {
+    const secret = await create();
+    const headers = { authorization: `Bearer ${secret}` };
+    for (const shown of [undefined, '', null, 5, {}]) {
+      const checked = await check({ headers, secret: shown as string });
+      assert.equal(checked.ok || checked.status, 401);
+    }
+  });
+
+  it('reads headers in any case, and refuses two', async () => {
+    const secret = await create();
+    const bearer = `Bearer ${secret}`;
+    assert.ok((await check({ headers: { Authorization: [bearer], Cookie: undefined } })).ok);
+    for (const headers of [{ Authorization: [bearer, bearer] }, { Authorization: bearer, authorization: bearer }]) {
+      const checked = await check({ headers });
+      assert.equal(checked.ok || checked.status, 400);
+    }
+  });
+
+  it('checks again, as the key is now, and counts that as no use', async () => {
+    const secret = await create({ limits: ['1/h'] });
+    const checked = await check({ secret }, { permission: 'ME:READ_OWN' });
+    assert.ok(checked.ok && (await checked.checkAgain()).ok);
+    const { id } = checked.principal.apiKey;
+    await test.keys.update(id, { permissions: ['DOCKER:READ_ANY'], roles: [] }, OPERATOR);
+    const narrowed = await checked.checkAgain();
+    assert.equal(narrowed.ok || narrowed.status, 403);
+    await test.keys.delete([id], OPERATOR);
+    const deleted = await checked.checkAgain();
+    assert.equal(deleted.ok || deleted.status, 401);
+  });
+
+  it('answers 503 where the store does not', async () => {
+    const secret = await create();
+    await test.store.close();
+    const checked = await check({ secret });
+    assert.deepEqual([!checked.ok && checked.status, !checked.ok && checked.code], [503, 'SERVICE_UNAVAILABLE']);
+  });
+
+  it('rejects options and requests that cannot be meant', async () => {
+    const secret = await create();
+    const place: CredentialPlace = 'bearer';
+    for (const [request, options, message] of [
+      [{ secret }, { permissions: 'ME:READ_OWN' }, '"permissions" is not an option. Did you mean permission?'],
+      [
+        { secret },
+        { permission: undefined },
+        'The option "permission" is undefined. Leave it out, or give it a value.',
+      ],
+      [
+        { secret },
+        { credentials: [place] },
+        '"credentials" is not an option. The options are permission, all, any and address.',
+      ],
+      [{ secrets: secret }, {}, '"secrets" is not an option. Did you mean secret?'],
+      [{ secret, address: '' }, {}, 'The option "address" is empty. Leave it out, or give it a value.'],
+      [undefined, {}, 'The request is undefined. Give an object with headers, secret and address.'],
+      [secret, {}, 'The request is a string. Give an object with headers, secret and address.'],
+    ] as const)
+      await assert.rejects(check(request as object, options as object), {
+        code: 'OPTION_INVALID',
+        message: `keys.check: ${message}`,
+      });
+  });
+});

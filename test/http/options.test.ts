@@ -1,0 +1,318 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Hono } from 'hono';
+import { bearerAuth as forNode } from '../../src/express.ts';
+import { bearerAuth as forFastify } from '../../src/fastify.ts';
+import {
+  bearerAuth as forHono,
+  createApp,
+  listen,
+  loadConfig,
+  OPERATOR,
+  type OpenKeys,
+  openKeys,
+  openLog,
+  startTelemetry,
+} from '../../src/index.ts';
+import { migratedStore, tempFolder } from '../support/temp.ts';
+
+const NAMED = 'Leave it out, or give it a value.';
+
+describe('options of the library', () => {
+  let keys: OpenKeys;
+  let database: string;
+  before(async () => {
+    database = await migratedStore();
+    keys = await openKeys({ database, resources: ['INVOICE'], roles: { CLERK: ['INVOICE:READ_ANY'] } });
+  });
+  after(() => keys.close());
+
+  /** What a call throws, at once or later. */
+  async function messageOf(call: () => unknown): Promise<string> {
+    try {
+      await call();
+    } catch (error) {
+      assert.equal((error as { code?: string }).code, 'OPTION_INVALID', String(error));
+      return (error as Error).message;
+    }
+    throw new Error('It was taken.');
+  }
+
+  const PERMISSIONS: [given: object, message: string | RegExp][] = [
+    [{ permissions: 'INVOICE:DELETE_ANY' }, '"permissions" is not an option. Did you mean permission?'],
+    [{ permission: undefined }, `The option "permission" is undefined. ${NAMED}`],
+    [{ permission: '' }, `The option "permission" is empty. ${NAMED}`],
+    [{ permission: ' ' }, `The option "permission" is empty. ${NAMED}`],
+    [{ permission: null }, 'The option "permission" is null. It must be text.'],
+    [{ permission: ['INVOICE:READ_ANY'] }, 'The option "permission" is a list. It must be text.'],
+    [{ scopes: ['INVOICE:READ_ANY'] }, /^"scopes" is not an option\. The options are keys, /],
+    [
+      { permission: 'INVOCE:READ_ANY' },
+      '"INVOCE:READ_ANY" is not a permission: "INVOCE" is not a resource. Did you mean INVOICE?',
+    ],
+    [{ permission: 'invoice:read_any' }, '"invoice:read_any" is not a permission. Did you mean INVOICE:READ_ANY?'],
+    [{ permission: 'INVOICE:READ' }, /"READ" is not an action\. Did you mean READ_ANY or READ_OWN\?$/],
+    [{ permission: 'CLERK' }, /^"CLERK" is not a permission\. Write RESOURCE:ACTION/],
+    [{ permission: 'INVOICE:*' }, /there are no wildcards/],
+    [{ all: [] }, 'The option "all" is an empty list. Leave it out, or give it an item.'],
+    [{ any: 'INVOICE:READ_ANY' }, 'The option "any" is a string. It must be a list.'],
+    [{ any: ['INVOICE:READ_ANY', undefined] }, 'The option "any" has an item that is undefined. It must be text.'],
+    [{ all: undefined }, `The option "all" is undefined. ${NAMED}`],
+    [
+      { permission: 'INVOICE:READ_ANY', any: ['ME:READ_OWN'] },
+      '"permission" and "any" are both given. Give one of permission, all and any.',
+    ],
+  ];
+  const OTHERS: [given: object, message: string | RegExp][] = [
+    [{ realm: '' }, `The option "realm" is empty. ${NAMED}`],
+    [{ credentials: ['baerer'] }, /^The option "credentials" is not valid: A place for credentials is "bearer"/],
+    [{ credentials: [{ headers: 'X-Api-Key' }] }, '"credentials[0].headers" is not an option. Did you mean header?'],
+    [{ credentials: [] }, /at least one place/],
+    [{ trust: ['10.0.0.0/33'] }, /^The option "trust" is not valid: "10\.0\.0\.0\/33" is not a network/],
+    [{ trust: '10.0.0.0/8' }, 'The option "trust" is a string. It must be a list.'],
+    [{ failedCredentials: '20' }, /^The option "failedCredentials" is not valid: /],
+    [{ failedCredentials: true }, 'The option "failedCredentials" is a boolean. It must be false.'],
+    [{ log: console.log }, /^The option "log" is a function\. It must be a log, such as openLog gives\.$/],
+  ];
+
+  for (const [framework, bearerAuth] of Object.entries({ Hono: forHono, node: forNode, Fastify: forFastify })) {
+    it(`are refused by bearerAuth for ${framework} where they are given, if they cannot be meant`, () => {
+      for (const [given, message] of [...PERMISSIONS, ...OTHERS])
+        assert.throws(() => bearerAuth({ keys, ...given }), {
+          code: 'OPTION_INVALID',
+          message: typeof message === 'string' ? `bearerAuth: ${message}` : new RegExp(message.source.replace('^', '')),
+        });
+    });
+
+    it(`are refused by bearerAuth for ${framework} without an open key store`, async () => {
+      const opening = openKeys({ database });
+      for (const [given, message] of [
+        [
+          { keys: opening },
+          'The option "keys" is a promise, which is not awaited. It must be an open key store: write await openKeys(…).',
+        ],
+        [{}, 'The option "keys" is missing.'],
+        [{ keys: undefined, permission: 'INVOICE:READ_ANY' }, `The option "keys" is undefined. ${NAMED}`],
+        [{ key: keys }, '"key" is not an option. Did you mean keys?'],
+        [opening, 'The options are a promise'],
+        [undefined, 'The options are undefined.'],
+      ] as const)
+        assert.throws(
+          () => bearerAuth(given as never),
+          (error: Error & { code: string }) =>
+            error.code === 'OPTION_INVALID' && error.message.startsWith(`bearerAuth: ${message}`),
+        );
+      await (await opening).close();
+    });
+  }
+
+  it('are refused by keys.check as by bearerAuth', async () => {
+    for (const [given, message] of PERMISSIONS.filter(([options]) => !('scopes' in options))) {
+      const thrown = await messageOf(() => keys.check({ secret: 'x' }, given));
+      if (typeof message === 'string') assert.equal(thrown, `keys.check: ${message}`);
+      else
+        assert.match(
+          thrown,
+          message.source.startsWith('^') ? new RegExp(`^keys.check: ${message.source.slice(1)}`) : message,
+        );
+    }
+  });
+
+  /** A call with one misspelling, and the start of what it says. */
+  const CALLS: Readonly<Record<string, readonly [call: () => unknown, message: string]>> = {
+    'openKeys, a name': [
+      () => openKeys({ databse: database } as never),
+      'openKeys: "databse" is not an option. Did you mean database?',
+    ],
+    'openKeys, a variable that is not set': [
+      () => openKeys({ database: process.env['NOT_SET'] }),
+      'openKeys: The option "database" is undefined.',
+    ],
+    'openKeys, an empty one': [() => openKeys({ database: '' }), 'openKeys: The option "database" is empty.'],
+    'openKeys, a word': [
+      () => openKeys({ database, ifMissing: 'fial' as never }),
+      'openKeys: The option "ifMissing" is "fial". Did you mean fail? It must be "create", "fail" or "empty".',
+    ],
+    'openKeys, a field of a resource': [
+      () => openKeys({ database, resources: [{ name: 'VAULT', credential: true } as never] }),
+      'openKeys: "resources[0].credential" is not an option. Did you mean credentials?',
+    ],
+    'openKeys, a rule of the policy': [
+      () => openKeys({ database, policy: { maxLifeTime: '90d' } as never }),
+      'openKeys: "policy.maxLifeTime" is not an option. Did you mean maxLifetime?',
+    ],
+    'createApp, a name': [
+      () => createApp({ keys, introspektion: 'off' } as never),
+      'createApp: "introspektion" is not an option. Did you mean introspection?',
+    ],
+    'createApp, one that there is not': [
+      () => createApp({ keys, schema: {} } as never),
+      'createApp: "schema" is not an option.',
+    ],
+    'createApp, a promise': [
+      () => createApp({ keys: Promise.resolve(keys) as never }),
+      'createApp: The option "keys" is a promise',
+    ],
+    'createApp, a limit': [
+      () => createApp({ keys, limits: { costs: 5 } as never }),
+      'createApp: "limits.costs" is not an option. Did you mean cost?',
+    ],
+    'createApp, an origin': [
+      () => createApp({ keys, cors: { origin: ['https://app.example.org'] } as never }),
+      'createApp: "cors.origin" is not an option. Did you mean origins?',
+    ],
+    'createApp, an origin that is none': [
+      () => createApp({ keys, cors: { origins: ['app'] } }),
+      'createApp: "app" is not an origin',
+    ],
+    'createApp, a word': [
+      () => createApp({ keys, introspection: 'of' as never }),
+      'createApp: The option "introspection" is "of". Did you mean on or off',
+    ],
+    'createApp, an extension': [
+      () => createApp({ keys, extensions: [{ typedefs: '' } as never] }),
+      'createApp: "extensions[0].typedefs" is not an option. Did you mean typeDefs?',
+    ],
+    'createApp, a client': [
+      () => createApp({ keys, clients: [{ id: 'a', name: 'A', redirect: [] } as never] }),
+      'createApp: "clients[0].redirect" is not an option. Did you mean redirects?',
+    ],
+    'listen, a name': [
+      () => listen({ app: new Hono(), hots: '127.0.0.1', port: 0 } as never),
+      'listen: "hots" is not an option. Did you mean host',
+    ],
+    'listen, an app that is not awaited': [
+      () => listen({ app: createApp({ keys }) as never, host: '127.0.0.1', port: 0 }),
+      'listen: The option "app" is a promise, which is not awaited.',
+    ],
+    'listen, TLS': [
+      () => listen({ app: new Hono(), host: '127.0.0.1', port: 0, tls: undefined }),
+      'listen: The option "tls" is undefined.',
+    ],
+    'listen, a limit': [
+      () => listen({ app: new Hono(), host: '127.0.0.1', port: 0, limits: { requestMS: 5 } as never }),
+      'listen: "limits.requestMS" is not an option. Did you mean requestMs?',
+    ],
+    startTelemetry: [
+      () => startTelemetry({ metric: true } as never),
+      'startTelemetry: "metric" is not an option. Did you mean metrics?',
+    ],
+    loadConfig: [
+      () => loadConfig({ flie: 'svc-api.yaml' } as never),
+      'loadConfig: "flie" is not an option. Did you mean file?',
+    ],
+    'loadConfig, a variable that is not set': [
+      () => loadConfig({ file: process.env['NOT_SET'] }),
+      'loadConfig: The option "file" is undefined.',
+    ],
+    openLog: [() => openLog('inof' as never), 'openLog: The option "level" is "inof". Did you mean info?'],
+    'openLog, a name': [
+      () => openLog('info', { shared: true } as never),
+      'openLog: "shared" is not an option. Did you mean isShared?',
+    ],
+    'keys.create, a name': [
+      () => keys.create({ name: 'A', roles: ['GUEST'], nope: 1 } as never, OPERATOR),
+      'keys.create: "nope" is not an option. Did you mean name?',
+    ],
+    'keys.create, a network that is not set': [
+      () => keys.create({ name: 'A', roles: ['GUEST'], allowFrom: undefined }, OPERATOR),
+      'keys.create: The option "allowFrom" is undefined.',
+    ],
+    'keys.create, an end that is not set': [
+      () => keys.create({ name: 'A', roles: ['GUEST'], expiresIn: undefined }, OPERATOR),
+      'keys.create: The option "expiresIn" is undefined.',
+    ],
+    'keys.create, roles that are no list': [
+      () => keys.create({ name: 'A', roles: 'GUEST' as never }, OPERATOR),
+      'keys.create: The option "roles" is a string. It must be a list.',
+    ],
+    'keys.create, a delivery': [
+      () => keys.create({ name: 'A', roles: ['GUEST'] }, OPERATOR, { delivers: () => {} } as never),
+      'keys.create: "delivers" is not an option. Did you mean deliver?',
+    ],
+    'keys.preview': [
+      () => keys.preview({ name: 'A', role: ['GUEST'] } as never, OPERATOR),
+      'keys.preview: "role" is not an option. Did you mean roles?',
+    ],
+    'keys.update': [
+      () => keys.update('id', { allowFrm: ['10.0.0.0/8'] } as never, OPERATOR),
+      'keys.update: "allowFrm" is not an option. Did you mean allowFrom?',
+    ],
+    'keys.rotate': [
+      () => keys.rotate('id', { garce: '0s' } as never, OPERATOR),
+      'keys.rotate: "garce" is not an option. Did you mean grace?',
+    ],
+    'keys.list': [
+      () => keys.list({ stauts: 'ACTIVE' } as never, OPERATOR),
+      'keys.list: "stauts" is not an option. Did you mean status?',
+    ],
+    'keys.auditLog': [
+      () => keys.auditLog({ sinse: '1h' } as never, OPERATOR),
+      'keys.auditLog: "sinse" is not an option. Did you mean since?',
+    ],
+    'keys.auditLog, a place': [
+      () => keys.auditLog({}, OPERATOR, { befor: 1 } as never),
+      'keys.auditLog: "befor" is not an option. Did you mean before?',
+    ],
+    'keys.periodUsageOf': [
+      () => keys.periodUsageOf('id', { form: '1h' } as never),
+      'keys.periodUsageOf: "form" is not an option. Did you mean from?',
+    ],
+    'keys.importKeys': [
+      () => keys.importKeys((async function* () {})(), { dryrun: true } as never),
+      'keys.importKeys: "dryrun" is not an option. Did you mean dryRun?',
+    ],
+    'keys.exportKeys': [
+      () => keys.exportKeys({ withDigest: true } as never),
+      'keys.exportKeys: "withDigest" is not an option. Did you mean withDigests?',
+    ],
+    'keys.plan': [
+      () => keys.plan([], { prun: true } as never, OPERATOR),
+      'keys.plan: "prun" is not an option. Did you mean prune?',
+    ],
+    'keys.apply': [
+      () => keys.apply([], { adpot: true } as never, OPERATOR),
+      'keys.apply: "adpot" is not an option. Did you mean adopt?',
+    ],
+    'keys.noteLeak': [
+      () => keys.noteLeak({ id: 'id', publicID: 'x', place: 'y' } as never),
+      'keys.noteLeak: "publicID" is not an option. Did you mean publicId?',
+    ],
+    'keys.withAdditions': [
+      () => keys.withAdditions({ resource: ['WIKI'] } as never),
+      'keys.withAdditions: "resource" is not an option. Did you mean resources?',
+    ],
+    'keys.consent.approve': [
+      () => keys.consent.approve({} as never, { role: ['GUEST'] } as never, OPERATOR),
+      'keys.consent.approve: "role" is not an option. Did you mean roles?',
+    ],
+  };
+
+  for (const [what, [call, message]] of Object.entries(CALLS))
+    it(`are refused by ${what}`, async () => {
+      const thrown = await messageOf(call);
+      assert.ok(thrown.startsWith(message), thrown);
+    });
+
+  it('are taken as a configuration gives them', async () => {
+    const file = join(tempFolder(), 'svc-api.yaml');
+    const resources = '[WIKI, { name: VAULT, credentials: true }]';
+    writeFileSync(file, `resources: ${resources}\npolicy: { maxLifetime: 90d }\nlimits: { default: [100/m] }\n`);
+    const config = await loadConfig({ file });
+    const { roles, limits, policy } = config;
+    const telemetry = await startTelemetry({});
+    const opened = await openKeys({
+      database: await migratedStore(),
+      resources: config.resources,
+      roles,
+      defaultLimits: limits.default,
+      policy,
+      timer: telemetry.storeTimer,
+    });
+    const app = await createApp({ keys: opened, config });
+    const server = await listen({ app, host: '127.0.0.1', port: 0, watchers: telemetry.watchers });
+    await server.stop(0);
+    await opened.close();
+  });
+});
