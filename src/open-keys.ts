@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { type CatalogAdditions, createCatalog } from './keys/permissions/catalog.ts';
 import type { NoticeStore } from './keys/notices/notice-store.ts';
 import type { HearingReport } from './keys/repository.ts';
+import type { SchemaDifference } from './keys/schema.ts';
 import { KeysService } from './keys/service.ts';
 import { AttemptCounter } from './limits/attempt-counter.ts';
 import { type Limited, Limiter } from './limits/limiter.ts';
@@ -32,6 +33,12 @@ export interface OpenKeys extends KeysService, Limited {
   watchHearing(report: HearingReport): void;
   /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
   hasSearchIndex(): Promise<boolean>;
+  /**
+   * In what the schema of the store is not as this version makes it; `unknown` where the user of a PostgreSQL database
+   * may create no schema to compare it with.
+   * @throws KeysError STORE_…
+   */
+  schemaDifferences(): Promise<SchemaDifference[] | 'unknown'>;
   /**
    * A service over the same open store with other resources, roles, limits and policy, such as those of a changed
    * configuration. This one keeps its own; closing either of them closes the store.
@@ -113,6 +120,7 @@ function openedBy(service: KeysService, shared: Shared): OpenKeys {
     clockBehindMs: () => clock.behind(),
     watchHearing: (report: HearingReport) => store.repository.watchHearing(report),
     hasSearchIndex: () => store.repository.hasSearchIndex(),
+    schemaDifferences: () => store.schemaDifferences(),
     withAdditions: (additions: CatalogAdditions) => openedBy(service.withCatalog(createCatalog(additions)), shared),
     close: async () => {
       try {
