@@ -60,8 +60,6 @@ async function copyRows(db: Kysely<Tables>): Promise<void> {
   }
   if (derived.some(({ name }) => name === 'api_keys_search_after_insert'))
     await sql`insert into main.api_keys_search (rowid, search_text)
-      select rowid, ${INDEXED_TEXT} from main.api_keys`.execute(
-      db,
-    );
+      select rowid, ${INDEXED_TEXT} from main.api_keys`.execute(db);
   for (const { definition } of derived) await sql.raw(definition).execute(db);
 }
