@@ -3,14 +3,17 @@ import { printable } from './text.ts';
 /** Something that the schema of a store has: a table, a column, an index, a trigger, … */
 export interface SchemaPart {
   type: string;
-  /** Of a part of a table, as `trigger`, with that table: `api_keys.renamed`. */
   name: string;
   /** How it is defined. */
   definition: string;
 }
 
 /** A part of the schema that this version of the program makes otherwise. */
-export interface SchemaDifference extends Pick<SchemaPart, 'type' | 'name'> {
+export interface SchemaDifference {
+  /** `table`, `column`, `index`, `trigger`, … */
+  type: string;
+  /** Of a column, and on PostgreSQL of a trigger, with its table: `api_keys.name`. */
+  name: string;
   /** `missing` is what the store lacks, and `extra` what it has beside that. */
   difference: 'missing' | 'extra' | 'changed';
 }

@@ -10,7 +10,7 @@ const OWN_TABLES = ['svc_api_schema', ...PASSING_TABLES, ...TABLE_NAMES];
 /** The index of searches, which a store has where the server has the extension for it. */
 const OPTIONAL = 'api_keys_by_search_text';
 /** Codes of PostgreSQL for what a user may not do, and for a server that can only be read. */
-const NOT_PERMITTED = ['42501', '25006'];
+const NOT_PERMITTED: ReadonlySet<string> = new Set(['42501', '25006']);
 
 /**
  * In what the schema of a store of the newest version is not as it is made; `unknown` where this user may make none to
@@ -29,14 +29,14 @@ export async function postgresSchemaDifferences(db: Kysely<Tables>): Promise<Sch
       await createVersionTable(connection);
       for (const migrate of MIGRATIONS) await migrate(connection, 'postgres');
       const made = await partsIn(connection, scratch);
-      const functions = made.filter(({ type }) => type === 'function').map(({ name }) => name);
+      const functions = new Set(made.filter(({ type }) => type === 'function').map(({ name }) => name));
       const found = await partsIn(connection, schema);
-      const isKnown = ({ type, name }: SchemaPart) => type !== 'function' || functions.includes(name);
+      const isKnown = ({ type, name }: SchemaPart) => type !== 'function' || functions.has(name);
       return differencesOf(made, found.filter(isKnown)).filter(
         ({ name, difference }) => difference !== 'missing' || name !== OPTIONAL,
       );
     } catch (error) {
-      if (NOT_PERMITTED.includes(driverCodeOf(error) ?? '')) return 'unknown';
+      if (NOT_PERMITTED.has(driverCodeOf(error) ?? '')) return 'unknown';
       throw error;
     } finally {
       await sql`rollback`.execute(connection);
