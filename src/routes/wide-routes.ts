@@ -21,15 +21,15 @@ const FRONT_CONTROLLER = 'index.php';
  * Finds the routes that let a request pass by the path of a front controller, `/index.php/admin`, to what another route
  * needs more for. Each is named once for a narrower one.
  */
-export function findWideRoutes({ routes, find }: Router): WideRoute[] {
-  return routes.flatMap((route, index) => {
+export function findWideRoutes(router: Router): WideRoute[] {
+  return router.routes.flatMap((route, index) => {
     const { host, path } = parsedPatterns(route);
     const segments = segmentsOf(path).map((segment) => (segment.startsWith('*') ? 'x' : segment));
     const wide = new Map<number, WideRoute>();
     for (let at = 0; at < segments.length; at += 1)
       for (const method of route.methods ?? ['GET', 'POST']) {
         const reached = `/${segments.toSpliced(at, 0, FRONT_CONTROLLER).join('/')}`;
-        const match = find({ method, host: host.replace('*', 'x'), path: reached });
+        const match = router.find({ method, host: host.replace('*', 'x'), path: reached });
         if (match && 'route' in match && needsMore(route.allow, match.route.allow) && !wide.has(match.index))
           wide.set(match.index, { match, path: reached, narrower: { route, index } });
       }

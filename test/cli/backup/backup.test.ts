@@ -23,6 +23,7 @@ import { type TestCli, testCli } from '../../support/cli.ts';
 import { damageIndex, damageSchema, SCHEMA_DAMAGES } from '../../support/damage.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, contentOf, readDirectly, unlockAuditLog } from '../../support/direct.ts';
+import { ROOT } from '../../support/process.ts';
 import { isAccepted, namesIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
 
@@ -411,6 +412,29 @@ describe('restore refuses a file', () => {
     const { stdout } = await cli.run(['restore', join(folder, 'bad'), '--dry-run']);
     assert.match(stdout, /^Its schema is not as svc-api makes it: .*the trigger gives is none of svc-api's/m);
     assert.equal((await cli.run(['apikey', 'log', '--verify'])).code, 0);
+  });
+
+  it('of the first schema gives its keys to a store that is made anew, and migrated', async () => {
+    const first = readFileSync(join(ROOT, 'test/fixtures/store-schema-1.sqlite'));
+    write('bad', first);
+    const names = 'select name, roles, permissions from api_keys order by name';
+    const before = await readDirectly(join(folder, 'bad'), names);
+    const db = new Database(join(folder, 'bad'));
+    db.exec('create trigger acts after update on api_keys begin delete from api_keys; end');
+    db.close();
+    const { code, stdout } = await cli.run(['restore', join(folder, 'bad'), '--yes', '--json', '--without-comparison']);
+    assert.equal(code, 0, stdout);
+    const { schemaDifferences } = JSON.parse(stdout) as { schemaDifferences: SchemaDifference[] };
+    assert.deepEqual(schemaDifferences, [{ type: 'trigger', name: 'acts', difference: 'extra' }]);
+    assert.ok(before.length > 0);
+    assert.deepEqual(await readDirectly(cli.database, names), before);
+    const { checks } = JSON.parse((await cli.run(['doctor', '--json'])).stdout) as {
+      checks: { check: string; status: string }[];
+    };
+    assert.deepEqual(
+      checks.filter(({ check }) => check === 'SCHEMA').map(({ status }) => status),
+      ['ok'],
+    );
   });
 
   it('that is the store itself, or belongs to it', async () => {

@@ -556,6 +556,7 @@ describeOn('postgres', 'doctor, as the user of docs/storage.md', () => {
       const { checks } = JSON.parse(stdout) as { checks: Finding[] };
       assert.deepEqual([code, wrong(checks)], [0, []]);
       assert.match(checks.find(({ check }) => check === 'RIGHTS')!.message, /may serve\.$/);
+      assert.match(checks.find(({ check }) => check === 'SCHEMA')!.message, /was not compared/);
     } finally {
       await changeDirectly(cli.database, `drop owned by ${role}`, `drop role ${role}`);
     }
