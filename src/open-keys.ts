@@ -3,6 +3,7 @@ import type { RequestCheck } from './http/request-check.ts';
 import { type CatalogAdditions, createCatalog, HOST_RESOURCES } from './keys/permissions/catalog.ts';
 import type { NoticeStore } from './keys/notices/notice-store.ts';
 import type { HearingReport } from './keys/repository.ts';
+import type { SchemaDifference } from './keys/schema.ts';
 import { KeysService } from './keys/service.ts';
 import { AttemptCounter } from './limits/attempt-counter.ts';
 import { type Limited, Limiter } from './limits/limiter.ts';
@@ -73,6 +74,12 @@ export interface OpenKeys extends KeysService, Limited {
   watchHearing(report: HearingReport): void;
   /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
   hasSearchIndex(): Promise<boolean>;
+  /**
+   * In what the schema of the store is not as this version makes it; `unknown` where the user of a PostgreSQL database
+   * may create no schema to compare it with.
+   * @throws KeysError STORE_…
+   */
+  schemaDifferences(): Promise<SchemaDifference[] | 'unknown'>;
   /**
    * A service over the same open store with other resources, roles, limits and policy, such as those of a changed
    * configuration. This one keeps its own; closing either of them closes the store.
@@ -178,6 +185,7 @@ function openedBy(service: KeysService, shared: Shared): OpenKeys {
       check ??= import('./http/request-check.ts').then(({ requestCheck }) => requestCheck(opened));
       return (await check)(...checked);
     },
+    schemaDifferences: () => store.schemaDifferences(),
     close: async () => {
       try {
         // A store that cannot be written must not prevent closing.

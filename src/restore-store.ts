@@ -27,7 +27,6 @@ import { belongsToStore } from './store/backup/own-files.ts';
 import { requireNoForeignFile } from './store/backup/replace-file.ts';
 import { putBackup } from './store/backup/put-backup.ts';
 import { findDamage } from './store/sqlite/integrity.ts';
-import type { BackupContents } from './store/backup/verify-backup.ts';
 
 /** What to restore, and where. */
 export interface RestoreOptions extends CatalogAdditions {
@@ -40,19 +39,22 @@ export interface RestoreOptions extends CatalogAdditions {
   bringBack: BringBack;
   /** Put the backup in the place of a store that cannot be read, or is not to be. */
   isBlind: boolean;
-  /** Agrees to what would be done, or says that nothing is to be done; undefined is a restore without a comparison. */
-  agree: (plan: RestorePlan | undefined, contents: BackupContents) => Promise<boolean>;
+  /** Agrees to what would be done, or says that nothing is to be done. */
+  agree: (proposed: ProposedRestore) => Promise<boolean>;
   /** In entries of the audit log, in keys, and in bytes or rows. */
   onVerified?: ProgressReport | undefined;
   onCopied?: ProgressReport | undefined;
   onCompared?: ProgressReport | undefined;
 }
 
-/** What was restored, or would be. */
-export interface Restored {
-  contents: BackupContents;
+/** What would be restored. */
+export interface ProposedRestore extends Pick<OpenBackup, 'contents' | 'differences'> {
   /** Undefined for a restore without a comparison. */
   plan: RestorePlan | undefined;
+}
+
+/** What was restored, or would be. */
+export interface Restored extends ProposedRestore {
   /** See `Connection.location`. */
   store: string;
   /** The path of a copy of the store as it was before; undefined if there was none, or nothing was done. */
@@ -139,7 +141,7 @@ function blindError(reason: string, cause?: unknown): KeysError {
 /** Changes the keys of the store that is there, in one transaction, after a backup of it. */
 async function compared(
   present: Store,
-  { file, contents }: OpenBackup,
+  { file, contents, differences }: OpenBackup,
   source: RestoreSource,
   options: RestoreOptions,
 ): Promise<Restored> {
@@ -151,8 +153,8 @@ async function compared(
     throw blindError(`The backup ${printable(backup, 200)} is not one of the key store ${present.location}.`);
   const { catalog, clock } = transactions;
   const plan = await planRestore(bringBack, { backup: old, present: repository, catalog, now: clock(), onProgress });
-  const result = { contents, plan, store: present.location };
-  if (!(await agree(plan, contents))) return { ...result, previous: undefined };
+  const result = { contents, differences, plan, store: present.location };
+  if (!(await agree(result))) return { ...result, previous: undefined };
   const from = await openConnection({ database, env, busyTimeoutMs, mustExist: true });
   const previous = keptPath(from.dialect === 'sqlite' ? from.location : backup);
   try {
@@ -183,12 +185,12 @@ async function blind(
   source: RestoreSource,
   options: RestoreOptions,
 ): Promise<Restored> {
-  const { contents, file } = opened;
+  const { contents, differences, file } = opened;
   // What cannot be done is no dry run, either.
   await (isPostgresUrl(database) ? requireEmptyDatabase(database, options) : requireNoForeignFile(database));
   const store = isPostgresUrl(database) ? readPostgresUrl(database).location : database;
-  const result = { contents, plan: undefined, store };
-  if (!(await options.agree(undefined, contents))) return { ...result, previous: undefined };
+  const result = { contents, differences, plan: undefined, store };
+  if (!(await options.agree(result))) return { ...result, previous: undefined };
   const transactions = await transactionsOn(createKeyRepository(file, readAuditKey(options.env)), options);
   await transactions.run(async (transaction) => noteRestore(transaction, source));
   const kept = keptPath(database);

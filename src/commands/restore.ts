@@ -15,8 +15,9 @@ import { hiddenServerFlags } from '../cli/remote/place-flags.ts';
 import { requireStore } from '../cli/remote/target.ts';
 import { BUSY_TIMEOUT_MS } from '../cli/with-keys.ts';
 import type { RestorePlan } from '../keys/restore/plan.ts';
-import type { Restored } from '../restore-store.ts';
-import type { BackupContents } from '../store/backup/verify-backup.ts';
+import { differenceText } from '../keys/schema.ts';
+import { listOf } from '../keys/text.ts';
+import type { ProposedRestore, Restored } from '../restore-store.ts';
 
 const BLIND =
   'The present store is not looked at. Every key of the backup will work as it did when that was made, also those ' +
@@ -75,14 +76,13 @@ export default class Restore extends StoreCommand {
     requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
     const additions = await this.additions();
     const { restoreStore } = await import('../restore-store.ts');
-    const agree =
-      (progress: Progress, stoppable: Stoppable) => async (plan: RestorePlan | undefined, contents: BackupContents) => {
-        progress.end();
-        if (flags['dry-run']) return false;
-        if (!this.jsonEnabled()) await this.announce(plan, contents);
-        await stoppable.asking(() => this.confirm(flags.yes ?? false));
-        return true;
-      };
+    const agree = (progress: Progress, stoppable: Stoppable) => async (proposed: ProposedRestore) => {
+      progress.end();
+      if (flags['dry-run']) return false;
+      if (!this.jsonEnabled()) await this.announce(proposed);
+      await stoppable.asking(() => this.confirm(flags.yes ?? false));
+      return true;
+    };
     const restored = await interruptible('Nothing was restored.', (stoppable) =>
       withProgress(this.terminal, (progress) =>
         restoreStore({
@@ -103,8 +103,8 @@ export default class Restore extends StoreCommand {
     return this.show(restored, flags['dry-run'] ?? false);
   }
 
-  private async announce(plan: RestorePlan | undefined, contents: BackupContents): Promise<void> {
-    await this.terminal.note(shownText(linesOf(plan, contents).join('\n')));
+  private async announce(proposed: ProposedRestore): Promise<void> {
+    await this.terminal.note(shownText(linesOf(proposed).join('\n')));
   }
 
   /** @throws CliError USAGE where nobody can be asked, CANCELLED */
@@ -120,18 +120,20 @@ export default class Restore extends StoreCommand {
     await confirmOrCancel('Restore the backup?');
   }
 
-  private show({ contents, plan, store, previous }: Restored, isDryRun: boolean): Promise<object> {
+  private show(restored: Restored, isDryRun: boolean): Promise<object> {
+    const { contents, differences, plan, store, previous } = restored;
     const json = {
       store,
       compared: plan !== undefined,
       dryRun: isDryRun,
       backup: contentsJson(contents),
+      schemaDifferences: differences,
       ...planJson(plan ?? NOTHING),
       previous: previous ?? null,
     };
     const before = previous === undefined ? '' : `\nThe store as it was before is ${previous}`;
     const text = isDryRun
-      ? linesOf(plan, contents).join('\n')
+      ? linesOf(restored).join('\n')
       : `Restored a backup with ${contentsText(contents)} into ${store}.${before}`;
     return this.print(json, shownText(text));
   }
@@ -150,9 +152,16 @@ const NOTHING: RestorePlan = {
   logDiffersFrom: null,
 };
 
-function linesOf(plan: RestorePlan | undefined, contents: BackupContents): string[] {
-  const head = `The backup has ${contentsText(contents)}.`;
-  if (!plan) return [head, BLIND];
-  const lines = planLines(plan);
-  return [head, ...lines, ...(changesNothing(plan) ? ['No key would change.'] : [])];
+function linesOf({ contents, differences, plan }: ProposedRestore): string[] {
+  const head = [
+    `The backup has ${contentsText(contents)}.`,
+    ...(differences.length === 0
+      ? []
+      : [
+          'Its schema is not as svc-api makes it: somebody has changed the backup, or the store before. Its rows ' +
+            `alone are restored, and not what it has beside them: ${listOf(differences.map(differenceText))}.`,
+        ]),
+  ];
+  if (!plan) return [...head, BLIND];
+  return [...head, ...planLines(plan), ...(changesNothing(plan) ? ['No key would change.'] : [])];
 }

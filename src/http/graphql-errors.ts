@@ -38,6 +38,27 @@ export function errorsInOrder({ data, errors = [] }: ExecutionResult): GraphQLEr
   });
 }
 
+/** How many bytes of errors an answer has to a document that was not executed, and places an error in it. */
+const MAX_ERROR_BYTES = 7500;
+const MAX_LOCATIONS = 10;
+
+/** The first errors of a document that was not executed, and how many there are beside them, in less than 8 KB. */
+export function firstErrors(errors: readonly GraphQLFormattedError[]): GraphQLFormattedError[] {
+  const shown: GraphQLFormattedError[] = [];
+  let bytes = 0;
+  for (const error of errors) {
+    const { locations = [], ...rest } = error;
+    const cut = locations.length > MAX_LOCATIONS ? { ...rest, locations: locations.slice(0, MAX_LOCATIONS) } : error;
+    bytes += Buffer.byteLength(JSON.stringify(cut));
+    if (shown.length > 0 && bytes > MAX_ERROR_BYTES) break;
+    shown.push(cut);
+  }
+  const more = errors.length - shown.length;
+  if (more === 0) return shown;
+  const code = errors[0]!.extensions?.['code'];
+  return [...shown, { message: `There are ${more} more errors.`, extensions: { code } }];
+}
+
 /** Where the details of failures go, and the id of the request; without one, each failure gets its own. */
 interface FailingRequest {
   log: Log;

@@ -28,7 +28,7 @@ import type { Log } from '../log.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import type { Cors } from './cors.ts';
 import { contextOf } from './graphql-context.ts';
-import { errorsInOrder, formatGraphQLError } from './graphql-errors.ts';
+import { errorsInOrder, firstErrors, formatGraphQLError } from './graphql-errors.ts';
 import { FirstHandler } from './graphql-handler.ts';
 import { type GraphQLParameters, readBodyParameters, readSearchParameters } from './graphql-parameters.ts';
 import { type GraphQLRequest, isByUrl, readBody } from './graphql-request.ts';
@@ -192,9 +192,12 @@ export class GraphQLPipeline {
     if (errors && principal && !mayKnowSchema(this.#introspection, principal))
       for (const [index, error] of errors.entries())
         errors[index] = { ...error, message: withoutSuggestion(error.message) };
-    const said = errors && `"errors":${JSON.stringify(errors)}`;
     // Only the newer media type has a 4xx status for a request that was not executed.
-    if (result.data === undefined) return graphqlReply(type === GRAPHQL_RESPONSE ? 400 : 200, type, `{${said}}`);
+    if (result.data === undefined) {
+      const said = JSON.stringify({ errors: firstErrors(errors ?? []) });
+      return graphqlReply(type === GRAPHQL_RESPONSE ? 400 : 200, type, said);
+    }
+    const said = errors && `"errors":${JSON.stringify(errors)}`;
     const reply = (data: string) => graphqlReply(200, type, said ? `{${said},"data":${data}}` : `{"data":${data}}`);
     const data = writeData(result.data, budget);
     return typeof data === 'string' ? reply(data) : data.then(reply);

@@ -138,8 +138,8 @@ export interface KeyWriter extends StoredKeyFinder, AuditWriter {
    * @returns false, with nothing done, where they are no longer there: another import has cleared them
    */
   insertStaged(staged: StagedKeys): Promise<boolean>;
-  /** Changes the fields of a key that differ. */
-  update(before: StoredKey, after: StoredKey): Promise<void>;
+  /** Changes the fields of keys that differ. */
+  update(changes: readonly { before: StoredKey; after: StoredKey }[]): Promise<void>;
   /** Writes keys whole in the place of those with their ids, also of damaged ones. They may exchange their names. */
   replace(keys: readonly StoredKey[]): Promise<void>;
   /** Deletes keys in this order: each before the key that created it. */

@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Permission } from '../keys/permissions/catalog.ts';
 import { type PermissionSet, splitPermission } from '../keys/permissions/permission-set.ts';
+import { printable } from '../keys/text.ts';
 import { canonicalRequest, preflightMethod, type RequestParts, type RouteRequest } from './request.ts';
 import type { Match } from './route-tree.ts';
 import type { Allow } from './route.ts';
@@ -39,12 +41,31 @@ export function decide(router: Router, request: RequestParts, permissions: Permi
 export function requirementOf(router: Router, request: RequestParts): Requirement {
   const canonical = canonicalRequest(request);
   if ('refusal' in canonical) return { match: undefined, refusal: canonical.refusal };
-  const preflight = openPreflight(router, request, canonical.value);
+  const overriding = overridingMethods(request.target);
+  const preflight = overriding.length === 0 ? openPreflight(router, request, canonical.value) : undefined;
   if (preflight) return { match: preflight.match, allow: { kind: 'open' } };
   const match = router.find(canonical.value);
   if (!match) return { match, refusal: 'no route matches' };
   if ('otherCaseOf' in match) return { match: undefined, refusal: 'the path differs from a route only by case' };
+  for (const method of overriding) {
+    const other = router.find({ ...canonical.value, method });
+    if (!other || 'otherCaseOf' in other || !isDeepStrictEqual(other.route.allow, match.route.allow))
+      return { match: undefined, refusal: `the query asks for ${printable(method, 20)}, which another rule is for` };
+  }
   return { match, allow: match.route.allow };
+}
+
+/** A field of a query by which some services take a request for one with another method, as PHP names it, too. */
+const OVERRIDING = /^ *[_. [](?:http)?method(?:\[.*)?$/is;
+
+/** The methods that the query of a request asks for. */
+function overridingMethods(target: string): string[] {
+  const query = target.indexOf('?');
+  // Most have none.
+  if (query === -1 || !/method|%/i.test(target)) return [];
+  return Array.from(new URLSearchParams(target.slice(query + 1).replaceAll(';', '&')))
+    .filter(([name]) => OVERRIDING.test(name))
+    .map(([, value]) => value.toUpperCase());
 }
 
 /** The route that lets a request pass as a CORS preflight, and the method that this asks for. */

@@ -7,7 +7,7 @@ import type { Tables } from './tables.ts';
 const NOTED_CHANGES = MAX_CHANGES + 2;
 
 /** A text as the triggers of migration 016 index it. */
-const INDEXED_TEXT = sql`case when instr(search_text, char(0)) > 0 then char(1, 1, 1) else search_text end`;
+export const INDEXED_TEXT = sql`case when instr(search_text, char(0)) > 0 then char(1, 1, 1) else search_text end`;
 
 /** What `withoutTriggers` does once for all keys, these do for each. */
 export const REPLACED_TRIGGERS = [

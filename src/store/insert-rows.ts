@@ -1,6 +1,6 @@
 import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { DialectName } from './connection.ts';
-import type { Tables } from './tables.ts';
+import type { ApiKeyTable, Tables } from './tables.ts';
 
 /** A row of any table. */
 export type Row = Record<string, string | number | null>;
@@ -30,6 +30,29 @@ export async function insertRows(
         rows.map((row) => used.map((column) => row[column]!)),
       ),
     );
+}
+
+/** Changes rows of keys by their ids, all in the same columns. */
+export async function updateRows(
+  target: Kysely<Tables>,
+  dialect: DialectName,
+  rows: readonly (Partial<ApiKeyTable> & Pick<ApiKeyTable, 'id'>)[],
+): Promise<void> {
+  const columns = Object.keys(rows[0]!).filter((column) => column !== 'id') as (keyof ApiKeyTable)[];
+  const given = (column: string) => (dialect === 'sqlite' ? sql.raw('?') : sql.ref(`given.${column}`));
+  const sets = sql.join(columns.map((column) => sql`${sql.ref(column)} = ${given(column)}`));
+  if (dialect === 'sqlite') {
+    const query = sql`update api_keys set ${sets} where id = ?`.compile(target);
+    await target.executeQuery(
+      forEach(
+        query,
+        rows.map((row) => [...columns, 'id' as const].map((column) => row[column])),
+      ),
+    );
+  } else
+    await sql`update api_keys set ${sets}
+      from json_populate_recordset(null::api_keys, ${JSON.stringify(rows)}) as given
+      where api_keys.id = given.id`.execute(target);
 }
 
 function placeholders(columns: readonly string[], used: readonly string[]): RawBuilder<unknown> {

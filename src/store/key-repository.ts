@@ -1,8 +1,9 @@
 import type { KeyObject } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import type { ApiKey } from '../keys/key/api-key.ts';
+import type { ApiKey, StoredKey } from '../keys/key/api-key.ts';
 import type { AuditQuery } from '../keys/audit/audit-entry.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../keys/repository.ts';
+import { updateRows } from './insert-rows.ts';
 import { countLive, creatorsFirst, findFamily, selectAncestors } from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
@@ -176,22 +177,9 @@ function writerOf(
       return insertStagedKeys(db, dialect, staged, auditKey);
     },
 
-    async update(before, after) {
-      keysChanged([before.id]);
-      // A database user may have the right to change some columns only.
-      const old = rowOf(before);
-      const changed = Object.fromEntries(
-        Object.entries(rowOf(after)).filter(([column, value]) => value !== old[column as keyof ApiKeyTable]),
-      );
-      if (Object.keys(changed).length === 0) return;
-      // Another program may have written the other columns in another form.
-      const row = await db.selectFrom('api_keys').selectAll().where('id', '=', before.id).executeTakeFirst();
-      const checksum = row && !apiKeyOf(row).damaged ? checksumOf({ ...row, ...changed }) : '';
-      await db
-        .updateTable('api_keys')
-        .set({ ...changed, checksum })
-        .where('id', '=', before.id)
-        .execute();
+    async update(changes) {
+      keysChanged(changes.map(({ before }) => before.id));
+      for (const chunk of chunksOf(changes)) await updateKeys(db, dialect, chunk);
     },
 
     async replace(keys) {
@@ -227,6 +215,41 @@ function writerOf(
     appendToAuditLog: (entries) => appendToAuditLog(db, entries, auditKey),
     pruneAuditLog: (last) => pruneAuditLog(db, last),
   };
+}
+
+/** Changes the columns of keys that differ, in a statement for all whose same columns do. */
+async function updateKeys(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  changes: readonly { before: StoredKey; after: StoredKey }[],
+): Promise<void> {
+  const changed = new Map<string, Partial<ApiKeyTable>>();
+  for (const { before, after } of changes) {
+    // A database user may have the right to change some columns only.
+    const old = rowOf(before);
+    const entries = Object.entries(rowOf(after)).filter(
+      ([column, value]) => value !== old[column as keyof ApiKeyTable],
+    );
+    if (entries.length > 0) changed.set(before.id, Object.fromEntries(entries));
+  }
+  if (changed.size === 0) return;
+  // Another program may have written the other columns in another form.
+  const rows = await db
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('id', 'in', [...changed.keys()])
+    .execute();
+  const found = new Map(rows.map((row) => [row.id, row]));
+  const groups = Map.groupBy(changed, ([, values]) => Object.keys(values).join());
+  for (const group of groups.values())
+    await updateRows(
+      db,
+      dialect,
+      group.map(([id, values]) => {
+        const row = found.get(id);
+        return { ...values, checksum: row && !apiKeyOf(row).damaged ? checksumOf({ ...row, ...values }) : '', id };
+      }),
+    );
 }
 
 /** Whether a query may have to read the whole log. */

@@ -1,15 +1,18 @@
 import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
+import type { Kysely } from 'kysely';
 import type { NoticeStore } from '../keys/notices/notice-store.ts';
 import type { KeyRepository } from '../keys/repository.ts';
+import type { SchemaDifference } from '../keys/schema.ts';
 import { debug, debugTimed, isDebugged } from '../keys/steps.ts';
-import type { Connection, MustExist } from './connection.ts';
+import type { Connection, DialectName, MustExist } from './connection.ts';
 import { readAuditKey } from './audit-key.ts';
 import { emptyNotices, emptyRepository, missingStore } from './empty-repository.ts';
 import type { LimitStore } from '../limits/limit-store.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { createLimitStore, type StoreClock } from './limit-states.ts';
 import { createNoticeStore } from './notices.ts';
+import type { Tables } from './tables.ts';
 import { storeLocation } from './location.ts';
 import { debuggedConnection, type StoreTimer, timedConnection } from './timed-connection.ts';
 import { isPostgresUrl, readPostgresUrl } from './postgres/postgres-address.ts';
@@ -30,6 +33,8 @@ export interface Store {
   created: boolean;
   /** Whether there is a store; otherwise this is an empty one that takes no changes. */
   exists: boolean;
+  /** See `OpenKeys.schemaDifferences`. */
+  schemaDifferences(): Promise<SchemaDifference[] | 'unknown'>;
   close(): Promise<void>;
 }
 
@@ -76,6 +81,7 @@ export async function openStore(
     location: connection.location,
     created: connection.created,
     exists: true,
+    schemaDifferences: () => connection.run(differencesOn(connection.dialect)),
     close: () => connection.close(),
   };
 }
@@ -92,8 +98,16 @@ function emptyStore({ database, env = process.env }: OpenStoreOptions): Store {
     location,
     created: false,
     exists: false,
+    schemaDifferences: async () => [],
     close: async () => {},
   };
+}
+
+function differencesOn(dialect: DialectName) {
+  return async (db: Kysely<Tables>): Promise<SchemaDifference[] | 'unknown'> =>
+    dialect === 'postgres'
+      ? (await import('./postgres/postgres-schema.ts')).postgresSchemaDifferences(db)
+      : (await import('./sqlite/sqlite-schema.ts')).sqliteSchemaDifferences(db);
 }
 
 /** Whether there is a store; none is created. @throws KeysError STORE_… where that cannot be told */

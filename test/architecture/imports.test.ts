@@ -53,6 +53,7 @@ const ROOMS: Record<string, string[]> = {
     'errors',
     'secret',
     'text',
+    'schema',
     'nearest',
     'options',
     'networks',

@@ -231,6 +231,52 @@ describe('a document', () => {
     assert.ok(text.length < 200_000, `${text.length} characters`);
   });
 
+  it('gets less than 8 KB of errors, whatever is wrong with it, and is told how many more there are', async () => {
+    const many = (count: number, part: (index: number) => string) =>
+      Array.from({ length: count }, (_, index) => part(index)).join(' ');
+    const texts = `"${'\u{1f511}'.repeat(900)}"`;
+    const requests: Record<string, object> = {
+      'unknown fields': { query: `{ ${many(300, (index) => `nothing${index}`)} }` },
+      'unknown fields with long names': { query: `{ ${many(90, (index) => `n${index}${'x'.repeat(240)}`)} }` },
+      'values of another type': {
+        query: `{ ${many(50, (index) => `a${index}: apiKeys(first: ${texts}) { __typename }`)} }`,
+      },
+      'one that says all places': {
+        query: `{ ${'...A '.repeat(90)} } ${many(40, () => 'fragment A on Query { online }')}`,
+      },
+      'fields that cannot be merged': { query: `{ ${many(60, (index) => `a: apiKey(id: "${index}") { id }`)} }` },
+      'variables of another type': {
+        query: 'query ($ids: [Int!]!) { me { id } apiKeys(first: $ids) { __typename } }',
+        variables: { ids: Array.from({ length: 300 }, () => '\ud800'.repeat(1000)) },
+      },
+      'variables in a list': {
+        query: 'mutation ($ids: [ID!]!) { deleteApiKeys(ids: $ids) { deleted } }',
+        variables: { ids: Array.from({ length: 300 }, () => ({ text: '\u0000'.repeat(1000) })) },
+      },
+    };
+    for (const [what, request] of Object.entries(requests))
+      for (const accept of ['application/json', 'application/graphql-response+json'])
+        // What is sent again is remembered.
+        for (let round = 0; round < 3; round += 1) {
+          const response = await fetch(`${test.url}/graphql`, {
+            method: 'POST',
+            headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', accept },
+            body: JSON.stringify(request),
+          });
+          const body = await response.text();
+          assert.ok(Buffer.byteLength(body) < 8192, `${what}: ${Buffer.byteLength(body)}`);
+          const { errors, data } = JSON.parse(body) as {
+            errors: { message: string; extensions: object }[];
+            data?: null;
+          };
+          assert.ok(errors.length > 0 && data === undefined, `${what}: ${body}`);
+          if (what !== 'unknown fields') continue;
+          // graphql-js itself ends after 100.
+          assert.equal(errors.at(-1)!.message, `There are ${101 - (errors.length - 1)} more errors.`);
+          assert.deepEqual(errors.at(-1)!.extensions, { code: 'GRAPHQL_VALIDATION_FAILED' });
+        }
+  });
+
   it('that introspects beside other fields keeps the answers of the others', async () => {
     const guest = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
     for (const document of [

@@ -77,6 +77,41 @@ describe('a request', () => {
       });
   });
 
+  it('is forbidden where its query asks for a method that another requirement holds for', () => {
+    const router2 = createRouter([
+      route('GET,POST a.org/x', 'key'),
+      route('a.org/x', 'A:UPDATE_ANY'),
+      route('POST,PUT a.org/y', 'key', true),
+      route('a.org/z', 'key'),
+    ]);
+    const decided = (method: string, target: string) => {
+      const decision = decide(router2, { method, host: 'a.org', target }, keyWith());
+      return decision.match ? decision.outcome : decision.refusal;
+    };
+    const refusal = (method: string) => `the query asks for ${method}, which another rule is for`;
+    for (const query of [
+      '_method=DELETE',
+      'a=b&_method=delete',
+      'a;_method=DELETE',
+      '%5Fmethod=DELETE',
+      '_METHOD=DELETE',
+      '.method=DELETE',
+      '+_method=DELETE',
+      '_method[]=DELETE',
+      '_HttpMethod=DELETE',
+      '_method=GET&_method=DELETE',
+    ])
+      assert.equal(decided('POST', `/x?${query}`), refusal('DELETE'), query);
+    for (const query of ['_method=GET', '_method=post', 'method=DELETE', 'a=_method', 'x_method=DELETE'])
+      assert.equal(decided('POST', `/x?${query}`), 'allowed', query);
+    assert.equal(decided('POST', '/z?_method=DELETE'), 'allowed');
+    assert.equal(decided('POST', '/y?_method=PUT'), 'allowed');
+    assert.equal(decided('POST', '/y?_method=DELETE'), refusal('DELETE'));
+    const asked = { method: 'OPTIONS', host: 'a.org', origin: 'https://b.org', requestMethod: 'PUT' };
+    assert.equal(decide(router2, { ...asked, target: '/y' }, undefined).outcome, 'allowed');
+    assert.equal(decide(router2, { ...asked, target: '/y?_method=DELETE' }, undefined).outcome, 'forbidden');
+  });
+
   it('has a requirement that is known before its key is', () => {
     const required = (target: string) => requirementOf(router, get(target));
     const { match, ...refused } = required('/open//x');

@@ -1,16 +1,17 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { isPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
-import { changeDirectly } from './direct.ts';
+import { changeDirectly, readDirectly } from './direct.ts';
 
 /** Changes a key by SQL as a fault of the disk would: its checksum stays as it was. */
 export async function damageKey(store: string, name: string, change: string): Promise<void> {
-  const isPostgres = isPostgresUrl(store);
-  await changeDirectly(
-    store,
-    `drop trigger if exists api_keys_without_checksum${isPostgres ? ' on api_keys' : ''}`,
-    `update api_keys set ${change} where name = '${name}'`,
-  );
+  const update = `update api_keys set ${change} where name = '${name}'`;
+  if (isPostgresUrl(store)) {
+    const turn = (state: string) => `alter table api_keys ${state} trigger api_keys_without_checksum`;
+    return changeDirectly(store, turn('disable'), update, turn('enable'));
+  }
+  const [trigger] = await readDirectly(store, `select sql from sqlite_schema where name = 'api_keys_without_checksum'`);
+  await changeDirectly(store, 'drop trigger api_keys_without_checksum', update, String(trigger!['sql']));
 }
 
 /** Overwrites the entries of an index of the audit log, in the file, as a fault of the disk would. */

@@ -1,31 +1,46 @@
 import type { KeyComparison, KeyDifference } from '../../keys/audit/compare.ts';
 import type { AuditVerification } from '../../keys/audit/verify.ts';
+import { differenceText, type SchemaDifference } from '../../keys/schema.ts';
 import { listOf, printable } from '../../keys/text.ts';
 import { countOf } from './count.ts';
 
-/** How many differing keys are named in a text; JSON has all that were found. */
+/** How many differing keys, or parts of the schema, are named in a text; JSON has all that were found. */
 const MAX_NAMED = 5;
 
-/** What came of verifying the audit log, as JSON and as text. `keys` is there unless the log itself failed. */
+/**
+ * What came of verifying the audit log, as JSON and as text. `keys` is there unless the log itself failed.
+ * @param schema in what that of the store is not as it is made: what guards the log may be missing
+ */
 export function verificationView(
   result: AuditVerification,
   keys: KeyComparison | undefined,
+  schema: readonly SchemaDifference[] | 'unknown',
 ): { whole: boolean; json: object; text: string } {
-  if ('broken' in result) return failure(result, `The audit log is broken: entry ${result.broken} ${result.reason}.`);
-  if ('unverifiable' in result)
-    return failure(result, `The audit log cannot be verified: entry ${result.unverifiable} ${result.reason}.`);
+  const schemaDifferences = schema === 'unknown' ? null : schema;
+  const end = schemaText(schema);
+  if (!('entries' in result)) {
+    const text =
+      'broken' in result
+        ? `The audit log is broken: entry ${result.broken} ${result.reason}.`
+        : `The audit log cannot be verified: entry ${result.unverifiable} ${result.reason}.`;
+    return { whole: false, json: { whole: false, ...result, schemaDifferences }, text: [text, ...end].join('\n') };
+  }
   const { entries, number, hash } = result;
-  const whole = !keys || keys.differences.length === 0;
+  const whole = (keys?.differences ?? []).length === 0 && (schema === 'unknown' || schema.length === 0);
   const text = [
     `The audit log is intact: ${countOf(entries, 'entry', 'entries')}, the last with the hash ${hash}.`,
     `Head: ${number}:${hash}`,
     ...(keys ? [keysText(keys)] : []),
+    ...end,
   ].join('\n');
-  return { whole, json: { whole, entries, hash, head: `${number}:${hash}`, keys }, text };
+  return { whole, json: { whole, entries, hash, head: `${number}:${hash}`, keys, schemaDifferences }, text };
 }
 
-function failure(result: object, text: string): { whole: false; json: object; text: string } {
-  return { whole: false, json: { whole: false, ...result }, text };
+function schemaText(schema: readonly SchemaDifference[] | 'unknown'): string[] {
+  if (schema === 'unknown') return ['The schema was not compared: this user of the database may create none.'];
+  if (schema.length === 0) return [];
+  const shown = firstOf(schema.map(differenceText));
+  return [`The schema of the store is not as svc-api makes it: ${listOf(shown)}. "doctor" says what to do.`];
 }
 
 function keysText({ compared, older, differences }: KeyComparison): string {
@@ -35,6 +50,10 @@ function keysText({ compared, older, differences }: KeyComparison): string {
 }
 
 function differencesText(differences: readonly KeyDifference[]): string[] {
-  const shown = differences.slice(0, MAX_NAMED).map(({ name, reason }) => `"${printable(name, 100)}" ${reason}`);
-  return differences.length > MAX_NAMED ? [...shown, `${differences.length - MAX_NAMED} more`] : shown;
+  return firstOf(differences.map(({ name, reason }) => `"${printable(name, 100)}" ${reason}`));
+}
+
+function firstOf(texts: readonly string[]): string[] {
+  const shown = texts.slice(0, MAX_NAMED);
+  return texts.length > MAX_NAMED ? [...shown, `${texts.length - MAX_NAMED} more`] : shown;
 }

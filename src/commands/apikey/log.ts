@@ -150,7 +150,7 @@ export default class Log extends KeyCommand {
       const result = await keys.verifyAuditLog(head, progress.of('Verifying', 'entries'));
       const comparison =
         'entries' in result ? await keys.compareWithAuditLog(progress.of('Comparing', 'keys')) : undefined;
-      return verificationView(result, comparison);
+      return verificationView(result, comparison, await keys.schemaDifferences());
     });
     if (!whole) process.exitCode = BROKEN;
     return this.print(json, text);

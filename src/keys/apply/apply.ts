@@ -48,14 +48,17 @@ export async function applyDeclaration(
     created.push({ secret, key: buildDeclaredKey(key, secret, newId(), transaction) });
   }
   await transaction.insert(created.map(({ key }) => key));
-  for (const { before, after } of plan.updates) {
-    // One audit entry for each command that would do the same.
-    const adopted = { ...before, createdBy: after.createdBy };
-    const updated = { ...after, disabledAt: before.disabledAt };
-    await transaction.change(before, adopted, 'ADOPT');
-    await transaction.change(adopted, updated, 'UPDATE');
-    await transaction.change(updated, after, after.disabledAt === null ? 'ENABLE' : 'DISABLE');
-  }
+  await transaction.changeAll(
+    plan.updates.map(({ before, after }) => ({
+      before,
+      // One audit entry for each command that would do the same.
+      steps: [
+        { action: 'ADOPT', after: { ...before, createdBy: after.createdBy } },
+        { action: 'UPDATE', after: { ...after, disabledAt: before.disabledAt } },
+        { action: after.disabledAt === null ? 'ENABLE' : 'DISABLE', after },
+      ],
+    })),
+  );
   await transaction.delete(plan.deletes);
   return { plan, created };
 }

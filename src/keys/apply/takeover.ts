@@ -1,12 +1,14 @@
-import type { AuditReader } from '../audit/audit-entry.ts';
+import type { AuditEntry, AuditReader } from '../audit/audit-entry.ts';
 import { isWidened } from '../authorization/granting.ts';
 import { type Actor, mayFor, OPERATOR } from '../authorization/principal.ts';
 import { KeysError } from '../errors.ts';
 import type { ApiKey } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import type { KeyFinder } from '../repository.ts';
+import { inTurns } from '../turns.ts';
 
-const BATCH_ENTRIES = 50;
+const BATCH_KEYS = 500;
+const BATCH_ENTRIES = 500;
 
 interface Context {
   find: KeyFinder;
@@ -31,31 +33,44 @@ export async function refuseTakeover(
   const callerId = caller === OPERATOR ? null : caller.apiKey.id;
   const foreign = found.find(({ id, createdBy }) => createdBy !== null && createdBy !== callerId && id !== callerId);
   if (foreign) throw await refusal(context, foreign, 'was created by', foreign.createdBy!);
-  for (const { before, after } of updates) {
-    if (!isWidened(before, after, catalog)) continue;
-    const namer = await findNamer(context.auditLog, before.id);
-    if (namer !== undefined && namer !== callerId) throw await refusal(context, before, 'was given its name by', namer);
+  const widened: ApiKey[] = [];
+  for await (const { before, after } of inTurns(updates)) if (isWidened(before, after, catalog)) widened.push(before);
+  const namers = await findNamers(
+    context.auditLog,
+    widened.map(({ id }) => id),
+  );
+  for (const key of widened) {
+    const namer = namers.get(key.id);
+    if (namer !== undefined && namer !== callerId) throw await refusal(context, key, 'was given its name by', namer);
   }
 }
 
-/** The id of the key that gave a key its name, unless the operator has changed it since, and so knows it. */
-async function findNamer(auditLog: AuditReader, id: string): Promise<string | undefined> {
-  for (let before: number | undefined; ;) {
-    const entries = await auditLog.find({
-      changesOf: [id],
-      order: 'newest',
-      limit: BATCH_ENTRIES,
-      ...(before !== undefined && { before }),
-    });
-    for (const { actor, after } of entries) {
-      // What is done by itself, nobody has looked at.
-      if (actor.kind === 'POLICY') continue;
-      if (actor.kind !== 'KEY') return undefined;
-      if (after && 'name' in after) return actor.id ?? undefined;
+/** The ids of the keys that gave keys their names, unless the operator has changed these since, and so knows them. */
+async function findNamers(auditLog: AuditReader, ids: readonly string[]): Promise<Map<string, string>> {
+  const namers = new Map<string, string>();
+  for (let at = 0; at < ids.length; at += BATCH_KEYS) {
+    const open = new Set(ids.slice(at, at + BATCH_KEYS));
+    for (let before: number | undefined; open.size > 0;) {
+      const place = before === undefined ? {} : { before };
+      const entries: AuditEntry[] = await auditLog.find({
+        changesOf: [...open],
+        order: 'newest',
+        limit: BATCH_ENTRIES,
+        ...place,
+      });
+      for (const { apiKey, actor, after } of entries) {
+        const id = apiKey!.id;
+        // What is done by itself, nobody has looked at.
+        if (!open.has(id) || actor.kind === 'POLICY') continue;
+        const gaveName = actor.kind === 'KEY' && after !== null && 'name' in after;
+        if (gaveName && actor.id !== null) namers.set(id, actor.id);
+        if (gaveName || actor.kind !== 'KEY') open.delete(id);
+      }
+      if (entries.length < BATCH_ENTRIES) break;
+      before = entries.at(-1)!.number;
     }
-    if (entries.length < BATCH_ENTRIES) return undefined;
-    before = entries.at(-1)!.number;
   }
+  return namers;
 }
 
 async function refusal({ find, caller }: Context, { name }: ApiKey, how: string, byId: string): Promise<KeysError> {

@@ -12,8 +12,8 @@ const MAX_HOURS = 24;
 type CollectedHour = { -readonly [Field in keyof HourUsage]: HourUsage[Field] };
 
 /** One for each key: it is made with the first request, and changed by the others. */
-interface CollectedKeyUsage extends KeyUsage {
-  permissions: Permission[];
+interface CollectedKeyUsage extends Omit<KeyUsage, 'permissions'> {
+  permissions: Set<Permission>;
   hours: CollectedHour[];
 }
 
@@ -60,7 +60,7 @@ export class CollectedUsage {
   addPermission(id: string, permission: Permission, clock: () => number): void {
     const usage = this.#usageOf(id);
     usage.lastUsedAt ??= clock();
-    if (!usage.permissions.includes(permission)) usage.permissions.push(permission);
+    usage.permissions.add(permission);
   }
 
   /** The ids of the keys, in pieces to be taken. They are sorted, as neighbours share the pages of an index. */
@@ -78,7 +78,7 @@ export class CollectedUsage {
       const usage = this.#byId.get(id);
       this.#byId.delete(id);
       this.#uses -= usage?.uses ?? 0;
-      return usage ?? [];
+      return usage ? { ...usage, permissions: [...usage.permissions] } : [];
     });
   }
 
@@ -90,7 +90,7 @@ export class CollectedUsage {
       this.#uses += uses;
       usage.lastUsedAt ??= lastUsedAt;
       usage.previousLastUsedAt ??= previousLastUsedAt;
-      usage.permissions = [...new Set([...usage.permissions, ...permissions])];
+      for (const permission of permissions) usage.permissions.add(permission);
       for (const { start, ...counts } of hours) {
         const hour = hourOf(usage, start);
         for (const outcome of OUTCOMES) hour[outcome] += counts[outcome];
@@ -102,7 +102,7 @@ export class CollectedUsage {
     if (this.#latest?.id === id) return this.#latest;
     let usage = this.#byId.get(id);
     if (!usage) {
-      usage = { id, uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [], hours: [] };
+      usage = { id, uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: new Set(), hours: [] };
       this.#byId.set(id, usage);
     }
     this.#latest = usage;

@@ -157,10 +157,9 @@ export function addedGrants(
   after: Grants,
   catalog: Catalog,
 ): { roles: Role[]; permissions: Permission[] } {
+  const roles = after.roles.filter((role) => !before.roles.includes(role));
+  if (after.permissions.length === 0) return { roles, permissions: [] };
   const lost = before.roles.filter((role) => !after.roles.includes(role));
   const held = new PermissionSet([...before.permissions, ...lost.flatMap((role) => catalog.permissionsOf(role))]);
-  return {
-    roles: after.roles.filter((role) => !before.roles.includes(role)),
-    permissions: new PermissionSet(after.permissions).missingFrom(held),
-  };
+  return { roles, permissions: new PermissionSet(after.permissions).missingFrom(held) };
 }

@@ -25,6 +25,12 @@ export interface ChangedKey {
   after: ApiKey;
 }
 
+/** What a key becomes, and by which action of the audit log. */
+export interface KeyStep {
+  after: StoredKey;
+  action: AuditAction;
+}
+
 /** What a change is decided by. A transaction is such a place; so is the store as it is now, to tell beforehand. */
 export interface Place<Key extends ApiKey = ApiKey> {
   /** Who asks. */
@@ -118,14 +124,32 @@ export class Transaction implements Place<StoredKey> {
 
   /** @throws KeysError STORE_CORRUPT for a damaged key */
   async change(before: StoredKey, after: StoredKey, action: AuditAction): Promise<ChangedKey> {
-    requireWhole(before);
-    const changed = auditChange(before, after);
-    if (Object.keys(changed.after).length > 0) {
-      await this.#writer.update(before, after);
-      await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
-      this.#note(action, after, changed);
-    }
+    await this.changeAll([{ before, steps: [{ after, action }] }]);
     return { before: withoutDigests(before), after: withoutDigests(after) };
+  }
+
+  /**
+   * Makes changes of several keys, in few statements. The audit log has an entry for each step that changes something.
+   * @throws KeysError STORE_CORRUPT for a damaged key
+   */
+  async changeAll(changes: readonly { before: StoredKey; steps: readonly KeyStep[] }[]): Promise<void> {
+    const updates: { before: StoredKey; after: StoredKey }[] = [];
+    for await (const { before, steps } of inTurns(changes)) {
+      requireWhole(before);
+      let current = before;
+      for (const { after, action } of steps) {
+        const changed = auditChange(current, after);
+        if (Object.keys(changed.after).length === 0) continue;
+        this.#note(action, after, changed);
+        current = after;
+      }
+      if (current !== before) updates.push({ before, after: current });
+    }
+    if (updates.length === 0) return;
+    await this.#writer.update(updates);
+    await this.#writer.addRotatedSecrets(
+      updates.flatMap(({ before, after }) => rotatedSecrets(before, after, this.now)),
+    );
   }
 
   /** Deletes keys, which stand in an order in which none comes before its creator. */

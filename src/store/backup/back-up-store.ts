@@ -6,9 +6,9 @@ import { printable } from '../../keys/text.ts';
 import { BackupFile, unavailable } from './backup-file.ts';
 import type { Connection } from '../connection.ts';
 import { copyStore } from '../copy.ts';
+import { PASSING_TABLES } from '../tables.ts';
 import { type CopiedFile, copySqliteFile } from '../sqlite/copy-file.ts';
 import { findDamage } from '../sqlite/integrity.ts';
-import { endPassing } from './end-passing.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
 import { belongsToStore } from './own-files.ts';
 import { type BackupContents, invalid, onBackup, verifyBackup } from './verify-backup.ts';
@@ -106,6 +106,8 @@ async function checkCopy(
   try {
     // Whoever puts it in place by hand must not bring back a session that was ended since.
     await endPassing(file);
+    const damage = await findDamage(file);
+    if (damage !== undefined) throw invalid(path, damage);
     const contents = await verifyBackup(file, auditKey, onVerified);
     if (contents.keys !== copied.keys || contents.head?.hash !== copied.head)
       throw invalid(path, `it has ${contents.keys} keys, and the store had ${copied.keys}`);
@@ -113,4 +115,11 @@ async function checkCopy(
   } finally {
     await file.close();
   }
+}
+
+/** Removes from a copy of a store what was under way: imports, requests of applications, and sessions. */
+async function endPassing(file: Connection): Promise<void> {
+  await file.write(async (db) => {
+    for (const table of PASSING_TABLES) await db.deleteFrom(table).execute();
+  });
 }

@@ -1,6 +1,5 @@
 import { copyStore } from '../copy.ts';
 import { openConnection } from '../open.ts';
-import { endPassing } from './end-passing.ts';
 import type { OpenBackup } from './open-backup.ts';
 import { isPostgresUrl } from '../postgres/postgres-address.ts';
 import { replaceStoreFile } from './replace-file.ts';
@@ -18,12 +17,10 @@ export interface PutOptions {
  * @returns whether a file was replaced
  * @throws KeysError STORE_…, STORE_NOT_EMPTY for a database that has keys
  */
-export async function putBackup({ file, staged }: OpenBackup, { database, kept }: PutOptions): Promise<boolean> {
-  // What was under way when the backup was made has ended.
-  await endPassing(file);
+export async function putBackup({ file, path }: OpenBackup, { database, kept }: PutOptions): Promise<boolean> {
   if (!isPostgresUrl(database)) {
     await file.close();
-    return replaceStoreFile(staged, database, kept);
+    return replaceStoreFile(path, database, kept);
   }
   const to = await openConnection({ database });
   try {

@@ -7,7 +7,6 @@ import type { ProgressReport } from '../../keys/progress.ts';
 import { printable } from '../../keys/text.ts';
 import { auditReaderOf } from '../audit-log.ts';
 import { MIGRATIONS } from '../migrations/index.ts';
-import { findDamage } from '../sqlite/integrity.ts';
 import type { PrivateFile } from '../sqlite/private-file.ts';
 
 /** What a backup has. */
@@ -22,17 +21,12 @@ export interface BackupContents {
   log: AuditVerification;
 }
 
-/**
- * Checks a backup as a whole: the file, its schema, its keys and its audit log.
- * @throws KeysError BACKUP_INVALID for a file that is damaged or incomplete
- */
+/** What a backup has, whose file is sound, and whether its audit log is whole. @throws KeysError STORE_… */
 export async function verifyBackup(
   file: PrivateFile,
   auditKey: KeyObject | undefined,
   onVerified?: ProgressReport,
 ): Promise<BackupContents> {
-  const damage = await findDamage(file);
-  if (damage !== undefined) throw invalid(file.location, damage);
   const log = auditReaderOf((work) => file.run(work), auditKey);
   const count = async (table: 'api_keys' | 'audit_log') => {
     const rows = await file.run((db) =>

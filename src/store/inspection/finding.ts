@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { isKeysError } from '../../keys/errors.ts';
 import type { ProgressReport } from '../../keys/progress.ts';
+import { differenceText, type SchemaDifference } from '../../keys/schema.ts';
 import { printable } from '../../keys/text.ts';
 
 /** What is checked. Codes are stable: scripts compare them. */
@@ -59,6 +60,27 @@ export function warning(check: Check, message: string, remedy: string): Finding 
 
 export function failure(check: Check, message: string, remedy: string): Finding {
   return { check, status: 'failure', message, remedy };
+}
+
+/** Whether the schema of a store is as its version is made: a finding for each difference. */
+export function schemaFindings(
+  version: number,
+  differences: readonly SchemaDifference[] | 'unknown',
+  remedy: string,
+): Finding[] {
+  if (differences === 'unknown')
+    return [
+      ok(
+        'SCHEMA',
+        `The store has schema ${version}. It was not compared with what this version makes, for which this user of ` +
+          'the database may create no schema: the owner of the database may.',
+      ),
+    ];
+  if (differences.length === 0) return [ok('SCHEMA', `The store has schema ${version}, as it is made.`)];
+  return differences.map((difference) => {
+    const text = differenceText(difference);
+    return failure('SCHEMA', `${text[0]!.toUpperCase()}${text.slice(1)}, in schema ${version}.`, remedy);
+  });
 }
 
 export function skipped(checks: readonly Check[], reason: string): Finding[] {

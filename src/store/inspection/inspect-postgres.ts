@@ -4,8 +4,19 @@ import { listOf } from '../../keys/text.ts';
 import type { Connection } from '../connection.ts';
 import { MIGRATIONS } from '../migrations/index.ts';
 import { PostgresConnection } from '../postgres/postgres-connection.ts';
+import { postgresSchemaDifferences } from '../postgres/postgres-schema.ts';
 import type { Tables } from '../tables.ts';
-import { failure, failureBy, type Finding, type InspectOptions, MIGRATES, ok, skipped, warning } from './finding.ts';
+import {
+  failure,
+  failureBy,
+  type Finding,
+  type InspectOptions,
+  MIGRATES,
+  ok,
+  schemaFindings,
+  skipped,
+  warning,
+} from './finding.ts';
 import { inspectAuditLog, inspectClock } from './inspect-contents.ts';
 import { inspectNotices } from './inspect-notices.ts';
 
@@ -45,7 +56,7 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
   try {
     return [
       ok('STORE', `${connection.location} answers, and has a key store.`),
-      ok('SCHEMA', `The store has schema ${MIGRATIONS.length}.`),
+      ...(await inspectSchema(connection)),
       ...(await inspectRights(connection)),
       ...(await inspectAuditLog(connection, auditKey, onVerified)),
       ...(await inspectClock(connection, clock)),
@@ -55,6 +66,19 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
     await connection.close();
   }
 }
+
+/** Whether the tables, and what acts on them, are as this version makes them. */
+async function inspectSchema(connection: Connection): Promise<Finding[]> {
+  try {
+    return schemaFindings(MIGRATIONS.length, await connection.run(postgresSchemaDifferences), MEND);
+  } catch (error) {
+    return [failureBy('SCHEMA', error)];
+  }
+}
+
+const MEND =
+  'Find out who could change the tables. As their owner, undo it by SQL; or "copy" the store into an empty schema, ' +
+  'which takes its rows alone.';
 
 function unopened(error: unknown): Finding[] {
   const rest = ['RIGHTS', 'AUDIT_LOG', 'CLOCK'] as const;

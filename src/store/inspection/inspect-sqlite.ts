@@ -9,7 +9,18 @@ import { requireOwnWal } from '../sqlite/replaced.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
 import { identifyStoreFile, storeFileExists } from '../sqlite/sqlite-file.ts';
 import { requireOwnFormat } from '../sqlite/sqlite-migrate.ts';
-import { failure, failureBy, type Finding, type InspectOptions, MIGRATES, ok, skipped, warning } from './finding.ts';
+import { sqliteSchemaDifferences } from '../sqlite/sqlite-schema.ts';
+import {
+  failure,
+  failureBy,
+  type Finding,
+  type InspectOptions,
+  MIGRATES,
+  ok,
+  schemaFindings,
+  skipped,
+  warning,
+} from './finding.ts';
 import { inspectAccess, inspectSpace } from './inspect-files.ts';
 import { inspectAuditLog, inspectClock } from './inspect-contents.ts';
 import { inspectNotices } from './inspect-notices.ts';
@@ -18,6 +29,9 @@ import { inspectNotices } from './inspect-notices.ts';
 const LOCK_WAIT_MS = 1000;
 const CREATE =
   'The first "apikey create" makes one. Otherwise check --database and SVC_API_DATABASE, or restore a backup.';
+const REBUILD =
+  'Find out who could write to the store. To have its rows in one that is made anew: "backup" it, and "restore" that ' +
+  'with --without-comparison.';
 
 /** Checks an SQLite store, and changes nothing. */
 export async function inspectSqlite(path: string, options: InspectOptions): Promise<Finding[]> {
@@ -77,14 +91,14 @@ async function inspectOpened(
   if (version === 0)
     throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} is an empty file. Check the path.`);
   const damage = await findDamage(file);
+  const differences = await file.run(sqliteSchemaDifferences);
   const schema = `schema ${version}; this version needs ${MIGRATIONS.length}`;
   const isOld = version < MIGRATIONS.length;
   return [
     ok('STORE', `${location} opens, and is a key store.`),
     ...files,
-    isOld
-      ? warning('SCHEMA', `The store has ${schema}.`, `Copy the file first. ${MIGRATES}`)
-      : ok('SCHEMA', `The store has schema ${version}.`),
+    ...(isOld ? [warning('SCHEMA', `The store has ${schema}.`, `Copy the file first. ${MIGRATES}`)] : []),
+    ...(isOld && differences.length === 0 ? [] : schemaFindings(version, differences, REBUILD)),
     damage === undefined
       ? ok('INTEGRITY', 'The file is sound.')
       : failure('INTEGRITY', `The file is damaged: ${damage}.`, 'Check the disk, and restore a backup.'),

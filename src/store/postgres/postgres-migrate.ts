@@ -84,19 +84,22 @@ export function migratePostgres(
             'Use another database, or another schema: …?schema=svc_api.',
         );
       }
-      if (isNew) {
-        await sql`create table svc_api_schema (
-          one integer primary key check (one = 1),
-          version integer not null
-        )`.execute(transaction);
-        await sql`insert into svc_api_schema values (1, 0)`.execute(transaction);
-      }
+      if (isNew) await createVersionTable(transaction);
       const version = (await versionOf(transaction, location, migrations.length)) ?? 0;
       for (const migrate of migrations.slice(version)) await migrate(transaction, 'postgres');
       await sql`update svc_api_schema set version = ${migrations.length}`.execute(transaction);
       debug('the store is migrated', () => ({ store: location, from: version, to: migrations.length }));
       return isNew;
     });
+}
+
+/** What has the version of the schema. */
+export async function createVersionTable(db: Kysely<Tables>): Promise<void> {
+  await sql`create table svc_api_schema (
+    one integer primary key check (one = 1),
+    version integer not null
+  )`.execute(db);
+  await sql`insert into svc_api_schema values (1, 0)`.execute(db);
 }
 
 /** `create schema if not exists` would need the right to create one even if it exists. */

@@ -1,16 +1,20 @@
-import Database from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
 import { isKeysError } from '../../keys/errors.ts';
 import type { Connection } from '../connection.ts';
 import { driverCodeOf } from '../errors.ts';
-import { MIGRATIONS } from '../migrations/index.ts';
 import type { Tables } from '../tables.ts';
-import { tracedKysely } from '../timed-connection.ts';
-import { dialectOf } from './sqlite-driver.ts';
+import { withNewSchema } from './sqlite-schema.ts';
 
-/** What is wrong with an SQLite file as a whole; undefined for a sound one. It takes seconds for a million keys. */
-export async function findDamage(file: Pick<Connection, 'run'>): Promise<string | undefined> {
+/**
+ * What is wrong with an SQLite file as a whole; undefined for a sound one. It takes seconds for a million keys.
+ * @param runsExpressions false for a file in which others have written expressions that its pages are checked by
+ */
+export async function findDamage(
+  file: Pick<Connection, 'run'>,
+  { runsExpressions = true } = {},
+): Promise<string | undefined> {
   try {
+    if (!runsExpressions) return await file.run(findDamagedSchema);
     const { rows } = await file.run((db) => sql<{ integrity_check: string }>`pragma integrity_check(1)`.execute(db));
     const result = rows[0]?.integrity_check ?? 'it could not be checked';
     return result === 'ok' ? await file.run(findDamagedSchema) : result;
@@ -29,7 +33,7 @@ export async function findDamage(file: Pick<Connection, 'run'>): Promise<string 
 async function findDamagedSchema(db: Kysely<Tables>): Promise<string | undefined> {
   const { rows } = await sql<{ user_version: number }>`pragma user_version`.execute(db);
   const present = new Map((await columnsIn(db)).map(({ table, columns }) => [table, columns]));
-  for (const { table, columns } of await expectedColumns(rows[0]!.user_version)) {
+  for (const { table, columns } of await withNewSchema(rows[0]!.user_version, columnsIn)) {
     const missing = columns.find((column) => !present.get(table)?.includes(column));
     if (missing !== undefined) return `the table ${table} has no column ${missing}`;
     const sets = columns.map((column) => sql`${sql.id(column)} = ${sql.id(column)}`);
@@ -46,24 +50,13 @@ interface TableColumns {
   columns: string[];
 }
 
-/** The columns of a store with a version of the schema. */
-async function expectedColumns(version: number): Promise<TableColumns[]> {
-  const driver = new Database(':memory:');
-  try {
-    const db = tracedKysely(dialectOf(driver, () => {}, true));
-    for (const migrate of MIGRATIONS.slice(0, version)) await migrate(db, 'sqlite');
-    return await columnsIn(db);
-  } finally {
-    driver.close();
-  }
-}
-
-/** Of tables that can be written: those in which SQLite keeps an index of texts are its own. */
+/** Of tables that can be written: those in which SQLite keeps the index of searches are its own. */
 async function columnsIn(db: Kysely<Tables>): Promise<TableColumns[]> {
   const { rows } = await sql<{ table: string; columns: string }>`
     select listed.name as "table", json_group_array(found.name) as columns
-    from pragma_table_list as listed, pragma_table_info(listed.name) as found
-    where listed.schema = 'main' and listed.type = 'table' and listed.name not like 'sqlite\\_%' escape '\\'
+    from sqlite_schema as listed, pragma_table_info(listed.name) as found
+    where listed.type = 'table' and listed.sql not like 'create virtual%'
+      and listed.name not like 'sqlite\\_%' escape '\\' and listed.name not like 'api\\_keys\\_search\\_%' escape '\\'
     group by listed.name`.execute(db);
   return rows.map(({ table, columns }) => ({ table, columns: JSON.parse(columns) as string[] }));
 }

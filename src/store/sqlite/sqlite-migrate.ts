@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { KeysError } from '../../keys/errors.ts';
 import { debug } from '../../keys/steps.ts';
 import { olderStore } from '../errors.ts';
-import { MIGRATIONS } from '../migrations/index.ts';
+import { type Migration, MIGRATIONS } from '../migrations/index.ts';
 import type { MustExist } from '../connection.ts';
 import type { Tables } from '../tables.ts';
 
@@ -14,20 +14,26 @@ export const APPLICATION_ID = 0x73_76_63_6b;
  * start at once, one migrates and the others find it done. The file's `user_version` is the version of the schema.
  * @throws KeysError STORE_FOREIGN for an SQLite file that is not a key store, STORE_NEWER for one of a later version,
  * STORE_UNAVAILABLE for an empty file if the store must exist
+ * @param migrations default: all
  */
-export async function migrateSqlite(db: Kysely<Tables>, location: string, mustExist: MustExist): Promise<void> {
+export async function migrateSqlite(
+  db: Kysely<Tables>,
+  location: string,
+  mustExist: MustExist,
+  migrations: readonly Migration[] = MIGRATIONS,
+): Promise<void> {
   const current = await requireOwnFormat(db, location);
-  if (current === MIGRATIONS.length) return;
+  if (current === migrations.length) return;
   if (current === 0 && mustExist)
     throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} is an empty file. Check the path.`);
   if (mustExist === 'migrated') throw olderStore(location, current);
   await sql`pragma journal_mode = wal`.execute(db);
   await db.transaction().execute(async (transaction) => {
     const version = await requireOwnFormat(transaction, location);
-    for (const migrate of MIGRATIONS.slice(version)) await migrate(transaction, 'sqlite');
+    for (const migrate of migrations.slice(version)) await migrate(transaction, 'sqlite');
     await sql`pragma application_id = ${sql.lit(APPLICATION_ID)}`.execute(transaction);
-    await sql`pragma user_version = ${sql.lit(MIGRATIONS.length)}`.execute(transaction);
-    debug('the store is migrated', () => ({ store: location, from: version, to: MIGRATIONS.length }));
+    await sql`pragma user_version = ${sql.lit(migrations.length)}`.execute(transaction);
+    debug('the store is migrated', () => ({ store: location, from: version, to: migrations.length }));
   });
 }
 

@@ -17,11 +17,13 @@ import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { withKeys } from '../../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import type { SchemaDifference } from '../../../src/keys/schema.ts';
 import { APPLICATION_ID } from '../../../src/store/sqlite/sqlite-migrate.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { damageIndex, damageSchema, SCHEMA_DAMAGES } from '../../support/damage.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, contentOf, readDirectly, unlockAuditLog } from '../../support/direct.ts';
+import { ROOT } from '../../support/process.ts';
 import { isAccepted, namesIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
 
@@ -339,6 +341,101 @@ describe('restore refuses a file', () => {
       await refused('bad', 'BACKUP_INVALID');
       await refused('bad', 'BACKUP_INVALID', '--without-comparison');
     });
+
+  /** Changes the schema of a copy of the good one. */
+  const changed = (...statements: string[]) => {
+    write('bad', good());
+    const db = new Database(join(folder, 'bad'));
+    db.unsafeMode();
+    db.pragma('writable_schema = on');
+    for (const statement of statements) db.exec(statement);
+    db.close();
+  };
+  const replaced = (text: string, by: string) =>
+    `update sqlite_schema set sql = replace(sql, '${text}', '${by}') where name = 'api_keys'`;
+
+  it('whose keys are in a view, a virtual table or columns that are computed', async () => {
+    for (const statements of [
+      ['alter table api_keys rename to hidden', 'create view api_keys as select * from hidden'],
+      [
+        'alter table application_keys rename to hidden',
+        'create virtual table application_keys using fts5(key_id, client_id)',
+      ],
+      [replaced('"roles" text not null', `"roles" text as (''["ADMIN"]'') virtual`)],
+    ]) {
+      changed(...statements);
+      for (const more of [['--dry-run'], [], ['--without-comparison']]) await refused('bad', 'BACKUP_INVALID', ...more);
+    }
+  });
+
+  it('whose schema is another one gives its rows alone to the store', async () => {
+    changed(
+      'drop trigger audit_log_no_update',
+      'drop index api_keys_by_creator',
+      `create trigger gives after insert on audit_log begin update api_keys set roles = '["ADMIN"]'; end`,
+      `create trigger adds after insert on clock begin update api_keys set roles = '["ADMIN"]'; end`,
+      'create view seen as select * from api_keys',
+      'create virtual table found using fts5(text)',
+      'create index by_roles on api_keys (upper(roles))',
+      'create table sessions_of_theirs (id text references api_keys (id))',
+      `alter table key_usage add column note text as (upper(key_id))`,
+      `update sqlite_schema set sql = replace(sql, 'default 0', 'default 1') where name = 'api_keys'`,
+    );
+    const found = [
+      'changed table api_keys',
+      'changed table key_usage',
+      'extra index by_roles',
+      'extra table sessions_of_theirs',
+      'extra trigger adds',
+      'extra trigger gives',
+      'extra view seen',
+      'extra virtual table found',
+      'missing index api_keys_by_creator',
+      'missing trigger audit_log_no_update',
+    ];
+    const rows = async () => readDirectly(cli.database, 'select name, roles, managed from api_keys order by name');
+    const before = await rows();
+    const schema = () =>
+      readDirectly(cli.database, 'select type, name, sql from sqlite_schema where sql is not null order by name');
+    const made = await schema();
+    for (const more of [['--dry-run'], [], ['--without-comparison']]) {
+      const { code, stdout } = await cli.run(['restore', join(folder, 'bad'), '--yes', '--json', ...more]);
+      assert.equal(code, 0, stdout);
+      const { schemaDifferences } = JSON.parse(stdout) as { schemaDifferences: SchemaDifference[] };
+      assert.deepEqual(
+        schemaDifferences.map(({ difference, type, name }) => `${difference} ${type} ${name}`).toSorted(),
+        found,
+      );
+      assert.deepEqual(await rows(), before);
+      assert.deepEqual(await schema(), made);
+    }
+    const { stdout } = await cli.run(['restore', join(folder, 'bad'), '--dry-run']);
+    assert.match(stdout, /^Its schema is not as svc-api makes it: .*the trigger gives is none of svc-api's/m);
+    assert.equal((await cli.run(['apikey', 'log', '--verify'])).code, 0);
+  });
+
+  it('of the first schema gives its keys to a store that is made anew, and migrated', async () => {
+    const first = readFileSync(join(ROOT, 'test/fixtures/store-schema-1.sqlite'));
+    write('bad', first);
+    const names = 'select name, roles, permissions from api_keys order by name';
+    const before = await readDirectly(join(folder, 'bad'), names);
+    const db = new Database(join(folder, 'bad'));
+    db.exec('create trigger acts after update on api_keys begin delete from api_keys; end');
+    db.close();
+    const { code, stdout } = await cli.run(['restore', join(folder, 'bad'), '--yes', '--json', '--without-comparison']);
+    assert.equal(code, 0, stdout);
+    const { schemaDifferences } = JSON.parse(stdout) as { schemaDifferences: SchemaDifference[] };
+    assert.deepEqual(schemaDifferences, [{ type: 'trigger', name: 'acts', difference: 'extra' }]);
+    assert.ok(before.length > 0);
+    assert.deepEqual(await readDirectly(cli.database, names), before);
+    const { checks } = JSON.parse((await cli.run(['doctor', '--json'])).stdout) as {
+      checks: { check: string; status: string }[];
+    };
+    assert.deepEqual(
+      checks.filter(({ check }) => check === 'SCHEMA').map(({ status }) => status),
+      ['ok'],
+    );
+  });
 
   it('that is the store itself, or belongs to it', async () => {
     const link = join(folder, 'link');

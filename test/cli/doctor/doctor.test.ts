@@ -13,6 +13,8 @@ import {
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { inspectNode } from '../../../src/cli/doctor/inspect-environment.ts';
+import { differenceText, type SchemaDifference } from '../../../src/keys/schema.ts';
+import { MIGRATIONS } from '../../../src/store/migrations/index.ts';
 import { CHECKS, type Finding } from '../../../src/store/inspection/finding.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { damageIndex, damageKey, damageSchema, SCHEMA_DAMAGES } from '../../support/damage.ts';
@@ -210,7 +212,120 @@ describeOnEach('doctor', (dialect) => {
     assert.deepEqual(wrong(await examine({ SVC_API_AUDIT_KEY: '/nonexistent' })), ['AUDIT_LOG failure']);
     await unlockAuditLog(cli.database);
     await changeDirectly(cli.database, "update audit_log set actor_name = 'nobody'");
-    assert.deepEqual(wrong(await examine()), ['AUDIT_LOG failure']);
+    assert.deepEqual(wrong(await examine()), ['SCHEMA failure', 'SCHEMA failure', 'AUDIT_LOG failure']);
+  });
+
+  const isSqlite = dialect === 'sqlite';
+  const guards = isSqlite
+    ? ['audit_log_no_update', 'audit_log_no_delete']
+    : ['audit_log.audit_log_only_grows', 'audit_log.audit_log_keeps_entries'];
+  const foreign: [title: string, statements: string[], differences: string[]][] = [
+    [
+      'an index and a column that are none of its own',
+      ['create index by_roles on api_keys (roles)', 'alter table key_usage add column note text'],
+      isSqlite
+        ? ['changed table key_usage', 'extra index by_roles']
+        : ['extra column key_usage.note', 'extra index by_roles'],
+    ],
+    [
+      'a table of others that keeps keys from being deleted',
+      ['create table theirs (id text references api_keys (id))'],
+      [isSqlite ? 'extra table theirs' : 'extra constraint theirs.theirs_id_fkey'],
+    ],
+    ['an index that is missing', ['drop index api_keys_by_creator'], ['missing index api_keys_by_creator']],
+    ...(isSqlite
+      ? ([
+          [
+            'triggers that act, views and virtual tables',
+            [
+              'create trigger gives after insert on audit_log begin update api_keys set roles = \'["ADMIN"]\'; end',
+              'create view seen as select * from api_keys',
+              'create virtual table found using fts5(text)',
+              'create table theirs (id text)',
+              'create trigger takes after insert on theirs begin delete from api_keys; end',
+            ],
+            ['extra trigger gives', 'extra view seen', 'extra virtual table found', 'extra trigger takes'],
+          ],
+          [
+            'a trigger that does something else',
+            [
+              'drop trigger audit_log_no_update',
+              'create trigger audit_log_no_update before update on audit_log when 0 begin select 1; end',
+            ],
+            ['changed trigger audit_log_no_update'],
+          ],
+        ] as [string, string[], string[]][])
+      : ([
+          [
+            'triggers, rules, policies, functions and what inherits',
+            [
+              `create function gives() returns trigger language plpgsql as $$
+                begin update api_keys set roles = '["ADMIN"]'; return null; end $$`,
+              'create trigger gives after insert on audit_log execute function gives()',
+              'create rule hides as on delete to rotated_secrets do instead nothing',
+              'alter table sessions enable row level security',
+              'create policy hides on sessions using (false)',
+              'create table theirs () inherits (clock)',
+              'alter table audit_log disable trigger audit_log_only_grows',
+              `create or replace function forbid_audit_deletion() returns trigger language plpgsql as $$
+                begin return old; end $$`,
+              'create function no_other_function() returns int language sql as $$ select 1 $$',
+              'alter table api_keys alter column managed set default 1, alter column roles drop not null',
+            ],
+            [
+              'changed column api_keys.managed',
+              'changed column api_keys.roles',
+              'changed function forbid_audit_deletion()',
+              'changed table sessions',
+              'changed trigger audit_log.audit_log_only_grows',
+              'extra policy sessions.hides',
+              'extra rule rotated_secrets.hides',
+              'extra table theirs',
+              'extra trigger audit_log.gives',
+            ],
+          ],
+        ] as [string, string[], string[]][])),
+  ];
+  /** What is found in the schema, by `apikey log --verify` as well. */
+  const schemaOf = async () => {
+    const { code, stdout } = await cli.run(['apikey', 'log', '--verify', '--json']);
+    const { whole, schemaDifferences: found } = JSON.parse(stdout) as {
+      whole: boolean;
+      schemaDifferences: SchemaDifference[];
+    };
+    assert.deepEqual([code, whole], found.length > 0 ? [1, false] : [0, true], stdout);
+    const findings = (await examine()).filter(({ check, status }) => check === 'SCHEMA' && status === 'failure');
+    assert.deepEqual(
+      findings.map(({ message }) => message),
+      found.map((difference) => {
+        const text = differenceText(difference);
+        return `${text[0]!.toUpperCase()}${text.slice(1)}, in schema ${MIGRATIONS.length}.`;
+      }),
+    );
+    return found.map(({ difference, type, name }) => `${difference} ${type} ${name}`).toSorted();
+  };
+  for (const [title, statements, differences] of foreign)
+    it(`finds ${title}`, async () => {
+      assert.deepEqual(await schemaOf(), []);
+      await changeDirectly(cli.database, ...statements);
+      assert.deepEqual(await schemaOf(), differences.toSorted());
+    });
+
+  it('finds that the guards of the audit log are missing, which --verify says in text, too', async () => {
+    await unlockAuditLog(cli.database);
+    assert.deepEqual(await schemaOf(), guards.map((name) => `missing trigger ${name}`).toSorted());
+    const { code, stdout } = await cli.run(['apikey', 'log', '--verify']);
+    assert.equal(code, 1);
+    assert.match(stdout, /^The schema of the store is not as svc-api makes it: the trigger .* is missing and /m);
+  });
+
+  it('finds nothing wrong with tables of others', async () => {
+    await changeDirectly(
+      cli.database,
+      'create table _litestream_seq (id integer primary key, seq integer)',
+      'create unique index theirs on _litestream_seq (seq)',
+    );
+    assert.deepEqual(await schemaOf(), []);
   });
 
   it('finds keys that are damaged', async () => {
@@ -440,6 +555,7 @@ describeOn('postgres', 'doctor, as the user of docs/storage.md', () => {
       const { checks } = JSON.parse(stdout) as { checks: Finding[] };
       assert.deepEqual([code, wrong(checks)], [0, []]);
       assert.match(checks.find(({ check }) => check === 'RIGHTS')!.message, /may serve\.$/);
+      assert.match(checks.find(({ check }) => check === 'SCHEMA')!.message, /was not compared/);
     } finally {
       await changeDirectly(cli.database, `drop owned by ${role}`, `drop role ${role}`);
     }

@@ -2,16 +2,24 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { randomBytes } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import { noticeOf } from '../../../src/keys/notices/notice.ts';
+import { postNotice } from '../../../src/notices/post.ts';
+import { readSigningKey } from '../../../src/notices/signature.ts';
+import { askForKey } from '../../../src/remote/ask-for-key.ts';
+import { endKey } from '../../../src/remote/end-key.ts';
 import { RemoteKeys } from '../../../src/remote/remote-keys.ts';
 import { pairOf } from '../../support/certificates.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { freePort } from '../../support/port.ts';
 import { errorText } from '../../support/errors.ts';
+import { ROOT } from '../../support/process.ts';
 import { tempFolder } from '../../support/temp.ts';
+import { newNoticeSecret } from '../../support/webhook.ts';
 
 const KEY = createSecret(randomBytes).text;
 const servers = new Set<Server & { closeAllConnections(): void }>();
@@ -131,6 +139,41 @@ describe('a server elsewhere', () => {
       write();
     });
     await assert.rejects(keysOf(endless).find('CI'), refusal('SERVER_INCOMPATIBLE', /answers without an end/));
+  });
+
+  it('is read no further than an answer of ours is long, whatever it is packed in, at each door', async () => {
+    const megabytes = 80;
+    const packed = gzipSync(Buffer.alloc(megabytes * 1024 * 1024, ' '));
+    for (const status of [200, 401, 500]) {
+      const server = await serve((_, response) => {
+        response.writeHead(status, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(packed);
+      });
+      const endless = refusal('SERVER_INCOMPATIBLE', /answers without an end/);
+      const wanted = { server, scope: 'DOCKER:READ_ANY', expiresIn: '1h' };
+      const shown = { show: () => assert.fail(), wait: () => assert.fail() };
+      await assert.rejects(keysOf(server).find('CI'), endless);
+      await assert.rejects(keysOf(server).delete(['x']), endless);
+      await assert.rejects(askForKey(wanted, shown), endless);
+      await assert.rejects(endKey({ server, secret: 'x', endsCreated: true }), endless);
+      // Of a webhook's answer, only the head is read.
+      const webhook = { url: server, keys: [readSigningKey(newNoticeSecret())!] };
+      const notice = noticeOf('test', { event: ['x'], at: 0, data: {} });
+      const tried = await postNotice(notice, webhook, { now: 0, version: '1', signal: new AbortController().signal });
+      assert.equal(tried.status, status);
+    }
+  });
+
+  it('is asked from two places alone, which read its answer by one reader', () => {
+    const asking = globSync('src/**/*.{ts,tsx}', { cwd: ROOT, exclude: ['src/console/islands/**'] }).filter((file) =>
+      /(?<![.\w])fetch\(|\bhttps?\.(?:get|request)\(/.test(readFileSync(join(ROOT, file), 'utf8')),
+    );
+    const clients = asking.filter((file) => file.startsWith('src/remote/'));
+    assert.deepEqual(clients.toSorted(), ['src/remote/connection.ts', 'src/remote/oauth-form.ts']);
+    for (const file of clients) {
+      const source = readFileSync(join(ROOT, file), 'utf8');
+      assert.match(source, /await textOf\(response, server, MAX_CHARACTERS\)/);
+      assert.doesNotMatch(source, /\.(?:text|json|arrayBuffer|blob|bytes|formData)\(\)/);
+    }
   });
 
   it('that is gone after it was asked for a change leaves it open whether that was made', async () => {

@@ -17,7 +17,7 @@ describe('routes check', () => {
 resources: [GRAFANA]
 routes:
   - { host: grafana.example.org, path: /api/**, allow: GRAFANA:READ_ANY }
-  - { host: grafana.example.org, path: /**, allow: key }
+  - { host: grafana.example.org, path: /public/**, allow: key }
 expect:
   - GET https://grafana.example.org/api/users with GRAFANA:READ_ANY is allowed
 `);
@@ -25,7 +25,7 @@ expect:
     const text = `${file}: 2 routes, and 1 expectation, which holds\n`;
     assert.deepEqual([stdout, stderr, code], [text, '', 0]);
     const json = await check(file, '--json');
-    assert.deepEqual(JSON.parse(json.stdout), { file, routes: 2, expectations: 1, unreachable: [] });
+    assert.deepEqual(JSON.parse(json.stdout), { file, routes: 2, expectations: 1, unreachable: [], wide: [] });
   });
 
   it('lists the routes that can never match, with their lines', async () => {
@@ -51,6 +51,41 @@ expect:
       [3, 4, [1, 2]],
       [4, 5, [1]],
     ]);
+  });
+
+  it('warns of routes that decide about what a front controller takes for the path of one that needs more', async () => {
+    const file = configFile(`resources: [WIKI]
+routes:
+  - { host: a, path: /**, allow: key }
+  - { host: a, path: /admin/**, allow: WIKI:UPDATE_ANY }
+  - { host: a, path: /pages/*, methods: [PUT], allow: WIKI:UPDATE_ANY }
+  - { host: a, path: /public/**, allow: open }
+  - { host: a, path: /pages/*, methods: [GET], allow: key }
+  - { host: "*.b", path: /**, allow: WIKI:UPDATE_ANY }
+  - { host: "*.b", path: /x/**, allow: WIKI:UPDATE_OWN }
+  - { host: c, path: /**, methods: [GET], allow: open }
+  - { host: c, path: /edit, methods: [POST], allow: key }
+  - { host: e, path: /**, allow: WIKI:UPDATE_ANY }
+  - { host: e, path: /read/**, allow: WIKI:READ_ANY }
+  - { host: d, path: /**, allow: key }
+  - { host: d, path: /index.php/**, allow: WIKI:UPDATE_ANY }
+  - { host: d, path: /admin, allow: WIKI:UPDATE_ANY }
+`);
+    const { stdout, code } = await check(file);
+    assert.equal(
+      stdout,
+      `${file}: 14 routes, and 0 expectations, which hold\n` +
+        `${file}:3: route 1 (a/**) decides about /index.php/admin/x, too: to a service with a front controller, that is ` +
+        'the path of route 2 (a/admin/**) and route 3 (PUT a/pages/*), which need more\n',
+    );
+    assert.equal(code, 0);
+    const { wide } = JSON.parse((await check(file, '--json')).stdout) as {
+      wide: { number: number; reached: string; narrower: { number: number }[] }[];
+    };
+    assert.deepEqual(
+      wide.map(({ number, reached, narrower }) => [number, reached, narrower.map((route) => route.number)]),
+      [[1, '/index.php/admin/x', [2, 3]]],
+    );
   });
 
   const FAULTS: readonly (readonly [what: string, text: string, error: string])[] = [

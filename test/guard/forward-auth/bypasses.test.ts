@@ -19,6 +19,8 @@ describe('what others were got around by gets nobody around it, by exact request
     const routes = [
       routeTo('/public/**', { kind: 'open' }),
       routeTo('/admin/**', { kind: 'all', permissions: ['GRAFANA:DELETE_ANY'] }),
+      routeTo('/methods/*', { kind: 'key' }, { methods: ['GET', 'POST'] }),
+      routeTo('/methods/*', { kind: 'all', permissions: ['GRAFANA:DELETE_ANY'] }, { methods: ['DELETE'] }),
     ];
     server = await startAskedServer({ config: { routes } });
     guest = keyLine((await server.keys.create({ name: 'Guest', roles: ['GUEST'] }, OPERATOR)).key);
@@ -113,6 +115,13 @@ describe('what others were got around by gets nobody around it, by exact request
         assert.equal((await server.send(withHeaders(ask({ target: '/public/x' }), ...many))).status, 200);
         const required = withHeaders(ask({ target: '/public/x' }, '?key'), 'X-HTTP-Method-Override: DELETE', guest);
         assert.equal((await server.send(required)).status, 200);
+      });
+
+      it('a query by which some services take a request for one with another method', async () => {
+        const asked = (target: string, method: string) => withHeaders(ask({ target, method }), guest);
+        assert.equal((await server.send(asked('/methods/x?a=_method', 'POST'))).status, 200);
+        assert.equal((await server.send(asked('/methods/x', 'DELETE'))).status, 403);
+        assert.equal((await server.send(asked('/methods/x?_method=DELETE', 'POST'))).status, 403);
       });
 
       it('no rule for the request is 403, which is no error to any proxy', async () => {

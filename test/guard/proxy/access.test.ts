@@ -211,6 +211,13 @@ describe('who may pass the guard', () => {
       });
     }
 
+    it('is nobody who asks the service by the query for a method that another route is for', async () => {
+      assert.equal((await get(url, bearer(), '/read/1?_method=PUT')).status, 200);
+      const { status, error } = await get(url, bearer(), '/read/1?a&_method=post');
+      const message = 'This request is not passed on: the query asks for POST, which another rule is for.';
+      assert.deepEqual([status, error?.message], [403, message]);
+    });
+
     it('is nobody who asks the service for another method or path than the route is found by', async () => {
       const forms = [
         'X-HTTP-Method-Override: DELETE',

@@ -3,6 +3,7 @@ import Database from 'better-sqlite3';
 import type { AppliedKeys } from '../../../src/keys/apply/apply.ts';
 import type { ApplyOptions } from '../../../src/keys/service.ts';
 import { DeclarationError } from '../../../src/keys/apply/declaration.ts';
+import { STEPS } from '../../../src/keys/steps.ts';
 import { KeysError } from '../../../src/keys/errors.ts';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { A, applyDeclared, B, C } from '../../support/declared-keys.ts';
@@ -262,6 +263,33 @@ describe('applying declared keys', () => {
       assert.deepEqual(await counts(thousand), [0, 0, 0, 1000]);
       const verified = await test.keys.verifyAuditLog();
       assert.equal('entries' in verified && verified.entries, 1000);
+    });
+
+    it('asks the store as often for 1,000 changes of keys as for 500, or twice as often', async () => {
+      const traced: string[] = [];
+      const trace = (step: unknown) => void traced.push((step as { fields: { sql: string } }).fields.sql);
+      // Whether statements are published is decided where the store is opened.
+      STEPS.trace.subscribe(trace);
+      const opened = await openTestKeys();
+      try {
+        const { principal } = await createPrincipal(opened.keys, { name: 'Admin', roles: ['ADMIN'] });
+        const statements = async (count: number, roles: string[], description: string) => {
+          const declared = thousand.slice(0, count).map((key) => ({ ...key, roles, description }));
+          traced.length = 0;
+          const { plan } = await applyDeclared(opened.keys, declared, {}, principal);
+          return { changed: plan.creates.length + plan.updates.length, count: traced.length };
+        };
+        assert.equal((await statements(1000, ['GUEST'], 'made')).changed, 1000);
+        const half = await statements(500, ['GUEST'], 'described');
+        const whole = await statements(1000, ['GUEST'], 'described anew');
+        const widened = await statements(1000, ['VIEWER'], 'widened');
+        assert.deepEqual([half.changed, whole.changed, widened.changed], [500, 1000, 1000]);
+        for (const { count } of [whole, widened]) assert.ok(count <= 2 * half.count, `${count} and ${half.count}`);
+        assert.ok(half.count < 50, String(half.count));
+      } finally {
+        STEPS.trace.unsubscribe(trace);
+        await opened.store.close();
+      }
     });
   });
 

@@ -124,7 +124,7 @@ describe('a key that was accepted', () => {
     let answer: ReturnType<typeof authenticator.confirm> | undefined;
     const change = command.repository.write(async (writer) => {
       const key = (await writer.findById(id))!;
-      await writer.update(key, { ...key, disabledAt: 1 });
+      await writer.update([{ before: key, after: { ...key, disabledAt: 1 } }]);
       answer = authenticator.confirm(secret);
       throw new Error('rolled back');
     });

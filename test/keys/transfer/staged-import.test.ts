@@ -147,7 +147,7 @@ describeOnEach('an import that others write beside', () => {
           db.selectFrom('staged_keys').select('digest').where('name', '=', 'Imported 7').execute(),
         );
         const rotation = { previousPublicId: 'x', startedAt: 0, grace: 1, previousEndsAt: 1 };
-        await writer.update(before, { ...before, previousDigest: line7!.digest, rotation });
+        await writer.update([{ before, after: { ...before, previousDigest: line7!.digest, rotation } }]);
         await writer.appendToAuditLog([
           {
             at: 0,
