@@ -9,7 +9,7 @@ import { messagePage, type Page } from '../../pages/document.ts';
 import { meaningOfScope } from '../../keys/permissions/meanings.ts';
 import type { BearerCheck } from '../bearer-check.ts';
 import type { FailureLog } from '../failure-log.ts';
-import { readForm } from '../form.ts';
+import { readForm, readQuery } from '../form.ts';
 import { HonoHead } from '../hono-head.ts';
 import { REPLY_HEADERS, respond } from '../replies.ts';
 import { oauthErrorFor } from './answers.ts';
@@ -39,7 +39,7 @@ export class Decisions {
       const parts = this.#parts;
       const { address, source } = sourceOf(c, parts);
       parts.consent.countRequest(source);
-      const given = new Parameters(new URL(c.req.url).searchParams);
+      const given = new Parameters(readQuery(c));
       const from = returnAddressIn(given, parts);
       try {
         const wanted = { ...authorizationIn(given, from, parts), address };
@@ -64,7 +64,7 @@ export class Decisions {
   /** Shows what an application asks for that shows a code, or asks for that code (RFC 8628, section 3.3). */
   readonly showDevice: Handler = (c) =>
     this.#answer(c, async () => {
-      const code = new Parameters(new URL(c.req.url).searchParams).get('user_code');
+      const code = new Parameters(readQuery(c)).get('user_code');
       if (code === undefined) return send(c, 200, await codePage('device'));
       try {
         const request = await this.#parts.consent.show(this.#typed(c, code));
