@@ -18,6 +18,8 @@ import { removeTempFolders } from '../test/support/temp.ts';
  */
 const MAX_CPU_MS = 250;
 const MAX_STRANGER_MS = 2;
+/** What a health check takes on a machine that nobody else uses. */
+const USUAL_TRIVIAL_MS = 0.15;
 /** How often a request is sent at a time: once is too short to be measured. */
 const STRANGER_TIMES = 5;
 const MAX_WAIT_MS = 50;
@@ -64,17 +66,19 @@ await keys.close();
 const { strangers, stop } = await startAttacked();
 // Compiled as in a server that has run for a while.
 await strangers.cpuOf(TRIVIAL, 2000);
+// Where that takes longer than usual, others use the machine, and all else takes longer, too.
+const strangerMs = MAX_STRANGER_MS * Math.max(1, (await strangers.cpuOf(TRIVIAL, 500)).cpuMs / USUAL_TRIVIAL_MS);
 const asked: { query: string; cpuMs: number; status: number | string }[] = [];
 for (let index = 0; index < count; index += 1) {
   const stranger = strangerRequest(random);
   let least = await strangers.cpuOf(stranger, STRANGER_TIMES);
-  for (let again = 0; again < 9 && least.cpuMs > MAX_STRANGER_MS / 2; again += 1) {
+  for (let again = 0; again < 9 && least.cpuMs > strangerMs / 2; again += 1) {
     const measuredAgain = await strangers.cpuOf(stranger, STRANGER_TIMES);
     if (measuredAgain.cpuMs < least.cpuMs) least = measuredAgain;
   }
   asked.push({ query: JSON.stringify(stranger), ...least });
 }
-report(asked, 'CPU without a key', 'ms', MAX_STRANGER_MS, ({ cpuMs }) => cpuMs);
+report(asked, 'CPU without a key', 'ms', strangerMs, ({ cpuMs }) => cpuMs);
 const statuses = Object.entries(Object.groupBy(asked, ({ status }) => String(status)));
 process.stdout.write(`${statuses.map(([status, all]) => `${all!.length} were answered ${status}`).join(', ')}\n`);
 await stop();
@@ -92,7 +96,7 @@ function report<One extends { query: string }>(
   if (!isFine) process.exitCode = 1;
   const figure = of(worst).toLocaleString('en', { maximumFractionDigits: limit < 10 ? 2 : 0 });
   process.stdout.write(
-    `${isFine ? 'ok' : 'TOO MUCH'}: ${what}: ${figure} ${unit}, at most ${limit.toLocaleString('en')}: ` +
+    `${isFine ? 'ok' : 'TOO MUCH'}: ${what}: ${figure} ${unit}, at most ${limit.toLocaleString('en', { maximumFractionDigits: 2 })}: ` +
       `${worst.query.slice(0, isFine ? 100 : 2000)}\n`,
   );
 }

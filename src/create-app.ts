@@ -20,8 +20,8 @@ export interface CreateAppOptions {
   /** The host's own parts of the schema. Their resources must be passed to `openKeys`. */
   extensions?: readonly SchemaExtension[];
   /**
-   * What `svc-api.yaml` says, see `loadConfig`; the other options win. Its resources, roles, default limits and policy
-   * must be passed to `openKeys`.
+   * What `svc-api.yaml` says, see `loadConfig`; the other options win. Its resources, roles, default limits, policy and
+   * consent must be passed to `openKeys`.
    */
   config?: Config;
   /** What one request may take, where it differs from the default. */
@@ -39,7 +39,10 @@ export interface CreateAppOptions {
    * `https://keys.example.org`. Default: the one that a request was made to.
    */
   publicUrl?: string;
-  /** Applications that may ask for keys, beside the program itself. Default: none. */
+  /**
+   * Applications that may ask for keys, beside the program itself, in the way that `openKeys` was told as `consent`.
+   * Default: none.
+   */
   clients?: readonly Client[];
   /** See `BearerAuthOptions`. */
   failedCredentials?: string | false;
@@ -94,8 +97,9 @@ export async function createApp({
   if (console) {
     const { addConsole } = await import('./console/add-console.ts');
     const { sessions, authenticator, clock } = keys;
+    const { consent } = keys.catalog;
     const { formCheck: check, pipeline, issuer, refusals, failures } = app;
-    addConsole(app, { sessions, authenticator, check, pipeline, issuer, refusals, failures, clock });
+    addConsole(app, { sessions, authenticator, check, pipeline, issuer, consent, refusals, failures, clock });
   }
   return serveForwardAuth(app, {
     catalog: keys.catalog,

@@ -112,6 +112,7 @@ export type {
   Action,
   Catalog,
   CatalogAdditions,
+  ConsentMode,
   Grant,
   HostResource,
   Permission,

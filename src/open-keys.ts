@@ -60,11 +60,12 @@ export async function openKeysWithNotices({
   roles,
   defaultLimits,
   policy,
+  consent,
   declaredIn,
   maxVerifiedKeys,
   ...options
 }: OpenKeysOptions): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
-  const catalog = createCatalog({ resources, roles, defaultLimits, policy, declaredIn });
+  const catalog = createCatalog({ resources, roles, defaultLimits, policy, consent, declaredIn });
   const { openStore } = await import('./store/open.ts');
   const store = await openStore(options);
   const clock = new SteadyClock(

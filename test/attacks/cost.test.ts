@@ -346,8 +346,11 @@ describe('a costly request', () => {
 });
 
 describe('a request without a key, of 1,000 resources and 7,000 routes', () => {
-  /** How many times as much as a health check it may take: that is some 0.15 ms. */
-  const MOST = 12;
+  /**
+   * How many times as much as a health check it may take, which is some 0.13 ms. A request for a key that is taken is
+   * written in a thread of its own, and takes 8 to 14 of them.
+   */
+  const MOST = 20;
   let attacked: Awaited<ReturnType<typeof startAttacked>>;
   let trivial: number;
 
@@ -360,7 +363,7 @@ describe('a request without a key, of 1,000 resources and 7,000 routes', () => {
   };
   const isCheap = async (asked: StrangerRequest) => {
     const cpu = await least(asked, MOST * trivial);
-    assert.ok(cpu <= MOST * trivial, `${cpu / trivial} times a health check: ${JSON.stringify(asked)}`);
+    assert.ok(cpu <= MOST * trivial, `${cpu / trivial} times a health check: ${JSON.stringify(asked).slice(0, 500)}`);
   };
 
   before(async () => {

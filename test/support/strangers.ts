@@ -2,7 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
+import { sourceOf } from '../../src/keys/networks.ts';
 import type { HostResource } from '../../src/keys/permissions/catalog.ts';
+import { MAX_REQUESTS } from '../../src/keys/requests/consent-request.ts';
 import type { Route } from '../../src/routes/route.ts';
 import { cpuTime } from './cpu.ts';
 import type { Random } from './random.ts';
@@ -327,9 +329,16 @@ export async function startAttacked(): Promise<{ strangers: Strangers; stop(): P
     import('../../src/routes/router.ts'),
     import('./keys.ts'),
   ]);
-  const open = await openTestKeys({ asServer: true, resources: RESOURCES });
-  const clients = [{ id: CLIENT, name: 'Grafana sync', redirects: ['http://127.0.0.1/done'] }];
-  const config = { ...DEFAULT_CONFIG, routes: ROUTES, clients };
+  const open = await openTestKeys({ asServer: true, resources: RESOURCES, consent: 'both' });
+  const client = { id: CLIENT, name: 'Grafana sync', redirects: ['http://127.0.0.1/done'] };
+  const { request } = await open.keys.consent.ask({ client, roles: [], permissions: ['DOCKER:READ_ANY'] });
+  await open.store.repository.write(async ({ consents }) => {
+    for (let index = 1; index < MAX_REQUESTS; index += 1) {
+      const { source } = sourceOf(`2001:db8:${(index % 100).toString(16)}:${index}::1`);
+      await consents.insert({ ...request, id: `${index}`, handleDigest: `${index}`, codeDigest: null, source });
+    }
+  });
+  const config = { ...DEFAULT_CONFIG, routes: ROUTES, clients: [client] };
   const app = await createApp({
     keys: open.keys,
     config,
@@ -391,7 +400,8 @@ if (process.send && process.argv[1] === fileURLToPath(import.meta.url)) {
   const send = ({ to, method, path, headers, body }: StrangerRequest) =>
     new Promise<number | string>((resolve) => {
       sent += 1;
-      const address = `2001:${(sent >> 16).toString(16)}:${(sent & 0xffff).toString(16)}::1`;
+      // Not one of the same network: those would soon be told to wait.
+      const address = `2a0${sent % 10}:${((sent * 40_503) & 0xffff).toString(16)}:1::1`;
       const other = (text: string) => text.replaceAll('ADDRESS', address);
       const [named, text] = [headers.map(other), body && other(body)];
       if (text !== undefined) named.push('Content-Length', String(Buffer.byteLength(text)));

@@ -33,7 +33,7 @@ describe('asking a server for a key', () => {
     );
     return { given, waited, page: shown!.page };
   }
-  const show = (userCode: string) => test.keys.consent.show({ userCode, source: 'test' });
+  const show = (userCode: string) => test.keys.consent.show({ userCode });
 
   it('shows a code, waits as long as it is told, and gets the key', async () => {
     const { given, waited, page } = await ask(async (code, waits) => {

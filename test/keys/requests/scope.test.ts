@@ -31,7 +31,10 @@ describe('a scope', () => {
 
   it('names nothing that the installation has declared: whoever sends it may be anybody', () => {
     for (const wrong of ['role:EDITR', 'WIKY:READ_ANY', 'WIKI:READ', 'WIKI', 'WIKI:*']) {
-      const parsed = parseScope(wrong, createCatalog({ resources: ['WIKI'], roles: { EDITOR: [] }, declaredIn: '/etc/x' }));
+      const parsed = parseScope(
+        wrong,
+        createCatalog({ resources: ['WIKI'], roles: { EDITOR: [] }, declaredIn: '/etc/x' }),
+      );
       assert.ok('issue' in parsed);
       assert.doesNotMatch(parsed.issue.message.replaceAll(`"${wrong}"`, ''), /EDITOR|WIKI(?!")|\/etc/);
     }
