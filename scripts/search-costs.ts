@@ -94,11 +94,11 @@ function report<One extends { query: string }>(
   const worst = all.reduce((one, other) => (of(other) > of(one) ? other : one));
   const isFine = of(worst) <= limit;
   if (!isFine) process.exitCode = 1;
-  const figure = of(worst).toLocaleString('en', { maximumFractionDigits: limit < 10 ? 2 : 0 });
-  process.stdout.write(
-    `${isFine ? 'ok' : 'TOO MUCH'}: ${what}: ${figure} ${unit}, at most ${limit.toLocaleString('en', { maximumFractionDigits: 2 })}: ` +
-      `${worst.query.slice(0, isFine ? 100 : 2000)}\n`,
+  const [figure, most] = [of(worst), limit].map((number) =>
+    number.toLocaleString('en', { maximumFractionDigits: limit < 10 ? 2 : 0 }),
   );
+  const query = worst.query.slice(0, isFine ? 100 : 2000);
+  process.stdout.write(`${isFine ? 'ok' : 'TOO MUCH'}: ${what}: ${figure} ${unit}, at most ${most}: ${query}\n`);
 }
 
 function exceeds({ cpuMs, waitMs, memory }: Measured): boolean {

@@ -95,8 +95,8 @@ const MAX_NAMED = 5;
 
 /**
  * Creates the catalog of an installation.
- * @throws Error if a name, limit, rule of the policy or way of consent is invalid, a built-in resource or role would change, or a role
- * or the policy has an unknown permission
+ * @throws Error if a name, limit, rule of the policy or way of consent is invalid, a built-in resource or role would
+ * change, or a role or the policy has an unknown permission
  */
 export function createCatalog({
   resources: added = [],
