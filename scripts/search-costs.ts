@@ -19,8 +19,8 @@ import { removeTempFolders } from '../test/support/temp.ts';
 const MAX_CPU_MS = 250;
 const MAX_STRANGER_MS = 2;
 /**
- * A request for a key that is taken is a transaction on disk, in a thread of its own: some 2 ms, of which the system has
- * more on a slow disk. An address makes ten a minute, and a network thirty.
+ * A request for a key that is taken is a transaction on disk, in a thread of its own: some 2 ms, of which the system
+ * has more on a slow disk. An address makes ten a minute, and a network thirty.
  */
 const TAKEN = 2.5;
 /** What a health check takes on a machine that nobody else uses. */
