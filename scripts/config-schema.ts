@@ -10,7 +10,7 @@ import { OTHER_ORIGIN } from '../src/keys/origin.ts';
 import { INTROSPECTION, SERVER_FIELDS, TLS_FIELDS } from '../src/config/server.ts';
 import { SERVER_NUMBERS } from '../src/server-settings.ts';
 import { ROLES } from '../src/keys/permissions/built-in.ts';
-import { NAME } from '../src/keys/permissions/catalog.ts';
+import { CONSENT_MODES, NAME } from '../src/keys/permissions/catalog.ts';
 import { MAX_KEYS_PER_CREATOR, POLICY_RULES } from '../src/keys/permissions/policy.ts';
 import { CLIENT_ID, MAX_CLIENT_NAME_LENGTH, OWN_CLIENT } from '../src/keys/requests/clients.ts';
 import { PUBLIC_URL } from '../src/keys/requests/public-url.ts';
@@ -212,6 +212,12 @@ export function configSchema(): string {
           'The address under which clients reach the service, with its path. Default: the one that they ask.',
         pattern: PUBLIC_URL.source,
         examples: ['https://keys.example.org'],
+      },
+      consent: {
+        description:
+          'How applications may ask for keys: not at all, by codes that they show, by pages that they open, or both. ' +
+          'Default: "svc-api login" alone may, by a code.',
+        enum: CONSENT_MODES,
       },
       clients: {
         type: 'array',

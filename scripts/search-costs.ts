@@ -7,13 +7,26 @@ import { costlyDocument, operationNameIn } from '../test/support/costly-document
 import { costlyQuery } from '../test/support/costly-query.ts';
 import { type Caller, largeStore } from '../test/support/large-store.ts';
 import { Random } from '../test/support/random.ts';
+import { startAttacked, strangerRequest, TRIVIAL } from '../test/support/strangers.ts';
 import { removeTempFolders } from '../test/support/temp.ts';
 
 /**
- * `npm run search:costs [seed] [queries]`: searches for the most expensive request to a store of 30,000 keys and
- * 100,000 audit entries, and fails if one takes more than a request may. Each second document attacks validation.
+ * `npm run search:costs [seed] [requests]`: searches for the most expensive request to a store of 30,000 keys and
+ * 100,000 audit entries, and fails if one takes more than a request may. Each second document attacks validation. Then
+ * it searches as many requests without a valid key, to everything that answers those, for one that takes more than
+ * next to nothing.
  */
 const MAX_CPU_MS = 250;
+const MAX_STRANGER_MS = 2;
+/**
+ * A request for a key that is taken is a transaction on disk, in a thread of its own: some 2 ms, of which the system
+ * has more on a slow disk. An address makes ten a minute, and a network thirty.
+ */
+const TAKEN = 2.5;
+/** What a health check takes on a machine that nobody else uses. */
+const USUAL_TRIVIAL_MS = 0.15;
+/** How often a request is sent at a time: once is too short to be measured. */
+const STRANGER_TIMES = 5;
 const MAX_WAIT_MS = 50;
 const MAX_MEMORY = 64_000_000;
 
@@ -47,23 +60,54 @@ for (let index = 0; index < count; index += 1) {
   for (let again = 0; again < 4 && exceeds(best); again += 1) best = least(best, await measure(caller, query));
   measured.push(best);
 }
-report('CPU', 'ms', MAX_CPU_MS, ({ cpuMs }) => cpuMs);
-report('wait of others', 'ms', MAX_WAIT_MS, ({ waitMs }) => waitMs);
-report('memory', 'bytes', MAX_MEMORY, ({ memory }) => memory);
+report(measured, 'CPU', 'ms', MAX_CPU_MS, ({ cpuMs }) => cpuMs);
+report(measured, 'wait of others', 'ms', MAX_WAIT_MS, ({ waitMs }) => waitMs);
+report(measured, 'memory', 'bytes', MAX_MEMORY, ({ memory }) => memory);
 process.stdout.write(`${measured.filter(({ refused }) => refused).length} of ${count} requests were refused\n`);
 server.close();
 server.closeAllConnections();
 await keys.close();
+
+const { strangers, stop } = await startAttacked();
+// Compiled as in a server that has run for a while.
+await strangers.cpuOf(TRIVIAL, 2000);
+// Where that takes longer than usual, others use the machine, and all else takes longer, too.
+const strangerMs = MAX_STRANGER_MS * Math.max(1, (await strangers.cpuOf(TRIVIAL, 500)).cpuMs / USUAL_TRIVIAL_MS);
+const asked: { query: string; cpuMs: number; status: number | string }[] = [];
+for (let index = 0; index < count; index += 1) {
+  const stranger = strangerRequest(random);
+  let least = await strangers.cpuOf(stranger, STRANGER_TIMES);
+  for (let again = 0; again < 9 && least.cpuMs > strangerMs / 2; again += 1) {
+    const measuredAgain = await strangers.cpuOf(stranger, STRANGER_TIMES);
+    if (measuredAgain.cpuMs < least.cpuMs) least = measuredAgain;
+  }
+  asked.push({ query: JSON.stringify(stranger), ...least });
+}
+const isTaken = ({ query, status }: { query: string; status: number | string }) =>
+  status === 200 && /"\/oauth\/(?:device_authorization|authorize)\b/.test(query);
+const { true: taken = [], false: others = [] } = Object.groupBy(asked, (one) => String(isTaken(one)));
+report(others, 'CPU without a key', 'ms', strangerMs, ({ cpuMs }) => cpuMs);
+report(taken, 'CPU of a request for a key', 'ms', strangerMs * TAKEN, ({ cpuMs }) => cpuMs);
+const statuses = Object.entries(Object.groupBy(asked, ({ status }) => String(status)));
+process.stdout.write(`${statuses.map(([status, all]) => `${all!.length} were answered ${status}`).join(', ')}\n`);
+await stop();
 removeTempFolders();
 
-function report(what: string, unit: string, limit: number, of: (one: Measured) => number): void {
-  const worst = measured.reduce((one, other) => (of(other) > of(one) ? other : one));
+function report<One extends { query: string }>(
+  all: readonly One[],
+  what: string,
+  unit: string,
+  limit: number,
+  of: (one: One) => number,
+): void {
+  const worst = all.reduce((one, other) => (of(other) > of(one) ? other : one));
   const isFine = of(worst) <= limit;
   if (!isFine) process.exitCode = 1;
-  const figure = `${Math.round(of(worst)).toLocaleString('en')} ${unit}, at most ${limit.toLocaleString('en')}`;
-  process.stdout.write(
-    `${isFine ? 'ok' : 'TOO MUCH'}: ${what}: ${figure}: ${worst.query.slice(0, isFine ? 100 : 2000)}\n`,
+  const [figure, most] = [of(worst), limit].map((number) =>
+    number.toLocaleString('en', { maximumFractionDigits: limit < 10 ? 2 : 0 }),
   );
+  const query = worst.query.slice(0, isFine ? 100 : 2000);
+  process.stdout.write(`${isFine ? 'ok' : 'TOO MUCH'}: ${what}: ${figure} ${unit}, at most ${most}: ${query}\n`);
 }
 
 function exceeds({ cpuMs, waitMs, memory }: Measured): boolean {

@@ -13,6 +13,7 @@ import {
   anything,
   checkOptions,
   having,
+  invalidOption,
   list,
   oneOf,
   options as optionsIn,
@@ -24,7 +25,7 @@ import {
 } from './keys/options.ts';
 import { HOST_RESOURCES } from './keys/permissions/catalog.ts';
 import { invalidOrigin } from './keys/origin.ts';
-import { checkClients, type Client } from './keys/requests/clients.ts';
+import { checkClients, unusableClients, type Client } from './keys/requests/clients.ts';
 import { invalidPublicUrl } from './keys/requests/public-url.ts';
 import type { KeysService } from './keys/service.ts';
 import type { Limited } from './limits/limiter.ts';
@@ -38,8 +39,8 @@ export interface CreateAppOptions {
   /** The host's own parts of the schema. Their resources must be passed to `openKeys`. */
   extensions?: readonly SchemaExtension[];
   /**
-   * What `svc-api.yaml` says, see `loadConfig`; the other options win. Its resources, roles, default limits and policy
-   * must be passed to `openKeys`.
+   * What `svc-api.yaml` says, see `loadConfig`; the other options win. Its resources, roles, default limits, policy and
+   * consent must be passed to `openKeys`.
    */
   config?: Config;
   /** What one request may take, where it differs from the default. */
@@ -57,7 +58,10 @@ export interface CreateAppOptions {
    * `https://keys.example.org`. Default: the one that a request was made to.
    */
   publicUrl?: string;
-  /** Applications that may ask for keys, beside the program itself. Default: none. */
+  /**
+   * Applications that may ask for keys, beside the program itself, in the way that `openKeys` was told as `consent`.
+   * Default: none.
+   */
   clients?: readonly Client[];
   /** See `BearerAuthOptions`. */
   failedCredentials?: string | false;
@@ -80,7 +84,8 @@ const OPTIONS: Rules<CreateAppOptions> = {
   cors: optionsIn<CorsOptions>({ origins: list((value, name) => text(value, name) ?? invalidOrigin(value as string)) }),
   publicUrl: (value, name) => text(value, name) ?? invalidPublicUrl(value as string),
   clients: readBy(
-    checkClients,
+    // Whether they may ask at all is said by the keys.
+    (clients) => checkClients(clients, { consent: 'both' }),
     list(optionsIn<Client>({ id: required(text), name: required(text), redirects: required(list(text)) })),
   ),
   console: yesOrNo,
@@ -98,6 +103,8 @@ const OPTIONS: Rules<CreateAppOptions> = {
 export async function createApp(options: CreateAppOptions): Promise<ServiceApp> {
   checkOptions('createApp', options, OPTIONS);
   const { keys, extensions, config, console = false, ...others } = options;
+  const unusable = unusableClients(others.clients ?? [], keys.catalog.consent);
+  if (unusable !== undefined) throw invalidOption('createApp', `${unusable} Pass it to openKeys.`);
   await checkGraphQLRelease();
   const [{ createSchema }, { createHttpApp }, { serveForwardAuth }, { createRouter }, { describeService }] =
     await Promise.all([
@@ -125,8 +132,9 @@ export async function createApp(options: CreateAppOptions): Promise<ServiceApp> 
   if (console) {
     const { addConsole } = await import('./console/add-console.ts');
     const { sessions, authenticator, clock } = keys;
+    const { consent } = keys.catalog;
     const { formCheck: check, pipeline, issuer, refusals, failures } = app;
-    addConsole(app, { sessions, authenticator, check, pipeline, issuer, refusals, failures, clock });
+    addConsole(app, { sessions, authenticator, check, pipeline, issuer, consent, refusals, failures, clock });
   }
   return serveForwardAuth(app, {
     catalog: keys.catalog,

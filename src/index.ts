@@ -120,6 +120,7 @@ export type {
   Action,
   Catalog,
   CatalogAdditions,
+  ConsentMode,
   Grant,
   HostResource,
   Permission,
@@ -127,7 +128,7 @@ export type {
 } from './keys/permissions/catalog.ts';
 export type { Policy, PolicyRules } from './keys/permissions/policy.ts';
 export { type ResourceActions, PermissionSet } from './keys/permissions/permission-set.ts';
-export type { Networks } from './keys/networks.ts';
+export type { Networks, Source } from './keys/networks.ts';
 export type { HearingReport, KeyCounts, StoreKind } from './keys/repository.ts';
 export type { SchemaDifference } from './keys/schema.ts';
 export type { KeyQueries } from './keys/queries.ts';

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestCheck } from './http/request-check.ts';
-import { type CatalogAdditions, createCatalog, HOST_RESOURCES } from './keys/permissions/catalog.ts';
+import { type CatalogAdditions, CONSENT_MODES, createCatalog, HOST_RESOURCES } from './keys/permissions/catalog.ts';
 import type { NoticeStore } from './keys/notices/notice-store.ts';
 import type { HearingReport } from './keys/repository.ts';
 import type { SchemaDifference } from './keys/schema.ts';
@@ -42,6 +42,7 @@ const ADDITIONS: Rules<CatalogAdditions> = {
     maxKeysPerCreator: amount,
     disableUnused: text,
   }),
+  consent: oneOf(...CONSENT_MODES),
   declaredIn: text,
 };
 const OPTIONS: Rules<OpenKeysOptions> = {
@@ -123,11 +124,12 @@ export async function openKeysWithNotices({
   roles,
   defaultLimits,
   policy,
+  consent,
   declaredIn,
   maxVerifiedKeys,
   ...options
 }: OpenKeysOptions): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
-  const catalog = createCatalog({ resources, roles, defaultLimits, policy, declaredIn });
+  const catalog = createCatalog({ resources, roles, defaultLimits, policy, consent, declaredIn });
   const { openStore } = await import('./store/open.ts');
   const store = await openStore(options);
   const clock = new SteadyClock(

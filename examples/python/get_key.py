@@ -5,7 +5,8 @@
     get_key.py --browser http://127.0.0.1:4000 "role:GUEST DOCKER:READ_ANY"  # opens a page
 
 Needs Authlib and Requests: apt install python3-authlib python3-requests, or pip install authlib requests. As it is, it
-calls itself svc-api; register a client of your own in svc-api.yaml, and set CLIENT_ID.
+calls itself svc-api; register a client of your own in svc-api.yaml, and set CLIENT_ID. To open a page takes
+"consent: both" there, too.
 """
 
 import os

@@ -71,6 +71,14 @@ export const KEY_CODES: Readonly<Record<KeyCode | ImportWarning['code'], Explana
     causes: ['the command was run before', 'another person has decided'],
     remedy: 'There is nothing to do. See `svc-api apikey log` for who it was; the application can ask again.',
   },
+  CONSENT_OFF: {
+    meaning: 'Applications may not ask for keys in that way, or not at all: `consent` in `svc-api.yaml` says so.',
+    causes: [
+      '`consent` is `off`, or names the other way',
+      '`consent` is not there, and somebody else than `svc-api login` asks',
+    ],
+    remedy: 'Let them, if you want to, by [`consent`](consent.md#who-may-ask) in `svc-api.yaml` of the server.',
+  },
   TOO_MANY_REQUESTS: {
     meaning: 'Applications ask for keys, or codes are tried, more often than is allowed. From a server only.',
     causes: ['a client asks again and again', 'somebody guesses codes'],

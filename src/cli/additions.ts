@@ -40,8 +40,8 @@ export async function additionsOf({
   }
   const ofHost = await hostResources(config);
   const { parseConfig } = await import('../config/load-config.ts');
-  const { resources, roles, policy } = await parseConfig(found, ofHost);
-  return { resources: [...ofHost, ...resources], roles, policy, declaredIn };
+  const { resources, roles, policy, consent } = await parseConfig(found, ofHost);
+  return { resources: [...ofHost, ...resources], roles, policy, consent, declaredIn };
 }
 
 function areBuiltIn(permissions: readonly string[]): boolean {

@@ -1,6 +1,6 @@
 import { BEARER_ALONE, type CredentialPlace } from '../keys/credential-places.ts';
 import { LOOPBACK, Networks } from '../keys/networks.ts';
-import type { HostResource, Permission } from '../keys/permissions/catalog.ts';
+import type { ConsentMode, HostResource, Permission } from '../keys/permissions/catalog.ts';
 import type { PolicyRules } from '../keys/permissions/policy.ts';
 import type { NoticeSettings } from '../keys/notices/settings.ts';
 import type { Client } from '../keys/requests/clients.ts';
@@ -42,6 +42,8 @@ export interface Config {
   readonly introspection: 'on' | 'off' | 'permitted';
   /** The address under which clients reach the service; undefined for the one that a request was made to. */
   readonly publicUrl: string | undefined;
+  /** How applications may ask for keys; undefined lets `svc-api login` alone, by a code that it shows. */
+  readonly consent: ConsentMode | undefined;
   /** Applications that may ask for keys. */
   readonly clients: readonly Client[];
 }
@@ -63,5 +65,6 @@ export const DEFAULT_CONFIG: Config = {
   notices: undefined,
   introspection: 'on',
   publicUrl: undefined,
+  consent: undefined,
   clients: [],
 };

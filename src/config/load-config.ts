@@ -28,8 +28,8 @@ export interface LoadConfigOptions {
  * written the file; CONFIG_UNAVAILABLE if it cannot be read; OPTION_INVALID, USAGE
  * @example
  * const config = await loadConfig();
- * const { resources, roles, limits, policy } = config;
- * const keys = await openKeys({ resources, roles, defaultLimits: limits.default, policy });
+ * const { resources, roles, limits, policy, consent } = config;
+ * const keys = await openKeys({ resources, roles, defaultLimits: limits.default, policy, consent });
  * const app = await createApp({ keys, config });
  */
 export async function loadConfig(options: LoadConfigOptions = {}): Promise<Config> {

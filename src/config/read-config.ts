@@ -1,7 +1,7 @@
 import { type DocumentIssue, DocumentReader, isRecord } from '../keys/document.ts';
 import { createCatalog, type HostResource } from '../keys/permissions/catalog.ts';
 import { readCredentials, readTrust } from './callers.ts';
-import { readClients, readPublicUrl } from './clients.ts';
+import { readClients, readConsent, readPublicUrl } from './clients.ts';
 import type { Config } from './config.ts';
 import { readResources, readRoles } from './grants.ts';
 import { readLimits } from './limits.ts';
@@ -27,6 +27,7 @@ export const CONFIG_FIELDS = [
   'notices',
   'introspection',
   'publicUrl',
+  'consent',
   'clients',
 ] as const;
 
@@ -79,7 +80,8 @@ export function readConfig(
     notices: readNotices(reader, fields.notices, file),
     introspection: readIntrospection(reader, fields.introspection),
     publicUrl: readPublicUrl(reader, fields.publicUrl),
-    clients: readClients(reader, fields.clients),
+    consent: readConsent(reader, fields.consent),
+    clients: readClients(reader, fields.clients, fields.consent),
   };
   return reader.issues.length > 0 ? { issues: reader.ownIssues } : { config };
 }

@@ -9,6 +9,7 @@ import type { Issuer } from '../http/oauth/issuer.ts';
 import type { RefusalLog } from '../http/refusal-log.ts';
 import { RequestRefused } from '../http/request-refused.ts';
 import { isKeysError } from '../keys/errors.ts';
+import type { ConsentMode } from '../keys/permissions/catalog.ts';
 import { addAssets, readAssets } from './assets.ts';
 import { Doorkeeper, type DoorParts } from './doorkeeper.ts';
 import { OperationFailed } from './operations.ts';
@@ -31,6 +32,8 @@ import { seeOther, sendPage, Visit } from './visit.tsx';
 export interface ConsoleParts extends DoorParts {
   readonly pipeline: GraphQLPipeline;
   readonly issuer: Issuer;
+  /** How applications may ask for keys; undefined for "svc-api login" alone. */
+  readonly consent: ConsentMode | undefined;
   readonly refusals: RefusalLog;
   readonly failures: FailureLog;
   /** Milliseconds since 1970. */

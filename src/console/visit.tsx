@@ -3,7 +3,7 @@ import type { Child } from 'hono/jsx';
 import type { HtmlEscapedString } from 'hono/utils/html';
 import { hasRoomBeneath } from '../keys/authorization/granting.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
-import type { Action } from '../keys/permissions/catalog.ts';
+import type { Action, ConsentMode } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
 import type { Admitted } from '../http/bearer-check.ts';
 import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
@@ -24,6 +24,8 @@ export interface PageParts {
   readonly assets: Assets;
   readonly pipeline: GraphQLPipeline;
   readonly issuer: Issuer;
+  /** How applications may ask for keys; undefined for "svc-api login" alone. */
+  readonly consent: ConsentMode | undefined;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
 }
@@ -54,6 +56,11 @@ export class Visit {
   /** The origin under which clients reach the service, such as `https://keys.example.org`. */
   get origin(): string {
     return this.#parts.issuer.of(this.c);
+  }
+
+  /** How applications may ask for keys; undefined for "svc-api login" alone. */
+  get consent(): ConsentMode | undefined {
+    return this.#parts.consent;
   }
 
   /** Whether the key may do this, so that it is worth offering: GraphQL decides when it comes to it. */

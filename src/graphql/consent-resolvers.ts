@@ -29,7 +29,7 @@ export function consentResolversOf(keys: KeysService): Resolvers {
   const find = ({ userCode, requestId }: Which, { principal }: GraphQLContext) => {
     if ((userCode == null) === (requestId == null)) throw badInput('Pass either userCode or requestId.');
     if (requestId != null) return consent.findListed(requestId, principal);
-    return consent.find({ userCode: userCode!, source: principal.apiKey.id });
+    return consent.find({ userCode: userCode!, by: { source: principal.apiKey.id } });
   };
 
   const consentRequests: Resolve<{ first?: number | null }> = (_, { first }, { principal }) => {

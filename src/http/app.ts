@@ -113,7 +113,7 @@ export function createHttpApp({
   addOAuth(app, allowOrigins, {
     consent: keys.consent,
     catalog: keys.catalog,
-    clients: checkClients(clients),
+    clients: checkClients(clients, keys.catalog),
     issuer,
     addresses,
     check: formCheck,

@@ -102,6 +102,7 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   CHAIN_TOO_LONG: ['GraphQL', 'The key would have too many ancestors: at most 16 keys create one another.'],
   POLICY_VIOLATED: ['GraphQL', 'The policy of the installation demands something else; the message names the rule.'],
   REQUEST_DECIDED: ['GraphQL', 'Somebody has decided on the request of that application already.'],
+  CONSENT_OFF: ['GraphQL', '`consent` in `svc-api.yaml` does not let applications ask for keys in that way.'],
   TOO_MANY_REQUESTS: ['GraphQL', 'This key has tried too many codes of applications.'],
   TAKEOVER_REFUSED: ['GraphQL', 'A declared key was created by another key.'],
   PRUNE_REFUSED: ['GraphQL', 'Pruning would delete keys that no apply made, or the key that asks for it.'],

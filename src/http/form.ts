@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import { bodyCutOff, collectBody } from './graphql-request.ts';
 import { readMediaType } from './media-type.ts';
+import { isDecodable } from './request-head.ts';
 import { RequestRefused } from './request-refused.ts';
 
 /** The most that a form of somebody who has shown no key may have, in bytes. */
@@ -20,7 +21,19 @@ export async function readForm(c: Context, what: string, maxBytes = MAX_FORM_BYT
   const encoding = c.req.header('content-encoding') ?? 'identity';
   if (type !== FORM || !isUtf8 || encoding.toLowerCase() !== 'identity')
     throw new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', `The body must be ${FORM} in UTF-8, uncompressed.`);
-  return new URLSearchParams(await readText(raw, maxBytes));
+  return parseParameters(await readText(raw, maxBytes));
+}
+
+/** The parameters in the query of a URL. @throws RequestRefused */
+export function readQuery(c: Context): URLSearchParams {
+  const { url } = c.req;
+  const start = url.indexOf('?');
+  return parseParameters(start === -1 ? '' : url.slice(start + 1));
+}
+
+function parseParameters(text: string): URLSearchParams {
+  if (isDecodable(text)) return new URLSearchParams(text);
+  throw new RequestRefused(400, 'BAD_REQUEST', 'The parameters have percent-encoding that is not of UTF-8.');
 }
 
 async function readText({ body }: Request, maxBytes: number): Promise<string> {

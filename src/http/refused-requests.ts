@@ -5,7 +5,7 @@ import { RequestError } from '@hono/node-server';
 import { isForProxies } from './for-proxies.ts';
 import type { ReplyCode } from './error-codes.ts';
 import { errorBody, REPLY_HEADERS } from './replies.ts';
-import { headerValue } from './request-head.ts';
+import { headerValue, isDecodable } from './request-head.ts';
 import { REQUEST_ID } from './request-id.ts';
 import { isAnswering } from './unread-answers.ts';
 
@@ -65,15 +65,15 @@ export function answerInvalidRequest(error: ParserError, socket: Duplex): { id: 
 }
 
 /**
- * Refuses a request that a proxy in front may have read otherwise: with two Hosts (RFC 9112, section 3.2), or with a
- * body that is encoded for its way (section 6.1), without reading that.
+ * Refuses a request that a proxy in front may have read otherwise: with two Hosts (RFC 9112, section 3.2), with a path
+ * that is not UTF-8, or with a body that is encoded for its way (section 6.1), without reading that.
  * @returns whether it was refused
  */
-export function refuseAmbiguous({ rawHeaders }: IncomingMessage, outgoing: ServerResponse): boolean {
+export function refuseAmbiguous({ rawHeaders, url = '' }: IncomingMessage, outgoing: ServerResponse): boolean {
   const coding = headerValue(rawHeaders, 'transfer-encoding');
-  const hasOneHost = !headerValue(rawHeaders, 'host')?.includes(',');
-  if (hasOneHost && (coding === undefined || coding.toLowerCase() === 'chunked')) return false;
-  const message = hasOneHost ? 'Only "Transfer-Encoding: chunked" is supported.' : 'The Host or target is invalid.';
+  const isOneAddress = !headerValue(rawHeaders, 'host')?.includes(',') && isDecodable(url.split('?', 1)[0]!);
+  if (isOneAddress && (coding === undefined || coding.toLowerCase() === 'chunked')) return false;
+  const message = isOneAddress ? 'Only "Transfer-Encoding: chunked" is supported.' : 'The Host or target is invalid.';
   const body = JSON.stringify(errorBody(message, 'BAD_REQUEST'));
   outgoing.writeHead(400, headersOf(body));
   outgoing.end(body);

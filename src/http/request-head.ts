@@ -81,3 +81,17 @@ export function headerValue(rawHeaders: readonly string[], name: string): string
   }
   return value;
 }
+
+/**
+ * Whether percent-encoding stands for UTF-8. What does not is refused before anything else reads it: to replace byte by
+ * byte what is no UTF-8 takes thousands of times as long.
+ */
+export function isDecodable(text: string): boolean {
+  if (!text.includes('%')) return true;
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -40,6 +40,7 @@ export type ErrorCode =
   | 'CHAIN_TOO_LONG'
   | 'POLICY_VIOLATED'
   | 'REQUEST_DECIDED'
+  | 'CONSENT_OFF'
   | 'TOO_MANY_REQUESTS'
   | 'OUTPUT_FAILED'
   | 'LIMIT_EXCEEDED'

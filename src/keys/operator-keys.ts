@@ -177,7 +177,7 @@ export class OperatorKeys implements KeyAdministration {
   consentRequest(place: ConsentPlace): Promise<ConsentRequest> {
     const { consent } = this.#keys;
     if ('requestId' in place) return consent.findListed(place.requestId, OPERATOR);
-    return consent.find({ ...place, source: TERMINAL });
+    return consent.find({ ...place, by: { source: TERMINAL } });
   }
 
   async approveConsentRequest(userCode: string, choice: ConsentChoice): Promise<ConsentRequest> {

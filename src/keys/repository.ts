@@ -101,10 +101,20 @@ export interface ConsentFinder {
   clientOf(keyId: string): Promise<string | undefined>;
 }
 
+/** What there is of requests that have not ended. */
+export interface RecentRequests {
+  all: number;
+  ofNetwork: number;
+  /** The source of each to which nobody has agreed, see `sourceOf`. */
+  held: string[];
+}
+
 /** Changes requests of applications for keys, in a transaction. */
 export interface ConsentWriter extends ConsentFinder {
-  /** How many have not ended by their time, in milliseconds since 1970, whatever became of them. */
-  countRecent(now: number): Promise<number>;
+  /** Those that have not ended at a time, in milliseconds since 1970, whatever became of them. */
+  recent(now: number, network: string): Promise<RecentRequests>;
+  /** Removes the oldest one of a source to which nobody has agreed. */
+  removeOldest(now: number, source: string): Promise<void>;
   insert(request: ConsentRequest): Promise<void>;
   update(request: ConsentRequest): Promise<void>;
   /** The applications of those of the keys that one was given, by the ids of the keys. */

@@ -11,9 +11,8 @@ import type { Actor } from './authorization/principal.ts';
 import { DELIVERY_OPTIONS, type SecretDelivery } from './changes/delivery.ts';
 import { Transactions } from './changes/transactions.ts';
 import { Consent } from './consent/consent.ts';
-import { Pace, type SourceCounter } from './consent/pace.ts';
+import { type CounterOf, Pace } from './consent/pace.ts';
 import { type Health, type HealthOptions, lookAtHealth } from './health.ts';
-import type { Limit } from './limit.ts';
 import type { Catalog } from './permissions/catalog.ts';
 import { KeyManagement, type ManagementOptions } from './management.ts';
 import type { ProgressReport } from './progress.ts';
@@ -32,7 +31,7 @@ export interface KeysOptions extends ManagementOptions, HealthOptions {
   /** See `AuthenticatorOptions`. */
   maxVerifiedKeys?: number | undefined;
   /** Makes a counter of what each source does, by a limit. */
-  counterOf: (limit: Limit) => SourceCounter;
+  counterOf: CounterOf;
 }
 
 /** What services over the same store share in a process. */

@@ -35,17 +35,23 @@ export class AttemptCounter {
     this.#elapsed = elapsed;
   }
 
-  /**
-   * Counts an attempt.
-   * @returns undefined within the limit; otherwise in how many microseconds there may be another one
-   */
+  /** In how many microseconds there may be another attempt; undefined within the limit. */
+  wait(source: string): number | undefined {
+    return this.#attempt(source, false);
+  }
+
+  /** Counts an attempt. @returns what `wait` does */
   add(source: string): number | undefined {
+    return this.#attempt(source, true);
+  }
+
+  #attempt(source: string, counts: boolean): number | undefined {
     const rate = rateOf(this.limit);
     const now = Math.floor(this.#elapsed() * 1000);
     const known = this.#known(source, now);
     const unusedAt = this.#sources.get(known) ?? 0;
     if (available(unusedAt, now, rate) === 0) return availableAt(unusedAt, 1, rate) - now;
-    this.#sources.set(known, spend(unusedAt, now, 1, rate));
+    if (counts) this.#sources.set(known, spend(unusedAt, now, 1, rate));
     return undefined;
   }
 

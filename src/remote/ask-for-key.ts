@@ -75,6 +75,7 @@ function refused(server: string, answer: Answer): KeysError {
     return new KeysError('FORBIDDEN', 'Nobody has agreed in time. Run the command again for a new code.');
   if (error === 'invalid_scope' || error === 'invalid_request')
     return new KeysError('INPUT_INVALID', descriptionIn(answer));
+  if (error === 'unauthorized_client') throw new KeysError('CONSENT_OFF', descriptionIn(answer));
   return failed(server, answer);
 }
 

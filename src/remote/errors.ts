@@ -36,6 +36,7 @@ const RULES: readonly ErrorCode[] = [
   'CHAIN_TOO_LONG',
   'POLICY_VIOLATED',
   'REQUEST_DECIDED',
+  'CONSENT_OFF',
   'TOO_MANY_REQUESTS',
   'STORE_READONLY',
 ];

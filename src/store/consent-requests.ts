@@ -1,8 +1,9 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
+import { NETWORK_DIGITS } from '../keys/networks.ts';
 import type { ConsentFinder, ConsentWriter } from '../keys/repository.ts';
 import type { ConsentRequest } from '../keys/requests/consent-request.ts';
 import { clientOf, clientsOf, rememberClient, replaceGivenKey } from './application-keys.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, DialectName } from './connection.ts';
 import type { ConsentRequestTable, Tables } from './tables.ts';
 
 const COLUMNS = { id: 'id', handleDigest: 'handle_digest', codeDigest: 'code_digest' } as const;
@@ -35,14 +36,35 @@ export function consentFinderOf(run: Connection['run']): ConsentFinder {
 }
 
 /** Changes requests for keys, inside a write transaction. */
-export function consentWriterOf(db: Kysely<Tables>): ConsentWriter {
+export function consentWriterOf(db: Kysely<Tables>, dialect: DialectName): ConsentWriter {
   return {
     ...consentFinderOf((work) => work(db)),
-    async countRecent(now) {
-      const { count } = await recentAt(db, now)
-        .select((row) => row.fn.countAll().as('count'))
+    async recent(now, network) {
+      // As one text: anybody may make it thousands of rows.
+      const held = sql`case when status in ('PENDING', 'DENIED') then source end`;
+      const { all, ofNetwork, sources } = await recentAt(db, now)
+        .select((row) => [
+          row.fn.countAll().as('all'),
+          row.fn
+            .sum(sql`case when substr(source, 1, ${sql.lit(NETWORK_DIGITS)}) = ${network} then 1 else 0 end`)
+            .as('ofNetwork'),
+          (dialect === 'sqlite'
+            ? sql<string | null>`group_concat(${held})`
+            : sql<string | null>`string_agg(${held}, ',')`
+          ).as('sources'),
+        ])
         .executeTakeFirstOrThrow();
-      return Number(count);
+      return { all: Number(all), ofNetwork: Number(ofNetwork ?? 0), held: sources?.split(',') ?? [] };
+    },
+    async removeOldest(now, source) {
+      const oldest = recentAt(db, now)
+        .select('id')
+        .where('status', 'in', ['PENDING', 'DENIED'])
+        .where('source', '=', source)
+        .orderBy('created_at')
+        .orderBy('id')
+        .limit(1);
+      await db.deleteFrom('consent_requests').where('id', 'in', oldest).execute();
     },
     async insert(request) {
       await db.insertInto('consent_requests').values(rowOf(request)).execute();
@@ -69,9 +91,10 @@ function recentAt(db: Kysely<Tables>, now: number) {
 }
 
 function rowOf(request: ConsentRequest): ConsentRequestTable {
-  const { id, handleDigest, codeDigest, status, createdAt, expiresAt, ...details } = request;
+  const { id, handleDigest, codeDigest, status, createdAt, expiresAt, source, ...details } = request;
   return {
     id,
+    source,
     handle_digest: handleDigest,
     code_digest: codeDigest,
     status,
@@ -86,6 +109,7 @@ function requestOf(row: ConsentRequestTable): ConsentRequest {
   return {
     ...(JSON.parse(row.details) as ConsentRequest),
     id: row.id,
+    source: row.source,
     handleDigest: row.handle_digest,
     codeDigest: row.code_digest,
     status: row.status as ConsentRequest['status'],

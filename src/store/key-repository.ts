@@ -209,7 +209,7 @@ function writerOf(
     rememberTime: (now) => rememberTime(db, now),
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
     forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),
-    consents: consentWriterOf(db),
+    consents: consentWriterOf(db, dialect),
     sessions: sessionWriterOf(db),
     auditLog: auditReaderOf((work) => work(db), auditKey),
     appendToAuditLog: (entries) => appendToAuditLog(db, entries, auditKey),

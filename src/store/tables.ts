@@ -169,7 +169,10 @@ export interface StagedKeyTable extends ApiKeyTable {
   after: string;
 }
 
-/** A row of `consent_requests`. `details` is a JSON text; times are milliseconds since 1970. */
+/**
+ * A row of `consent_requests`. `details` is a JSON text, `source` as `sourceOf` has it; times are milliseconds since
+ * 1970.
+ */
 export interface ConsentRequestTable {
   id: string;
   handle_digest: string;
@@ -178,6 +181,7 @@ export interface ConsentRequestTable {
   created_at: number;
   expires_at: number;
   details: string;
+  source: string;
 }
 
 /** A row of `application_keys`: a key that an application was given. */

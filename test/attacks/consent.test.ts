@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
+import { sourceOf } from '../../src/keys/networks.ts';
 import {
   agree,
   APP,
@@ -544,22 +545,124 @@ describe('whoever attacks the pages on which people decide', () => {
       }
     });
 
-    it('makes ten requests a minute from one address, and there are a thousand in ten minutes', async () => {
-      const ask = () =>
-        postJson(`${test.url}/oauth/device_authorization`, { client_id: APP.id, scope: 'DOCKER:READ_ANY' });
-      const statuses = [];
-      for (let count = 0; count < 11; count += 1) statuses.push((await ask()).status);
-      assert.deepEqual(statuses, [...Array<number>(10).fill(200), 429]);
-      const wanted = { client: APP, roles: [], permissions: ['DOCKER:READ_ANY' as const] };
-      const [open] = await test.keys.consent.list(1, OPERATOR);
-      await test.store.repository.write(async ({ consents }) => {
-        const denied = { ...open!, status: 'DENIED' as const, codeDigest: null };
-        for (let count = 10; count < 1000; count += 1)
-          await consents.insert({ ...denied, id: `${count}`, handleDigest: `${count}` });
-      });
-      await assert.rejects(test.keys.consent.ask(wanted), { code: 'TOO_MANY_REQUESTS' });
-      test.time.now += 600_000;
-      await test.keys.consent.ask(wanted);
+    it('makes ten requests a minute from one address, and is told when there may be another', async () => {
+      const asked = [];
+      for (let count = 0; count < 11; count += 1) asked.push(await askFrom('198.51.100.1'));
+      assert.deepEqual(
+        asked.map(({ status }) => status),
+        [...Array<number>(10).fill(200), 429],
+      );
+      assert.equal(asked[10]!.headers.get('retry-after'), '6');
     });
+
+    it('makes thirty a minute from all addresses of a network, and others go on', async () => {
+      for (const [addressOf, same, other] of [
+        [(index: number) => `198.51.100.${index}`, '::ffff:198.51.100.99', '198.51.101.1'],
+        [(index: number) => `2001:db8:7:${index.toString(16)}::1`, '2001:db8:7::7', '2001:db8:8::1'],
+      ] as const) {
+        const statuses = [];
+        for (let index = 1; index <= 31; index += 1) statuses.push((await askFrom(addressOf(index))).status);
+        assert.deepEqual(statuses, [...Array<number>(30).fill(200), 429]);
+        assert.equal((await askFrom(same)).status, 429, 'IPv4 within IPv6 is IPv4');
+        assert.equal((await askFrom(other)).status, 200);
+      }
+    });
+
+    it('tries thirty codes a minute from all addresses of a network', async () => {
+      const statuses = [];
+      for (let index = 0; index < 31; index += 1) {
+        const headers = { 'x-forwarded-for': `2001:db8:7:${index.toString(16)}::1` };
+        statuses.push((await fetch(`${test.url}/device?user_code=BCDF-GHJK`, { headers })).status);
+      }
+      assert.deepEqual(statuses, [...Array<number>(30).fill(404), 429]);
+    });
+
+    it('with one address, takes nothing from the others of its network', async () => {
+      for (let count = 0; count < 50; count += 1) await askFrom('198.51.100.1');
+      for (let index = 2; index <= 3; index += 1) assert.equal((await askFrom(`198.51.100.${index}`)).status, 200);
+    });
+
+    it('for what is typed is counted before that is read', async () => {
+      const typed = { user_code: 'x'.repeat(10_000), decision: 'deny' };
+      const statuses = [];
+      for (let count = 0; count < 11; count += 1) statuses.push((await postForm(`${test.url}/device`, typed)).status);
+      assert.deepEqual(statuses, [...Array<number>(10).fill(404), 429]);
+    });
+  });
+});
+
+/** Asks for a key as an application at an address. */
+function askFrom(address: string) {
+  const form = { client_id: APP.id, scope: 'DOCKER:READ_ANY' };
+  return postJson(`${test.url}/oauth/device_authorization`, form, { 'x-forwarded-for': address });
+}
+
+describeOnEach('the room for requests of applications', () => {
+  beforeEach(start);
+  afterEach(() => test.stop());
+
+  /** Requests that are there already, each from another address. */
+  async function fill(addresses: readonly string[], status: 'PENDING' | 'DENIED' | 'APPROVED' = 'PENDING') {
+    const { request } = await test.keys.consent.ask({ client: APP, roles: ['GUEST'], permissions: [] });
+    await test.store.repository.write(async ({ consents }) => {
+      for (const address of addresses) {
+        const id = `${status} ${address}`;
+        const { source } = sourceOf(address);
+        await consents.insert({ ...request, id, handleDigest: id, codeDigest: id, address, source, status });
+      }
+    });
+  }
+  const held = async () => (await test.keys.consent.list(2000, OPERATOR)).map(({ address }) => address);
+  const isThere = async ({ body }: Awaited<ReturnType<typeof askFrom>>) => {
+    test.time.now += 20_000;
+    return (await pollDevice(test.url, body['device_code'] as string)).body['error'] === 'authorization_pending';
+  };
+
+  it('is a thousand in ten minutes, of which whoever has most gives way', async () => {
+    const networks = Array.from({ length: 998 }, (_, index) => `2001:db8:${(index % 500).toString(16)}:${index}::1`);
+    await fill(networks);
+    const honest = [await askFrom('203.0.113.7'), await askFrom('2001:dead::1'), await askFrom('203.0.113.8')];
+    assert.deepEqual(
+      honest.map(({ status }) => status),
+      [200, 200, 200],
+    );
+    for (let index = 0; index < 40; index += 1) await askFrom(`2001:db8:f${index.toString(16).padStart(3, '0')}::1`);
+    assert.equal((await held()).length, 1000);
+    for (const asked of honest) assert.equal(await isThere(asked), true);
+    test.time.now += 600_000;
+    assert.equal((await askFrom('2001:db8:1::1')).status, 200);
+    assert.equal((await held()).length, 1);
+  });
+
+  it('is not got back by refusing what one has asked for, and not taken from what somebody agreed to', async () => {
+    const addresses = Array.from({ length: 999 }, (_, index) => `2001:db8:${index.toString(16)}::1`);
+    await fill(addresses.slice(0, 99), 'DENIED');
+    await fill(addresses.slice(99, 999), 'APPROVED');
+    assert.equal((await askFrom('203.0.113.7')).status, 200);
+    for (let index = 8; index < 10; index += 1) assert.equal((await askFrom(`203.0.${index}.1`)).status, 200);
+    const open = await held();
+    assert.equal(open.filter((address) => address?.startsWith('2001')).length, 900);
+    assert.deepEqual(
+      new Set(open.filter((address) => address?.startsWith('203'))),
+      new Set(['203.0.113.7', '203.0.8.1', '203.0.9.1']),
+    );
+  });
+
+  it('is refused to whoever has as much of it as anybody', async () => {
+    await fill(Array.from({ length: 999 }, (_, index) => `${1 + (index % 200)}.${Math.floor(index / 200)}.0.1`));
+    const { status, headers, body } = await askFrom('1.0.0.9');
+    assert.deepEqual([status, headers.get('retry-after'), body['error']], [429, '60', 'temporarily_unavailable']);
+    assert.equal((await askFrom('203.0.113.7')).status, 429, 'all have one each');
+  });
+
+  it('is a hundred for a network, of which the address that has most gives way', async () => {
+    const honest = await askFrom('198.51.100.200');
+    for (let minute = 0; minute < 5; minute += 1) {
+      for (let count = 0; count < 27; count += 1) await askFrom(`198.51.100.${1 + (count % 3)}`);
+      test.time.now += 60_000;
+    }
+    const open = await held();
+    assert.deepEqual([open.length, open.filter((address) => address === '198.51.100.200').length], [100, 1]);
+    assert.equal(await isThere(honest), true);
   });
 });

@@ -24,7 +24,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
   async function given(scope = 'DOCKER:READ_ANY', parameters: Record<string, string> = {}) {
     const { device_code: code, user_code: userCode } = await askDevice(test.url, { scope, ...parameters });
     const { consent } = test.keys;
-    await consent.approve(await consent.show({ userCode, source: 'test' }), {}, approver);
+    await consent.approve(await consent.show({ userCode }), {}, approver);
     const secret = (await pollDevice(test.url, code)).body['access_token'] as string;
     const authenticated = await authenticate(test.keys, secret);
     assert.ok('principal' in authenticated);
@@ -58,7 +58,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     for (const end of ['revocation', 'replay'] as const) {
       const { device_code: code, user_code: userCode } = await askDevice(test.url, { scope });
       const { consent } = test.keys;
-      await consent.approve(await consent.show({ userCode, source: 'test' }), {}, approver);
+      await consent.approve(await consent.show({ userCode }), {}, approver);
       let secret = (await pollDevice(test.url, code)).body['access_token'] as string;
       for (let time = 0; time < 2; time += 1) {
         const authenticated = await authenticate(test.keys, secret);

@@ -131,7 +131,7 @@ describe('the pages of consent, in a browser', () => {
     inBrowser(async (visit) => {
       const long = { id: 'w'.repeat(60), name: 'W'.repeat(60), redirects: [] };
       const resource = `VERY_${'LONG'.repeat(10)}`;
-      const { url } = await visit.serve({ app: { clients: [long] }, resources: [resource] });
+      const { url } = await visit.serve({ consent: 'both', app: { clients: [long] }, resources: [resource] });
       const { user_code } = await askDevice(url, { client_id: long.id, scope: `${resource}:READ_ANY` });
       await expectAccessible(await visit.open(`${url}/device?user_code=${user_code}`));
     }),

@@ -49,6 +49,7 @@ describe('the configuration', () => {
       notices: undefined,
       introspection: 'on',
       publicUrl: undefined,
+      consent: undefined,
       clients: [],
     });
     assert.deepEqual(
@@ -83,6 +84,7 @@ notices: { url: "https://hooks.example.org/n", secretFile: n.secret, events: [ke
 server: { keepAlive: 90, maxConnections: 500, maxConnectionsPerAddress: 1, maxVerifiedKeys: 1000000, metricsHost: '::1' }
 introspection: permitted
 publicUrl: https://keys.example.org
+consent: both
 clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"] }, { id: tv, name: TV }]
 `);
     const { trust, ...others } = await loadConfig({ file, env: {}, resources: ['BACKUP'] });
@@ -142,6 +144,7 @@ clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"]
       },
       introspection: 'permitted',
       publicUrl: 'https://keys.example.org',
+      consent: 'both',
       clients: [
         { id: 'wiki-sync', name: 'Wiki sync', redirects: ['http://127.0.0.1/done'] },
         { id: 'tv', name: 'TV', redirects: [] },
@@ -265,7 +268,7 @@ trust: [10.0.0.0/33]
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
         '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, routes, ' +
-          'expect, cors, tls, server, limits, policy, notices, introspection, publicUrl and clients.',
+          'expect, cors, tls, server, limits, policy, notices, introspection, publicUrl, consent and clients.',
         '7:15: "cookie" is no place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
         '8:9: "10.0.0.0/33" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.',
@@ -305,6 +308,13 @@ trust: [10.0.0.0/33]
     ['publicUrl: https://example.org/a/../b', '1:12: "https://example.org/a/../b" is no address of a service'],
     ['publicUrl: https://EXAMPLE.org', '1:12: "https://EXAMPLE.org" is no address of a service'],
     ['publicUrl: https://keys.example.org/', '1:12: "https://keys.example.org/" is no address of a service'],
+    ['consent: false', '1:10: The field "consent" must be off, device, code or both.'],
+    ['consent: bth', '1:10: Did you mean both? The field "consent" must be off, device, code or both.'],
+    ['consent:', '1:9: The field "consent" must be off, device, code or both.'],
+    [
+      'clients: [{ id: a, name: A }]',
+      '1:10: Clients are declared, but "consent" does not say how they may ask for keys',
+    ],
     ['clients: { id: x }', '1:10: The field "clients" must be a list.'],
     ['clients: [wiki]', '1:11: A client must be a map'],
     ['clients: [{ id: wiki }]', '1:11: The field "name" is missing.'],

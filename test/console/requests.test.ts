@@ -7,7 +7,7 @@ import type { TestService } from '../support/server.ts';
 describe('what applications ask for, in the console', () => {
   let test: TestService;
   beforeEach(async () => {
-    test = await startConsoleService({ app: { clients: [APP] } });
+    test = await startConsoleService({ consent: 'both', app: { clients: [APP] } });
   });
   afterEach(() => test.stop());
 

@@ -15,7 +15,7 @@ const EXAMPLE = join(ROOT, 'examples/svc-api.yaml');
 const isRead = (value: unknown) => 'config' in readConfig(value, { file: '/etc/svc-api.yaml', resources: ['BACKUP'] });
 const route = (fields: object) => ({ routes: [{ host: '*', path: '/', allow: 'key', ...fields }] });
 
-const client = (fields: object) => ({ clients: [{ id: 'wiki-sync', name: 'Wiki sync', ...fields }] });
+const client = (fields: object) => ({ consent: 'both', clients: [{ id: 'wiki-sync', name: 'Wiki sync', ...fields }] });
 
 const TAKEN: unknown[] = [
   null,
@@ -66,6 +66,7 @@ const TAKEN: unknown[] = [
     publicUrl,
   })),
   { clients: [] },
+  ...['off', 'device', 'code', 'both'].map((consent) => ({ consent })),
   client({}),
   client({ redirects: [] }),
   client({ redirects: ['https://app.example.org/done', 'http://127.0.0.1/done', 'com.example.app:/done'] }),
@@ -75,6 +76,7 @@ const REFUSED: unknown[] = [
   ...['keys.example.org', 'https://keys.example.org/', 'https://example.org/keys/', 'https://example.org/a?b', 7].map(
     (publicUrl) => ({ publicUrl }),
   ),
+  ...[true, 'on', null].map((consent) => ({ consent })),
   { clients: {} },
   { clients: ['wiki-sync'] },
   { clients: [{ id: 'wiki-sync' }] },

@@ -25,7 +25,7 @@ describe('the policy over HTTP', () => {
     postForm(`${test.url}/device`, { user_code: userCode, key, decision: 'approve', expires_in: end, scope });
 
   beforeEach(async () => {
-    test = await startTestService({ policy: POLICY, app: { clients: [APP] } });
+    test = await startTestService({ policy: POLICY, consent: 'both', app: { clients: [APP] } });
     const input = { name: 'Admin', roles: ['ADMIN'], expiresIn: '90d' };
     admin = (await createPrincipal(test.keys, input)).secret;
   });

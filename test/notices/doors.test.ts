@@ -133,7 +133,7 @@ describeOnEach('of changes at every door a webhook is told:', () => {
   describe('a server', () => {
     let test: TestService;
     beforeEach(async () => {
-      test = await startTestService({ app: { console: true, clients: [APP] } });
+      test = await startTestService({ consent: 'both', app: { console: true, clients: [APP] } });
     });
     afterEach(() => test.stop());
 

@@ -66,7 +66,7 @@ describe('an application that asks for a key', () => {
     const login = start('login', '--expires-in', '1h');
     const [line] = (await once(createInterface(login.stderr!), 'line')) as [string];
     const [, userCode] = / and type (\S+)$/.exec(line)!;
-    await keys.consent.approve(await keys.consent.show({ userCode: userCode!, source: 'test' }), {}, OPERATOR);
+    await keys.consent.approve(await keys.consent.show({ userCode: userCode! }), {}, OPERATOR);
     const { stdout } = await finished(login);
     assert.match(stdout, /^Logged in to http:\S+ until \S+: API_KEY:CREATE_ANY, .*ME:READ_OWN\n$/);
     const listed = await finished(start('apikey', 'list'));
@@ -90,6 +90,10 @@ describe('an application that asks for a key', () => {
         done: finished(child),
       };
     }
+    beforeEach(async () => {
+      await server.stop();
+      server = await startServer(keys.withAdditions({ consent: 'both' }));
+    });
     before(function () {
       if (spawnSync(PYTHON, ['-c', 'import authlib, requests']).status !== 0)
         skipUnlessCI(this, 'python3-authlib or python3-requests is not installed');
@@ -99,7 +103,7 @@ describe('an application that asks for a key', () => {
       const { said, done } = start();
       const [, page, userCode] = /^Open (\S+) and type (\S+)$/.exec(await said)!;
       assert.equal(page, `${server.url}/device`);
-      const request = await keys.consent.show({ userCode: userCode!, source: 'test' });
+      const request = await keys.consent.show({ userCode: userCode! });
       await keys.consent.approve(request, {}, OPERATOR);
       const { stdout, stderr, code } = await done;
       assert.equal(code, 0, stderr);

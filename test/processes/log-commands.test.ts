@@ -312,7 +312,7 @@ for (const level of ['debug', 'trace'] as const) {
       await until(() => /type ([B-Z]{4}-[B-Z]{4})/.test(login.stderr));
       const [, code] = /type ([B-Z]{4}-[B-Z]{4})/.exec(login.stderr)!;
       await withKeys({ database: world.cli.database }, async ({ consent }) =>
-        consent.approve(await consent.show({ userCode: code!, source: 'test' }), {}, OPERATOR),
+        consent.approve(await consent.show({ userCode: code! }), {}, OPERATOR),
       );
       const loggedIn = await login.ended();
       await world.hideDigests();

@@ -13,7 +13,7 @@ export const CALLBACK = 'http://127.0.0.1:54321/done';
 
 /** A service that knows that application. */
 export function startConsentService(options: Parameters<typeof startTestService>[0] = {}): Promise<TestService> {
-  return startTestService({ ...options, app: { clients: [APP], ...options.app } });
+  return startTestService({ consent: 'both', ...options, app: { clients: [APP], ...options.app } });
 }
 
 /** A verifier, and its challenge (RFC 7636). */

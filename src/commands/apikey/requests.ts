@@ -30,8 +30,14 @@ export default class Requests extends ConsentCommand {
         { requests: requests.map(consentJson) },
         rows.length > 0 ? table(rows) : undefined,
       );
-      if (rows.length === 0 && !this.jsonEnabled()) await this.terminal.note('No application asks for a key.');
+      if (rows.length === 0 && !this.jsonEnabled()) await this.terminal.note(await this.whyNone(flags));
       return shown;
     });
+  }
+
+  private async whyNone(flags: { server?: string | undefined }): Promise<string> {
+    const isElsewhere = flags.server !== undefined || Boolean(this.environment['SVC_API_SERVER']);
+    const { consent } = isElsewhere ? {} : await this.additions();
+    return `No application asks for a key${consent === 'off' ? ': "consent" in svc-api.yaml is off' : ''}.`;
   }
 }

@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono';
 import type { BearerEnv } from '../../http/bearer-auth.ts';
-import { readForm } from '../../http/form.ts';
+import { readForm, readQuery } from '../../http/form.ts';
 import type { RefusalLog } from '../../http/refusal-log.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import type { Assets } from '../assets.ts';
@@ -31,11 +31,12 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
 
   app.get(`${path}/sign-in`, (c) =>
     guarded(c, ROOT, async () => {
-      const next = nextIn(c.req.query('next'));
+      const query = readQuery(c);
+      const next = nextIn(query.get('next') ?? undefined);
       if (await doorkeeper.isSignedIn(c, seenBy(c))) return seeOther(c, ROOT + next);
       if (isFollowedLink(c))
         return sendPage(c, OneMoment({ assets, here: `${ROOT}sign-in${new URL(c.req.url).search}` }));
-      return show(c, { next, ...(c.req.query('lost') === 'form' && { problem: LOST }) });
+      return show(c, { next, ...(query.get('lost') === 'form' && { problem: LOST }) });
     }),
   );
   app.post(`${path}/sign-in`, (c) =>

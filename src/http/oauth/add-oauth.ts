@@ -1,4 +1,5 @@
-import type { Hono, MiddlewareHandler } from 'hono';
+import type { Context, Hono, MiddlewareHandler } from 'hono';
+import { consentFlows } from '../../keys/requests/consent-request.ts';
 import type { BearerEnv } from '../bearer-auth.ts';
 import { respond } from '../replies.ts';
 import { answering } from './answers.ts';
@@ -14,9 +15,11 @@ import { revokeKey } from './revocation.ts';
 export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, parts: DecisionParts): void {
   const { failures, issuer } = parts;
   const decisions = new Decisions(parts);
-  app.get(OAUTH_PATHS.metadata, allowOrigins, (c) => respond(c, metadataReply(issuer.of(c))));
+  const flows = consentFlows(parts.catalog);
+  const tell = (c: Context) => (flows.length > 0 ? respond(c, metadataReply(issuer.of(c), flows)) : c.notFound());
+  app.get(OAUTH_PATHS.metadata, allowOrigins, tell);
   app.get(`${OAUTH_PATHS.metadata}/*`, allowOrigins, (c) =>
-    issuer.hasMetadataAt(c.req.path) ? respond(c, metadataReply(issuer.of(c))) : c.notFound(),
+    issuer.hasMetadataAt(c.req.path) ? tell(c) : c.notFound(),
   );
   app.all(
     OAUTH_PATHS.deviceAuthorization,

@@ -17,6 +17,8 @@ export function oauthErrorFor(c: Context, error: unknown, failures: FailureLog):
   }
   if (error instanceof TooManyRequestsError)
     return new OAuthError('temporarily_unavailable', error.message, 429, { 'Retry-After': `${error.retryAfter}` });
+  if (isKeysError(error) && error.code === 'CONSENT_OFF')
+    return new OAuthError('unauthorized_client', error.message, 404);
   if (error instanceof ValidationError) return new OAuthError('invalid_request', error.message);
   if (!isKeysError(error) || !error.code.startsWith('STORE_')) throw error;
   failures.add(error, requestIdIn(c));

@@ -59,6 +59,7 @@ export function choiceIn(form: Parameters): ConsentChoice {
 const STATUSES: Readonly<Partial<Record<KeysError['code'], number>>> = {
   NOT_FOUND: 404,
   REQUEST_DECIDED: 409,
+  CONSENT_OFF: 404,
   FORBIDDEN: 403,
   NAME_CONFUSABLE: 409,
   CHAIN_TOO_LONG: 403,

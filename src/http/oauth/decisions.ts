@@ -1,6 +1,6 @@
 import type { Context, Handler } from 'hono';
-import type { ApprovedConsent, Handle } from '../../keys/consent/consent.ts';
-import type { ConsentRequest } from '../../keys/requests/consent-request.ts';
+import type { ApprovedConsent } from '../../keys/consent/consent.ts';
+import { type ConsentFlow, type ConsentRequest, requireFlow } from '../../keys/requests/consent-request.ts';
 import { isKeysError } from '../../keys/errors.ts';
 import { redirectTo } from '../../keys/requests/redirects.ts';
 import { scopeItems } from '../../keys/requests/scope.ts';
@@ -9,13 +9,13 @@ import { messagePage, type Page } from '../../pages/document.ts';
 import { meaningOfScope } from '../../keys/permissions/meanings.ts';
 import type { BearerCheck } from '../bearer-check.ts';
 import type { FailureLog } from '../failure-log.ts';
-import { readForm } from '../form.ts';
+import { readForm, readQuery } from '../form.ts';
 import { HonoHead } from '../hono-head.ts';
 import { REPLY_HEADERS, respond } from '../replies.ts';
 import { oauthErrorFor } from './answers.ts';
 import { authorizationIn, type ReturnAddress, returnAddressIn } from './authorization-request.ts';
 import { choiceIn, DecisionRefused, principalIn, refusalOf, requireOwnPage } from './decision-form.ts';
-import { type ConsentParts, sourceOf } from './endpoints.ts';
+import { type ConsentParts, originOf } from './endpoints.ts';
 import { Parameters } from './parameters.ts';
 
 /** What the pages need beside what the endpoints do. */
@@ -35,11 +35,11 @@ export class Decisions {
 
   /** Shows what an application asks for that has sent a person here (RFC 6749, section 4.1.1). */
   readonly showRedirect: Handler = (c) =>
-    this.#answer(c, async () => {
+    this.#answer(c, 'CODE', async () => {
       const parts = this.#parts;
-      const { address, source } = sourceOf(c, parts);
+      const { address, ...source } = originOf(c, parts);
       parts.consent.countRequest(source);
-      const given = new Parameters(new URL(c.req.url).searchParams);
+      const given = new Parameters(readQuery(c));
       const from = returnAddressIn(given, parts);
       try {
         const wanted = { ...authorizationIn(given, from, parts), address };
@@ -54,8 +54,9 @@ export class Decisions {
 
   /** Takes what that person has decided, and sends them back. */
   readonly decideRedirect: Handler = (c) =>
-    this.#answer(c, async () => {
-      const form = await this.#formIn(c);
+    this.#answer(c, 'CODE', async () => {
+      this.#requireOwnPage(c);
+      const form = await readDecision(c);
       const page = form.need('page');
       const request = await this.#parts.consent.find({ page });
       return this.#decide(c, form, { request, handle: page });
@@ -63,12 +64,14 @@ export class Decisions {
 
   /** Shows what an application asks for that shows a code, or asks for that code (RFC 8628, section 3.3). */
   readonly showDevice: Handler = (c) =>
-    this.#answer(c, async () => {
-      const code = new Parameters(new URL(c.req.url).searchParams).get('user_code');
-      if (code === undefined) return send(c, 200, await codePage('device'));
+    this.#answer(c, 'DEVICE', async () => {
+      if (!c.req.url.includes('?')) return send(c, 200, await codePage('device'));
+      this.#countCode(c);
+      const userCode = new Parameters(readQuery(c)).get('user_code');
+      if (userCode === undefined) return send(c, 200, await codePage('device'));
       try {
-        const request = await this.#parts.consent.show(this.#typed(c, code));
-        return send(c, 200, await this.#pageOf(request, code.trim().toUpperCase()));
+        const request = await this.#parts.consent.show({ userCode });
+        return send(c, 200, await this.#pageOf(request, userCode.trim().toUpperCase()));
       } catch (error) {
         const { status, message, headers } = refusalOf(error);
         return send(c, status, await codePage('device', message), headers);
@@ -77,20 +80,22 @@ export class Decisions {
 
   /** Takes what that person has decided. */
   readonly decideDevice: Handler = (c) =>
-    this.#answer(c, async () => {
-      const form = await this.#formIn(c);
-      const code = form.need('user_code');
-      const request = await this.#parts.consent.find(this.#typed(c, code));
-      return this.#decide(c, form, { request, handle: code });
+    this.#answer(c, 'DEVICE', async () => {
+      this.#requireOwnPage(c);
+      this.#countCode(c);
+      const form = await readDecision(c);
+      const userCode = form.need('user_code');
+      const request = await this.#parts.consent.find({ userCode });
+      return this.#decide(c, form, { request, handle: userCode });
     });
 
-  async #formIn(c: Context): Promise<Parameters> {
+  #requireOwnPage(c: Context): void {
     requireOwnPage(c, this.#parts.issuer.of(c));
-    return new Parameters(await readForm(c, 'This page is answered'));
   }
 
-  #typed(c: Context, userCode: string): Handle {
-    return { userCode, source: sourceOf(c, this.#parts).source };
+  /** Before anything is read: anybody may type anything. */
+  #countCode(c: Context): void {
+    this.#parts.consent.countCode(originOf(c, this.#parts));
   }
 
   async #decide(
@@ -163,8 +168,9 @@ export class Decisions {
   }
 
   /** Answers a person: what fails is shown as a page. */
-  async #answer(c: Context, work: () => Promise<Response>): Promise<Response> {
+  async #answer(c: Context, flow: ConsentFlow, work: () => Promise<Response>): Promise<Response> {
     try {
+      requireFlow(this.#parts.catalog, flow);
       return await work();
     } catch (error) {
       const { status, message, headers } = this.#refusalOf(c, error);
@@ -180,6 +186,10 @@ export class Decisions {
       return new DecisionRefused(status, message, headers);
     }
   }
+}
+
+async function readDecision(c: Context): Promise<Parameters> {
+  return new Parameters(await readForm(c, 'This page is answered'));
 }
 
 function send(

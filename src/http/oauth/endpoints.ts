@@ -1,12 +1,13 @@
 import type { Context } from 'hono';
 import type { Consent } from '../../keys/consent/consent.ts';
 import type { Redemption } from '../../keys/consent/redeem.ts';
+import { sourceOf } from '../../keys/networks.ts';
 import type { Catalog } from '../../keys/permissions/catalog.ts';
 import { type Client, findClient } from '../../keys/requests/clients.ts';
 import { POLL_SECONDS } from '../../keys/consent/polls.ts';
-import type { Grants } from '../../keys/requests/consent-request.ts';
+import { type ConsentFlow, consentFlows, type Grants, requireFlow } from '../../keys/requests/consent-request.ts';
 import { formatScope, parseScope } from '../../keys/requests/scope.ts';
-import { type ClientAddresses, networkOf } from '../client-address.ts';
+import type { ClientAddresses } from '../client-address.ts';
 import { readForm } from '../form.ts';
 import { HonoHead } from '../hono-head.ts';
 import type { RefusalLog } from '../refusal-log.ts';
@@ -27,15 +28,16 @@ export interface ConsentParts {
   readonly refusals: RefusalLog;
 }
 
-/** Where a request comes from, and by which name it counts as the source of others. */
-export function sourceOf(c: Context, { addresses }: Pick<ConsentParts, 'addresses'>) {
+/** Where a request comes from, and as what it is counted. */
+export function originOf(c: Context, { addresses }: Pick<ConsentParts, 'addresses'>) {
   const { address } = addresses.of(new HonoHead(c));
-  return { address, source: networkOf(address) };
+  return { address, ...sourceOf(address) };
 }
 
 /** Answers an application that shows a code to a person (RFC 8628, section 3.2). @throws OAuthError */
 export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<Reply> {
-  const { address, source } = sourceOf(c, parts);
+  requireFlow(parts.catalog, 'DEVICE');
+  const { address, ...source } = originOf(c, parts);
   parts.consent.countRequest(source);
   const form = await applicationForm(c);
   const client = clientIn(form, parts);
@@ -56,9 +58,11 @@ export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<
 
 /** Gives an application its key (RFC 6749, sections 4.1.4 and 5.1; RFC 8628, section 3.5). @throws OAuthError */
 export async function giveKey(c: Context, parts: ConsentParts): Promise<Reply> {
+  const flows = consentFlows(parts.catalog);
+  if (flows.length === 0) requireFlow(parts.catalog, 'DEVICE');
   const form = await applicationForm(c);
-  const redemption = redemptionIn(form, parts);
-  const { address } = sourceOf(c, parts);
+  const redemption = redemptionIn(form, parts, flows);
+  const { address } = originOf(c, parts);
   const redeemed = await parts.consent.redeem(redemption, address);
   if ('refused' in redeemed) {
     const { refused, reason } = redeemed;
@@ -103,12 +107,21 @@ export function grantsIn(given: Parameters, catalog: Catalog): Grants {
   return parsed.grants;
 }
 
-function redemptionIn(form: Parameters, parts: ConsentParts): Redemption {
+/** By what an application gets its key that asked in a way. */
+const GRANTS: ReadonlyMap<string, ConsentFlow> = new Map([
+  ['authorization_code', 'CODE'],
+  [DEVICE_GRANT, 'DEVICE'],
+]);
+
+function redemptionIn(form: Parameters, parts: ConsentParts, flows: readonly ConsentFlow[]): Redemption {
   const grantType = form.need('grant_type');
   const { id: clientId } = clientIn(form, parts);
-  if (grantType === DEVICE_GRANT) return { clientId, deviceCode: form.need('device_code') };
-  if (grantType !== 'authorization_code')
-    throw new OAuthError('unsupported_grant_type', `The grant_type is authorization_code or ${DEVICE_GRANT}.`);
+  const flow = GRANTS.get(grantType);
+  if (flow === undefined || !flows.includes(flow)) {
+    const grants = [...GRANTS].filter(([, each]) => flows.includes(each)).map(([grant]) => grant);
+    throw new OAuthError('unsupported_grant_type', `The grant_type is ${grants.join(' or ')}.`);
+  }
+  if (flow === 'DEVICE') return { clientId, deviceCode: form.need('device_code') };
   const [code, redirectUri, verifier] = ['code', 'redirect_uri', 'code_verifier'].map((name) => form.need(name));
   return { clientId, code: code!, redirectUri: redirectUri!, verifier: verifier! };
 }

@@ -1,3 +1,4 @@
+import type { ConsentFlow } from '../../keys/requests/consent-request.ts';
 import { jsonReply, type Reply } from '../replies.ts';
 
 /** Where applications and people find what. */
@@ -14,22 +15,22 @@ export const OAUTH_PATHS = {
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
 /**
- * What applications learn of the service (RFC 8414, section 3.2; RFC 8628, section 4; RFC 9207, section 3). What can be
- * granted is told to keys alone.
+ * What applications learn of the service (RFC 8414, section 3.2; RFC 8628, section 4; RFC 9207, section 3): of the ways
+ * in which they may ask alone. What can be granted is told to keys alone.
  */
-export function metadataReply(issuer: string): Reply {
+export function metadataReply(issuer: string, flows: readonly ConsentFlow[]): Reply {
+  const [byCode, byPage] = [flows.includes('DEVICE'), flows.includes('CODE')];
   return jsonReply({
     issuer,
-    authorization_endpoint: issuer + OAUTH_PATHS.authorize,
+    ...(byPage && { authorization_endpoint: issuer + OAUTH_PATHS.authorize }),
     token_endpoint: issuer + OAUTH_PATHS.token,
-    device_authorization_endpoint: issuer + OAUTH_PATHS.deviceAuthorization,
+    ...(byCode && { device_authorization_endpoint: issuer + OAUTH_PATHS.deviceAuthorization }),
     revocation_endpoint: issuer + OAUTH_PATHS.revoke,
-    response_types_supported: ['code'],
-    response_modes_supported: ['query'],
-    grant_types_supported: ['authorization_code', DEVICE_GRANT],
-    code_challenge_methods_supported: ['S256'],
+    ...(byPage && { response_types_supported: ['code'], response_modes_supported: ['query'] }),
+    grant_types_supported: [...(byPage ? ['authorization_code'] : []), ...(byCode ? [DEVICE_GRANT] : [])],
+    ...(byPage && { code_challenge_methods_supported: ['S256'] }),
     token_endpoint_auth_methods_supported: ['none'],
     revocation_endpoint_auth_methods_supported: ['none'],
-    authorization_response_iss_parameter_supported: true,
+    ...(byPage && { authorization_response_iss_parameter_supported: true }),
   });
 }

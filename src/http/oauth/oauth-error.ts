@@ -8,6 +8,7 @@ import type { Reply } from '../replies.ts';
 export type OAuthCode =
   | 'invalid_request'
   | 'invalid_client'
+  | 'unauthorized_client'
   | 'invalid_grant'
   | 'invalid_scope'
   | 'unsupported_grant_type'
@@ -23,7 +24,7 @@ export type OAuthCode =
 /** What an application asked for, and does not get. */
 export class OAuthError extends Error {
   readonly code: OAuthCode;
-  readonly status: 400 | 401 | 405 | 413 | 415 | 429 | 503;
+  readonly status: 400 | 401 | 404 | 405 | 413 | 415 | 429 | 503;
   /** Headers that the status calls for. */
   readonly headers: Readonly<Record<string, string>> | undefined;
 

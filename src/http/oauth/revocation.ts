@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import { HonoHead } from '../hono-head.ts';
 import { jsonReply, type Reply } from '../replies.ts';
-import { applicationForm, clientIn, type ConsentParts, sourceOf } from './endpoints.ts';
+import { applicationForm, clientIn, type ConsentParts, originOf } from './endpoints.ts';
 import { OAuthError } from './oauth-error.ts';
 
 /**
@@ -16,7 +16,7 @@ export async function revokeKey(c: Context, parts: ConsentParts): Promise<Reply>
   const created = form.get('created_keys');
   if (created !== undefined && created !== 'refuse')
     throw new OAuthError('invalid_request', 'The created_keys is refuse, or left out.');
-  const from = sourceOf(c, parts);
+  const from = originOf(c, parts);
   const ended = await parts.consent.end({ secret, clientId, sparesCreators: created === 'refuse' }, from);
   if (ended === 'ended') return jsonReply({});
   const reason = 'reason' in ended ? ended.reason : ended.refused;

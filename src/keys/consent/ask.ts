@@ -3,6 +3,7 @@ import { expiryIn, validateExpiry } from '../key/expiry.ts';
 import type { AuditActor } from '../audit/audit-entry.ts';
 import { OPERATOR } from '../authorization/principal.ts';
 import { Transaction, type TransactionOptions } from '../changes/transaction.ts';
+import { NETWORK_DIGITS, SOURCE_DIGITS, sourceOf, WIDE_DIGITS } from '../networks.ts';
 import type { KeyWriter } from '../repository.ts';
 import type { Client } from '../requests/clients.ts';
 import { createCode, createUserCode, digestCode } from '../requests/codes.ts';
@@ -12,12 +13,14 @@ import {
   type Grants,
   KEPT_MS,
   KEPT_USED_MS,
+  MAX_NETWORK_REQUESTS,
   MAX_NOTED_REQUESTS,
   MAX_REQUESTS,
   REQUEST_MS,
 } from '../requests/consent-request.ts';
 import { formatScope } from '../requests/scope.ts';
 import type { RandomBytes } from '../secret/secret.ts';
+import { debug } from '../steps.ts';
 import { TooManyRequestsError } from './pace.ts';
 
 /** In characters. */
@@ -59,6 +62,7 @@ export function buildRequest(
     permissions,
     keyExpiresIn: keyExpiresIn ?? null,
     address: address ?? null,
+    source: sourceOf(address).source,
     isNoted: false,
     createdAt: now,
     expiresAt: now + REQUEST_MS,
@@ -72,26 +76,56 @@ export function buildRequest(
   return { request, handle, deviceCode };
 }
 
-/** Keeps a request until it ends, and forgets older ones. @throws KeysError TOO_MANY_REQUESTS */
+/** Keeps a request until it ends. @param forgets whether older ones are removed @throws KeysError TOO_MANY_REQUESTS */
 export async function keepRequest(
   writer: KeyWriter,
   request: ConsentRequest,
-  options: Omit<TransactionOptions, 'caller' | 'auditActor'>,
+  { forgets, ...options }: Omit<TransactionOptions, 'caller' | 'auditActor'> & { forgets: boolean },
 ): Promise<void> {
   const transaction = new Transaction(writer, { ...options, caller: OPERATOR, auditActor: actorOf(request) });
   const { consents, now } = transaction;
-  await consents.forget({ used: now - KEPT_USED_MS, unused: now - KEPT_MS });
-  const recent = await consents.countRecent(now);
-  if (recent >= MAX_REQUESTS)
-    throw new TooManyRequestsError('Too many applications ask for keys. Try again later.', 60);
-  const isNoted = recent < MAX_NOTED_REQUESTS;
+  if (forgets) await consents.forget({ used: now - KEPT_USED_MS, unused: now - KEPT_MS });
+  const { source } = request;
+  const network = source.slice(0, NETWORK_DIGITS);
+  const recent = await consents.recent(now, network);
+  const isOfNetwork = recent.ofNetwork >= MAX_NETWORK_REQUESTS;
+  if (isOfNetwork || recent.all >= MAX_REQUESTS) {
+    const giving = largestHolder(recent.held, source, isOfNetwork ? network : '');
+    if (giving === source) {
+      const who = isOfNetwork ? 'of your network ask' : 'ask';
+      throw new TooManyRequestsError(`Too many applications ${who} for keys. Try again later.`, 60);
+    }
+    await consents.removeOldest(now, giving);
+    debug('a request made room for another one', () => ({ from: giving, to: source }));
+  }
+  const isNoted = recent.all < MAX_NOTED_REQUESTS;
   await consents.insert({ ...request, isNoted });
   if (isNoted)
     transaction.noteConsent('CONSENT_REQUEST', request, {
       values: { asked: shortScope(request) },
       address: request.address,
     });
-  await transaction.finish();
+  // What is not noted remembers no time either: anybody may ask, and each write takes some.
+  if (isNoted) await transaction.finish();
+}
+
+/**
+ * Who gives room to a newcomer: of those who hold most, by wide networks first, then by networks, then by addresses.
+ * So nobody gets more room by more addresses, and whoever holds less than others always gets some.
+ * @param held the source of each request
+ * @param within what the sources begin with that are asked
+ * @returns its source: the newcomer's own, if with one more that would hold as much as anybody
+ */
+function largestHolder(held: readonly string[], newcomer: string, within: string): string {
+  let rivals = [...held.filter((source) => source.startsWith(within)), newcomer];
+  for (const digits of [WIDE_DIGITS, NETWORK_DIGITS, SOURCE_DIGITS]) {
+    const counts = new Map<string, number>();
+    let largest = newcomer.slice(0, digits);
+    for (const source of rivals) counts.set(source.slice(0, digits), (counts.get(source.slice(0, digits)) ?? 0) + 1);
+    for (const [part, count] of counts) if (count > (counts.get(largest) ?? 0)) largest = part;
+    rivals = rivals.filter((source) => source.slice(0, digits) === largest);
+  }
+  return rivals[0]!;
 }
 
 /** What is asked for, as far as it is noted without a key: whoever asks may ask for much. */

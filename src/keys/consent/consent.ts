@@ -2,8 +2,9 @@ import { type Actor, OPERATOR, requirePermission } from '../authorization/princi
 import { Transactions, type TransactionsOptions } from '../changes/transactions.ts';
 import { KeysError } from '../errors.ts';
 import { checkOptions } from '../options.ts';
+import type { Source } from '../networks.ts';
 import { createCode, digestCode, randomLetters, readUserCode } from '../requests/codes.ts';
-import type { ConsentRequest } from '../requests/consent-request.ts';
+import { type ConsentRequest, KEPT_MS, requireFlow } from '../requests/consent-request.ts';
 import { createSecret, type RandomBytes } from '../secret/secret.ts';
 import { checkSearchText, printable } from '../text.ts';
 import { type AskedConsent, buildRequest, keepRequest, type NewConsentRequest } from './ask.ts';
@@ -30,8 +31,11 @@ export interface ConsentOptions extends TransactionsOptions {
   pace: Pace;
 }
 
-/** What a person decides by: a code that an application shows, typed somewhere, or the page that they were shown. */
-export type Handle = { readonly userCode: string; readonly source: string } | { readonly page: string };
+/**
+ * What a person decides by: a code that an application shows, typed somewhere, or the page that they were shown.
+ * @property by who types it; undefined where `countCode` was called
+ */
+export type Handle = { readonly userCode: string; readonly by?: Source } | { readonly page: string };
 
 /** An approved request, and the code that the person takes back to the application; undefined without a redirect. */
 export interface ApprovedConsent {
@@ -48,6 +52,8 @@ const SUFFIX_LENGTH = 6;
 export class Consent {
   readonly #options: ConsentOptions;
   readonly #transactions: Transactions;
+  /** When requests were last forgotten: that takes time, and anybody may ask. */
+  #forgottenAt = 0;
 
   constructor(options: ConsentOptions) {
     this.#options = options;
@@ -59,19 +65,27 @@ export class Consent {
    * @param source where it comes from, as what may ask only so often
    * @throws KeysError TOO_MANY_REQUESTS
    */
-  countRequest(source: string): void {
+  countRequest(source: Source): void {
     this.#options.pace.countRequest(source);
+  }
+
+  /** Counts a try of a user code in the same way. @throws KeysError TOO_MANY_REQUESTS */
+  countCode(source: Source): void {
+    this.#options.pace.countCode(source);
   }
 
   /**
    * Takes a request of an application that is known, for grants that exist. Call `countRequest` first.
-   * @throws ValidationError; KeysError TOO_MANY_REQUESTS, STORE_…
+   * @throws ValidationError; KeysError TOO_MANY_REQUESTS, CONSENT_OFF, STORE_…
    */
   async ask(wanted: NewConsentRequest): Promise<AskedConsent> {
     const { clock, randomId, randomBytes, repository, catalog, operator } = this.#options;
+    requireFlow(catalog, wanted.redirect ? 'CODE' : 'DEVICE');
     const now = clock();
     const asked = buildRequest(wanted, { now, id: randomId(), randomBytes });
-    await repository.write((writer) => keepRequest(writer, asked.request, { catalog, now, operator }));
+    const forgets = Math.abs(now - this.#forgottenAt) >= KEPT_MS;
+    await repository.write((writer) => keepRequest(writer, asked.request, { catalog, now, operator, forgets }));
+    if (forgets) this.#forgottenAt = now;
     return asked;
   }
 
@@ -106,11 +120,12 @@ export class Consent {
 
   /**
    * Agrees to a request. The key will be one that the actor has created.
-   * @throws ValidationError; KeysError NOT_FOUND, REQUEST_DECIDED; ForbiddenError; a STORE_ error
+   * @throws ValidationError; KeysError NOT_FOUND, REQUEST_DECIDED, CONSENT_OFF; ForbiddenError; a STORE_ error
    */
-  async approve({ id }: ConsentRequest, choice: ConsentChoice, actor: Actor): Promise<ApprovedConsent> {
+  async approve({ id, flow }: ConsentRequest, choice: ConsentChoice, actor: Actor): Promise<ApprovedConsent> {
     checkOptions('keys.consent.approve', choice, CHOICE_OPTIONS);
-    const { randomBytes, randomId, operator } = this.#options;
+    const { randomBytes, randomId, operator, catalog } = this.#options;
+    requireFlow(catalog, flow);
     const code = createCode(randomBytes);
     const made = {
       operator,
@@ -167,7 +182,7 @@ export class Consent {
    * @param from where that is asked: its network, which may try only so often, and the address for the audit log
    * @throws KeysError TOO_MANY_REQUESTS, STORE_…
    */
-  async end(key: KeyToEnd, { source, address }: { source: string; address: string | undefined }): Promise<Ended> {
+  async end(key: KeyToEnd, { address, ...source }: Source & { address: string | undefined }): Promise<Ended> {
     const { repository, catalog, clock, operator, pace } = this.#options;
     const now = clock();
     const refused = await refusalToEnd(repository, key, now);
@@ -183,7 +198,7 @@ export class Consent {
     const code = readUserCode(handle.userCode);
     if (code === undefined)
       throw new KeysError('NOT_FOUND', `"${printable(handle.userCode)}" is not a code. Codes look like WDJB-MJHT.`);
-    this.#options.pace.countCode(handle.source);
+    if (handle.by) this.countCode(handle.by);
     return digestCode('user', code);
   }
 }

@@ -1,47 +1,72 @@
 import type { Limit } from '../limit.ts';
 import { KeysError } from '../errors.ts';
+import type { Source } from '../networks.ts';
 import { Polls } from './polls.ts';
 
-/** Counts what one source does, in the memory of this process. */
+/** Counts what sources do, in the memory of this process. */
 export interface SourceCounter {
-  /** Counts once more. @returns undefined within the limit; otherwise in how many microseconds there may be another */
+  /** In how many microseconds there may be another one; undefined within the limit. */
+  wait(source: string): number | undefined;
+  /** Counts once more. @returns what `wait` does */
   add(source: string): number | undefined;
 }
 
-/** How many requests one address makes. */
-const REQUESTS: Limit = '10/m';
-/** How many codes one address, or one key, tries: of 20 to the power of 8, a hundred before a request ends. */
-const CODES: Limit = '10/m';
+/** Makes a counter by a limit. */
+export type CounterOf = (limit: Limit) => SourceCounter;
 
-/** How often one address tries to end a key that it cannot end. */
-const REVOCATIONS: Limit = '10/m';
+/**
+ * How many requests one address makes, how many codes one address, or one key, tries, and how often one address tries
+ * to end a key that it cannot end. There are 20 to the power of 8 codes: one tries a hundred before a request ends.
+ */
+const EACH: Limit = '10/m';
+/** The same for all addresses of a network together. */
+const NETWORK: Limit = '30/m';
 
 /** Bounds what anybody may do without a key, in one process. */
 export class Pace {
   readonly polls = new Polls();
-  readonly #requests: SourceCounter;
-  readonly #codes: SourceCounter;
-  readonly #revocations: SourceCounter;
+  readonly #requests: Attempts;
+  readonly #codes: Attempts;
+  readonly #revocations: Attempts;
 
-  constructor(counterOf: (limit: Limit) => SourceCounter) {
-    this.#requests = counterOf(REQUESTS);
-    this.#codes = counterOf(CODES);
-    this.#revocations = counterOf(REVOCATIONS);
+  constructor(counterOf: CounterOf) {
+    this.#requests = new Attempts(counterOf);
+    this.#codes = new Attempts(counterOf);
+    this.#revocations = new Attempts(counterOf);
   }
 
   /** Counts a request for a key. @throws KeysError TOO_MANY_REQUESTS */
-  countRequest(source: string): void {
+  countRequest(source: Source): void {
     refuse(this.#requests.add(source), 'Too many keys were asked for from here.');
   }
 
   /** Counts a try of a user code, right or wrong: guessing must not go on. @throws KeysError TOO_MANY_REQUESTS */
-  countCode(source: string): void {
+  countCode(source: Source): void {
     refuse(this.#codes.add(source), 'Too many codes were tried from here.');
   }
 
   /** Counts a key that was not ended: one that can be is never held up. @throws KeysError TOO_MANY_REQUESTS */
-  countRevocation(source: string): void {
+  countRevocation(source: Source): void {
     refuse(this.#revocations.add(source), 'Too many keys were sent from here that cannot be ended.');
+  }
+}
+
+/** What is tried, by addresses and by their networks. */
+class Attempts {
+  readonly #sources: SourceCounter;
+  readonly #networks: SourceCounter;
+
+  constructor(counterOf: CounterOf) {
+    this.#sources = counterOf(EACH);
+    this.#networks = counterOf(NETWORK);
+  }
+
+  /** Counts once more: what one address has too many of is not at the cost of its network, nor the other way round. */
+  add({ source, network }: Source): number | undefined {
+    const wait = network === undefined ? undefined : this.#networks.wait(network);
+    const refused = wait ?? this.#sources.add(source);
+    if (refused === undefined && network !== undefined) this.#networks.add(network);
+    return refused;
   }
 }
 

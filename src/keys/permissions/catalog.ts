@@ -27,6 +27,14 @@ export type Permission = `${string}:${Action}`;
 /** The name of a role, or a permission. */
 export type Grant = string;
 
+/**
+ * How applications may ask for keys: not at all, by a code that they show, by a page that they open, or both. Without
+ * one, `svc-api login` alone may, by a code.
+ */
+export const CONSENT_MODES = ['off', 'device', 'code', 'both'] as const;
+/** One of `CONSENT_MODES`. */
+export type ConsentMode = (typeof CONSENT_MODES)[number];
+
 /** Everything that can be granted in one installation. */
 export interface Catalog {
   /** The built-in resources and the installation's own. */
@@ -39,6 +47,8 @@ export interface Catalog {
   readonly defaultLimits: readonly Limit[];
   /** What is demanded of all keys. */
   readonly policy: Policy;
+  /** How applications may ask for keys; undefined where that is not said. */
+  readonly consent?: ConsentMode | undefined;
   /** The file that declares the installation's own resources, if that is to be told. */
   readonly declaredIn?: string | undefined;
   /** What a role is for, in a sentence. */
@@ -59,7 +69,10 @@ export const HOST_RESOURCES: Rule<readonly HostResource[]> = list(
   textOr(options<Exclude<HostResource, string>>({ name: required(text), credentials: yesOrNo })),
 );
 
-/** What an installation adds to the built-in resources and roles, how it limits keys, and what it demands of them. */
+/**
+ * What an installation adds to the built-in resources and roles, how it limits keys, what it demands of them, and how
+ * applications may ask for some.
+ */
 export interface CatalogAdditions {
   /** Names have capital letters, digits and underscores, at most 64. */
   resources?: readonly HostResource[];
@@ -69,6 +82,11 @@ export interface CatalogAdditions {
   defaultLimits?: readonly string[];
   /** What is demanded of all keys. Default: nothing. */
   policy?: PolicyRules;
+  /**
+   * How applications may ask for keys: `off`, `device` (by a code that they show), `code` (by a page that they open) or
+   * `both`. Default: `svc-api login` alone may, by a code.
+   */
+  consent?: ConsentMode;
   /** The file that declares resources, which messages about unknown ones name. Default: none is named. */
   declaredIn?: string;
 }
@@ -83,14 +101,15 @@ const MAX_NAMED = 5;
 
 /**
  * Creates the catalog of an installation.
- * @throws Error if a name, limit or rule of the policy is invalid, a built-in resource or role would change, or a role
- * or the policy has an unknown permission
+ * @throws Error if a name, limit, rule of the policy or way of consent is invalid, a built-in resource or role would
+ * change, or a role or the policy has an unknown permission
  */
 export function createCatalog({
   resources: added = [],
   roles = {},
   defaultLimits = [],
   policy: rules = {},
+  consent,
   declaredIn,
 }: CatalogAdditions = {}): Catalog {
   const own = added.map((resource) => (typeof resource === 'string' ? { name: resource } : resource));
@@ -111,6 +130,9 @@ export function createCatalog({
     ...Object.keys(roles).map(invalidRole),
     ...limits.issues.map(({ message }) => message),
     ...issues.map(({ message }) => message),
+    consent === undefined || CONSENT_MODES.includes(consent)
+      ? undefined
+      : 'The option "consent" must be off, device, code or both.',
     ...(policy.grantableByKeys ?? []).map((grant) =>
       known.has(grant) || permissions.has(grant) ? undefined : `"${printable(grant)}" is no role and no permission.`,
     ),
@@ -122,6 +144,7 @@ export function createCatalog({
     roles: [...permissions.keys()],
     defaultLimits: limits.values,
     policy,
+    consent,
     declaredIn,
     meaningOf: (role) => (ROLE_MEANINGS as Record<string, string>)[role] ?? meaningOf(permissions.get(role) ?? NONE),
     permissionsOf: (role) => permissions.get(role) ?? NONE,

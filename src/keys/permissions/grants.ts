@@ -16,8 +16,12 @@ export function parseRoles(items: readonly string[], catalog: Catalog): Parsed<R
   return parseItems<Role>('role', items, (item) => {
     const role = item.toUpperCase();
     if (!role.includes(':') && catalog.knows(role)) return { value: role };
-    const what = item === '' ? 'An item of the list of roles is empty.' : `"${printable(item)}" is not a role.`;
-    return { issue: { code: 'ROLE_INVALID', message: `${what} ${suggest('role', item, catalog.roles)}` } };
+    return { explain };
+
+    function explain(): string {
+      const what = item === '' ? 'An item of the list of roles is empty.' : `"${printable(item)}" is not a role.`;
+      return `${what} ${suggest('role', item, catalog.roles)}`;
+    }
   });
 }
 
@@ -30,7 +34,7 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
     const resource = match(resourceText, catalog.resources);
     const action = match(actionText, catalog.actions);
     if (resource && action && rest.length === 0) return { value: `${resource}:${action}` };
-    return { issue: { code: 'PERMISSION_INVALID', message: explain() } };
+    return { explain };
 
     function explain(): string {
       if (item === '')
@@ -69,7 +73,7 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
 function parseItems<Value extends string>(
   what: 'role' | 'permission',
   items: readonly string[],
-  read: (item: string) => { value: Value } | { issue: Issue },
+  read: (item: string) => { value: Value } | { explain: () => string },
 ): Parsed<Value> {
   const values = new Set<Value>();
   const issues = new Map<string, Issue>();
@@ -77,8 +81,9 @@ function parseItems<Value extends string>(
     const result = read(item.trim());
     if ('value' in result) values.add(result.value);
     else {
-      const message = unseparated(item) ?? result.issue.message;
-      issues.set(message, { ...result.issue, message });
+      // To look for the nearest words takes time: it is done once, where nothing else is wrong.
+      const message = unseparated(item) ?? result.explain();
+      issues.set(message, { code: what === 'role' ? 'ROLE_INVALID' : 'PERMISSION_INVALID', message });
     }
   }
   return { values: [...values], issues: [...issues.values()] };
@@ -86,14 +91,13 @@ function parseItems<Value extends string>(
   /** What is wrong with one that has several in it, such as `VIEWER GUEST`. */
   function unseparated(item: string): string | undefined {
     const words = item.split(/[\s;|]+/).filter((word) => word !== '');
-    // Ends at the first that is wrong: to explain one takes time, and anybody may send many.
+    if (words.length < 2) return undefined;
     const values = new Set<Value>();
     for (const word of words) {
       const result = read(word);
-      if ('issue' in result) return undefined;
+      if ('explain' in result) return undefined;
       values.add(result.value);
     }
-    if (words.length < 2) return undefined;
     const list = printable([...values].join(','), 200);
     return `"${printable(item)}" is not a ${what}. Separate the items by commas: ${list}`;
   }

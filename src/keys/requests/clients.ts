@@ -1,4 +1,5 @@
 import { validateName } from '../key/name.ts';
+import type { Catalog, ConsentMode } from '../permissions/catalog.ts';
 import { codePoints, printable } from '../text.ts';
 import { invalidRedirect, isSameRedirect } from './redirects.ts';
 
@@ -40,8 +41,16 @@ export function invalidClient({ id, name, redirects }: Client): { path: (string 
   return problems;
 }
 
+/** What is wrong with clients where it is not said how they may ask; undefined if nothing is. */
+export function unusableClients(clients: readonly Client[], consent: ConsentMode | undefined): string | undefined {
+  if (clients.length === 0 || consent !== undefined) return undefined;
+  return 'Clients are declared, but "consent" does not say how they may ask for keys: device, code, both or off.';
+}
+
 /** @throws RangeError that says what is wrong with the first client with which something is */
-export function checkClients(clients: readonly Client[]): readonly Client[] {
+export function checkClients(clients: readonly Client[], { consent }: Pick<Catalog, 'consent'>): readonly Client[] {
+  const unusable = unusableClients(clients, consent);
+  if (unusable !== undefined) throw new RangeError(`${unusable} Pass it to openKeys.`);
   const [problem] = clients.flatMap(invalidClient);
   if (problem) throw new RangeError(problem.message);
   return clients;

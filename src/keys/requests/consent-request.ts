@@ -1,11 +1,40 @@
 import { KeysError } from '../errors.ts';
-import type { Permission, Role } from '../permissions/catalog.ts';
+import type { Catalog, ConsentMode, Permission, Role } from '../permissions/catalog.ts';
 
 /**
  * How an application gets its key: by a code that it shows to a person (RFC 8628), or by sending that person to a page,
  * which sends them back (RFC 6749, section 4.1).
  */
 export type ConsentFlow = 'DEVICE' | 'CODE';
+
+const FLOWS: Readonly<Record<ConsentMode, readonly ConsentFlow[]>> = {
+  off: [],
+  device: ['DEVICE'],
+  code: ['CODE'],
+  both: ['DEVICE', 'CODE'],
+};
+
+/** The ways in which applications may ask. Where nothing is said, it is the one of `svc-api login`. */
+export function consentFlows({ consent = 'device' }: Pick<Catalog, 'consent'>): readonly ConsentFlow[] {
+  return FLOWS[consent];
+}
+
+/** Refuses a way in which applications may not ask. @throws KeysError CONSENT_OFF */
+export function requireFlow(catalog: Pick<Catalog, 'consent'>, flow: ConsentFlow): void {
+  if (consentFlows(catalog).includes(flow)) return;
+  const { consent } = catalog;
+  const ways = {
+    off: 'No application may ask for a key',
+    device: 'Applications may ask for keys only by codes that they show',
+    code: 'Applications may ask for keys only by pages that they open',
+    both: '',
+  };
+  const message =
+    consent === undefined
+      ? 'Only "svc-api login" may ask for keys. Others may where svc-api.yaml says so: consent: both.'
+      : `${ways[consent]}: "consent" in svc-api.yaml is ${consent}.`;
+  throw new KeysError('CONSENT_OFF', message);
+}
 
 /** What became of a request, as long as it has not ended. */
 export type ConsentStatus = 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';
@@ -18,8 +47,13 @@ export const CODE_MS = 60_000;
 export const KEPT_MS = 60_000;
 /** The same for one that was used, so that a code that comes twice is known. */
 export const KEPT_USED_MS = 3_600_000;
-/** The most requests in `REQUEST_MS`, whatever becomes of them. Anybody may make one. */
+/**
+ * The most requests in `REQUEST_MS`, whatever becomes of them. Anybody may make one: beyond that, who holds most of
+ * this room gives way.
+ */
 export const MAX_REQUESTS = 1000;
+/** The same for one network. */
+export const MAX_NETWORK_REQUESTS = 100;
 /** Of how many of them the audit log has an entry before somebody has agreed: nobody fills a disk without a key. */
 export const MAX_NOTED_REQUESTS = 5;
 
@@ -67,6 +101,8 @@ export interface ConsentRequest extends Grants {
   keyExpiresIn: string | null;
   /** Where it came from; null if that is not known. */
   address: string | null;
+  /** The same as `sourceOf` has it. */
+  source: string;
   /** Whether the audit log has that it was made. */
   isNoted: boolean;
   /** In milliseconds since 1970, as all times. */

@@ -1,28 +1,40 @@
 import type { Issue } from '../errors.ts';
-import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
+import { type Catalog, createCatalog, type Permission, type Role } from '../permissions/catalog.ts';
 import { parsePermissions, parseRoles } from '../permissions/grants.ts';
 import type { Grants } from './consent-request.ts';
 
 const ROLE = /^role:/i;
 
+/** What is built in is no secret. What an installation declares is told to its keys alone. */
+const BUILT_IN = createCatalog();
+/** In characters: a longer item is no name of anything. */
+const MAX_EXPLAINED = 200;
+
 /**
  * Parses a scope (RFC 6749, section 3.3): `RESOURCE:ACTION` and `role:ROLE`, with spaces between them, in either case.
- * Anybody may send one: each item is looked at once, and only the first that is wrong is explained.
+ * Anybody may send one: each item is looked up once, and only the first that is wrong is explained, by built-in names.
  * @returns the grants, each once, or what is wrong
  */
 export function parseScope(scope: string, catalog: Catalog): { grants: Grants } | { issue: Issue } {
   const roles = new Set<Role>();
   const permissions = new Set<Permission>();
-  const items = new Set(scope.split(' ').filter((item) => item !== ''));
-  for (const item of items) {
-    const role = item.replace(ROLE, '');
-    const { values, issues } = role === item ? parsePermissions([item], catalog) : parseRoles([role], catalog);
-    if (issues[0]) return { issue: issues[0] };
-    if (role === item) permissions.add(values[0] as Permission);
-    else roles.add(values[0]!);
+  for (const item of scope.split(' ')) {
+    if (item === '') continue;
+    const name = item.replace(ROLE, '');
+    const grant = name.toUpperCase();
+    const isRole = name !== item;
+    if (isRole === grant.includes(':') || !catalog.knows(grant)) return { issue: explained(name, isRole) };
+    if (isRole) roles.add(grant);
+    else permissions.add(grant as Permission);
   }
-  if (items.size > 0) return { grants: { roles: [...roles], permissions: [...permissions] } };
+  if (roles.size + permissions.size > 0) return { grants: { roles: [...roles], permissions: [...permissions] } };
   return { issue: { code: 'NO_GRANTS', message: 'The scope is empty: it needs RESOURCE:ACTION or role:ROLE.' } };
+}
+
+function explained(name: string, isRole: boolean): Issue {
+  const item = name.slice(0, MAX_EXPLAINED);
+  const [issue] = (isRole ? parseRoles([item], BUILT_IN) : parsePermissions([item], BUILT_IN)).issues;
+  return issue!;
 }
 
 /** Grants as the items of a scope, roles first. */

@@ -9,7 +9,7 @@ for (const [words, look, handsOn] of WAYS)
   it(
     `what applications ask for is agreed to, or refused, in the console, ${words}`,
     inBrowser(async (visit) => {
-      const service = await startConsole(visit, { app: { clients: [APP] } });
+      const service = await startConsole(visit, { consent: 'both', app: { clients: [APP] } });
       const { page, open, url, time } = await signedIn(visit, 'requests', { service, look });
       const hands = handsOn(page);
       await hands.look();

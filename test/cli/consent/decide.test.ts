@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { NewConsentRequest } from '../../../src/keys/consent/ask.ts';
 import { withKeys } from '../../../src/cli/with-keys.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
+import { configFile } from '../../support/config-file.ts';
 import { APP } from '../../support/consent.ts';
 import { describeOnEachAndRemotely, isRemote, itOnStores } from '../../support/dialects.ts';
 import { remoteStore } from '../../support/remote.ts';
@@ -141,4 +142,18 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
     }
     assert.equal(((await json('requests')).body['requests'] as object[]).length, 1);
   });
+
+  itOnStores(
+    'agree to nothing that svc-api.yaml does not let applications ask for, and refuse it all the same',
+    async () => {
+      const config = ['--config', configFile('consent: off\n')];
+      const none = await apikey('requests', ...config);
+      assert.equal(none.stderr, 'No application asks for a key: "consent" in svc-api.yaml is off.\n');
+      const { handle } = await ask();
+      const { code, body } = await json('approve', handle, '--yes', ...config);
+      assert.deepEqual([code, body['code']], [1, 'CONSENT_OFF']);
+      assert.equal(body['error'], 'No application may ask for a key: "consent" in svc-api.yaml is off.');
+      assert.equal((await apikey('deny', handle, '--yes', ...config)).code, 0);
+    },
+  );
 });

@@ -4,11 +4,12 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import { askForKey, type KeyWanted, type ShownCode } from '../../../src/remote/ask-for-key.ts';
 import { startConsentService } from '../../support/consent.ts';
 import { freePort } from '../../support/port.ts';
-import type { TestService } from '../../support/server.ts';
 import { authenticate } from '../../support/keys.ts';
+import { startServer, type TestService } from '../../support/server.ts';
 
 describe('asking a server for a key', () => {
   let test: TestService;
@@ -34,7 +35,7 @@ describe('asking a server for a key', () => {
     );
     return { given, waited, page: shown!.page };
   }
-  const show = (userCode: string) => test.keys.consent.show({ userCode, source: 'test' });
+  const show = (userCode: string) => test.keys.consent.show({ userCode });
 
   it('shows a code, waits as long as it is told, and gets the key', async () => {
     const { given, waited, page } = await ask(async (code, waits) => {
@@ -52,6 +53,22 @@ describe('asking a server for a key', () => {
       if (waits === 3) await test.keys.consent.approve(await show(code), {}, OPERATOR);
     });
     assert.deepEqual(waited, [5000, 5000, 10_000]);
+  });
+
+  it('says so where the server lets no application ask in that way', async () => {
+    const off = await startServer(
+      Object.assign(test.keys.withCatalog(createCatalog({ consent: 'code' })), {
+        limiter: test.keys.limiter,
+      }),
+    );
+    await assert.rejects(
+      ask(async () => {}, { server: off.url }),
+      {
+        code: 'CONSENT_OFF',
+        message: /^Applications may ask for keys only by pages .* 'consent' in svc-api.yaml is code\.$/,
+      },
+    );
+    await off.stop();
   });
 
   it('reads no more of an answer than one of ours can have, whatever it is packed in', async () => {

@@ -32,7 +32,7 @@ describe('the key of a login', () => {
     const form = { client_id: 'svc-api', scope: 'role:GUEST' };
     const { body } = await postJson(`${test.url}/oauth/device_authorization`, form);
     const { consent } = test.keys;
-    await consent.approve(await consent.show({ userCode: body['user_code'] as string, source: 'x' }), {}, OPERATOR);
+    await consent.approve(await consent.show({ userCode: body['user_code'] as string }), {}, OPERATOR);
     const answer = await pollDevice(test.url, body['device_code'] as string, 'svc-api');
     return answer.body['access_token'] as string;
   }

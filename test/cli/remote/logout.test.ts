@@ -23,7 +23,7 @@ describe('logging out', () => {
     const form = { client_id: 'svc-api', scope: 'role:GUEST API_KEY:CREATE_OWN' };
     const { body } = await postJson(`${test.url}/oauth/device_authorization`, form);
     const { consent } = test.keys;
-    await consent.approve(await consent.show({ userCode: body['user_code'] as string, source: 'x' }), {}, OPERATOR);
+    await consent.approve(await consent.show({ userCode: body['user_code'] as string }), {}, OPERATOR);
     const given = await pollDevice(test.url, body['device_code'] as string, 'svc-api');
     key = given.body['access_token'] as string;
     file = keepKey(test.url, key, env);

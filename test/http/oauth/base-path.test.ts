@@ -31,7 +31,7 @@ describe('the endpoints for applications, beneath a path of another app', () => 
   let port: number;
   let server: Server | undefined;
   beforeEach(async () => {
-    test = await openTestKeys({ asServer: true });
+    test = await openTestKeys({ asServer: true, consent: 'both' });
     port = await freePort();
     url = `http://127.0.0.1:${port}`;
   });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { DEFAULT_CONFIG } from '../../../src/config/config.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import {
   agree,
   APP,
@@ -16,7 +17,7 @@ import {
   startConsentService,
 } from '../../support/consent.ts';
 import { createPrincipal } from '../../support/keys.ts';
-import { startServer, type TestService } from '../../support/server.ts';
+import { startServer, startTestService, type TestService } from '../../support/server.ts';
 
 describe('the endpoints for applications', () => {
   let test: TestService;
@@ -195,7 +196,7 @@ describe('the endpoints for applications', () => {
   it('give the program itself a key, which needs no registration', async () => {
     const form = { client_id: 'svc-api', scope: 'role:ADMIN' };
     const { body } = await postJson(`${test.url}/oauth/device_authorization`, form);
-    const request = await test.keys.consent.show({ userCode: body['user_code'] as string, source: 'test' });
+    const request = await test.keys.consent.show({ userCode: body['user_code'] as string });
     const { request: approved } = await test.keys.consent.approve(request, {}, OPERATOR);
     assert.match(approved.approval!.keyName, /^svc api \d{8} [B-Z]{6}$/);
     const page = await openPage(
@@ -255,5 +256,90 @@ describe('the endpoints for applications', () => {
     assert.equal(new URL(page.headers.get('location')!).searchParams.get('error'), 'temporarily_unavailable');
     assert.equal((await openPage(`${broken.url}/device?user_code=WDJB-MJHT`)).status, 503);
     await broken.stop();
+  });
+});
+
+describe('the ways in which applications may ask', () => {
+  let test: TestService;
+  afterEach(() => test.stop());
+
+  for (const [consent, device, code] of [
+    [undefined, 'svc-api', undefined],
+    ['off', undefined, undefined],
+    ['device', APP.id, undefined],
+    ['code', undefined, APP.id],
+    ['both', APP.id, APP.id],
+  ] as const) {
+    it(`are as svc-api.yaml says: consent: ${consent ?? 'not said'}`, async () => {
+      const clients = consent === undefined ? [] : [APP];
+      test = await startTestService({ consent, app: { clients } });
+      const metadata = await fetch(`${test.url}/.well-known/oauth-authorization-server`);
+      const told = (await metadata.json()) as Record<string, unknown>;
+      assert.equal(metadata.status, consent === 'off' ? 404 : 200);
+      assert.deepEqual(
+        ['device_authorization_endpoint', 'authorization_endpoint', 'response_types_supported'].map(
+          (name) => told[name] !== undefined,
+        ),
+        [device !== undefined, code !== undefined, code !== undefined],
+      );
+
+      const scope = 'DOCKER:READ_ANY';
+      const named = (flow: string | undefined) => ({ client_id: flow ?? 'svc-api', scope });
+      const asked = await postJson(`${test.url}/oauth/device_authorization`, named(device));
+      const page = await openPage(`${test.url}/device`);
+      const opened = await openPage(authorizeUrl(test.url, named(code)));
+      assert.deepEqual([asked.status, page.status], device === undefined ? [404, 404] : [200, 200]);
+      assert.equal(opened.status, code === undefined ? 404 : 200);
+      if (device === undefined) {
+        assert.equal(asked.body['error'], 'unauthorized_client');
+        assert.match(asked.body['error_description'] as string, /'consent' in svc-api\.yaml is (off|code)\.$/);
+      }
+      if (code === undefined) assert.match(opened.text, /svc-api\.yaml/);
+      for (const path of ['/device', '/oauth/authorize'])
+        assert.equal(
+          (await postForm(test.url + path, { user_code: 'BCDF-GHJK', page: 'x', decision: 'deny' })).status,
+          404,
+        );
+
+      const grants = told['grant_types_supported'] ?? [];
+      for (const [grant, flow] of [
+        ['authorization_code', code],
+        ['urn:ietf:params:oauth:grant-type:device_code', device],
+      ] as const) {
+        const form = { client_id: 'svc-api', device_code: 'x', code: 'x', redirect_uri: 'x', code_verifier: 'x' };
+        const { status, body } = await postJson(`${test.url}/oauth/token`, { ...form, grant_type: grant });
+        const refused = consent === 'off' ? [404, 'unauthorized_client'] : [400, 'unsupported_grant_type'];
+        assert.deepEqual([status, body['error']], flow === undefined ? refused : [400, 'invalid_grant']);
+        assert.equal((grants as string[]).includes(grant), flow !== undefined);
+      }
+      const ended = await postJson(`${test.url}/oauth/revoke`, { client_id: 'svc-api', token: 'x' });
+      assert.equal(ended.status, 200, 'what was given before can be ended all the same');
+    });
+  }
+
+  it('are followed while it runs: what waits then is agreed to no more, can be refused, and gets nothing', async () => {
+    test = await startTestService({ consent: 'both', app: { clients: [APP] } });
+    const agreed = await askDevice(test.url);
+    await test.keys.consent.approve(await test.keys.consent.show({ userCode: agreed.user_code }), {}, OPERATOR);
+    const waiting = await askDevice(test.url);
+    const off = test.keys.withCatalog(createCatalog({ consent: 'off' }));
+    const request = await off.consent.find({ userCode: waiting.user_code });
+    await assert.rejects(off.consent.approve(request, {}, OPERATOR), {
+      code: 'CONSENT_OFF',
+      message: 'No application may ask for a key: "consent" in svc-api.yaml is off.',
+    });
+    assert.equal((await off.consent.deny(request, OPERATOR)).status, 'DENIED');
+    const later = await startServer(Object.assign(off, { limiter: test.keys.limiter }));
+    test.time.now += 10_000;
+    const { status, body } = await pollDevice(later.url, agreed.device_code);
+    assert.deepEqual([status, body['error']], [404, 'unauthorized_client']);
+    await later.stop();
+  });
+
+  it('have to be said where clients are declared, and are one of four', async () => {
+    test = await startTestService();
+    await assert.rejects(startServer(test.keys, { clients: [APP] }), /"consent" does not say.*openKeys/);
+    for (const consent of ['on', 'Both', '', true, null])
+      assert.throws(() => createCatalog({ consent: consent as never }), /must be off, device, code or both/);
   });
 });

@@ -6,7 +6,7 @@ import type { Visit } from './visit.ts';
 
 /** A service with an application, and a key of somebody who may grant what it asks for. */
 async function start(visit: Visit) {
-  const service = await visit.serve({ app: { clients: [APP] }, randomness: steadyRandomness() });
+  const service = await visit.serve({ consent: 'both', app: { clients: [APP] }, randomness: steadyRandomness() });
   const owner = await createPrincipal(service.keys, { name: 'Owner', roles: ['ADMIN'] });
   return { ...service, key: visit.isSecret(owner.secret) };
 }

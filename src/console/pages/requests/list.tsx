@@ -46,7 +46,7 @@ export function RequestList({
       )}
       {!requests && visit.may('API_KEY:CREATE_OWN') && (
         <p class="help">
-          How an application asks: <HowToAsk origin={visit.origin} />
+          <HowToAsk visit={visit} />
         </p>
       )}
     </>
@@ -151,17 +151,36 @@ function NoRequests({ visit }: { visit: Visit }) {
   return (
     <Empty title="No application asks for a key.">
       <p>
-        To ask for one: <HowToAsk origin={visit.origin} />
+        <HowToAsk visit={visit} />
       </p>
     </Empty>
   );
 }
 
-function HowToAsk({ origin }: { origin: string }) {
+function HowToAsk({ visit: { origin, consent } }: { visit: Visit }) {
+  const login = <code>{`svc-api login --server ${origin}`}</code>;
+  const others = (
+    <>
+      an application of <code>svc-api.yaml</code>, by <code>{`${origin}/.well-known/oauth-authorization-server`}</code>
+    </>
+  );
+  if (consent === 'off')
+    return (
+      <>
+        None may: <code>consent</code> in <code>svc-api.yaml</code> is <code>off</code>.
+      </>
+    );
+  if (consent === undefined)
+    return (
+      <>
+        To ask for one: {login}. Other applications may where <code>svc-api.yaml</code> says so, by <code>consent</code>
+        .
+      </>
+    );
+  if (consent === 'code') return <>To ask for one: {others}. It opens a page of its own.</>;
   return (
     <>
-      <code>{`svc-api login --server ${origin}`}</code>, or any client of OAuth 2.0 by{' '}
-      <code>{`${origin}/.well-known/oauth-authorization-server`}</code>. It shows a code, or opens a page of its own.
+      To ask for one: {login}, or {others}. It shows a code{consent === 'both' && ', or opens a page of its own'}.
     </>
   );
 }
