@@ -9,8 +9,11 @@ import { Hono } from 'hono';
 import { type AuthenticatedRequest, bearerAuth as forNode } from '../../src/express.ts';
 import { bearerAuth as forFastify } from '../../src/fastify.ts';
 import { bearerAuth, type BearerEnv } from '../../src/http/bearer-auth.ts';
+import { DEVICE_GRANT } from '../../src/http/oauth/metadata.ts';
 import { listen } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { APP, askDevice } from '../support/consent.ts';
+import { Visitor } from '../support/console.ts';
 import { connectTo, readToEnd } from '../support/client.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { type Child, countKeys, createChild, type Loss, LOSSES, whileLimited } from '../support/keys.ts';
@@ -25,7 +28,7 @@ describeOnEach('a request whose body arrives late', () => {
   let test: TestService;
   let key: Child;
   beforeEach(async () => {
-    test = await startTestService();
+    test = await startTestService({ app: { console: true, clients: [APP] } });
     key = await createChild(test.keys, { roles: ['ADMIN'] });
   });
   afterEach(() => test.stop());
@@ -33,11 +36,15 @@ describeOnEach('a request whose body arrives late', () => {
   /** Sends the head of a request, does something once the server has let that in, and sends the body. */
   async function sendInTwo(url: string, body: string, isChunked: boolean, between: () => unknown, more = {}) {
     const socket = await connectTo(url);
-    const { path = '/graphql', type = 'application/json' }: { path?: string; type?: string } = more;
+    const {
+      path = '/graphql',
+      type = 'application/json',
+      by = `Authorization: Bearer ${key.secret}`,
+    }: Partial<Record<'path' | 'type' | 'by', string>> = more;
     const head = [
       `POST ${path} HTTP/1.1`,
       'Host: localhost',
-      `Authorization: Bearer ${key.secret}`,
+      by,
       `Content-Type: ${type}`,
       isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`,
       'Connection: close',
@@ -197,6 +204,111 @@ describeOnEach('a request whose body arrives late', () => {
             await ask(loss, refused);
           }
         });
+    });
+  });
+
+  describe('with a form,', () => {
+    const type = 'application/x-www-form-urlencoded';
+    const formOf = (fields: Record<string, string>) => new URLSearchParams(fields).toString();
+    const OWN = 'Sec-Fetch-Site: same-origin\r\n';
+    const NEW_KEY = formOf({ name: 'Too late', role: 'GUEST', end: 'never', step: 'create' });
+    /** Signs in with the key. */
+    const signIn = async () => {
+      const visitor = new Visitor(test.url);
+      await visitor.signIn(key.secret);
+      return visitor;
+    };
+    const sendForm = (visitor: Visitor, between: () => unknown) =>
+      sendInTwo(test.url, NEW_KEY, true, between, {
+        path: '/console/keys/new',
+        type,
+        by: `${OWN}Cookie: ${visitor.cookie}`,
+      });
+
+    it('is done in the console if nothing has changed', async () => {
+      const before = await countKeys(test.store.repository);
+      await sendForm(await signIn(), () => {});
+      assert.equal(await countKeys(test.store.repository), before + 1);
+    });
+
+    for (const [loss, { lose, refused }] of Object.entries(LOSSES))
+      it(`is not done in the console if the key of the session has lost what it needs: ${loss}`, async () => {
+        let left = 0;
+        const answer = await sendForm(await signIn(), async () => {
+          await lose(test, key);
+          await test.keys.authenticate(key.secret);
+          left = await countKeys(test.store.repository);
+        });
+        assert.equal(await countKeys(test.store.repository), left);
+        const isAnswered = refused === 403 ? /^HTTP\/1\.1 403 / : /^HTTP\/1\.1 303 [^]*location: \S*sign-in\?/i;
+        assert.match(answer, isAnswered);
+      });
+
+    it('is not done in the console if the session has ended, though its key goes on', async () => {
+      const visitor = await signIn();
+      const before = await countKeys(test.store.repository);
+      const answer = await sendForm(visitor, async () => {
+        const elsewhere = new Visitor(test.url);
+        elsewhere.cookie = visitor.cookie;
+        await elsewhere.open('');
+        await elsewhere.submit('sign-out');
+      });
+      assert.match(answer, /^HTTP\/1\.1 303 [^]*location: \S*sign-in\?/i);
+      assert.equal(await countKeys(test.store.repository), before);
+    });
+
+    for (const [loss, { lose, refused }] of Object.entries(LOSSES))
+      if (refused === 401)
+        it(`signs nobody in with a key that has ended: ${loss}`, async () => {
+          const to = { path: '/console/sign-in', type, by: OWN.trim() };
+          const answer = await sendInTwo(test.url, formOf({ key: key.secret }), true, () => lose(test, key), to);
+          assert.match(answer, /^HTTP\/1\.1 403 /);
+          assert.doesNotMatch(answer, /set-cookie/i);
+        });
+
+    /** What an application asks for its key with. */
+    const toToken = { path: '/oauth/token', type, by: 'Accept: */*' };
+    const approved = async () => {
+      const { device_code: code, user_code: userCode } = await askDevice(test.url, { scope: 'role:ADMIN' });
+      const found = await test.keys.authenticate(key.secret);
+      assert.ok('principal' in found);
+      await test.keys.consent.approve(
+        await test.keys.consent.find({ userCode, source: 'here' }),
+        { roles: ['ADMIN'], permissions: [], expiresAt: null },
+        found.principal,
+      );
+      return { userCode, form: formOf({ grant_type: DEVICE_GRANT, device_code: code, client_id: APP.id }) };
+    };
+
+    it('gives an application no key if its request is refused meanwhile', async () => {
+      const { userCode, form } = await approved();
+      const before = await countKeys(test.store.repository);
+      const deny = async () => test.keys.consent.deny(await test.keys.consent.find({ userCode, source: 'here' }), null);
+      assert.match(await sendInTwo(test.url, form, true, deny, toToken), /^HTTP\/1\.1 400 [^]*"access_denied"/);
+      assert.equal(await countKeys(test.store.repository), before);
+    });
+
+    // A request has ended before a key does that lasts an hour; and what is agreed to is not bound to a place.
+    const losses = Object.entries(LOSSES).filter(([loss]) => loss !== 'it expires');
+    for (const [loss, { lose }] of losses)
+      if (!loss.includes('elsewhere') && loss !== 'it gets another secret')
+        it(`gives an application no key if that of whoever agreed has lost what it needs: ${loss}`, async () => {
+          const { form } = await approved();
+          const answer = await sendInTwo(test.url, form, true, () => lose(test, key), toToken);
+          assert.match(answer, /^HTTP\/1\.1 400 [^]*"access_denied"/);
+        });
+
+    it('approves nothing by a key that has lost what it needs', async () => {
+      for (const [loss, { lose }] of losses) {
+        key = await createChild(test.keys, { roles: ['ADMIN'] });
+        const { user_code: userCode } = await askDevice(test.url, { scope: 'role:ADMIN' });
+        const form = formOf({ user_code: userCode, scope: 'role:ADMIN', key: key.secret, decision: 'approve' });
+        const to = { path: '/device', type, by: OWN.trim() };
+        const answer = await sendInTwo(test.url, form, true, () => lose(test, key), to);
+        assert.match(answer, /^HTTP\/1\.1 403 /, loss);
+        const { status } = await test.keys.consent.find({ userCode, source: 'here' });
+        assert.equal(status, 'PENDING', loss);
+      }
     });
   });
 
