@@ -56,7 +56,7 @@ export interface ModelKey extends Granted {
 export type ModelChange = Partial<Pick<ModelKey, 'name' | 'roles' | 'permissions' | 'ends' | 'isDisabled'>>;
 
 /** A set of what grants allow by themselves. */
-export function allowedBy({ roles, permissions }: Granted): Set<string> {
+function allowedBy({ roles, permissions }: Granted): Set<string> {
   const named = [...roles.flatMap((role) => ROLES[role]!), ...permissions];
   return new Set(named.flatMap((permission) => [permission, ...INCLUDED[permission as keyof typeof INCLUDED]]));
 }
@@ -217,9 +217,8 @@ export class KeyModel {
   /** As the backup has it, beneath the same key as now, and with no longer grace than has begun since. */
   #broughtBack(then: ModelKey, now: ModelKey | undefined): ModelKey {
     const isSame = then.previous && now?.previous?.secret === then.previous.secret;
-    const previous = isSame
-      ? { ...then.previous!, ends: earlier(then.previous!.ends, now.previous!.ends) }
-      : then.previous;
-    return { ...structuredClone(then), previous, creator: now ? now.creator : then.creator };
+    const ends = isSame ? { ends: earlier(then.previous!.ends, now.previous!.ends) } : {};
+    const previous = then.previous && { ...then.previous, ...ends };
+    return { ...then, previous, creator: now ? now.creator : then.creator };
   }
 }

@@ -141,7 +141,7 @@ export const LOSSES: Readonly<Record<string, Loss>> = {
 /** Something that a key can lose. */
 export interface Loss {
   refused: 401 | 403;
-  lose(test: TestKeys, key: Child): unknown;
+  readonly lose: (test: TestKeys, key: Child) => unknown;
 }
 
 /** A key of those that can lose something. */

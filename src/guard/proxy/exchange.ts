@@ -22,7 +22,7 @@ export interface PassedRequest extends ArrivedRequest {
   readonly fields: RateLimitFields | undefined;
   readonly requestId: string | undefined;
   /** The reply to it if its key, as that is now, may not go on with it. */
-  refusedNow(): Reply | undefined | Promise<Reply | undefined>;
+  readonly refusedNow: () => Reply | undefined | Promise<Reply | undefined>;
 }
 
 /** The protocol that the client asks to switch to. */
@@ -128,7 +128,7 @@ export class Exchange {
     request.once('close', () => incoming.unpipe().resume());
   }
 
-  /** Goes on, unless the key has lost meanwhile what the request needs: not even the rest of a body is passed on then. */
+  /** Goes on, unless the key has lost meanwhile what the request needs: then no more of a body is passed on, either. */
   #unlessRefused(goOn: () => void): void {
     const settle = (refusal: Reply | undefined) => (refusal ? this.end(refusal) : goOn());
     try {

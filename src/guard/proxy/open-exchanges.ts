@@ -4,7 +4,7 @@ import { inTurns } from '../../keys/turns.ts';
 /** What is passed on and has not ended. */
 export interface OpenExchange {
   /** The reply to it if it may not go on, as things are now. */
-  refusedNow(): Reply | undefined | Promise<Reply | undefined>;
+  readonly refusedNow: () => Reply | undefined | Promise<Reply | undefined>;
   /** @param refusal undefined where it could not be found out whether it may go on */
   end(refusal: Reply | undefined): void;
 }

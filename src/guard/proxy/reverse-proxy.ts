@@ -38,7 +38,7 @@ export interface Passing {
   /** What the client is told of the limits of its key. */
   readonly fields: RateLimitFields | undefined;
   /** The reply to it if its key, as that is now, may not go on with it. */
-  refusedNow(): Reply | undefined | Promise<Reply | undefined>;
+  readonly refusedNow: () => Reply | undefined | Promise<Reply | undefined>;
 }
 
 /** Passes requests on to an upstream. */
