@@ -45,6 +45,8 @@ export interface RestoreOptions extends CatalogAdditions {
   onVerified?: ProgressReport | undefined;
   onCopied?: ProgressReport | undefined;
   onCompared?: ProgressReport | undefined;
+  /** Milliseconds since 1970. Default: the clock of this machine. */
+  clock?: () => number;
 }
 
 /** What would be restored. */
@@ -210,9 +212,9 @@ async function requireEmptyDatabase(database: string, { env, busyTimeoutMs }: Re
 }
 
 /** Changes of the operator, in a store whose clock does not run back. */
-async function transactionsOn(repository: KeyRepository, additions: CatalogAdditions) {
-  const catalog = createCatalog(additions);
-  const source = { read: Date.now, elapsed: () => performance.now() };
+async function transactionsOn(repository: KeyRepository, options: CatalogAdditions & Pick<RestoreOptions, 'clock'>) {
+  const catalog = createCatalog(options);
+  const source = { read: options.clock ?? Date.now, elapsed: () => performance.now() };
   const steady = new SteadyClock(source, await repository.latestTime());
   const clock = () => steady.now();
   const transactions = new Transactions({ repository, catalog, clock, operator: operatorName() });

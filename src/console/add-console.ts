@@ -3,6 +3,7 @@ import { basePath } from 'hono/route';
 import { METHOD_NAME_ALL } from 'hono/router';
 import { HonoHead, requestIdIn } from '../http/hono-head.ts';
 import type { BearerEnv } from '../http/bearer-auth.ts';
+import type { Admitted } from '../http/bearer-check.ts';
 import type { FailureLog } from '../http/failure-log.ts';
 import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
 import type { Issuer } from '../http/oauth/issuer.ts';
@@ -26,7 +27,7 @@ import { addRequests } from './pages/requests/requests.tsx';
 import { addRoutes } from './pages/routes/routes.tsx';
 import { addSignIn } from './pages/sign-in.tsx';
 import { SeenOrigin } from './session-cookie.ts';
-import { seeOther, sendPage, Visit } from './visit.tsx';
+import { seeOther, sendPage, SessionEnded, Visit } from './visit.tsx';
 
 /** What the console is made of. */
 export interface ConsoleParts extends DoorParts {
@@ -54,6 +55,10 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   const say = (c: Context, root: string, { status, title, message }: Said, headers = {}) =>
     sendPage(c, MessagePage({ root, assets, title, message }), status, headers);
 
+  const isSignedIn = (c: Context) => doorkeeper.isSignedIn(c, seenBy(c));
+  const visitBy = (c: Context, root: string, admitted: Admitted) =>
+    new Visit(c, { assets, isSignedIn, ...parts }, { root, admitted });
+
   const guarded = async (c: Context, root: string, answer: () => Promise<Response>): Promise<Response> => {
     try {
       if (c.req.method === 'POST') requireOwnForm(c, seenBy(c));
@@ -70,8 +75,10 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
         const { status, message, headers } = entry.refused;
         return say(c, root, { status, title: 'Not now', message }, headers);
       }
-      const visit = new Visit(c, { assets, ...parts }, { root, admitted: entry });
-      return answer(visit).catch((error: unknown) => sayTo(visit, saidOf(c, error, parts)));
+      const visit = visitBy(c, root, entry);
+      return answer(visit).catch((error: unknown) =>
+        error instanceof SessionEnded ? toSignIn(c, root) : sayTo(visit, saidOf(c, error, parts)),
+      );
     });
   /** Says what is wrong with a request; to those who have signed in, with the way to all pages. */
   const sayToAnybody = async (c: Context, said: Said, headers = {}): Promise<Response> => {
@@ -79,7 +86,7 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
     try {
       const entry = await doorkeeper.enter(c, seenBy(c));
       if (entry === 'signed out' || 'refused' in entry) return await say(c, root, said, headers);
-      return await sayTo(new Visit(c, { assets, ...parts }, { root, admitted: entry }), said, headers);
+      return await sayTo(visitBy(c, root, entry), said, headers);
     } catch {
       return say(c, root, said, headers);
     }

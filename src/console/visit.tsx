@@ -28,7 +28,12 @@ export interface PageParts {
   readonly consent: ConsentMode | undefined;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
+  /** Whether somebody is signed in. */
+  readonly isSignedIn: (c: Context) => Promise<boolean>;
 }
+
+/** The session of somebody has ended while their form arrived. */
+export class SessionEnded extends Error {}
 
 /** Somebody who has signed in opens a page, or sends a form. */
 export class Visit {
@@ -89,9 +94,11 @@ export class Visit {
     return this.c.req.query(name)?.trim() || undefined;
   }
 
-  /** The form that was sent. @throws RequestRefused */
-  form(): Promise<URLSearchParams> {
-    return readForm(this.c, 'This page is answered', MAX_FORM_BYTES);
+  /** The form that was sent. @throws RequestRefused; SessionEnded */
+  async form(): Promise<URLSearchParams> {
+    const form = await readForm(this.c, 'This page is answered', MAX_FORM_BYTES);
+    if (!(await this.#parts.isSignedIn(this.c))) throw new SessionEnded();
+    return form;
   }
 
   /** Does a GraphQL operation as the key. @throws OperationFailed if there was any error */

@@ -212,7 +212,9 @@ export class BearerCheck {
       return 'refusal' in held ? held : this.#use(request, { ...known, fields: held.fields }, accepted);
     };
     const held = this.#limits.enter(principal, principal.restrictions, request);
-    return held instanceof Promise ? held.then(settle) : settle(held);
+    if (!(held instanceof Promise)) return settle(held);
+    // While the store was asked for requests within the limits, the key may have changed.
+    return held.then(settle).then((admission) => ('refusal' in admission ? admission : this.again(request, admission)));
   }
 
   #letStay(request: Received, admitted: Admitted, { principal }: Accepted): Admission {

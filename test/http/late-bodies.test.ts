@@ -9,11 +9,14 @@ import { Hono } from 'hono';
 import { type AuthenticatedRequest, bearerAuth as forNode } from '../../src/express.ts';
 import { bearerAuth as forFastify } from '../../src/fastify.ts';
 import { bearerAuth, type BearerEnv } from '../../src/http/bearer-auth.ts';
+import { DEVICE_GRANT } from '../../src/http/oauth/metadata.ts';
 import { listen } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { APP, askDevice } from '../support/consent.ts';
+import { Visitor } from '../support/console.ts';
 import { connectTo, readToEnd } from '../support/client.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { authenticate, countKeys } from '../support/keys.ts';
+import { authenticate, type Child, countKeys, createChild, type Loss, LOSSES, whileLimited } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 
 const MUTATION = JSON.stringify({
@@ -23,22 +26,26 @@ const ONLINE = JSON.stringify({ query: '{ online }' });
 
 describeOnEach('a request whose body arrives late', () => {
   let test: TestService;
-  let key: { secret: string; id: string };
+  let key: Child;
   beforeEach(async () => {
-    test = await startTestService();
-    const { key: secret, apiKey: created } = await test.keys.create({ name: 'Late', roles: ['ADMIN'] }, OPERATOR);
-    key = { secret, id: created.id };
+    test = await startTestService({ app: { console: true, clients: [APP] } });
+    key = await createChild(test.keys, { roles: ['ADMIN'] });
   });
   afterEach(() => test.stop());
 
   /** Sends the head of a request, does something once the server has let that in, and sends the body. */
-  async function sendInTwo(url: string, body: string, isChunked: boolean, between: () => Promise<unknown>) {
+  async function sendInTwo(url: string, body: string, isChunked: boolean, between: () => unknown, more = {}) {
     const socket = await connectTo(url);
+    const {
+      path = '/graphql',
+      type = 'application/json',
+      by = `Authorization: Bearer ${key.secret}`,
+    }: Partial<Record<'path' | 'type' | 'by', string>> = more;
     const head = [
-      'POST /graphql HTTP/1.1',
+      `POST ${path} HTTP/1.1`,
       'Host: localhost',
-      `Authorization: Bearer ${key.secret}`,
-      'Content-Type: application/json',
+      by,
+      `Content-Type: ${type}`,
       isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`,
       'Connection: close',
       'Expect: 100-continue',
@@ -63,7 +70,7 @@ describeOnEach('a request whose body arrives late', () => {
         assert.equal((await query(test.url, key.secret, '{ online }')).status, 200);
       const answer = await sendInTwo(test.url, body, isChunked, () => test.keys.delete([key.id], OPERATOR));
       assert.match(answer, /^HTTP\/1\.1 401 [^]*error="invalid_token"/);
-      assert.equal(await countKeys(test.store.repository), 0, 'nothing was created');
+      assert.equal(await countKeys(test.store.repository), 1, 'nothing was created');
     });
   }
 
@@ -78,12 +85,22 @@ describeOnEach('a request whose body arrives late', () => {
 
   describe('is judged by what its key may do by then, though somebody else has used that key again:', () => {
     const permission = 'API_KEY:CREATE_ANY';
-    /** Narrows the key, which is then remembered as it is now. */
-    const narrow = async () => {
-      await test.keys.update(key.id, { roles: ['GUEST'] }, OPERATOR);
-      assert.equal((await query(test.url, key.secret, '{ online }')).status, 200);
-      assert.ok('principal' in (await authenticate(test.keys, key.secret)));
+    /** A new key, and what takes something from it: if it is still accepted, it is remembered as it is then. */
+    const losing = async (lose: Loss['lose'], more: object = {}) => {
+      key = await createChild(test.keys, { roles: ['ADMIN'], ...more });
+      return async () => {
+        await lose(test, key);
+        await authenticate(test.keys, key.secret);
+      };
     };
+    const REFUSED = {
+      401: /^HTTP\/1\.1 401 [^]*invalid_token/,
+      403: /^HTTP\/1\.1 403 [^]*(insufficient_scope|not be used from this address)/,
+    };
+    const LIST = JSON.stringify({ query: '{ apiKeys { edges { node { name } } } }' });
+    const FORBIDDEN = /^HTTP\/1\.1 200 [^]*"code":"FORBIDDEN"[^]*"data":\{"apiKeys":null\}/;
+    /** How GraphQL answers: a key that may be used gets an answer, without what it may not read. */
+    const refusedBy = (loss: string, refused: 401 | 403) => (loss.includes('narrowed') ? FORBIDDEN : REFUSED[refused]);
     const doors: Record<string, (done: () => void) => RequestListener | Promise<RequestListener>> = {
       Hono: (done) => {
         const app = new Hono<BearerEnv>().use(bearerAuth({ keys: test.keys, permission }));
@@ -122,12 +139,28 @@ describeOnEach('a request whose body arrives late', () => {
     };
     for (const isChunked of [false, true])
       it(`GraphQL, ${isChunked ? 'in chunks' : 'at once'}`, async () => {
-        const list = JSON.stringify({ query: '{ apiKeys { edges { node { name } } } }' });
         // Prepared, too.
-        for (let time = 0; time < 3; time += 1) await sendInTwo(test.url, list, isChunked, async () => {});
-        const answer = await sendInTwo(test.url, list, isChunked, narrow);
-        assert.match(answer, /^HTTP\/1\.1 200 [^]*"code":"FORBIDDEN"[^]*"data":\{"apiKeys":null\}/);
+        for (let time = 0; time < 3; time += 1) await sendInTwo(test.url, LIST, isChunked, () => {});
+        for (const [loss, { lose, refused }] of Object.entries(LOSSES)) {
+          const between = await losing(lose);
+          assert.match(await sendInTwo(test.url, LIST, isChunked, between), refusedBy(loss, refused), loss);
+        }
       });
+
+    it('introspection of keys', async () => {
+      const { secret } = await createChild(test.keys, { roles: ['GUEST'] });
+      const more = { path: '/introspect', type: 'application/x-www-form-urlencoded' };
+      const form = `token=${secret}`;
+      assert.match(await sendInTwo(test.url, form, true, () => {}, more), /^HTTP\/1\.1 200 [^]*"active":true/);
+      for (const [loss, { lose, refused }] of Object.entries(LOSSES)) {
+        const between = await losing(lose);
+        const answer = await sendInTwo(test.url, form, true, between, more);
+        // It names one of the permissions with which keys are read, whichever is asked first.
+        assert.match(answer, REFUSED[refused], loss);
+        assert.doesNotMatch(answer, /"active"/, loss);
+      }
+    });
+
     for (const [door, listener] of Object.entries(doors))
       it(door, async () => {
         let ran = 0;
@@ -135,13 +168,148 @@ describeOnEach('a request whose body arrives late', () => {
         await once(server.listen(0, '127.0.0.1'), 'listening');
         const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
         try {
-          assert.match(await sendInTwo(url, '"text"', true, async () => {}), /^HTTP\/1\.1 200 /);
-          assert.match(await sendInTwo(url, '"text"', true, narrow), /^HTTP\/1\.1 403 [^]*insufficient_scope/);
+          assert.match(await sendInTwo(url, '"text"', true, () => {}), /^HTTP\/1\.1 200 /);
+          for (const [loss, { lose, refused }] of Object.entries(LOSSES)) {
+            const between = await losing(lose);
+            assert.match(await sendInTwo(url, '"text"', true, between), REFUSED[refused], loss);
+          }
           assert.equal(ran, 1);
         } finally {
           server.close();
         }
       });
+
+    describe('and while the store is asked for requests within its limits:', () => {
+      const asks: Record<string, (loss: string, refused: 401 | 403) => Promise<void>> = {
+        async 'GraphQL by GET'(loss, refused) {
+          const url = `${test.url}/graphql?${new URLSearchParams(JSON.parse(LIST) as Record<string, string>).toString()}`;
+          const reply = await fetch(url, { headers: { authorization: `Bearer ${key.secret}` } });
+          const answer = `HTTP/1.1 ${reply.status} ${reply.headers.get('www-authenticate')} ${await reply.text()}`;
+          assert.match(answer, refusedBy(loss, refused), loss);
+        },
+        async 'a handler without a body'(loss, refused) {
+          const app = new Hono<BearerEnv>()
+            .use(bearerAuth({ keys: test.keys, permission }))
+            .get('/', (c) => c.text('done'));
+          const server = await listen({ app, host: '127.0.0.1', port: 0 });
+          const { status } = await fetch(server.url, { headers: { authorization: `Bearer ${key.secret}` } });
+          await server.stop(0);
+          assert.equal(status, refused, loss);
+        },
+      };
+      for (const [door, ask] of Object.entries(asks))
+        it(door, async () => {
+          for (const [loss, { lose, refused }] of Object.entries(LOSSES)) {
+            whileLimited(test.keys, await losing(lose, { limits: ['100/m'] }));
+            await ask(loss, refused);
+          }
+        });
+    });
+  });
+
+  describe('with a form,', () => {
+    const type = 'application/x-www-form-urlencoded';
+    const formOf = (fields: Record<string, string>) => new URLSearchParams(fields).toString();
+    const OWN = 'Sec-Fetch-Site: same-origin\r\n';
+    const NEW_KEY = formOf({ name: 'Too late', role: 'GUEST', end: 'never', step: 'create' });
+    /** Signs in with the key. */
+    const signIn = async () => {
+      const visitor = new Visitor(test.url);
+      await visitor.signIn(key.secret);
+      return visitor;
+    };
+    const sendForm = (visitor: Visitor, between: () => unknown) =>
+      sendInTwo(test.url, NEW_KEY, true, between, {
+        path: '/console/keys/new',
+        type,
+        by: `${OWN}Cookie: ${visitor.cookie}`,
+      });
+
+    it('is done in the console if nothing has changed', async () => {
+      const before = await countKeys(test.store.repository);
+      await sendForm(await signIn(), () => {});
+      assert.equal(await countKeys(test.store.repository), before + 1);
+    });
+
+    for (const [loss, { lose, refused }] of Object.entries(LOSSES))
+      it(`is not done in the console if the key of the session has lost what it needs: ${loss}`, async () => {
+        let left = 0;
+        const answer = await sendForm(await signIn(), async () => {
+          await lose(test, key);
+          await authenticate(test.keys, key.secret);
+          left = await countKeys(test.store.repository);
+        });
+        assert.equal(await countKeys(test.store.repository), left);
+        const isAnswered = refused === 403 ? /^HTTP\/1\.1 403 / : /^HTTP\/1\.1 303 [^]*location: \S*sign-in\?/i;
+        assert.match(answer, isAnswered);
+      });
+
+    it('is not done in the console if the session has ended, though its key goes on', async () => {
+      const visitor = await signIn();
+      const before = await countKeys(test.store.repository);
+      const answer = await sendForm(visitor, async () => {
+        const elsewhere = new Visitor(test.url);
+        elsewhere.cookie = visitor.cookie;
+        await elsewhere.open('');
+        await elsewhere.submit('sign-out');
+      });
+      assert.match(answer, /^HTTP\/1\.1 303 [^]*location: \S*sign-in\?/i);
+      assert.equal(await countKeys(test.store.repository), before);
+    });
+
+    for (const [loss, { lose, refused }] of Object.entries(LOSSES))
+      if (refused === 401)
+        it(`signs nobody in with a key that has ended: ${loss}`, async () => {
+          const to = { path: '/console/sign-in', type, by: OWN.trim() };
+          const answer = await sendInTwo(test.url, formOf({ key: key.secret }), true, () => lose(test, key), to);
+          assert.match(answer, /^HTTP\/1\.1 403 /);
+          assert.doesNotMatch(answer, /set-cookie/i);
+        });
+
+    /** What an application asks for its key with. */
+    const toToken = { path: '/oauth/token', type, by: 'Accept: */*' };
+    const approved = async () => {
+      const { device_code: code, user_code: userCode } = await askDevice(test.url, { scope: 'role:ADMIN' });
+      const found = await authenticate(test.keys, key.secret);
+      assert.ok('principal' in found);
+      await test.keys.consent.approve(
+        await test.keys.consent.find({ userCode }),
+        { roles: ['ADMIN'], permissions: [], expiresAt: null },
+        found.principal,
+      );
+      return { userCode, form: formOf({ grant_type: DEVICE_GRANT, device_code: code, client_id: APP.id }) };
+    };
+
+    it('gives an application no key if its request is refused meanwhile', async () => {
+      const { userCode, form } = await approved();
+      const before = await countKeys(test.store.repository);
+      const deny = async () => test.keys.consent.deny(await test.keys.consent.find({ userCode }), null);
+      assert.match(await sendInTwo(test.url, form, true, deny, toToken), /^HTTP\/1\.1 400 [^]*"access_denied"/);
+      assert.equal(await countKeys(test.store.repository), before);
+    });
+
+    // A request has ended before a key does that lasts an hour; and what is agreed to is not bound to a place.
+    const losses = Object.entries(LOSSES).filter(([loss]) => loss !== 'it expires');
+    for (const [loss, { lose }] of losses)
+      if (!loss.includes('elsewhere') && loss !== 'it gets another secret')
+        it(`gives an application no key if that of whoever agreed has lost what it needs: ${loss}`, async () => {
+          const { form } = await approved();
+          const answer = await sendInTwo(test.url, form, true, () => lose(test, key), toToken);
+          assert.match(answer, /^HTTP\/1\.1 400 [^]*"access_denied"/);
+        });
+
+    it('approves nothing by a key that has lost what it needs', async () => {
+      for (const [loss, { lose }] of losses) {
+        key = await createChild(test.keys, { roles: ['ADMIN'] });
+        const { user_code: userCode } = await askDevice(test.url, { scope: 'role:ADMIN' });
+        const form = formOf({ user_code: userCode, scope: 'role:ADMIN', key: key.secret, decision: 'approve' });
+        const to = { path: '/device', type, by: OWN.trim() };
+        const answer = await sendInTwo(test.url, form, true, () => lose(test, key), to);
+        assert.match(answer, /^HTTP\/1\.1 403 /, loss);
+        const { status } = await test.keys.consent.find({ userCode });
+        assert.equal(status, 'PENDING', loss);
+      }
+    });
   });
 
   it('is refused by an app of its own that checks again: the rest of its handler does not run', async () => {

@@ -125,6 +125,64 @@ export async function createPrincipal(
   return { secret, principal: result.principal };
 }
 
+/** What takes something from a key that another one created, and how the key is refused then. */
+export const LOSSES: Readonly<Record<string, Loss>> = {
+  'it is narrowed': {
+    refused: 403,
+    lose: ({ keys }, { id }) => keys.update(id, { roles: ['GUEST'], permissions: [] }, OPERATOR),
+  },
+  'its creator is narrowed': {
+    refused: 403,
+    lose: ({ keys }, { creator }) => keys.update(creator, { roles: ['GUEST'], permissions: [] }, OPERATOR),
+  },
+  'it may be used from elsewhere alone': {
+    refused: 403,
+    lose: ({ keys }, { id }) => keys.update(id, { allowFrom: ['192.0.2.0/24'] }, OPERATOR),
+  },
+  'it is disabled': { refused: 401, lose: ({ keys }, { id }) => keys.setEnabled(id, false, OPERATOR) },
+  'its creator is disabled': {
+    refused: 401,
+    lose: ({ keys }, { creator }) => keys.setEnabled(creator, false, OPERATOR),
+  },
+  'it is deleted': { refused: 401, lose: ({ keys }, { id }) => keys.delete([id], OPERATOR) },
+  'its creator is deleted': { refused: 401, lose: ({ keys }, { creator }) => keys.delete([creator], OPERATOR) },
+  'it gets another secret': { refused: 401, lose: ({ keys }, { id }) => keys.rotate(id, { grace: '0s' }, OPERATOR) },
+  'it expires': { refused: 401, lose: ({ time }) => (time.now += 3_600_000) },
+};
+
+/** Something that a key can lose. */
+export interface Loss {
+  refused: 401 | 403;
+  readonly lose: (test: TestKeys, key: Child) => unknown;
+}
+
+/** A key of those that can lose something. */
+export interface Child {
+  secret: string;
+  id: string;
+  /** The id of the key that created it. */
+  creator: string;
+}
+
+/** Creates a key that expires in an hour, by one without an end that may do everything. */
+export async function createChild(keys: KeysService, input: Omit<NewKey, 'name'>): Promise<Child> {
+  const name = `Key ${randomBytes(8).toString('hex')}`;
+  const { principal } = await createPrincipal(keys, { name: `${name} creator`, roles: ['ADMIN'] });
+  const { key: secret, apiKey } = await keys.create({ name, expiresIn: '1h', ...input }, principal);
+  return { secret, id: apiKey.id, creator: principal.apiKey.id };
+}
+
+/** Does something once the next request has asked whether it is within the limits of its key. */
+export function whileLimited({ limiter }: Limited, between: () => unknown): void {
+  const enter = limiter.enter.bind(limiter);
+  limiter.enter = async (...given) => {
+    limiter.enter = enter;
+    const answer = await enter(...given);
+    await between();
+    return answer;
+  };
+}
+
 /** Keys as JSON lines, in chunks as a stream might deliver them. */
 export async function* jsonLines(...lines: (object | string)[]): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'));

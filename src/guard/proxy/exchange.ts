@@ -1,4 +1,5 @@
 import type { ClientRequest, IncomingMessage, InformationEvent } from 'node:http';
+import { Transform } from 'node:stream';
 import { type RateLimitFields, withFields } from '../../http/rate-limit-fields.ts';
 import type { Reply } from '../../http/replies.ts';
 import { passAnswer, passInformation } from './answers.ts';
@@ -20,6 +21,8 @@ export interface PassedRequest extends ArrivedRequest {
   /** What the client is told of the limits of its key. */
   readonly fields: RateLimitFields | undefined;
   readonly requestId: string | undefined;
+  /** The reply to it if its key, as that is now, may not go on with it. */
+  readonly refusedNow: () => Reply | undefined | Promise<Reply | undefined>;
 }
 
 /** The protocol that the client asks to switch to. */
@@ -70,11 +73,18 @@ export class Exchange {
     else this.#request.end();
   }
 
+  /** Ends it: with this reply, if its answer has not begun. */
+  end(refusal?: Reply): void {
+    const { incoming, outgoing, switching } = this.#passed;
+    if (refusal && !this.#isAnswered) this.#refuse(refusal);
+    else (switching ? incoming.socket : outgoing).destroy();
+  }
+
   /** Gives the client this answer of ours. */
   #refuse(reply: Reply, framing = this.#passed.framing): void {
     const { incoming, outgoing, fields } = this.#passed;
     this.#settle();
-    incoming.unpipe(this.#request);
+    incoming.unpipe();
     this.#request.destroy();
     if (!outgoing.destroyed) refuse(this.#passed, withFields(reply, fields), framing);
   }
@@ -103,15 +113,31 @@ export class Exchange {
     const { incoming } = this.#passed;
     const request = this.#request;
     incoming.on('data', () => this.#isAnswered || this.#timer.refresh());
-    incoming.pipe(request, { end: false });
+    const body = new Transform({
+      transform: (chunk, _encoding, done) => this.#unlessRefused(() => done(null, chunk)),
+      flush: (done) => this.#unlessRefused(done),
+    });
+    incoming.pipe(body).pipe(request, { end: false });
     // The head must not wait for a body that is still to come.
     setImmediate(() => incoming.readableDidRead || request.destroyed || request.flushHeaders());
-    incoming.once('end', () => {
+    body.once('end', () => {
       request.addTrailers(this.#passed.trailers(incoming.rawTrailers));
       request.end();
     });
     // What the upstream does not take any more is dropped.
-    request.once('close', () => incoming.resume());
+    request.once('close', () => incoming.unpipe().resume());
+  }
+
+  /** Goes on, unless the key has lost meanwhile what the request needs: then no more of a body is passed on, either. */
+  #unlessRefused(goOn: () => void): void {
+    const settle = (refusal: Reply | undefined) => (refusal ? this.end(refusal) : goOn());
+    try {
+      const refusal = this.#passed.refusedNow();
+      if (refusal instanceof Promise) refusal.then(settle).catch(() => this.end());
+      else settle(refusal);
+    } catch {
+      this.end();
+    }
   }
 
   #inform(information: InformationEvent): void {
@@ -134,13 +160,17 @@ export class Exchange {
   }
 
   #switch(answer: IncomingMessage, connection: BareConnection): void {
-    const { switching } = this.#passed;
+    const { outgoing, switching } = this.#passed;
     if (answer.headers.upgrade?.toLowerCase() !== switching?.protocol.toLowerCase()) {
       connection.socket.destroy();
       return this.#fail(new Error('The upstream switched to a protocol that nobody asked for.'));
     }
-    this.#settle();
-    switching!.switched(answer, connection);
+    outgoing.once('close', () => connection.socket.destroy());
+    this.#unlessRefused(() => {
+      if (outgoing.destroyed) return;
+      this.#settle();
+      switching!.switched(answer, connection);
+    });
   }
 
   #settle(): void {

@@ -159,25 +159,24 @@ export class Guard implements RequestHandler, ConnectionHandler {
   }
 
   #pass(received: ReceivedRequest, request: GuardedRequest, entered: Entered): void {
-    const { outgoing, switching } = received;
+    const { outgoing } = received;
     const { catalog, isCredential, trust } = this.#rules;
     const { admitted, permissions } = entered;
     const identity = admitted ? identityHeaders(admitted.principal, permissions, catalog) : NOBODY;
     const { fields } = admitted ?? {};
-    this.#proxy.pass(received, { identity: Object.entries(identity).flat(), isCredential, trust, fields });
     let known = entered;
-    const mayGoOn = (entry: Entry) => {
+    const refusalIn = (entry: Entry) => {
       // A key that is needed only now is counted now, and that is remembered where none is needed for a while.
       if ('admitted' in entry && entry.admitted) known = entry;
-      return !('refusal' in entry);
+      return 'refusal' in entry ? entry.refusal : undefined;
     };
-    const forget = this.#open.add({
-      isAllowed: () => {
-        const entry = this.#rules.access.again(request, known);
-        return entry instanceof Promise ? entry.then(mayGoOn) : mayGoOn(entry);
-      },
-      end: () => (switching?.connection.socket ?? outgoing).destroy(),
-    });
+    const refusedNow = () => {
+      const entry = this.#rules.access.again(request, known);
+      return entry instanceof Promise ? entry.then(refusalIn) : refusalIn(entry);
+    };
+    const passing = { identity: Object.entries(identity).flat(), isCredential, trust, fields, refusedNow };
+    const exchange = this.#proxy.pass(received, passing);
+    const forget = this.#open.add({ refusedNow, end: (refusal) => exchange.end(refusal) });
     outgoing.once('close', forget);
   }
 

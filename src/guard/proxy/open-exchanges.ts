@@ -1,10 +1,12 @@
+import type { Reply } from '../../http/replies.ts';
 import { inTurns } from '../../keys/turns.ts';
 
 /** What is passed on and has not ended. */
 export interface OpenExchange {
-  /** Whether it may still go on. */
-  isAllowed(): boolean | Promise<boolean>;
-  end(): void;
+  /** The reply to it if it may not go on, as things are now. */
+  readonly refusedNow: () => Reply | undefined | Promise<Reply | undefined>;
+  /** @param refusal undefined where it could not be found out whether it may go on */
+  end(refusal: Reply | undefined): void;
 }
 
 /** How often is looked whether what is open may go on: so a key ends what it has begun within a second. */
@@ -32,26 +34,26 @@ export class OpenExchanges {
     for await (const exchange of inTurns([...this.#open])) {
       if (!this.#open.has(exchange)) continue;
       // Mostly it is known at once. Where the store must be asked, it is asked about all of them together.
-      const allowed = isAllowed(exchange);
-      if (allowed instanceof Promise) asked.push(allowed.then((is) => endUnless(is, exchange)));
-      else endUnless(allowed, exchange);
+      const settle = (refusal: Reply | undefined) => {
+        // It may take a while until its connection has closed.
+        if (refusal && this.#open.delete(exchange)) exchange.end(refusal);
+      };
+      try {
+        const refusal = exchange.refusedNow();
+        if (refusal instanceof Promise) asked.push(refusal.then(settle).catch(() => this.#endUnknown(exchange)));
+        else settle(refusal);
+      } catch {
+        this.#endUnknown(exchange);
+      }
     }
     await Promise.all(asked);
     if (this.#open.size > 0) this.#checkSoon();
     else this.#isChecking = false;
   }
-}
 
-/** Whether it may go on. Where that cannot be found out, it may not; others are looked at all the same. */
-function isAllowed(exchange: OpenExchange): boolean | Promise<boolean> {
-  try {
-    const allowed = exchange.isAllowed();
-    return allowed instanceof Promise ? allowed.catch(() => false) : allowed;
-  } catch {
-    return false;
+  /** Where nobody can say whether it may go on, it may not; others are looked at all the same. */
+  #endUnknown(exchange: OpenExchange): void {
+    this.#open.delete(exchange);
+    exchange.end(undefined);
   }
-}
-
-function endUnless(isAllowed: boolean, exchange: OpenExchange): void {
-  if (!isAllowed) exchange.end();
 }

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { peerOf } from '../../http/client-address.ts';
 import type { RateLimitFields } from '../../http/rate-limit-fields.ts';
+import type { Reply } from '../../http/replies.ts';
 import { REQUEST_ID } from '../../http/request-id.ts';
 import { notesOf } from '../../http/request-notes.ts';
 import type { Networks } from '../../keys/networks.ts';
@@ -36,6 +37,8 @@ export interface Passing {
   readonly trust: Networks;
   /** What the client is told of the limits of its key. */
   readonly fields: RateLimitFields | undefined;
+  /** The reply to it if its key, as that is now, may not go on with it. */
+  readonly refusedNow: () => Reply | undefined | Promise<Reply | undefined>;
 }
 
 /** Passes requests on to an upstream. */
@@ -50,7 +53,7 @@ export class ReverseProxy {
   }
 
   /** Passes a request on, and the answer back. */
-  pass(received: ReceivedRequest, { identity, isCredential, trust, fields }: Passing): void {
+  pass(received: ReceivedRequest, { identity, isCredential, trust, fields, refusedNow }: Passing): Exchange {
     const { incoming, outgoing, target, framing, switching } = received;
     const { upstream, rewriteHost } = this.#options;
     const { id: requestId, trace } = notesOf(incoming) ?? {};
@@ -70,6 +73,7 @@ export class ReverseProxy {
       ...received,
       fields,
       requestId,
+      refusedNow,
       request: { method: incoming.method!, path: target.path, headers: requestHeaders(toPass) },
       trailers: (rawTrailers) => requestTrailers(rawTrailers, toPass),
       switching: switching && {
@@ -81,7 +85,9 @@ export class ReverseProxy {
         },
       },
     };
-    new Exchange(passed, { ...this.#options, upstream: this.#upstream }).start();
+    const exchange = new Exchange(passed, { ...this.#options, upstream: this.#upstream });
+    exchange.start();
+    return exchange;
   }
 
   /** Ends the connections whose protocol was switched: they would never end by themselves. */

@@ -18,7 +18,7 @@ import {
 } from '../../support/forward-auth.ts';
 import { Networks } from '../../../src/keys/networks.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { createPrincipal, openTestKeys } from '../../support/keys.ts';
+import { createChild, createPrincipal, LOSSES, openTestKeys, whileLimited } from '../../support/keys.ts';
 import { withoutRequestId } from '../../support/log.ts';
 import { Random } from '../../support/random.ts';
 import { sendRaw } from '../../support/raw-http.ts';
@@ -90,6 +90,18 @@ describeOnEach('the answer to a proxy', () => {
       assert.equal(await ask(), 200);
       await end(key.id);
       assert.deepEqual([name, await ask()], [name, name === 'narrowed' ? 403 : 401]);
+    }
+  });
+
+  it('is by what a key may do once the store has said that it is within its limits', async () => {
+    for (const [loss, { lose, refused }] of Object.entries(LOSSES)) {
+      const allowFrom = ['203.0.113.0/24'];
+      const child = await createChild(server.keys, { roles: ['ADMIN'], limits: ['100/m'], allowFrom });
+      const ask = () => server.send(withHeaders(ASKING.nginx({}, READ), keyLine(child.secret)));
+      whileLimited(server.keys, () => {});
+      assert.equal((await ask()).status, 200, loss);
+      whileLimited(server.keys, () => lose(server, child));
+      assert.equal((await ask()).status, refused, loss);
     }
   });
 

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text as readText } from 'node:stream/consumers';
-import { connectRaw, type GuardedService, startGuarded } from '../../support/guard.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { connectRaw, type GuardedService, PERMISSION, startGuarded } from '../../support/guard.ts';
+import { authenticate, createChild, LOSSES } from '../../support/keys.ts';
 import { until } from '../../support/until.ts';
 
 describe('the body of a request', () => {
@@ -13,6 +15,8 @@ describe('the body of a request', () => {
     service = await startGuarded(async (incoming, outgoing) => {
       arrived.push(incoming);
       if (incoming.url === '/early') return void outgoing.writeHead(413).end('too large');
+      if (incoming.url === '/echo') return void incoming.on('error', () => {}).pipe(outgoing.writeHead(200));
+      if (incoming.url === '/late') return undefined;
       const body = await readText(incoming);
       outgoing.end(JSON.stringify({ body, headers: incoming.rawHeaders, trailers: incoming.rawTrailers }));
       return undefined;
@@ -97,6 +101,83 @@ describe('the body of a request', () => {
     raw.request('GET / HTTP/1.1', 'Host: a', service.authorization);
     await raw.receives(/HTTP\/1\.1 200 [^]*\}$/);
     raw.socket.destroy();
+  });
+
+  describe('is passed on no further once its key', () => {
+    /** What the service gets of the body of the request that arrives next, and whether that was all in the end. */
+    const takenByService = async () => {
+      await until(() => arrived.length === 1);
+      const incoming = arrived[0]!.on('error', () => {});
+      const taken = {
+        text: '',
+        ended: new Promise((resolve) => incoming.once('close', () => resolve(incoming.complete))),
+      };
+      incoming.on('data', (chunk: Buffer) => (taken.text += chunk.toString()));
+      return taken;
+    };
+    const REFUSED = {
+      401: /^HTTP\/1\.1 401 [^]*error="invalid_token"/,
+      403: /^HTTP\/1\.1 403 [^]*(insufficient_scope|not be used from this address)/,
+    };
+    const lengths = { 'in chunks': 'Transfer-Encoding: chunked', 'by its length': 'Content-Length: 10' };
+    /** The same five characters. */
+    const parts = { 'in chunks': ['5\r\nfirst\r\n', '5\r\nafter\r\n0\r\n\r\n'], 'by its length': ['first', 'after'] };
+    for (const framing of ['in chunks', 'by its length'] as const)
+      for (const [loss, { lose, refused }] of Object.entries(LOSSES))
+        it(`has lost what it needs: ${loss}, of a body ${framing}`, async () => {
+          const key = await createChild(service.keys, { permissions: [PERMISSION] });
+          const raw = connectRaw(service.url);
+          raw.request('POST /late HTTP/1.1', 'Host: a', `Authorization: Bearer ${key.secret}`, lengths[framing]);
+          raw.send(parts[framing][0]!);
+          const taken = await takenByService();
+          await until(() => taken.text === 'first');
+          await lose(service, key);
+          // Used again by somebody else, so that it is remembered as it is now.
+          await authenticate(service.keys, key.secret);
+          raw.send(parts[framing][1]!);
+          await raw.receives(REFUSED[refused]);
+          assert.deepEqual([await taken.ended, taken.text], [false, 'first']);
+          raw.socket.destroy();
+        });
+
+    it('is deleted before anything of it has come, for which its client was told to go on', async () => {
+      const key = await createChild(service.keys, { permissions: [PERMISSION] });
+      const raw = connectRaw(service.url);
+      const line = `Authorization: Bearer ${key.secret}`;
+      raw.request('POST /late HTTP/1.1', 'Host: a', line, 'Content-Length: 5', 'Expect: 100-continue');
+      await raw.receives('HTTP/1.1 100 ');
+      await service.keys.delete([key.id], OPERATOR);
+      const taken = await takenByService();
+      raw.send('after');
+      await raw.receives('HTTP/1.1 401 ');
+      assert.deepEqual([await taken.ended, taken.text], [false, '']);
+    });
+
+    it('is deleted, where the answer has begun: the connection closes', async () => {
+      const key = await createChild(service.keys, { permissions: [PERMISSION] });
+      const raw = connectRaw(service.url);
+      const line = `Authorization: Bearer ${key.secret}`;
+      raw.request('POST /echo HTTP/1.1', 'Host: a', line, 'Transfer-Encoding: chunked');
+      raw.send('5\r\nfirst\r\n');
+      await raw.receives('first');
+      await service.keys.delete([key.id], OPERATOR);
+      raw.send('5\r\nafter\r\n0\r\n\r\n');
+      await raw.closed();
+      assert.ok(!raw.received.includes('after'), raw.received);
+    });
+
+    it('is deleted, also where nothing more comes: its client is told, and both connections close', async () => {
+      const key = await createChild(service.keys, { permissions: [PERMISSION] });
+      const raw = connectRaw(service.url);
+      raw.request('POST /late HTTP/1.1', 'Host: a', `Authorization: Bearer ${key.secret}`, 'Content-Length: 10');
+      raw.send('first');
+      const taken = await takenByService();
+      await until(() => taken.text === 'first');
+      await service.keys.delete([key.id], OPERATOR);
+      await raw.receives(REFUSED[401]);
+      await raw.closed();
+      assert.deepEqual([await taken.ended, taken.text], [false, 'first']);
+    });
   });
 
   describe('for which the client waits for 100 Continue', () => {

@@ -18,11 +18,11 @@ describe('the look at what is open', () => {
     for (let index = 0; index < 100; index += 1)
       forget.push(
         open.add({
-          isAllowed: () => {
+          refusedNow: () => {
             if (index === 0) setImmediate(() => (beforeOthers ??= asked.length));
             asked.push(index);
             work(1);
-            return true;
+            return undefined;
           },
           end: () => {},
         }),
@@ -43,13 +43,13 @@ describe('the look at what is open', () => {
     const open = new OpenExchanges();
     const ended: string[] = [];
     const failing = { refuses: () => Promise.reject(new Error('down')), throws: () => assert.fail('down') };
-    const forget = Object.entries(failing).map(([name, isAllowed]) =>
-      open.add({ isAllowed, end: () => void ended.push(name) }),
+    const forget = Object.entries(failing).map(([name, refusedNow]) =>
+      open.add({ refusedNow, end: () => void ended.push(name) }),
     );
     await until(() => ended.length === 2);
     for (const end of forget) end();
     let looks = 0;
-    const end = open.add({ isAllowed: () => (looks += 1) > 0, end: () => {} });
+    const end = open.add({ refusedNow: () => void (looks += 1), end: () => {} });
     await until(() => looks > 0);
     end();
     assert.deepEqual(ended.toSorted(), ['refuses', 'throws']);

@@ -6,7 +6,8 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { NO_REQUESTS } from '../../../src/keys/usage/outcomes.ts';
 import type { PeriodUsage } from '../../../src/keys/usage/periods.ts';
-import { connectRaw, type GuardedService, startGuarded } from '../../support/guard.ts';
+import { connectRaw, type GuardedService, PERMISSION, startGuarded } from '../../support/guard.ts';
+import { authenticate, createChild, LOSSES } from '../../support/keys.ts';
 import { until } from '../../support/until.ts';
 
 describe('a switch to another protocol', () => {
@@ -14,6 +15,8 @@ describe('a switch to another protocol', () => {
   const seen: IncomingMessage[] = [];
   /** The service's ends of the connections that switched. */
   const ends: Duplex[] = [];
+  /** What happens before the service switches. */
+  let beforeSwitch: () => Promise<unknown>;
   before(async () => {
     const server = createServer((incoming, outgoing) => {
       seen.push(incoming);
@@ -34,6 +37,10 @@ describe('a switch to another protocol', () => {
         );
       if (incoming.url === '/refused')
         return void socket.end('HTTP/1.1 403 Forbidden\r\nX-A: 1\r\nContent-Length: 2\r\n\r\nno');
+      if (incoming.url === '/later')
+        return void beforeSwitch().then(() =>
+          socket.pipe(socket).write('HTTP/1.1 101 Switched\r\nUpgrade: plain\r\nConnection: upgrade\r\n\r\nwelcome'),
+        );
       const protocol = incoming.url === '/other' ? 'other' : 'plain';
       // What follows comes at once with the head.
       socket.write(`HTTP/1.1 101 Switched\r\nUpgrade: ${protocol}\r\nConnection: upgrade\r\nX-CaSe: 1\r\n\r\nwelcome`);
@@ -194,6 +201,28 @@ describe('a switch to another protocol', () => {
       await other.receives('still here');
       other.socket.destroy();
     };
+
+    for (const [loss, { lose, refused }] of Object.entries(LOSSES)) {
+      it(`has lost what it needs: ${loss}`, async () => {
+        const key = await createChild(service.keys, { permissions: [PERMISSION] });
+        const raw = upgradeTo('plain', '/plain', [`Authorization: Bearer ${key.secret}`]);
+        await raw.receives('welcome');
+        await endsBy(raw, async () => lose(service, key));
+      });
+
+      it(`does not happen if its key has lost what it needs before the service agrees: ${loss}`, async () => {
+        const key = await createChild(service.keys, { permissions: [PERMISSION] });
+        beforeSwitch = async () => {
+          await lose(service, key);
+          await authenticate(service.keys, key.secret);
+        };
+        const raw = upgradeTo('plain', '/later', [`Authorization: Bearer ${key.secret}`]);
+        await raw.closed();
+        assert.match(raw.received, new RegExp(`^HTTP/1.1 ${refused} `));
+        assert.ok(!raw.received.includes('welcome'));
+        await until(() => ends[0]!.destroyed);
+      });
+    }
 
     it('is deleted', async () => {
       const { raw, id } = await openWith('Deleted');
