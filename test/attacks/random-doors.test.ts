@@ -463,8 +463,8 @@ describeOn('sqlite', 'whatever is done by whichever door', () => {
   const all = new Map<string, number>();
   for (const seed of SEEDS)
     it(`each secret may do what the rules say, nothing more and nothing less, with seed ${seed}`, async () => {
-      const server = await startTestService({ app: { clients: [APP], failedCredentials: false } });
-      const here = await openTestKeys({ database: server.database });
+      const server = await startTestService({ consent: 'both', app: { clients: [APP], failedCredentials: false } });
+      const here = await openTestKeys({ database: server.database, consent: 'both' });
       const { secret: inspector } = await createPrincipal(here.keys, {
         name: 'Inspector',
         permissions: ['API_KEY:READ_ANY'],

@@ -28,7 +28,7 @@ describeOnEach('a request whose body arrives late', () => {
   let test: TestService;
   let key: Child;
   beforeEach(async () => {
-    test = await startTestService({ app: { console: true, clients: [APP] } });
+    test = await startTestService({ consent: 'both', app: { console: true, clients: [APP] } });
     key = await createChild(test.keys, { roles: ['ADMIN'] });
   });
   afterEach(() => test.stop());
