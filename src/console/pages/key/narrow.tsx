@@ -3,6 +3,7 @@ import type { Pages } from '../../page-routes.ts';
 import { chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
 import { Empty, Problem, Warning } from '../../parts/notice.tsx';
 import { PermissionGroups } from '../../parts/permission-groups.tsx';
+import { OnceOnly } from '../../sent-form.tsx';
 import { countOf } from './key-facts.tsx';
 import { askWarning, canNarrow, lossOf, suggestedOf } from './narrowing.ts';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
@@ -60,6 +61,7 @@ function NarrowPage({
           {warning !== undefined && <Warning>{warning}</Warning>}
           <Outcome here={here} />
           <form method="post" action={`${base}/narrow`} class="actions">
+            <OnceOnly />
             {shown.suggestedRoles.map((role) => (
               <input type="hidden" name={FIELDS.role} value={role} />
             ))}
