@@ -79,7 +79,10 @@ export class SentForm {
     return session?.outcomes.some(({ form, isSeen }) => form === id && isSeen) ?? false;
   }
 
-  /** Takes back the secrets of pages that somebody has seen and left. @param staying the id of the form whose page it is */
+  /**
+   * Takes back the secrets of pages that somebody has seen and left.
+   * @param staying the id of a form whose page is opened now
+   */
   static async leave({ c, sessions, seen }: Sender, staying?: string): Promise<void> {
     const token = sessionTokenIn(c, seen);
     const isLeft = ({ form, isSeen, sealed }: FormOutcome) => form !== staying && isSeen && sealed !== null;

@@ -18,7 +18,7 @@ export async function findUsage(db: Kysely<Tables>, ids: readonly string[]): Pro
   return found;
 }
 
-/** The permissions that keys have used and the roles that they have granted, by id, each with the time of its last use. */
+/** The permissions that keys have used and the roles that they granted, by id, each with the time of its last use. */
 export async function findUsedPermissions(
   db: Kysely<Tables>,
   ids: readonly string[],

@@ -164,6 +164,7 @@ const ROOMS: Record<string, string[]> = {
     'own-form',
     'doorkeeper',
     'operations',
+    'sent-form',
     'page-list',
     'parts',
     'visit',

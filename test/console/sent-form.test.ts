@@ -178,8 +178,8 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
         pages.map(({ status }) => status),
         [200, 200],
       );
-      assert.equal(pages[0]!.path, pages[1]!.path);
-      return pages[0]!.text;
+      assert.equal(pages[0].path, pages[1].path);
+      return pages[0].text;
     };
     assert.match(await twice(`keys/${id}/edit`, '/edit', { description: 'Builds' }), /Saved\./);
     await test.keys.rotate(id, {}, OPERATOR);

@@ -42,8 +42,8 @@ export class Visitor {
 
   /** The cookie of its session; undefined if it has none. */
   get cookie(): string | undefined {
-    const [pair] = Array.from(this.#cookies).filter(([name]) => name.endsWith('svc_api_session'));
-    return pair && pair.join('=');
+    const pair = Array.from(this.#cookies).find(([name]) => name.endsWith('svc_api_session'));
+    return pair?.join('=');
   }
 
   set cookie(cookie: string | undefined) {

@@ -74,7 +74,7 @@ function Gone({ root, hadSecret }: { root: string; hadSecret: boolean }) {
       <p>
         {hadSecret
           ? 'The secret was shown once, and is not shown again.'
-          : 'This page was shown to whoever sent a form, for ten minutes at most. A secret on it is not shown again.'}{' '}
+          : 'It was shown to whoever sent a form, for ten minutes at most. A secret on it is not shown again.'}{' '}
         If you have not stored it, rotate the key: that gives it another one.
       </p>
       <p>

@@ -179,6 +179,9 @@ describe('creating a key in the console, in a browser,', () => {
       });
       // Shown by the script, which is there then.
       await button(page, 'Copy').waitFor();
+      // Browsers ask nobody who has not touched the page.
+      await page.getByRole('heading', { level: 1 }).click();
+      await page.waitForFunction('navigator.userActivation.hasBeenActive');
       const link = page.getByRole('link', { name: 'Look at the key' });
       await link.click({ noWaitAfter: true });
       await until(() => asked.length > 0);

@@ -23,8 +23,8 @@ export function suggestedOf({ suggestedRoles, suggestedPermissions }: ShownKey):
 
 /** What a key loses if it keeps only what it has used. */
 export function lossOf(key: ShownKey): ResourceActions[] {
-  const lost = new PermissionSet(permissionsOf(key.excessPermissions) as Permission[]);
-  const kept = new PermissionSet(permissionsOf(key.effectivePermissions) as Permission[]).missingFrom(lost);
+  const lost = new Set(permissionsOf(key.excessPermissions));
+  const kept = permissionsOf(key.effectivePermissions).filter((permission) => !lost.has(permission)) as Permission[];
   return groupPermissions(grantedTo(key).missingFrom(new PermissionSet(kept)));
 }
 
