@@ -79,7 +79,7 @@ describe('the console beneath a path of a proxy, in a browser', () => {
       await is('Preview of Backup');
       await press(page, 'Create key');
       await is('Backup is created');
-      await follow(page, 'Look at the key');
+      await press(page, 'I have stored it');
       await is(/^Backup/);
       await page.getByLabel('May it…?').fill('DOCKER:READ_ANY');
       await press(page, 'Ask');
