@@ -3,7 +3,6 @@ import { basePath } from 'hono/route';
 import { METHOD_NAME_ALL } from 'hono/router';
 import { HonoHead, requestIdIn } from '../http/hono-head.ts';
 import type { BearerEnv } from '../http/bearer-auth.ts';
-import type { Admitted } from '../http/bearer-check.ts';
 import type { FailureLog } from '../http/failure-log.ts';
 import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
 import type { Issuer } from '../http/oauth/issuer.ts';
@@ -15,7 +14,7 @@ import { addAssets, readAssets } from './assets.ts';
 import { Doorkeeper, type DoorParts } from './doorkeeper.ts';
 import { OperationFailed } from './operations.ts';
 import { requireOwnForm } from './own-form.ts';
-import { Pages, rootFrom, type Welcome } from './page-routes.ts';
+import { Pages, type Welcome } from './page-routes.ts';
 import { addAuditLog } from './pages/audit-log.tsx';
 import { addHealth } from './pages/health.tsx';
 import { addKeyList } from './pages/key-list.tsx';
@@ -23,11 +22,13 @@ import { addKeyPage } from './pages/key/key.tsx';
 import { addLimits } from './pages/limits.tsx';
 import { Message, MessagePage, NothingToSee } from './pages/message.tsx';
 import { addNewKey } from './pages/new-key/new-key.tsx';
+import { addOutcomes } from './pages/outcome.tsx';
 import { addRequests } from './pages/requests/requests.tsx';
 import { addRoutes } from './pages/routes/routes.tsx';
 import { addSignIn } from './pages/sign-in.tsx';
-import { SeenOrigin } from './session-cookie.ts';
-import { seeOther, sendPage, SessionEnded, Visit } from './visit.tsx';
+import { SentForm } from './sent-form.tsx';
+import { SeenOrigin, sessionTokenIn } from './session-cookie.ts';
+import { type ReadForm, readPageForm, rootFrom, seeOther, sendPage, Visit } from './visit.tsx';
 
 /** What the console is made of. */
 export interface ConsoleParts extends DoorParts {
@@ -50,14 +51,11 @@ const CONSOLE_PATH = '/console';
  */
 export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   const assets = readAssets();
+  const { sessions } = parts;
   const doorkeeper = new Doorkeeper(parts);
   const seenBy = (c: Context) => new SeenOrigin(parts.issuer.of(c));
   const say = (c: Context, root: string, { status, title, message }: Said, headers = {}) =>
     sendPage(c, MessagePage({ root, assets, title, message }), status, headers);
-
-  const isSignedIn = (c: Context) => doorkeeper.isSignedIn(c, seenBy(c));
-  const visitBy = (c: Context, root: string, admitted: Admitted) =>
-    new Visit(c, { assets, isSignedIn, ...parts }, { root, admitted });
 
   const guarded = async (c: Context, root: string, answer: () => Promise<Response>): Promise<Response> => {
     try {
@@ -69,24 +67,33 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   };
   const welcome: Welcome = (c, root, answer) =>
     guarded(c, root, async () => {
-      const entry = await doorkeeper.enter(c, seenBy(c));
+      const sender = { c, sessions, seen: seenBy(c) };
+      const read = await readSentForm(sender);
+      // Before anybody is let in: it may have ended what they have signed in with.
+      const before = await read?.sent?.before();
+      if (before !== undefined) return seeOther(c, before);
+      const entry = await doorkeeper.enter(c, sender.seen);
       if (entry === 'signed out') return toSignIn(c, root);
       if ('refused' in entry) {
         const { status, message, headers } = entry.refused;
         return say(c, root, { status, title: 'Not now', message }, headers);
       }
-      const visit = visitBy(c, root, entry);
-      return answer(visit).catch((error: unknown) =>
-        error instanceof SessionEnded ? toSignIn(c, root) : sayTo(visit, saidOf(c, error, parts)),
-      );
+      const visit = new Visit(c, { assets, ...parts }, { root, admitted: entry, ...read });
+      if (c.req.method !== 'POST') await SentForm.leave(sender).catch(() => {});
+      return visit.once(() => answer(visit).catch((error: unknown) => sayTo(visit, saidOf(c, error, parts))));
     });
+  /** Lets somebody in; undefined if they are refused. */
+  const enter = async (c: Context, root: string): Promise<Visit | undefined> => {
+    const entry = await doorkeeper.enter(c, seenBy(c));
+    if (entry === 'signed out' || 'refused' in entry) return undefined;
+    return new Visit(c, { assets, ...parts }, { root, admitted: entry });
+  };
   /** Says what is wrong with a request; to those who have signed in, with the way to all pages. */
   const sayToAnybody = async (c: Context, said: Said, headers = {}): Promise<Response> => {
     const root = rootFrom(pathIn(c));
     try {
-      const entry = await doorkeeper.enter(c, seenBy(c));
-      if (entry === 'signed out' || 'refused' in entry) return await say(c, root, said, headers);
-      return await sayTo(visitBy(c, root, entry), said, headers);
+      const visit = await enter(c, root);
+      return visit ? await sayTo(visit, said, headers) : await say(c, root, said, headers);
     } catch {
       return say(c, root, said, headers);
     }
@@ -102,6 +109,7 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   });
   addAssets(app, CONSOLE_PATH, assets);
   addSignIn(app, CONSOLE_PATH, { assets, doorkeeper, guarded, seenBy, refusals: parts.refusals });
+  addOutcomes(app, CONSOLE_PATH, { assets, sessions, guarded, seenBy, enter });
   addKeyList(pages);
   addNewKey(pages);
   addRequests(pages);
@@ -127,6 +135,15 @@ function methodsByPath({ routes }: Hono<BearerEnv>): Map<string, string> {
 
 function sayTo(visit: Visit, { status, title, message }: Said, headers = {}): Promise<Response> {
   return visit.page(title, Message({ root: visit.root, title, message }), status, headers);
+}
+
+/** The form that was sent, if it is one that is done once. @throws RequestRefused */
+async function readSentForm(sender: Parameters<typeof SentForm.in>[1]): Promise<ReadForm | undefined> {
+  const { c, sessions, seen } = sender;
+  const token = c.req.method === 'POST' ? sessionTokenIn(c, seen) : undefined;
+  if (token === undefined || !(await sessions.look(token))) return undefined;
+  const form = await readPageForm(c);
+  return { sent: SentForm.in(form, sender), form };
 }
 
 /** What a page says of a request that was not answered. */

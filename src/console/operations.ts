@@ -90,6 +90,8 @@ class PageRequest extends HonoHead implements GraphQLRequest {
   }
 
   onClientGone(listener: () => void): () => void {
+    // A browser that sends a form again gives up the first one, and gets what that led to.
+    if (this.c.req.method === 'POST') return () => {};
     const { signal } = this.c.req.raw;
     signal.addEventListener('abort', listener, { once: true });
     return () => signal.removeEventListener('abort', listener);

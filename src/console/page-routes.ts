@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono';
 import type { BearerEnv } from '../http/bearer-auth.ts';
-import type { Visit } from './visit.tsx';
+import { rootFrom, type Visit } from './visit.tsx';
 
 /** Makes the answer to somebody who has signed in. */
 export type VisitHandler = (visit: Visit) => Promise<Response>;
@@ -29,9 +29,4 @@ export class Pages {
   post(path: string, answer: VisitHandler): void {
     this.#app.post(`${this.#path}/${path}`, (c) => this.#welcome(c, rootFrom(path), answer));
   }
-}
-
-/** The way from an address beneath `/console/` to that, as the start of a relative reference (RFC 3986). */
-export function rootFrom(path: string): string {
-  return '../'.repeat(path.split('/').length - 1) || './';
 }

@@ -1,9 +1,10 @@
 import type { Context } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
-import { SESSION_MS } from '../keys/session.ts';
+import { OUTCOME_MS, SESSION_MS } from '../keys/session.ts';
 import { isLoopback } from '../http/client-address.ts';
 
 const NAME = 'svc_api_session';
+const FORM_NAME = 'svc_api_form_';
 
 /** Under which address a browser knows this service. */
 export class SeenOrigin {
@@ -42,17 +43,36 @@ export function sessionTokenIn(c: Context, seen: SeenOrigin): string | undefined
  * that others can read (RFC 6265bis).
  */
 export function giveSessionToken(c: Context, token: string, seen: SeenOrigin): void {
-  set(c, token, seen, SESSION_MS / 1000);
+  set(c, NAME, { value: token, seen, maxAge: SESSION_MS / 1000 });
 }
 
 /** Takes the token of a session back. */
 export function takeSessionToken(c: Context, seen: SeenOrigin): void {
-  set(c, '', seen, 0);
+  set(c, NAME, { value: '', seen, maxAge: 0 });
 }
 
-function set(c: Context, value: string, seen: SeenOrigin, maxAge: number): void {
+/** The token of a form that the browser has sent not long ago; undefined if it has none. @param id of the form */
+export function formTokenIn(c: Context, id: string, seen: SeenOrigin): string | undefined {
+  return getCookie(c, FORM_NAME + id, prefixFor(seen));
+}
+
+/** Gives a browser the token of a form again that it has sent, so that it can see what that led to. */
+export function giveFormToken(c: Context, id: string, token: string, seen: SeenOrigin): void {
+  set(c, FORM_NAME + id, { value: token, seen, maxAge: OUTCOME_MS / 1000 });
+}
+
+/** Takes the token of a form back. */
+export function takeFormToken(c: Context, id: string, seen: SeenOrigin): void {
+  set(c, FORM_NAME + id, { value: '', seen, maxAge: 0 });
+}
+
+function set(
+  c: Context,
+  name: string,
+  { value, seen, maxAge }: { value: string; seen: SeenOrigin; maxAge: number },
+): void {
   const prefix = prefixFor(seen);
-  setCookie(c, NAME, value, {
+  setCookie(c, name, value, {
     path: '/',
     httpOnly: true,
     sameSite: 'Strict',

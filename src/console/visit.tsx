@@ -15,6 +15,7 @@ import { operate } from './operations.ts';
 import { PAGE_HEADERS } from './page-headers.ts';
 import { type ListedPage, PAGES } from './page-list.ts';
 import { Layout } from './parts/layout.tsx';
+import type { SentForm } from './sent-form.tsx';
 
 /** The most that a form may have, in bytes: a key may be granted eight actions on each of many resources. */
 const MAX_FORM_BYTES = 256 * 1024;
@@ -28,12 +29,7 @@ export interface PageParts {
   readonly consent: ConsentMode | undefined;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
-  /** Whether somebody is signed in. */
-  readonly isSignedIn: (c: Context) => Promise<boolean>;
 }
-
-/** The session of somebody has ended while their form arrived. */
-export class SessionEnded extends Error {}
 
 /** Somebody who has signed in opens a page, or sends a form. */
 export class Visit {
@@ -44,13 +40,21 @@ export class Visit {
   readonly now: number;
   readonly #parts: PageParts;
   readonly #admitted: Admitted;
+  readonly #sent: SentForm | undefined;
+  #form: Promise<URLSearchParams> | undefined;
 
-  constructor(c: Context, parts: PageParts, { root, admitted }: { root: string; admitted: Admitted }) {
+  constructor(
+    c: Context,
+    parts: PageParts,
+    { root, admitted, sent, form }: { root: string; admitted: Admitted } & Partial<ReadForm>,
+  ) {
     this.c = c;
     this.root = root;
     this.now = parts.clock();
     this.#parts = parts;
     this.#admitted = admitted;
+    this.#sent = sent;
+    this.#form = form && Promise.resolve(form);
   }
 
   /** Whose session it is. */
@@ -94,11 +98,9 @@ export class Visit {
     return this.c.req.query(name)?.trim() || undefined;
   }
 
-  /** The form that was sent. @throws RequestRefused; SessionEnded */
-  async form(): Promise<URLSearchParams> {
-    const form = await readForm(this.c, 'This page is answered', MAX_FORM_BYTES);
-    if (!(await this.#parts.isSignedIn(this.c))) throw new SessionEnded();
-    return form;
+  /** The form that was sent. @throws RequestRefused */
+  form(): Promise<URLSearchParams> {
+    return (this.#form ??= readPageForm(this.c));
   }
 
   /** Does a GraphQL operation as the key. @throws OperationFailed if there was any error */
@@ -118,10 +120,55 @@ export class Visit {
     return sendPage(this.c, document, status, headers);
   }
 
+  /**
+   * Sends the browser to a page that is shown for some minutes, to this session, after a form.
+   * @param content the page; where it stands decides about its links
+   */
+  async showOnce(
+    { title, next, isSecret = false }: { title: string; next: string; isSecret?: boolean },
+    content: (root: string) => HtmlEscapedString | Promise<HtmlEscapedString>,
+  ): Promise<Response> {
+    try {
+      if (this.#sent) {
+        const html = (await content(rootFrom(OUTCOMES))).toString();
+        await this.#sent.keep({ title, html, isSecret, next });
+        return this.seeOther(`${OUTCOMES}${this.#sent.id}`);
+      }
+    } catch {
+      // It is done, and a secret that is not shown now is lost.
+    }
+    return this.page(title, content(this.root));
+  }
+
+  /** Does what the form asks for that was sent, unless it was sent before. */
+  async once(work: () => Promise<Response>): Promise<Response> {
+    const answer = this.#sent ? await this.#sent.once(work) : await work();
+    return answer instanceof Response ? answer : seeOther(this.c, answer.location);
+  }
+
   /** Sends the browser to another page, after a form. @param path beneath `/console/` */
   seeOther(path: string): Response {
     return seeOther(this.c, this.root + path);
   }
+}
+
+/** The form that was sent, and whether it is one that is done once. */
+export interface ReadForm {
+  readonly sent: SentForm | undefined;
+  readonly form: URLSearchParams;
+}
+
+/** Where the pages are that forms lead to, beneath `/console/`. */
+export const OUTCOMES = 'done/';
+
+/** The form that was sent to a page. @throws RequestRefused */
+export function readPageForm(c: Context): Promise<URLSearchParams> {
+  return readForm(c, 'This page is answered', MAX_FORM_BYTES);
+}
+
+/** The way from an address beneath `/console/` to that, as the start of a relative reference (RFC 3986). */
+export function rootFrom(path: string): string {
+  return '../'.repeat(path.split('/').length - 1) || './';
 }
 
 /** Sends the browser to another page. */

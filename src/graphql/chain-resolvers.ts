@@ -3,7 +3,7 @@ import { readPermission } from '../keys/authorization/explain.ts';
 import { mayFor } from '../keys/authorization/principal.ts';
 import { suggestGrants } from '../keys/authorization/suggest.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
-import { groupPermissions, type PermissionSet } from '../keys/permissions/permission-set.ts';
+import { groupPermissions, PermissionSet, splitPermission } from '../keys/permissions/permission-set.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { BudgetedContext } from './context.ts';
 import type { Resolvers } from './extension.ts';
@@ -30,7 +30,7 @@ export function chainResolversOf(keys: KeysService, loadersOf: (context: Budgete
       .then((chain) => context.budget.inTurn(() => use(chain))) as Promise<Awaited<Result>>;
   };
   const suggestion = async (key: ApiKey, chain: Chain, context: BudgetedContext) =>
-    suggestGrants(accessOf(chain), await loadersOf(context).usedPermissions.load(key.id));
+    suggestGrants(chain, await loadersOf(context).usedPermissions.load(key.id), keys.catalog);
 
   return {
     effectivePermissions: (key: ApiKey, _: object, context: BudgetedContext) =>
@@ -64,8 +64,16 @@ export function chainResolversOf(keys: KeysService, loadersOf: (context: Budgete
           keys: found.filter((key) => mayFor(principal, 'READ', key)),
         };
       }),
+    suggestedRoles: (key: ApiKey, _: object, context: BudgetedContext) =>
+      withChain(key, context, async (chain) => (await suggestion(key, chain, context)).roles),
     suggestedPermissions: (key: ApiKey, _: object, context: BudgetedContext) =>
       withChain(key, context, async (chain) => groupPermissions((await suggestion(key, chain, context)).permissions)),
+    excessPermissions: (key: ApiKey, _: object, context: BudgetedContext) =>
+      withChain(key, context, async (chain) => {
+        const { roles, unused } = await suggestion(key, chain, context);
+        const kept = PermissionSet.of(keys.catalog, { roles, permissions: [] });
+        return groupPermissions(unused.filter((permission) => !kept.has(...splitPermission(permission))));
+      }),
     unusedPermissions: (key: ApiKey, _: object, context: BudgetedContext) =>
       withChain(key, context, async (chain) => groupPermissions((await suggestion(key, chain, context)).unused)),
   };

@@ -68,12 +68,18 @@ type ApiKey implements Node {
     "By what to count."
     by: UsagePeriod = HOUR @cost(weight: 150)
   ): [ApiKeyUsage!] @cost(weight: 20) @listSize(assumedSize: 24)
-  "The permissions that it has used."
+  "The permissions that it has used. Those of a role that it has granted to another key are not used by that."
   usedPermissions: [Permission!]! @cost(weight: 5)
-  "The smallest set of permissions that allows everything it has used."
+  """
+  The roles that it needs, as it has granted them to other keys: without those that another one of them includes.
+  """
+  suggestedRoles: [Role!]! @cost(weight: 5) @listSize(assumedSize: 2)
+  "The smallest set of permissions that, with \`suggestedRoles\`, allows everything it has used."
   suggestedPermissions: [Permission!]! @cost(weight: 5)
   "The permissions that it holds and has never used."
   unusedPermissions: [Permission!]! @cost(weight: 5) @listSize(assumedSize: 20)
+  "The permissions that it holds and would lose with \`suggestedRoles\` and \`suggestedPermissions\`."
+  excessPermissions: [Permission!]! @cost(weight: 5) @listSize(assumedSize: 20)
   "The rotation in progress; null if it has only one secret that works."
   rotation: ApiKeyRotation
 }

@@ -2,8 +2,7 @@ import DataLoader from 'dataloader';
 import type { Chain } from '../keys/authorization/chain.ts';
 import type { PossibleChange } from '../keys/changes/possible-changes.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
-import { NO_USAGE, type UsageTotals } from '../keys/key/usage.ts';
-import type { Permission } from '../keys/permissions/catalog.ts';
+import { NO_USAGE, type UsageTotals, type UsedGrant } from '../keys/key/usage.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { BudgetedContext } from './context.ts';
 
@@ -17,8 +16,8 @@ export interface Loaders {
   possibleChanges: DataLoader<ApiKey, PossibleChange[]>;
   /** How often a key was used, by its id. */
   usage: DataLoader<string, UsageTotals>;
-  /** The permissions that a key has used, by its id. */
-  usedPermissions: DataLoader<string, readonly Permission[]>;
+  /** The permissions that a key has used, and the roles that it has granted, by its id. */
+  usedPermissions: DataLoader<string, readonly UsedGrant[]>;
 }
 
 /** How many keys are loaded at a time. */

@@ -7,6 +7,7 @@ import type { BudgetedContext } from './context.ts';
 import type { Resolvers } from './extension.ts';
 import type { Loaders } from './loaders.ts';
 import { knownTo } from './resolve.ts';
+import { splitUsed } from '../keys/authorization/suggest.ts';
 
 /** The resolvers for how a key is used. */
 export function usageResolversOf(keys: KeysService, loadersOf: (context: BudgetedContext) => Loaders): Resolvers {
@@ -19,7 +20,7 @@ export function usageResolversOf(keys: KeysService, loadersOf: (context: Budgete
     usage: ({ id }: ApiKey, request: UsageRequest, { budget }: BudgetedContext) =>
       budget.inSequence(async () => (await keys.periodUsageOf(id, request)).periods),
     usedPermissions: async ({ id }: ApiKey, _: object, context: BudgetedContext) =>
-      knownTo(catalog, await loadersOf(context).usedPermissions.load(id)),
+      knownTo(catalog, splitUsed(await loadersOf(context).usedPermissions.load(id)).permissions),
     rotation: (key: ApiKey, _: object, context: BudgetedContext) => {
       const rotation = keys.rotationOf(key);
       return (

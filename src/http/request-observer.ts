@@ -1,5 +1,5 @@
 import type { AccessObserver, Principal } from '../keys/authorization/principal.ts';
-import type { Permission } from '../keys/permissions/catalog.ts';
+import type { Permission, Role } from '../keys/permissions/catalog.ts';
 import { prefixOf } from '../keys/secret/secret.ts';
 import type { ClientAddresses, Received } from './client-address.ts';
 import type { RefusalLog } from './refusal-log.ts';
@@ -31,6 +31,10 @@ export class RequestObserver implements AccessObserver {
   used(permission: Permission): void {
     this.#request.notes?.details?.permissions.add(permission);
     this.#principal.observer?.used(permission);
+  }
+
+  granted(role: Role): void {
+    this.#principal.observer?.granted(role);
   }
 
   lacked(missing: readonly Permission[]): void {

@@ -136,7 +136,7 @@ export class OperatorKeys implements KeyAdministration {
 
   async suggest({ id }: KeyFields): Promise<Suggestion> {
     const used = await this.#keys.usedPermissionsOf(id);
-    return suggestGrants(this.#keys.accessOf(await this.#chainOf(id)), used.keys());
+    return suggestGrants(await this.#chainOf(id), used.keys(), this.#keys.catalog);
   }
 
   usageOf({ id }: KeyFields, request: UsageRequest): Promise<UsageByPeriod> {

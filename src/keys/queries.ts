@@ -32,7 +32,7 @@ import { isInProgress, type Rotation } from './key/rotation.ts';
 import type { Status } from './key/status.ts';
 import { amount, checkOptions, required, yesOrNo } from './options.ts';
 import { checkSearchText } from './text.ts';
-import type { UsageTotals } from './key/usage.ts';
+import type { UsageTotals, UsedGrant } from './key/usage.ts';
 import { requirePastTime } from './time.ts';
 import type { UsageByPeriod } from './usage/periods.ts';
 import { readUsageRequest, USAGE_OPTIONS, type UsageRequest } from './usage/usage-request.ts';
@@ -153,13 +153,16 @@ export class KeyQueries {
     return { ...range, periods: await repository.findPeriodUsage(id, range) };
   }
 
-  /** The permissions that a key has used, with the time of the last use of each, in milliseconds since 1970. */
-  async usedPermissionsOf(id: string): Promise<Map<Permission, number>> {
+  /**
+   * The permissions that a key has used, and the roles that it has granted, with the time of the last use of each, in
+   * milliseconds since 1970.
+   */
+  async usedPermissionsOf(id: string): Promise<Map<UsedGrant, number>> {
     return (await this.usedPermissionsOfAll([id])).get(id)!;
   }
 
   /** The same for several keys, by their ids. */
-  usedPermissionsOfAll(ids: readonly string[]): Promise<Map<string, Map<Permission, number>>> {
+  usedPermissionsOfAll(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>> {
     return this.#options.repository.findUsedPermissions(ids);
   }
 

@@ -1,12 +1,12 @@
 import type { ApiKey, StoredKey } from './key/api-key.ts';
 import type { AuditDraft, AuditReader, AuditWriter } from './audit/audit-entry.ts';
-import type { Permission, Role } from './permissions/catalog.ts';
+import type { Role } from './permissions/catalog.ts';
 import type { ProgressReport } from './progress.ts';
 import type { RotatedSecret } from './key/rotated-secret.ts';
 import type { ConsentRequest } from './requests/consent-request.ts';
 import type { SessionFinder, SessionWriter } from './session.ts';
 import type { Status } from './key/status.ts';
-import type { KeyUsage, UsageTotals } from './key/usage.ts';
+import type { KeyUsage, UsageTotals, UsedGrant } from './key/usage.ts';
 import type { PeriodUsage, UsageRange } from './usage/periods.ts';
 
 /** The position in the list after which a page starts. Keys are listed by time of creation, then id. */
@@ -217,7 +217,7 @@ export interface KeyRepository extends KeyFinder {
   /** The ids of those of these keys that the policy has disabled, and nobody since. */
   findDisabledByPolicy(keys: readonly Pick<ApiKey, 'id' | 'disabledAt'>[]): Promise<Set<string>>;
   /** The permissions that keys have used, by their ids, each with its last use in milliseconds since 1970. */
-  findUsedPermissions(ids: readonly string[]): Promise<Map<string, Map<Permission, number>>>;
+  findUsedPermissions(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>>;
   /** The audit log. */
   readonly auditLog: AuditReader;
   /** The requests of applications for keys. */

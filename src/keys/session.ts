@@ -4,6 +4,10 @@ import { hash } from 'node:crypto';
 export const SESSION_MS = 8 * 60 * 60 * 1000;
 /** After which time without a request it ends, in milliseconds: 30 minutes. */
 const IDLE_MS = 30 * 60 * 1000;
+/** How long it is known what a form led to, and can be shown, in milliseconds: 10 minutes. */
+export const OUTCOME_MS = 10 * 60 * 1000;
+/** The outcomes of how many forms are kept with a session. */
+export const MAX_OUTCOMES = 50;
 /** How many a key has at most; beyond that, the one that was used least recently ends. */
 export const MAX_SESSIONS = 20;
 
@@ -18,6 +22,22 @@ export interface Session {
   readonly startedAt: number;
   /** When it was last used, but for up to a minute. */
   readonly usedAt: number;
+  /** What its latest forms led to, in the order in which they were sent. */
+  readonly outcomes: readonly FormOutcome[];
+}
+
+/** What a form led to that was sent: it is done once, however often it is sent. */
+export interface FormOutcome {
+  /** A digest of what identifies the form. */
+  readonly form: string;
+  /** When it was first sent, in milliseconds since 1970. */
+  readonly at: number;
+  /** The address that it led to; null while what it asks for is being done. */
+  readonly location: string | null;
+  /** What is shown there, sealed: the store alone does not open it. Null if nothing is, or no more. */
+  readonly sealed: string | null;
+  /** Whether that has been shown, and is to be gone once somebody leaves it. */
+  readonly isSeen: boolean;
 }
 
 /** The earliest times of sessions that have not ended, in milliseconds since 1970. */
@@ -32,10 +52,11 @@ export interface SessionFinder {
 }
 
 /** Changes sessions, in a transaction. */
-export interface SessionWriter {
+export interface SessionWriter extends SessionFinder {
   insert(session: Session): Promise<void>;
   /** Notes that a session was used at a time, in milliseconds since 1970. */
   touch(tokenDigest: string, usedAt: number): Promise<void>;
+  keepOutcomes(tokenDigest: string, outcomes: readonly FormOutcome[]): Promise<void>;
   delete(tokenDigest: string): Promise<void>;
   /** Deletes the sessions of a key, except so many that were used last. */
   leaveNewest(keyId: string, count: number): Promise<void>;

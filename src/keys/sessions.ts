@@ -1,6 +1,14 @@
 import type { KeyRepository } from './repository.ts';
 import type { RandomBytes } from './secret/secret.ts';
-import { boundsAt, digestToken, MAX_SESSIONS, type Session } from './session.ts';
+import {
+  boundsAt,
+  digestToken,
+  type FormOutcome,
+  MAX_OUTCOMES,
+  MAX_SESSIONS,
+  OUTCOME_MS,
+  type Session,
+} from './session.ts';
 
 /** What sessions need from outside. */
 export interface SessionsOptions {
@@ -36,7 +44,7 @@ export class Sessions {
     const { repository, clock, randomBytes } = this.#options;
     const token = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url');
     const now = clock();
-    const session = { tokenDigest: digestToken(token), secretDigest, keyId, startedAt: now, usedAt: now };
+    const session = { tokenDigest: digestToken(token), secretDigest, keyId, startedAt: now, usedAt: now, outcomes: [] };
     await repository.write(async ({ sessions }) => {
       await sessions.forget(boundsAt(now));
       await sessions.leaveNewest(keyId, MAX_SESSIONS - 1);
@@ -49,7 +57,7 @@ export class Sessions {
   async find(token: string): Promise<Session | undefined> {
     const session = await this.look(token);
     const now = this.#options.clock();
-    if (session && now - session.usedAt >= UNWRITTEN_MS) this.#noteUse(session, now);
+    if (session && now - session.usedAt >= UNWRITTEN_MS) this.#noteUse(token, session, now);
     return session;
   }
 
@@ -59,7 +67,30 @@ export class Sessions {
     const { repository, clock } = this.#options;
     const session = await repository.sessions.find(digestToken(token));
     const { startedAfter, usedAfter } = boundsAt(clock());
-    return session && session.startedAt > startedAfter && session.usedAt > usedAfter ? session : undefined;
+    if (!session || session.startedAt <= startedAfter || session.usedAt <= usedAfter) return undefined;
+    return { ...session, outcomes: lasting(session.outcomes, clock()) };
+  }
+
+  /**
+   * Changes what the forms of a session led to, alone: also where another process changes it.
+   * @param change returns the list as it is to be, or undefined to leave it; it may be called again
+   * @returns the list as it was; undefined if there is no such session any more
+   * @throws KeysError STORE_…
+   */
+  async changeOutcomes(
+    token: string,
+    change: (outcomes: readonly FormOutcome[], now: number) => readonly FormOutcome[] | undefined,
+  ): Promise<readonly FormOutcome[] | undefined> {
+    if (!TOKEN.test(token)) return undefined;
+    const { repository, clock } = this.#options;
+    return repository.write(async ({ sessions }) => {
+      const session = await sessions.find(digestToken(token));
+      if (!session) return undefined;
+      const outcomes = lasting(session.outcomes, clock());
+      const changed = change(outcomes, clock());
+      if (changed) await sessions.keepOutcomes(session.tokenDigest, changed.slice(-MAX_OUTCOMES));
+      return outcomes;
+    });
   }
 
   /** Ends the session of a token, if there is one. @throws KeysError STORE_… */
@@ -70,7 +101,14 @@ export class Sessions {
   }
 
   /** Nobody waits for it, and a session whose use cannot be written goes on until it is idle. */
-  #noteUse({ tokenDigest }: Session, now: number): void {
+  #noteUse(token: string, { tokenDigest, outcomes }: Session, now: number): void {
     this.#options.repository.write(({ sessions }) => sessions.touch(tokenDigest, now)).catch(() => {});
+    // What has lasted long enough is not kept either.
+    if (outcomes.length > 0) this.changeOutcomes(token, (others) => others).catch(() => {});
   }
+}
+
+/** What forms led to that were sent not long ago. */
+function lasting(outcomes: readonly FormOutcome[], now: number): readonly FormOutcome[] {
+  return outcomes.filter(({ at }) => now - at < OUTCOME_MS);
 }

@@ -40,7 +40,7 @@ export const ACCESS = `query ($id: ID!, $permission: String!) {
 }`;
 
 export const SUGGEST = `query ($id: ID!) {
-  apiKey(id: $id) { suggestedPermissions { resource actions } unusedPermissions { resource actions } }
+  apiKey(id: $id) { suggestedRoles suggestedPermissions { resource actions } unusedPermissions { resource actions } }
 }`;
 
 export const USAGE = `query ($id: ID!, $from: DateTime!, $to: DateTime!, $by: UsagePeriod!) {

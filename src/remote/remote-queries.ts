@@ -96,8 +96,12 @@ export class RemoteQueries {
 
   suggest({ id }: KeyFields): Promise<Suggestion> {
     const read = ({ apiKey }: Data): Suggestion => {
-      const { suggestedPermissions, unusedPermissions } = found(apiKey, id);
-      return { permissions: permissionsIn(suggestedPermissions), unused: permissionsIn(unusedPermissions) };
+      const { suggestedRoles, suggestedPermissions, unusedPermissions } = found(apiKey, id);
+      return {
+        roles: suggestedRoles,
+        permissions: permissionsIn(suggestedPermissions),
+        unused: permissionsIn(unusedPermissions),
+      };
     };
     return this.connection.ask({ document: SUGGEST, variables: { id }, read });
   }

@@ -1,26 +1,24 @@
 import type { Kysely } from 'kysely';
-import type { Session, SessionFinder, SessionWriter } from '../keys/session.ts';
+import type { FormOutcome, Session, SessionFinder, SessionWriter } from '../keys/session.ts';
 import type { Connection } from './connection.ts';
 import type { SessionTable, Tables } from './tables.ts';
 
 /** Finds sessions, by what can read. */
 export function sessionFinderOf(run: Connection['run']): SessionFinder {
   return {
-    find: (tokenDigest) =>
-      run(async (db) => {
-        const row = await db
-          .selectFrom('sessions')
-          .selectAll()
-          .where('token_digest', '=', tokenDigest)
-          .executeTakeFirst();
-        return row && sessionOf(row);
-      }),
+    find: (tokenDigest) => run((db) => findSession(db, tokenDigest)),
   };
+}
+
+async function findSession(db: Kysely<Tables>, tokenDigest: string): Promise<Session | undefined> {
+  const row = await db.selectFrom('sessions').selectAll().where('token_digest', '=', tokenDigest).executeTakeFirst();
+  return row && sessionOf(row);
 }
 
 /** Changes sessions, inside a write transaction. */
 export function sessionWriterOf(db: Kysely<Tables>): SessionWriter {
   return {
+    find: (tokenDigest) => findSession(db, tokenDigest),
     async insert({ tokenDigest, secretDigest, keyId, startedAt, usedAt }) {
       await db
         .insertInto('sessions')
@@ -30,6 +28,7 @@ export function sessionWriterOf(db: Kysely<Tables>): SessionWriter {
           key_id: keyId,
           started_at: startedAt,
           used_at: usedAt,
+          form_outcomes: null,
         })
         .execute();
     },
@@ -39,6 +38,13 @@ export function sessionWriterOf(db: Kysely<Tables>): SessionWriter {
         .set({ used_at: usedAt })
         .where('token_digest', '=', tokenDigest)
         .where('used_at', '<', usedAt)
+        .execute();
+    },
+    async keepOutcomes(tokenDigest, outcomes) {
+      await db
+        .updateTable('sessions')
+        .set({ form_outcomes: JSON.stringify(outcomes) })
+        .where('token_digest', '=', tokenDigest)
         .execute();
     },
     async delete(tokenDigest) {
@@ -70,5 +76,6 @@ function sessionOf(row: SessionTable): Session {
     keyId: row.key_id,
     startedAt: Number(row.started_at),
     usedAt: Number(row.used_at),
+    outcomes: row.form_outcomes === null ? [] : (JSON.parse(row.form_outcomes) as FormOutcome[]),
   };
 }

@@ -197,6 +197,8 @@ export interface SessionTable {
   key_id: string;
   started_at: number;
   used_at: number;
+  /** A list, as JSON; null for an empty one. */
+  form_outcomes: string | null;
 }
 
 export interface Tables {

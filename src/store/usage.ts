@@ -1,6 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Permission } from '../keys/permissions/catalog.ts';
-import type { KeyUsage, UsageTotals } from '../keys/key/usage.ts';
+import type { KeyUsage, UsageTotals, UsedGrant } from '../keys/key/usage.ts';
 import { chunksOf } from './chunks.ts';
 import type { DialectName } from './connection.ts';
 import { givenNumber, givenRowsOfKeys, givenText } from './given-rows.ts';
@@ -19,12 +18,12 @@ export async function findUsage(db: Kysely<Tables>, ids: readonly string[]): Pro
   return found;
 }
 
-/** The permissions that keys have used, by id, each with the time of its last use. */
+/** The permissions that keys have used and the roles that they granted, by id, each with the time of its last use. */
 export async function findUsedPermissions(
   db: Kysely<Tables>,
   ids: readonly string[],
-): Promise<Map<string, Map<Permission, number>>> {
-  const found = new Map<string, Map<Permission, number>>(ids.map((id) => [id, new Map()]));
+): Promise<Map<string, Map<UsedGrant, number>>> {
+  const found = new Map<string, Map<UsedGrant, number>>(ids.map((id) => [id, new Map()]));
   for (const chunk of chunksOf(ids)) {
     const rows = await db
       .selectFrom('used_grants')
@@ -34,7 +33,7 @@ export async function findUsedPermissions(
       .orderBy('permission')
       .execute();
     for (const { key_id: id, permission, last_used_at: at } of rows)
-      found.get(id)?.set(permission as Permission, Number(at));
+      found.get(id)?.set(permission as UsedGrant, Number(at));
   }
   return found;
 }

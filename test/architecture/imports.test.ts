@@ -165,6 +165,7 @@ const ROOMS: Record<string, string[]> = {
     'own-form',
     'doorkeeper',
     'operations',
+    'sent-form',
     'page-list',
     'parts',
     'visit',

@@ -156,6 +156,30 @@ describe('changing a key in the console', () => {
       assert.match((await visitor.open(`keys/${id}/narrow`)).text, /There is nothing to narrow/);
     });
 
+    it('keeps a role that it has granted, so that it can grant it again', async () => {
+      const { secret, principal } = await createPrincipal(test.keys, { name: 'Maker', roles: ['ADMIN'] });
+      const grant = async (name: string) =>
+        query(
+          test.url,
+          secret,
+          `mutation { createApiKey(input: { name: "${name}", roles: [GUEST] }) { apiKey { roles } } }`,
+        );
+      await grant('First');
+      await use(secret);
+      const { id } = principal.apiKey;
+      assert.match(
+        (await visitor.open(`keys/${id}/narrow`)).text,
+        /It keeps The role GUEST API_KEY create own It loses The role ADMIN/,
+      );
+      assert.match(visitor.page!.text, / ONLINE create any, create own, update any, /);
+      assert.match(visitor.page!.text, / API_KEY create any, read any, /);
+      await visitor.submit('/narrow');
+      const { roles, permissions } = (await find(id))!;
+      assert.deepEqual([roles, permissions], [['GUEST'], ['API_KEY:CREATE_OWN']]);
+      assert.deepEqual((await grant('Second')).body, { data: { createApiKey: { apiKey: { roles: ['GUEST'] } } } });
+      assert.match((await visitor.open(`keys/${id}/narrow`)).text, /There is nothing to narrow/);
+    });
+
     it('warns of a key that was used for less than a week, and has nothing for one that never was', async () => {
       const { secret, principal } = await createPrincipal(test.keys, { name: 'New', roles: ['GUEST'] });
       await use(secret);

@@ -37,7 +37,7 @@ describe('creating a key in the console', () => {
     assert.match(shown.text, /In all, it may Read anything of DOCKER Create what is its own of API_KEY/);
     assert.equal(await find('Backup'), undefined);
     const created = await create(visitor);
-    assert.equal(created.status, 201);
+    assert.equal(created.status, 200);
     const secret = secretIn(created)!;
     const key = (await find('Backup'))!;
     assert.deepEqual(
@@ -66,7 +66,7 @@ describe('creating a key in the console', () => {
     assert.equal(status, 409);
     assert.match(text, /Nothing was done: what it would replace has changed.* that it created: Second/);
     assert.ok(await find('Second'));
-    assert.equal((await create(visitor)).status, 201);
+    assert.equal((await create(visitor)).status, 200);
     assert.equal(await find('Second'), undefined);
   });
 
@@ -75,10 +75,11 @@ describe('creating a key in the console', () => {
     const fields = (await preview(visitor, { name: 'Backup' })).html;
     await create(visitor);
     const key = await find('Backup');
+    test.time.now += 600_000;
     visitor.page = { ...visitor.page!, html: fields };
     const again = await create(visitor);
     assert.equal(again.status, 409);
-    assert.match(again.text, /already exists\. If you have just created it .* was not created twice/);
+    assert.match(again.text, /already exists/);
     assert.equal(secretIn(again), undefined);
     assert.deepEqual(await find('Backup'), key);
   });
@@ -109,10 +110,11 @@ describe('creating a key in the console', () => {
     assert.equal((await find('Backup'))!.id, key.id);
 
     const created = await create(visitor);
-    assert.equal(created.status, 201);
+    assert.equal(created.status, 200);
     assert.match(created.text, /3 keys were deleted for it/);
     assert.equal(await find('Beneath'), undefined);
     const made = await find('Backup');
+    test.time.now += 600_000;
     visitor.page = changed;
     assert.equal((await create(visitor)).status, 409);
     assert.deepEqual(await find('Backup'), made);
@@ -312,7 +314,7 @@ describe('creating a key in the console, where the policy demands something', ()
     assert.doesNotMatch(html, /value="30d"/);
     assert.match(text, /The policy of this service demands an end, 2030-01-16 00:00 UTC at the latest\./);
     await visitor.submit('keys/new', { name: 'New', role: 'GUEST', step: 'preview' });
-    assert.equal((await visitor.submit('keys/new', { step: 'create' })).status, 201);
+    assert.equal((await visitor.submit('keys/new', { step: 'create' })).status, 200);
     const { apiKey: key } = await test.keys.create({ name: 'Other', roles: ['GUEST'], expiresIn: '9d' }, OPERATOR);
     const edit = await visitor.open(`keys/${key.id}/edit`);
     assert.match(edit.text, /After 12h, .* 2030-01-16 00:00 UTC at the latest\. /);

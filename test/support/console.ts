@@ -30,7 +30,7 @@ export function startConsoleService(options: Parameters<typeof startTestService>
 export class Visitor {
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
-  cookie: string | undefined;
+  readonly #cookies = new Map<string, string>();
   /** The page that it is on. */
   page: ConsolePage | undefined;
 
@@ -38,6 +38,36 @@ export class Visitor {
   constructor(url: string, headers: Record<string, string> = {}) {
     this.#url = url;
     this.#headers = headers;
+  }
+
+  /** The cookie of its session; undefined if it has none. */
+  get cookie(): string | undefined {
+    const pair = Array.from(this.#cookies).find(([name]) => name.endsWith('svc_api_session'));
+    return pair?.join('=');
+  }
+
+  set cookie(cookie: string | undefined) {
+    this.#cookies.clear();
+    if (cookie !== undefined) this.#keep(cookie);
+  }
+
+  /** All cookies that it sends. */
+  get cookies(): string {
+    return Array.from(this.#cookies, (pair) => pair.join('=')).join('; ');
+  }
+
+  /** A browser with the same cookies, at the same or another server. */
+  twin(url = this.#url): Visitor {
+    const twin = new Visitor(url, this.#headers);
+    for (const [name, value] of this.#cookies) twin.#cookies.set(name, value);
+    twin.page = this.page;
+    return twin;
+  }
+
+  #keep(cookie: string): void {
+    const [, name = '', value = ''] = /^([^=;]*)=([^;]*)/.exec(cookie) ?? [];
+    if (cookie.includes('Max-Age=0')) this.#cookies.delete(name);
+    else this.#cookies.set(name, value);
   }
 
   /** Opens a page. @param path beneath `/console/` */
@@ -77,15 +107,12 @@ export class Visitor {
       redirect: 'manual',
       headers: {
         'sec-fetch-site': 'same-origin',
-        ...(this.cookie !== undefined && { cookie: this.cookie }),
+        ...(this.#cookies.size > 0 && { cookie: this.cookies }),
         ...this.#headers,
       },
       ...(body && { method: 'POST', body }),
     });
-    for (const cookie of response.headers.getSetCookie()) {
-      const [pair = ''] = cookie.split(';');
-      this.cookie = cookie.includes('Max-Age=0') ? undefined : pair;
-    }
+    for (const cookie of response.headers.getSetCookie()) this.#keep(cookie);
     const location = response.headers.get('location');
     if (location !== null) {
       await response.body?.cancel();

@@ -6,9 +6,10 @@ import { listOf } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
 
 export default class Suggest extends KeyCommand {
-  static override summary = 'Suggest the fewest permissions that an API key needs, based on what it has used.';
+  static override summary = 'Suggest the fewest grants that an API key needs, based on what it has used.';
   static override description =
     'The line on stdout can be pasted into "create" or "update"; grants that were never used are listed on stderr. ' +
+    'A role is suggested where the key has granted that role to another key, which takes the role itself. ' +
     'Servers record what keys use with a delay of a few seconds.';
   static override examples = [
     { description: 'See what a key really needs', command: '<%= config.bin %> <%= command.id %> "CI deploy"' },
@@ -16,7 +17,7 @@ export default class Suggest extends KeyCommand {
       description: 'Grant a key just that',
       command:
         '<%= config.bin %> apikey<%= config.topicSeparator %>update "CI deploy" --no-roles\n' +
-        '$(<%= config.bin %> <%= command.id %> "CI deploy")',
+        '--no-permissions $(<%= config.bin %> <%= command.id %> "CI deploy")',
     },
   ];
   static override args = nameArgs;
@@ -30,7 +31,7 @@ export default class Suggest extends KeyCommand {
       const state = await this.findKey(keys, nameOf(input));
       const suggestion = await keys.suggest(state.apiKey);
       const { uses, lastUsedAt } = state.usage;
-      const line = suggestion.permissions.length > 0 ? `--permissions ${suggestion.permissions.join(',')}` : undefined;
+      const line = lineOf(suggestion);
       const explained = this.jsonEnabled() ? [] : await explain(state, suggestion, keys);
       const shown = await this.print({ ...suggestion, uses, lastUsedAt: formatTime(lastUsedAt) }, line);
       for (const text of explained) await this.terminal.note(text);
@@ -39,24 +40,34 @@ export default class Suggest extends KeyCommand {
   }
 }
 
+/** The suggested grants as flags; undefined if there are none. */
+function lineOf({ roles, permissions }: Suggestion): string | undefined {
+  const flags = Object.entries({ roles, permissions }).filter(([, grants]) => grants.length > 0);
+  return flags.length > 0 ? flags.map(([flag, grants]) => `--${flag} ${grants.join(',')}`).join(' ') : undefined;
+}
+
 /** Explains the line on stdout to the user. */
 async function explain(
   { apiKey: key, usage: { uses } }: KeyState,
-  { permissions, unused }: Suggestion,
+  { roles: granted, permissions, unused }: Suggestion,
   keys: KeyAdministration,
 ): Promise<string[]> {
   const usage = `API key "${key.name}" was used ${uses} ${uses === 1 ? 'time' : 'times'}`;
-  if (permissions.length === 0) return [`${usage}, and none of its grants was needed. There is nothing to suggest.`];
+  if (granted.length + permissions.length === 0)
+    return [`${usage}, and none of its grants was needed. There is nothing to suggest.`];
   const unusedPermissions = new Set(unused);
   const neverUsed = key.permissions.filter((permission) => unusedPermissions.has(permission));
   const catalog = key.roles.length > 0 ? await keys.catalog() : undefined;
   const roles = key.roles.map((role) => {
-    const granted = [...new Set(catalog?.permissionsOf(role))];
-    const used = granted.filter((permission) => !unusedPermissions.has(permission));
-    return `Role ${role}: ${used.length} of ${granted.length} permissions used.`;
+    const included = [...new Set(catalog?.permissionsOf(role))];
+    const used = included.filter((permission) => !unusedPermissions.has(permission));
+    return `Role ${role}: ${used.length} of ${included.length} permissions used.`;
   });
   return [
-    `${usage}, for ${listOf(permissions)}.`,
+    permissions.length > 0 ? `${usage}, for ${listOf(permissions)}.` : `${usage}.`,
+    ...(granted.length > 0
+      ? [`It has granted the ${granted.length === 1 ? 'role' : 'roles'} ${listOf(granted)}, and so needs to hold it.`]
+      : []),
     ...roles,
     ...(neverUsed.length > 0 ? [`Never used: ${listOf(neverUsed)}.`] : []),
   ];

@@ -11,8 +11,6 @@ import { fieldChanges } from '../../keys/key/field-changes.ts';
 
 const EXCLUSIVE = [
   ['expires-in', 'expires-at', 'no-expiry'],
-  ['roles', 'no-roles'],
-  ['permissions', 'no-permissions'],
   ['limit', 'no-limits'],
   ['allow-from', 'no-allow-from'],
 ];
@@ -38,8 +36,8 @@ export default class Update extends KeyCommand {
     description: Flags.string({ description: 'New description; an empty one removes it.', helpValue: '<text>' }),
     ...grantFlags,
     ...restrictionFlags,
-    'no-roles': Flags.boolean({ description: 'Remove all roles.' }),
-    'no-permissions': Flags.boolean({ description: 'Remove all permissions.' }),
+    'no-roles': Flags.boolean({ description: 'Remove all roles, but for those of --roles.' }),
+    'no-permissions': Flags.boolean({ description: 'Remove all permissions, but for those of --permissions.' }),
     'no-limits': Flags.boolean({ description: 'Remove all limits.' }),
     'no-allow-from': Flags.boolean({ description: 'Let the key be used from anywhere.' }),
     'no-expiry': Flags.boolean({ description: 'Remove the expiry.' }),
@@ -75,8 +73,8 @@ function changeOf(
     const given = exclusive.filter((flag) => flags[flag] !== undefined).map((flag) => `--${flag}`);
     if (given.length > 1) throw exclusiveFlags(...given);
   }
-  const roles = flags['no-roles'] ? [] : flags.roles;
-  const permissions = flags['no-permissions'] ? [] : flags.permissions;
+  const roles = flags.roles ?? (flags['no-roles'] ? [] : undefined);
+  const permissions = flags.permissions ?? (flags['no-permissions'] ? [] : undefined);
   const limits = flags['no-limits'] ? [] : flags.limit;
   const allowFrom = flags['no-allow-from'] ? null : flags['allow-from'];
   const expiresIn = flags['expires-in'] as string | undefined;

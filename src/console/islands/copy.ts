@@ -9,6 +9,7 @@ export function addCopyButtons(): void {
       try {
         await navigator.clipboard.writeText(field.value);
         said.textContent = 'Copied.';
+        field.dispatchEvent(new Event('copy', { bubbles: true }));
       } catch {
         field.focus();
         said.textContent = 'Not copied: the browser does not allow it. The text is selected, copy it by the keyboard.';

@@ -1,9 +1,8 @@
 import type { ApiKey } from '../key/api-key.ts';
 import type { AuditDraft } from '../audit/audit-entry.ts';
-import type { Permission } from '../permissions/catalog.ts';
 import type { AccessObserver } from '../authorization/principal.ts';
 import { type Refusal, RefusalSampler } from '../audit/refusals.ts';
-import type { KeyUsage } from '../key/usage.ts';
+import type { KeyUsage, UsedGrant } from '../key/usage.ts';
 import type { Outcome } from '../usage/outcomes.ts';
 import { CollectedUsage } from './collected-usage.ts';
 import { KeyObserver } from './key-observer.ts';
@@ -100,9 +99,9 @@ export class Activity {
     return new KeyObserver(this, key);
   }
 
-  /** Records that a key has used a permission. */
-  usedPermission(id: string, permission: Permission): void {
-    this.#usage.addPermission(id, permission, this.#options.clock);
+  /** Records that a key has used a permission, or has granted a role. */
+  usedPermission(id: string, grant: UsedGrant): void {
+    this.#usage.addGrant(id, grant, this.#options.clock);
     this.#scheduleUsage();
   }
 

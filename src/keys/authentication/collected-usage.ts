@@ -1,5 +1,4 @@
-import type { HourUsage, KeyUsage } from '../key/usage.ts';
-import type { Permission } from '../permissions/catalog.ts';
+import type { HourUsage, KeyUsage, UsedGrant } from '../key/usage.ts';
 import { sortInTurns } from '../turns.ts';
 import { NO_REQUESTS, type Outcome, OUTCOMES } from '../usage/outcomes.ts';
 import { PERIOD_MS, startOf } from '../usage/periods.ts';
@@ -13,7 +12,7 @@ type CollectedHour = { -readonly [Field in keyof HourUsage]: HourUsage[Field] };
 
 /** One for each key: it is made with the first request, and changed by the others. */
 interface CollectedKeyUsage extends Omit<KeyUsage, 'permissions'> {
-  permissions: Set<Permission>;
+  permissions: Set<UsedGrant>;
   hours: CollectedHour[];
 }
 
@@ -57,10 +56,10 @@ export class CollectedUsage {
   }
 
   /** @param clock milliseconds since 1970; only read if the use itself was taken already */
-  addPermission(id: string, permission: Permission, clock: () => number): void {
+  addGrant(id: string, grant: UsedGrant, clock: () => number): void {
     const usage = this.#usageOf(id);
     usage.lastUsedAt ??= clock();
-    usage.permissions.add(permission);
+    usage.permissions.add(grant);
   }
 
   /** The ids of the keys, in pieces to be taken. They are sorted, as neighbours share the pages of an index. */

@@ -1,11 +1,12 @@
 import type { Refusal } from '../audit/refusals.ts';
 import type { AccessObserver } from '../authorization/principal.ts';
 import type { ApiKey } from '../key/api-key.ts';
-import type { Permission } from '../permissions/catalog.ts';
+import type { UsedGrant } from '../key/usage.ts';
+import type { Permission, Role } from '../permissions/catalog.ts';
 
 /** What is told of which permissions keys use and lack. */
 export interface AccessRecord {
-  usedPermission(id: string, permission: Permission): void;
+  usedPermission(id: string, grant: UsedGrant): void;
   refused(refusal: Refusal): void;
 }
 
@@ -24,6 +25,10 @@ export class KeyObserver implements AccessObserver {
 
   used(permission: Permission): void {
     this.#record.usedPermission(this.#key.id, permission);
+  }
+
+  granted(role: Role): void {
+    this.#record.usedPermission(this.#key.id, `role:${role}`);
   }
 
   lacked(permissions: readonly Permission[], address?: string): void {

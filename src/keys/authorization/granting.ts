@@ -103,8 +103,8 @@ function requireToGrant(actor: Principal, { roles, permissions }: Grants, catalo
     const names = `${foreign.length === 1 ? 'role' : 'roles'} ${listOf(foreign)}`;
     throw denied(actor, `${RULE}this key does not hold the ${names}. Grant single permissions instead.`);
   }
-  for (const permission of PermissionSet.of(catalog, { roles, permissions }).permissions())
-    actor.observer?.used(permission);
+  for (const role of roles) actor.observer?.granted(role);
+  for (const permission of permissions) if (catalog.knows(permission)) actor.observer?.used(permission);
 }
 
 /** What of some grants a key does not hold: permissions, and roles. */
@@ -149,17 +149,19 @@ export function requireToLoosen(actor: Actor, { keys }: Chain, key: ApiKey, cata
 }
 
 /**
- * The grants that a key gets anew. A permission of a role that it loses is not new: that is how a role is narrowed. One
- * of a role that it keeps is, since it would outlast the role.
+ * The grants that a key gets anew. What a role that it loses includes is not new, be it a permission or another role:
+ * that is how a role is narrowed. What a role that it keeps includes is, since it would outlast the role.
  */
 export function addedGrants(
   before: Grants,
   after: Grants,
   catalog: Catalog,
 ): { roles: Role[]; permissions: Permission[] } {
-  const roles = after.roles.filter((role) => !before.roles.includes(role));
-  if (after.permissions.length === 0) return { roles, permissions: [] };
   const lost = before.roles.filter((role) => !after.roles.includes(role));
+  const roles = after.roles.filter(
+    (role) => !before.roles.includes(role) && !lost.some((one) => catalog.includes(one, role)),
+  );
+  if (after.permissions.length === 0) return { roles, permissions: [] };
   const held = new PermissionSet([...before.permissions, ...lost.flatMap((role) => catalog.permissionsOf(role))]);
   return { roles, permissions: new PermissionSet(after.permissions).missingFrom(held) };
 }

@@ -1,5 +1,5 @@
 import type { ApiKey } from '../key/api-key.ts';
-import type { Action, Catalog, Permission } from '../permissions/catalog.ts';
+import type { Action, Catalog, Permission, Role } from '../permissions/catalog.ts';
 import { KeysError, withoutStackTrace } from '../errors.ts';
 import type { PermissionSet } from '../permissions/permission-set.ts';
 import { listOf } from '../text.ts';
@@ -10,6 +10,8 @@ import { type Restrictions, restrictionsOf } from './restrictions.ts';
 export interface AccessObserver {
   /** The key has used a permission. */
   used(permission: Permission): void;
+  /** The key has granted a role, which takes holding that role: its permissions alone do not do. */
+  granted(role: Role): void;
   /** A request of the key, from this address, was refused because it lacks these permissions. */
   lacked(permissions: readonly Permission[], address?: string): void;
 }

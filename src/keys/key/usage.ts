@@ -1,4 +1,4 @@
-import type { Permission } from '../permissions/catalog.ts';
+import type { Permission, Role } from '../permissions/catalog.ts';
 import type { OutcomeCounts } from '../usage/outcomes.ts';
 import type { Rotation } from './rotation.ts';
 
@@ -12,12 +12,15 @@ export interface UsageTotals {
   previousLastUsedAt: number | null;
 }
 
+/** What a key has used: a permission, or a role that it has granted, as `role:VIEWER`. */
+export type UsedGrant = Permission | `role:${Role}`;
+
 /** What to add to the recorded usage of a key. */
 export interface KeyUsage extends UsageTotals {
   /** The id of the key. */
   id: string;
-  /** The permissions that it used, each once. */
-  permissions: readonly Permission[];
+  /** The permissions that it used, and the roles that it granted, each once. */
+  permissions: readonly UsedGrant[];
   /** How its requests ended, by the hours in which they came. */
   hours: readonly HourUsage[];
 }

@@ -26,6 +26,7 @@ import { createApplicationKeys } from './022-application-keys.ts';
 import { createSessions } from './023-sessions.ts';
 import { createNotices } from './024-notices.ts';
 import { addConsentSources } from './025-consent-sources.ts';
+import { addFormOutcomes } from './026-form-outcomes.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -57,4 +58,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createSessions,
   createNotices,
   addConsentSources,
+  addFormOutcomes,
 ];

@@ -79,7 +79,7 @@ describe('the console beneath a path of a proxy, in a browser', () => {
       await is('Preview of Backup');
       await press(page, 'Create key');
       await is('Backup is created');
-      await follow(page, 'Look at the key');
+      await press(page, 'I have stored it');
       await is(/^Backup/);
       await page.getByLabel('May it…?').fill('DOCKER:READ_ANY');
       await press(page, 'Ask');
@@ -91,7 +91,7 @@ describe('the console beneath a path of a proxy, in a browser', () => {
       await follow(page, 'Rotate');
       await press(page, 'Rotate');
       await is('The new secret of Backup');
-      await follow(page, 'I have kept it');
+      await press(page, 'I have stored it');
       await follow(page, 'Finish it or roll it back');
       await press(page, 'Finish now');
       await page.getByText('The rotation is finished').waitFor();

@@ -100,7 +100,7 @@ for (const [words, look, handsOn] of WAYS)
           await isHeaded(page, 'The new secret of CI');
           if (how === undefined) await hands.look();
           const secret = visit.isSecret(await page.getByLabel('Secret of CI').inputValue());
-          await hands.press(page.getByRole('link', { name: 'I have kept it' }));
+          await hands.press(page.getByRole('button', { name: 'I have stored it' }));
           await page.getByText('A rotation is under way').waitFor();
           return secret;
         };

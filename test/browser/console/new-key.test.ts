@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { authenticate } from '../../support/keys.ts';
 import { inBrowser } from '../../support/browser.ts';
 import { expectAccessible } from '../../support/browser/accessible.ts';
 import { addTeamKeys, signedIn, startConsole } from '../../support/browser/console-pages.ts';
@@ -125,15 +126,86 @@ describe('creating a key in the console, in a browser,', () => {
       await button(page, 'Create key').click();
       await isHeaded(page, 'CI deploy is created');
       const secret = visit.isSecret(await page.getByLabel('Secret of CI deploy').inputValue());
-      await page.getByRole('link', { name: 'Look at the key' }).click();
+      await button(page, 'I have stored it').click();
       await isHeaded(page, /^CI deploy/);
-      // The browser would have to send the form again, and says so.
-      visit.expectTrouble(/ERR_CACHE_MISS/);
-      const failed = page.waitForEvent('requestfailed');
-      await page.goBack({ waitUntil: 'commit' }).catch(() => {});
-      await failed;
-      await page.waitForFunction("document.readyState === 'complete'");
+      visit.expectTrouble(/^status 410: GET \S+\/done\/[\w-]+$/);
+      await page.goBack();
+      await isHeaded(page, 'Not shown any more');
+      await page.getByText('The secret was shown once').waitFor();
       assert.ok(!(await page.content()).includes(secret));
+      await page.goBack();
+      await isHeaded(page, 'Preview of CI deploy');
+      await page.goForward();
+      await isHeaded(page, 'Not shown any more');
+    }),
+  );
+
+  it(
+    'creates one key, and shows its secret, whoever clicks twice on a slow connection',
+    inBrowser(async (visit) => {
+      const { page, context, keys } = await signedIn(visit, 'keys/new');
+      await fillIn(page);
+      await isHeaded(page, 'Preview of CI deploy');
+      const network = await context.newCDPSession(page);
+      const slow = { offline: false, latency: 1500, downloadThroughput: -1, uploadThroughput: -1 };
+      await network.send('Network.emulateNetworkConditions', slow);
+      // What is given up is no trouble here.
+      visit.expectTrouble(/^failed: POST \S+\/keys\/new: net::ERR_ABORTED$/);
+      const { x, y, width, height } = (await button(page, 'Create key').boundingBox())!;
+      const click = () => page.mouse.click(x + width / 2, y + height / 2);
+      const sent = page.waitForRequest((request) => request.method() === 'POST');
+      await click();
+      await sent;
+      await click();
+      await isHeaded(page, 'CI deploy is created');
+      const secret = visit.isSecret(await page.getByLabel('Secret of CI deploy').inputValue());
+      const result = await authenticate(keys, secret);
+      assert.equal('principal' in result && result.principal.apiKey.name, 'CI deploy');
+      assert.equal((await keys.list({ search: 'CI deploy' }, OPERATOR)).keys.length, 1);
+    }),
+  );
+
+  it(
+    'asks once before somebody leaves a secret that is neither copied nor stored',
+    inBrowser(async (visit) => {
+      const { page } = await signedIn(visit, 'keys/new');
+      await fillIn(page);
+      await button(page, 'Create key').click();
+      await isHeaded(page, 'CI deploy is created');
+      visit.isSecret(await page.getByLabel('Secret of CI deploy').inputValue());
+      const asked: string[] = [];
+      page.on('dialog', (dialog) => {
+        asked.push(dialog.type());
+        void dialog.dismiss();
+      });
+      // Shown by the script, which is there then.
+      await button(page, 'Copy').waitFor();
+      const link = page.getByRole('link', { name: 'Look at the key' });
+      await link.click({ noWaitAfter: true });
+      await until(() => asked.length > 0);
+      await isHeaded(page, 'CI deploy is created');
+      await link.click();
+      await isHeaded(page, /^CI deploy/);
+      assert.deepEqual(asked, ['beforeunload']);
+    }),
+  );
+
+  it(
+    'asks nobody who says that the secret is stored',
+    inBrowser(async (visit) => {
+      const { page } = await signedIn(visit, 'keys/new');
+      await fillIn(page);
+      await button(page, 'Create key').click();
+      await isHeaded(page, 'CI deploy is created');
+      visit.isSecret(await page.getByLabel('Secret of CI deploy').inputValue());
+      const asked: string[] = [];
+      page.on('dialog', (dialog) => {
+        asked.push(dialog.type());
+        void dialog.accept();
+      });
+      await button(page, 'I have stored it').click();
+      await isHeaded(page, /^CI deploy/);
+      assert.deepEqual(asked, []);
     }),
   );
 });

@@ -141,7 +141,7 @@ describeOnEach('backup', (dialect) => {
   it('goes into a store that does not exist, without a comparison', async () => {
     const { key } = await cli.given('A');
     await cli.run(['backup', path]);
-    await changeDirectly(path, "insert into consent_requests values ('a', 'b', null, 'PENDING', 1, 2, '{}')");
+    await changeDirectly(path, "insert into consent_requests values ('a', 'b', null, 'PENDING', 1, 2, '{}', '')");
     const other = testCli();
     const args = ['restore', path, '--yes', '--json', '--database', other.database];
     assert.deepEqual(await codeOf(...args.slice(0, -1), other.database), [1, 'RESTORE_BLIND']);
@@ -164,7 +164,10 @@ describeOnEach('backup', (dialect) => {
     it('has nothing of what is under way, such as the sessions of people who may sign out', async () => {
       const { id } = await cli.given('A');
       await withKeys({ database: cli.database }, (keys) => keys.sessions.begin(id, 'sha256:digest'));
-      await changeDirectly(cli.database, "insert into consent_requests values ('a', 'b', null, 'PENDING', 1, 2, '{}')");
+      await changeDirectly(
+        cli.database,
+        "insert into consent_requests values ('a', 'b', null, 'PENDING', 1, 2, '{}', '')",
+      );
       assert.equal((await cli.run(['backup', path])).code, 0);
       assert.deepEqual(readdirSync(folder), ['backup.sqlite']);
       for (const table of ['sessions', 'consent_requests'])

@@ -48,7 +48,7 @@ const ROWS: readonly Row[] = [
   ['apikey list', ['--limit=1', '--limit=2'], 'Flag --limit can only be specified once. Leave the others out.'],
   ['apikey can', [], 'Missing 2 required args: name and permission. Run: svc-api apikey can NAME PERMISSION'],
   ['apikey can', ['CI'], 'Missing 1 required arg: permission. Run: svc-api apikey can NAME PERMISSION'],
-  ['apikey scan', [], 'Missing 1 required arg: path. Run: svc-api apikey scan PATH...'],
+  ['apikey scan', [], 'Name what to scan: files, folders, - for stdin, or a report with --report.'],
   [
     'apikey rotate',
     ['A', 'B', 'C'],

@@ -193,10 +193,15 @@ describeOnEach('the use of keys', () => {
     const { key: secret, apiKey: key } = await create('Maker', ['API_KEY:CREATE_OWN', 'DISK:READ_ANY', 'VMS:READ_ANY']);
     await test.keys.create({ name: 'Made', permissions: ['DISK:READ_ANY'] }, await enter(secret));
     await test.keys.finishActivity();
-    assert.deepEqual(
-      [...(await test.keys.usedPermissionsOf(key.id)).keys()],
-      ['API_KEY:CREATE_OWN', 'DISK:READ_ANY', 'DISK:READ_OWN'],
-    );
+    assert.deepEqual([...(await test.keys.usedPermissionsOf(key.id)).keys()], ['API_KEY:CREATE_OWN', 'DISK:READ_ANY']);
+  });
+
+  it('has the roles that it granted, and none of the permissions that they include', async () => {
+    const fields = { name: 'Maker', roles: ['VIEWER'], permissions: ['API_KEY:CREATE_OWN'] };
+    const { key: secret, apiKey: key } = await test.keys.create(fields, OPERATOR);
+    await test.keys.create({ name: 'Made', roles: ['GUEST'] }, await enter(secret));
+    await test.keys.finishActivity();
+    assert.deepEqual([...(await test.keys.usedPermissionsOf(key.id)).keys()], ['API_KEY:CREATE_OWN', 'role:GUEST']);
   });
 
   it('that is refused is logged, by the prefix alone', async () => {

@@ -34,7 +34,11 @@ describeOnEach('a key that changes keys', () => {
   it('is refused roles that it holds on paper by their permissions alone, whether or not somebody looks on', async () => {
     const { catalog } = test.keys;
     const lacked: unknown[] = [];
-    const observer: AccessObserver = { used: () => {}, lacked: (missing) => void lacked.push(missing) };
+    const observer: AccessObserver = {
+      used: () => {},
+      granted: () => {},
+      lacked: (missing) => void lacked.push(missing),
+    };
     const { chain } = await create('By', [], [...catalog.permissionsOf('ADMIN')]);
     const grant = (by: Principal, ...roles: string[]) => test.keys.create({ name: 'Child', roles }, by);
     const refused = (roles: string) => ({
@@ -52,6 +56,7 @@ describeOnEach('a key that changes keys', () => {
     const told: unknown[] = [];
     const observer: AccessObserver = {
       used: (permission) => void told.push(permission),
+      granted: (role) => void told.push(role),
       lacked: (missing) => void told.push(missing),
     };
     const { chain } = await create('By', [], ['API_KEY:CREATE_OWN', 'ME:READ_OWN']);

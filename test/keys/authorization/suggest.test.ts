@@ -1,41 +1,183 @@
 import assert from 'node:assert/strict';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import { grantsBehind, readPermission } from '../../../src/keys/authorization/explain.ts';
-import { PermissionSet } from '../../../src/keys/permissions/permission-set.ts';
 import { suggestGrants } from '../../../src/keys/authorization/suggest.ts';
+import { OPERATOR, type Principal, uses } from '../../../src/keys/authorization/principal.ts';
+import { isKeysError, KeysError } from '../../../src/keys/errors.ts';
+import type { ApiKey } from '../../../src/keys/key/api-key.ts';
+import type { UsedGrant } from '../../../src/keys/key/usage.ts';
+import type { Permission, Role } from '../../../src/keys/permissions/catalog.ts';
+import { splitPermission } from '../../../src/keys/permissions/permission-set.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { Random } from '../../support/random.ts';
 
-const catalog = createCatalog({ resources: ['DISK_POOL'] });
+const catalog = createCatalog({ resources: ['DISK_POOL'], roles: { OPERATIONS: ['DISK_POOL:UPDATE_ANY'] } });
+
+interface Grants {
+  readonly roles: readonly Role[];
+  readonly permissions: readonly Permission[];
+}
+
+/** What is suggested for a key that the operator created. */
+function suggestedTo(grants: Grants, used: readonly UsedGrant[]) {
+  const key = { ...grants, id: 'one', createdBy: null } as unknown as ApiKey;
+  return suggestGrants({ keys: [key], isComplete: true }, used, catalog);
+}
 
 describe('what a key would need', () => {
   it('is what it has used, without what is included in it', () => {
     const key = { roles: [], permissions: ['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY', 'VMS:READ_OWN'] as const };
-    const suggest = (...used: `${string}:READ_ANY`[]) => suggestGrants(PermissionSet.of(catalog, key), used);
+    const suggest = (...used: `${string}:READ_ANY`[]) => suggestedTo(key, used);
     assert.deepEqual(suggest('DOCKER:READ_OWN' as never, 'DOCKER:READ_ANY'), {
+      roles: [],
       permissions: ['DOCKER:READ_ANY'],
       unused: ['DOCKER:UPDATE_ANY', 'DOCKER:UPDATE_OWN', 'VMS:READ_OWN'],
     });
     assert.deepEqual(suggest('DOCKER:READ_OWN' as never).permissions, ['DOCKER:READ_OWN']);
     assert.deepEqual(suggest(), {
+      roles: [],
       permissions: [],
       unused: ['DOCKER:READ_ANY', 'DOCKER:READ_OWN', 'DOCKER:UPDATE_ANY', 'DOCKER:UPDATE_OWN', 'VMS:READ_OWN'],
     });
   });
 
   it('is never more than it has', () => {
-    const { permissions } = suggestGrants(PermissionSet.of(catalog, { roles: ['GUEST'], permissions: [] }), [
-      'ME:READ_OWN',
-      'DOCKER:READ_ANY',
-    ]);
+    const { permissions } = suggestedTo({ roles: ['GUEST'], permissions: [] }, ['ME:READ_OWN', 'DOCKER:READ_ANY']);
     assert.deepEqual(permissions, ['ME:READ_OWN']);
   });
 
   it('replaces a role', () => {
-    const { permissions, unused } = suggestGrants(PermissionSet.of(catalog, { roles: ['ADMIN'], permissions: [] }), [
+    const { permissions, unused } = suggestedTo({ roles: ['ADMIN'], permissions: [] }, [
       'DISK_POOL:READ_ANY',
       'ARRAY:DELETE_OWN',
     ]);
     assert.deepEqual(permissions, ['ARRAY:DELETE_OWN', 'DISK_POOL:READ_ANY']);
     assert.equal(unused.length, 30 * 8 - 3);
+  });
+
+  it('has the roles that it granted, without those that they include, and what it used beside them', () => {
+    const suggest = (roles: Role[], ...used: UsedGrant[]) => {
+      const { roles: needed, permissions } = suggestedTo({ roles, permissions: [] }, used);
+      return [...needed, ...permissions];
+    };
+    const used = ['role:GUEST', 'role:VIEWER', 'API_KEY:CREATE_OWN', 'DOCKER:READ_OWN'] as const;
+    assert.deepEqual(suggest(['ADMIN'], ...used), ['VIEWER', 'API_KEY:CREATE_OWN']);
+    assert.deepEqual(suggest(['ADMIN'], 'role:OPERATIONS', 'DISK_POOL:READ_ANY'), ['OPERATIONS', 'DISK_POOL:READ_ANY']);
+    assert.deepEqual(suggest(['VIEWER'], 'role:ADMIN', 'role:GONE', 'role:CONNECT', 'ME:READ_OWN'), ['ME:READ_OWN']);
+    assert.deepEqual(suggest(['ADMIN'], 'role:ADMIN', 'role:GONE', ...used), ['ADMIN']);
+  });
+});
+
+const SEED = 20_261_123;
+
+describeOnEach('a key that is narrowed to what is suggested', (dialect) => {
+  let test: TestKeys;
+  beforeEach(async () => {
+    test = await openTestKeys({ resources: ['DISK_POOL'], roles: { OPERATIONS: ['DISK_POOL:UPDATE_ANY'] } });
+  });
+  afterEach(() => test.store.close());
+
+  const random = new Random(SEED);
+  const roles = ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST', 'OPERATIONS'];
+  const permissions: Permission[] = [
+    'DOCKER:READ_ANY',
+    'DOCKER:READ_OWN',
+    'ME:READ_OWN',
+    'CLOUD:UPDATE_ANY',
+    'DISK_POOL:UPDATE_OWN',
+  ];
+  const grants = (): Grants => {
+    const chosen = { roles: random.chance(0.6) ? random.some(roles, 2) : [], permissions: random.some(permissions, 3) };
+    return { roles: [...new Set(chosen.roles)], permissions: [...new Set(chosen.permissions)] };
+  };
+  let names = 0;
+  const admitted = async (secret: string): Promise<Principal> => {
+    const result = await authenticate(test.keys, secret);
+    assert.ok('principal' in result);
+    return result.principal;
+  };
+  const isDone = async (work: () => Promise<unknown> | boolean): Promise<boolean> => {
+    try {
+      return (await work()) !== false;
+    } catch (error) {
+      if (!isKeysError(error) || error.code !== 'FORBIDDEN') throw error;
+      return false;
+    }
+  };
+  /** Each as something that can be done again. */
+  const deeds: (() => () => Promise<unknown> | boolean)[] = [
+    () => {
+      const given = grants();
+      return () => test.keys.create({ name: `Child ${(names += 1)}`, ...given }, current!);
+    },
+    () => {
+      const [first, then] = [grants(), grants()];
+      // Where the key may not make the change, it has created the child all the same.
+      let mayChange: boolean | undefined;
+      return async () => {
+        const { apiKey: child } = await test.keys.create({ name: `Child ${(names += 1)}`, ...first }, current!);
+        if (mayChange === false) return;
+        const isChanged = await isDone(() => test.keys.update(child.id, then, current!));
+        mayChange ??= isChanged;
+        if (isChanged !== mayChange) throw new KeysError('FORBIDDEN', 'It was changed before.');
+      };
+    },
+    () => {
+      const permission = random.pick(permissions);
+      return () => uses(current!, ...splitPermission(permission));
+    },
+  ];
+  let current: Principal | undefined;
+
+  it('still does all that it did, and needs each of its grants for that', async () => {
+    let granting = 0;
+    for (let world = 0; world < (dialect === 'sqlite' ? 60 : 20); world += 1) {
+      const held = grants();
+      const { principal, secret } = await createPrincipal(test.keys, {
+        name: `Parent ${(names += 1)}`,
+        roles: held.roles,
+        permissions: [...held.permissions, 'API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN'],
+      });
+      current = await admitted(secret);
+      const done: (() => Promise<unknown> | boolean)[] = [];
+      for (let step = 0; step < 6; step += 1) {
+        const deed = random.pick(deeds)();
+        if (await isDone(deed)) done.push(deed);
+      }
+      const { id } = principal.apiKey;
+      const narrowTo = async (to: Grants) => {
+        await test.keys.update(id, to, OPERATOR);
+        current = await admitted(secret);
+      };
+      const redone = async () => {
+        for (const deed of done) if (!(await isDone(deed))) return false;
+        return true;
+      };
+      await test.keys.finishActivity();
+      const chain = (await test.keys.chainsOf([(await test.keys.findById(id, OPERATOR))!]))[0]!;
+      const used = await test.keys.usedPermissionsOf(id);
+      const wanted = suggestGrants(chain, used.keys(), test.keys.catalog);
+      if (wanted.roles.length + wanted.permissions.length === 0) continue;
+      granting += wanted.roles.length;
+      await narrowTo(wanted);
+      assert.ok(await redone(), JSON.stringify({ held, wanted }));
+      for (const role of wanted.roles) {
+        const others = wanted.roles.filter((one) => one !== role);
+        await narrowTo({
+          roles: others,
+          permissions: [...wanted.permissions, ...test.keys.catalog.permissionsOf(role)],
+        });
+        assert.equal(await redone(), false, `${role} is not needed: ${JSON.stringify({ held, wanted })}`);
+      }
+      for (const permission of wanted.permissions.filter((one) => !one.startsWith('API_KEY:'))) {
+        const others = wanted.permissions.filter((one) => one !== permission);
+        if (wanted.roles.length + others.length === 0) continue;
+        await narrowTo({ roles: wanted.roles, permissions: others });
+        assert.equal(await redone(), false, `${permission} is not needed: ${JSON.stringify({ held, wanted })}`);
+      }
+    }
+    assert.ok(granting > 2, `${granting} roles were suggested`);
   });
 });
 

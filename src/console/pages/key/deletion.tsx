@@ -2,6 +2,7 @@ import { OperationFailed } from '../../operations.ts';
 import type { Pages } from '../../page-routes.ts';
 import { Done, Problem, Warning } from '../../parts/notice.tsx';
 import { Time } from '../../parts/time.tsx';
+import { OnceOnly } from '../../sent-form.tsx';
 import { BeneathTable, countBeneath } from './keys-beneath.tsx';
 import { countOf } from './key-facts.tsx';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
@@ -40,7 +41,9 @@ export function addDeletion(pages: Pages): void {
         return showDeletion(here, { typed, message: `Type the name of the key as it is: ${shown.name}` }, 422);
       try {
         const { deleteApiKeys } = await visit.ask<{ deleteApiKeys: Deleted }>(DELETE, { ids: [shown.id] });
-        return await visit.page('Deleted', <DeletedPage here={here} deleted={deleteApiKeys} />);
+        return await visit.showOnce({ title: 'Deleted', next: 'keys' }, (root) => (
+          <DeletedPage root={root} here={here} deleted={deleteApiKeys} />
+        ));
       } catch (error) {
         if (error instanceof OperationFailed)
           return showDeletion(here, { typed, message: error.reason }, error.pageStatus);
@@ -115,6 +118,7 @@ function DeleteForm({ here, refused }: { here: KeyVisit; refused: Refused | unde
   const { shown, base } = here;
   return (
     <form method="post" action={`${base}/delete`} class="stack">
+      <OnceOnly />
       {refused && <Problem>{refused.message}</Problem>}
       <input type="hidden" name="beneath" value={countBeneath(shown.descendants)} />
       {isDangerous(here) && (
@@ -141,7 +145,15 @@ function DeleteForm({ here, refused }: { here: KeyVisit; refused: Refused | unde
   );
 }
 
-function DeletedPage({ here: { visit, rights }, deleted: { deleted, keys } }: { here: KeyVisit; deleted: Deleted }) {
+function DeletedPage({
+  root,
+  here: { rights },
+  deleted: { deleted, keys },
+}: {
+  root: string;
+  here: KeyVisit;
+  deleted: Deleted;
+}) {
   return (
     <div class="medium">
       <h1>Deleted</h1>
@@ -155,9 +167,9 @@ function DeletedPage({ here: { visit, rights }, deleted: { deleted, keys } }: { 
       </Done>
       <p>
         {rights.endsSession ? (
-          <a href={`${visit.root}sign-in`}>Sign in with another key</a>
+          <a href={`${root}sign-in`}>Sign in with another key</a>
         ) : (
-          <a href={`${visit.root}keys`}>All keys</a>
+          <a href={`${root}keys`}>All keys</a>
         )}
       </p>
     </div>

@@ -4,6 +4,7 @@ import { shortTime } from '../../parts/expiry-field.tsx';
 import { TextField } from '../../parts/field.tsx';
 import { GrantsPicker } from '../../parts/grants-picker.tsx';
 import { Problem } from '../../parts/notice.tsx';
+import { OnceOnly } from '../../sent-form.tsx';
 import { type AskedGrantable, askGrantableTo } from '../grantable.ts';
 import { changesFrom, type EditedKey, editedFrom, editedIn, problemsIn, versionOf } from './edited-key.ts';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
@@ -108,6 +109,7 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Given; gr
         <Problem>{summary ?? `Not saved: ${[...problems.values()].join(' ')}`}</Problem>
       )}
       <form method="post" action={`${base}/edit`} class="sheet">
+        <OnceOnly />
         <input type="hidden" name="version" value={versionOf(shown)} />
         <TextField name="name" label="Name" value={edited.name} required problem={problems.get('name')} />
         <TextField

@@ -1,10 +1,11 @@
 import { OperationFailed } from '../../operations.ts';
 import type { Pages } from '../../page-routes.ts';
-import { grantsInputOf, permissionsOf } from '../../parts/grants.ts';
+import { chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
 import { Empty, Problem, Warning } from '../../parts/notice.tsx';
 import { PermissionGroups } from '../../parts/permission-groups.tsx';
+import { OnceOnly } from '../../sent-form.tsx';
 import { countOf } from './key-facts.tsx';
-import { askWarning, canNarrow, lossOf } from './narrowing.ts';
+import { askWarning, canNarrow, lossOf, suggestedOf } from './narrowing.ts';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
 const UPDATE = `mutation Narrow($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { id } }`;
@@ -20,11 +21,11 @@ export function addNarrowing(pages: Pages): void {
     withKey(async (here) => {
       const { visit, shown } = here;
       // Those that were shown: what the key has used since is not among them, and is asked about again.
-      const permissions = (await visit.form()).getAll('permission');
-      if (permissions.toSorted().join() !== permissionsOf(shown.suggestedPermissions).toSorted().join())
+      const chosen = chosenIn(await visit.form());
+      if ([...chosen.roles, ...chosen.permissions].toSorted().join() !== suggestedOf(shown).toSorted().join())
         return showNarrowing(here, 'The key has used something else meanwhile. Look again at what it would lose.', 409);
       try {
-        await visit.ask(UPDATE, { input: { id: shown.id, ...grantsInputOf({ roles: [], permissions }) } });
+        await visit.ask(UPDATE, { input: { id: shown.id, ...grantsInputOf(chosen) } });
       } catch (error) {
         if (error instanceof OperationFailed) return showNarrowing(here, error.reason, error.pageStatus);
         throw error;
@@ -60,8 +61,12 @@ function NarrowPage({
           {warning !== undefined && <Warning>{warning}</Warning>}
           <Outcome here={here} />
           <form method="post" action={`${base}/narrow`} class="actions">
+            <OnceOnly />
+            {shown.suggestedRoles.map((role) => (
+              <input type="hidden" name={FIELDS.role} value={role} />
+            ))}
             {permissionsOf(shown.suggestedPermissions).map((permission) => (
-              <input type="hidden" name="permission" value={permission} />
+              <input type="hidden" name={FIELDS.permission} value={permission} />
             ))}
             <button class="primary">Take the rest away</button>
             <a class="button" href={base}>
@@ -72,7 +77,7 @@ function NarrowPage({
       ) : (
         <Empty title="There is nothing to narrow.">
           <p>
-            {permissionsOf(shown.suggestedPermissions).length === 0
+            {suggestedOf(shown).length === 0
               ? 'The key has used none of its permissions, and needs at least one. Disable or delete it instead.'
               : 'The key has used all that it was granted.'}
           </p>
@@ -84,28 +89,36 @@ function NarrowPage({
 
 function Outcome({ here: { shown } }: { here: KeyVisit }) {
   const loss = lossOf(shown);
+  const lostRoles = shown.roles.filter((role) => !shown.suggestedRoles.includes(role));
   return (
     <>
       <p class="help">
-        Its grants are replaced by the fewest permissions that allow all that it has ever used. What it has used in the
-        last seconds may not be counted yet. You can grant more again later, as far as your key may.
+        Its grants are replaced by the fewest that allow all that it has ever used: permissions, and the roles that it
+        has granted to other keys, as only a key that holds a role may grant it. What it has used in the last seconds
+        may not be counted yet. You can grant more again later, as far as your key may.
       </p>
       <h2>It keeps</h2>
+      <Roles of={shown.suggestedRoles} />
       <PermissionGroups of={shown.suggestedPermissions} />
       <h2>It loses</h2>
-      {shown.roles.length > 0 && (
-        <p>
-          {shown.roles.length === 1 ? 'The role ' : 'The roles '}
-          {shown.roles.map((role) => (
-            <code>{role} </code>
-          ))}
-        </p>
-      )}
+      <Roles of={lostRoles} />
       {shown.unknownGrants.length > 0 && <p>{`${shown.unknownGrants.join(', ')}, not declared here any more`}</p>}
       <details open={loss.length <= 10}>
         <summary>{countOf(permissionsOf(loss).length, 'permission')}</summary>
         <PermissionGroups of={loss} />
       </details>
     </>
+  );
+}
+
+function Roles({ of: roles }: { of: readonly string[] }) {
+  if (roles.length === 0) return null;
+  return (
+    <p>
+      {roles.length === 1 ? 'The role ' : 'The roles '}
+      {roles.map((role) => (
+        <code>{role} </code>
+      ))}
+    </p>
   );
 }

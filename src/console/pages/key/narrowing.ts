@@ -11,15 +11,21 @@ const LOOKED_BACK_DAYS = 90;
 const TRUSTED_DAYS = 7;
 
 /** Whether there is something to take away from a key, and something to leave. */
-export function canNarrow({ grants, suggestedPermissions }: ShownKey): boolean {
-  const suggested = permissionsOf(suggestedPermissions);
-  return suggested.length > 0 && suggested.toSorted().join() !== grants.toSorted().join();
+export function canNarrow(key: ShownKey): boolean {
+  const suggested = suggestedOf(key);
+  return suggested.length > 0 && suggested.toSorted().join() !== key.grants.toSorted().join();
 }
 
-/** What a key loses if it keeps only the permissions that it has used. */
+/** The roles and permissions that a key needs for what it has done. */
+export function suggestedOf({ suggestedRoles, suggestedPermissions }: ShownKey): string[] {
+  return [...suggestedRoles, ...permissionsOf(suggestedPermissions)];
+}
+
+/** What a key loses if it keeps only what it has used. */
 export function lossOf(key: ShownKey): ResourceActions[] {
-  const kept = new PermissionSet(permissionsOf(key.suggestedPermissions) as Permission[]);
-  return groupPermissions(grantedTo(key).missingFrom(kept));
+  const lost = new Set(permissionsOf(key.excessPermissions));
+  const kept = permissionsOf(key.effectivePermissions).filter((permission) => !lost.has(permission)) as Permission[];
+  return groupPermissions(grantedTo(key).missingFrom(new PermissionSet(kept)));
 }
 
 /** Why the use of the key that the address names may not show all that it needs. @throws OperationFailed */

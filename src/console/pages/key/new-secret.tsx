@@ -14,8 +14,9 @@ export interface Rotated {
 }
 
 /** The answer to a rotation: the only page that ever shows the new secret. */
-export function NewSecretPage({ here, rotated }: { here: KeyVisit; rotated: Rotated }) {
-  const { shown, visit, base, rights } = here;
+export function NewSecretPage({ here, root, rotated }: { here: KeyVisit; root: string; rotated: Rotated }) {
+  const { shown, visit, rights } = here;
+  const base = `${root}keys/${shown.id}`;
   const { rotation } = rotated.apiKey;
   return (
     <div class="medium">
@@ -51,15 +52,10 @@ export function NewSecretPage({ here, rotated }: { here: KeyVisit; rotated: Rota
         )}
         {rights.isSelf && (
           <li>
-            <a href={`${visit.root}sign-in`}>Sign in with the new secret</a>: you are signed in with the previous one.
+            <a href={`${root}sign-in`}>Sign in with the new secret</a>: you are signed in with the previous one.
           </li>
         )}
       </ol>
-      <div class="actions">
-        <a class="button" href={base}>
-          I have kept it
-        </a>
-      </div>
     </div>
   );
 }

@@ -2,6 +2,7 @@ import { formatTime, pastTimeRemedy, readPastTime } from '../../../keys/time.ts'
 import { DEFAULT_GRACE } from '../../../keys/key/rotation.ts';
 import { TextField } from '../../parts/field.tsx';
 import { Problem } from '../../parts/notice.tsx';
+import { OnceOnly } from '../../sent-form.tsx';
 import type { KeyVisit } from './with-key.tsx';
 
 /** A form that starts a rotation, as it was sent. */
@@ -51,6 +52,7 @@ export function StartRotation({ here, given }: { here: KeyVisit; given: GivenRot
   const { base, rights } = here;
   return (
     <form method="post" action={`${base}/rotation`} class="sheet">
+      <OnceOnly />
       <p>
         The key gets a new secret, which is shown once. What it is called, what it may do and what it was used for
         stays. The previous secret works until its grace period is over: put the new one in its place meanwhile.

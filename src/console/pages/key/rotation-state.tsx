@@ -1,5 +1,6 @@
 import { Warning } from '../../parts/notice.tsx';
 import { Time } from '../../parts/time.tsx';
+import { OnceOnly } from '../../sent-form.tsx';
 import type { ShownRotation } from './shown-key.ts';
 import type { KeyVisit } from './with-key.tsx';
 
@@ -97,6 +98,7 @@ function Step({
 }) {
   return (
     <form method="post" action={action} class="step">
+      <OnceOnly />
       <button class={isDangerous ? 'danger' : undefined}>{button}</button>
       <p>{meaning}</p>
     </form>

@@ -33,7 +33,8 @@ export function addRotation(pages: Pages): void {
         const { rotateApiKey } = await visit.ask<{ rotateApiKey: Rotated }>(ROTATE, {
           input: { id: shown.id, ...given.input },
         });
-        return await visit.page('New secret', <NewSecretPage here={here} rotated={rotateApiKey} />);
+        const page = { title: 'New secret', next: `keys/${shown.id}`, isSecret: true };
+        return await visit.showOnce(page, (root) => <NewSecretPage here={here} root={root} rotated={rotateApiKey} />);
       } catch (error) {
         if (!(error instanceof OperationFailed)) throw error;
         const { problems, reason, pageStatus } = error;

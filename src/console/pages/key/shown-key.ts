@@ -10,6 +10,7 @@ const QUERY = `query Key($id: ID!) {
     status expiresAt lastUsedAt uses createdAt createdBy disabledAt managed
     effectivePermissions ${PERMISSIONS}
     usedPermissions ${PERMISSIONS} unusedPermissions ${PERMISSIONS} suggestedPermissions ${PERMISSIONS}
+    suggestedRoles excessPermissions ${PERMISSIONS}
     limitedBy { keyId name status expiresAt permissions ${PERMISSIONS} limits allowFrom }
     rotation { startedAt previousPrefix previousEndsAt previousLastUsedAt }
     descendants(first: 50) {
@@ -43,6 +44,9 @@ export interface ShownKey {
   readonly effectivePermissions: readonly ResourceActions[];
   readonly usedPermissions: readonly ResourceActions[];
   readonly unusedPermissions: readonly ResourceActions[];
+  readonly suggestedRoles: readonly string[];
+  /** What it would lose with the suggested grants. */
+  readonly excessPermissions: readonly ResourceActions[];
   readonly suggestedPermissions: readonly ResourceActions[];
   readonly limitedBy: readonly KeyAbove[];
   readonly rotation: ShownRotation | null;

@@ -1,4 +1,5 @@
 import type { Pages } from '../../page-routes.ts';
+import { OnceOnly } from '../../sent-form.tsx';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
 const SWITCH = `mutation Switch($id: ID!, $enabled: Boolean!) {
@@ -37,6 +38,7 @@ function DisablePage({ here }: { here: KeyVisit }) {
             `You cannot enable it again: ${rights.whyNot('ENABLE')} Another key or the command line can.`}
       </p>
       <form method="post" action={`${base}/disable`} class="actions">
+        <OnceOnly />
         <button class="danger">Disable</button>
         <a class="button" href={base}>
           Cancel

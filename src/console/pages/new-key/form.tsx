@@ -2,6 +2,7 @@ import { TextField } from '../../parts/field.tsx';
 import { type ExpiryBounds, ExpiryField } from '../../parts/expiry-field.tsx';
 import { GrantsPicker } from '../../parts/grants-picker.tsx';
 import { Problem } from '../../parts/notice.tsx';
+import { OnceOnly } from '../../sent-form.tsx';
 import { type AskedGrantable, NO_MORE_KEYS } from '../grantable.ts';
 import { type Draft, fieldsOf } from './draft.ts';
 
@@ -77,6 +78,7 @@ export function NewKeyForm({
         </Problem>
       )}
       <form method="post" action={`${root}keys/new`} class="sheet">
+        <OnceOnly />
         <TextField
           name="name"
           label="Name"
@@ -146,6 +148,7 @@ function NameTaken({ root, draft, taken: { id, isMaybeOwn } }: { root: string; d
         choose another name, or see what replacing that key would delete:
       </p>
       <form method="post" action={`${root}keys/new`}>
+        <OnceOnly />
         {fieldsOf(draft).map(([field, value]) => (
           <input type="hidden" name={field} value={value} />
         ))}

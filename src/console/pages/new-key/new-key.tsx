@@ -68,8 +68,12 @@ async function preview(here: NewKeyVisit, draft: Draft, { note }: { note?: strin
   try {
     const { previewApiKey } = await visit.ask<{ previewApiKey: Preview }>(PREVIEW, made);
     const replaced = await findReplaced(visit, previewApiKey);
-    const content = { root: visit.root, now: visit.now, draft, preview: previewApiKey, replaced, note };
-    return await visit.page('Preview', <PreviewPage {...content} />, note === undefined ? 200 : 409);
+    const content = { now: visit.now, draft, preview: previewApiKey, replaced, note };
+    if (note !== undefined) return await visit.page('Preview', <PreviewPage root={visit.root} {...content} />, 409);
+    // Somebody who goes back from the secret comes here: a browser cannot show the answer to a form again.
+    return await visit.showOnce({ title: 'Preview', next: 'keys/new' }, (root) => (
+      <PreviewPage root={root} {...content} />
+    ));
   } catch (error) {
     return showRefused(here, draft, { error, isMaybeOwn: false });
   }
@@ -89,8 +93,9 @@ async function create(here: NewKeyVisit, draft: Draft): Promise<Response> {
         });
     }
     const { createApiKey } = await visit.ask<{ createApiKey: Created }>(CREATE, made);
-    const content = { root: visit.root, now: visit.now, origin: visit.origin, created: createApiKey };
-    return await visit.page('Key created', <CreatedPage {...content} />, 201);
+    const content = { now: visit.now, origin: visit.origin, created: createApiKey };
+    const page = { title: 'Key created', next: `keys/${createApiKey.apiKey.id}`, isSecret: true };
+    return await visit.showOnce(page, (root) => <CreatedPage root={root} {...content} />);
   } catch (error) {
     return showRefused(here, draft, { error, isMaybeOwn: true });
   }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { PermissionWords } from '../../permission-words.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
 import { Time } from '../../parts/time.tsx';
+import { OnceOnly } from '../../sent-form.tsx';
 import type { ResourceActions } from '../../../keys/permissions/permission-set.ts';
 import { type Draft, fieldsOf } from './draft.ts';
 import { warningsAbout } from './warnings.ts';
@@ -107,6 +108,7 @@ export function PreviewPage({
           <input type="hidden" name={field} value={value} />
         ))}
         <input type="hidden" name="replaces" value={replacedIn(preview)} />
+        <OnceOnly />
         <button class={preview.replaced.length > 0 ? 'danger' : 'primary'} name="step" value="create">
           {preview.replaced.length > 0 ? `Delete ${keysIn(preview.replaced)} and create this one` : 'Create key'}
         </button>

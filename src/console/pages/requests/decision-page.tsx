@@ -9,6 +9,7 @@ import {
 import { type ChosenGrants, FIELDS, type GrantableRole, permissionsOf, WITHHELD } from '../../parts/grants.ts';
 import { Done, Problem } from '../../parts/notice.tsx';
 import { Time } from '../../parts/time.tsx';
+import { OnceOnly } from '../../sent-form.tsx';
 import type { Visit } from '../../visit.tsx';
 import { type AskedGrantable, NO_MORE_KEYS } from '../grantable.ts';
 import type { Request } from './request.ts';
@@ -87,6 +88,7 @@ export function DecisionPage({
         </dd>
       </dl>
       <form method="post" action={`${root}requests/decide`} class="sheet">
+        <OnceOnly />
         <input type="hidden" name="code" value={code} />
         <fieldset>
           <legend>What the key may do</legend>
@@ -130,7 +132,7 @@ export function DecisionPage({
 }
 
 /** What became of a request that somebody has agreed to. */
-export function AgreedPage({ visit: { root, now }, request }: { visit: Visit; request: Request }) {
+export function AgreedPage({ root, now, request }: { root: string; now: number; request: Request }) {
   const { clientName, keyName, expiresAt } = request;
   return (
     <>

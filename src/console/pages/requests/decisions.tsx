@@ -70,7 +70,9 @@ async function agree(visit: Visit, code: string, form: URLSearchParams): Promise
   try {
     const input = { userCode: code, ...grantsInputOf(chosen), ...expiry };
     const { approveConsentRequest: request } = await visit.ask<{ approveConsentRequest: Request }>(AGREE, { input });
-    return await visit.page('Agreed', <AgreedPage visit={visit} request={request} />);
+    return await visit.showOnce({ title: 'Agreed', next: 'requests' }, (root) => (
+      <AgreedPage root={root} now={visit.now} request={request} />
+    ));
   } catch (error) {
     if (!(error instanceof OperationFailed) || OVER.has(error.code)) throw error;
     return showDecision(visit, code, { chosen, wrong: wrongIn(error), status: error.pageStatus });

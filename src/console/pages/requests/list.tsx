@@ -3,6 +3,7 @@ import { TextField } from '../../parts/field.tsx';
 import { type GrantableRole, permissionsOf } from '../../parts/grants.ts';
 import { Done, Empty, Problem } from '../../parts/notice.tsx';
 import { Time } from '../../parts/time.tsx';
+import { OnceOnly } from '../../sent-form.tsx';
 import type { Visit } from '../../visit.tsx';
 import type { Request } from './request.ts';
 
@@ -119,6 +120,7 @@ function RequestTable({
             </td>
             <td>
               <form method="post" action={`${root}requests/refuse`}>
+                <OnceOnly />
                 <input type="hidden" name="request" value={request.requestId} />
                 <button class="danger" aria-label={`Refuse ${request.clientName}`}>
                   Refuse

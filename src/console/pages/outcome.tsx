@@ -1,0 +1,85 @@
+import type { Context, Hono } from 'hono';
+import { raw } from 'hono/html';
+import type { Child } from 'hono/jsx';
+import type { BearerEnv } from '../../http/bearer-auth.ts';
+import type { Sessions } from '../../keys/sessions.ts';
+import type { Assets } from '../assets.ts';
+import { Layout } from '../parts/layout.tsx';
+import { type OutcomePage, SentForm } from '../sent-form.tsx';
+import type { SeenOrigin } from '../session-cookie.ts';
+import { OUTCOMES, rootFrom, seeOther, sendPage, type Visit } from '../visit.tsx';
+
+/** What showing what forms led to takes. */
+interface OutcomeParts {
+  readonly assets: Assets;
+  readonly sessions: Sessions;
+  readonly seenBy: (c: Context) => SeenOrigin;
+  /** Lets somebody in; undefined if their session has ended. */
+  readonly enter: (c: Context, root: string) => Promise<Visit | undefined>;
+  /** Answers, or says what went wrong. */
+  readonly guarded: (c: Context, root: string, answer: () => Promise<Response>) => Promise<Response>;
+}
+
+/**
+ * Adds the pages that forms lead to, of which those with a secret are shown until somebody has stored it, or leaves.
+ * Who has just rotated the key that they have signed in with sees them, too.
+ */
+export function addOutcomes(app: Hono<BearerEnv>, path: string, parts: OutcomeParts): void {
+  const { assets, sessions, seenBy, enter, guarded } = parts;
+  const root = rootFrom(`${OUTCOMES}:id`);
+  const idIn = (c: Context) => c.req.param('id') ?? '';
+  const senderOf = (c: Context) => ({ c, sessions, seen: seenBy(c) });
+  const show = async (c: Context, title: string, content: Child, status = 200): Promise<Response> => {
+    const visit = await enter(c, root);
+    if (visit) return visit.page(title, content, status);
+    return sendPage(c, <Layout {...{ title, root, assets }}>{content}</Layout>, status);
+  };
+
+  app.get(`${path}/${OUTCOMES}:id`, (c) =>
+    guarded(c, root, async () => {
+      const [id, sender] = [idIn(c), senderOf(c)];
+      await SentForm.leave(sender, id).catch(() => {});
+      const page = await SentForm.behind(id, sender)?.open();
+      if (page) return show(c, page.title, <Shown page={page} action={`${id}/stored`} />);
+      const hadSecret = await SentForm.wasSeen(id, sender);
+      return show(c, 'Not shown any more', <Gone root={root} hadSecret={hadSecret} />, 410);
+    }),
+  );
+  app.post(`${path}/${OUTCOMES}:id/stored`, (c) =>
+    guarded(c, `${root}../`, async () => {
+      const sent = SentForm.behind(idIn(c), senderOf(c));
+      const page = await sent?.open();
+      await sent?.close();
+      return seeOther(c, `${root}../${page?.next ?? ''}`);
+    }),
+  );
+}
+
+function Shown({ page: { html, isSecret }, action }: { page: OutcomePage; action: string }) {
+  if (!isSecret) return raw(html);
+  return (
+    <div data-unread>
+      {raw(html)}
+      <form method="post" action={action} class="actions">
+        <button>I have stored it</button>
+      </form>
+    </div>
+  );
+}
+
+function Gone({ root, hadSecret }: { root: string; hadSecret: boolean }) {
+  return (
+    <div class="narrow">
+      <h1>Not shown any more</h1>
+      <p>
+        {hadSecret
+          ? 'The secret was shown once, and is not shown again.'
+          : 'It was shown to whoever sent a form, for ten minutes at most. A secret on it is not shown again.'}{' '}
+        If you have not stored it, rotate the key: that gives it another one.
+      </p>
+      <p>
+        <a href={`${root}keys`}>All keys</a>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,209 @@
+import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Context } from 'hono';
+import type { FormOutcome } from '../keys/session.ts';
+import type { Sessions } from '../keys/sessions.ts';
+import { OperationFailed } from './operations.ts';
+import { formTokenIn, giveFormToken, type SeenOrigin, sessionTokenIn, takeFormToken } from './session-cookie.ts';
+
+const FIELD = 'once';
+const TOKEN = /^[\w-]{43}$/;
+const CIPHER = 'aes-256-gcm';
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+/** How often it is asked whether another process has done what the same form asked it for. */
+const POLL_MS = 50;
+const LONGEST_MS = 30_000;
+
+/** Makes a form one that is done once, however often it is sent: its token is not to be guessed. */
+export function OnceOnly() {
+  return <input type="hidden" name={FIELD} value={randomBytes(32).toString('base64url')} />;
+}
+
+/** A page that is shown after a form was sent, to the session that sent it, for some minutes. */
+export interface OutcomePage {
+  readonly title: string;
+  readonly html: string;
+  /** Whether a secret stands there: it is gone once somebody leaves the page. */
+  readonly isSecret: boolean;
+  /** What is opened next, beneath `/console/`. */
+  readonly next: string;
+}
+
+/** What forms are looked up with. */
+interface Sender {
+  readonly c: Context;
+  readonly sessions: Sessions;
+  readonly seen: SeenOrigin;
+}
+
+/**
+ * A form that a session has sent. What it led to is kept with the session, for all processes that share its store: who
+ * sends it again, or twice at once, is led there, too. A page with a secret is sealed with what the browser alone has,
+ * the tokens of the session and of the form, so that the store never has that secret.
+ */
+export class SentForm {
+  /** Identifies it in addresses, where its token never is. */
+  readonly id: string;
+  readonly #sender: Sender;
+  readonly #session: string;
+  readonly #token: string;
+
+  private constructor(sender: Sender, session: string, token: string) {
+    this.id = idOf(token);
+    this.#sender = sender;
+    this.#session = session;
+    this.#token = token;
+  }
+
+  /** The form with these fields; undefined if it may be done more than once, or nobody has signed in. */
+  static in(fields: URLSearchParams, sender: Sender): SentForm | undefined {
+    const session = sessionTokenIn(sender.c, sender.seen);
+    if (session === undefined || !TOKEN.test(fields.get(FIELD) ?? '')) return undefined;
+    // A browser may show a form again that it has sent: filled in otherwise, it is another one.
+    return new SentForm(sender, session, hash('sha256', JSON.stringify([...fields]), 'base64url'));
+  }
+
+  /** The form that led to an address of this browser's session; undefined if another one did, or too long ago. */
+  static behind(id: string, sender: Sender): SentForm | undefined {
+    const [session, token] = [sessionTokenIn(sender.c, sender.seen), formTokenIn(sender.c, id, sender.seen) ?? ''];
+    return session !== undefined && TOKEN.test(token) && idOf(token) === id
+      ? new SentForm(sender, session, token)
+      : undefined;
+  }
+
+  /** Whether a form led to a secret that was shown to this browser's session not long ago. */
+  static async wasSeen(id: string, { c, sessions, seen }: Sender): Promise<boolean> {
+    const token = sessionTokenIn(c, seen);
+    const session = token === undefined ? undefined : await sessions.look(token);
+    return session?.outcomes.some(({ form, isSeen }) => form === id && isSeen) ?? false;
+  }
+
+  /**
+   * Takes back the secrets of pages that somebody has seen and left.
+   * @param staying the id of a form whose page is opened now
+   */
+  static async leave({ c, sessions, seen }: Sender, staying?: string): Promise<void> {
+    const token = sessionTokenIn(c, seen);
+    const isLeft = ({ form, isSeen, sealed }: FormOutcome) => form !== staying && isSeen && sealed !== null;
+    const session = token === undefined ? undefined : await sessions.look(token);
+    const left = session?.outcomes.filter(isLeft) ?? [];
+    if (left.length === 0) return;
+    await sessions.changeOutcomes(token!, (outcomes) =>
+      outcomes.map((one) => (isLeft(one) ? { ...one, sealed: null } : one)),
+    );
+    for (const { form } of left) takeFormToken(c, form, seen);
+  }
+
+  /**
+   * Where it led, if it was sent before: waits until that is known.
+   * @throws OperationFailed if that takes too long, or was never finished
+   */
+  async before(): Promise<string | undefined> {
+    const { c, seen } = this.#sender;
+    for (let waited = 0; waited < LONGEST_MS; waited += POLL_MS) {
+      const outcome = await this.#outcome();
+      if (!outcome) return undefined;
+      if (outcome.location !== null) {
+        if (outcome.sealed !== null) giveFormToken(c, this.id, this.#token, seen);
+        return outcome.location;
+      }
+      await pause(POLL_MS);
+    }
+    const message = 'You have sent this form before, and what became of that is not known. Look whether it was done.';
+    throw new OperationFailed([{ message, extensions: { code: 'CONFLICT' } }], 409);
+  }
+
+  /** Does what it asks for, unless it was sent before. An answer that leads nowhere changes nothing. */
+  async once(work: () => Promise<Response>): Promise<Response | { readonly location: string }> {
+    for (;;) {
+      const location = await this.before();
+      if (location !== undefined) return { location };
+      if (await this.#claim()) break;
+    }
+    let isDone = false;
+    try {
+      const response = await work();
+      const location = response.status === 303 ? response.headers.get('location') : null;
+      isDone = location !== null;
+      if (location !== null) await this.#change((outcome) => ({ ...outcome, location }));
+      return response;
+    } finally {
+      if (!isDone) await this.#change(() => undefined).catch(() => {});
+    }
+  }
+
+  /** Keeps a page that it leads to, for its browser alone. @throws KeysError STORE_… */
+  async keep(page: OutcomePage): Promise<void> {
+    const { c, seen } = this.#sender;
+    const sealed = this.#seal(JSON.stringify(page));
+    if (!(await this.#change((outcome) => ({ ...outcome, sealed })))) throw new Error('The session has ended.');
+    giveFormToken(c, this.id, this.#token, seen);
+  }
+
+  /** The page that it led to; undefined if that is not shown any more. One with a secret is seen from now on. */
+  async open(): Promise<OutcomePage | undefined> {
+    const outcome = await this.#outcome();
+    const text = outcome?.sealed ? this.#unseal(outcome.sealed) : undefined;
+    if (text === undefined) return undefined;
+    const page = JSON.parse(text) as OutcomePage;
+    if (page.isSecret && !outcome!.isSeen) await this.#change((one) => ({ ...one, isSeen: true }));
+    return page;
+  }
+
+  /** Lets its page be shown no more. */
+  async close(): Promise<void> {
+    await this.#change((outcome) => ({ ...outcome, sealed: null }));
+    takeFormToken(this.#sender.c, this.id, this.#sender.seen);
+  }
+
+  async #outcome(): Promise<FormOutcome | undefined> {
+    const session = await this.#sender.sessions.look(this.#session);
+    return session?.outcomes.find(({ form }) => form === this.id);
+  }
+
+  /** @returns whether it is to be done now: nobody else does it */
+  async #claim(): Promise<boolean> {
+    const claimed = { form: this.id, location: null, sealed: null, isSeen: false };
+    const before = await this.#sender.sessions.changeOutcomes(this.#session, (outcomes, now) =>
+      outcomes.some(({ form }) => form === this.id) ? undefined : [...outcomes, { ...claimed, at: now }],
+    );
+    return !before?.some(({ form }) => form === this.id);
+  }
+
+  /** @param change returns undefined to forget it @returns whether it was there */
+  async #change(change: (outcome: FormOutcome) => FormOutcome | undefined): Promise<boolean> {
+    const before = await this.#sender.sessions.changeOutcomes(this.#session, (outcomes) =>
+      outcomes.flatMap((one) => (one.form === this.id ? (change(one) ?? []) : one)),
+    );
+    return before?.some(({ form }) => form === this.id) ?? false;
+  }
+
+  /** Neither token is in the store, and nobody has the one of the form who has that of the session alone. */
+  get #cipherKey(): Uint8Array {
+    return new Uint8Array(hkdfSync('sha256', this.#session, this.#token, 'svc-api: the page after a form', 32));
+  }
+
+  #seal(text: string): string {
+    const iv = randomBytes(IV_BYTES);
+    const cipher = createCipheriv(CIPHER, this.#cipherKey, iv);
+    const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+    return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url');
+  }
+
+  /** Undefined for what was sealed otherwise, or changed since. */
+  #unseal(text: string): string | undefined {
+    const sealed = Buffer.from(text, 'base64url');
+    const decipher = createDecipheriv(CIPHER, this.#cipherKey, sealed.subarray(0, IV_BYTES));
+    decipher.setAuthTag(sealed.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
+    try {
+      return decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+function idOf(token: string): string {
+  return hash('sha256', `form:${token}`, 'base64url').slice(0, 22);
+}

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { type ConsolePage, startConsoleService, Visitor, visitorWith } from '../support/console.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { authenticate, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { startServer, type TestServer, type TestService } from '../support/server.ts';
+
+const MINUTE = 60_000;
+const PERMISSIONS = [
+  'API_KEY:CREATE_OWN',
+  'API_KEY:READ_ANY',
+  'API_KEY:UPDATE_ANY',
+  'API_KEY:DELETE_ANY',
+  'ME:READ_OWN',
+];
+
+describeOnEach('a form of the console that is sent again', (dialect) => {
+  let test: TestService;
+  /** Another process over the same store. */
+  let other: TestKeys & TestServer;
+  let visitor: Visitor;
+  beforeEach(async () => {
+    test = await startConsoleService();
+    const there = await openTestKeys({ database: test.database, asServer: true });
+    other = { ...there, ...(await startServer(there.keys, { console: true })) };
+    ({ visitor } = await visitorWith(test, { name: 'Ada', permissions: PERMISSIONS }));
+  });
+  afterEach(async () => {
+    await other.stop();
+    await other.store.close();
+    await test.stop();
+  });
+
+  const secretIn = ({ html }: ConsolePage) => /value="(svc_\w+)"/.exec(html)?.[1];
+  const preview = async (name = 'Backup') => {
+    await visitor.open('keys/new');
+    return visitor.submit('keys/new', { name, permission: ['ME:READ_OWN'], step: 'preview' });
+  };
+  const create = (by = visitor) => by.submit('keys/new', { step: 'create' });
+  /** The form of a preview, as a browser sends it. */
+  const creation = ({ html }: ConsolePage) => {
+    const fields = html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g);
+    const pairs = Array.from(fields, ([, name, value]): [string, string] => [name!, value!]);
+    return new URLSearchParams([...pairs, ['step', 'create']]);
+  };
+  const names = async () => (await test.keys.list({}, OPERATOR)).keys.map(({ name }) => name).toSorted();
+  const isAccepted = async (secret: string) => 'principal' in (await authenticate(test.keys, secret));
+  const add = async (name = 'CI') =>
+    (await test.keys.create({ name, permissions: ['ME:READ_OWN'] }, OPERATOR)).apiKey.id;
+
+  it('twice at once, to two processes, creates one key, whose secret both answers have', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      await preview(`Backup ${round}`);
+      const answers = await Promise.all([
+        create(visitor.twin()),
+        create(visitor.twin(other.url)),
+        create(visitor.twin()),
+      ]);
+      const [secret, ...secrets] = answers.map(secretIn);
+      assert.ok(secret !== undefined && (await isAccepted(secret)), answers.map(({ text }) => text).join('\n'));
+      assert.deepEqual(secrets, [secret, secret]);
+      assert.equal((await names()).length, 2 + round);
+    }
+  });
+
+  it('twice at once, to two processes, gives a key one new secret', async () => {
+    const id = await add();
+    await visitor.open(`keys/${id}/rotation`);
+    const rotate = (by: Visitor) => by.submit('/rotation', { grace: '0s' });
+    const answers = await Promise.all([rotate(visitor.twin()), rotate(visitor.twin(other.url))]);
+    const [one, same] = answers.map(secretIn);
+    assert.ok(one !== undefined && one === same && (await isAccepted(one)));
+  });
+
+  it('by a browser that has given up the first one gets what that led to', async () => {
+    const page = await preview();
+    const given = new AbortController();
+    const body = creation(page);
+    const first = fetch(`${test.url}/console/keys/new`, {
+      method: 'POST',
+      headers: { cookie: visitor.cookies, 'sec-fetch-site': 'same-origin' },
+      body,
+      redirect: 'manual',
+      signal: given.signal,
+    });
+    given.abort();
+    await assert.rejects(first);
+    const again = await create();
+    assert.ok(await isAccepted(secretIn(again)!));
+    assert.deepEqual(await names(), ['Ada', 'Backup']);
+  });
+
+  it('shows the secret again until it is stored, and then that it was shown', async () => {
+    await preview();
+    const before = visitor.twin();
+    const { html, path, headers, status } = await create();
+    const secret = secretIn({ html } as ConsolePage)!;
+    assert.match(path, /^done\/[\w-]{22}$/);
+    assert.deepEqual([status, headers.get('cache-control')], [200, 'no-store']);
+    assert.equal(secretIn(await visitor.open(path)), secret);
+    assert.equal(secretIn(await create(before.twin())), secret);
+    const next = await visitor.submit('/stored');
+    assert.match(next.text, /Backup/);
+    assert.match(next.path, /^keys\/[\w-]{36}$/);
+    for (const page of [await visitor.open(path), await create(before.twin()), await before.open(path)]) {
+      assert.deepEqual([page.status, secretIn(page)], [410, undefined]);
+      assert.match(page.text, /The secret was shown once, and is not shown again\./);
+    }
+    assert.deepEqual(await names(), ['Ada', 'Backup']);
+  });
+
+  it('does not show the secret any more once another page was opened, nor after ten minutes', async () => {
+    const shown = await preview();
+    const { path } = await create();
+    // Back to what came before it, and forward again.
+    assert.match((await visitor.open(shown.path)).text, /Preview of Backup/);
+    assert.match((await visitor.open(path)).text, /The secret was shown once/);
+    await preview('Later');
+    const later = await create();
+    for (const keys of [test, other]) keys.time.now += 10 * MINUTE;
+    assert.equal((await visitor.open(later.path)).status, 410);
+    await preview('Open');
+    const open = await create();
+    await visitor.open('keys');
+    assert.match((await visitor.open(open.path)).text, /The secret was shown once/);
+  });
+
+  it('keeps a secret that was not seen yet, whatever is opened meanwhile', async () => {
+    await preview();
+    const page = visitor.page!;
+    const form = visitor.twin();
+    const body = creation(page);
+    await fetch(`${test.url}/console/keys/new`, {
+      method: 'POST',
+      headers: { cookie: visitor.cookies, 'sec-fetch-site': 'same-origin' },
+      body,
+      redirect: 'manual',
+    });
+    await visitor.open('keys');
+    assert.ok(await isAccepted(secretIn(await create(form))!));
+  });
+
+  it('by another session, or without the token of the form, shows no secret', async () => {
+    await preview();
+    const before = visitor.twin();
+    const { path } = await create();
+    const { visitor: bea } = await visitorWith(test, { name: 'Bea', permissions: PERMISSIONS });
+    bea.page = before.page;
+    const refused = await create(bea);
+    assert.deepEqual([refused.status, secretIn(refused)], [409, undefined]);
+    assert.equal((await bea.open(path)).status, 410);
+    const thief = new Visitor(test.url);
+    thief.cookie = visitor.cookie;
+    assert.equal(secretIn(await thief.open(path)), undefined);
+    assert.deepEqual(await names(), ['Ada', 'Backup', 'Bea']);
+  });
+
+  it('shows who rotates the key that they have signed in with its new secret, although their session ends by it', async () => {
+    const id = (await test.keys.findByName('Ada', OPERATOR))!.id;
+    await visitor.open(`keys/${id}/rotation`);
+    const before = visitor.twin(other.url);
+    const page = await visitor.submit('/rotation', { grace: '0s' });
+    const secret = secretIn(page)!;
+    assert.ok(await isAccepted(secret));
+    assert.equal(secretIn(await before.submit('/rotation', { grace: '0s' })), secret);
+    assert.match((await visitor.open('keys')).text, /Sign in to svc-api/);
+  });
+
+  it('leads where the first one led: an edit, a step of a rotation, and a deletion are done once', async () => {
+    const id = await add();
+    const twice = async (path: string, action: string, fields: Record<string, string> = {}) => {
+      await visitor.open(path);
+      const [one, two] = [visitor.twin(), visitor.twin(other.url)];
+      const pages = await Promise.all([one.submit(action, fields), two.submit(action, fields)]);
+      assert.deepEqual(
+        pages.map(({ status }) => status),
+        [200, 200],
+      );
+      assert.equal(pages[0].path, pages[1].path);
+      return pages[0].text;
+    };
+    assert.match(await twice(`keys/${id}/edit`, '/edit', { description: 'Builds' }), /Saved\./);
+    await test.keys.rotate(id, {}, OPERATOR);
+    assert.match(await twice(`keys/${id}/rotation`, '/finish'), /The rotation is finished/);
+    assert.match(await twice(`keys/${id}/delete`, '/delete'), /Deleted 1 key: CI/);
+  });
+
+  it('is done where it was filled in otherwise, and where the first one was refused', async () => {
+    const id = await add();
+    await visitor.open(`keys/${id}/edit`);
+    const form = visitor.twin();
+    assert.equal((await form.twin().submit('/edit', { name: 'a_b' })).status, 400);
+    assert.match((await form.twin().submit('/edit', { name: 'CI 2' })).text, /Saved\./);
+    assert.equal((await form.twin().submit('/edit', { name: 'CI 3' })).status, 409);
+    assert.deepEqual(await names(), ['Ada', 'CI 2']);
+  });
+
+  it('leaves no secret in the store, in addresses or in cookies', async () => {
+    await preview();
+    const { html, path } = await create();
+    const secret = secretIn({ html } as ConsolePage)!;
+    const { outcomes } = (await test.keys.sessions.look(visitor.cookie!.split('=')[1]!))!;
+    assert.ok(outcomes.some(({ sealed }) => sealed !== null));
+    const parts = [secret, secret.slice(17, 40), Buffer.from(secret).toString('base64url').slice(4, -4)];
+    const seen = [JSON.stringify(outcomes), path, visitor.cookies];
+    if (dialect === 'sqlite')
+      for (const file of readdirSync(dirname(test.database)))
+        if (file.startsWith(basename(test.database)))
+          seen.push(readFileSync(join(dirname(test.database), file), 'latin1'));
+    for (const part of parts) for (const text of seen) assert.ok(!text.includes(part));
+  });
+});
