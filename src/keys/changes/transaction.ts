@@ -15,9 +15,11 @@ import { KeysError } from '../errors.ts';
 import { type Chain, findChain } from '../authorization/chain.ts';
 import { type Actor, OPERATOR, requireFor } from '../authorization/principal.ts';
 import type { ConsentRequest } from '../requests/consent-request.ts';
+import type { EffectWriter } from '../effect.ts';
 import type { ConsentWriter, KeyFinder, KeyWriter, SpentLimit, StagedKeys, StoredKeyFinder } from '../repository.ts';
 import { printable, checkSearchText } from '../text.ts';
 import { inTurns } from '../turns.ts';
+import { recordChange, recordCreations } from './effects.ts';
 
 /** A key that was changed, as it was and as it is. */
 export interface ChangedKey {
@@ -63,6 +65,7 @@ export class Transaction implements Place<StoredKey> {
   readonly find: StoredKeyFinder;
   readonly auditLog: AuditReader;
   readonly consents: ConsentWriter;
+  readonly effects: EffectWriter;
   readonly #writer: KeyWriter;
   readonly #actor: AuditActor;
   readonly #entries: AuditDraft[] = [];
@@ -74,6 +77,7 @@ export class Transaction implements Place<StoredKey> {
     this.find = writer;
     this.auditLog = writer.auditLog;
     this.consents = writer.consents;
+    this.effects = writer.effects;
     this.#writer = writer;
     this.#actor =
       auditActor ??
@@ -98,6 +102,7 @@ export class Transaction implements Place<StoredKey> {
 
   async insert(keys: readonly StoredKey[]): Promise<void> {
     await this.#writer.insert(keys);
+    await recordCreations(this, keys);
     for await (const key of inTurns(keys)) this.#note('CREATE', key, { before: null, after: auditValuesOf(key) });
   }
 
@@ -116,13 +121,22 @@ export class Transaction implements Place<StoredKey> {
     if (spent.length > 0) await this.#writer.insertSpentLimits(id, spent);
   }
 
-  /** @throws KeysError STORE_CORRUPT for a damaged key */
-  async change(before: StoredKey, after: StoredKey, action: AuditAction): Promise<ChangedKey> {
+  /**
+   * Changes a key. What the caller brings about by that is recorded, unless it takes something away from another key.
+   * @throws KeysError STORE_CORRUPT for a damaged key
+   */
+  async change(
+    before: StoredKey,
+    after: StoredKey,
+    action: AuditAction,
+    { records = true }: { records?: boolean } = {},
+  ): Promise<ChangedKey> {
     requireWhole(before);
     const changed = auditChange(before, after);
     if (Object.keys(changed.after).length > 0) {
       await this.#writer.update(before, after);
       await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
+      await recordChange(this, before, after, records);
       this.#note(action, after, changed);
     }
     return { before: withoutDigests(before), after: withoutDigests(after) };
@@ -143,7 +157,10 @@ export class Transaction implements Place<StoredKey> {
     await this.#writer.replace(there.map(({ after }) => after));
     await this.#writer.insert(changes.filter(({ before }) => !before).map(({ after }) => after));
     for await (const { before, after } of inTurns(changes)) {
-      if (before) await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
+      if (before) {
+        await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
+        await recordChange(this, before, after, false);
+      }
       const isWhole = before && !before.damaged;
       this.#note(
         'RESTORE',
@@ -156,6 +173,11 @@ export class Transaction implements Place<StoredKey> {
   /** Ends the sessions of people who have signed in with a key. */
   endSessions(id: string): Promise<void> {
     return this.#writer.sessions.leaveNewest(id, 0);
+  }
+
+  /** Notes that a key was contained. @param key one that may be gone */
+  noteContainment({ id, name }: Pick<ApiKey, 'id' | 'name'>, after: AuditValues): void {
+    this.#note('CONTAIN', { id, name }, { before: null, after });
   }
 
   /** Notes that a backup was restored. */

@@ -25,6 +25,7 @@ import { createConsentRequests } from './021-consent-requests.ts';
 import { createApplicationKeys } from './022-application-keys.ts';
 import { createSessions } from './023-sessions.ts';
 import { createNotices } from './024-notices.ts';
+import { createKeyEffects } from './025-key-effects.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -55,4 +56,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createApplicationKeys,
   createSessions,
   createNotices,
+  createKeyEffects,
 ];
