@@ -216,7 +216,7 @@ export class KeyManagement extends KeyQueries {
   /**
    * Tells what `contain` would do now; nothing is written.
    * @param nameOrId of a key that is there, or was
-   * @param since as in `AuditRequest`; undefined for all that it ever did
+   * @param since as in `AuditRequest`; undefined for all that it ever did to others
    * @throws KeysError NOT_FOUND, INPUT_INVALID; ForbiddenError; a STORE_ error
    */
   async planContainment(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
@@ -232,7 +232,7 @@ export class KeyManagement extends KeyQueries {
    * Undoes what a key did, in one transaction: it and all beneath it are disabled, the secrets end that it issued, what
    * it widened is narrowed again, and what it enabled is disabled. Whatever is in force at this moment is undone.
    * @param nameOrId of a key that is there, or was
-   * @param since as in `AuditRequest`; undefined for all that it ever did
+   * @param since as in `AuditRequest`; undefined for all that it ever did to others
    * @throws KeysError NOT_FOUND, INPUT_INVALID; ForbiddenError; a STORE_ error
    */
   async contain(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {

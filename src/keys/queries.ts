@@ -27,7 +27,7 @@ import { type Descendants, findDescendants } from './authorization/descendants.t
 import type { PermissionSet } from './permissions/permission-set.ts';
 import { auditOwner, redactEntries } from './authorization/audit-access.ts';
 import { type AccessDecision, decideAccess } from './authorization/explain.ts';
-import { type Actor, mayFor, OPERATOR, requirePermission, uses } from './authorization/principal.ts';
+import { type Actor, mayFor, OPERATOR, requirePermission } from './authorization/principal.ts';
 import type { KeyRepository } from './repository.ts';
 import { isInProgress, type Rotation } from './key/rotation.ts';
 import type { Status } from './key/status.ts';
@@ -110,9 +110,7 @@ export class KeyQueries {
     const { repository, clock } = this.#options;
     const { effects, consents } = repository;
     const place = { caller: actor, catalog: this.catalog, now: clock(), find: repository, effects, consents };
-    const isReadable = ({ apiKey }: Issued) =>
-      apiKey ? mayFor(actor, 'READ', apiKey) : actor === OPERATOR || uses(actor, 'API_KEY', 'CREATE_ANY');
-    return (await findIssued(place, ids, since)).filter(isReadable);
+    return findIssued(place, ids, since);
   }
 
   /** The status of a key now, which counts its ancestors. */

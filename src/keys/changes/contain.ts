@@ -11,6 +11,7 @@ import type { ConsentFinder } from '../repository.ts';
 import { type ConsentRequest, MAX_REQUESTS } from '../requests/consent-request.ts';
 import { prefixOf, type Secret } from '../secret/secret.ts';
 import { checkSearchText, printable } from '../text.ts';
+import { formatTime } from '../time.ts';
 import { inTurns } from '../turns.ts';
 import { mayBeInForce, withoutWidening } from './effects.ts';
 import type { Place, Transaction } from './transaction.ts';
@@ -29,7 +30,7 @@ export interface Issued<Key extends ApiKey = ApiKey> {
   readonly at: number;
 }
 
-/** Which key is contained, and from when on what it did is undone. */
+/** Which key is contained, and from when on what it did to others is undone. */
 export interface ContainRequest {
   /** The id of a key that is there, or was. */
   readonly id: string;
@@ -89,12 +90,25 @@ interface Affected<Key extends ApiKey> {
 
 /**
  * What keys did to others, and what is in force of it, oldest first: also what was done by those beneath them, and with
- * secrets that they issued. Keys beneath them are not among it: what becomes of the keys becomes of these.
+ * secrets that they issued; as far as the caller may read the others. Keys beneath them are not among it: what becomes
+ * of the keys becomes of these.
  * @param since in milliseconds since 1970
  */
-export async function findIssued(place: ContainPlace, ids: readonly string[], since = 0): Promise<Issued[]> {
-  const reach = await findReach(place.effects, ids, since);
-  return issuedBy(await findAffected(place, reach), await findApproved(place, reach, { ids, since }));
+export async function findIssued<Key extends ApiKey>(
+  place: ContainPlace<Key>,
+  ids: readonly string[],
+  since = 0,
+): Promise<Issued[]> {
+  const { caller, effects } = place;
+  const reach = await findReach(effects, ids, since);
+  const issued = issuedBy(await findAffected(place, reach), await findApproved(place, reach, since));
+  const isReadable = ({ apiKey }: Issued) =>
+    apiKey ? mayFor(caller, 'READ', apiKey) : caller === OPERATOR || uses(caller, 'API_KEY', 'CREATE_ANY');
+  return issued.filter(isReadable).map(withoutSecrets);
+}
+
+function withoutSecrets({ apiKey, ...issued }: Issued<ApiKey | StoredKey>): Issued {
+  return { ...issued, apiKey: apiKey && 'digest' in apiKey ? withoutDigests(apiKey) : apiKey };
 }
 
 function issuedBy<Key extends ApiKey>(
@@ -107,7 +121,9 @@ function issuedBy<Key extends ApiKey>(
   const agreed = approved.map(({ approval, createdAt }): Issued<Key> => {
     return { name: approval!.keyName, apiKey: null, what: 'APPROVAL', at: approval!.at ?? createdAt };
   });
-  return [...issued, ...agreed].toSorted((one, other) => one.at - other.at);
+  // A key that is adopted while it has two secrets is one thing.
+  const all = new Map([...issued, ...agreed].map((one) => [JSON.stringify([one.name, one.what, one.at]), one]));
+  return [...all.values()].toSorted((one, other) => one.at - other.at);
 }
 
 /** Goes from key to secret to key, until nothing new is found. */
@@ -124,11 +140,7 @@ async function findReach(finder: EffectFinder, roots: readonly string[], since: 
     for (const secret of issued) secrets.add(secret);
     next = [...(await finder.by(keys)), ...(await finder.withSecrets(issued))].filter(({ id }) => !effects.has(id));
   }
-  const isWithin = ({ keys }: Pick<Chain, 'keys'>) => {
-    const [key] = keys;
-    const isNew = roots.includes(key.id) || key.createdAt >= since;
-    return keys.some(({ id }) => created.has(id) || (isNew && roots.includes(id)));
-  };
+  const isWithin = ({ keys }: Pick<Chain, 'keys'>) => keys.some(({ id }) => created.has(id) || roots.includes(id));
   return { effects: [...effects.values()], created, secrets, isWithin };
 }
 
@@ -155,7 +167,7 @@ async function findAffected<Key extends ApiKey>(
 async function findApproved(
   { find, consents, now }: ContainPlace,
   { secrets, isWithin }: Reach,
-  { ids, since }: { ids: readonly string[]; since: number },
+  since: number,
 ): Promise<ConsentRequest[]> {
   const open = await consents.listOpen(now, MAX_REQUESTS);
   const approved = open.filter(
@@ -163,8 +175,7 @@ async function findApproved(
   );
   const approvers = await find.findBy('id', [...new Set(approved.map(({ approval }) => approval!.by.id!))]);
   const chains = await findChains(find, approvers);
-  const beneath = chains.filter((chain) => isWithin(chain) || chain.keys.some(({ id }) => ids.includes(id)));
-  const within = new Set(beneath.map(({ keys: [{ id }] }) => id));
+  const within = new Set(chains.filter(isWithin).map(({ keys: [{ id }] }) => id));
   return approved.filter(({ approval }) => within.has(approval!.by.id!) || secrets.has(approval!.by.publicId!));
 }
 
@@ -194,7 +205,7 @@ export async function planContainment<Key extends ApiKey>(
     const change = key.damaged || isWithin ? undefined : await takeBack(place, key, done, reach.secrets);
     if (change) changes.push(change);
   }
-  const requests = await findApproved(place, reach, { ids: [id], since });
+  const requests = await findApproved(place, reach, since);
   const issued = issuedBy(affected, requests);
   return { contained: { id, name: contained.name }, exists: root !== undefined, issued, changes, requests };
 }
@@ -285,7 +296,7 @@ export async function containKey(
   if (changes.length + requests.length === 0) return shown(plan);
   const of = (secrets: Containing<ApiKey>['secrets']) => changes.filter((change) => change.secrets === secrets).length;
   transaction.noteContainment(contained, {
-    since: request.since,
+    since: request.since === 0 ? null : formatTime(request.since),
     keys: changes.length,
     secretsEnded: of('END') + of('FINISH') + of('ROLL_BACK'),
     secretsRestored: of('ROLL_BACK'),
@@ -311,7 +322,7 @@ export async function containKey(
 function shown({ issued, changes, ...plan }: Containment<StoredKey>): Containment {
   return {
     ...plan,
-    issued: issued.map((one) => ({ ...one, apiKey: one.apiKey && withoutDigests(one.apiKey) })),
+    issued: issued.map(withoutSecrets),
     changes: changes.map(({ before, after, secrets }) => ({
       before: withoutDigests(before),
       after: withoutDigests(after),

@@ -7,7 +7,7 @@ import type { ApiKey } from '../key/api-key.ts';
 import { areWithin } from '../key/allow-from.ts';
 import { type Limit, NO_LIMITS, parseLimits, splitLimit } from '../limit.ts';
 import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
-import { PermissionSet } from '../permissions/permission-set.ts';
+import { PermissionSet, splitPermission } from '../permissions/permission-set.ts';
 import type { KeyFinder } from '../repository.ts';
 
 /** Where what keys do to others is recorded. */
@@ -62,8 +62,9 @@ export async function recordChange(
   const over: string[] = [];
   for (const effect of known) {
     if (mayBeInForce(effect, after, place.catalog)) continue;
-    // What was done with that secret is still to be found.
-    const led = effect.secret === null ? [] : await effects.withSecrets([effect.secret]);
+    // What was done with that secret is still to be found. Of a key that is adopted, that takes the place of its creation.
+    const isLink = effect.secret !== null && effect.kind !== 'CREATION';
+    const led = isLink ? await effects.withSecrets([effect.secret!]) : [];
     if (led.length === 0) over.push(effect.id);
   }
   await effects.delete(over);
@@ -81,7 +82,7 @@ export async function recordCreations(place: RecordingPlace, keys: readonly ApiK
   const added = keys.flatMap((key): NewEffect[] => {
     if (key.createdBy !== apiKey.id)
       return [newEffect(place, caller.chain, key.id, 'SECRET', { secret: key.publicId })];
-    return isBorrowed ? [newEffect(place, caller.chain, key.id, 'CREATION')] : [];
+    return isBorrowed ? [newEffect(place, caller.chain, key.id, 'CREATION', { secret: key.publicId })] : [];
   });
   await effects.insert(added);
 }
@@ -114,19 +115,25 @@ function effectsOf(
 }
 
 /**
- * A key that is adopted, and those beneath it, lose the key above that knows their secrets: as long as they have these,
- * that has issued them.
+ * A key that is adopted, and those beneath it, lose the key above that may know their secrets: as long as they have
+ * these, that has issued them.
  */
 async function adoptionsOf(place: RecordingPlace, adopted: ApiKey, known: readonly Effect[]): Promise<NewEffect[]> {
   const { keys } = await findChain(place.find, adopted);
-  const creator = { keys: keys.slice(1) as unknown as Chain['keys'], isComplete: true };
-  if (creator.keys.length === 0) return [];
-  const bySecret = known.find(({ kind }) => kind === 'CREATION')?.bySecret ?? null;
+  const [creator, ...above] = keys.slice(1);
+  if (!creator) return [];
+  const creation = known.find(({ kind }) => kind === 'CREATION');
+  const bySecret = creation?.bySecret ?? null;
   const family = await place.find.findWithDescendants([adopted.id]);
-  return family.map((key) => ({
-    ...newEffect(place, creator, key.id, 'ADOPTION', { secret: key.publicId }),
-    bySecret,
-  }));
+  return family.flatMap(({ id, publicId, rotation }) => {
+    const secrets = new Set([publicId, ...(rotation ? [rotation.previousPublicId] : [])]);
+    // What was done with the first one, too.
+    if (creation?.secret && id === adopted.id) secrets.add(creation.secret);
+    return Array.from(secrets, (secret) => {
+      const chain = { keys: [creator, ...above], isComplete: true } as const;
+      return { ...newEffect(place, chain, id, 'ADOPTION', { secret }), bySecret };
+    });
+  });
 }
 
 function newEffect(
@@ -179,8 +186,7 @@ const EMPTY: Grants = { roles: [], permissions: [] };
 function isStillWidened({ before, added }: Widening, key: ApiKey, catalog: Catalog): boolean {
   const has = (permission: Permission) => {
     if (!catalog.knows(permission)) return key.permissions.includes(permission);
-    const one = new PermissionSet([permission]);
-    return one.missingFrom(PermissionSet.of(catalog, key)).length < one.permissions().length;
+    return PermissionSet.of(catalog, key).has(...splitPermission(permission));
   };
   const hasGrants = added.roles.some((role) => key.roles.includes(role)) || added.permissions.some(has);
   const { expiresAt, limits, allowFrom } = before;

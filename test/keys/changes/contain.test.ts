@@ -151,6 +151,21 @@ describeOnEach('what a key did to others', () => {
       assert.equal((await keyOf(child)).disabledAt, null);
     });
 
+    it('also the secret of an adopted key that is in its grace, and what was done with earlier ones', async () => {
+      const [child, ci] = [await create('Child', ops.principal), await create('CI')];
+      const own = await rotate(child, OPERATOR);
+      await test.keys.adopt(child.id, OPERATOR);
+      assert.deepEqual(await issued(), ['ADOPTION Child']);
+      const planted = await create('Planted', await actorWith(await rotate(ci)));
+      await rotate(await create('Web'), planted.principal);
+      await rotate(planted, planted.principal, { grace: '0s' });
+      await test.keys.adopt(planted.id, OPERATOR);
+      const last = ['SECRET Web', 'ADOPTION Planted', 'SECRET Planted'];
+      assert.deepEqual(await issued(), ['ADOPTION Child', 'SECRET CI', ...last]);
+      await contain();
+      assert.deepEqual([await refusal(child.secret), await refusal(own)], ['rotated', 'rotated']);
+    });
+
     it('of requests that it agreed to, until their applications have keys', async () => {
       const { name, redeem } = await approve(ops.principal);
       assert.deepEqual(await issued(), [`APPROVAL ${name}`]);
@@ -251,6 +266,15 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual([permissions, limits, disabledAt], [['LOGS:READ_OWN'], ['5/s'], null]);
     });
 
+    it('a role with all that it includes, and then nothing is in force', async () => {
+      const web = await create('Web', OPERATOR, { roles: ['GUEST'] });
+      await update(web, { roles: ['ADMIN'] });
+      await update(web, { roles: [], permissions: ['DOCKER:READ_ANY', 'ME:READ_OWN'] });
+      await contain();
+      const { roles, permissions, disabledAt } = await keyOf(web);
+      assert.deepEqual([roles, permissions, disabledAt, await issued()], [[], ['ME:READ_OWN'], null, []]);
+    });
+
     it('a widening of which nothing would be left: the key is disabled', async () => {
       const web = await create('Web', OPERATOR, { permissions: ['DOCKER:READ_ANY'] });
       await update(web, { permissions: ['DOCKER:READ_ANY', 'VMS:READ_ANY'] });
@@ -313,7 +337,7 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual([await refusal(own), (await keyOf(web)).roles], [undefined, ['GUEST']]);
     });
 
-    it('since a time: what was done before, and keys created before, stay', async () => {
+    it('since a time: what was done to others before stays, but not the keys beneath it', async () => {
       const [ci, web] = [await create('CI'), await create('Web')];
       const [early, child] = [await rotate(ci), await create('Early', ops.principal)];
       test.time.now += HOUR;
@@ -321,9 +345,7 @@ describeOnEach('what a key did to others', () => {
       test.time.now += 1;
       await contain('Ops', '30m');
       assert.deepEqual([await refusal(early), await refusal(late)], [undefined, 'rotated']);
-      assert.equal((await keyOf(child)).disabledAt, null);
-      assert.notEqual((await keyOf(planted)).disabledAt, null);
-      assert.notEqual((await keyOf(ops)).disabledAt, null);
+      for (const each of [ops, child, planted]) assert.notEqual((await keyOf(each)).disabledAt, null);
     });
 
     it('once: containing it again changes nothing', async () => {

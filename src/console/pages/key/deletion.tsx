@@ -2,16 +2,19 @@ import { OperationFailed } from '../../operations.ts';
 import type { Pages } from '../../page-routes.ts';
 import { Done, Problem, Warning } from '../../parts/notice.tsx';
 import { Time } from '../../parts/time.tsx';
+import { IssuedSection } from './contain.tsx';
+import type { IssuedChange } from './shown-key.ts';
 import { BeneathTable, countBeneath } from './keys-beneath.tsx';
 import { countOf } from './key-facts.tsx';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
-const DELETE = `mutation Delete($ids: [ID!]!) { deleteApiKeys(ids: $ids) { deleted keys { id name } } }`;
+const DELETE = `mutation Delete($ids: [ID!]!) { deleteApiKeys(ids: $ids) { deleted keys { id name } issued { name keyId what at } } }`;
 
 /** What was deleted: see `DeletedApiKeys`. */
 interface Deleted {
   deleted: number;
   keys: { id: string; name: string }[];
+  issued: IssuedChange[];
 }
 
 const BENEATH_CHANGED =
@@ -141,7 +144,8 @@ function DeleteForm({ here, refused }: { here: KeyVisit; refused: Refused | unde
   );
 }
 
-function DeletedPage({ here: { visit, rights }, deleted: { deleted, keys } }: { here: KeyVisit; deleted: Deleted }) {
+function DeletedPage({ here, deleted: { deleted, keys, issued } }: { here: KeyVisit; deleted: Deleted }) {
+  const { visit, rights, base } = here;
   return (
     <div class="medium">
       <h1>Deleted</h1>
@@ -153,6 +157,12 @@ function DeletedPage({ here: { visit, rights }, deleted: { deleted, keys } }: { 
           .join(', ')}
         {keys.length > NAMED && ', …'}
       </Done>
+      <IssuedSection visit={visit} issued={issued} />
+      {issued.length > 0 && !rights.endsSession && (
+        <p>
+          After a leak, <a href={`${base}/contain`}>undo it</a>.
+        </p>
+      )}
       <p>
         {rights.endsSession ? (
           <a href={`${visit.root}sign-in`}>Sign in with another key</a>
