@@ -19,7 +19,7 @@ import {
   startGrace,
 } from './changes/rotate.ts';
 import type { ChangedKey } from './changes/transaction.ts';
-import { Transactions } from './changes/transactions.ts';
+import { refreshed, Transactions } from './changes/transactions.ts';
 import { setKeyEnabled, type UpdatedKey, updateKey } from './changes/update.ts';
 import { assertValid } from './errors.ts';
 import { type ApiKey, type KeyChange, type NewKey, type StoredKey, withoutDigests } from './key/api-key.ts';
@@ -223,7 +223,9 @@ export class KeyManagement extends KeyQueries {
     const { repository, clock } = this.#options;
     const { effects, consents } = repository;
     const now = clock();
-    const place = { caller: actor, catalog: this.catalog, now, find: repository, effects, consents };
+    const { catalog } = this;
+    const caller: Actor = actor === OPERATOR ? OPERATOR : await refreshed(actor, repository, { catalog, now });
+    const place = { caller, catalog, now, find: repository, effects, consents };
     const from = since === undefined ? 0 : requirePastTime(since, now);
     return planContainment(place, { id: await findToContain(place, nameOrId), since: from });
   }

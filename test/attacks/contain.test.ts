@@ -264,7 +264,7 @@ function accessOf({ keys }: TestKeys, key: ApiKey): Permission[] {
 }
 
 describeOnEach('attacks: a thief whose key is contained', (dialect) => {
-  const worlds = dialect === 'sqlite' ? 60 : 12;
+  const worlds = dialect === 'sqlite' ? 40 : 8;
 
   it(`has nothing left, and nothing else has changed, with seed ${SEED}`, async () => {
     const seen = { undone: 0, kept: 0, deleted: 0, since: 0 };
@@ -283,6 +283,7 @@ describeOnEach('attacks: a thief whose key is contained', (dialect) => {
     const { test, random } = world;
     const { keys, time } = test;
     for (const name of ['Ops', 'CI', 'Web', 'Backup']) {
+      time.now += 1;
       const end = random.chance(0.3) ? { expiresIn: '72h' } : {};
       const { key, apiKey } = await keys.create({ name, roles: ['ADMIN'], ...end }, OPERATOR);
       world.made(key, OPERATOR, false);
@@ -318,7 +319,7 @@ describeOnEach('attacks: a thief whose key is contained', (dialect) => {
     const again = await keys.planContainment(id, since, OPERATOR).catch((error: unknown) => {
       assert.ok(isKeysError(error) && error.code === 'NOT_FOUND');
     });
-    if (again) assert.deepEqual([again.changes, again.requests], [[], []], 'once is enough');
+    if (again) assert.deepEqual([again.changes, again.requests], [[], []], `once is enough: ${world.said.join('\n')}`);
     assert.deepEqual((await keys.compareWithAuditLog()).differences, []);
     return new Map((await world.all()).map((key) => [key.id, key]));
   }

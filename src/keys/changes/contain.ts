@@ -141,17 +141,18 @@ async function findReach(finder: EffectFinder, roots: readonly string[], since: 
     next = [...(await finder.by(keys)), ...(await finder.withSecrets(issued))].filter(({ id }) => !effects.has(id));
   }
   const isWithin = ({ keys }: Pick<Chain, 'keys'>) => keys.some(({ id }) => created.has(id) || roots.includes(id));
-  return { effects: [...effects.values()], created, secrets, isWithin };
+  const inOrder = [...effects.values()].toSorted((one, other) => one.at - other.at);
+  return { effects: inOrder, created, secrets, isWithin };
 }
 
-/** The keys that something is in force on, but for what was done to keys that are contained anyway. */
+/** The keys that something is in force on, in that order, but for what was done to keys that are contained anyway. */
 async function findAffected<Key extends ApiKey>(
   { find, catalog, now }: ContainPlace<Key>,
   { effects, isWithin }: Reach,
 ): Promise<Affected<Key>[]> {
   const found = await find.findBy('id', [...new Set(effects.map(({ keyId }) => keyId))]);
   const chains = await findChains(find, found);
-  return found.flatMap((key, index) => {
+  const affected = found.flatMap((key, index) => {
     const isContained = isWithin(chains[index]!);
     const inForce = effects.filter((effect) => {
       if (effect.keyId !== key.id || !mayBeInForce(effect, key, catalog)) return false;
@@ -161,6 +162,7 @@ async function findAffected<Key extends ApiKey>(
     });
     return inForce.length > 0 ? [{ key, effects: inForce, isWithin: isContained }] : [];
   });
+  return affected.toSorted((one, other) => one.effects[0]!.at - other.effects[0]!.at);
 }
 
 /** The requests that such keys agreed to, and whose applications have no key yet. */
@@ -264,7 +266,8 @@ async function takeBack<Key extends ApiKey>(
     ends ||= secrets === 'END';
   } else if (previous !== undefined && issued.has(previous)) secrets = 'FINISH';
   if (ends && after.disabledAt === null) after = { ...after, disabledAt: now };
-  return secrets === undefined && after === before ? undefined : { before, after, secrets };
+  const isSame = secrets === undefined && fieldChanges(before, after).length === 0;
+  return isSame ? undefined : { before, after, secrets };
 }
 
 /** Whoever lets a previous secret work on holds all that the key may do: otherwise the key is disabled instead. */

@@ -25,7 +25,6 @@ type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
 const FIELDS = [
   'name',
   'publicId',
-  'rotation',
   'disabledAt',
   'roles',
   'permissions',
@@ -47,7 +46,8 @@ export async function recordChange(
   after: ApiKey,
   records: boolean,
 ): Promise<void> {
-  if (FIELDS.every((field) => before[field] === after[field])) return;
+  const previousOf = ({ rotation }: ApiKey) => rotation?.previousPublicId;
+  if (FIELDS.every((field) => before[field] === after[field]) && previousOf(before) === previousOf(after)) return;
   const { caller, effects } = place;
   if (before.name !== after.name) await effects.rename(after.id, after.name);
   const known = await effects.on([after.id]);

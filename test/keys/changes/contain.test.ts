@@ -130,6 +130,24 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual(await issued(), []);
     });
 
+    it('of keys that are gone until the audit log is pruned beyond it, unless something has come of it', async () => {
+      const [ci, web, gone] = [
+        await create('CI'),
+        await create('Web', OPERATOR, { roles: ['GUEST'] }),
+        await create('Gone'),
+      ];
+      const asCi = await actorWith(await rotate(ci));
+      await rotate(gone);
+      await update(web, { roles: ['VIEWER'] }, asCi);
+      await test.keys.delete([ci.id, gone.id], OPERATOR);
+      test.time.now += HOUR;
+      await rotate(await create('Late'));
+      await test.keys.pruneAuditLog('30m');
+      const kept = await test.store.repository.effects.on([ci.id, web.id, gone.id]);
+      assert.deepEqual(kept.map(({ keyId }) => keyId).toSorted(), [ci.id, web.id].toSorted());
+      assert.deepEqual(await issued(), ['WIDENING Web', 'SECRET Late']);
+    });
+
     it('of a rollback that brings back what another has ended, not of one that takes its own rotation back', async () => {
       const [ci, web] = [await create('CI'), await create('Web')];
       await rotate(ci, OPERATOR);
@@ -278,10 +296,12 @@ describeOnEach('what a key did to others', () => {
     it('a widening of which nothing would be left: the key is disabled', async () => {
       const web = await create('Web', OPERATOR, { permissions: ['DOCKER:READ_ANY'] });
       await update(web, { permissions: ['DOCKER:READ_ANY', 'VMS:READ_ANY'] });
-      await update(web, { permissions: ['VMS:READ_ANY'] }, OPERATOR);
+      await update(web, { permissions: ['VMS:READ_ANY'], limits: ['5/s'] }, OPERATOR);
+      await update(web, { permissions: ['VMS:READ_ANY', 'LOGS:READ_ANY'], limits: [] });
       await contain();
-      const { permissions, disabledAt } = await keyOf(web);
-      assert.deepEqual([permissions, disabledAt === null], [['VMS:READ_ANY'], false]);
+      assert.deepEqual((await contain()).changes, []);
+      const { permissions, limits, disabledAt } = await keyOf(web);
+      assert.deepEqual([permissions, limits, disabledAt === null], [['VMS:READ_ANY'], ['5/s'], false]);
     });
 
     it('what it enabled is disabled, and its sessions end', async () => {
