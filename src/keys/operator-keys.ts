@@ -218,7 +218,7 @@ export class OperatorKeys implements KeyAdministration {
 }
 
 /** What a key did to others, by the names of these. */
-export function namedIssues(issued: readonly Issued[]): NamedIssue[] {
+function namedIssues(issued: readonly Issued[]): NamedIssue[] {
   return issued.map(({ name, what, at }) => ({ name, what, at }));
 }
 

@@ -69,7 +69,9 @@ export const DISABLE = `mutation ($id: ID!) {
 } ${STATE}`;
 
 export const ROTATE = `mutation ($input: RotateApiKeyInput!) {
-  rotateApiKey(input: $input) { key apiKey { ...State } created { ...State } disabled { ...State } issued { name what at } }
+  rotateApiKey(input: $input) {
+    key apiKey { ...State } created { ...State } disabled { ...State } issued { name what at }
+  }
 } ${STATE}`;
 
 /** A change of a rotation under way. */

@@ -242,7 +242,10 @@ class World {
       const redemption: Redemption = isDevice
         ? { clientId: APP.id, deviceCode: asked.deviceCode! }
         : { clientId: APP.id, code: code!, redirectUri: CALLBACK, verifier };
-      if (this.random.chance(0.5)) return void this.waiting.push({ redemption, isStolen: isThief });
+      if (this.random.chance(0.5)) {
+        this.waiting.push({ redemption, isStolen: isThief });
+        return;
+      }
       const redeemed = await this.#keys.consent.redeem(redemption);
       if (!('key' in redeemed)) return;
       this.made(redeemed.key, by, isThief);

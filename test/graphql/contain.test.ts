@@ -25,7 +25,7 @@ describeOnEach('containing a key over GraphQL', () => {
     ];
     ids = { Ops: ops.id, CI: ci.id, Guard: guard.id };
     const asleep = await ask(ops.secret, ROTATE, { id: ci.id });
-    const { key } = asleep.data?.['rotateApiKey'] as { key: string };
+    const { key } = asleep.data!['rotateApiKey'] as { key: string };
     secrets = { Ops: ops.secret, CI: ci.secret, Guard: guard.secret, Asleep: key };
   });
   afterEach(() => test.stop());

@@ -3,7 +3,9 @@ import { CliError, shownText } from '../../cli/errors.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
-import { containedCounts, containedJson, containedLines } from '../../cli/views/issued-view.ts';
+import { diffOf } from '../../cli/apply/plan-view.ts';
+import { countOf } from '../../cli/views/count.ts';
+import { issuedLines, issueJson } from '../../cli/views/issued-view.ts';
 import type { Contained } from '../../keys/administration.ts';
 import { printable } from '../../keys/text.ts';
 
@@ -42,7 +44,7 @@ export default class Contain extends KeyCommand {
 
   async run(): Promise<object> {
     const input = await this.parse(Contain);
-    const { since, yes = false, 'dry-run': dryRun = false } = input.flags;
+    const { since, yes, 'dry-run': dryRun } = input.flags;
     const key = nameOf(input);
     if (key === undefined)
       throw new CliError('USAGE', 'The name of the key is missing. Pass it as an argument, or by --name <name>.');
@@ -54,7 +56,7 @@ export default class Contain extends KeyCommand {
         if (dryRun) return this.show(plan, true);
         await this.terminal.note(shownText(textOf(plan, 'Plan', ['to change', 'to cancel'])));
         const { confirmOrCancel } = await import('../../cli/prompts/with-prompts.ts');
-        if (changes(plan)) await confirmOrCancel(`Contain "${printable(plan.apiKey.name, 100)}"?`);
+        if (changes(plan)) await confirmOrCancel(`Contain ${nameIn(plan)}?`);
       }
       return this.show(await keys.contain(request), false);
     });
@@ -76,8 +78,12 @@ function textOf(contained: Contained, title: string, words: readonly [string, st
   const lines = containedLines(contained);
   const total = changes(contained)
     ? `${title}: ${containedCounts(contained, words)}.`
-    : `There is nothing to undo: "${printable(contained.apiKey.name, 100)}" is disabled or deleted, and nothing else is in force.`;
+    : `There is nothing to undo. ${nameIn(contained)} is disabled or deleted, and nothing else is in force.`;
   return [...lines, total].join('\n');
+}
+
+function nameIn({ apiKey: { name } }: Contained): string {
+  return `"${printable(name, 100)}"`;
 }
 
 function nobodyToAsk(): CliError {
@@ -86,4 +92,36 @@ function nobodyToAsk(): CliError {
     'Pass --yes to contain the key, or --dry-run to see what that does: you can only be asked on a terminal, ' +
       'without --json and --no-input.',
   );
+}
+
+/** What containing a key does, as JSON. */
+function containedJson({ apiKey, exists, issued, changes, requests }: Contained, dryRun: boolean): object {
+  return { dryRun, apiKey, exists, issued: issued.map(issueJson), changes, requests };
+}
+
+/** The plan as text: what it did, then what becomes of that. */
+function containedLines(contained: Contained): string[] {
+  const { exists, issued, changes: changed, requests } = contained;
+  const name = nameIn(contained);
+  return [
+    ...(exists ? [] : [`API key ${name} was deleted.`]),
+    ...(issued.length > 0
+      ? [`What ${name} did to others, and is in force:`, ...issuedLines(issued).map(indented)]
+      : []),
+    ...diffOf(changed),
+    ...requests.map(({ client, keyName }) => `- cancel the request of "${printable(client, 100)}" for "${keyName}"`),
+  ];
+}
+
+function indented(line: string): string {
+  return `  ${line}`;
+}
+
+/** How much changes, in the words "3 keys to change, 1 request to cancel". */
+function containedCounts(
+  { changes: changed, requests }: Contained,
+  [change, cancel]: readonly [string, string],
+): string {
+  const keys = countOf(changed.length, 'key', 'keys');
+  return `${keys} ${change}, ${countOf(requests.length, 'request', 'requests')} ${cancel}`;
 }

@@ -39,7 +39,7 @@ export interface ContainRequest {
 }
 
 /** A key as it is, and as it is to be. */
-interface Containing<Key extends ApiKey> {
+export interface Containing<Key extends ApiKey> {
   readonly before: Key;
   /** What becomes of it but for its secrets. */
   readonly after: Key;
@@ -78,7 +78,7 @@ interface Reach {
   /** The public ids of the secrets that they issued. */
   readonly secrets: Set<string>;
   /** Whether a key is one of them, beneath them, or beneath one that was created so. */
-  isWithin(chain: Pick<Chain, 'keys'>): boolean;
+  readonly isWithin: (chain: Pick<Chain, 'keys'>) => boolean;
 }
 
 /** A key that something was done to that is in force. */
@@ -406,6 +406,6 @@ async function withoutPredecessors(ids: readonly string[], effects: EffectFinder
 function unknown(nameOrId: string): KeysError {
   return new KeysError(
     'NOT_FOUND',
-    `There is no API key with the name or id "${printable(nameOrId)}", and nothing of one that was deleted is in force.`,
+    `There is no API key with the name or id "${printable(nameOrId)}", and nothing of a deleted one is in force.`,
   );
 }

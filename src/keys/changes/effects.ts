@@ -62,10 +62,10 @@ export async function recordChange(
   const over: string[] = [];
   for (const effect of known) {
     if (mayBeInForce(effect, after, place.catalog)) continue;
-    // What was done with that secret is still to be found. Of a key that is adopted, that takes the place of its creation.
-    const isLink = effect.secret !== null && effect.kind !== 'CREATION';
-    const led = isLink ? await effects.withSecrets([effect.secret!]) : [];
-    if (led.length === 0) over.push(effect.id);
+    // What was done with that secret is still to be found; of a key that was adopted, its adoption leads there.
+    const { id, kind, secret } = effect;
+    const led = secret === null || kind === 'CREATION' ? [] : await effects.withSecrets([secret]);
+    if (led.length === 0) over.push(id);
   }
   await effects.delete(over);
 }
@@ -158,7 +158,7 @@ export function mayBeInForce({ kind, secret, widening }: Effect, key: ApiKey, ca
       return key.disabledAt === null;
     case 'CREATION':
       return key.createdBy !== null;
-    case 'WIDENING':
+    default:
       return isStillWidened(widening!, key, catalog);
   }
 }
@@ -235,14 +235,11 @@ function commonGrants(now: Grants, before: Grants, catalog: Catalog): Grants {
     ...before.roles.filter((role) => holds(now, role) && !now.roles.includes(role)),
   ];
   const common = PermissionSet.of(catalog, now).intersection(PermissionSet.of(catalog, before));
-  const hasAll = (holder: PermissionSet, grant: Permission) =>
-    new PermissionSet([grant]).missingFrom(holder).length === 0;
-  const written = [...now.permissions, ...before.permissions.filter((grant) => !now.permissions.includes(grant))];
-  const known = written.filter((grant) => catalog.knows(grant) && hasAll(common, grant));
-  const unknown = written.filter(
-    (grant) => !catalog.knows(grant) && [now, before].every((each) => chainHoldsUnknown(asChain(each), grant)),
-  );
-  const permissions = written.filter((grant) => known.includes(grant) || unknown.includes(grant));
+  const isCommon = (grant: Permission) =>
+    catalog.knows(grant)
+      ? new PermissionSet([grant]).missingFrom(common).length === 0
+      : [now, before].every((each) => chainHoldsUnknown(asChain(each), grant));
+  const permissions = [...new Set([...now.permissions, ...before.permissions])].filter(isCommon);
   const rest = common.missingFrom(PermissionSet.of(catalog, { roles, permissions }));
   return { roles, permissions: [...permissions, ...shortest(rest)] };
 }

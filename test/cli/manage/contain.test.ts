@@ -91,7 +91,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
     );
     assert.equal(await accepts(asleep), false);
     const again = await apikey('contain', ops.id, '--yes');
-    assert.match(again.stderr + again.stdout, /nothing of one that was deleted is in force/);
+    assert.match(again.stderr + again.stdout, /nothing of a deleted one is in force/);
   });
 
   it('contain --since leaves what was done to others before', async () => {

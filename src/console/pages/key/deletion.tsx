@@ -8,7 +8,9 @@ import { BeneathTable, countBeneath } from './keys-beneath.tsx';
 import { countOf } from './key-facts.tsx';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
-const DELETE = `mutation Delete($ids: [ID!]!) { deleteApiKeys(ids: $ids) { deleted keys { id name } issued { name keyId what at } } }`;
+const DELETE = `mutation Delete($ids: [ID!]!) {
+  deleteApiKeys(ids: $ids) { deleted keys { id name } issued { name keyId what at } }
+}`;
 
 /** What was deleted: see `DeletedApiKeys`. */
 interface Deleted {
