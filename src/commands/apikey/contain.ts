@@ -20,12 +20,12 @@ export default class Contain extends KeyCommand {
   static override examples = [
     {
       description: 'See what a key did, and what would be undone',
-      command: '<%= config.bin %> <%= command.id %> Ops --dry-run',
+      command: '<%= config.bin %> <%= command.id %> "CI deploy" --dry-run',
     },
-    { description: 'Undo it', command: '<%= config.bin %> <%= command.id %> Ops --yes' },
+    { description: 'Undo it', command: '<%= config.bin %> <%= command.id %> "CI deploy" --yes' },
     {
       description: 'Undo only what it did to others since it leaked',
-      command: '<%= config.bin %> <%= command.id %> Ops --since 2h --yes',
+      command: '<%= config.bin %> <%= command.id %> "CI deploy" --since 2h --yes',
     },
   ];
   static override args = nameArgs;
