@@ -60,6 +60,8 @@ export {
   OPERATOR,
   type Principal,
 } from './keys/authorization/principal.ts';
+export type { Containing, Containment, Issued, IssuedKind } from './keys/changes/contain.ts';
+export type { EffectKind } from './keys/effect.ts';
 export type { ConfusableName } from './keys/changes/confusable-names.ts';
 export type { KeyPreview } from './keys/changes/create.ts';
 export type { NewSecret, SecretDelivery } from './keys/changes/delivery.ts';

@@ -164,14 +164,17 @@ async function compared(
   } finally {
     await from.close();
   }
-  const keys = await old.write((writer) => writer.findBy('id', takenIds(plan)));
+  const [keys, effects] = await old.write(async (writer) => [
+    await writer.findBy('id', takenIds(plan)),
+    await writer.effects.export(plan.broughtBack.map(({ id }) => id)),
+  ]);
   const clients = new Map<string, string>();
   for (const { id } of plan.broughtBack) {
     const client = await old.consents.clientOf(id);
     if (client !== undefined) clients.set(id, client);
   }
   try {
-    await transactions.run((transaction) => restoreKeys(transaction, { plan, keys, clients, source }));
+    await transactions.run((transaction) => restoreKeys(transaction, { plan, keys, clients, effects, source }));
   } catch (error) {
     // Nothing was changed. After other errors of a database server, that may be unknown.
     if (isKeysError(error) && error.code === 'RESTORE_OUTDATED') rmSync(previous, { force: true });

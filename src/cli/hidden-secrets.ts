@@ -5,7 +5,9 @@
 export function withHiddenSecrets<Result extends object>(result: Result): Result {
   const copy: object = Array.isArray(result) ? [] : {};
   for (const [name, value] of Object.entries(result)) {
-    const shown: unknown = typeof value === 'object' && value !== null ? withHiddenSecrets(value as object) : value;
+    // What a key did to others names these by a field `key`.
+    const isPlain = typeof value !== 'object' || value === null || name === 'issued';
+    const shown: unknown = isPlain ? value : withHiddenSecrets(value as object);
     Object.defineProperty(copy, name, { value: shown, enumerable: name !== 'key', writable: true, configurable: true });
   }
   return copy as Result;

@@ -23,6 +23,7 @@ const ACTION_MEANINGS: Readonly<Record<AuditAction, string>> = {
   PRUNE: 'The oldest entries of the log were deleted.',
   RESTORE: 'A backup was restored; with a key, that key became what the backup has of it.',
   LEAK: 'A scan of files has found a working secret of a key.',
+  CONTAIN: 'What a key did to others was undone. Each key that changed has entries of its own beside this one.',
 };
 
 /** The schema for the audit log. */

@@ -9,7 +9,7 @@ extend type Query {
 
 extend type ApiKey {
   "What the requesting key would be let do to it now, by the rules that decide when it does so."
-  possibleChanges: [PossibleChange!]! @cost(weight: 40) @listSize(assumedSize: 9)
+  possibleChanges: [PossibleChange!]! @cost(weight: 40) @listSize(assumedSize: 10)
   "What the requesting key may give to it, beside what it has."
   grantable: Grantable! @cost(weight: 40)
 }
@@ -34,6 +34,8 @@ enum ApiKeyChange {
   ROLL_BACK_ROTATION
   "To delete it, and the keys beneath it."
   DELETE
+  "To disable it and the keys beneath it, and to undo what it did to others."
+  CONTAIN
 }
 
 """Whether something would be done to a key now."""

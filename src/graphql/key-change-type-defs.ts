@@ -73,6 +73,8 @@ type RotatedApiKey {
   created: [ApiKey!]!
   "Those of them that were disabled by the rotation."
   disabled: [ApiKey!]!
+  "What it did to others, and is in force, where those that it has created are disabled."
+  issued: [IssuedChange!]!
 }
 
 """A key that was just created."""
@@ -111,6 +113,77 @@ type DeletedApiKeys {
   deleted: Int!
   "The keys."
   keys: [DeletedApiKey!]!
+  "What the given keys did to others, and is in force: containKey undoes it, also by the id of a key that is gone."
+  issued: [IssuedChange!]!
+}
+
+"""What a key did to another one."""
+enum IssuedKind {
+  "It gave it a secret, by rotating it or rolling its rotation back."
+  SECRET
+  "It gave it more: grants, a later end, wider limits or networks."
+  WIDENING
+  "It enabled it."
+  ENABLING
+  "It agreed to the request of an application, which has not got the key yet."
+  APPROVAL
+  "It created it, and so knows its secret; the operator has adopted it since."
+  ADOPTION
+  "A key to which it gave a secret created it with that."
+  CREATION
+}
+
+"""
+Something that a key did to another one, or that was done with a secret that it issued, and that is in force. What the
+requesting key may not read is left out.
+"""
+type IssuedChange {
+  "The name of the other key, or the one that it is to have."
+  name: String!
+  "Its id; null if it does not exist yet."
+  keyId: ID
+  "What was done."
+  what: IssuedKind!
+  "When."
+  at: DateTime!
+}
+
+"""Which key to contain."""
+input ContainKeyInput {
+  "Its id, also of a key that was deleted."
+  id: ID
+  "Its name, in place of the id."
+  name: String
+  "Undo only what it did to others since this time. It and all beneath it are disabled in any case."
+  since: DateTime
+  "Whether only to report what would be done."
+  dryRun: Boolean = false
+}
+
+"""What containing a key did, or would do."""
+type ContainedKey {
+  "The id of the key."
+  keyId: ID!
+  "Its latest name."
+  name: String!
+  "Whether the key is still there."
+  exists: Boolean!
+  "What it did to others, oldest first."
+  issued: [IssuedChange!]!
+  "The keys that change, the contained one first."
+  changes: [AppliedChange!]!
+  "The requests that it agreed to, whose applications get no key."
+  requests: [CancelledRequest!]!
+}
+
+"""A request of an application that gets no key."""
+type CancelledRequest {
+  "The id of the request."
+  requestId: ID!
+  "The application, as it names itself."
+  clientName: String!
+  "The name that its key was to have."
+  keyName: String!
 }
 
 """A key that was deleted."""

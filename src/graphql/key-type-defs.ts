@@ -36,6 +36,8 @@ type ApiKey implements Node {
     "The maximum number of keys, from 1 to 500."
     first: Int! = 50
   ): ApiKeyDescendants @cost(weight: 20) @listSize(assumedSize: 500, slicingArguments: ["first"])
+  "What it did to others, or was done with secrets that it issued, and is in force, oldest first."
+  issued: [IssuedChange!]! @cost(weight: 40) @listSize(assumedSize: 5)
   "The public part of the secret, as svc_<id>_…"
   prefix: String!
   "When it was created."

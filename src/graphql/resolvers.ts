@@ -1,4 +1,8 @@
 import { arch, platform } from 'node:process';
+import { containedAs } from '../keys/operator-keys.ts';
+import type { Issued } from '../keys/changes/contain.ts';
+import type { FieldChange } from '../keys/key/field-changes.ts';
+import type { BudgetedContext } from './context.ts';
 import { mayFor } from '../keys/authorization/principal.ts';
 import type { ApiKey, NewKey } from '../keys/key/api-key.ts';
 import { type Action, type Permission, type Role, unknownGrantsOf } from '../keys/permissions/catalog.ts';
@@ -100,9 +104,10 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
     (await keys.setEnabled(id, enabled, principal)).after;
   const rotateApiKey: Resolve<{ input: RotationRequest & { id: string } }> = async (_, { input }, { principal }) => {
     const { id, ...request } = input;
-    const { key, after, created, disabled } = await keys.rotate(id, request, principal);
+    const { key, after, created, disabled, issued } = await keys.rotate(id, request, principal);
     const readable = (page: readonly ApiKey[]) => page.filter((each) => mayFor(principal, 'READ', each));
-    return { key, apiKey: after, created: readable(created), disabled: readable(disabled) };
+    const others = { created: readable(created), disabled: readable(disabled), issued: issued.map(issuedAs) };
+    return { key, apiKey: after, ...others };
   };
   const activateApiKeyRotation: Resolve<{ id: string }> = async (_, { id }, { principal }) =>
     (await keys.startGrace(id, principal)).after;
@@ -114,7 +119,28 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
     if (ids.length > MAX_PAGE_SIZE)
       throw badInput(`There are ${ids.length} ids; at most ${MAX_PAGE_SIZE} are allowed.`);
     const deleted = await keys.delete(ids, principal);
-    return { deleted: deleted.length, keys: deleted };
+    const issued = async () => (await keys.issuedBy(ids, principal)).map(issuedAs);
+    return { deleted: deleted.length, keys: deleted, issued };
+  };
+  const containKey: Resolve<{
+    input: { id?: string | null; name?: string | null; since?: string | null; dryRun: boolean };
+  }> = async (_, { input: { id, name, since, dryRun } }, { principal }) => {
+    if ((id == null) === (name == null)) throw badInput('Pass either the id or the name of the key.');
+    const contained = await keys[dryRun ? 'planContainment' : 'contain'](id ?? name!, since ?? undefined, principal);
+    const { changes, requests, apiKey: key, exists } = containedAs(contained);
+    return {
+      keyId: key.id,
+      name: key.name,
+      exists,
+      issued: contained.issued.map(issuedAs),
+      changes: changes.map(({ id: keyId, changes: fields = [], ...change }) => {
+        const asJson = ({ field, before, after }: FieldChange) => {
+          return { field, before: JSON.stringify(before), after: JSON.stringify(after) };
+        };
+        return { ...change, keyId, changes: fields.map(asJson) };
+      }),
+      requests: requests.map(({ id: requestId, client: clientName, keyName }) => ({ requestId, clientName, keyName })),
+    };
   };
 
   return {
@@ -146,18 +172,25 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
       finishApiKeyRotation,
       rollBackApiKeyRotation,
       deleteApiKeys,
+      containKey,
     },
     ApiKey: {
       roles: (key: ApiKey) => key.roles.filter((role) => catalog.knows(role)),
       permissions: (key: ApiKey) => knownTo(catalog, key.permissions),
       grants: (key: ApiKey) => [...key.roles, ...key.permissions],
       unknownGrants: (key: ApiKey) => unknownGrantsOf(key, catalog),
+      issued: ({ id }: ApiKey, _: object, { principal, budget }: BudgetedContext) =>
+        budget.inSequence(async () => (await keys.issuedBy([id], principal)).map(issuedAs)),
       prefix: (key: ApiKey) => prefixOf(key.publicId),
       ...chainResolversOf(keys, loaders),
       ...usageResolversOf(keys, loaders),
       ...foresight.ApiKey,
     },
   };
+}
+
+function issuedAs({ name, apiKey, what, at }: Issued): object {
+  return { name, keyId: apiKey?.id, what, at };
 }
 
 function newKeyOf(input: NewKeyInput): NewKey {

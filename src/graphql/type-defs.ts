@@ -174,6 +174,15 @@ type Mutation {
     "The ids of the keys, at most ${MAX_PAGE_SIZE}."
     ids: [ID!]! @cost(weight: 20)
   ): DeletedApiKeys @requires(resource: API_KEY, action: DELETE_OWN) @cost(weight: 250)
+  """
+  Undoes what a key did, in one transaction: it and all keys beneath it are disabled, secrets end that it issued to
+  others, and what it widened or enabled is taken back. Who may update and delete the key, and the others, may do so; of
+  a key that is gone, who may update and delete any. No key gets more by it than it has.
+  """
+  containKey(
+    "Which key."
+    input: ContainKeyInput!
+  ): ContainedKey @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
 }
 `;
 }

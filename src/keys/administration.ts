@@ -1,11 +1,12 @@
 import type { DeclaredKey } from './apply/declaration.ts';
-import type { PlannedChanges } from './apply/planned-changes.ts';
+import type { PlannedChange, PlannedChanges } from './apply/planned-changes.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
 import type { AuditRequest } from './audit/audit-log.ts';
 import type { AncestorLimit } from './authorization/chain.ts';
 import type { AccessDecision } from './authorization/explain.ts';
 import type { Suggestion } from './authorization/suggest.ts';
 import type { ConsentChoice } from './consent/approval.ts';
+import type { Issued } from './changes/contain.ts';
 import type { ConfusableName } from './changes/confusable-names.ts';
 import type { KeyPreview } from './changes/create.ts';
 import type { SecretDelivery } from './changes/delivery.ts';
@@ -44,6 +45,8 @@ export interface KeyWithAccess extends KeyState {
   readonly effectivePermissions: Permission[];
   /** The nearest first. */
   readonly limitedBy: KeyLimit[];
+  /** What it did to others, and is in force. */
+  readonly issued: readonly NamedIssue[];
 }
 
 /** A page of keys, oldest first. */
@@ -61,6 +64,33 @@ export interface KeyDecision extends Omit<AccessDecision, 'deniedBy'> {
 
 /** What names a key. */
 export type KeyName = Pick<ApiKey, 'id' | 'name'>;
+
+/** Something that a key did to another one, and that is in force. */
+export type NamedIssue = Omit<Issued, 'apiKey'>;
+
+/** What was deleted, the named keys first, and what is in force of what these did to others. */
+export interface Deleted {
+  readonly keys: readonly KeyName[];
+  readonly issued: readonly NamedIssue[];
+}
+
+/** What containing a key does. */
+export interface Contained {
+  readonly apiKey: KeyName;
+  /** Whether the key is still there. */
+  readonly exists: boolean;
+  readonly issued: readonly NamedIssue[];
+  /** The keys that change, the contained one first. */
+  readonly changes: readonly PlannedChange[];
+  /** The requests of applications that get no key, with the name that it was to have. */
+  readonly requests: readonly { readonly id: string; readonly client: string; readonly keyName: string }[];
+}
+
+/** Which key is contained: by its name or id, and from when on what it did counts, as in `AuditRequest`. */
+export interface ContainRequest {
+  readonly key: string;
+  readonly since?: string | undefined;
+}
 
 /** A key that was just created. */
 export interface Created {
@@ -90,6 +120,8 @@ export interface Rotated {
   readonly created: readonly KeyFields[];
   /** Those of them that were disabled by it. */
   readonly disabled: readonly KeyFields[];
+  /** What is in force of what it did to others, where those are disabled. */
+  readonly issued: readonly NamedIssue[];
 }
 
 /** What was applied. */
@@ -143,13 +175,16 @@ export interface KeyAdministration {
   /** With a `delivery`, a secret that cannot be delivered leaves no new key. */
   create(input: NewKey, delivery?: SecretDelivery<Created>): Promise<Created>;
   update(key: KeyFields, change: KeyChange): Promise<Changed & { confusable: ConfusableName[] }>;
-  setEnabled(key: KeyFields, enabled: boolean): Promise<Changed>;
+  /** @returns what a key that is disabled did to others, too */
+  setEnabled(key: KeyFields, enabled: boolean): Promise<Changed & Pick<Deleted, 'issued'>>;
   /** A secret that cannot be delivered leaves the previous one. */
   rotate(key: KeyFields, request: RotationRequest, delivery: SecretDelivery<Rotated>): Promise<Rotated>;
   finishRotation(id: string): Promise<KeyState>;
   rollBackRotation(id: string): Promise<KeyState>;
-  /** @returns what was deleted, the named keys first */
-  delete(ids: readonly string[]): Promise<KeyName[]>;
+  delete(ids: readonly string[]): Promise<Deleted>;
+  planContainment(request: ContainRequest): Promise<Contained>;
+  /** Undoes what is in force by then, also where that is more than was planned. */
+  contain(request: ContainRequest): Promise<Contained>;
   /** @param permission as the user wrote it */
   decide(key: KeyFields, permission: string): Promise<KeyDecision>;
   suggest(key: KeyFields): Promise<Suggestion>;

@@ -1,5 +1,6 @@
 import { type Actor, OPERATOR, type Principal } from './authorization/principal.ts';
 import { adoptKey } from './changes/adopt.ts';
+import { containKey, type Containment, findToContain, planContainment } from './changes/contain.ts';
 import type { ConfusableName } from './changes/confusable-names.ts';
 import { buildKey, createKey, type KeyPreview, planCreation, revertCreation } from './changes/create.ts';
 import { deleteKeys } from './changes/delete.ts';
@@ -18,7 +19,7 @@ import {
   startGrace,
 } from './changes/rotate.ts';
 import type { ChangedKey } from './changes/transaction.ts';
-import { Transactions } from './changes/transactions.ts';
+import { refreshed, Transactions } from './changes/transactions.ts';
 import { setKeyEnabled, type UpdatedKey, updateKey } from './changes/update.ts';
 import { assertValid } from './errors.ts';
 import { anyText, checkOptions, required, text } from './options.ts';
@@ -26,6 +27,7 @@ import { type ApiKey, type KeyChange, type NewKey, type StoredKey, withoutDigest
 import { readRotation, ROTATION_OPTIONS, type RotationRequest } from './key/rotation.ts';
 import { KEY_CHANGE_OPTIONS, NEW_KEY_OPTIONS, validateChange, validateNewKey } from './key/validation.ts';
 import { PermissionSet } from './permissions/permission-set.ts';
+import { requirePastTime } from './time.ts';
 import { KeyQueries, type QueriesOptions } from './queries.ts';
 import { createSecret, type RandomBytes, type Secret } from './secret/secret.ts';
 
@@ -220,6 +222,44 @@ export class KeyManagement extends KeyQueries {
    */
   async delete(ids: readonly string[], actor: Actor): Promise<ApiKey[]> {
     return this.#transactions.run(actor, (transaction) => deleteKeys(transaction, ids), { revokes: true });
+  }
+
+  /**
+   * Tells what `contain` would do now; nothing is written.
+   * @param nameOrId of a key that is there, or was
+   * @param since as in `AuditRequest`; undefined for all that it ever did to others
+   * @throws KeysError NOT_FOUND, INPUT_INVALID; ForbiddenError; a STORE_ error
+   */
+  async planContainment(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
+    const { repository, clock } = this.#options;
+    const { effects, consents } = repository;
+    const now = clock();
+    const { catalog } = this;
+    const caller: Actor = actor === OPERATOR ? OPERATOR : await refreshed(actor, repository, { catalog, now });
+    const place = { caller, catalog, now, find: repository, effects, consents };
+    const from = since === undefined ? 0 : requirePastTime(since, now);
+    return planContainment(place, { id: await findToContain(place, nameOrId), since: from });
+  }
+
+  /**
+   * Undoes what a key did, in one transaction: it and all beneath it are disabled, the secrets end that it issued, what
+   * it widened is narrowed again, and what it enabled is disabled. Whatever is in force at this moment is undone.
+   * @param nameOrId of a key that is there, or was
+   * @param since as in `AuditRequest`; undefined for all that it ever did to others
+   * @throws KeysError NOT_FOUND, INPUT_INVALID; ForbiddenError; a STORE_ error
+   */
+  async contain(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
+    const now = this.#options.clock();
+    const from = since === undefined ? 0 : requirePastTime(since, now);
+    const newSecret = () => createSecret(this.#options.randomBytes);
+    return this.#transactions.run(
+      actor,
+      async (transaction) => {
+        const id = await findToContain(transaction, nameOrId);
+        return containKey(transaction, { id, since: from }, newSecret);
+      },
+      { now, revokes: true },
+    );
   }
 
   /** Validates a request for a key, and builds the key. @throws ValidationError; KeysError OPTION_INVALID */

@@ -3,13 +3,16 @@ import type {
   ApplyRules,
   Changed,
   ConsentPlace,
+  Contained,
+  ContainRequest,
   Created,
+  Deleted,
   KeyAdministration,
   KeyDecision,
-  KeyName,
   KeyPage,
   KeyState,
   KeyWithAccess,
+  NamedIssue,
   Preview,
   Rotated,
 } from './administration.ts';
@@ -21,6 +24,7 @@ import type { AuditRequest } from './audit/audit-log.ts';
 import { readPermission } from './authorization/explain.ts';
 import { OPERATOR } from './authorization/principal.ts';
 import { type Suggestion, suggestGrants } from './authorization/suggest.ts';
+import { containedFields, type Containment, type Issued } from './changes/contain.ts';
 import type { ConfusableName } from './changes/confusable-names.ts';
 import type { ConsentChoice } from './consent/approval.ts';
 import type { SecretDelivery } from './changes/delivery.ts';
@@ -79,7 +83,8 @@ export class OperatorKeys implements KeyAdministration {
     if (!key) return undefined;
     const [chain] = await this.#keys.chainsOf([key]);
     const effectivePermissions = this.#keys.accessOf(chain!).permissions();
-    return { ...(await stateOf(this.#keys, key)), effectivePermissions, limitedBy: this.#keys.limitsOf(chain!) };
+    const [state, issued] = [await stateOf(this.#keys, key), await this.#issuedBy([key.id])];
+    return { ...state, effectivePermissions, limitedBy: this.#keys.limitsOf(chain!), issued };
   }
 
   async list(query: PageQuery): Promise<KeyPage> {
@@ -105,14 +110,15 @@ export class OperatorKeys implements KeyAdministration {
     return { before, after: await stateOf(this.#keys, after), confusable };
   }
 
-  async setEnabled({ id }: KeyFields, enabled: boolean): Promise<Changed> {
+  async setEnabled({ id }: KeyFields, enabled: boolean): Promise<Changed & Pick<Deleted, 'issued'>> {
     const { before, after } = await this.#keys.setEnabled(id, enabled, OPERATOR);
-    return { before, after: await stateOf(this.#keys, after) };
+    const issued = enabled ? [] : await this.#issuedBy([id]);
+    return { before, after: await stateOf(this.#keys, after), issued };
   }
 
   async rotate({ id }: KeyFields, request: RotationRequest, delivery: SecretDelivery<Rotated>): Promise<Rotated> {
-    const present = ({ key, after, created, disabled }: RotatedKey): Rotated => {
-      return { key, apiKey: after, rotation: after.rotation, created, disabled };
+    const present = ({ key, after, created, disabled, issued }: RotatedKey): Rotated => {
+      return { key, apiKey: after, rotation: after.rotation, created, disabled, issued: namedIssues(issued) };
     };
     return present(await this.#keys.rotate(id, withoutUndefined(request), OPERATOR, presented(delivery, present)));
   }
@@ -125,8 +131,16 @@ export class OperatorKeys implements KeyAdministration {
     return stateOf(this.#keys, (await this.#keys.rollBackRotation(id, OPERATOR)).after);
   }
 
-  delete(ids: readonly string[]): Promise<KeyName[]> {
-    return this.#keys.delete(ids, OPERATOR);
+  async delete(ids: readonly string[]): Promise<Deleted> {
+    return { keys: await this.#keys.delete(ids, OPERATOR), issued: await this.#issuedBy(ids) };
+  }
+
+  async planContainment({ key, since }: ContainRequest): Promise<Contained> {
+    return containedAs(await this.#keys.planContainment(key, since, OPERATOR));
+  }
+
+  async contain({ key, since }: ContainRequest): Promise<Contained> {
+    return containedAs(await this.#keys.contain(key, since, OPERATOR));
   }
 
   async decide({ id }: KeyFields, text: string): Promise<KeyDecision> {
@@ -193,11 +207,34 @@ export class OperatorKeys implements KeyAdministration {
     return this.#keys.close();
   }
 
+  async #issuedBy(ids: readonly string[]): Promise<NamedIssue[]> {
+    return namedIssues(await this.#keys.issuedBy(ids, OPERATOR));
+  }
+
   async #chainOf(id: string) {
     const key = await this.#keys.findById(id, OPERATOR);
     if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
     return (await this.#keys.chainsOf([key]))[0]!;
   }
+}
+
+/** What a key did to others, by the names of these. */
+function namedIssues(issued: readonly Issued[]): NamedIssue[] {
+  return issued.map(({ name, what, at }) => ({ name, what, at }));
+}
+
+/** What containing a key does, as it is shown. */
+export function containedAs({ contained, exists, issued, changes, requests }: Containment): Contained {
+  return {
+    apiKey: contained,
+    exists,
+    issued: namedIssues(issued),
+    changes: changes.map((change) => {
+      const { id, name } = change.before;
+      return { action: 'UPDATE', name, id, changes: containedFields(change) };
+    }),
+    requests: requests.map(({ id, client, approval }) => ({ id, client: client.name, keyName: approval!.keyName })),
+  };
 }
 
 /** What the rules say of a key now. @throws KeysError STORE_… */

@@ -11,6 +11,7 @@ import type { DeclaredKey } from './apply/declaration.ts';
 import { type ExportedPage, exportKeys, type ExportOptions } from './transfer/export.ts';
 import { type Identification, identify } from './authentication/identify.ts';
 import { type ConfusableName, findConfusableNames } from './changes/confusable-names.ts';
+import { findIssued, type Issued } from './changes/contain.ts';
 import { listKeys, type Page, type PageQuery } from './list.ts';
 import { normalizeName } from './key/name.ts';
 import { type Plan, planChanges } from './apply/plan.ts';
@@ -104,6 +105,19 @@ export class KeyQueries {
   /** The keys that a key created, and so on: at most 500. @throws KeysError INPUT_INVALID, STORE_… */
   descendantsOf(id: string, first: number): Promise<Descendants> {
     return findDescendants(this.#options.repository, id, first);
+  }
+
+  /**
+   * What keys did to others and is in force, oldest first: also what was done by those beneath them, and with secrets
+   * that they issued; as far as the actor may read the others. The keys may be gone.
+   * @param since in milliseconds since 1970
+   * @throws KeysError STORE_…
+   */
+  async issuedBy(ids: readonly string[], actor: Actor, since = 0): Promise<Issued[]> {
+    const { repository, clock } = this.#options;
+    const { effects, consents } = repository;
+    const place = { caller: actor, catalog: this.catalog, now: clock(), find: repository, effects, consents };
+    return findIssued(place, ids, since);
   }
 
   /** The status of a key now, which counts its ancestors. */

@@ -4,6 +4,7 @@ import type { Role } from './permissions/catalog.ts';
 import type { ProgressReport } from './progress.ts';
 import type { RotatedSecret } from './key/rotated-secret.ts';
 import type { ConsentRequest } from './requests/consent-request.ts';
+import type { EffectFinder, EffectWriter } from './effect.ts';
 import type { SessionFinder, SessionWriter } from './session.ts';
 import type { Status } from './key/status.ts';
 import type { KeyUsage, UsageTotals, UsedGrant } from './key/usage.ts';
@@ -141,6 +142,7 @@ export interface UsageBounds {
 export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   readonly consents: ConsentWriter;
   readonly sessions: SessionWriter;
+  readonly effects: EffectWriter;
   /** Inserts keys, each after the key that created it. */
   insert(keys: readonly StoredKey[]): Promise<void>;
   /**
@@ -224,6 +226,8 @@ export interface KeyRepository extends KeyFinder {
   readonly consents: ConsentFinder;
   /** The sessions of people who have signed in. */
   readonly sessions: SessionFinder;
+  /** What keys did to others. */
+  readonly effects: EffectFinder;
   /** The latest time that the store remembers, in milliseconds since 1970; 0 if there is none. */
   latestTime(): Promise<number>;
   /**

@@ -16,6 +16,7 @@ export const SHOW = `query ($name: String!) {
     ...State
     effectivePermissions { resource actions }
     limitedBy { keyId name status expiresAt permissions { resource actions } limits allowFrom }
+    issued { name what at }
   }
 } ${STATE}`;
 
@@ -59,12 +60,18 @@ export const CREATE = `mutation ($input: CreateApiKeyInput!) {
 
 export const UPDATE = `mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { ...State } } ${STATE}`;
 
-export const ENABLE = `mutation ($id: ID!, $enabled: Boolean!) {
-  setApiKeyEnabled(id: $id, enabled: $enabled) { ...State }
+export const ENABLE = `mutation ($id: ID!) {
+  setApiKeyEnabled(id: $id, enabled: true) { ...State }
+} ${STATE}`;
+
+export const DISABLE = `mutation ($id: ID!) {
+  setApiKeyEnabled(id: $id, enabled: false) { ...State issued { name what at } }
 } ${STATE}`;
 
 export const ROTATE = `mutation ($input: RotateApiKeyInput!) {
-  rotateApiKey(input: $input) { key apiKey { ...State } created { ...State } disabled { ...State } }
+  rotateApiKey(input: $input) {
+    key apiKey { ...State } created { ...State } disabled { ...State } issued { name what at }
+  }
 } ${STATE}`;
 
 /** A change of a rotation under way. */
@@ -72,7 +79,18 @@ export function rotationDocument(field: `${'activate' | 'finish' | 'rollBack'}Ap
   return `mutation ($id: ID!) { apiKey: ${field}(id: $id) { ...State } } ${STATE}`;
 }
 
-export const DELETE = `mutation ($ids: [ID!]!) { deleteApiKeys(ids: $ids) { keys { id name } } }`;
+export const DELETE = `mutation ($ids: [ID!]!) {
+  deleteApiKeys(ids: $ids) { keys { id name } issued { name what at } }
+}`;
+
+export const CONTAIN = `mutation ($input: ContainKeyInput!) {
+  containKey(input: $input) {
+    keyId name exists
+    issued { name what at }
+    changes { action name keyId changes { field before after } }
+    requests { requestId clientName keyName }
+  }
+}`;
 
 export const APPLY = `mutation ($input: ApplyApiKeysInput!) {
   applyApiKeys(input: $input) {

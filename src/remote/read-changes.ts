@@ -1,9 +1,10 @@
+import type { Contained } from '../keys/administration.ts';
 import type { DeclaredKey } from '../keys/apply/declaration.ts';
 import { type PlannedChange, type PlannedChanges, plannedCreation } from '../keys/apply/planned-changes.ts';
 import type { AuditEntry, AuditValues } from '../keys/audit/audit-entry.ts';
 import type { FieldChange, FieldValue } from '../keys/key/field-changes.ts';
 import type { Data } from './connection.ts';
-import { timeIn } from './read-key.ts';
+import { readIssue, readName, timeIn } from './read-key.ts';
 
 /** Reads what an apply changes. @param ids of the keys that were created, in the order of their declarations */
 export function readPlanned(
@@ -34,6 +35,19 @@ function fieldsIn(fields: Data): FieldChange[] {
   });
   const isLast = ({ field }: FieldChange) => Number(field === 'createdBy');
   return read.toSorted((one, other) => isLast(one) - isLast(other));
+}
+
+/** Reads what containing a key does. */
+export function readContained({ keyId, name, exists, issued, changes, requests }: Data): Contained {
+  return {
+    apiKey: readName({ id: keyId, name }),
+    exists: exists === true,
+    issued: issued.map(readIssue),
+    changes: changes.map(({ name: changed, keyId: id, changes: fields }: Data): PlannedChange => {
+      return { action: 'UPDATE', name: changed, id, changes: fieldsIn(fields) };
+    }),
+    requests: requests.map(({ requestId: id, clientName: client, keyName }: Data) => ({ id, client, keyName })),
+  };
 }
 
 /** Reads an entry of the audit log. */

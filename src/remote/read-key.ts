@@ -1,4 +1,13 @@
-import type { Created, KeyLimit, KeyName, KeyState, KeyWithAccess, Preview, Rotated } from '../keys/administration.ts';
+import type {
+  Created,
+  KeyLimit,
+  KeyName,
+  KeyState,
+  KeyWithAccess,
+  NamedIssue,
+  Preview,
+  Rotated,
+} from '../keys/administration.ts';
 import type { KeyFields } from '../keys/key/api-key.ts';
 import type { Permission } from '../keys/permissions/catalog.ts';
 import type { ResourceActions } from '../keys/permissions/permission-set.ts';
@@ -58,7 +67,8 @@ export function readAccess(data: Data): KeyWithAccess {
       allowFrom,
     }),
   );
-  return { ...readState(data), effectivePermissions: permissionsIn(data.effectivePermissions), limitedBy };
+  const effectivePermissions = permissionsIn(data.effectivePermissions);
+  return { ...readState(data), effectivePermissions, limitedBy, issued: data.issued.map(readIssue) };
 }
 
 /** Reads what a key would be. */
@@ -82,7 +92,7 @@ export function readCreated({ key, apiKey, replaced }: Data): Created {
 }
 
 /** Reads a key with a new secret. */
-export function readRotated({ key, apiKey, created, disabled }: Data): Rotated {
+export function readRotated({ key, apiKey, created, disabled, issued }: Data): Rotated {
   const state = readState(apiKey);
   return {
     key: secretIn(key),
@@ -90,7 +100,14 @@ export function readRotated({ key, apiKey, created, disabled }: Data): Rotated {
     rotation: state.rotation,
     created: created.map(readFields),
     disabled: disabled.map(readFields),
+    issued: issued.map(readIssue),
   };
+}
+
+/** Reads what a key did to another one. */
+export function readIssue({ name, what, at }: Data): NamedIssue {
+  if (typeof name !== 'string' || typeof what !== 'string') throw new TypeError('not what a key did');
+  return { name, what: what as NamedIssue['what'], at: timeIn(at)! };
 }
 
 /** Reads how requests ended in an hour or on a day. */

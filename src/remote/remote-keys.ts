@@ -2,9 +2,11 @@ import type {
   Applied,
   ApplyRules,
   Changed,
+  Contained,
+  ContainRequest,
   Created,
+  Deleted,
   KeyAdministration,
-  KeyName,
   KeyState,
   Rotated,
 } from '../keys/administration.ts';
@@ -16,11 +18,11 @@ import type { KeyChange, KeyFields, NewKey } from '../keys/key/api-key.ts';
 import { readRotation, type RotationRequest } from '../keys/key/rotation.ts';
 import { validateChange } from '../keys/key/validation.ts';
 import { createCatalog } from '../keys/permissions/catalog.ts';
-import { formatTime } from '../keys/time.ts';
+import { formatTime, requirePastTime } from '../keys/time.ts';
 import type { Data, ServerConnection } from './connection.ts';
-import { APPLY, CREATE, DELETE, ENABLE, rotationDocument, ROTATE, UPDATE } from './documents.ts';
-import { readPlanned } from './read-changes.ts';
-import { readCreated, readName, readRotated, readState, secretIn } from './read-key.ts';
+import { APPLY, CONTAIN, CREATE, DELETE, DISABLE, ENABLE, rotationDocument, ROTATE, UPDATE } from './documents.ts';
+import { readContained, readPlanned } from './read-changes.ts';
+import { readCreated, readIssue, readName, readRotated, readState, secretIn } from './read-key.ts';
 import { RemoteConsents } from './remote-consents.ts';
 import { changeInput, declaredInput } from './write-key.ts';
 
@@ -47,10 +49,12 @@ export class RemoteKeys extends RemoteConsents implements KeyAdministration {
     return { before, after: await this.connection.ask({ document: UPDATE, variables, read }), confusable: [] };
   }
 
-  async setEnabled(before: KeyFields, enabled: boolean): Promise<Changed> {
-    const variables = { id: before.id, enabled };
-    const read = ({ setApiKeyEnabled }: Data) => readState(setApiKeyEnabled);
-    return { before, after: await this.connection.ask({ document: ENABLE, variables, read }) };
+  async setEnabled(before: KeyFields, enabled: boolean): Promise<Changed & Pick<Deleted, 'issued'>> {
+    const read = ({ setApiKeyEnabled: changed }: Data) => {
+      return { before, after: readState(changed), issued: enabled ? [] : changed.issued.map(readIssue) };
+    };
+    const document = enabled ? ENABLE : DISABLE;
+    return this.connection.ask({ document, variables: { id: before.id }, read });
   }
 
   /** The previous secret works at least until the new one was delivered. */
@@ -85,9 +89,25 @@ export class RemoteKeys extends RemoteConsents implements KeyAdministration {
     return changeRotation(this.connection, 'rollBackApiKeyRotation', id);
   }
 
-  delete(ids: readonly string[]): Promise<KeyName[]> {
-    const read = ({ deleteApiKeys: { keys } }: Data): KeyName[] => keys.map(readName);
+  delete(ids: readonly string[]): Promise<Deleted> {
+    const read = ({ deleteApiKeys: { keys, issued } }: Data): Deleted => {
+      return { keys: keys.map(readName), issued: issued.map(readIssue) };
+    };
     return this.connection.ask({ document: DELETE, variables: { ids }, read });
+  }
+
+  planContainment(request: ContainRequest): Promise<Contained> {
+    return this.#contain(request, true);
+  }
+
+  contain(request: ContainRequest): Promise<Contained> {
+    return this.#contain(request, false);
+  }
+
+  #contain({ key, since }: ContainRequest, dryRun: boolean): Promise<Contained> {
+    const from = since === undefined ? undefined : formatTime(requirePastTime(since, Date.now()));
+    const variables = { input: { name: key, since: from, dryRun } };
+    return this.connection.ask({ document: CONTAIN, variables, read: ({ containKey }) => readContained(containKey) });
   }
 
   async plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges> {

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
 import {
+  type AuditAction,
   type AuditDraft,
   type AuditEntry,
   type AuditPosition,
@@ -49,6 +50,9 @@ export async function findAuditEntries(
   return rows.map(auditEntryOf);
 }
 
+/** What has the name of a key, and is no change of it. */
+const NO_CHANGES = ['REFUSE', 'CONTAIN'] as const satisfies readonly AuditAction[];
+
 type Row = ExpressionBuilder<Tables, 'audit_log'>;
 
 function matching(row: Row, query: AuditQuery): Expression<SqlBool>[] {
@@ -62,7 +66,7 @@ function matching(row: Row, query: AuditQuery): Expression<SqlBool>[] {
     ...(until === undefined ? [] : [row('at', '<', until)]),
     ...(before === undefined ? [] : [row('number', '<', before)]),
     ...(after === undefined ? [] : [row('number', '>', after)]),
-    ...(changesOf === undefined ? [] : [row('key_id', 'in', changesOf), row('action', '!=', 'REFUSE')]),
+    ...(changesOf === undefined ? [] : [row('key_id', 'in', changesOf), row('action', 'not in', NO_CHANGES)]),
   ];
 }
 
@@ -120,7 +124,7 @@ async function findLost(db: Kysely<Tables>, after: number, upTo: number): Promis
     .where('number', '>', after)
     .where('number', '<=', upTo)
     .where('key_id', 'is not', null)
-    .where('action', 'not in', ['DELETE', 'REFUSE'])
+    .where('action', 'not in', ['DELETE', ...NO_CHANGES])
     .where((last) => last.not(last.exists(last.selectFrom('api_keys').select('id').whereRef('id', '=', 'last.key_id'))))
     .where((last) => {
       const later = last
@@ -128,7 +132,7 @@ async function findLost(db: Kysely<Tables>, after: number, upTo: number): Promis
         .select('later.number')
         .whereRef('later.key_id', '=', 'last.key_id')
         .whereRef('later.number', '>', 'last.number')
-        .where('later.action', '!=', 'REFUSE');
+        .where('later.action', 'not in', NO_CHANGES);
       return last.not(last.exists(later));
     })
     .orderBy('number')

@@ -35,6 +35,7 @@ export function emptyRepository(location: string, kind: StoreKind): KeyRepositor
     auditLog: { key: undefined, find: none, head: nothing, start: nothing, lastBefore: nothing, findLost: none },
     consents: { find: nothing, listOpen: none, clientOf: nothing },
     sessions: { find: nothing },
+    effects: { by: none, withSecrets: none, on: none, actorsNamed: none },
     revision: () => undefined,
     keysChangedSince: () => 'any',
     watchHearing: () => {},

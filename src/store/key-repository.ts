@@ -10,6 +10,7 @@ import { chunksOf } from './chunks.ts';
 import { consentFinderOf, consentWriterOf } from './consent-requests.ts';
 import { countKeys } from './count-keys.ts';
 import { findByDigest, selectByDigests } from './find-by-digest.ts';
+import { effectFinderOf, effectWriterOf } from './key-effects.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
 import { findSpentLimits, insertSpentLimits } from './limit-states.ts';
@@ -63,6 +64,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
 
     consents: consentFinderOf(run),
     sessions: sessionFinderOf(run),
+    effects: effectFinderOf(run),
 
     findByDigest: (digest) => findByDigest(connection, digest),
 
@@ -211,6 +213,7 @@ function writerOf(
     forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),
     consents: consentWriterOf(db, dialect),
     sessions: sessionWriterOf(db),
+    effects: effectWriterOf(db),
     auditLog: auditReaderOf((work) => work(db), auditKey),
     appendToAuditLog: (entries) => appendToAuditLog(db, entries, auditKey),
     pruneAuditLog: (last) => pruneAuditLog(db, last),

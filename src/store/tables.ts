@@ -201,6 +201,26 @@ export interface SessionTable {
   form_outcomes: string | null;
 }
 
+/** A row of `key_effects`: see `Effect`. `widening` is a JSON text. */
+export interface KeyEffectTable {
+  id: string;
+  at: number;
+  kind: string;
+  actor_id: string;
+  by_secret: string | null;
+  key_id: string;
+  secret: string | null;
+  widening: string | null;
+}
+
+/** A row of `key_effect_actors`: the key that brought something about, and each of those above it. */
+export interface KeyEffectActorTable {
+  effect_id: string;
+  key_id: string;
+  /** The latest that it had. */
+  name: string;
+}
+
 export interface Tables {
   api_keys: ApiKeyTable;
   key_usage: KeyUsageTable;
@@ -220,6 +240,8 @@ export interface Tables {
   sessions: SessionTable;
   notice_state: NoticeStateTable;
   notice_outbox: NoticeOutboxTable;
+  key_effects: KeyEffectTable;
+  key_effect_actors: KeyEffectActorTable;
 }
 
 /** The tables of what is under way, which no copy of a store has. */
@@ -242,6 +264,8 @@ export const TABLES = {
   application_keys: ['key_id'],
   notice_state: ['one'],
   notice_outbox: ['id'],
+  key_effects: ['id'],
+  key_effect_actors: ['effect_id', 'key_id'],
 } as const satisfies Record<Exclude<keyof Tables, (typeof PASSING_TABLES)[number]>, readonly string[]>;
 
 /** Their names. */

@@ -19,6 +19,7 @@ const MUTATIONS: Readonly<Record<KeyChangeKind, string>> = {
   FINISH_ROTATION: 'finishApiKeyRotation(id: $id) { id }',
   ROLL_BACK_ROTATION: 'rollBackApiKeyRotation(id: $id) { id }',
   DELETE: 'deleteApiKeys(ids: [$id]) { deleted }',
+  CONTAIN: 'containKey(input: { id: $id }) { name }',
 };
 const GRANTABLE = `{
   reason withheld creatable roles { role } permissions { resource actions } ends { reason latest required }

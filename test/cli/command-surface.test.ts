@@ -61,6 +61,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:complete': ['<shell>', '--config <path>', '--database <path>', '--no-color'],
   'apikey:completion': ['<shell>', '--config <path>', '--database <path>', '--no-color'],
   'apikey:can': ['<name>', '<permission>', ...ALWAYS, ...PLACE],
+  'apikey:contain': [...NAMED, ...ALWAYS, ...PLACE, ...ASKING, '--dry-run', '--since <date>|24h'],
   'apikey:delete': [...NAMED, ...ALWAYS, ...PLACE, ...ASKING],
   'apikey:deny': ['<code>', ...ALWAYS, ...PLACE, ...ASKING],
   'apikey:disable': [...NAMED, ...ALWAYS, ...PLACE],

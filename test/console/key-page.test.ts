@@ -38,7 +38,7 @@ describe('the page of a key in the console', () => {
     const { text, html } = await visitor.open(`keys/${key.id}`);
     assert.match(
       text,
-      /CI active Edit Rotate Disable Create one like it Delete Ask <Ada> Secret svc_\w{12}_… Created 2 minutes ago by Ada/,
+      /CI active Edit Rotate Disable Create one like it Contain Delete Ask <Ada> Secret svc_\w{12}_… Created 2 minutes ago by Ada/,
     );
     assert.match(text, /Expires in 30 days Last used 2 minutes ago , 1 use in all Limits 9\/m Used from 127\.0\.0\.1/);
     assert.ok(html.includes(`href="../keys/${ada.principal.apiKey.id}">Ada</a>`));

@@ -53,6 +53,7 @@ for (const [demands, policy] of [
           {
             edit: leads('edit'),
             delete: leads('delete'),
+            contain: leads('contain'),
             enable: leads('enable'),
             disable: leads('disable'),
             rotation: leads('rotation'),
@@ -60,6 +61,7 @@ for (const [demands, policy] of [
           {
             edit: may('UPDATE'),
             delete: may('DELETE'),
+            contain: may('CONTAIN'),
             enable: isOff && may('ENABLE'),
             disable: !isOff && may('DISABLE'),
             rotation: may(told.rotation ? 'FINISH_ROTATION' : 'ROTATE'),
@@ -70,6 +72,7 @@ for (const [demands, policy] of [
           ['edit', 'UPDATE'],
           ['delete', 'DELETE'],
           ['disable', 'DISABLE'],
+          ['contain', 'CONTAIN'],
         ] as const)
           assert.equal((await visitor.open(`keys/${target.id}/${path}`)).status, may(change) ? 200 : 403, said);
         if (told.rotation && may('UPDATE')) {

@@ -40,6 +40,7 @@ const QUERY = {
 const MUTATION = {
   approveConsentRequest: '(input: ApproveConsentRequestInput!): ConsentRequest',
   denyConsentRequest: '(userCode: String, requestId: ID): ConsentRequest',
+  containKey: '(input: ContainKeyInput!): ContainedKey',
   createApiKey: '(input: CreateApiKeyInput!): CreatedApiKey',
   updateApiKey: '(input: UpdateApiKeyInput!): ApiKey',
   setApiKeyEnabled: '(id: ID!, enabled: Boolean!): ApiKey',

@@ -7,12 +7,10 @@ import { BIN, cleanEnv, type Finished, finished, ROOT } from '../support/process
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 const text = readFileSync(join(ROOT, 'docs/leaked-keys.md'), 'utf8');
-const [hook, inCi, inGit, verify] = Array.from(text.matchAll(/^```sh\n(.*?)^```$/gms), (match) => match[1]!) as [
-  string,
-  string,
-  string,
-  string,
-];
+const [contain, hook, inCi, inGit, verify] = Array.from(
+  text.matchAll(/^```sh\n(.*?)^```$/gms),
+  (match) => match[1]!,
+) as [string, string, string, string, string];
 
 describe('docs/leaked-keys.md', () => {
   let cli: TestCli;
@@ -39,6 +37,15 @@ describe('docs/leaked-keys.md', () => {
     mkdirSync(join(folder, '.git/bin'), { recursive: true });
     symlinkSync(BIN, join(folder, '.git/bin/svc-api'));
     await run('git init --quiet && git commit --quiet --allow-empty --message first');
+  });
+
+  it('has commands that show what a key did, and undo it', async () => {
+    await cli.given('Ops');
+    const unattended = contain.replace(/contain Ops$/m, 'contain Ops --yes');
+    const { code, stdout } = await run(unattended);
+    assert.equal(code, 0);
+    assert.match(stdout, /^~ update "Ops"\n.*\nPlan: 1 key to change.*\n~ update "Ops"\n.*\nContained: 1 key changed/);
+    assert.equal((await run(contain)).code, 2);
   });
 
   it('has a hook that lets no live key be committed', async () => {

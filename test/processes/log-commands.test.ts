@@ -146,7 +146,7 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
     const { key: secret } = await keys.create({ name: 'Of Anna', roles: ['GUEST'] }, authenticated.principal);
     world.hide(secret);
   });
-  for (const name of ['Off', 'On', 'Old', 'Gone']) await world.key(name, { roles: ['GUEST'] });
+  for (const name of ['Off', 'On', 'Old', 'Gone', 'Leaked']) await world.key(name, { roles: ['GUEST'] });
   const imported = world.hide(`legacy-${'x'.repeat(40)}`);
   const config = world.file(
     'svc-api.yaml',
@@ -187,6 +187,7 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
     'apikey:copy': { args: ['--to', join(folder, 'copy.sqlite')], says: changes },
     'apikey:delete': { args: ['Gone', '--yes'], says: changes },
     'apikey:disable': { args: ['Off'], says: changes },
+    'apikey:contain': { args: ['Leaked', '--yes'], says: changes },
     'apikey:enable': { args: ['Off'], says: changes },
     'apikey:exec': { args: ['--roles', 'GUEST', '--', 'true'], says: [...changes, 'another command was run'] },
     'apikey:export': { args: ['--with-digests'], says: reads },

@@ -2,7 +2,7 @@
 export const VERB_GROUPS: Readonly<Record<string, readonly string[]>> = {
   Keys: 'create list show update rotate disable enable delete adopt can usage suggest'.split(' '),
   Automation: ['apply', 'exec'],
-  Leaks: ['scan', 'verify'],
+  Leaks: ['contain', 'scan', 'verify'],
   Applications: ['requests', 'approve', 'deny'],
   Store: ['log', 'export', 'import', 'copy'],
 };

@@ -1,4 +1,4 @@
-import type { KeyAdministration, KeyName } from '../../keys/administration.ts';
+import type { Deleted, KeyAdministration, KeyName } from '../../keys/administration.ts';
 import { assertValid } from '../../keys/errors.ts';
 import { MAX_PAGE_SIZE } from '../../keys/page.ts';
 import { validateName, normalizeName } from '../../keys/key/name.ts';
@@ -18,7 +18,7 @@ export interface DeleteOptions {
 }
 
 /** What was deleted, or why nothing was: no such key, nothing to choose from, or nothing chosen. */
-export type Deletion = { deleted: KeyName[] } | { missing: string } | { nothing: string };
+export type Deletion = { deleted: Deleted } | { missing: string } | { nothing: string };
 
 /** Deletes the named key, or the keys chosen at the terminal, each with the keys that it created. */
 export async function runDelete({ name, place, json, ...asking }: DeleteOptions): Promise<Deletion> {
@@ -34,8 +34,8 @@ export async function runDelete({ name, place, json, ...asking }: DeleteOptions)
 
 async function deleteNamed(keys: KeyAdministration, name: string): Promise<Deletion> {
   const found = await keys.find(name);
-  const deleted = found ? await keys.delete([found.apiKey.id]) : [];
-  if (deleted.length > 0) return { deleted };
+  const deleted = found && (await keys.delete([found.apiKey.id]));
+  if (deleted && deleted.keys.length > 0) return { deleted };
   // A mistyped path must not look as if the key were gone.
   if (!keys.exists) return { missing: `no API key is named "${name}": the key store ${keys.location} does not exist` };
   const { didYouMeanKey } = await import('../explain/did-you-mean.ts');

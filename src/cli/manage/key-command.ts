@@ -1,4 +1,4 @@
-import type { KeyAdministration, KeyState } from '../../keys/administration.ts';
+import type { KeyAdministration, KeyName, KeyState, NamedIssue } from '../../keys/administration.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { KeysError } from '../../keys/errors.ts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
@@ -15,7 +15,9 @@ import { CliError } from '../errors.ts';
 import { ReportedFailure } from '../failure.ts';
 import { commandText } from '../command-text.ts';
 import { countOf } from '../views/count.ts';
+import { issuedJson, issuedLines } from '../views/issued-view.ts';
 import { keyJson } from '../views/key-view.ts';
+import { warn } from '../terminal.ts';
 import { type KeysPlace, keysPlace, withAdministration, withKeys } from '../with-keys.ts';
 
 /** The name of a key, as an argument or as a flag. */
@@ -57,9 +59,13 @@ export abstract class KeyCommand extends BaseCommand {
     const place = await this.place(flags);
     const result = await runDelete({ name, place, interactive, assumesYes, json: this.jsonEnabled() });
     if ('deleted' in result) {
-      const deleted = result.deleted.length;
-      const keys = result.deleted.map((key) => ({ id: key.id, name: key.name }));
-      return this.printLines({ deleted, keys }, `Successfully deleted ${countOf(deleted, 'API key', 'API keys')}`);
+      const { issued } = result.deleted;
+      const keys = result.deleted.keys.map((key) => ({ id: key.id, name: key.name }));
+      const deleted = keys.length;
+      const text = `Successfully deleted ${countOf(deleted, 'API key', 'API keys')}`;
+      const shown = await this.printLines({ deleted, keys, ...issuedJson(issued) }, text);
+      await this.warnOfIssued(issued, result.deleted.keys[0]!);
+      return shown;
     }
     const text = `No API keys found to delete: ${'missing' in result ? result.missing : result.nothing}`;
     if ('nothing' in result) return this.printLines({ deleted: 0, message: text }, text);
@@ -71,15 +77,26 @@ export abstract class KeyCommand extends BaseCommand {
   protected async setEnabled({ args, flags }: NamedInput, enabled: boolean): Promise<object> {
     return this.withKeys(flags, async (keys) => {
       const { apiKey: key } = await this.findKey(keys, nameOf({ args, flags }));
-      const { before, after } = await keys.setEnabled(key, enabled);
+      const { before, after, issued } = await keys.setEnabled(key, enabled);
       const changed = before.disabledAt !== after.apiKey.disabledAt;
       const { name } = after.apiKey;
       const state = enabled ? 'enabled' : 'disabled';
-      return this.printLines(
-        { apiKey: keyJson(after), changed },
+      const shown = await this.printLines(
+        { apiKey: keyJson(after), changed, ...issuedJson(issued) },
         changed ? `API key "${name}" is ${state}` : `API key "${name}" was ${state} already`,
       );
+      await this.warnOfIssued(issued, key);
+      return shown;
     });
+  }
+
+  /** Names what a key did to others, and is in force although the key is not: whoever had the key may have done it. */
+  protected async warnOfIssued(issued: readonly NamedIssue[], { id }: KeyName): Promise<void> {
+    if (issued.length === 0) return;
+    const remedy = `After a leak, undo it: ${commandText(this.config, 'apikey:contain')} ${id}`;
+    await warn(this.terminal, [
+      [`What it did to others is in force:`, ...issuedLines(issued).map((line) => `  ${line}`), remedy].join('\n'),
+    ]);
   }
 
   /** Whose keys the command works on. @throws KeysError USAGE, UNAUTHENTICATED, CREDENTIALS_INVALID, SERVER_INSECURE */

@@ -4,6 +4,7 @@ import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { exclusiveFlags } from '../../cli/input/exclusive-flags.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { runRotate } from '../../cli/manage/rotate-key.ts';
+import { issuedJson } from '../../cli/views/issued-view.ts';
 import { keyJson } from '../../cli/views/key-view.ts';
 import { timeAndDistance } from '../../keys/relative-time.ts';
 import type { KeyState, Rotated } from '../../keys/administration.ts';
@@ -74,10 +75,12 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
       if (finish) return this.finish(await keys.finishRotation(key.id), 'The previous secret is refused now.');
       if (rollback) return this.finish(await keys.rollBackRotation(key.id), 'The new secret is refused now.');
       let shown: object = {};
-      const show: Parameters<typeof runRotate>[3] = async ({ key, apiKey: { name, id } }) => {
-        shown = await this.deliver({ key, name, id }, key);
+      const show: Parameters<typeof runRotate>[3] = async ({ key, apiKey: { name, id }, issued }) => {
+        shown = await this.deliver({ key, name, id, ...issuedJson(issued) }, key);
       };
-      await this.note(await runRotate(keys, key, { grace, activate, disableCreated, createdSince: since }, show));
+      const rotated = await runRotate(keys, key, { grace, activate, disableCreated, createdSince: since }, show);
+      await this.note(rotated);
+      await this.warnOfIssued(rotated.issued, key);
       return shown;
     });
   }

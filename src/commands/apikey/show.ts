@@ -1,12 +1,14 @@
 import { searchIn } from '../../cli/manage/delete-keys.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import { issuedJson, issuedLines } from '../../cli/views/issued-view.ts';
 import { fieldText, keyJson, limitJson, limitText } from '../../cli/views/key-view.ts';
 import { timeAndDistance } from '../../keys/relative-time.ts';
 
 export default class Show extends KeyCommand {
   static override summary = 'Show an API key, and all that it may do.';
-  static override description = 'Names the keys above the key that limit what it may do. The secret is never shown.';
+  static override description =
+    'Names the keys above the key that limit what it may do, and what it did to other keys. The secret is never shown.';
   static override examples = [
     { description: 'Show a key', command: '<%= config.bin %> <%= command.id %> --name "CI deploy"' },
     { description: 'Show a key as JSON', command: '<%= config.bin %> <%= command.id %> --name "CI deploy" --json' },
@@ -25,7 +27,9 @@ export default class Show extends KeyCommand {
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;
       const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + this.textOf(field, value));
       lines.push(...limitedBy.map((limit) => 'limitedBy'.padEnd(width) + limitText(limit)));
-      return this.printLines({ ...json, ...(limitedBy.length > 0 && { limitedBy }) }, lines.join('\n'));
+      lines.push(...issuedLines(key.issued).map((line) => 'issued'.padEnd(width) + line));
+      const more = { ...(limitedBy.length > 0 && { limitedBy }), ...issuedJson(key.issued) };
+      return this.printLines({ ...json, ...more }, lines.join('\n'));
     });
   }
 

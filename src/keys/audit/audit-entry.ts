@@ -26,10 +26,12 @@ export const AUDIT_ACTIONS = [
   'PRUNE',
   'RESTORE',
   'LEAK',
+  'CONTAIN',
 ] as const;
 /**
  * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
- * entries; RESTORE is that of a backup and, with a key, what that did to it; LEAK is that a scan has found a secret.
+ * entries; RESTORE is that of a backup and, with a key, what that did to it; LEAK is that a scan has found a secret;
+ * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it.
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
@@ -106,7 +108,7 @@ export interface AuditQuery extends AuditFilter {
   before?: number | undefined;
   /** Only entries with a larger number. */
   after?: number | undefined;
-  /** Only changes of the keys with these ids, without refused requests. */
+  /** Only changes of the keys with these ids, without refused requests and containments. */
   changesOf?: readonly string[] | undefined;
 }
 

@@ -1,3 +1,4 @@
+import type { EffectWriter } from '../effect.ts';
 import type { AuditPosition, AuditReader, AuditWriter } from './audit-entry.ts';
 
 /** Entries that are deleted, from the start of the log. */
@@ -18,10 +19,10 @@ export async function findPrunable(log: AuditReader, before: number): Promise<Pr
 
 /**
  * Deletes the entries that were written before a time, and records that; undefined if there are none. Secrets that keys
- * lost before it are forgotten with them.
+ * lost before it are forgotten with them, and so is what was done before it to keys that are gone.
  */
 export async function pruneAuditLog(
-  writer: AuditWriter,
+  writer: AuditWriter & { readonly effects: Pick<EffectWriter, 'forget'> },
   before: number,
   { now, operator }: { now: number; operator: string },
 ): Promise<PrunedEntries | undefined> {
@@ -30,6 +31,7 @@ export async function pruneAuditLog(
   const { entries, last } = pruned;
   await writer.pruneAuditLog(last);
   await writer.forgetRotatedSecrets(before);
+  await writer.effects.forget(before);
   const actor = { kind: 'CLI', id: null, name: operator } as const;
   const after = { entries, number: last.number, hash: last.hash };
   await writer.appendToAuditLog([{ at: now, actor, action: 'PRUNE', apiKey: null, before: null, after }]);

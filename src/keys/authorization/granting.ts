@@ -72,12 +72,13 @@ export function isWidened(before: ApiKey, after: ApiKey, catalog: Catalog): bool
   return hasMore || endsLater(before, after) || isEnabled;
 }
 
-function endsLater(before: ApiKey, after: ApiKey): boolean {
+/** Whether a key that was changed ends later, or no longer. */
+export function endsLater(before: Pick<ApiKey, 'expiresAt'>, after: Pick<ApiKey, 'expiresAt'>): boolean {
   return before.expiresAt !== null && (after.expiresAt === null || after.expiresAt > before.expiresAt);
 }
 
 /** Whether a key that was changed may make more requests, or may make them from elsewhere. */
-function isLoosened(before: ApiKey, after: ApiKey, catalog: Catalog): boolean {
+export function isLoosened(before: ApiKey, after: ApiKey, catalog: Catalog): boolean {
   return closerRestriction([before], [after], catalog) !== undefined;
 }
 

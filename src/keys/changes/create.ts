@@ -141,6 +141,7 @@ export async function createKey(transaction: Transaction, input: NewKey, built: 
     const client = clients.get(replaced!.id);
     if (client !== undefined) await transaction.consents.rememberClient(key.id, client);
     await transaction.consents.replaceGivenKey(replaced!.id, key.id);
+    await transaction.effects.replaceKey(replaced!.id, key);
   }
   return { ...creation, clients };
 }
@@ -158,5 +159,7 @@ export async function revertCreation(
   if (creator && !(await transaction.find.findById(creator))) return;
   await transaction.insert(replaced);
   for (const [id, client] of clients) await transaction.consents.rememberClient(id, client);
-  if (takesOwnPlace) await transaction.consents.replaceGivenKey(key.id, replaced[0]!.id);
+  if (!takesOwnPlace) return;
+  await transaction.consents.replaceGivenKey(key.id, replaced[0]!.id);
+  await transaction.effects.replaceKey(key.id, replaced[0]!);
 }

@@ -4,6 +4,7 @@ import { requireWhole } from '../key/damage.ts';
 import { statusOf } from '../key/status.ts';
 import type { KeyRepository } from '../repository.ts';
 import { nextTurn } from '../turns.ts';
+import { requireToContainNow } from './contain.ts';
 import { requireToDelete } from './delete.ts';
 import { leakedSince, requireRotating, requireToRollBack, requireToRotate } from './rotate.ts';
 import { type Place, requireToUpdate } from './transaction.ts';
@@ -20,6 +21,7 @@ export const KEY_CHANGES = [
   'FINISH_ROTATION',
   'ROLL_BACK_ROTATION',
   'DELETE',
+  'CONTAIN',
 ] as const;
 /** One of `KEY_CHANGES`. */
 export type KeyChangeKind = (typeof KEY_CHANGES)[number];
@@ -60,6 +62,10 @@ const RULES: Readonly<Record<KeyChangeKind, (place: PlaceBefore, key: ApiKey) =>
   FINISH_ROTATION: (place, key) => changed(place, key, () => requireRotating(key, place.now)),
   ROLL_BACK_ROTATION: (place, key) => changed(place, key, () => requireToRollBack(place, key)),
   DELETE: (place, key) => requireToDelete(place, [key]),
+  CONTAIN: ({ find, ...place }, key) => {
+    const { effects, consents } = find;
+    return requireToContainNow({ ...place, find, effects, consents }, key);
+  },
 };
 
 /**

@@ -4,6 +4,7 @@ import { KeysError } from '../errors.ts';
 import { requireToHoldKey } from '../authorization/granting.ts';
 import { type Activation, isInProgress, type Rotation } from '../key/rotation.ts';
 import type { Secret } from '../secret/secret.ts';
+import { findIssued, type Issued } from './contain.ts';
 import { type ChangedKey, type Place, requireToUpdate, type Transaction } from './transaction.ts';
 
 /** A rotation, and what became of the keys that the key had created. */
@@ -12,6 +13,8 @@ export interface KeyRotation extends ChangedKey {
   created: ApiKey[];
   /** Those of them that were disabled by it. */
   disabled: ApiKey[];
+  /** What is in force of what the key did to others, where the keys that it had created are disabled. */
+  issued: Issued[];
 }
 
 /**
@@ -40,7 +43,12 @@ export async function rotateKey(
     },
   };
   const rotated = await transaction.change(before, after, 'ROTATE');
-  return { ...rotated, ...(await disableCreated(transaction, id, disableSince)) };
+  const created = await disableCreated(transaction, id, disableSince);
+  return {
+    ...rotated,
+    ...created,
+    issued: disableSince === null ? [] : await findIssued(transaction, [id], disableSince),
+  };
 }
 
 /** Refuses who may not give a key another secret now. @throws KeysError ROTATION_IN_PROGRESS; ForbiddenError */

@@ -15,9 +15,11 @@ import { KeysError } from '../errors.ts';
 import { type Chain, findChain } from '../authorization/chain.ts';
 import { type Actor, OPERATOR, requireFor } from '../authorization/principal.ts';
 import type { ConsentRequest } from '../requests/consent-request.ts';
+import type { EffectWriter } from '../effect.ts';
 import type { ConsentWriter, KeyFinder, KeyWriter, SpentLimit, StagedKeys, StoredKeyFinder } from '../repository.ts';
 import { printable, checkSearchText } from '../text.ts';
 import { inTurns } from '../turns.ts';
+import { recordChanges, recordCreations } from './effects.ts';
 
 /** A key that was changed, as it was and as it is. */
 export interface ChangedKey {
@@ -69,6 +71,7 @@ export class Transaction implements Place<StoredKey> {
   readonly find: StoredKeyFinder;
   readonly auditLog: AuditReader;
   readonly consents: ConsentWriter;
+  readonly effects: EffectWriter;
   readonly #writer: KeyWriter;
   readonly #actor: AuditActor;
   readonly #entries: AuditDraft[] = [];
@@ -80,6 +83,7 @@ export class Transaction implements Place<StoredKey> {
     this.find = writer;
     this.auditLog = writer.auditLog;
     this.consents = writer.consents;
+    this.effects = writer.effects;
     this.#writer = writer;
     this.#actor =
       auditActor ??
@@ -104,6 +108,7 @@ export class Transaction implements Place<StoredKey> {
 
   async insert(keys: readonly StoredKey[]): Promise<void> {
     await this.#writer.insert(keys);
+    await recordCreations(this, keys);
     for await (const key of inTurns(keys)) this.#note('CREATE', key, { before: null, after: auditValuesOf(key) });
   }
 
@@ -122,17 +127,29 @@ export class Transaction implements Place<StoredKey> {
     if (spent.length > 0) await this.#writer.insertSpentLimits(id, spent);
   }
 
-  /** @throws KeysError STORE_CORRUPT for a damaged key */
-  async change(before: StoredKey, after: StoredKey, action: AuditAction): Promise<ChangedKey> {
-    await this.changeAll([{ before, steps: [{ after, action }] }]);
+  /**
+   * Changes a key. What the caller brings about by that is recorded, unless it takes something away from another key.
+   * @throws KeysError STORE_CORRUPT for a damaged key
+   */
+  async change(
+    before: StoredKey,
+    after: StoredKey,
+    action: AuditAction,
+    { records = true }: { records?: boolean } = {},
+  ): Promise<ChangedKey> {
+    await this.changeAll([{ before, steps: [{ after, action }] }], { records });
     return { before: withoutDigests(before), after: withoutDigests(after) };
   }
 
   /**
    * Makes changes of several keys, in few statements. The audit log has an entry for each step that changes something.
+   * @param options see `change`
    * @throws KeysError STORE_CORRUPT for a damaged key
    */
-  async changeAll(changes: readonly { before: StoredKey; steps: readonly KeyStep[] }[]): Promise<void> {
+  async changeAll(
+    changes: readonly { before: StoredKey; steps: readonly KeyStep[] }[],
+    { records = true }: { records?: boolean } = {},
+  ): Promise<void> {
     const updates: { before: StoredKey; after: StoredKey }[] = [];
     for await (const { before, steps } of inTurns(changes)) {
       requireWhole(before);
@@ -150,6 +167,7 @@ export class Transaction implements Place<StoredKey> {
     await this.#writer.addRotatedSecrets(
       updates.flatMap(({ before, after }) => rotatedSecrets(before, after, this.now)),
     );
+    await recordChanges(this, updates, records);
   }
 
   /** Deletes keys, which stand in an order in which none comes before its creator. */
@@ -167,7 +185,10 @@ export class Transaction implements Place<StoredKey> {
     await this.#writer.replace(there.map(({ after }) => after));
     await this.#writer.insert(changes.filter(({ before }) => !before).map(({ after }) => after));
     for await (const { before, after } of inTurns(changes)) {
-      if (before) await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
+      if (before) {
+        await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
+        await recordChanges(this, [{ before, after }], false);
+      }
       const isWhole = before && !before.damaged;
       this.#note(
         'RESTORE',
@@ -180,6 +201,11 @@ export class Transaction implements Place<StoredKey> {
   /** Ends the sessions of people who have signed in with a key. */
   endSessions(id: string): Promise<void> {
     return this.#writer.sessions.leaveNewest(id, 0);
+  }
+
+  /** Notes that a key was contained. @param key one that may be gone */
+  noteContainment({ id, name }: Pick<ApiKey, 'id' | 'name'>, after: AuditValues): void {
+    this.#note('CONTAIN', { id, name }, { before: null, after });
   }
 
   /** Notes that a backup was restored. */

@@ -58,6 +58,7 @@ export function approvalOf(
   return {
     ...grants,
     by: approverOf(caller, operator),
+    at: now,
     keyName: `${request.client.name} ${formatTime(now).slice(0, 10).replaceAll('-', '')} ${suffix}`,
     keyExpiresAt,
     keyEnd: expiry.expiresIn ?? formatTime(keyExpiresAt),

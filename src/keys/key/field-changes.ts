@@ -14,13 +14,15 @@ export const KEY_FIELDS = [
 ] as const;
 /** The fields in which a key can change. */
 const FIELDS = [...KEY_FIELDS, 'createdBy'] as const;
+/** Those that no declaration has: the secrets of a key, by their public parts. */
+type SecretField = 'prefix' | 'previousPrefix';
 
 /** The value of a field as it is shown. */
 export type FieldValue = string | readonly string[] | boolean | null;
 
 /** A field of a key that has changed. */
 export interface FieldChange {
-  field: (typeof FIELDS)[number];
+  field: (typeof FIELDS)[number] | SecretField;
   before: FieldValue;
   after: FieldValue;
 }
@@ -35,6 +37,6 @@ export function fieldChanges(before: KeyFields, after: KeyFields): FieldChange[]
   }));
 }
 
-function fieldsOf({ disabledAt, expiresAt, ...key }: KeyFields): Record<FieldChange['field'], FieldValue> {
+function fieldsOf({ disabledAt, expiresAt, ...key }: KeyFields): Record<(typeof FIELDS)[number], FieldValue> {
   return { ...key, expiresAt: formatTime(expiresAt), enabled: disabledAt === null };
 }

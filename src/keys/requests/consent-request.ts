@@ -82,6 +82,8 @@ export interface Approver {
 /** What a person has agreed to. */
 export interface ConsentApproval extends Grants {
   by: Approver;
+  /** When, in milliseconds since 1970; undefined in what an older version has kept. */
+  at?: number;
   /** The name of the key that is to be created. */
   keyName: string;
   /** When that key is to end, in milliseconds since 1970; null if nobody said so. */

@@ -1,5 +1,6 @@
 import type { AuditAction, AuditPosition } from '../audit/audit-entry.ts';
 import type { Transaction } from '../changes/transaction.ts';
+import type { NewEffect } from '../effect.ts';
 import { KeysError } from '../errors.ts';
 import type { StoredKey } from '../key/api-key.ts';
 import { MAX_PAGE_SIZE } from '../page.ts';
@@ -23,6 +24,8 @@ export interface Restoration {
   keys: readonly StoredKey[];
   /** The ids of the applications that were given some of them, by the ids of the keys. */
   clients: ReadonlyMap<string, string>;
+  /** What was done, as the backup has it, to keys that are brought back. */
+  effects: readonly NewEffect[];
   source: RestoreSource;
 }
 
@@ -37,7 +40,7 @@ export function takenIds({ kept, broughtBack, changed }: RestorePlan): string[] 
  */
 export async function restoreKeys(
   transaction: Transaction,
-  { plan, keys, clients, source }: Restoration,
+  { plan, keys, clients, effects, source }: Restoration,
 ): Promise<void> {
   const { find, catalog, now } = transaction;
   await requireUnchanged(transaction, plan);
@@ -62,6 +65,7 @@ export async function restoreKeys(
     .filter(({ before, after }) => !before || isChange(before, after));
   await transaction.restore(creatorsFirst(changes));
   for (const id of broughtBack) await transaction.endSessions(id);
+  await transaction.effects.insert(effects);
   for (const { before, after } of changes) {
     const client = before ? undefined : clients.get(after.id);
     if (client !== undefined) await transaction.consents.rememberClient(after.id, client);

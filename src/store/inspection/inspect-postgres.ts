@@ -40,6 +40,8 @@ const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly 
   limit_states: ['select', 'insert', 'update'],
   notice_state: ['select', 'insert', 'update'],
   notice_outbox: ['select', 'insert', 'update', 'delete'],
+  key_effects: ['select'],
+  key_effect_actors: ['select'],
 };
 
 const LOCK_WAIT_MS = 2000;

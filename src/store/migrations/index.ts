@@ -27,6 +27,7 @@ import { createSessions } from './023-sessions.ts';
 import { createNotices } from './024-notices.ts';
 import { addConsentSources } from './025-consent-sources.ts';
 import { addFormOutcomes } from './026-form-outcomes.ts';
+import { createKeyEffects } from './027-key-effects.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -59,4 +60,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createNotices,
   addConsentSources,
   addFormOutcomes,
+  createKeyEffects,
 ];

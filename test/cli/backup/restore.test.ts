@@ -166,6 +166,21 @@ describeOnEach('restore', () => {
     ]);
   });
 
+  it('still knows what other keys did to one that comes back', async () => {
+    const { id } = key('Deleted');
+    const effect = `'e', 5, 'ENABLING', 'gone', 'secret', '${id}', null, null`;
+    await changeDirectly(backup, `insert into key_effects values (${effect})`);
+    for (const [actor, name] of [
+      ['gone', 'Ops'],
+      ['above', 'Root'],
+    ])
+      await changeDirectly(backup, `insert into key_effect_actors values ('e', '${actor}', '${name}')`);
+    await restore('--bring-back', 'Deleted');
+    const { stdout } = await cli.run(['apikey', 'contain', 'Root', '--dry-run', '--json']);
+    const { issued } = JSON.parse(stdout) as { issued: object[] };
+    assert.deepEqual(issued, [{ key: 'Deleted', what: 'ENABLING', at: '1970-01-01T00:00:00.005Z' }]);
+  });
+
   it('changes nothing in a dry run, without --yes, and where a name is unknown', async () => {
     const before = await contentOf(cli.database);
     const runs = [

@@ -3,16 +3,21 @@ import type { Pages } from '../../page-routes.ts';
 import { Done, Problem, Warning } from '../../parts/notice.tsx';
 import { Time } from '../../parts/time.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
+import { IssuedSection } from './contain.tsx';
+import type { IssuedChange } from './shown-key.ts';
 import { BeneathTable, countBeneath } from './keys-beneath.tsx';
 import { countOf } from './key-facts.tsx';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
-const DELETE = `mutation Delete($ids: [ID!]!) { deleteApiKeys(ids: $ids) { deleted keys { id name } } }`;
+const DELETE = `mutation Delete($ids: [ID!]!) {
+  deleteApiKeys(ids: $ids) { deleted keys { id name } issued { name keyId what at } }
+}`;
 
 /** What was deleted: see `DeletedApiKeys`. */
 interface Deleted {
   deleted: number;
   keys: { id: string; name: string }[];
+  issued: IssuedChange[];
 }
 
 const BENEATH_CHANGED =
@@ -147,8 +152,8 @@ function DeleteForm({ here, refused }: { here: KeyVisit; refused: Refused | unde
 
 function DeletedPage({
   root,
-  here: { rights },
-  deleted: { deleted, keys },
+  here: { visit, rights, base },
+  deleted: { deleted, keys, issued },
 }: {
   root: string;
   here: KeyVisit;
@@ -165,6 +170,12 @@ function DeletedPage({
           .join(', ')}
         {keys.length > NAMED && ', …'}
       </Done>
+      <IssuedSection visit={visit} issued={issued} />
+      {issued.length > 0 && !rights.endsSession && (
+        <p>
+          After a leak, <a href={`${base}/contain`}>undo it</a>.
+        </p>
+      )}
       <p>
         {rights.endsSession ? (
           <a href={`${root}sign-in`}>Sign in with another key</a>

@@ -29,6 +29,11 @@ export function KeyHead({ here }: { here: KeyVisit }) {
               Create one like it
             </a>
           )}
+          {rights.may('CONTAIN') && (
+            <a class="button danger" href={`${base}/contain`}>
+              Contain
+            </a>
+          )}
           {rights.may('DELETE') && (
             <a class="button danger" href={`${base}/delete`}>
               Delete

@@ -1,4 +1,5 @@
 import type { Pages } from '../../page-routes.ts';
+import { addContainment } from './contain.tsx';
 import { addDeletion } from './deletion.tsx';
 import { addEditing } from './editing.tsx';
 import { addNarrowing } from './narrow.tsx';
@@ -14,4 +15,5 @@ export function addKeyPage(pages: Pages): void {
   addEditing(pages);
   addRotation(pages);
   addDeletion(pages);
+  addContainment(pages);
 }

@@ -4,6 +4,7 @@ import type { AuditedEntry } from '../../parts/audit-entries.tsx';
 import { AccessSection, askCatalog } from './access-section.tsx';
 import type { KnownCatalog } from './access-cells.ts';
 import { askMay, type Asked } from './access-question.tsx';
+import { IssuedSection } from './contain.tsx';
 import { KeyFacts } from './key-facts.tsx';
 import { KeyHead } from './key-head.tsx';
 import { BeneathSection } from './keys-beneath.tsx';
@@ -75,6 +76,7 @@ function Overview({ here, asides }: { here: KeyVisit; asides: Asides }) {
       <UnusedSection here={here} />
       <UsageSection here={here} usage={asides.usage} />
       <BeneathSection here={here} />
+      <IssuedSection visit={visit} issued={here.shown.issued} />
       {asides.entries && <Timeline here={here} entries={asides.entries} />}
     </>
   );

@@ -1,3 +1,4 @@
+import type { IssuedKind } from '../../../keys/changes/contain.ts';
 import type { KeyChangeKind } from '../../../keys/changes/possible-changes.ts';
 import type { ResourceActions } from '../../../keys/permissions/permission-set.ts';
 import type { KeyStatus } from '../../parts/status.tsx';
@@ -17,6 +18,7 @@ const QUERY = `query Key($id: ID!) {
       count hasMore lastUsedAt
       keys { id name status lastUsedAt createdBy }
     }
+    issued { name keyId what at }
     possibleChanges { change reason }
   }
 }`;
@@ -51,6 +53,8 @@ export interface ShownKey {
   readonly limitedBy: readonly KeyAbove[];
   readonly rotation: ShownRotation | null;
   readonly descendants: Beneath;
+  /** What it did to others, and is in force. */
+  readonly issued: readonly IssuedChange[];
   /** Without a reason, a change would be made. */
   readonly possibleChanges: readonly { readonly change: KeyChangeKind; readonly reason: string | null }[];
 }
@@ -64,6 +68,14 @@ export interface KeyAbove {
   readonly permissions: readonly ResourceActions[];
   readonly limits: readonly string[];
   readonly allowFrom: readonly string[] | null;
+}
+
+/** Something that a key did to another one: see `IssuedChange` of the schema. */
+export interface IssuedChange {
+  readonly name: string;
+  readonly keyId: string | null;
+  readonly what: IssuedKind;
+  readonly at: string;
 }
 
 /** A rotation under way. */

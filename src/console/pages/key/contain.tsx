@@ -1,0 +1,147 @@
+import type { Pages } from '../../page-routes.ts';
+import { type Change, Changes } from '../../parts/changes.tsx';
+import { Done, Warning } from '../../parts/notice.tsx';
+import { Time } from '../../parts/time.tsx';
+import type { Visit } from '../../visit.tsx';
+import { countOf } from './key-facts.tsx';
+import type { IssuedChange } from './shown-key.ts';
+
+const CONTAIN = `mutation Contain($input: ContainKeyInput!) {
+  containKey(input: $input) {
+    keyId name exists
+    issued { name keyId what at }
+    changes { name keyId changes { field before after } }
+    requests { clientName keyName }
+  }
+}`;
+
+/** What containing a key does: see `ContainedKey` of the schema. */
+interface Contained {
+  readonly keyId: string;
+  readonly name: string;
+  readonly exists: boolean;
+  readonly issued: readonly IssuedChange[];
+  readonly changes: readonly { name: string; keyId: string; changes: readonly Change[] }[];
+  readonly requests: readonly { clientName: string; keyName: string }[];
+}
+
+/** Adds the page that undoes what a key did, after it has told what that is. The key may have been deleted. */
+export function addContainment(pages: Pages): void {
+  const contain = async (visit: Visit, dryRun: boolean) =>
+    (await visit.ask<{ containKey: Contained }>(CONTAIN, { input: { id: visit.param('id'), dryRun } })).containKey;
+  pages.get('keys/:id/contain', async (visit) => {
+    const plan = await contain(visit, true);
+    return visit.page(`Contain ${plan.name}`, <ContainPage visit={visit} plan={plan} />);
+  });
+  pages.post('keys/:id/contain', async (visit) => {
+    const done = await contain(visit, false);
+    return visit.page('Contained', <ContainedPage visit={visit} done={done} />);
+  });
+}
+
+/** What a key did to others, and is in force. */
+export function IssuedSection({ visit, issued }: { visit: Visit; issued: readonly IssuedChange[] }) {
+  if (issued.length === 0) return null;
+  return (
+    <section aria-labelledby="issued">
+      <h2 id="issued">What it did to others</h2>
+      <p class="help">It is in force also without this key: whoever had the key may have done it.</p>
+      <ul>
+        {issued.map(({ name, keyId, what, at }) => (
+          <li>
+            {WORDS[what]} {keyId === null ? name : <a href={`${visit.root}keys/${keyId}`}>{name}</a>}{' '}
+            <span class="faint">
+              <Time at={at} now={visit.now} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const WORDS: Readonly<Record<IssuedChange['what'], string>> = {
+  SECRET: 'Gave a secret to',
+  WIDENING: 'Widened',
+  ENABLING: 'Enabled',
+  APPROVAL: 'Agreed to a request, for which there is to be',
+  ADOPTION: 'Created, before it was adopted,',
+  CREATION: 'Created, with a secret that it gave to another key,',
+};
+
+function ContainPage({ visit, plan }: { visit: Visit; plan: Contained }) {
+  const isEmpty = plan.changes.length + plan.requests.length === 0;
+  return (
+    <div class="medium">
+      <BackToKey visit={visit} contained={plan} />
+      <h1>Contain {plan.name}?</h1>
+      <Warning>
+        For a key that leaked: it and all keys beneath it are disabled, and what they did to other keys is undone. What
+        uses these keys may be refused.
+        {plan.changes.some(({ keyId }) => visit.principal.chain.keys.some(({ id }) => id === keyId)) &&
+          ' The key that you have signed in with is among them: you may be signed out.'}
+      </Warning>
+      <IssuedSection visit={visit} issued={plan.issued} />
+      <ChangedKeys visit={visit} contained={plan} title="What will change" />
+      {isEmpty ? (
+        <p>There is nothing to undo.</p>
+      ) : (
+        <form method="post" action={`${visit.root}keys/${plan.keyId}/contain`} class="actions">
+          <button class="danger">Contain</button>
+          <a class="button" href={wayBack(visit, plan)}>
+            Cancel
+          </a>
+        </form>
+      )}
+    </div>
+  );
+}
+
+function ContainedPage({ visit, done }: { visit: Visit; done: Contained }) {
+  return (
+    <div class="medium">
+      <BackToKey visit={visit} contained={done} />
+      <h1>Contained</h1>
+      <Done>
+        {`${countOf(done.changes.length, 'key')} changed, ${countOf(done.requests.length, 'request')} cancelled.`} A key
+        that has lost its only secret needs another one before it is enabled: rotate it.
+      </Done>
+      <ChangedKeys visit={visit} contained={done} title="What has changed" />
+    </div>
+  );
+}
+
+function BackToKey({ visit, contained }: { visit: Visit; contained: Contained }) {
+  return (
+    <p class="back">
+      <a href={wayBack(visit, contained)}>← {contained.exists ? contained.name : 'All keys'}</a>
+    </p>
+  );
+}
+
+function wayBack({ root }: Visit, { exists, keyId }: Contained): string {
+  return exists ? `${root}keys/${keyId}` : `${root}keys`;
+}
+
+function ChangedKeys({ visit, contained, title }: { visit: Visit; contained: Contained; title: string }) {
+  const { changes, requests } = contained;
+  if (changes.length + requests.length === 0) return null;
+  return (
+    <section aria-labelledby="changes">
+      <h2 id="changes">{title}</h2>
+      <ul>
+        {changes.map(({ name, keyId, changes: fields }) => (
+          <li>
+            <a href={`${visit.root}keys/${keyId}`}>{name}</a>
+            <Changes changes={fields} />
+          </li>
+        ))}
+        {requests.map(({ clientName, keyName }) => (
+          <li>
+            The request of {clientName} for {keyName} is cancelled
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

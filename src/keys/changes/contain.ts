@@ -1,0 +1,411 @@
+import { mayFor, OPERATOR, type Principal, requireFor, requirePermission, uses } from '../authorization/principal.ts';
+import { type Chain, findChain, findChains } from '../authorization/chain.ts';
+import { requireToHoldKey } from '../authorization/granting.ts';
+import type { Effect, EffectFinder, EffectKind } from '../effect.ts';
+import { isKeysError, KeysError } from '../errors.ts';
+import { type ApiKey, type StoredKey, withoutDigests } from '../key/api-key.ts';
+import { type FieldChange, fieldChanges } from '../key/field-changes.ts';
+import { normalizeName } from '../key/name.ts';
+import { isInProgress } from '../key/rotation.ts';
+import type { ConsentFinder } from '../repository.ts';
+import { type ConsentRequest, MAX_REQUESTS } from '../requests/consent-request.ts';
+import { prefixOf, type Secret } from '../secret/secret.ts';
+import { checkSearchText, printable } from '../text.ts';
+import { formatTime } from '../time.ts';
+import { inTurns } from '../turns.ts';
+import { mayBeInForce, withoutWidening } from './effects.ts';
+import type { Place, Transaction } from './transaction.ts';
+
+/** What a key did to others: as `EffectKind`, or agreed to a request whose application has no key yet. */
+export type IssuedKind = EffectKind | 'APPROVAL';
+
+/** Something that a key did to another one, and that is in force. */
+export interface Issued<Key extends ApiKey = ApiKey> {
+  /** The name of the other key, or of the one that an application is to get. */
+  readonly name: string;
+  /** The other key; null for one that there is not yet. */
+  readonly apiKey: Key | null;
+  readonly what: IssuedKind;
+  /** In milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** Which key is contained, and from when on what it did to others is undone. */
+export interface ContainRequest {
+  /** The id of a key that is there, or was. */
+  readonly id: string;
+  /** In milliseconds since 1970; 0 for all of it. */
+  readonly since: number;
+}
+
+/** A key as it is, and as it is to be. */
+export interface Containing<Key extends ApiKey> {
+  readonly before: Key;
+  /** What becomes of it but for its secrets. */
+  readonly after: Key;
+  /**
+   * What becomes of its secrets: the previous one is the only one again, the previous one ends, or the only one does.
+   * Undefined where they stay.
+   */
+  readonly secrets: 'ROLL_BACK' | 'FINISH' | 'END' | undefined;
+}
+
+/** What containing a key does. */
+export interface Containment<Key extends ApiKey = ApiKey> {
+  /** The key, by its latest name. */
+  readonly contained: Pick<ApiKey, 'id' | 'name'>;
+  /** Whether it is still there. */
+  readonly exists: boolean;
+  /** What it did to others, oldest first. */
+  readonly issued: Issued<Key>[];
+  /** The keys that change: the contained one first, and those beneath it. */
+  readonly changes: Containing<Key>[];
+  /** The requests that it agreed to, whose applications then get no key. */
+  readonly requests: ConsentRequest[];
+}
+
+/** Where what a key did is looked up. */
+export interface ContainPlace<Key extends ApiKey = ApiKey> extends Place<Key> {
+  readonly effects: EffectFinder;
+  readonly consents: Pick<ConsentFinder, 'listOpen'>;
+}
+
+/** All that some keys have brought about. */
+interface Reach {
+  readonly effects: Effect[];
+  /** The ids of keys that were created with secrets that they issued. */
+  readonly created: Set<string>;
+  /** The public ids of the secrets that they issued. */
+  readonly secrets: Set<string>;
+  /** Whether a key is one of them, beneath them, or beneath one that was created so. */
+  readonly isWithin: (chain: Pick<Chain, 'keys'>) => boolean;
+}
+
+/** A key that something was done to that is in force. */
+interface Affected<Key extends ApiKey> {
+  readonly key: Key;
+  readonly effects: Effect[];
+  readonly isWithin: boolean;
+}
+
+/**
+ * What keys did to others, and what is in force of it, oldest first: also what was done by those beneath them, and with
+ * secrets that they issued; as far as the caller may read the others. Keys beneath them are not among it: what becomes
+ * of the keys becomes of these.
+ * @param since in milliseconds since 1970
+ */
+export async function findIssued<Key extends ApiKey>(
+  place: ContainPlace<Key>,
+  ids: readonly string[],
+  since = 0,
+): Promise<Issued[]> {
+  const { caller, effects } = place;
+  const reach = await findReach(effects, ids, since);
+  const issued = issuedBy(await findAffected(place, reach), await findApproved(place, reach, since));
+  const isReadable = ({ apiKey }: Issued) =>
+    apiKey ? mayFor(caller, 'READ', apiKey) : caller === OPERATOR || uses(caller, 'API_KEY', 'CREATE_ANY');
+  return issued.filter(isReadable).map(withoutSecrets);
+}
+
+function withoutSecrets({ apiKey, ...issued }: Issued<ApiKey | StoredKey>): Issued {
+  return { ...issued, apiKey: apiKey && 'digest' in apiKey ? withoutDigests(apiKey) : apiKey };
+}
+
+function issuedBy<Key extends ApiKey>(
+  affected: readonly Affected<Key>[],
+  approved: readonly ConsentRequest[],
+): Issued<Key>[] {
+  const issued = affected.flatMap(({ key, effects }): Issued<Key>[] =>
+    effects.map(({ kind: what, at }) => ({ name: key.name, apiKey: key, what, at })),
+  );
+  const agreed = approved.map(({ approval, createdAt }): Issued<Key> => {
+    return { name: approval!.keyName, apiKey: null, what: 'APPROVAL', at: approval!.at ?? createdAt };
+  });
+  // A key that is adopted while it has two secrets is one thing.
+  const all = new Map([...issued, ...agreed].map((one) => [JSON.stringify([one.name, one.what, one.at]), one]));
+  return [...all.values()].toSorted((one, other) => one.at - other.at);
+}
+
+/** Goes from key to secret to key, until nothing new is found. */
+async function findReach(finder: EffectFinder, roots: readonly string[], since: number): Promise<Reach> {
+  const effects = new Map<string, Effect>();
+  const created = new Set<string>();
+  const secrets = new Set<string>();
+  let next = (await finder.by(roots)).filter(({ at }) => at >= since);
+  while (next.length > 0) {
+    for (const effect of next) effects.set(effect.id, effect);
+    const keys = next.flatMap(({ kind, keyId }) => (kind === 'CREATION' && !created.has(keyId) ? [keyId] : []));
+    const issued = next.flatMap(({ secret }) => (secret === null || secrets.has(secret) ? [] : [secret]));
+    for (const id of keys) created.add(id);
+    for (const secret of issued) secrets.add(secret);
+    next = [...(await finder.by(keys)), ...(await finder.withSecrets(issued))].filter(({ id }) => !effects.has(id));
+  }
+  const isWithin = ({ keys }: Pick<Chain, 'keys'>) => keys.some(({ id }) => created.has(id) || roots.includes(id));
+  const inOrder = [...effects.values()].toSorted((one, other) => one.at - other.at);
+  return { effects: inOrder, created, secrets, isWithin };
+}
+
+/** The keys that something is in force on, in that order, but for what was done to keys that are contained anyway. */
+async function findAffected<Key extends ApiKey>(
+  { find, catalog, now }: ContainPlace<Key>,
+  { effects, isWithin }: Reach,
+): Promise<Affected<Key>[]> {
+  const found = await find.findBy('id', [...new Set(effects.map(({ keyId }) => keyId))]);
+  const chains = await findChains(find, found);
+  const affected = found.flatMap((key, index) => {
+    const isContained = isWithin(chains[index]!);
+    const inForce = effects.filter((effect) => {
+      if (effect.keyId !== key.id || !mayBeInForce(effect, key, catalog)) return false;
+      if (effect.kind === 'CREATION') return true;
+      if (isContained) return false;
+      return effect.secret === null || effect.secret === key.publicId || isInProgress(key.rotation, now);
+    });
+    return inForce.length > 0 ? [{ key, effects: inForce, isWithin: isContained }] : [];
+  });
+  return affected.toSorted((one, other) => one.effects[0]!.at - other.effects[0]!.at);
+}
+
+/** The requests that such keys agreed to, and whose applications have no key yet. */
+async function findApproved(
+  { find, consents, now }: ContainPlace,
+  { secrets, isWithin }: Reach,
+  since: number,
+): Promise<ConsentRequest[]> {
+  const open = await consents.listOpen(now, MAX_REQUESTS);
+  const approved = open.filter(
+    ({ approval, createdAt }) => approval && approval.by.id !== null && (approval.at ?? createdAt) >= since,
+  );
+  const approvers = await find.findBy('id', [...new Set(approved.map(({ approval }) => approval!.by.id!))]);
+  const chains = await findChains(find, approvers);
+  const within = new Set(chains.filter(isWithin).map(({ keys: [{ id }] }) => id));
+  return approved.filter(({ approval }) => within.has(approval!.by.id!) || secrets.has(approval!.by.publicId!));
+}
+
+/**
+ * What containing a key does, which changes nothing: it and all beneath it are disabled, and what they did to others is
+ * taken back. No key gets more by it than it has now, or had before.
+ * @throws KeysError NOT_FOUND; ForbiddenError for who may not delete and disable all of it
+ */
+export async function planContainment<Key extends ApiKey>(
+  place: ContainPlace<Key>,
+  { id, since }: ContainRequest,
+): Promise<Containment<Key>> {
+  const { find, effects, now } = place;
+  const root = await find.findById(id);
+  const contained = root ?? (await effects.actorsNamed(id)).find((actor) => actor.id === id);
+  if (!contained) throw unknown(id);
+  const reach = await findReach(effects, [id], since);
+  const affected = await findAffected(place, reach);
+  requireToContain(place, { key: root, others: affected.map(({ key }) => key) });
+  const changes: Containing<Key>[] = [];
+  const family = await find.findWithDescendants([id, ...reach.created]);
+  const chains = await findChains(find, family);
+  for await (const [index, key] of inTurns(family.entries()))
+    if (!key.damaged && key.disabledAt === null && reach.isWithin(chains[index]!))
+      changes.push({ before: key, after: { ...key, disabledAt: now }, secrets: undefined });
+  for (const { key, effects: done, isWithin } of affected) {
+    const change = key.damaged || isWithin ? undefined : await takeBack(place, key, done, reach.secrets);
+    if (change) changes.push(change);
+  }
+  const requests = await findApproved(place, reach, since);
+  const issued = issuedBy(affected, requests);
+  return { contained: { id, name: contained.name }, exists: root !== undefined, issued, changes, requests };
+}
+
+/**
+ * Who may delete a key, and with it those beneath it, and disable it, may contain it, if the same goes for the others
+ * that it did something to. @throws ForbiddenError
+ */
+function requireToContain(
+  { caller }: Pick<Place, 'caller'>,
+  { key, others }: { key: ApiKey | undefined; others: readonly ApiKey[] },
+): void {
+  if (caller === OPERATOR) return;
+  const keys = key ? [key, ...others] : others;
+  requireFor(caller, 'UPDATE', keys);
+  requireFor(caller, 'DELETE', keys);
+  // Of a key that is gone, nobody can tell whose it was.
+  if (!key) for (const action of ANY) requirePermission(caller, 'API_KEY', action);
+}
+
+/** Refuses who may not contain a key now. @throws ForbiddenError */
+export async function requireToContainNow(place: ContainPlace, key: ApiKey): Promise<void> {
+  const affected = await findAffected(place, await findReach(place.effects, [key.id], 0));
+  requireToContain(place, { key, others: affected.map((one) => one.key) });
+}
+
+/** What containing any key takes. */
+const ANY = ['UPDATE_ANY', 'DELETE_ANY'] as const;
+
+function mayContainAll(caller: Principal): boolean {
+  return ANY.every((action) => uses(caller, 'API_KEY', action));
+}
+
+/** What becomes of a key that others did something to; undefined if nothing does. */
+async function takeBack<Key extends ApiKey>(
+  place: ContainPlace<Key>,
+  before: Key,
+  effects: readonly Effect[],
+  issued: ReadonlySet<string>,
+): Promise<Containing<Key> | undefined> {
+  const { catalog, now } = place;
+  const { rotation, publicId } = before;
+  let after = before;
+  let ends = effects.some(({ kind }) => kind === 'ENABLING');
+  for (const { widening } of effects) {
+    if (!widening) continue;
+    const { key, leavesNothing } = withoutWidening(after, widening, catalog);
+    after = key;
+    ends ||= leavesNothing;
+  }
+  const previous = isInProgress(rotation, now) ? rotation.previousPublicId : undefined;
+  let secrets: Containing<Key>['secrets'];
+  if (issued.has(publicId)) {
+    const isOwn = previous !== undefined && !issued.has(previous);
+    secrets = isOwn && (await mayRestore(place, after)) ? 'ROLL_BACK' : 'END';
+    ends ||= secrets === 'END';
+  } else if (previous !== undefined && issued.has(previous)) secrets = 'FINISH';
+  if (ends && after.disabledAt === null) after = { ...after, disabledAt: now };
+  const isSame = secrets === undefined && fieldChanges(before, after).length === 0;
+  return isSame ? undefined : { before, after, secrets };
+}
+
+/** Whoever lets a previous secret work on holds all that the key may do: otherwise the key is disabled instead. */
+async function mayRestore({ caller, find, catalog }: ContainPlace, key: ApiKey): Promise<boolean> {
+  if (caller === OPERATOR) return true;
+  const chain = await findChain(find, key);
+  try {
+    // Nothing is refused to it for that.
+    requireToHoldKey({ ...caller, observer: undefined }, chain, key, catalog);
+    return true;
+  } catch (error) {
+    if (isKeysError(error) && error.code === 'FORBIDDEN') return false;
+    throw error;
+  }
+}
+
+/**
+ * Contains a key, as planned at this moment.
+ * @param newSecret of nobody, in the place of one that ends
+ * @throws what `planContainment` throws
+ */
+export async function containKey(
+  transaction: Transaction,
+  request: ContainRequest,
+  newSecret: () => Secret,
+): Promise<Containment> {
+  const plan = await planContainment(transaction, request);
+  const { contained, changes, requests } = plan;
+  if (changes.length + requests.length === 0) return shown(plan);
+  const of = (secrets: Containing<ApiKey>['secrets']) => changes.filter((change) => change.secrets === secrets).length;
+  transaction.noteContainment(contained, {
+    since: request.since === 0 ? null : formatTime(request.since),
+    keys: changes.length,
+    secretsEnded: of('END') + of('FINISH') + of('ROLL_BACK'),
+    secretsRestored: of('ROLL_BACK'),
+    requests: requests.length,
+  });
+  for (const { before, after, secrets } of changes) {
+    const narrowed = { ...after, disabledAt: before.disabledAt };
+    await transaction.change(before, narrowed, 'UPDATE', { records: false });
+    const changed = withSecrets(narrowed, secrets, newSecret);
+    await transaction.change(narrowed, changed, ACTIONS[secrets ?? 'FINISH'], { records: false });
+    const { disabledAt } = after;
+    await transaction.change(changed, { ...changed, disabledAt }, 'DISABLE', { records: false });
+    if (disabledAt !== null) await transaction.endSessions(before.id);
+  }
+  for (const asked of requests) {
+    await transaction.consents.update({ ...asked, status: 'DENIED' });
+    transaction.noteConsent('CONSENT_DENY', asked, { values: { from: asked.address } });
+  }
+  return shown(plan);
+}
+
+/** The same without digests. */
+function shown({ issued, changes, ...plan }: Containment<StoredKey>): Containment {
+  return {
+    ...plan,
+    issued: issued.map(withoutSecrets),
+    changes: changes.map(({ before, after, secrets }) => ({
+      before: withoutDigests(before),
+      after: withoutDigests(after),
+      secrets,
+    })),
+  };
+}
+
+/** One audit entry for each command that would do the same. */
+const ACTIONS = { ROLL_BACK: 'ROTATE_ROLLBACK', FINISH: 'ROTATE_FINISH', END: 'ROTATE' } as const;
+
+function withSecrets(key: StoredKey, secrets: Containing<ApiKey>['secrets'], newSecret: () => Secret): StoredKey {
+  if (secrets === undefined) return key;
+  const single = { ...key, rotation: null, previousDigest: null };
+  if (secrets === 'FINISH') return single;
+  if (secrets === 'ROLL_BACK')
+    return { ...single, publicId: key.rotation!.previousPublicId, digest: key.previousDigest! };
+  const { publicId, digest } = newSecret();
+  return { ...single, publicId, digest };
+}
+
+/** What containing changes of a key, as it is shown. */
+export function containedFields({ before, after, secrets }: Containing<ApiKey>): FieldChange[] {
+  const current = prefixOf(before.publicId);
+  const previous = before.rotation && prefixOf(before.rotation.previousPublicId);
+  const prefix = { field: 'prefix', before: current, after: secrets === 'ROLL_BACK' ? previous : null } as const;
+  return [
+    ...fieldChanges(before, after),
+    ...(secrets === 'END' || secrets === 'ROLL_BACK' ? [prefix] : []),
+    ...(secrets !== undefined && previous !== null
+      ? [{ field: 'previousPrefix', before: previous, after: null } as const]
+      : []),
+  ];
+}
+
+/**
+ * The key that is to be contained: one that is there, or was, by its name or id.
+ * @throws KeysError NOT_FOUND; INPUT_INVALID where several had that name
+ */
+export async function findToContain(
+  { find, effects, caller }: Pick<ContainPlace, 'find' | 'effects' | 'caller'>,
+  nameOrId: string,
+): Promise<string> {
+  checkSearchText(nameOrId);
+  const wanted = normalizeName(nameOrId);
+  const seesAll = caller === OPERATOR || uses(caller, 'API_KEY', 'READ_ANY') || mayContainAll(caller);
+  const named = await find.findByName(wanted);
+  const key = named && mayFor(caller, 'READ', named) ? named : await find.findById(nameOrId);
+  const recorded = seesAll ? await effects.actorsNamed(wanted) : [];
+  const candidates = new Map((key ? [key, ...recorded] : recorded).map(({ id }) => [id, id === key?.id]));
+  const there = await find.findBy('id', [...candidates.keys()]);
+  for (const { id } of there) if (id !== key?.id) candidates.delete(id);
+  const ids = candidates.has(nameOrId) ? [nameOrId] : await withoutPredecessors([...candidates.keys()], effects);
+  if (ids.length === 0) throw unknown(nameOrId);
+  if (ids.length === 1) return ids[0]!;
+  const which = ids.map((id) => `${id} (${candidates.get(id) ? 'there now' : 'deleted'})`).join(', ');
+  throw new KeysError(
+    'INPUT_INVALID',
+    `Several API keys have had the name "${printable(wanted)}": ${which}. Pass the id of the one to contain.`,
+  );
+}
+
+/** Without the ids of keys that have replaced themselves: what they did counts as that of their successors. */
+async function withoutPredecessors(ids: readonly string[], effects: EffectFinder): Promise<string[]> {
+  if (ids.length < 2) return [...ids];
+  const left = new Map<string, Set<string>>();
+  for (const id of ids) left.set(id, new Set((await effects.by([id])).map((effect) => effect.id)));
+  for (const [id, own] of [...left].toReversed())
+    if (
+      [...left].some(
+        ([other, others]) => other !== id && own.size > 0 && [...own].every((effect) => others.has(effect)),
+      )
+    )
+      left.delete(id);
+  return [...left.keys()];
+}
+
+function unknown(nameOrId: string): KeysError {
+  return new KeysError(
+    'NOT_FOUND',
+    `There is no API key with the name or id "${printable(nameOrId)}", and nothing of a deleted one is in force.`,
+  );
+}

@@ -1,0 +1,297 @@
+import { randomUUID } from 'node:crypto';
+import { type Chain, chainHolds, chainHoldsUnknown, findChain } from '../authorization/chain.ts';
+import { addedGrants, endsLater, isLoosened } from '../authorization/granting.ts';
+import { type Actor, OPERATOR } from '../authorization/principal.ts';
+import type { Effect, EffectFinder, EffectWriter, NarrowerFields, NewEffect, Widening } from '../effect.ts';
+import type { ApiKey } from '../key/api-key.ts';
+import { areWithin } from '../key/allow-from.ts';
+import { type Limit, NO_LIMITS, parseLimits, splitLimit } from '../limit.ts';
+import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
+import { inTurns } from '../turns.ts';
+import { PermissionSet, splitPermission } from '../permissions/permission-set.ts';
+import type { KeyFinder } from '../repository.ts';
+
+/** Where what keys do to others is recorded. */
+interface RecordingPlace {
+  readonly caller: Actor;
+  readonly catalog: Catalog;
+  readonly now: number;
+  readonly find: KeyFinder;
+  readonly effects: EffectWriter;
+}
+
+type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
+
+/** The fields by which a key may do more, or be another's. */
+const FIELDS = [
+  'name',
+  'publicId',
+  'disabledAt',
+  'roles',
+  'permissions',
+  'expiresAt',
+  'limits',
+  'allowFrom',
+  'createdBy',
+] as const satisfies readonly (keyof ApiKey)[];
+
+/**
+ * Records what changes of keys bring about that outlives the key that makes them, and forgets what is in force no
+ * longer. Of what a key does beneath itself, nothing need be recorded: that goes with it. With a secret that another
+ * key has issued, all of it is, since that is what the other key has brought about.
+ * @param records whether the changes themselves are recorded; what they end is forgotten in any case
+ */
+export async function recordChanges(
+  place: RecordingPlace,
+  changes: readonly { before: ApiKey; after: ApiKey }[],
+  records: boolean,
+): Promise<void> {
+  const telling = changes.filter(({ before, after }) => isTelling(before, after));
+  if (telling.length === 0) return;
+  const { caller, effects } = place;
+  for (const { before, after } of telling) if (before.name !== after.name) await effects.rename(after.id, after.name);
+  const found = Map.groupBy(await effects.on(telling.map(({ after }) => after.id)), ({ keyId }) => keyId);
+  const recorder = caller !== OPERATOR && records ? caller : undefined;
+  const isBorrowed = recorder !== undefined && (await isIssued(effects, recorder.apiKey));
+  const [added, over]: [NewEffect[], string[]] = [[], []];
+  for await (const { before, after } of inTurns(telling)) {
+    const known = found.get(after.id) ?? [];
+    if (recorder && (isBorrowed || !(await isBeneath(place, before, recorder.apiKey))))
+      added.push(...effectsOf(place, recorder.chain, before, after, known));
+    if (before.createdBy !== null && after.createdBy === null) added.push(...(await adoptionsOf(place, before, known)));
+  }
+  await effects.insert(added);
+  for await (const { after } of inTurns(telling))
+    for (const effect of found.get(after.id) ?? []) {
+      if (mayBeInForce(effect, after, place.catalog)) continue;
+      // What was done with that secret is still to be found; of a key that was adopted, its adoption leads there.
+      const { id, kind, secret } = effect;
+      const led = secret === null || kind === 'CREATION' ? [] : await effects.withSecrets([secret]);
+      if (led.length === 0) over.push(id);
+    }
+  await effects.delete(over);
+}
+
+/** Whether a change is one of what effects are about. */
+function isTelling(before: ApiKey, after: ApiKey): boolean {
+  const isSame = FIELDS.every((field) => before[field] === after[field]);
+  return !isSame || before.rotation?.previousPublicId !== after.rotation?.previousPublicId;
+}
+
+/** Whether a key is beneath another one. */
+async function isBeneath({ find }: RecordingPlace, key: ApiKey, { id: above }: ApiKey): Promise<boolean> {
+  if (key.id === above || key.createdBy === above) return true;
+  if (key.createdBy === null) return false;
+  return (await findChain(find, key)).keys.some(({ id }) => id === above);
+}
+
+/**
+ * Records keys that a key has created with a secret that another one has issued: they are what that has brought about,
+ * too. One that takes the place of the key itself has a secret by it.
+ */
+export async function recordCreations(place: RecordingPlace, keys: readonly ApiKey[]): Promise<void> {
+  const { caller, effects } = place;
+  if (caller === OPERATOR || keys.length === 0) return;
+  const { apiKey } = caller;
+  const isBorrowed = await isIssued(effects, apiKey);
+  const added = keys.flatMap((key): NewEffect[] => {
+    if (key.createdBy !== apiKey.id)
+      return [newEffect(place, caller.chain, key.id, 'SECRET', { secret: key.publicId })];
+    return isBorrowed ? [newEffect(place, caller.chain, key.id, 'CREATION', { secret: key.publicId })] : [];
+  });
+  await effects.insert(added);
+}
+
+/** Whether the secret that a key has now was issued by another one. */
+async function isIssued(effects: EffectFinder, { id, publicId }: Pick<ApiKey, 'id' | 'publicId'>): Promise<boolean> {
+  return (await effects.on([id])).some(({ secret }) => secret === publicId);
+}
+
+function effectsOf(
+  place: RecordingPlace,
+  chain: Chain,
+  before: ApiKey,
+  after: ApiKey,
+  known: readonly Effect[],
+): NewEffect[] {
+  const [actor] = chain.keys;
+  const make = (kind: Effect['kind'], what: Partial<Pick<Effect, 'secret' | 'widening'>> = {}) =>
+    newEffect(place, chain, after.id, kind, what);
+  const made: NewEffect[] = [];
+  // A key that takes its own secret back leaves what was there before.
+  const takesBack = ({ secret, actor: { id } }: Effect) => secret === before.publicId && id === actor.id;
+  const isOther = before.publicId !== after.publicId;
+  if (isOther && !(before.rotation?.previousPublicId === after.publicId && known.some(takesBack)))
+    made.push(make('SECRET', { secret: after.publicId }));
+  if (before.disabledAt !== null && after.disabledAt === null) made.push(make('ENABLING'));
+  const widening = wideningOf(before, after, place.catalog);
+  if (widening) made.push(make('WIDENING', { widening }));
+  return made;
+}
+
+/**
+ * A key that is adopted, and those beneath it, lose the key above that may know their secrets: as long as they have
+ * these, that has issued them.
+ */
+async function adoptionsOf(place: RecordingPlace, adopted: ApiKey, known: readonly Effect[]): Promise<NewEffect[]> {
+  const { keys } = await findChain(place.find, adopted);
+  const [creator, ...above] = keys.slice(1);
+  if (!creator) return [];
+  const creation = known.find(({ kind }) => kind === 'CREATION');
+  const bySecret = creation?.bySecret ?? null;
+  const family = await place.find.findWithDescendants([adopted.id]);
+  return family.flatMap(({ id, publicId, rotation }) => {
+    const secrets = new Set([publicId, ...(rotation ? [rotation.previousPublicId] : [])]);
+    // What was done with the first one, too.
+    if (creation?.secret && id === adopted.id) secrets.add(creation.secret);
+    return Array.from(secrets, (secret) => {
+      const chain = { keys: [creator, ...above], isComplete: true } as const;
+      return { ...newEffect(place, chain, id, 'ADOPTION', { secret }), bySecret };
+    });
+  });
+}
+
+function newEffect(
+  { now }: Pick<RecordingPlace, 'now'>,
+  { keys: [actor, ...above] }: Chain,
+  keyId: string,
+  kind: Effect['kind'],
+  { secret = null, widening = null }: Partial<Pick<Effect, 'secret' | 'widening'>> = {},
+): NewEffect {
+  const named = ({ id, name }: ApiKey) => ({ id, name });
+  const by = { actor: named(actor), bySecret: actor.publicId, above: above.map(named) };
+  return { id: randomUUID(), at: now, kind, ...by, keyId, secret, widening };
+}
+
+/** Whether something that was done to a key still counts, as far as the key as it is says. */
+export function mayBeInForce({ kind, secret, widening }: Effect, key: ApiKey, catalog: Catalog): boolean {
+  switch (kind) {
+    case 'SECRET':
+    case 'ADOPTION':
+      return key.publicId === secret || key.rotation?.previousPublicId === secret;
+    case 'ENABLING':
+      return key.disabledAt === null;
+    case 'CREATION':
+      return key.createdBy !== null;
+    default:
+      return isStillWidened(widening!, key, catalog);
+  }
+}
+
+/** How a change widens a key; undefined if it does not. */
+function wideningOf(before: ApiKey, after: ApiKey, catalog: Catalog): Widening | undefined {
+  const grants = addedGrants(before, after, catalog);
+  const isGranted = grants.roles.length + grants.permissions.length > 0;
+  const fields: NarrowerFields = {
+    ...(isGranted && { roles: before.roles, permissions: before.permissions }),
+    ...(endsLater(before, after) && { expiresAt: before.expiresAt }),
+    ...(isLoosened(before, { ...before, limits: after.limits }, catalog) && { limits: before.limits }),
+    ...(isLoosened(before, { ...before, allowFrom: after.allowFrom }, catalog) && { allowFrom: before.allowFrom }),
+  };
+  if (Object.keys(fields).length === 0) return undefined;
+  const unknown = after.permissions.filter((grant) => !catalog.knows(grant) && !before.permissions.includes(grant));
+  const permissions = PermissionSet.of(catalog, after).missingFrom(PermissionSet.of(catalog, before));
+  const added = isGranted ? { roles: grants.roles, permissions: [...permissions, ...unknown] } : EMPTY;
+  return { before: fields, added };
+}
+
+const EMPTY: Grants = { roles: [], permissions: [] };
+
+/** Whether a key still has something of what it got by a widening. */
+function isStillWidened({ before, added }: Widening, key: ApiKey, catalog: Catalog): boolean {
+  const has = (permission: Permission) => {
+    if (!catalog.knows(permission)) return key.permissions.includes(permission);
+    return PermissionSet.of(catalog, key).has(...splitPermission(permission));
+  };
+  const hasGrants = added.roles.some((role) => key.roles.includes(role)) || added.permissions.some(has);
+  const { expiresAt, limits, allowFrom } = before;
+  return (
+    (before.roles !== undefined && hasGrants) ||
+    (expiresAt !== undefined && endsLater({ ...key, expiresAt }, key)) ||
+    (limits !== undefined && isLoosened({ ...key, limits }, key, catalog)) ||
+    (allowFrom !== undefined && isLoosened({ ...key, allowFrom }, key, catalog))
+  );
+}
+
+/**
+ * A key without what it got by a widening: with what it had before as well as now, in each field that was widened. A
+ * key of which nothing would be left in one of them stays as it is there.
+ * @returns the key, and whether it is to be disabled for want of something left
+ */
+export function withoutWidening<Key extends ApiKey>(
+  key: Key,
+  widening: Widening,
+  catalog: Catalog,
+): { key: Key; leavesNothing: boolean } {
+  if (!isStillWidened(widening, key, catalog)) return { key, leavesNothing: false };
+  const { roles, permissions, expiresAt, limits, allowFrom } = widening.before;
+  let narrowed = key;
+  let leavesNothing = false;
+  if (roles && permissions) {
+    const grants = commonGrants(key, { roles, permissions }, catalog);
+    if (grants.roles.length + grants.permissions.length > 0) narrowed = { ...narrowed, ...grants };
+    else leavesNothing = true;
+  }
+  if (expiresAt !== undefined && endsLater({ ...key, expiresAt }, key)) narrowed = { ...narrowed, expiresAt };
+  if (limits) narrowed = { ...narrowed, limits: closestLimits(key.limits, limits, catalog) };
+  if (allowFrom) {
+    const networks = key.allowFrom ? commonNetworks(key.allowFrom, allowFrom) : allowFrom;
+    if (networks.length > 0) narrowed = { ...narrowed, allowFrom: networks };
+    else leavesNothing = true;
+  }
+  return { key: narrowed, leavesNothing };
+}
+
+/** What two keys are both granted, in few words. */
+function commonGrants(now: Grants, before: Grants, catalog: Catalog): Grants {
+  const holds = (holder: Grants, role: Role) => chainHolds(asChain(holder), role, catalog);
+  const roles = [
+    ...now.roles.filter((role) => holds(before, role)),
+    ...before.roles.filter((role) => holds(now, role) && !now.roles.includes(role)),
+  ];
+  const common = PermissionSet.of(catalog, now).intersection(PermissionSet.of(catalog, before));
+  const isCommon = (grant: Permission) =>
+    catalog.knows(grant)
+      ? new PermissionSet([grant]).missingFrom(common).length === 0
+      : [now, before].every((each) => chainHoldsUnknown(asChain(each), grant));
+  const permissions = [...new Set([...now.permissions, ...before.permissions])].filter(isCommon);
+  const rest = common.missingFrom(PermissionSet.of(catalog, { roles, permissions }));
+  return { roles, permissions: [...permissions, ...shortest(rest)] };
+}
+
+/** Without those that others include. */
+function shortest(permissions: readonly Permission[]): Permission[] {
+  const isIncluded = (one: Permission) =>
+    permissions.some(
+      (other) => other !== one && new PermissionSet([one]).missingFrom(new PermissionSet([other])).length === 0,
+    );
+  return permissions.filter((one) => !isIncluded(one));
+}
+
+function asChain(grants: Grants): Chain {
+  return { keys: [grants as ApiKey], isComplete: true };
+}
+
+/** The limits that are within both, of each unit the lower. A key without its own has those that hold by default. */
+function closestLimits(
+  now: readonly Limit[],
+  before: readonly Limit[],
+  { defaultLimits }: Pick<Catalog, 'defaultLimits'>,
+): readonly Limit[] {
+  const lowest = new Map<string, Limit>();
+  for (const limits of [now, before])
+    for (const limit of limits.length > 0 ? limits : defaultLimits) {
+      const { unit, count } = splitLimit(limit);
+      const known = lowest.get(unit);
+      if (!known || count < splitLimit(known).count) lowest.set(unit, limit);
+    }
+  const closest = parseLimits([...lowest.values()]).values;
+  const isDefault = before.length === 0 && closest.join() === parseLimits(defaultLimits).values.join();
+  return isDefault ? NO_LIMITS : closest;
+}
+
+/** What lies in networks of both lists: two networks are apart, or one lies in the other. */
+function commonNetworks(some: readonly string[], others: readonly string[]): string[] {
+  const within = (inner: readonly string[], outer: readonly string[]) => inner.filter((one) => areWithin([one], outer));
+  return [...new Set([...within(some, others), ...within(others, some)])];
+}
