@@ -142,7 +142,8 @@ export class KeysService extends KeyManagement {
 
   /**
    * Brings the keys to what is declared, in one transaction. Where nothing differs, nothing is written.
-   * @throws DeclarationError; KeysError PRUNE_REFUSED; ForbiddenError; a STORE_ error; what `delivery` throws
+   * @throws DeclarationError; ValidationError; KeysError OPTION_INVALID, PRUNE_REFUSED; ForbiddenError; a STORE_ error;
+   *   what `delivery` throws
    */
   async apply(declared: readonly DeclaredKey[], options: ApplyOptions, actor: Actor): Promise<AppliedKeys> {
     checkOptions<ApplyOptions>('keys.apply', options, {
@@ -152,13 +153,14 @@ export class KeysService extends KeyManagement {
     });
     const { prune = false, adopt = false, delivery } = options;
     const { randomBytes, randomId } = this.#options;
-    const plan = await this.plan(declared, { prune, adopt }, actor);
+    const checked = this.checkDeclared('keys.apply', declared);
+    const plan = await this.planChecked(checked, { prune, adopt }, actor);
     if (!hasChanges(plan)) return { plan, created: [] };
     const newSecret = () => createSecret(randomBytes);
     return this.#transactions.runWithSecrets(
       actor,
       {
-        run: (transaction) => applyDeclaration(transaction, declared, { prune, adopt, newSecret, newId: randomId }),
+        run: (transaction) => applyDeclaration(transaction, checked, { prune, adopt, newSecret, newId: randomId }),
         present: withoutDigestsIn,
         revert: revertApply,
       },

@@ -3,15 +3,27 @@ import type { ApiKey } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { validateDescription, normalizeDescription } from '../key/description.ts';
 import { type DocumentIssue, type DocumentPath, DocumentReader, formatPath, isRecord } from '../document.ts';
-import { KeysError } from '../errors.ts';
+import { assertValid, KeysError } from '../errors.ts';
 import { parseNetworks, validateNetworks } from '../key/allow-from.ts';
 import { notADate } from '../key/expiry.ts';
 import { readDate } from '../time.ts';
 import { parseLimits } from '../limit.ts';
 import { parsePermissions, parseRoles } from '../permissions/grants.ts';
 import { validateName, normalizeName } from '../key/name.ts';
-import { listOf } from '../text.ts';
-import { validateGrants } from '../key/validation.ts';
+import {
+  amount,
+  anyText,
+  checkOptions,
+  invalidOption,
+  list,
+  orNull,
+  required,
+  type Rule,
+  type Rules,
+  yesOrNo,
+} from '../options.ts';
+import { listOf, printable } from '../text.ts';
+import { readGrants, validateGrants, validateNewKey } from '../key/validation.ts';
 
 /** A key as it is declared. An omitted field means none, except that `enabled` then stays as it is. */
 export interface DeclaredKey
@@ -34,6 +46,48 @@ export class DeclarationError extends KeysError {
     );
     this.issues = issues;
   }
+}
+
+/** Text whose form `validateNewKey` judges. */
+const texts = <Texts>() => list(anyText) as Rule<unknown> as Rule<Texts>;
+
+const DECLARED_KEY: Rules<DeclaredKey> = {
+  name: required(anyText),
+  description: required(orNull(anyText)),
+  roles: required(texts()),
+  permissions: required(texts()),
+  expiresAt: required(orNull(amount)),
+  limits: texts(),
+  allowFrom: orNull(texts()),
+  enabled: yesOrNo,
+};
+
+/**
+ * Checks keys that are declared by a program, which may be anything.
+ * @param caller what they were given to, such as `keys.apply`
+ * @returns them, as a declaration that is read has them
+ * @throws KeysError OPTION_INVALID; ValidationError with what is wrong with the first key with which something is
+ */
+export function checkDeclared(
+  caller: string,
+  declared: readonly DeclaredKey[],
+  { catalog, now }: { catalog: Catalog; now: number },
+): DeclaredKey[] {
+  const problem = list<unknown>(() => undefined)(declared, 'declared');
+  if (problem !== undefined) throw invalidOption(caller, `What is declared ${problem}`);
+  const names = new Set<string>();
+  return declared.map((key) => {
+    checkOptions(caller, key, DECLARED_KEY, 'A declared key is');
+    const { expiresAt: _, enabled: __, ...input } = key;
+    assertValid(validateNewKey(input, catalog, now));
+    const name = normalizeName(key.name);
+    if (names.has(name)) throw invalidOption(caller, `"${printable(name)}" is declared more than once.`);
+    names.add(name);
+    const limits = key.limits && { limits: parseLimits(key.limits).values };
+    const allowFrom = key.allowFrom && { allowFrom: parseNetworks(key.allowFrom).values };
+    const description = normalizeDescription(key.description);
+    return { ...key, name, description, ...readGrants(key, catalog), ...limits, ...allowFrom };
+  });
 }
 
 /** The fields of a declaration; `$schema` names its JSON Schema for editors. */

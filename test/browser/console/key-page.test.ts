@@ -71,7 +71,7 @@ describe('the page of a key in the console, in a browser,', () => {
       const { page } = await visitUsedKey(visit, { width: 360 });
       const stops = (await new Keyboard(page).stops()).map((stop) => /"(.*)"/.exec(stop)![1]);
       const own = stops.slice(stops.indexOf('Sign out') + 1);
-      assert.deepEqual(own.slice(0, 5), ['Edit', 'Rotate', 'Disable', 'Create one like it', 'Delete']);
+      assert.deepEqual(own.slice(0, 6), ['Edit', 'Rotate', 'Disable', 'Create one like it', 'Contain', 'Delete']);
       const rest = ['May it…?', 'Ask', 'Narrow to what it uses…', 'Last 48 hours', 'Last 90 days'];
       assert.deepEqual(
         own.filter((name) => rest.includes(name!)),
