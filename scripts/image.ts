@@ -3,6 +3,7 @@ import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFi
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { bundleWholeProgram } from './bundle-program.ts';
 import { licensesOf } from './licenses.ts';
 
@@ -34,7 +35,8 @@ try {
   const { name, version, description, license, engines, imports, oclif } = json('package.json');
   write('package.json', { name, version, description, license, engines, imports, oclif });
   const bundled = await bundleWholeProgram(root, join(app, 'dist'));
-  writeFileSync(join(app, 'dist/LICENSES.txt'), licensesOf(bundled, root));
+  // As Debian has them.
+  writeFileSync(join(app, 'dist/LICENSES.txt.gz'), gzipSync(licensesOf(bundled, root), { level: 9 }));
   const packed = join(folder, `${String(name)}-${String(version)}-image.tgz`);
   execFileSync('tar', ['-czf', packed, '--owner=0', '--group=0', '--sort=name', '-C', app, '.']);
 } finally {

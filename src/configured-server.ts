@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { withoutUndefined } from './keys/options.ts';
 import type { Config } from './config/config.ts';
 import type { SchemaExtension } from './graphql/extension.ts';
 import type { CertificateFiles } from './http/certificate.ts';
@@ -35,13 +34,7 @@ export function additionsIn(
   { resources, roles, limits, policy, consent }: Config,
   ofHost: readonly HostResource[],
 ): CatalogAdditions {
-  return withoutUndefined({
-    resources: [...ofHost, ...resources],
-    roles,
-    defaultLimits: limits.default,
-    policy,
-    consent,
-  });
+  return { resources: [...ofHost, ...resources], roles, defaultLimits: limits.default, policy, consent };
 }
 
 /** A server that takes another configuration while it runs. */

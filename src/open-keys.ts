@@ -1,6 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestCheck } from './http/request-check.ts';
-import { type CatalogAdditions, CONSENT_MODES, createCatalog, HOST_RESOURCES } from './keys/permissions/catalog.ts';
+import {
+  type CatalogAdditions,
+  CONSENT_MODES,
+  createCatalog,
+  HOST_RESOURCES,
+  type Permission,
+} from './keys/permissions/catalog.ts';
 import type { NoticeStore } from './keys/notices/notice-store.ts';
 import type { HearingReport } from './keys/repository.ts';
 import type { SchemaDifference } from './keys/schema.ts';
@@ -15,7 +21,10 @@ import {
   oneOf,
   options as optionsIn,
   orUndefined,
+  recordOf,
+  type Rule,
   type Rules,
+  count,
   text,
   yesOrNo,
 } from './keys/options.ts';
@@ -33,16 +42,17 @@ export interface OpenKeysOptions extends OpenStoreOptions, CatalogAdditions {
 const ADDITIONS: Rules<CatalogAdditions> = {
   resources: HOST_RESOURCES,
   // The names are the installation's own. Its permissions are judged together with its resources.
-  roles: (value) => (typeof value === 'object' && value !== null ? undefined : 'must be an object.'),
+  roles: recordOf(list(text) as Rule<unknown> as Rule<readonly Permission[]>),
   defaultLimits: list(text),
   policy: optionsIn<PolicyRules>({
     maxLifetime: text,
     requireExpiry: yesOrNo,
     grantableByKeys: list(text),
-    maxKeysPerCreator: amount,
+    maxKeysPerCreator: count,
     disableUnused: text,
   }),
-  consent: oneOf(...CONSENT_MODES),
+  // What is read from svc-api.yaml has none where the file says nothing, which allows the least.
+  consent: orUndefined(oneOf(...CONSENT_MODES)),
   declaredIn: text,
 };
 const OPTIONS: Rules<OpenKeysOptions> = {
@@ -55,7 +65,7 @@ const OPTIONS: Rules<OpenKeysOptions> = {
   ifMissing: oneOf('create', 'fail', 'empty'),
   // Telemetry has none without metrics.
   timer: orUndefined(anything),
-  maxVerifiedKeys: amount,
+  maxVerifiedKeys: count,
 };
 
 /** The service of an open key store. */

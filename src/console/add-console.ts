@@ -26,7 +26,7 @@ import { addOutcomes } from './pages/outcome.tsx';
 import { addRequests } from './pages/requests/requests.tsx';
 import { addRoutes } from './pages/routes/routes.tsx';
 import { addSignIn } from './pages/sign-in.tsx';
-import { SentForm } from './sent-form.tsx';
+import { SentForm, SessionEnded } from './sent-form.tsx';
 import { SeenOrigin, sessionTokenIn } from './session-cookie.ts';
 import { type ReadForm, readPageForm, rootFrom, seeOther, sendPage, Visit } from './visit.tsx';
 
@@ -80,7 +80,12 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
       }
       const visit = new Visit(c, { assets, ...parts }, { root, admitted: entry, ...read });
       if (c.req.method !== 'POST') await SentForm.leave(sender).catch(() => {});
-      return visit.once(() => answer(visit).catch((error: unknown) => sayTo(visit, saidOf(c, error, parts))));
+      return visit
+        .once(() => answer(visit).catch((error: unknown) => sayTo(visit, saidOf(c, error, parts))))
+        .catch((error: unknown) => {
+          if (error instanceof SessionEnded) return toSignIn(c, root);
+          throw error;
+        });
     });
   /** Lets somebody in; undefined if they are refused. */
   const enter = async (c: Context, root: string): Promise<Visit | undefined> => {

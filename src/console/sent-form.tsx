@@ -13,7 +13,14 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 /** How often it is asked whether another process has done what the same form asked it for. */
 const POLL_MS = 50;
+const LONGEST_POLL_MS = 1000;
 const LONGEST_MS = 30_000;
+/** How many requests of a session wait at a time, in each process. */
+const MAX_WAITING = 5;
+const waiting = new Map<string, number>();
+
+/** Nobody is signed in any more by the session that a form was sent with. */
+export class SessionEnded extends Error {}
 
 /** Makes a form one that is done once, however often it is sent: its token is not to be guessed. */
 export function OnceOnly() {
@@ -100,21 +107,37 @@ export class SentForm {
    * @throws OperationFailed if that takes too long, or was never finished
    */
   async before(): Promise<string | undefined> {
-    const { c, seen } = this.#sender;
-    for (let waited = 0; waited < LONGEST_MS; waited += POLL_MS) {
-      const outcome = await this.#outcome();
-      if (!outcome) return undefined;
-      if (outcome.location !== null) {
-        if (outcome.sealed !== null) giveFormToken(c, this.id, this.#token, seen);
-        return outcome.location;
-      }
-      await pause(POLL_MS);
-    }
-    const message = 'You have sent this form before, and what became of that is not known. Look whether it was done.';
-    throw new OperationFailed([{ message, extensions: { code: 'CONFLICT' } }], 409);
+    const outcome = (await this.#outcome()) && (await this.#finished());
+    if (outcome === undefined) return undefined;
+    if (outcome.sealed !== null) giveFormToken(this.#sender.c, this.id, this.#token, this.#sender.seen);
+    return outcome.location ?? undefined;
   }
 
-  /** Does what it asks for, unless it was sent before. An answer that leads nowhere changes nothing. */
+  /** Waits until it is done, or was given up. */
+  async #finished(): Promise<FormOutcome | undefined> {
+    const others = waiting.get(this.#session) ?? 0;
+    if (others >= MAX_WAITING) throw failed('RATE_LIMITED', 429, 'This form is being done. Wait for that.');
+    waiting.set(this.#session, others + 1);
+    try {
+      const began = performance.now();
+      for (let pauseMs = POLL_MS; performance.now() - began < LONGEST_MS; pauseMs *= 2) {
+        const outcome = await this.#outcome();
+        if (!outcome || outcome.location !== null) return outcome;
+        await pause(Math.min(pauseMs, LONGEST_POLL_MS));
+      }
+    } finally {
+      const left = waiting.get(this.#session)! - 1;
+      if (left > 0) waiting.set(this.#session, left);
+      else waiting.delete(this.#session);
+    }
+    const message = 'You have sent this form before, and what became of that is not known. Look whether it was done.';
+    throw failed('CONFLICT', 409, message);
+  }
+
+  /**
+   * Does what it asks for, unless it was sent before. An answer that leads nowhere changes nothing.
+   * @throws SessionEnded
+   */
   async once(work: () => Promise<Response>): Promise<Response | { readonly location: string }> {
     for (;;) {
       const location = await this.before();
@@ -126,18 +149,24 @@ export class SentForm {
       const response = await work();
       const location = response.status === 303 ? response.headers.get('location') : null;
       isDone = location !== null;
-      if (location !== null) await this.#change((outcome) => ({ ...outcome, location }));
+      // It is done: that the store does not take where it led is no reason to say otherwise.
+      if (location !== null) await this.#change((outcome) => ({ ...outcome, location })).catch(() => {});
       return response;
     } finally {
       if (!isDone) await this.#change(() => undefined).catch(() => {});
     }
   }
 
-  /** Keeps a page that it leads to, for its browser alone. @throws KeysError STORE_… */
-  async keep(page: OutcomePage): Promise<void> {
+  /**
+   * Keeps a page that it leads to, for its browser alone.
+   * @param location its address
+   * @throws KeysError STORE_…
+   */
+  async keep(page: OutcomePage, location: string): Promise<void> {
     const { c, seen } = this.#sender;
     const sealed = this.#seal(JSON.stringify(page));
-    if (!(await this.#change((outcome) => ({ ...outcome, sealed })))) throw new Error('The session has ended.');
+    if (!(await this.#change((outcome) => ({ ...outcome, sealed, location }))))
+      throw new Error('The session has ended.');
     giveFormToken(c, this.id, this.#token, seen);
   }
 
@@ -162,13 +191,14 @@ export class SentForm {
     return session?.outcomes.find(({ form }) => form === this.id);
   }
 
-  /** @returns whether it is to be done now: nobody else does it */
+  /** @returns whether it is to be done now: nobody else does it @throws SessionEnded */
   async #claim(): Promise<boolean> {
     const claimed = { form: this.id, location: null, sealed: null, isSeen: false };
     const before = await this.#sender.sessions.changeOutcomes(this.#session, (outcomes, now) =>
       outcomes.some(({ form }) => form === this.id) ? undefined : [...outcomes, { ...claimed, at: now }],
     );
-    return !before?.some(({ form }) => form === this.id);
+    if (before === undefined) throw new SessionEnded();
+    return !before.some(({ form }) => form === this.id);
   }
 
   /** @param change returns undefined to forget it @returns whether it was there */
@@ -202,6 +232,10 @@ export class SentForm {
       return undefined;
     }
   }
+}
+
+function failed(code: string, status: number, message: string): OperationFailed {
+  return new OperationFailed([{ message, extensions: { code } }], status);
 }
 
 function idOf(token: string): string {

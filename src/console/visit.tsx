@@ -131,8 +131,9 @@ export class Visit {
     try {
       if (this.#sent) {
         const html = (await content(rootFrom(OUTCOMES))).toString();
-        await this.#sent.keep({ title, html, isSecret, next });
-        return this.seeOther(`${OUTCOMES}${this.#sent.id}`);
+        const path = OUTCOMES + this.#sent.id;
+        await this.#sent.keep({ title, html, isSecret, next }, this.root + path);
+        return this.seeOther(path);
       }
     } catch {
       // It is done, and a secret that is not shown now is lost.

@@ -4,7 +4,6 @@ import {
   invalidOption,
   kindOf,
   list,
-  oneOf,
   options,
   readBy,
   required,
@@ -65,6 +64,13 @@ const openedStore = having<KeysService & Limited>('', 'authenticator', 'catalog'
 const keys: Rule<KeysService & Limited> = (value, name) =>
   openedStore(value, name) && `is ${kindOf(value)}. It must be an open key store: write await openKeys(…).`;
 
+const limitOrFalse: Rule<string | false> = (value, name) =>
+  value === false
+    ? undefined
+    : typeof value === 'string'
+      ? text(value, name)
+      : 'must be a limit, such as "20/m", or false.';
+
 /** The rules of options that several functions take. */
 export const COMMON_OPTIONS = {
   keys: required(keys),
@@ -73,7 +79,7 @@ export const COMMON_OPTIONS = {
     list(textOr<Exclude<CredentialPlace, string>>(options({ header: required(text) })) as Rule<CredentialPlace>),
   ),
   trust: readBy((networks: readonly string[]) => new Networks(networks), list(text)),
-  failedCredentials: readBy((limit: string | false) => AttemptCounter.of(limit), textOr(oneOf(false))),
+  failedCredentials: readBy((limit: string | false) => AttemptCounter.of(limit), limitOrFalse),
   log: having<Log>('a log, such as openLog gives', 'debug', 'info', 'warn', 'error'),
 };
 
@@ -92,12 +98,19 @@ export function permissionOptions(catalog: () => Catalog): Rules<RequiredPermiss
   return { permission, all: list(permission, 1), any: list(permission, 1) };
 }
 
+/** A realm stands in quotes in a header (RFC 9110, section 5.6.4). */
+function invalidRealm(realm: string): string | undefined {
+  return /^[\x20-\x7e]*$/.test(realm) && !/["\\]/.test(realm)
+    ? undefined
+    : 'has a character that may not stand in a realm. Use letters, digits and signs of ASCII but " and \\.';
+}
+
 /** Refuses options of a check that cannot be meant. @throws KeysError OPTION_INVALID */
 export function checkBearerOptions(given: BearerAuthOptions): void {
   checkOptions<BearerAuthOptions>('bearerAuth', given, {
     ...COMMON_OPTIONS,
     ...permissionOptions(() => given.keys.catalog),
-    realm: text,
+    realm: (value, name) => text(value, name) ?? invalidRealm(value as string),
   });
   checkOneOf('bearerAuth', given);
 }

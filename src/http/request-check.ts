@@ -74,8 +74,8 @@ export type RequestCheck = (
 
 const CALLER = 'keys.check';
 const REQUEST_OPTIONS: Rules<PlainRequest> = {
-  headers: orUndefined((value) => (typeof value === 'object' && value !== null ? undefined : 'must be an object.')),
   // A client may have sent anything: that is refused, and no fault of who checks it.
+  headers: orUndefined(anything),
   secret: orUndefined(anything),
   address: orUndefined(text),
 };
@@ -140,11 +140,8 @@ class PlainHead implements Received {
   constructor(request: Request | PlainRequest) {
     this.#request = isFetched(request) ? { headers: request.headers } : request;
     checkOptions(CALLER, this.#request, REQUEST_OPTIONS, 'The request is');
-    const { headers = {} } = this.#request;
-    this.#headers =
-      typeof headers.get === 'function'
-        ? (headers as Headers)
-        : joined(Object.entries(headers as Exclude<typeof headers, Headers>));
+    const { headers } = this.#request;
+    this.#headers = headers instanceof Headers ? headers : joined(entriesOf(headers));
   }
 
   header(name: string): string | undefined {
@@ -184,14 +181,23 @@ class AddressedHead implements Received {
   }
 }
 
-/** Headers by their names in lower case, those of one name joined as HTTP has it. */
-function joined(
-  headers: readonly [name: string, value: string | readonly string[] | undefined][],
-): Map<string, string> {
+/** Of whatever holds headers: a `Map`, `Headers` of another library, metadata of gRPC, or an object. */
+function entriesOf(headers: unknown): Iterable<readonly unknown[]> {
+  if (typeof headers !== 'object' || headers === null) return [];
+  const { getMap } = headers as { getMap?: () => object };
+  if (typeof getMap === 'function') return Object.entries(getMap.call(headers));
+  return Symbol.iterator in headers ? (headers as Iterable<readonly unknown[]>) : Object.entries(headers);
+}
+
+/** Headers by their names in lower case, those of one name joined as HTTP has it. What is no text is none of them. */
+function joined(headers: Iterable<readonly unknown[]>): Map<string, string> {
   const all = new Map<string, string>();
-  for (const [given, value] of headers) {
+  for (const entry of headers) {
+    const [given, value] = Array.isArray(entry) ? (entry as readonly unknown[]) : [];
+    if (typeof given !== 'string') continue;
     const name = given.toLowerCase();
-    for (const text of value === undefined ? [] : [value].flat()) {
+    for (const text of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
+      if (typeof text !== 'string') continue;
       const before = all.get(name);
       all.set(name, before === undefined ? text : `${before}, ${text}`);
     }

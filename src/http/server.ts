@@ -1,9 +1,12 @@
 import type { Hono } from 'hono';
 import {
   amount,
+  count,
+  duration,
   anything,
   checkOptions,
   having,
+  invalidOption,
   list,
   options as optionsIn,
   required,
@@ -41,12 +44,12 @@ const OPTIONS: Rules<AnyListenOptions> = {
   socket: text,
   fd: amount,
   tls: optionsIn<CertificateFiles>({ cert: required(text), key: required(text) }),
-  keepAliveMs: amount,
+  keepAliveMs: duration,
   limits: optionsIn<ServerLimits>({
     headersMs: amount,
     requestMs: amount,
-    connections: amount,
-    connectionsPerAddress: amount,
+    connections: count,
+    connectionsPerAddress: count,
     unreadMs: amount,
     unreadBytesPerConnection: amount,
     unreadBytes: amount,
@@ -66,6 +69,10 @@ const OPTIONS: Rules<AnyListenOptions> = {
 export async function listen(given: ListenOptions): Promise<RunningServer> {
   checkOptions('listen', given, OPTIONS);
   const { app, ...options } = given;
+  const { socket, ...others } = options as AnyListenOptions;
+  const rival = (['host', 'port', 'fd'] as const).find((name) => name in others);
+  if (socket !== undefined && rival)
+    throw invalidOption('listen', `"socket" and "${rival}" exclude one another. Give one of them.`);
   let served = new ServedApp(app);
   const server = await serveRequests(
     {

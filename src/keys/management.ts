@@ -1,6 +1,6 @@
 import { type Actor, OPERATOR, type Principal } from './authorization/principal.ts';
 import { adoptKey } from './changes/adopt.ts';
-import { containKey, type Containment, findToContain, planContainment } from './changes/contain.ts';
+import { containKey, type Containment, findToContain, planContainment, shownContainment } from './changes/contain.ts';
 import type { ConfusableName } from './changes/confusable-names.ts';
 import { buildKey, createKey, type KeyPreview, planCreation, revertCreation } from './changes/create.ts';
 import { deleteKeys } from './changes/delete.ts';
@@ -238,7 +238,8 @@ export class KeyManagement extends KeyQueries {
     const caller: Actor = actor === OPERATOR ? OPERATOR : await refreshed(actor, repository, { catalog, now });
     const place = { caller, catalog, now, find: repository, effects, consents };
     const from = since === undefined ? 0 : requirePastTime(since, now);
-    return planContainment(place, { id: await findToContain(place, nameOrId), since: from });
+    const plan = await planContainment(place, { id: await findToContain(place, nameOrId), since: from });
+    return shownContainment(plan, caller);
   }
 
   /**

@@ -53,6 +53,8 @@ function problemIn(
 ): string | undefined {
   const names = Object.keys(rules);
   if (!isObject(options)) return `${what} ${kindOf(options)}. Give an object with ${listOf(names)}.`;
+  // What it inherits would be checked and then not used, or the other way round.
+  if (!isPlain(options)) return `${what} an object of a class. Give a plain object with ${listOf(names)}.`;
   const shown = (name: string) => `"${path}${printable(name)}"`;
   const remedy = (name: string) => (suggestion(name, names) || `The options are ${listOf(names)}.`).trim();
   for (const [name, value] of Object.entries(options)) {
@@ -85,6 +87,27 @@ export const anyText: Rule<string> = mustBe('text', (value) => typeof value === 
 export const yesOrNo: Rule<boolean> = mustBe('true or false', (value) => typeof value === 'boolean');
 /** A number that is not negative; infinity is no bound. */
 export const amount: Rule<number> = mustBe('a number from 0 on', (value) => typeof value === 'number' && value >= 0);
+/** How many there may be; infinity is no bound. */
+export const count: Rule<number> = mustBe(
+  'a whole number from 0 on',
+  (value) => value === Infinity || (Number.isInteger(value) && (value as number) >= 0),
+);
+/** A time that timers of Node take. */
+export const duration: Rule<number> = mustBe(
+  'a number of milliseconds from 0 to 2147483647',
+  (value) => typeof value === 'number' && value >= 0 && value <= 2_147_483_647,
+);
+/** An object whose names are the caller's own. */
+export function recordOf<Value>(rule: Rule<Value>): Rule<Readonly<Record<string, Value>>> {
+  return (value, name) => {
+    if (!isObject(value) || !isPlain(value)) return `is ${kindOf(value)}. It must be a plain object.`;
+    for (const [key, item] of Object.entries(value)) {
+      const problem = rule(item, `${name}.${printable(key)}`);
+      if (problem !== undefined) return /^[A-Z"]/.test(problem) ? problem : `has "${printable(key)}", which ${problem}`;
+    }
+    return undefined;
+  };
+}
 /** What other code judges. */
 // oxlint-disable-next-line typescript/no-explicit-any -- it fits each type
 export const anything: Rule<any> = () => undefined;
@@ -172,6 +195,12 @@ export function orUndefined<Value>(rule: Rule<Value>): Rule<Value> {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !('then' in value);
+}
+
+/** Whether an object inherits nothing but what all objects do, of whatever realm. */
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 /** What a value is, in words, without the value itself. */

@@ -8,6 +8,8 @@ const IDLE_MS = 30 * 60 * 1000;
 export const OUTCOME_MS = 10 * 60 * 1000;
 /** The outcomes of how many forms are kept with a session. */
 export const MAX_OUTCOMES = 50;
+/** How many characters of sealed pages are kept with a session, beside the latest one: each request reads all. */
+export const MAX_SEALED_LENGTH = 200_000;
 /** How many a key has at most; beyond that, the one that was used least recently ends. */
 export const MAX_SESSIONS = 20;
 

@@ -5,6 +5,7 @@ import {
   digestToken,
   type FormOutcome,
   MAX_OUTCOMES,
+  MAX_SEALED_LENGTH,
   MAX_SESSIONS,
   OUTCOME_MS,
   type Session,
@@ -88,7 +89,7 @@ export class Sessions {
       if (!session) return undefined;
       const outcomes = lasting(session.outcomes, clock());
       const changed = change(outcomes, clock());
-      if (changed) await sessions.keepOutcomes(session.tokenDigest, changed.slice(-MAX_OUTCOMES));
+      if (changed) await sessions.keepOutcomes(session.tokenDigest, bounded(changed));
       return outcomes;
     });
   }
@@ -111,4 +112,18 @@ export class Sessions {
 /** What forms led to that were sent not long ago. */
 function lasting(outcomes: readonly FormOutcome[], now: number): readonly FormOutcome[] {
   return outcomes.filter(({ at }) => now - at < OUTCOME_MS);
+}
+
+/** The latest outcomes, of which the latest pages are shown. */
+function bounded(outcomes: readonly FormOutcome[]): FormOutcome[] {
+  let length = 0;
+  return outcomes
+    .slice(-MAX_OUTCOMES)
+    .toReversed()
+    .map((outcome) => {
+      const isKept = length <= MAX_SEALED_LENGTH;
+      length += outcome.sealed?.length ?? 0;
+      return isKept ? outcome : { ...outcome, sealed: null };
+    })
+    .toReversed();
 }

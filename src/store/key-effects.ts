@@ -71,17 +71,14 @@ export function effectWriterOf(db: Kysely<Tables>): EffectWriter {
     },
     async replaceKey(from, { id, name }) {
       await db.updateTable('key_effects').set({ key_id: id }).where('key_id', '=', from).execute();
+      const done = db.selectFrom('key_effect_actors').select('effect_id').where('key_id', '=', from);
       await db
-        .insertInto('key_effect_actors')
-        .columns(['effect_id', 'key_id', 'name'])
-        .expression((query) =>
-          query
-            .selectFrom('key_effect_actors')
-            .select((row) => ['effect_id', row.val(id).as('key_id'), row.val(name).as('name')])
-            .where('key_id', '=', from),
-        )
-        .onConflict((conflict) => conflict.doNothing())
+        .updateTable('key_effects')
+        .set({ actor_id: id })
+        .where('actor_id', '=', from)
+        .where('id', 'in', done)
         .execute();
+      await db.updateTable('key_effect_actors').set({ key_id: id, name }).where('key_id', '=', from).execute();
     },
     async export(keyIds) {
       const effects = await finder.on(keyIds);

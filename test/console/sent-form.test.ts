@@ -65,6 +65,47 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     }
   });
 
+  it('is done once, though the session ends while the second one waits for the first', async () => {
+    await preview();
+    let done = 0;
+    const create_ = test.keys.create.bind(test.keys);
+    const started = Promise.withResolvers<void>();
+    const finish = Promise.withResolvers<void>();
+    test.keys.create = async (...args) => {
+      done += 1;
+      started.resolve();
+      await finish.promise;
+      return create_(...args);
+    };
+    const first = create(visitor.twin());
+    await started.promise;
+    const second = create(visitor.twin());
+    await test.keys.sessions.end(visitor.cookie!.split('=')[1]!);
+    finish.resolve();
+    await Promise.all([first, second]);
+    assert.equal(done, 1);
+  });
+
+  it('leaves a session short, whose latest pages are kept', async () => {
+    const token = visitor.cookie!.split('=')[1]!;
+    const sealed = 'x'.repeat(150_000);
+    for (const form of ['a', 'b', 'c', 'd'])
+      await test.keys.sessions.changeOutcomes(token, (others, at) => [
+        ...others,
+        { form, at, location: form, sealed, isSeen: false },
+      ]);
+    const { outcomes } = (await test.keys.sessions.look(token))!;
+    assert.deepEqual(
+      outcomes.map((outcome) => [outcome.form, outcome.sealed !== null]),
+      [
+        ['a', false],
+        ['b', false],
+        ['c', true],
+        ['d', true],
+      ],
+    );
+  });
+
   it('twice at once, to two processes, gives a key one new secret', async () => {
     const id = await add();
     await visitor.open(`keys/${id}/rotation`);

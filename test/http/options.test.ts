@@ -72,7 +72,7 @@ describe('options of the library', () => {
     [{ trust: ['10.0.0.0/33'] }, /^The option "trust" is not valid: "10\.0\.0\.0\/33" is not a network/],
     [{ trust: '10.0.0.0/8' }, 'The option "trust" is a string. It must be a list.'],
     [{ failedCredentials: '20' }, /^The option "failedCredentials" is not valid: /],
-    [{ failedCredentials: true }, 'The option "failedCredentials" is a boolean. It must be false.'],
+    [{ failedCredentials: true }, 'The option "failedCredentials" must be a limit, such as "20/m", or false.'],
     [{ log: console.log }, /^The option "log" is a function\. It must be a log, such as openLog gives\.$/],
   ];
 
@@ -294,6 +294,54 @@ describe('options of the library', () => {
       const thrown = await messageOf(call);
       assert.ok(thrown.startsWith(message), thrown);
     });
+
+  it('are refused where they are inherited, and would be checked and then not used', async () => {
+    class Options {
+      get permission() {
+        return 'INVOICE:READ_ANY';
+      }
+      get keys() {
+        return keys;
+      }
+    }
+    const plain = /an object of a class\. Give a plain object with /;
+    assert.match(await messageOf(() => forHono(new Options() as never)), plain);
+    assert.match(await messageOf(() => forNode(Object.create({ keys }) as never)), plain);
+    assert.match(await messageOf(() => keys.check({}, new Options() as never)), plain);
+    assert.match(await messageOf(() => keys.check(Object.create({ secret: 'x' }) as never)), plain);
+    assert.match(await messageOf(() => openKeys(Object.create({ database }) as never)), plain);
+    const hidden = { keys, introspection: 'off' };
+    assert.match(await messageOf(() => createApp(Object.create(hidden) as never)), plain);
+    forHono(Object.assign(Object.create(null) as object, { keys }) as never);
+  });
+
+  it('are refused where they could only fail later', async () => {
+    for (const realm of ['a\r\nb', 'a"b', 'a\\b', 'ä'])
+      assert.match(await messageOf(() => forHono({ keys, realm })), /"realm" has a character/);
+    assert.match(await messageOf(() => openKeys({ database, roles: [] as never })), /"roles" is a list/);
+    assert.match(await messageOf(() => openKeys({ database, maxVerifiedKeys: 0.5 })), /whole number/);
+    const app = new Hono();
+    const at = { app, host: '127.0.0.1', port: 0 };
+    assert.match(await messageOf(() => listen({ ...at, keepAliveMs: Infinity })), /milliseconds from 0 to/);
+    assert.match(await messageOf(() => listen({ ...at, socket: '/tmp/x' } as never)), /exclude one another/);
+  });
+
+  it('are no fault of keys.check where a client has made up what it is asked about', async () => {
+    const { key: secret } = await keys.create({ name: 'Caller', roles: ['GUEST'] }, OPERATOR);
+    const bearer = `Bearer ${secret}`;
+    const statusOf = async (headers: unknown) => {
+      const checked = await keys.check({ headers: headers as never, address: '127.0.0.1' });
+      return checked.ok ? 200 : checked.status;
+    };
+    for (const headers of [null, 'x', 7, [], { authorization: { toString: 1 } }, { authorization: [7, null] }])
+      assert.equal(await statusOf(headers), 401, JSON.stringify(headers));
+    const long = { authorization: bearer, 'x-forwarded-for': { length: 1e9 } };
+    assert.equal(await statusOf(long), 200);
+    const asMap = new Map([['Authorization', bearer]]);
+    const asMetadata = { getMap: () => ({ authorization: bearer }), get: () => [bearer] };
+    for (const headers of [asMap, asMetadata, new Headers([...asMap]), [...asMap]])
+      assert.equal(await statusOf(headers), 200);
+  });
 
   it('are taken as a configuration gives them', async () => {
     const file = join(tempFolder(), 'svc-api.yaml');

@@ -189,7 +189,7 @@ for (const [core, help, autocomplete] of [
           [],
         );
         if (command === 'apikey')
-          assert.match(inHost.stdout, /\n {2}Keys: create, list, [^]*\n {2}Leaks: scan, verify\.\n/);
+          assert.match(inHost.stdout, /\n {2}Keys: create, list, [^]*\n {2}Leaks: contain, scan, verify\.\n/);
         assert.deepEqual([inHost.stderr, inHost.code], ['', 0]);
       }
     });

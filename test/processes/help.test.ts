@@ -170,7 +170,10 @@ describe('the help', () => {
     assert.match(sections['USAGE']!, /\$ svc-api apikey --create --name .*\$ svc-api apikey --delete /s);
     const groups = ['KEYS', 'AUTOMATION', 'LEAKS', 'APPLICATIONS', 'STORE', 'OTHER COMMANDS'];
     assert.deepEqual(headers.slice(headers.indexOf('EXAMPLES') + 1), groups);
-    assert.match(sections['LEAKS']!, /^LEAKS\n {2}apikey contain +[A-Z].*\n {2}apikey scan +[A-Z].*\n {2}apikey verify +[A-Z]/s);
+    assert.match(
+      sections['LEAKS']!,
+      /^LEAKS\n {2}apikey contain +[A-Z].*\n {2}apikey scan +[A-Z].*\n {2}apikey verify +[A-Z]/s,
+    );
   });
 
   it('has lines of 80 where it is not shown at a terminal, and of the width of the terminal where it is', async () => {

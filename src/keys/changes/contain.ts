@@ -1,4 +1,12 @@
-import { mayFor, OPERATOR, type Principal, requireFor, requirePermission, uses } from '../authorization/principal.ts';
+import {
+  type Actor,
+  mayFor,
+  OPERATOR,
+  type Principal,
+  requireFor,
+  requirePermission,
+  uses,
+} from '../authorization/principal.ts';
 import { type Chain, findChain, findChains } from '../authorization/chain.ts';
 import { requireToHoldKey } from '../authorization/granting.ts';
 import type { Effect, EffectFinder, EffectKind } from '../effect.ts';
@@ -101,10 +109,18 @@ export async function findIssued<Key extends ApiKey>(
 ): Promise<Issued[]> {
   const { caller, effects } = place;
   const reach = await findReach(effects, ids, since);
-  const issued = issuedBy(await findAffected(place, reach), await findApproved(place, reach, since));
-  const isReadable = ({ apiKey }: Issued) =>
-    apiKey ? mayFor(caller, 'READ', apiKey) : caller === OPERATOR || uses(caller, 'API_KEY', 'CREATE_ANY');
-  return issued.filter(isReadable).map(withoutSecrets);
+  return readable(issuedBy(await findAffected(place, reach), await findApproved(place, reach, since)), caller);
+}
+
+function readable(issued: readonly Issued<ApiKey | StoredKey>[], caller: Actor): Issued[] {
+  return issued
+    .filter(({ apiKey }) => (apiKey ? mayFor(caller, 'READ', apiKey) : readsRequests(caller)))
+    .map(withoutSecrets);
+}
+
+/** Whether a caller may read the requests of applications. */
+function readsRequests(caller: Actor): boolean {
+  return caller === OPERATOR || uses(caller, 'API_KEY', 'CREATE_ANY');
 }
 
 function withoutSecrets({ apiKey, ...issued }: Issued<ApiKey | StoredKey>): Issued {
@@ -296,7 +312,7 @@ export async function containKey(
 ): Promise<Containment> {
   const plan = await planContainment(transaction, request);
   const { contained, changes, requests } = plan;
-  if (changes.length + requests.length === 0) return shown(plan);
+  if (changes.length + requests.length === 0) return shownContainment(plan, transaction.caller);
   const of = (secrets: Containing<ApiKey>['secrets']) => changes.filter((change) => change.secrets === secrets).length;
   transaction.noteContainment(contained, {
     since: request.since === 0 ? null : formatTime(request.since),
@@ -318,19 +334,22 @@ export async function containKey(
     await transaction.consents.update({ ...asked, status: 'DENIED' });
     transaction.noteConsent('CONSENT_DENY', asked, { values: { from: asked.address } });
   }
-  return shown(plan);
+  return shownContainment(plan, transaction.caller);
 }
 
-/** The same without digests. */
-function shown({ issued, changes, ...plan }: Containment<StoredKey>): Containment {
+/** What the caller may read of a plan, without digests. */
+export function shownContainment(
+  { issued, changes, requests, ...plan }: Containment<ApiKey | StoredKey>,
+  caller: Actor,
+): Containment {
+  const bare = (key: ApiKey | StoredKey) => ('digest' in key ? withoutDigests(key) : key);
   return {
     ...plan,
-    issued: issued.map(withoutSecrets),
-    changes: changes.map(({ before, after, secrets }) => ({
-      before: withoutDigests(before),
-      after: withoutDigests(after),
-      secrets,
-    })),
+    issued: readable(issued, caller),
+    changes: changes
+      .filter(({ before }) => mayFor(caller, 'READ', before))
+      .map(({ before, after, secrets }) => ({ before: bare(before), after: bare(after), secrets })),
+    requests: readsRequests(caller) ? requests : [],
   };
 }
 
@@ -378,7 +397,7 @@ export async function findToContain(
   const candidates = new Map((key ? [key, ...recorded] : recorded).map(({ id }) => [id, id === key?.id]));
   const there = await find.findBy('id', [...candidates.keys()]);
   for (const { id } of there) if (id !== key?.id) candidates.delete(id);
-  const ids = candidates.has(nameOrId) ? [nameOrId] : await withoutPredecessors([...candidates.keys()], effects);
+  const ids = candidates.has(nameOrId) ? [nameOrId] : [...candidates.keys()];
   if (ids.length === 0) throw unknown(nameOrId);
   if (ids.length === 1) return ids[0]!;
   const which = ids.map((id) => `${id} (${candidates.get(id) ? 'there now' : 'deleted'})`).join(', ');
@@ -386,21 +405,6 @@ export async function findToContain(
     'INPUT_INVALID',
     `Several API keys have had the name "${printable(wanted)}": ${which}. Pass the id of the one to contain.`,
   );
-}
-
-/** Without the ids of keys that have replaced themselves: what they did counts as that of their successors. */
-async function withoutPredecessors(ids: readonly string[], effects: EffectFinder): Promise<string[]> {
-  if (ids.length < 2) return [...ids];
-  const left = new Map<string, Set<string>>();
-  for (const id of ids) left.set(id, new Set((await effects.by([id])).map((effect) => effect.id)));
-  for (const [id, own] of [...left].toReversed())
-    if (
-      [...left].some(
-        ([other, others]) => other !== id && own.size > 0 && [...own].every((effect) => others.has(effect)),
-      )
-    )
-      left.delete(id);
-  return [...left.keys()];
 }
 
 function unknown(nameOrId: string): KeysError {

@@ -39,12 +39,13 @@ const FIELDS = [
  * Records what changes of keys bring about that outlives the key that makes them, and forgets what is in force no
  * longer. Of what a key does beneath itself, nothing need be recorded: that goes with it. With a secret that another
  * key has issued, all of it is, since that is what the other key has brought about.
+ * @param adoptions see `findAdoptions`
  * @param records whether the changes themselves are recorded; what they end is forgotten in any case
  */
 export async function recordChanges(
   place: RecordingPlace,
-  changes: readonly { before: ApiKey; after: ApiKey }[],
-  records: boolean,
+  changes: readonly Change[],
+  { adoptions, records }: { adoptions: readonly NewEffect[]; records: boolean },
 ): Promise<void> {
   const telling = changes.filter(({ before, after }) => isTelling(before, after));
   if (telling.length === 0) return;
@@ -53,23 +54,40 @@ export async function recordChanges(
   const found = Map.groupBy(await effects.on(telling.map(({ after }) => after.id)), ({ keyId }) => keyId);
   const recorder = caller !== OPERATOR && records ? caller : undefined;
   const isBorrowed = recorder !== undefined && (await isIssued(effects, recorder.apiKey));
-  const [added, over]: [NewEffect[], string[]] = [[], []];
+  const added: NewEffect[] = [...adoptions];
   for await (const { before, after } of inTurns(telling)) {
     const known = found.get(after.id) ?? [];
     if (recorder && (isBorrowed || !(await isBeneath(place, before, recorder.apiKey))))
       added.push(...effectsOf(place, recorder.chain, before, after, known));
-    if (before.createdBy !== null && after.createdBy === null) added.push(...(await adoptionsOf(place, before, known)));
   }
   await effects.insert(added);
+  const over: Effect[] = [];
   for await (const { after } of inTurns(telling))
-    for (const effect of found.get(after.id) ?? []) {
-      if (mayBeInForce(effect, after, place.catalog)) continue;
-      // What was done with that secret is still to be found; of a key that was adopted, its adoption leads there.
-      const { id, kind, secret } = effect;
-      const led = secret === null || kind === 'CREATION' ? [] : await effects.withSecrets([secret]);
-      if (led.length === 0) over.push(id);
-    }
-  await effects.delete(over);
+    over.push(...(found.get(after.id) ?? []).filter((effect) => !mayBeInForce(effect, after, place.catalog)));
+  // What was done with a secret is still to be found; of a key that was adopted, its adoption leads there.
+  const leading = over.flatMap(({ kind, secret }) => (secret === null || kind === 'CREATION' ? [] : secret));
+  const led = new Set((await effects.withSecrets([...new Set(leading)])).map(({ bySecret }) => bySecret));
+  await effects.delete(over.filter(({ kind, secret }) => kind === 'CREATION' || !led.has(secret)).map(({ id }) => id));
+}
+
+/** What a key was before a change, and is after it. */
+interface Change {
+  readonly before: ApiKey;
+  readonly after: ApiKey;
+}
+
+/**
+ * What is to be recorded of keys that are adopted. Call it before anything is written: of a parent and its child that
+ * are adopted together, each is found where it stood.
+ */
+export async function findAdoptions(place: RecordingPlace, changes: readonly Change[]): Promise<NewEffect[]> {
+  const adopted = changes.filter(({ before, after }) => before.createdBy !== null && after.createdBy === null);
+  if (adopted.length === 0) return [];
+  const found = Map.groupBy(await place.effects.on(adopted.map(({ before }) => before.id)), ({ keyId }) => keyId);
+  const all: NewEffect[] = [];
+  for await (const { before } of inTurns(adopted))
+    all.push(...(await adoptionsOf(place, before, found.get(before.id) ?? [])));
+  return all;
 }
 
 /** Whether a change is one of what effects are about. */
@@ -93,13 +111,14 @@ export async function recordCreations(place: RecordingPlace, keys: readonly ApiK
   const { caller, effects } = place;
   if (caller === OPERATOR || keys.length === 0) return;
   const { apiKey } = caller;
-  const isBorrowed = await isIssued(effects, apiKey);
-  const added = keys.flatMap((key): NewEffect[] => {
-    if (key.createdBy !== apiKey.id)
-      return [newEffect(place, caller.chain, key.id, 'SECRET', { secret: key.publicId })];
-    return isBorrowed ? [newEffect(place, caller.chain, key.id, 'CREATION', { secret: key.publicId })] : [];
-  });
-  await effects.insert(added);
+  if (!(await isIssued(effects, apiKey))) return;
+  await effects.insert(
+    keys.map((key) =>
+      newEffect(place, caller.chain, key.id, key.createdBy === apiKey.id ? 'CREATION' : 'SECRET', {
+        secret: key.publicId,
+      }),
+    ),
+  );
 }
 
 /** Whether the secret that a key has now was issued by another one. */

@@ -19,7 +19,7 @@ import type { EffectWriter } from '../effect.ts';
 import type { ConsentWriter, KeyFinder, KeyWriter, SpentLimit, StagedKeys, StoredKeyFinder } from '../repository.ts';
 import { printable, checkSearchText } from '../text.ts';
 import { inTurns } from '../turns.ts';
-import { recordChanges, recordCreations } from './effects.ts';
+import { findAdoptions, recordChanges, recordCreations } from './effects.ts';
 
 /** A key that was changed, as it was and as it is. */
 export interface ChangedKey {
@@ -163,11 +163,12 @@ export class Transaction implements Place<StoredKey> {
       if (current !== before) updates.push({ before, after: current });
     }
     if (updates.length === 0) return;
+    const adoptions = await findAdoptions(this, updates);
     await this.#writer.update(updates);
     await this.#writer.addRotatedSecrets(
       updates.flatMap(({ before, after }) => rotatedSecrets(before, after, this.now)),
     );
-    await recordChanges(this, updates, records);
+    await recordChanges(this, updates, { adoptions, records });
   }
 
   /** Deletes keys, which stand in an order in which none comes before its creator. */
@@ -181,14 +182,12 @@ export class Transaction implements Place<StoredKey> {
    * each comes after the key that created it.
    */
   async restore(changes: readonly { before: StoredKey | undefined; after: StoredKey }[]): Promise<void> {
-    const there = changes.filter(({ before }) => before !== undefined);
+    const there = changes.flatMap(({ before, after }) => (before ? [{ before, after }] : []));
+    const adoptions = await findAdoptions(this, there);
     await this.#writer.replace(there.map(({ after }) => after));
     await this.#writer.insert(changes.filter(({ before }) => !before).map(({ after }) => after));
     for await (const { before, after } of inTurns(changes)) {
-      if (before) {
-        await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
-        await recordChanges(this, [{ before, after }], false);
-      }
+      if (before) await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
       const isWhole = before && !before.damaged;
       this.#note(
         'RESTORE',
@@ -196,6 +195,7 @@ export class Transaction implements Place<StoredKey> {
         isWhole ? auditChange(before, after) : { before: null, after: auditValuesOf(after) },
       );
     }
+    await recordChanges(this, there, { adoptions, records: false });
   }
 
   /** Ends the sessions of people who have signed in with a key. */

@@ -86,7 +86,7 @@ export interface CatalogAdditions {
    * How applications may ask for keys: `off`, `device` (by a code that they show), `code` (by a page that they open) or
    * `both`. Default: `svc-api login` alone may, by a code.
    */
-  consent?: ConsentMode;
+  consent?: ConsentMode | undefined;
   /** The file that declares resources, which messages about unknown ones name. Default: none is named. */
   declaredIn?: string;
 }

@@ -201,6 +201,39 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual([await refusal(key), await refusal(ci.secret)], ['disabled', undefined]);
     });
 
+    it('in no more rows for a key that replaces itself again and again', async () => {
+      await rotate(await create('CI'));
+      let actor = ops.principal;
+      const rows = async () => (await test.store.repository.effects.by([actor.apiKey.id])).length;
+      for (let time = 1; time <= 5; time += 1) {
+        const { key } = await test.keys.create({ name: 'Ops', roles: ['ADMIN'], overwrite: true }, actor);
+        actor = await actorWith(key);
+        assert.equal(await rows(), 1);
+        assert.deepEqual(await issued({ ...ops, id: actor.apiKey.id }), ['SECRET CI']);
+      }
+      assert.equal((await test.store.repository.effects.actorsNamed('Ops')).length, 1);
+    });
+
+    it('of a parent and its child that the operator adopts together', async () => {
+      const parent = await create('Parent', ops.principal, { roles: ['ADMIN'] });
+      const child = await create('Child', parent.principal, { roles: ['GUEST'] });
+      const declared = (name: string, roles: string[]) => ({
+        name,
+        description: null,
+        roles,
+        permissions: [],
+        expiresAt: null,
+      });
+      await test.keys.apply(
+        [declared('Parent', ['ADMIN']), declared('Child', ['GUEST'])] as never,
+        { adopt: true },
+        OPERATOR,
+      );
+      assert.deepEqual((await issued()).toSorted(), ['ADOPTION Child', 'ADOPTION Parent']);
+      await contain();
+      assert.deepEqual([await refusal(parent.secret), await refusal(child.secret)], ['rotated', 'rotated']);
+    });
+
     it('for readers of those keys alone', async () => {
       await rotate(await create('CI'));
       const reader = await create('Reader', OPERATOR, { permissions: ['API_KEY:READ_OWN'] });
