@@ -169,7 +169,7 @@ describe('applying declared keys', () => {
       for (const one of said) assert.match(one, expected);
     }
     assert.deepEqual(await names(), []);
-    await test.keys.apply([key as never], {}, OPERATOR);
+    await test.keys.apply([key], {}, OPERATOR);
     assert.deepEqual((await find('A')).roles, ['GUEST']);
   });
 
