@@ -70,7 +70,7 @@ export async function listen(given: ListenOptions): Promise<RunningServer> {
   checkOptions('listen', given, OPTIONS);
   const { app, ...options } = given;
   const { socket, ...others } = options as AnyListenOptions;
-  const rival = (['host', 'port', 'fd'] as const).find((name) => name in others);
+  const rival = (['host', 'port'] as const).find((name) => name in others);
   if (socket !== undefined && rival)
     throw invalidOption('listen', `"socket" and "${rival}" exclude one another. Give one of them.`);
   let served = new ServedApp(app);
