@@ -25,7 +25,7 @@ export const STORE_CODES: Readonly<
   STORE_FULL: {
     meaning: 'The store cannot grow; nothing was changed.',
     causes: ['the disk is full', 'a quota or a limit of the size of files is reached'],
-    remedy: 'Make room, and try again. Keys can still be [deleted and disabled](storage.md).',
+    remedy: 'Make room, and try again. Keys can still be [deleted and disabled](operations.md#the-store-file).',
   },
   STORE_READONLY: {
     meaning: 'The store cannot be written by this user.',

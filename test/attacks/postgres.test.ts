@@ -18,9 +18,9 @@ import { query } from '../support/server.ts';
 import { Visitor } from '../support/console.ts';
 import { until } from '../support/until.ts';
 
-/** The SQL of docs/storage.md, for a role of a test and the schema of its store. */
+/** The SQL of docs/postgresql.md, for a role of a test and the schema of its store. */
 function grantsFor(store: string, role: string): string {
-  const text = readFileSync(join(ROOT, 'docs/storage.md'), 'utf8');
+  const text = readFileSync(join(ROOT, 'docs/postgresql.md'), 'utf8');
   const [, statements] = /^```sql\n(create role [^]*?)^```/m.exec(text)!;
   return statements!
     .replaceAll('svc_api_server', role)

@@ -177,7 +177,7 @@ describe('commands by a server', () => {
     ['log', 'LOGS:READ_ANY'],
     ['requests', 'API_KEY:CREATE_ANY'],
   ] as const) {
-    it(`need for ${verb} what docs/remote.md says, and no more`, async () => {
+    it(`need for ${verb} what docs/reference.md says, and no more`, async () => {
       const permissions = needed.split(',') as Permission[];
       const run = async (held: Permission[]) => {
         const result = await remotely([verb, ...args], await asKey({ permissions: held, overwrite: true }), 'keys: []');
