@@ -114,7 +114,7 @@ async function inspectRights(connection: Connection): Promise<Finding[]> {
         failure(
           'RIGHTS',
           `The user "${user}" of the database lacks the right to ${privilege} on ${table}.`,
-          `As the owner of the tables: grant ${privilege} on ${table} to ${user}. All that is needed: docs/postgresql.md.`,
+          `As the owner of the tables: grant ${privilege} on ${table} to ${user}. All grants: docs/postgresql.md.`,
         ),
       );
     const does = listOf(['serve', ...(canChange ? ['change keys'] : [])]);
