@@ -33,7 +33,7 @@ export interface ConsentOptions extends TransactionsOptions {
 
 /**
  * What a person decides by: a code that an application shows, typed somewhere, or the page that they were shown.
- * @property by who types it; undefined where `countCode` was called
+ * @property by who types it; undefined where `pace.countCode` was called
  */
 export type Handle = { readonly userCode: string; readonly by?: Source } | { readonly page: string };
 
@@ -60,22 +60,13 @@ export class Consent {
     this.#transactions = new Transactions(options);
   }
 
-  /**
-   * Counts a request of an application, before anything of it is read: anybody may send one.
-   * @param source where it comes from, as what may ask only so often
-   * @throws KeysError TOO_MANY_REQUESTS
-   */
-  countRequest(source: Source): void {
-    this.#options.pace.countRequest(source);
-  }
-
-  /** Counts a try of a user code in the same way. @throws KeysError TOO_MANY_REQUESTS */
-  countCode(source: Source): void {
-    this.#options.pace.countCode(source);
+  /** Counts what anybody may send, by where it comes from: call it before anything of a request is read. */
+  get pace(): Pace {
+    return this.#options.pace;
   }
 
   /**
-   * Takes a request of an application that is known, for grants that exist. Call `countRequest` first.
+   * Takes a request of an application that is known, for grants that exist. Call `pace.countRequest` first.
    * @throws ValidationError; KeysError TOO_MANY_REQUESTS, CONSENT_OFF, STORE_…
    */
   async ask(wanted: NewConsentRequest): Promise<AskedConsent> {
@@ -179,17 +170,15 @@ export class Consent {
 
   /**
    * Ends a key, as whoever has it may, if it was given to an application (RFC 7009).
-   * @param from where that is asked: its network, which may try only so often, and the address for the audit log
-   * @throws KeysError TOO_MANY_REQUESTS, STORE_…
+   * @param address where that is asked, for the audit log
+   * @throws KeysError STORE_…
    */
-  async end(key: KeyToEnd, { address, ...source }: Source & { address: string | undefined }): Promise<Ended> {
-    const { repository, catalog, clock, operator, pace } = this.#options;
+  async end(key: KeyToEnd, address: string | undefined): Promise<Ended> {
+    const { repository, catalog, clock, operator } = this.#options;
     const now = clock();
     const refused = await refusalToEnd(repository, key, now);
     const options = { catalog, now, operator, address };
-    const ended = refused ?? (await repository.write((writer) => endKey(writer, key, options), { revokes: true }));
-    if (ended !== 'ended') pace.countRevocation(source);
-    return ended;
+    return refused ?? repository.write((writer) => endKey(writer, key, options), { revokes: true });
   }
 
   /** @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS */
@@ -198,7 +187,7 @@ export class Consent {
     const code = readUserCode(handle.userCode);
     if (code === undefined)
       throw new KeysError('NOT_FOUND', `"${printable(handle.userCode)}" is not a code. Codes look like WDJB-MJHT.`);
-    if (handle.by) this.countCode(handle.by);
+    if (handle.by) this.pace.countCode(handle.by);
     return digestCode('user', code);
   }
 }
