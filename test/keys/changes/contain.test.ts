@@ -409,6 +409,24 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual([again.changes, again.issued, again.requests], [[], [], []]);
     });
 
+    it('nothing that somebody else has enabled since it had disabled it', async () => {
+      const other = (await create('Admin')).principal;
+      for (const by of [OPERATOR, other]) {
+        const [fresh, before] = [await create('Fresh'), await create('Before')];
+        await test.keys.setEnabled(before.id, false, OPERATOR);
+        await enable(before);
+        for (const key of [fresh, before]) {
+          await test.keys.setEnabled(key.id, false, ops.principal);
+          await enable(key, by);
+        }
+        const { issued: done, changes } = await contain();
+        assert.deepEqual([done, changes.map(({ before: { name } }) => name)], [[], ['Ops']]);
+        for (const key of [fresh, before]) assert.equal((await keyOf(key)).disabledAt, null);
+        await test.keys.delete([fresh.id, before.id], OPERATOR);
+        await enable(ops, OPERATOR);
+      }
+    });
+
     it('as it was planned, and nothing is written by the plan', async () => {
       const ci = await create('CI');
       await rotate(ci);
