@@ -48,12 +48,12 @@ export function unlessFailing(
 ): (c: Context) => Promise<Reply> {
   return async (c) => {
     const source = originOf(c, parts);
-    parts.consent.pace.requireFewFailures(source);
+    parts.consent.requireFewFailures(source);
     try {
       return await work(c, parts);
     } catch (error) {
       const refused = oauthErrorFor(c, error, parts.failures);
-      if (!NO_FAILURES.has(refused.code)) parts.consent.pace.countFailure(source);
+      if (!NO_FAILURES.has(refused.code)) parts.consent.countFailure(source);
       throw refused;
     }
   };

@@ -38,7 +38,7 @@ export class Decisions {
     this.#answer(c, 'CODE', async () => {
       const parts = this.#parts;
       const { address, ...source } = originOf(c, parts);
-      parts.consent.pace.countRequest(source);
+      parts.consent.countRequest(source);
       const given = new Parameters(readQuery(c));
       const from = returnAddressIn(given, parts);
       try {
@@ -56,7 +56,7 @@ export class Decisions {
   readonly decideRedirect: Handler = (c) =>
     this.#answer(c, 'CODE', async () => {
       this.#requireOwnPage(c);
-      this.#parts.consent.pace.countDecision(originOf(c, this.#parts));
+      this.#parts.consent.countDecision(originOf(c, this.#parts));
       const form = await readDecision(c);
       const page = form.need('page');
       const request = await this.#parts.consent.find({ page });
@@ -96,7 +96,7 @@ export class Decisions {
 
   /** Before anything is read: anybody may type anything. */
   #countCode(c: Context): void {
-    this.#parts.consent.pace.countCode(originOf(c, this.#parts));
+    this.#parts.consent.countCode(originOf(c, this.#parts));
   }
 
   async #decide(

@@ -38,7 +38,7 @@ export function originOf(c: Context, { addresses }: Pick<ConsentParts, 'addresse
 export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<Reply> {
   requireFlow(parts.catalog, 'DEVICE');
   const { address, ...source } = originOf(c, parts);
-  parts.consent.pace.countRequest(source);
+  parts.consent.countRequest(source);
   const form = await applicationForm(c);
   const client = clientIn(form, parts);
   const grants = grantsIn(form, parts.catalog);

@@ -32,6 +32,6 @@ export async function revokeKey(c: Context, parts: ConsentParts): Promise<Reply>
     throw new OAuthError('has_created_keys', `This key has created ${keys} with it.`);
   }
   // It is answered as if it had been ended.
-  parts.consent.pace.countFailure(source);
+  parts.consent.countFailure(source);
   return jsonReply({});
 }

@@ -33,7 +33,7 @@ export interface ConsentOptions extends TransactionsOptions {
 
 /**
  * What a person decides by: a code that an application shows, typed somewhere, or the page that they were shown.
- * @property by who types it; undefined where `pace.countCode` was called
+ * @property by who types it; undefined where `countCode` was called
  */
 export type Handle = { readonly userCode: string; readonly by?: Source } | { readonly page: string };
 
@@ -60,13 +60,37 @@ export class Consent {
     this.#transactions = new Transactions(options);
   }
 
-  /** Counts what anybody may send, by where it comes from: call it before anything of a request is read. */
-  get pace(): Pace {
-    return this.#options.pace;
+  /**
+   * Counts a request of an application, before anything of it is read: anybody may send one.
+   * @param source where it comes from, as what may ask only so often
+   * @throws KeysError TOO_MANY_REQUESTS
+   */
+  countRequest(source: Source): void {
+    this.#options.pace.countRequest(source);
+  }
+
+  /** Counts a try of a user code in the same way. @throws KeysError TOO_MANY_REQUESTS */
+  countCode(source: Source): void {
+    this.#options.pace.countCode(source);
+  }
+
+  /** Counts an answer to the page of a request in the same way. @throws KeysError TOO_MANY_REQUESTS */
+  countDecision(source: Source): void {
+    this.#options.pace.countDecision(source);
+  }
+
+  /** Refuses who has failed too often, before anything is read. @throws KeysError TOO_MANY_REQUESTS */
+  requireFewFailures(source: Source): void {
+    this.#options.pace.requireFewFailures(source);
+  }
+
+  /** Counts a failure to get a key or to end one. */
+  countFailure(source: Source): void {
+    this.#options.pace.countFailure(source);
   }
 
   /**
-   * Takes a request of an application that is known, for grants that exist. Call `pace.countRequest` first.
+   * Takes a request of an application that is known, for grants that exist. Call `countRequest` first.
    * @throws ValidationError; KeysError TOO_MANY_REQUESTS, CONSENT_OFF, STORE_…
    */
   async ask(wanted: NewConsentRequest): Promise<AskedConsent> {
@@ -187,7 +211,7 @@ export class Consent {
     const code = readUserCode(handle.userCode);
     if (code === undefined)
       throw new KeysError('NOT_FOUND', `"${printable(handle.userCode)}" is not a code. Codes look like WDJB-MJHT.`);
-    if (handle.by) this.pace.countCode(handle.by);
+    if (handle.by) this.countCode(handle.by);
     return digestCode('user', code);
   }
 }
