@@ -190,7 +190,7 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
 }
 
 function issuedAs({ name, apiKey, what, at }: Issued): object {
-  return { name, keyId: apiKey?.id, what, at };
+  return { name, keyId: apiKey?.id, what, at, disabled: apiKey?.disabledAt != null };
 }
 
 function newKeyOf(input: NewKeyInput): NewKey {

@@ -66,7 +66,10 @@ export interface KeyDecision extends Omit<AccessDecision, 'deniedBy'> {
 export type KeyName = Pick<ApiKey, 'id' | 'name'>;
 
 /** Something that a key did to another one, and that is in force. */
-export type NamedIssue = Omit<Issued, 'apiKey'>;
+export type NamedIssue = Omit<Issued, 'apiKey'> & {
+  /** Whether the other key is disabled already. */
+  readonly isDisabled: boolean;
+};
 
 /** What was deleted, the named keys first, and what is in force of what these did to others. */
 export interface Deleted {

@@ -220,7 +220,7 @@ export class OperatorKeys implements KeyAdministration {
 
 /** What a key did to others, by the names of these. */
 function namedIssues(issued: readonly Issued[]): NamedIssue[] {
-  return issued.map(({ name, what, at }) => ({ name, what, at }));
+  return issued.map(({ name, apiKey, what, at }) => ({ name, what, at, isDisabled: apiKey?.disabledAt != null }));
 }
 
 /** What containing a key does, as it is shown. */

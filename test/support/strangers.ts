@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { sourceOf } from '../../src/keys/networks.ts';
 import { MAX_REQUESTS } from '../../src/keys/requests/consent-request.ts';
 import type { Route } from '../../src/routes/route.ts';
-import { cpuTime } from './cpu.ts';
+import { cpuTime, threadCpuTime } from './cpu.ts';
 import type { Random } from './random.ts';
 import { route } from './routes.ts';
 
@@ -360,13 +360,17 @@ export class Strangers {
 
   /**
    * Sends a request some times, one after the other.
-   * @returns the processor time that this process took for one, in milliseconds, and how the last one was answered
+   * @returns the processor time that this process took for one, in milliseconds, how much of that was the thread's that
+   * answers, and how the last one was answered
    */
-  async cpuOf(asked: StrangerRequest, times: number): Promise<{ cpuMs: number; status: number | string }> {
+  async cpuOf(
+    asked: StrangerRequest,
+    times: number,
+  ): Promise<{ cpuMs: number; threadMs: number; status: number | string }> {
     await this.#send(asked, 1);
-    const before = cpuTime();
+    const before = [cpuTime(), threadCpuTime()] as const;
     const status = await this.#send(asked, times);
-    return { cpuMs: (cpuTime() - before) / times, status };
+    return { cpuMs: (cpuTime() - before[0]) / times, threadMs: (threadCpuTime() - before[1]) / times, status };
   }
 
   async stop(): Promise<void> {

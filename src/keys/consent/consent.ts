@@ -74,6 +74,21 @@ export class Consent {
     this.#options.pace.countCode(source);
   }
 
+  /** Counts an answer to the page of a request in the same way. @throws KeysError TOO_MANY_REQUESTS */
+  countDecision(source: Source): void {
+    this.#options.pace.countDecision(source);
+  }
+
+  /** Refuses who has failed too often, before anything is read. @throws KeysError TOO_MANY_REQUESTS */
+  requireFewFailures(source: Source): void {
+    this.#options.pace.requireFewFailures(source);
+  }
+
+  /** Counts a failure to get a key or to end one. */
+  countFailure(source: Source): void {
+    this.#options.pace.countFailure(source);
+  }
+
   /**
    * Takes a request of an application that is known, for grants that exist. Call `countRequest` first.
    * @throws ValidationError; KeysError TOO_MANY_REQUESTS, CONSENT_OFF, STORE_…
@@ -179,17 +194,15 @@ export class Consent {
 
   /**
    * Ends a key, as whoever has it may, if it was given to an application (RFC 7009).
-   * @param from where that is asked: its network, which may try only so often, and the address for the audit log
-   * @throws KeysError TOO_MANY_REQUESTS, STORE_…
+   * @param address where that is asked, for the audit log
+   * @throws KeysError STORE_…
    */
-  async end(key: KeyToEnd, { address, ...source }: Source & { address: string | undefined }): Promise<Ended> {
-    const { repository, catalog, clock, operator, pace } = this.#options;
+  async end(key: KeyToEnd, address: string | undefined): Promise<Ended> {
+    const { repository, catalog, clock, operator } = this.#options;
     const now = clock();
     const refused = await refusalToEnd(repository, key, now);
     const options = { catalog, now, operator, address };
-    const ended = refused ?? (await repository.write((writer) => endKey(writer, key, options), { revokes: true }));
-    if (ended !== 'ended') pace.countRevocation(source);
-    return ended;
+    return refused ?? repository.write((writer) => endKey(writer, key, options), { revokes: true });
   }
 
   /** @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS */

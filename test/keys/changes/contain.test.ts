@@ -409,6 +409,38 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual([again.changes, again.issued, again.requests], [[], [], []]);
     });
 
+    it('nothing that somebody else has enabled since it had disabled it', async () => {
+      const other = (await create('Admin')).principal;
+      for (const by of [OPERATOR, other] satisfies Actor[]) {
+        const [fresh, before] = [await create('Fresh'), await create('Before')];
+        await test.keys.setEnabled(before.id, false, OPERATOR);
+        await enable(before);
+        for (const key of [fresh, before]) {
+          await test.keys.setEnabled(key.id, false, ops.principal);
+          await enable(key, by);
+        }
+        const { issued: done, changes } = await contain();
+        assert.deepEqual([done, changes.map(({ before: { name } }) => name)], [[], ['Ops']]);
+        for (const key of [fresh, before]) assert.equal((await keyOf(key)).disabledAt, null);
+        await test.keys.delete([fresh.id, before.id], OPERATOR);
+        await enable(ops, OPERATOR);
+      }
+    });
+
+    it('again what such a secret created and somebody has enabled, but not once it is adopted and rotated', async () => {
+      const asCi = await actorWith(await rotate(await create('CI')));
+      const planted = await create('Planted', asCi);
+      for (let time = 0; time < 2; time += 1) {
+        await contain();
+        assert.equal(await refusal(planted.secret), 'disabled');
+        await enable(planted, OPERATOR);
+      }
+      await test.keys.adopt(planted.id, OPERATOR);
+      const own = await rotate(planted, OPERATOR, { grace: '0s' });
+      assert.deepEqual([(await contain()).changes, await refusal(own)], [[], undefined]);
+      assert.equal(await refusal(planted.secret), 'rotated');
+    });
+
     it('as it was planned, and nothing is written by the plan', async () => {
       const ci = await create('CI');
       await rotate(ci);
