@@ -43,7 +43,7 @@ export const MAY_LIVE: readonly { why: string; mutants: readonly string[] }[] = 
     why: 'Nobody reads it: it is replaced, or dropped as no valid item, or belongs to what is refused as a whole.',
     mutants: [
       'src/keys/apply/declaration.ts: [] → ["Stryker was here"]',
-      'src/keys/apply/plan.ts: [] → ["Stryker was here"]',
+      'src/keys/apply/apply.ts: [] → ["Stryker was here"]',
       'src/keys/key/validation.ts: [] → ["Stryker was here"]',
       'src/keys/transfer/import.ts: false → true',
     ],

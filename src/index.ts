@@ -33,8 +33,7 @@ export type { NamedOperation, RequestDetails, RequestNotes } from './http/reques
 export type { UnreadLimits } from './http/unread-answers.ts';
 export type { RequestWatcher, Span, UnreadRequest, WatchedRequest } from './http/watched-request.ts';
 export type { AppliedKeys } from './keys/apply/apply.ts';
-export type { DeclarationError, DeclaredKey } from './keys/apply/declaration.ts';
-export type { Plan } from './keys/apply/plan.ts';
+export type { DeclarationError, DeclaredKey, Plan } from './keys/apply/declaration.ts';
 export type {
   AuditAction,
   AuditActor,

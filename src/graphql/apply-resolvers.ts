@@ -1,8 +1,7 @@
 import { type AuditValues, auditChange } from '../keys/audit/audit-entry.ts';
 import type { Role } from '../keys/permissions/catalog.ts';
-import { type DeclaredKey, readDeclaration } from '../keys/apply/declaration.ts';
+import { type DeclaredKey, type Plan, readDeclaration } from '../keys/apply/declaration.ts';
 import type { ResourceActions } from '../keys/permissions/permission-set.ts';
-import type { Plan } from '../keys/apply/plan.ts';
 import type { KeysService } from '../keys/service.ts';
 import { MAX_DECLARED_KEYS } from './apply-type-defs.ts';
 import type { Resolvers } from './extension.ts';
@@ -29,7 +28,7 @@ export function applyResolversOf(keys: KeysService): Resolvers {
     refuseNulls(input);
     if (input.keys.length > MAX_DECLARED_KEYS)
       throw badInput(`There are ${input.keys.length} keys; at most ${MAX_DECLARED_KEYS} are allowed.`);
-    const declared = readDeclaration({ keys: input.keys.map(declarationOf) }, keys.catalog);
+    const declared = await readDeclaration({ keys: input.keys.map(declarationOf) }, keys.catalog);
     const options = { prune: input.prune };
     if (input.dryRun) {
       const plan = await keys.plan(declared, options, principal);

@@ -90,13 +90,18 @@ export class DocumentReader {
     return [];
   }
 
-  /** What a list of texts means, each once: `parse` reads one of them. */
+  /** What a list of texts means, each once: `parse` reads all of them or, where something is wrong, one by one. */
   parsedList<Item>(
     value: unknown,
     path: DocumentPath,
     parse: (items: readonly string[]) => { values: Item[]; issues: readonly { message: string }[] },
   ): Item[] {
-    const items = this.list(value, path).flatMap((item, index) => {
+    const list = this.list(value, path);
+    if (list.every((item) => typeof item === 'string')) {
+      const { values, issues } = parse(list);
+      if (issues.length === 0) return values;
+    }
+    const items = list.flatMap((item, index) => {
       if (this.issues.length >= MAX_ISSUES) return [];
       const text = this.text(item, [...path, index]);
       const { values, issues } = text === undefined ? { values: [], issues: [] } : parse([text]);
@@ -112,7 +117,8 @@ export class DocumentReader {
     path: DocumentPath,
     parse: (items: readonly string[]) => { values: Item[]; issues: readonly { message: string }[] },
   ): Item[] {
-    const { values, issues } = parse(this.parsedList(value, path, parse));
+    const items = this.parsedList(value, path, parse);
+    const { values, issues } = parse(items);
     for (const { message } of issues) this.report(path, message);
     return values;
   }

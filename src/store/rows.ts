@@ -46,7 +46,26 @@ export function storedKeyOf(row: ApiKeyTable): StoredKey {
 
 /** The row of a key. */
 export function rowOf(key: StoredKey): ApiKeyTable {
-  const row = {
+  const row = { ...columnsOf(key), search_text: searchTextOf(key), name_skeleton: nameSkeletonOf(key.name) };
+  // Nothing that is written of a damaged key makes it whole.
+  return { ...row, checksum: key.damaged ? '' : checksumOf(row) };
+}
+
+/** The columns in which the row of a key changes, but for its checksum. */
+export function changedColumns(before: StoredKey, after: StoredKey): Partial<ApiKeyTable> {
+  const [old, values] = [columnsOf(before), columnsOf(after)];
+  const changed = Object.entries(values).filter(([column, value]) => value !== old[column as keyof typeof old]);
+  return {
+    ...(Object.fromEntries(changed) as Partial<ApiKeyTable>),
+    ...(after.name !== before.name && { name_skeleton: nameSkeletonOf(after.name) }),
+    ...((after.name !== before.name || after.description !== before.description) && {
+      search_text: searchTextOf(after),
+    }),
+  };
+}
+
+function columnsOf(key: StoredKey) {
+  return {
     id: key.id,
     name: key.name,
     description: key.description,
@@ -66,11 +85,7 @@ export function rowOf(key: StoredKey): ApiKeyTable {
     rotated_at: key.rotation?.startedAt ?? null,
     rotation_grace: key.rotation?.grace ?? null,
     previous_ends_at: key.rotation?.previousEndsAt ?? null,
-    search_text: searchTextOf(key),
-    name_skeleton: nameSkeletonOf(key.name),
   };
-  // Nothing that is written of a damaged key makes it whole.
-  return { ...row, checksum: key.damaged ? '' : checksumOf(row) };
 }
 
 /**

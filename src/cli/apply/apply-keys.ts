@@ -1,5 +1,5 @@
 import type { Applied, KeyAdministration } from '../../keys/administration.ts';
-import type { PlannedChanges } from '../../keys/apply/planned-changes.ts';
+import type { PlannedChanges } from '../../keys/apply/declaration.ts';
 import type { SecretDelivery } from '../../keys/changes/delivery.ts';
 import { KeysError } from '../../keys/errors.ts';
 import { deliverSecrets } from '../deliver-secrets.ts';

@@ -14,7 +14,7 @@ import { readYaml } from '../../yaml/read-yaml.ts';
 
 /** A declaration read from a file. */
 export interface DeclarationFile {
-  keys: DeclaredKey[];
+  keys: readonly DeclaredKey[];
   /** The error to throw instead: a `DeclarationError` gets lines and columns, any other stays as it is. */
   located(error: unknown): unknown;
 }
@@ -37,7 +37,7 @@ export async function readDeclarationFile(
     return new KeysError('DECLARATION_INVALID', describeIssues(name, error.issues, read.positionOf));
   };
   try {
-    const keys = readDeclaration(read.value, catalog);
+    const keys = await readDeclaration(read.value, catalog);
     assertValidDeclaration(check(keys));
     return { keys, located };
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { PlannedChange, PlannedChanges } from '../../keys/apply/planned-changes.ts';
+import type { PlannedChange, PlannedChanges } from '../../keys/apply/declaration.ts';
 import { changeText, fieldText } from '../views/key-view.ts';
 
 /** How many keys a plan creates, updates and deletes, and how many it leaves unchanged. */

@@ -42,6 +42,7 @@ export function readAllowFrom(texts: readonly string[] | null | undefined): stri
 /** Whether each of some networks lies within one of others. */
 export function areWithin(inner: readonly string[], outer: readonly string[]): boolean {
   return inner.every((text) => {
+    if (outer.includes(text)) return true;
     const [address, prefix] = parseNetwork(text)!;
     return outer.some((other) => parseNetwork(other)![1] <= prefix && new Networks([other]).includes(address));
   });
@@ -49,16 +50,18 @@ export function areWithin(inner: readonly string[], outer: readonly string[]): b
 
 function readNetwork(text: string): { network: string } | { problem: string } {
   const parsed = parseNetwork(text);
-  const shown = `"${printable(text)}"`;
+  const shown = () => `"${printable(text)}"`;
   if (text === '') return { problem: 'A network is empty. Write it as 10.0.0.0/8 or 2001:db8::/32.' };
-  if (!parsed) return { problem: `${shown} is not a network. Write it as 10.0.0.0/8 or 2001:db8::/32.` };
+  if (!parsed) return { problem: `${shown()} is not a network. Write it as 10.0.0.0/8 or 2001:db8::/32.` };
   const [written, prefix, family] = parsed;
-  const { address } = new SocketAddress({ address: written, family });
-  if (/^::ffff:\d/.test(address)) return { problem: `${shown} is IPv4 within IPv6. Write the IPv4 network alone.` };
+  const address = shortForm(written, family);
+  if (/^::ffff:\d/.test(address)) return { problem: `${shown()} is IPv4 within IPv6. Write the IPv4 network alone.` };
   const first = firstAddress(address, prefix, family);
   const network = prefix === (family === 'ipv4' ? 32 : 128) ? first : `${first}/${prefix}`;
   if (first === address) return { network };
-  return { problem: `${shown} has bits beyond its first ${prefix}. Write ${network}, or ${address} for the address.` };
+  return {
+    problem: `${shown()} has bits beyond its first ${prefix}. Write ${network}, or ${address} for the address.`,
+  };
 }
 
 /** The first address of the network that an address is in, in its short form. */
@@ -69,8 +72,12 @@ function firstAddress(address: string, prefix: number, family: 'ipv4' | 'ipv6'):
     const kept = Math.min(Math.max(prefix - index * bits, 0), bits);
     return (Number.parseInt(part, base) & ~((1 << (bits - kept)) - 1)).toString(base);
   });
-  const text = masked.join(family === 'ipv4' ? '.' : ':');
-  return new SocketAddress({ address: text, family }).address;
+  return shortForm(masked.join(family === 'ipv4' ? '.' : ':'), family);
+}
+
+/** An address in its short form, the only one that IPv4 has. */
+function shortForm(address: string, family: 'ipv4' | 'ipv6'): string {
+  return family === 'ipv4' ? address : new SocketAddress({ address, family }).address;
 }
 
 /** The eight parts of an IPv6 address in its short form. One that ends like an IPv4 address has other parts there. */
