@@ -48,13 +48,10 @@ function readPlace(reader: DocumentReader, item: unknown, path: DocumentPath): C
 export function readTrust(reader: DocumentReader, value: unknown): Networks {
   if (value === undefined) return DEFAULT_CONFIG.trust;
   return new Networks(
-    reader.parsedList(value, ['trust'], ([text = '']) =>
+    reader.textsOf(value, ['trust'], (text, at) =>
       parseNetwork(text)
-        ? { values: [text], issues: [] }
-        : {
-            values: [],
-            issues: [{ message: `"${printable(text)}" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.` }],
-          },
+        ? text
+        : reader.report(at, `"${printable(text)}" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.`),
     ),
   );
 }

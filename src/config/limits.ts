@@ -13,7 +13,7 @@ export function readLimits(reader: DocumentReader, value: unknown): Config['limi
   }
   const { default: all, failedCredentials: failed } = reader.knownFields(value, ['limits'], LIMITS_FIELDS);
   return {
-    default: reader.wholeList(all, ['limits', 'default'], parseLimits),
+    default: reader.parsedList(all, ['limits', 'default'], parseLimits),
     failedCredentials:
       failed === undefined
         ? DEFAULT_CONFIG.limits.failedCredentials

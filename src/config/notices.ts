@@ -43,11 +43,10 @@ function readPath(reader: DocumentReader, value: unknown, file: string): string 
 
 function readEvents(reader: DocumentReader, value: unknown): NoticeType[] {
   const path = ['notices', 'events'];
-  const events = reader.parsedList(value, path, ([text = '']) => {
+  const events = reader.textsOf(value, path, (text, at) => {
     const type = NOTICE_TYPES.find((each) => each === text);
-    if (type) return { values: [type], issues: [] };
     const message = `"${printable(text)}" is not an event. ${suggestion(text, NOTICE_TYPES)}`;
-    return { values: [], issues: [{ message: `${message}The events are ${listOf(NOTICE_TYPES)}.` }] };
+    return type ?? reader.report(at, `${message}The events are ${listOf(NOTICE_TYPES)}.`);
   });
   if (Array.isArray(value) && value.length === 0)
     reader.report(path, 'The field "events" is empty. Leave it out for all events, or leave out "notices".');

@@ -38,8 +38,11 @@ export function readPolicySection(reader: DocumentReader, value: unknown, catalo
   return rules;
 }
 
-/** Reads a role, or a permission. */
-function parseGrants([item = '']: readonly string[], catalog: Catalog) {
-  const { values, issues } = item.includes(':') ? parsePermissions([item], catalog) : parseRoles([item], catalog);
-  return { values, issues };
+/** Parses roles and permissions. */
+function parseGrants(items: readonly string[], catalog: Catalog) {
+  const parsed = items.map((item) =>
+    item.includes(':') ? parsePermissions([item], catalog) : parseRoles([item], catalog),
+  );
+  const values = new Set(parsed.flatMap(({ values: [grant] }) => grant ?? []));
+  return { values: [...values], issues: parsed.flatMap(({ issues }) => issues) };
 }

@@ -97,11 +97,9 @@ function readPattern(
 function readMethods(reader: DocumentReader, value: unknown, path: DocumentPath): string[] {
   if (Array.isArray(value) && value.length === 0)
     reader.report(path, 'The list "methods" is empty, so that nothing matches. Leave it out for all methods.');
-  return reader.parsedList(value, path, ([text = '']) => {
+  return reader.textsOf(value, path, (text, at) => {
     const method = parseMethod(text);
-    return 'value' in method
-      ? { values: [method.value], issues: [] }
-      : { values: [], issues: [{ message: method.fault }] };
+    return 'value' in method ? method.value : reader.report(at, method.fault);
   });
 }
 

@@ -44,9 +44,9 @@ export function readCors(reader: DocumentReader, value: unknown): Config['cors']
     return DEFAULT_CONFIG.cors;
   }
   const { origins: given } = reader.knownFields(value, ['cors'], ['origins']);
-  const origins = reader.parsedList(given, ['cors', 'origins'], ([text = '']) => {
+  const origins = reader.textsOf(given, ['cors', 'origins'], (text, at) => {
     const problem = invalidOrigin(text);
-    return problem === undefined ? { values: [text], issues: [] } : { values: [], issues: [{ message: problem }] };
+    return problem === undefined ? text : reader.report(at, problem);
   });
   return { origins };
 }

@@ -34,7 +34,7 @@ export class DocumentReader {
     return this.#misspelled.size === 0 ? this.issues : this.issues.filter(({ path }) => !follows(path));
   }
 
-  report(path: DocumentPath, message: string): void {
+  report(path: DocumentPath, message: string): undefined {
     this.issues.push({ path, message });
   }
 
@@ -90,8 +90,23 @@ export class DocumentReader {
     return [];
   }
 
-  /** What a list of texts means, each once: `parse` reads all of them or, where something is wrong, one by one. */
-  parsedList<Item>(
+  /** What the texts of a list mean, each once. @param read what one means; undefined once it is reported as an issue */
+  textsOf<Item>(
+    value: unknown,
+    path: DocumentPath,
+    read: (text: string, at: DocumentPath) => Item | undefined,
+  ): Item[] {
+    const items = this.list(value, path).flatMap((item, index) => {
+      if (this.issues.length >= MAX_ISSUES) return [];
+      const at = [...path, index];
+      const text = this.text(item, at);
+      return (text === undefined ? undefined : read(text, at)) ?? [];
+    });
+    return [...new Set(items as Item[])];
+  }
+
+  /** What a list of texts means: `parse` reads all of them or, where something is wrong, each by itself first. */
+  parsedList<Item extends string>(
     value: unknown,
     path: DocumentPath,
     parse: (items: readonly string[]) => { values: Item[]; issues: readonly { message: string }[] },
@@ -101,23 +116,11 @@ export class DocumentReader {
       const { values, issues } = parse(list);
       if (issues.length === 0) return values;
     }
-    const items = list.flatMap((item, index) => {
-      if (this.issues.length >= MAX_ISSUES) return [];
-      const text = this.text(item, [...path, index]);
-      const { values, issues } = text === undefined ? { values: [], issues: [] } : parse([text]);
-      for (const { message } of issues) this.report([...path, index], message);
-      return values;
+    const items = this.textsOf(list, path, (item, at) => {
+      const { values, issues } = parse([item]);
+      for (const { message } of issues) this.report(at, message);
+      return values[0];
     });
-    return [...new Set(items)];
-  }
-
-  /** The same for items that must also fit together: `parse` reads all of them, after each by itself. */
-  wholeList<Item extends string>(
-    value: unknown,
-    path: DocumentPath,
-    parse: (items: readonly string[]) => { values: Item[]; issues: readonly { message: string }[] },
-  ): Item[] {
-    const items = this.parsedList(value, path, parse);
     const { values, issues } = parse(items);
     for (const { message } of issues) this.report(path, message);
     return values;

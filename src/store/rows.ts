@@ -16,10 +16,12 @@ export const TIME_COLUMNS = ['created_at', 'expires_at', 'disabled_at', 'rotated
 export function apiKeyOf(row: KeyRow): ApiKey {
   const [roles, permissions] = [listIn(row.roles), listIn(row.permissions)];
   const limits = row.limits === null ? NO_LIMITS : listIn(row.limits, parseLimits);
-  const allowFrom = row.allow_from === null ? null : listIn(row.allow_from, parseNetworks);
+  const isIntact = row.checksum !== null && row.checksum === checksumOf(row);
+  // What was checked before it was written, and is as it was written, need not be parsed once more.
+  const allowFrom = row.allow_from === null ? null : listIn(row.allow_from, isIntact ? undefined : parseNetworks);
   const isReadable = roles && permissions && limits && allowFrom !== undefined && allowFrom?.length !== 0;
   const hasTimes = TIME_COLUMNS.every((column) => row[column] === null || isTime(Number(row[column])));
-  const isDamaged = !isReadable || !hasTimes || (row.checksum !== null && row.checksum !== checksumOf(row));
+  const isDamaged = !isReadable || !hasTimes || (row.checksum !== null && !isIntact);
   return {
     id: row.id,
     name: row.name,

@@ -165,7 +165,7 @@ class DeclarationReader extends DocumentReader {
     key.permissions = this.parsedList(permissions, [...path, 'permissions'], (items) =>
       parsePermissions(items, this.#catalog),
     );
-    key.limits = this.wholeList(limits, [...path, 'limits'], parseLimits);
+    key.limits = this.parsedList(limits, [...path, 'limits'], parseLimits);
     if (allowFrom !== undefined && allowFrom !== null)
       key.allowFrom = this.#networks(allowFrom, [...path, 'allowFrom']);
     if (!this.mayHaveMeant(path))
@@ -196,7 +196,7 @@ class DeclarationReader extends DocumentReader {
 
   #networks(value: unknown, path: DocumentPath): string[] {
     if (itemsOf(value).length === 0) for (const { message } of validateNetworks([])) this.report(path, message);
-    return this.wholeList(value, path, parseNetworks);
+    return this.parsedList(value, path, parseNetworks);
   }
 
   #expiry(value: unknown, path: DocumentPath): number | null {
