@@ -42,14 +42,16 @@ export function readAllowFrom(texts: readonly string[] | null | undefined): stri
 /** Whether each of some networks lies within one of others. */
 export function areWithin(inner: readonly string[], outer: readonly string[]): boolean {
   const others = outer.map(splitNetwork);
-  return inner.map(splitNetwork).every(({ parts, prefix, family }) =>
-    others.some(
-      (other) =>
-        other.family === family &&
-        other.prefix <= prefix &&
-        firstParts(parts, other.prefix, family).every((part, index) => part === other.parts[index]),
-    ),
-  );
+  return inner
+    .map(splitNetwork)
+    .every(({ parts, prefix, family }) =>
+      others.some(
+        (other) =>
+          other.family === family &&
+          other.prefix <= prefix &&
+          firstParts(parts, other.prefix, family).every((part, index) => part === other.parts[index]),
+      ),
+    );
 }
 
 type Family = 'ipv4' | 'ipv6';
@@ -97,10 +99,9 @@ function shortForm(address: string, family: Family): string {
 /** The four or eight parts of an address. One of IPv6 that ends like an IPv4 address has other parts there. */
 function partsOf(address: string, family: Family): number[] {
   if (family === 'ipv4') return address.split('.').map(Number);
-  const hex = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...bytes: string[]) => {
-    const [a, b, c, d] = bytes.slice(0, 4).map(Number) as [number, number, number, number];
-    return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
-  });
+  const [, start, end] = /^(.*:)(\d+(?:\.\d+){3})$/.exec(address.includes('.') ? address : '') ?? [];
+  const [a = 0, b = 0, c = 0, d = 0] = end?.split('.').map(Number) ?? [];
+  const hex = end === undefined ? address : `${start}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
   const [before = '', after = ''] = hex.split('::');
   const [first, last] = [before, after].map((part) => (part === '' ? [] : part.split(':')));
   const zeros = Array<string>(8 - first!.length - last!.length).fill('0');
