@@ -18,6 +18,8 @@ export interface DocumentIssue {
 
 /** After how many issues the items of lists are skipped: what explains one takes time, and the first are shown. */
 const MAX_ISSUES = 1000;
+/** How long a list is that is read as a whole, in the hope that nothing is wrong with it. */
+const MAX_AT_ONCE = 100;
 
 /** Reads the parts of a parsed document, such as YAML, and collects what is wrong with them. */
 export class DocumentReader {
@@ -105,14 +107,15 @@ export class DocumentReader {
     return [...new Set(items as Item[])];
   }
 
-  /** What a list of texts means: `parse` reads all of them or, where something is wrong, each by itself first. */
+  /** What a list of texts means: `parse` reads each by itself, and then all that are right. */
   parsedList<Item extends string>(
     value: unknown,
     path: DocumentPath,
     parse: (items: readonly string[]) => { values: Item[]; issues: readonly { message: string }[] },
   ): Item[] {
     const list = this.list(value, path);
-    if (list.every((item) => typeof item === 'string')) {
+    // Where nothing is wrong, once is enough; where much is, it takes time to say what.
+    if (this.issues.length === 0 && list.length <= MAX_AT_ONCE && list.every((item) => typeof item === 'string')) {
       const { values, issues } = parse(list);
       if (issues.length === 0) return values;
     }
@@ -121,6 +124,7 @@ export class DocumentReader {
       for (const { message } of issues) this.report(at, message);
       return values[0];
     });
+    if (items.length === 0) return [];
     const { values, issues } = parse(items);
     for (const { message } of issues) this.report(path, message);
     return values;
