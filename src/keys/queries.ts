@@ -14,7 +14,7 @@ import { type ConfusableName, findConfusableNames } from './changes/confusable-n
 import { findIssued, type Issued } from './changes/contain.ts';
 import { listKeys, type Page, type PageQuery } from './list.ts';
 import { normalizeName } from './key/name.ts';
-import { type ApplyPlace, planChanges } from './apply/apply.ts';
+import { applyPlaceOf, planChanges } from './apply/apply.ts';
 import {
   type AncestorLimit,
   type Chain,
@@ -76,14 +76,8 @@ export class KeyQueries {
   ): Promise<Plan> {
     checkOptions<typeof options>('keys.plan', options, { prune: yesOrNo, adopt: yesOrNo });
     const { prune = false, adopt = false } = options;
-    const place = this.placeOf(actor);
+    const place = applyPlaceOf(this.#options, actor);
     return planChanges(place, await checkDeclared('keys.plan', declared, place), { prune, adopt });
-  }
-
-  /** What an actor's changes are decided by, as the store is now. */
-  protected placeOf(caller: Actor): ApplyPlace {
-    const { repository, clock } = this.#options;
-    return { caller, catalog: this.catalog, now: clock(), find: repository, auditLog: repository.auditLog };
   }
 
   /** Finds out whose secret this is, whatever the key's status, which counts as no use. @throws KeysError STORE_… */

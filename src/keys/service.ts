@@ -1,6 +1,7 @@
 import {
   type AppliedKeys,
   applyDeclaration,
+  applyPlaceOf,
   decideChanges,
   findDifferences,
   hasChanges,
@@ -28,8 +29,7 @@ import { requirePastTime } from './time.ts';
 import type { KeyCounts } from './repository.ts';
 import { createSecret } from './secret/secret.ts';
 import { Sessions } from './sessions.ts';
-import { checkImport, type ImportReport } from './transfer/import.ts';
-import { importKeys } from './transfer/import-keys.ts';
+import { checkImport, importKeys, type ImportReport } from './transfer/import.ts';
 import { readImport } from './transfer/read-import.ts';
 import { UnusedKeys } from './unused-keys.ts';
 
@@ -161,7 +161,7 @@ export class KeysService extends KeyManagement {
     const { prune = false, adopt = false, delivery } = options;
     const { randomBytes, randomId } = this.#options;
     const rules = { prune, adopt };
-    const place = this.placeOf(actor);
+    const place = applyPlaceOf(this.#options, actor);
     const checked = await checkDeclared('keys.apply', declared, place);
     const found = await findDifferences(place, checked, rules, { upToFirst: true });
     if (!hasChanges(found)) return { plan: await decideChanges(place, found, rules), created: [] };

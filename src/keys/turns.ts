@@ -15,7 +15,7 @@ const MAX_TURN_MS = 5;
 /** When others had a turn, as far as is known: one list after another is the same work. */
 let lastTurn = 0;
 
-/** The items, one after another, with a turn of the event loop for others between two of them whenever 5 ms have passed. */
+/** The items, one after another, with a turn of the event loop for others between two whenever 5 ms have passed. */
 export async function* inTurns<Item>(items: Iterable<Item>): AsyncGenerator<Item, undefined> {
   let isFirst = true;
   for (const item of items) {

@@ -12,21 +12,21 @@ import { type ApiKey, type StoredKey, withoutDigests } from '../key/api-key.ts';
 import { validateExpiry } from '../key/expiry.ts';
 import { NO_LIMITS } from '../limit.ts';
 import type { Catalog } from '../permissions/catalog.ts';
-import type { KeyFinder } from '../repository.ts';
+import type { KeyFinder, KeyRepository } from '../repository.ts';
 import type { Secret } from '../secret/secret.ts';
 import { listOf } from '../text.ts';
 import { formatTime } from '../time.ts';
 import { inTurns, mapInTurns } from '../turns.ts';
-import {
-  type ApplyRules,
-  assertValidDeclaration,
-  type DeclaredKey,
-  type Differences,
-  type Plan,
-} from './declaration.ts';
+import { type ApplyRules, assertValidDeclaration, type DeclaredKey, type Plan } from './declaration.ts';
+
+/** In what keys differ from their declarations. */
+interface Differences<Key extends ApiKey = ApiKey> extends Pick<Plan<Key>, 'creates' | 'updates' | 'deletes'> {
+  /** The declared keys that exist. */
+  existing: Key[];
+}
 
 /** What the changes of an apply are decided by. */
-export interface ApplyPlace<Key extends ApiKey = ApiKey> {
+interface ApplyPlace<Key extends ApiKey = ApiKey> {
   /** Who applies the declaration. */
   readonly caller: Actor;
   readonly catalog: Catalog;
@@ -35,6 +35,14 @@ export interface ApplyPlace<Key extends ApiKey = ApiKey> {
   readonly find: KeyFinder<Key>;
   /** Tells who gave a key its name. */
   readonly auditLog: AuditReader;
+}
+
+/** The store as it is now. */
+export function applyPlaceOf(
+  { repository, catalog, clock }: { repository: KeyRepository; catalog: Catalog; clock: () => number },
+  caller: Actor,
+): ApplyPlace {
+  return { caller, catalog, now: clock(), find: repository, auditLog: repository.auditLog };
 }
 
 /** What an apply changed, with what only the rules may see. */

@@ -221,20 +221,14 @@ export interface ApplyRules {
   adopt: boolean;
 }
 
-/** In what keys differ from their declarations. */
-export interface Differences<Key extends ApiKey = ApiKey> {
+/** The changes that bring the keys to their declared state. */
+export interface Plan<Key extends ApiKey = ApiKey> {
   /** The keys to create, in the order of their declaration. */
   creates: DeclaredKey[];
   /** The keys to change. */
   updates: { before: Key; after: Key }[];
   /** The keys to delete, each after the key that created it. */
   deletes: Key[];
-  /** The declared keys that exist. */
-  existing: Key[];
-}
-
-/** The changes that bring the keys to their declared state. */
-export interface Plan<Key extends ApiKey = ApiKey> extends Omit<Differences<Key>, 'existing'> {
   /** How many declared keys need no change. */
   unchanged: number;
   /** The names of keys to create that look like others. */
