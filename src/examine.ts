@@ -1,5 +1,4 @@
-import { configLocation } from './config/location.ts';
-import { readConfigFile } from './config/config-file.ts';
+import { configLocation, readConfigFile } from './config/config-file.ts';
 import { parseConfig } from './config/load-config.ts';
 import { readCertificate } from './http/certificate.ts';
 import { type NoticeSettings, shownWebhook } from './keys/notices/settings.ts';

@@ -33,8 +33,7 @@ export type { NamedOperation, RequestDetails, RequestNotes } from './http/reques
 export type { UnreadLimits } from './http/unread-answers.ts';
 export type { RequestWatcher, Span, UnreadRequest, WatchedRequest } from './http/watched-request.ts';
 export type { AppliedKeys } from './keys/apply/apply.ts';
-export type { DeclarationError, DeclaredKey } from './keys/apply/declaration.ts';
-export type { Plan } from './keys/apply/plan.ts';
+export type { DeclarationError, DeclaredKey, Plan } from './keys/apply/declaration.ts';
 export type {
   AuditAction,
   AuditActor,
@@ -143,7 +142,7 @@ export type { ImportProblem, ImportWarning } from './keys/transfer/read-import.t
 export { type FinishedLines, type Log, type LogLevel, type OpenLog, openLog } from './log.ts';
 export { type OpenKeys, openKeys, type OpenKeysOptions } from './open-keys.ts';
 export type { SchemaHook, SvcApiHooks } from './schema-hook.ts';
-export type { Allow, Route } from './routes/route.ts';
+export type { Allow, Route } from './routes/router.ts';
 export { startTelemetry, type Telemetry, type TelemetryOptions } from './start-telemetry.ts';
 export type { OpenStoreOptions } from './store/open.ts';
 export type { StoreOperation, StoreTimer } from './store/timed-connection.ts';

@@ -1,5 +1,4 @@
-import type { DeclaredKey } from './apply/declaration.ts';
-import type { PlannedChange, PlannedChanges } from './apply/planned-changes.ts';
+import type { ApplyRules, DeclaredKey, PlannedChange, PlannedChanges } from './apply/declaration.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
 import type { AuditRequest } from './audit/audit-log.ts';
 import type { AncestorLimit } from './authorization/chain.ts';
@@ -144,14 +143,6 @@ export interface ConsentState extends Pick<
 
 /** A request of an application: by the code that it shows, or by its id. */
 export type ConsentPlace = { readonly userCode: string } | { readonly requestId: string };
-
-/** What apply does besides. */
-export interface ApplyRules {
-  /** Delete keys that an earlier apply made and that are no longer declared. */
-  prune: boolean;
-  /** Take over declared keys that another key created. Only the operator may. */
-  adopt: boolean;
-}
 
 /**
  * What commands do with keys: those of a store, as its operator, or those of a running server, as the key that they

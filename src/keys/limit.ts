@@ -80,12 +80,12 @@ function readLimit(text: string): LimitParts | string {
   const [, digits, written = ''] = FORM.exec(text) ?? [];
   const count = Number(digits);
   const unit = UNITS.find((known) => known === written);
-  const shown = `"${printable(text)}"`;
+  const shown = () => `"${printable(text)}"`;
   if (text === '') return `A limit is empty. ${REMEDY}`;
-  if (digits === undefined || !unit) return `${shown} is not a limit. ${remedyFor(written, count)}`;
-  if (count === 0) return `${shown} allows nothing. To stop a key, disable it.`;
+  if (digits === undefined || !unit) return `${shown()} is not a limit. ${remedyFor(written, count)}`;
+  if (count === 0) return `${shown()} allows nothing. To stop a key, disable it.`;
   if (count > MAX_PER_SECOND * LIMIT_SECONDS[unit])
-    return `${shown} is more than ${MAX_PER_SECOND} a second, which is the most that a limit can allow.`;
+    return `${shown()} is more than ${MAX_PER_SECOND} a second, which is the most that a limit can allow.`;
   return { count, unit };
 }
 

@@ -1,6 +1,5 @@
 import type {
   Applied,
-  ApplyRules,
   Changed,
   ConsentPlace,
   Contained,
@@ -17,8 +16,7 @@ import type {
   Rotated,
 } from './administration.ts';
 import type { AppliedKeys } from './apply/apply.ts';
-import type { DeclaredKey } from './apply/declaration.ts';
-import { type PlannedChanges, plannedChanges } from './apply/planned-changes.ts';
+import { type ApplyRules, type DeclaredKey, type PlannedChanges, plannedChanges } from './apply/declaration.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
 import type { AuditRequest } from './audit/audit-log.ts';
 import { readPermission } from './authorization/explain.ts';

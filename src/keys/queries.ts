@@ -7,14 +7,14 @@ import { findPrunable, type PrunedEntries } from './audit/prune.ts';
 import { type AuditVerification, readAuditHead, verifyAuditLog } from './audit/verify.ts';
 import type { ProgressReport } from './progress.ts';
 import type { Catalog, Permission } from './permissions/catalog.ts';
-import { checkDeclared, type DeclaredKey } from './apply/declaration.ts';
+import { checkDeclared, type DeclaredKey, type Plan } from './apply/declaration.ts';
 import { type ExportedPage, exportKeys, type ExportOptions } from './transfer/export.ts';
 import { type Identification, identify } from './authentication/identify.ts';
 import { type ConfusableName, findConfusableNames } from './changes/confusable-names.ts';
 import { findIssued, type Issued } from './changes/contain.ts';
 import { listKeys, type Page, type PageQuery } from './list.ts';
 import { normalizeName } from './key/name.ts';
-import { type Plan, planChanges } from './apply/plan.ts';
+import { applyPlaceOf, planChanges } from './apply/apply.ts';
 import {
   type AncestorLimit,
   type Chain,
@@ -76,23 +76,8 @@ export class KeyQueries {
   ): Promise<Plan> {
     checkOptions<typeof options>('keys.plan', options, { prune: yesOrNo, adopt: yesOrNo });
     const { prune = false, adopt = false } = options;
-    return this.planChecked(this.checkDeclared('keys.plan', declared), { prune, adopt }, actor);
-  }
-
-  /** See `checkDeclared`. */
-  protected checkDeclared(caller: string, declared: readonly DeclaredKey[]): DeclaredKey[] {
-    return checkDeclared(caller, declared, { catalog: this.catalog, now: this.#options.clock() });
-  }
-
-  /** The same as `plan` for what was checked. */
-  protected planChecked(
-    declared: readonly DeclaredKey[],
-    rules: { prune: boolean; adopt: boolean },
-    caller: Actor,
-  ): Promise<Plan> {
-    const { repository, clock } = this.#options;
-    const { auditLog } = repository;
-    return planChanges(repository, declared, { ...rules, caller, catalog: this.catalog, now: clock(), auditLog });
+    const place = applyPlaceOf(this.#options, actor);
+    return planChanges(place, await checkDeclared('keys.plan', declared, place), { prune, adopt });
   }
 
   /** Finds out whose secret this is, whatever the key's status, which counts as no use. @throws KeysError STORE_… */

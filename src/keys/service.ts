@@ -1,6 +1,14 @@
-import { type AppliedKeys, applyDeclaration, revertApply, withoutDigestsIn } from './apply/apply.ts';
-import type { DeclaredKey } from './apply/declaration.ts';
-import { hasChanges } from './apply/plan.ts';
+import {
+  type AppliedKeys,
+  applyDeclaration,
+  applyPlaceOf,
+  decideChanges,
+  findDifferences,
+  hasChanges,
+  revertApply,
+  withoutDigestsIn,
+} from './apply/apply.ts';
+import { checkDeclared, type DeclaredKey } from './apply/declaration.ts';
 import { type PrunedEntries, pruneAuditLog } from './audit/prune.ts';
 import { Activity } from './authentication/activity.ts';
 import { Authenticator } from './authentication/authenticator.ts';
@@ -21,8 +29,7 @@ import { requirePastTime } from './time.ts';
 import type { KeyCounts } from './repository.ts';
 import { createSecret } from './secret/secret.ts';
 import { Sessions } from './sessions.ts';
-import { checkImport, type ImportReport } from './transfer/import.ts';
-import { importKeys } from './transfer/import-keys.ts';
+import { checkImport, importKeys, type ImportReport } from './transfer/import.ts';
 import { readImport } from './transfer/read-import.ts';
 import { UnusedKeys } from './unused-keys.ts';
 
@@ -153,14 +160,16 @@ export class KeysService extends KeyManagement {
     });
     const { prune = false, adopt = false, delivery } = options;
     const { randomBytes, randomId } = this.#options;
-    const checked = this.checkDeclared('keys.apply', declared);
-    const plan = await this.planChecked(checked, { prune, adopt }, actor);
-    if (!hasChanges(plan)) return { plan, created: [] };
+    const rules = { prune, adopt };
+    const place = applyPlaceOf(this.#options, actor);
+    const checked = await checkDeclared('keys.apply', declared, place);
+    const found = await findDifferences(place, checked, rules, { upToFirst: true });
+    if (!hasChanges(found)) return { plan: await decideChanges(place, found, rules), created: [] };
     const newSecret = () => createSecret(randomBytes);
     return this.#transactions.runWithSecrets(
       actor,
       {
-        run: (transaction) => applyDeclaration(transaction, checked, { prune, adopt, newSecret, newId: randomId }),
+        run: (transaction) => applyDeclaration(transaction, checked, { ...rules, newSecret, newId: randomId }),
         present: withoutDigestsIn,
         revert: revertApply,
       },

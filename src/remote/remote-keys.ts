@@ -1,6 +1,5 @@
 import type {
   Applied,
-  ApplyRules,
   Changed,
   Contained,
   ContainRequest,
@@ -10,8 +9,7 @@ import type {
   KeyState,
   Rotated,
 } from '../keys/administration.ts';
-import type { DeclaredKey } from '../keys/apply/declaration.ts';
-import type { PlannedChanges } from '../keys/apply/planned-changes.ts';
+import type { ApplyRules, DeclaredKey, PlannedChanges } from '../keys/apply/declaration.ts';
 import type { SecretDelivery } from '../keys/changes/delivery.ts';
 import { assertValid, isKeysError, KeysError } from '../keys/errors.ts';
 import type { KeyChange, KeyFields, NewKey } from '../keys/key/api-key.ts';

@@ -12,6 +12,7 @@ import {
 } from '../keys/audit/audit-entry.ts';
 import { requireAuditKey } from '../keys/audit/audit-key.ts';
 import { HISTORY_MS } from '../keys/notices/notice.ts';
+import { mapInTurns } from '../keys/turns.ts';
 import { chunksOf } from './chunks.ts';
 import { lastNoticed } from './notice-cursor.ts';
 import { auditEntryOf, auditRowOf } from './rows.ts';
@@ -151,7 +152,7 @@ export async function appendToAuditLog(
   requireAuditKey(head, key);
   let { number, hash } = head ?? { number: 0, hash: CHAIN_START };
   for (const chunk of chunksOf(drafts)) {
-    const rows = chunk.map((draft) => {
+    const rows = await mapInTurns(chunk, (draft) => {
       number += 1;
       hash = chainHash({ ...draft, number }, hash, key);
       return auditRowOf({ ...draft, number, hash });

@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely';
 import type { ApiKey, StoredKey } from '../keys/key/api-key.ts';
 import type { AuditQuery } from '../keys/audit/audit-entry.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../keys/repository.ts';
+import { inTurns, mapInTurns } from '../keys/turns.ts';
 import { updateRows } from './insert-rows.ts';
 import { countLive, creatorsFirst, findFamily, selectAncestors } from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
@@ -17,7 +18,7 @@ import { findSpentLimits, insertSpentLimits } from './limit-states.ts';
 import { listKeys } from './list-keys.ts';
 import { findDisabledByPolicy, findInUse } from './keys-in-use.ts';
 import { addRotatedSecrets, forgetRotatedSecrets } from './rotated-secrets.ts';
-import { apiKeyOf, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
+import { apiKeyOf, changedColumns, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
 import { hasSearchIndex } from './search-index.ts';
 import { auditSearchesFor } from './search-audit-log.ts';
 import { firstFound } from './searches.ts';
@@ -113,7 +114,7 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
       const rows = [];
       for (const chunk of chunksOf(values))
         rows.push(...(await db.selectFrom('api_keys').selectAll().where(COLUMNS[field], 'in', chunk).execute()));
-      return rows.map(keyOf);
+      return mapInTurns(rows, keyOf);
     },
 
     async findByDigests(digests) {
@@ -124,9 +125,9 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
 
     async findConfusable(names) {
       const rows = [];
-      for (const chunk of chunksOf([...new Set(names.map(nameSkeletonOf))]))
+      for (const chunk of chunksOf([...new Set(await mapInTurns(names, nameSkeletonOf))]))
         rows.push(...(await db.selectFrom('api_keys').selectAll().where('name_skeleton', 'in', chunk).execute()));
-      return rows.map(keyOf);
+      return mapInTurns(rows, keyOf);
     },
 
     countLive: (creator, now) => countLive(db, creator, now),
@@ -171,7 +172,11 @@ function writerOf(
     async insert(keys) {
       // No key that is remembered changes, but a look at the file from before the change must not be trusted after it.
       keysChanged([]);
-      for (const chunk of chunksOf(keys)) await db.insertInto('api_keys').values(chunk.map(rowOf)).execute();
+      for (const chunk of chunksOf(keys))
+        await db
+          .insertInto('api_keys')
+          .values(await mapInTurns(chunk, rowOf))
+          .execute();
     },
 
     async insertStaged(staged) {
@@ -227,13 +232,10 @@ async function updateKeys(
   changes: readonly { before: StoredKey; after: StoredKey }[],
 ): Promise<void> {
   const changed = new Map<string, Partial<ApiKeyTable>>();
-  for (const { before, after } of changes) {
+  for await (const { before, after } of inTurns(changes)) {
     // A database user may have the right to change some columns only.
-    const old = rowOf(before);
-    const entries = Object.entries(rowOf(after)).filter(
-      ([column, value]) => value !== old[column as keyof ApiKeyTable],
-    );
-    if (entries.length > 0) changed.set(before.id, Object.fromEntries(entries));
+    const values = changedColumns(before, after);
+    if (Object.keys(values).length > 0) changed.set(before.id, values);
   }
   if (changed.size === 0) return;
   // Another program may have written the other columns in another form.
@@ -248,7 +250,7 @@ async function updateKeys(
     await updateRows(
       db,
       dialect,
-      group.map(([id, values]) => {
+      await mapInTurns(group, ([id, values]) => {
         const row = found.get(id);
         return { ...values, checksum: row && !apiKeyOf(row).damaged ? checksumOf({ ...row, ...values }) : '', id };
       }),

@@ -205,7 +205,7 @@ class World {
       await this.noteChange(before, after, isThief);
     },
     apply: async (by, isThief, { id, name }) => {
-      const declared = readDeclaration(
+      const declared = await readDeclaration(
         { keys: [{ name, permissions: this.random.some(GRANTS, 3), enabled: true }] },
         this.#keys.catalog,
       );

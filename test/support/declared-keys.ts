@@ -8,11 +8,11 @@ export const B = { name: 'B', permissions: ['DOCKER:READ_ANY'] };
 export const C = { name: 'C', roles: ['VIEWER'] };
 
 /** Applies declared keys, as the operator unless another actor is given. */
-export function applyDeclared(
+export async function applyDeclared(
   keys: KeysService,
   declared: readonly object[],
   options: ApplyOptions = {},
   actor: Actor = OPERATOR,
 ) {
-  return keys.apply(readDeclaration({ keys: declared }, keys.catalog), options, actor);
+  return keys.apply(await readDeclaration({ keys: declared }, keys.catalog), options, actor);
 }

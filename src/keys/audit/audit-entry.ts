@@ -208,7 +208,8 @@ export function auditValuesOf(key: ApiKey): AuditValues {
 export function auditChange(before: ApiKey, after: ApiKey): { before: AuditValues; after: AuditValues } {
   const [oldValues, newValues] = [auditValuesOf(before), auditValuesOf(after)];
   const changed = Object.keys(oldValues).filter(
-    (field) => JSON.stringify(oldValues[field]) !== JSON.stringify(newValues[field]),
+    (field) =>
+      oldValues[field] !== newValues[field] && JSON.stringify(oldValues[field]) !== JSON.stringify(newValues[field]),
   );
   const pick = (values: AuditValues) => Object.fromEntries(changed.map((field) => [field, values[field]]));
   return { before: pick(oldValues), after: pick(newValues) };

@@ -43,7 +43,7 @@ describe('applying declared keys as a key that may do less than all', () => {
     for (const [actor, declared, prune, message] of refused) {
       await assert.rejects(apply(declared, { prune }, actor), { code: 'FORBIDDEN', message }, String(message));
       const { catalog } = test.keys;
-      await assert.rejects(test.keys.plan(readDeclaration({ keys: declared }, catalog), { prune }, actor), {
+      await assert.rejects(test.keys.plan(await readDeclaration({ keys: declared }, catalog), { prune }, actor), {
         code: 'FORBIDDEN',
         message,
       });
