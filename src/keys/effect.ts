@@ -1,4 +1,5 @@
 import type { ApiKey } from './key/api-key.ts';
+import { declarePort } from './port.ts';
 
 /**
  * What a key did to another one: gave it a secret, widened it, enabled it, created it with a secret that another key
@@ -66,3 +67,4 @@ export interface EffectWriter extends EffectFinder {
   /** Forgets those before a time, in milliseconds since 1970, on keys that are there no longer and led to nothing. */
   forget(before: number): Promise<void>;
 }
+export const EFFECTS = declarePort<EffectFinder, EffectWriter>('effects');

@@ -232,11 +232,10 @@ export class KeyManagement extends KeyQueries {
    */
   async planContainment(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
     const { repository, clock } = this.#options;
-    const { effects, consents } = repository;
     const now = clock();
     const { catalog } = this;
     const caller: Actor = actor === OPERATOR ? OPERATOR : await refreshed(actor, repository, { catalog, now });
-    const place = { caller, catalog, now, find: repository, effects, consents };
+    const place = { caller, catalog, now, find: repository };
     const from = since === undefined ? 0 : requirePastTime(since, now);
     const plan = await planContainment(place, { id: await findToContain(place, nameOrId), since: from });
     return shownContainment(plan, caller);

@@ -33,8 +33,9 @@ import { isInProgress, type Rotation } from './key/rotation.ts';
 import type { Status } from './key/status.ts';
 import { amount, checkOptions, required, yesOrNo } from './options.ts';
 import { checkSearchText } from './text.ts';
-import type { UsageTotals, UsedGrant } from './key/usage.ts';
+import { USAGE, type UsageTotals, type UsedGrant } from './key/usage.ts';
 import { requirePastTime } from './time.ts';
+import { KEYS_IN_USE } from './unused-keys.ts';
 import type { UsageByPeriod } from './usage/periods.ts';
 import { readUsageRequest, USAGE_OPTIONS, type UsageRequest } from './usage/usage-request.ts';
 
@@ -123,9 +124,7 @@ export class KeyQueries {
    */
   async issuedBy(ids: readonly string[], actor: Actor, since = 0): Promise<Issued[]> {
     const { repository, clock } = this.#options;
-    const { effects, consents } = repository;
-    const place = { caller: actor, catalog: this.catalog, now: clock(), find: repository, effects, consents };
-    return findIssued(place, ids, since);
+    return findIssued({ caller: actor, catalog: this.catalog, now: clock(), find: repository }, ids, since);
   }
 
   /** The status of a key now, which counts its ancestors. */
@@ -156,12 +155,14 @@ export class KeyQueries {
   /** The ids of those of these keys that the policy has disabled, since they were not used. */
   disabledByPolicy(keys: readonly ApiKey[]): Promise<Set<string>> {
     const disabled = keys.filter(({ disabledAt }) => disabledAt !== null);
-    return disabled.length === 0 ? Promise.resolve(new Set()) : this.#options.repository.findDisabledByPolicy(disabled);
+    return disabled.length === 0
+      ? Promise.resolve(new Set())
+      : this.#options.repository.port(KEYS_IN_USE).disabledByPolicy(disabled);
   }
 
   /** How much keys were used, by their ids; those that never were are left out. */
   usageOf(ids: readonly string[]): Promise<Map<string, UsageTotals>> {
-    return this.#options.repository.findUsage(ids);
+    return this.#options.repository.port(USAGE).totals(ids);
   }
 
   /**
@@ -172,7 +173,7 @@ export class KeyQueries {
     checkOptions('keys.periodUsageOf', request, USAGE_OPTIONS);
     const { repository, clock } = this.#options;
     const range = readUsageRequest(request, clock());
-    return { ...range, periods: await repository.findPeriodUsage(id, range) };
+    return { ...range, periods: await repository.port(USAGE).byPeriod(id, range) };
   }
 
   /**
@@ -185,7 +186,7 @@ export class KeyQueries {
 
   /** The same for several keys, by their ids. */
   usedPermissionsOfAll(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>> {
-    return this.#options.repository.findUsedPermissions(ids);
+    return this.#options.repository.port(USAGE).grants(ids);
   }
 
   /**

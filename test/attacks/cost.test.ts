@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { getIntrospectionQuery } from 'graphql';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import type { BudgetLimits } from '../../src/index.ts';
+import { USAGE } from '../../src/keys/key/usage.ts';
 import type { KeyRepository } from '../../src/keys/repository.ts';
-import { openTestKeys, type TestKeys } from '../support/keys.ts';
+import { openTestKeys, type TestKeys, withPort } from '../support/keys.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { costlyDocument, operationNameIn } from '../support/costly-document.ts';
 import { costlyQuery } from '../support/costly-query.ts';
@@ -63,9 +64,10 @@ describe('a costly request', () => {
     ({ secrets } = store);
     calls = [];
     const repository = (real: KeyRepository): KeyRepository => ({
-      ...real,
-      findUsage: (ids) => (calls.push('usage'), real.findUsage(ids)),
-      findUsedPermissions: (ids) => (calls.push('used'), real.findUsedPermissions(ids)),
+      ...withPort(real, USAGE, (usage) => ({
+        totals: (ids) => (calls.push('usage'), usage.totals(ids)),
+        grants: (ids) => (calls.push('used'), usage.grants(ids)),
+      })),
       findAncestors: (ids) => (calls.push('ancestors'), real.findAncestors(ids)),
     });
     test = await openTestKeys({ database: store.path, repository });

@@ -5,6 +5,7 @@ import type { Authentication } from '../../src/keys/authentication/authenticate.
 import type { NewKey, StoredKey } from '../../src/keys/key/api-key.ts';
 import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
+import type { Port, ReadPorts } from '../../src/keys/port.ts';
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service.ts';
 import { AttemptCounter } from '../../src/limits/attempt-counter.ts';
@@ -72,6 +73,19 @@ export function withAuditLog(change: (log: AuditReader) => Partial<AuditReader>)
     ...others,
     auditLog: { ...auditLog, ...change(auditLog) },
   });
+}
+
+/** A store or a transaction, in which what one port does is wrapped. */
+export function withPort<Ports extends ReadPorts, Reader, Writer extends Reader>(
+  ports: Ports,
+  wrapped: Port<Reader, Writer>,
+  change: (real: Writer) => Partial<Writer>,
+): Ports {
+  const port = (asked: Port<unknown>) => {
+    const real = ports.port(asked);
+    return asked === wrapped ? { ...(real as Writer), ...change(real as Writer) } : real;
+  };
+  return { ...ports, port };
 }
 
 /** How many keys a store holds. */

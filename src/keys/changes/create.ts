@@ -2,6 +2,7 @@ import { chainExpiry } from '../authorization/chain.ts';
 import { requireToCreate, requireToLoosen } from '../authorization/granting.ts';
 import { requirePolicy, violationsByCount, violationsOfNew } from '../authorization/policy.ts';
 import { denied, OPERATOR, type Principal, requireFor } from '../authorization/principal.ts';
+import { EFFECTS } from '../effect.ts';
 import { NameTakenError } from '../errors.ts';
 import type { ApiKey, NewKey, StoredKey } from '../key/api-key.ts';
 import { readAllowFrom } from '../key/allow-from.ts';
@@ -9,8 +10,9 @@ import { normalizeDescription } from '../key/description.ts';
 import { expiryOf } from '../key/expiry.ts';
 import { normalizeName } from '../key/name.ts';
 import { readGrants } from '../key/validation.ts';
-import { parseLimits } from '../limit.ts';
+import { parseLimits, SPENT_LIMITS } from '../limit.ts';
 import type { Catalog, Permission } from '../permissions/catalog.ts';
+import { CONSENTS } from '../requests/consent-request.ts';
 import type { Secret } from '../secret/secret.ts';
 import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
 import type { Place, Transaction } from './transaction.ts';
@@ -132,16 +134,17 @@ export async function createKey(transaction: Transaction, input: NewKey, built: 
   const creation = await planCreation(transaction, input, built);
   const { key, takesOwnPlace } = creation;
   const [replaced] = creation.replaced;
-  const spent = replaced ? await transaction.findSpentLimits(replaced.id) : [];
-  const clients = await transaction.consents.clientsOf(creation.replaced.map(({ id }) => id));
+  const spent = replaced ? await transaction.port(SPENT_LIMITS).find(replaced.id) : [];
+  const consents = transaction.port(CONSENTS);
+  const clients = await consents.clientsOf(creation.replaced.map(({ id }) => id));
   await transaction.delete(creation.replaced);
   await transaction.insert([key]);
-  await transaction.insertSpentLimits(key.id, spent);
+  if (spent.length > 0) await transaction.port(SPENT_LIMITS).insert(key.id, spent);
   if (takesOwnPlace) {
     const client = clients.get(replaced!.id);
-    if (client !== undefined) await transaction.consents.rememberClient(key.id, client);
-    await transaction.consents.replaceGivenKey(replaced!.id, key.id);
-    await transaction.effects.replaceKey(replaced!.id, key);
+    if (client !== undefined) await consents.rememberClient(key.id, client);
+    await consents.replaceGivenKey(replaced!.id, key.id);
+    await transaction.port(EFFECTS).replaceKey(replaced!.id, key);
   }
   return { ...creation, clients };
 }
@@ -158,8 +161,9 @@ export async function revertCreation(
   const creator = replaced[0]?.createdBy;
   if (creator && !(await transaction.find.findById(creator))) return;
   await transaction.insert(replaced);
-  for (const [id, client] of clients) await transaction.consents.rememberClient(id, client);
+  const consents = transaction.port(CONSENTS);
+  for (const [id, client] of clients) await consents.rememberClient(id, client);
   if (!takesOwnPlace) return;
-  await transaction.consents.replaceGivenKey(key.id, replaced[0]!.id);
-  await transaction.effects.replaceKey(key.id, replaced[0]!);
+  await consents.replaceGivenKey(key.id, replaced[0]!.id);
+  await transaction.port(EFFECTS).replaceKey(key.id, replaced[0]!);
 }

@@ -27,6 +27,7 @@ export async function noteLeak(transaction: Transaction, { id, publicId, place }
   const noted = await auditLog.find({ apiKey: id, action: 'LEAK', since, order: 'newest', limit: MAX_SECRETS });
   const secret = prefixOf(publicId);
   if (noted.some(({ after }) => after?.['secret'] === secret)) return false;
-  transaction.noteLeak(key, { secret, place: printable(place, MAX_PLACE_LENGTH) });
+  const after = { secret, place: printable(place, MAX_PLACE_LENGTH) };
+  transaction.note({ action: 'LEAK', key, after });
   return true;
 }

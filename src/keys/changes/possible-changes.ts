@@ -62,10 +62,7 @@ const RULES: Readonly<Record<KeyChangeKind, (place: PlaceBefore, key: ApiKey) =>
   FINISH_ROTATION: (place, key) => changed(place, key, () => requireRotating(key, place.now)),
   ROLL_BACK_ROTATION: (place, key) => changed(place, key, () => requireToRollBack(place, key)),
   DELETE: (place, key) => requireToDelete(place, [key]),
-  CONTAIN: ({ find, ...place }, key) => {
-    const { effects, consents } = find;
-    return requireToContainNow({ ...place, find, effects, consents }, key);
-  },
+  CONTAIN: requireToContainNow,
 };
 
 /**

@@ -4,7 +4,7 @@ import { KeysError } from '../errors.ts';
 import { checkOptions } from '../options.ts';
 import type { Source } from '../networks.ts';
 import { createCode, digestCode, randomLetters, readUserCode } from '../requests/codes.ts';
-import { type ConsentRequest, KEPT_MS, requireFlow } from '../requests/consent-request.ts';
+import { type ConsentRequest, CONSENTS, KEPT_MS, requireFlow } from '../requests/consent-request.ts';
 import { createSecret, type RandomBytes } from '../secret/secret.ts';
 import { checkSearchText, printable } from '../text.ts';
 import { type AskedConsent, buildRequest, keepRequest, type NewConsentRequest } from './ask.ts';
@@ -92,13 +92,13 @@ export class Consent {
   /** The request that waits for a decision. @throws KeysError NOT_FOUND, REQUEST_DECIDED, TOO_MANY_REQUESTS, STORE_… */
   async show(handle: Handle): Promise<ConsentRequest> {
     const { repository, clock } = this.#options;
-    return requirePending(await repository.consents.find('handleDigest', this.#digestOf(handle)), clock());
+    return requirePending(await repository.port(CONSENTS).find('handleDigest', this.#digestOf(handle)), clock());
   }
 
   /** The request, whatever was decided. @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS, STORE_… */
   async find(handle: Handle): Promise<ConsentRequest> {
     const { repository, clock } = this.#options;
-    return requireKnown(await repository.consents.find('handleDigest', this.#digestOf(handle)), clock());
+    return requireKnown(await repository.port(CONSENTS).find('handleDigest', this.#digestOf(handle)), clock());
   }
 
   /** One of those that `list` has, or had. @throws ForbiddenError; KeysError NOT_FOUND, STORE_… */
@@ -106,7 +106,7 @@ export class Consent {
     requireToSeeRequests(actor);
     checkSearchText(id);
     const { repository, clock } = this.#options;
-    const found = await repository.consents.find('id', id);
+    const found = await repository.port(CONSENTS).find('id', id);
     if (found && clock() < found.expiresAt) return found;
     throw new KeysError('NOT_FOUND', `No application waits with the code or id "${printable(id)}".`);
   }
@@ -115,7 +115,7 @@ export class Consent {
   async list(limit: number, actor: Actor): Promise<ConsentRequest[]> {
     requireToSeeRequests(actor);
     const { repository, clock } = this.#options;
-    return repository.consents.listOpen(clock(), limit);
+    return repository.port(CONSENTS).listOpen(clock(), limit);
   }
 
   /**
@@ -161,7 +161,7 @@ export class Consent {
     const { repository, catalog, clock, randomBytes, randomId, pace } = this.#options;
     const now = clock();
     const digest = digestOf(redemption);
-    const standing = await standingOf(repository.consents, redemption, now);
+    const standing = await standingOf(repository.port(CONSENTS), redemption, now);
     const isKnown = !('reason' in standing) || standing.reason !== UNKNOWN;
     if ('deviceCode' in redemption && isKnown && pace.polls.isTooEarly(digest, now))
       return { refused: 'slow_down', reason: 'too early' };

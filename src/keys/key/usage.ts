@@ -1,5 +1,7 @@
 import type { Permission, Role } from '../permissions/catalog.ts';
+import { declarePort } from '../port.ts';
 import type { OutcomeCounts } from '../usage/outcomes.ts';
+import type { PeriodUsage, UsageRange } from '../usage/periods.ts';
 import type { Rotation } from './rotation.ts';
 
 /** How much a key was used. Times are milliseconds since 1970. */
@@ -33,6 +35,35 @@ export interface HourUsage extends OutcomeCounts {
   /** When it began, in milliseconds since 1970. */
   start: number;
 }
+
+/** What is kept of the use of keys. Times are milliseconds since 1970, the starts of days. */
+export interface UsageBounds {
+  /** Earlier hours become days. */
+  hoursFrom: number;
+  /** Earlier days are removed. */
+  daysFrom: number;
+  /** How many hours, and how many days, may be dealt with at once. */
+  rows: number;
+}
+
+/** Finds how keys were used. */
+export interface UsageFinder {
+  /** How much keys were used, by their ids; those that never were are left out. */
+  totals(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
+  /** How the requests of a key ended, by hours or days in their order; those without a request are left out. */
+  byPeriod(id: string, range: UsageRange): Promise<PeriodUsage[]>;
+  /** The permissions that keys have used, by their ids, each with its last use in milliseconds since 1970. */
+  grants(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>>;
+}
+
+/** Keeps how keys are used, in a transaction. */
+export interface UsageWriter extends UsageFinder {
+  /** Adds to the totals of keys; keys that no longer exist are ignored. */
+  add(usage: readonly KeyUsage[]): Promise<void>;
+  /** Brings what is kept nearer to its bounds. @returns whether it is within them */
+  condense(bounds: UsageBounds): Promise<boolean>;
+}
+export const USAGE = declarePort<UsageFinder, UsageWriter>('usage');
 
 /** When the previous secret was last used since a rotation; null if it was not. */
 export function previousUseSince(
