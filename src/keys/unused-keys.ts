@@ -1,6 +1,6 @@
 import { OPERATOR } from './authorization/principal.ts';
 import type { Transaction } from './changes/transaction.ts';
-import { Transactions, type TransactionsOptions } from './changes/transactions.ts';
+import type { Parts } from './changes/transactions.ts';
 import type { ApiKey } from './key/api-key.ts';
 import { statusOf } from './key/status.ts';
 import { ruleText } from './permissions/policy.ts';
@@ -27,21 +27,20 @@ const PIECE_KEYS = 200;
  * key is used is looked at again in the transaction that disables it.
  */
 export class UnusedKeys {
-  readonly #options: TransactionsOptions;
-  readonly #transactions: Transactions;
+  readonly #options: Parts;
 
-  constructor(options: TransactionsOptions) {
+  constructor(options: Parts) {
     this.#options = options;
-    this.#transactions = new Transactions(options);
   }
 
   /**
-   * Goes through all keys once. A piece at a time, so that whoever asks can stop in between.
+   * Disables the keys that were not used for as long as the policy says. It does so piece by piece, as it is asked for
+   * the next one. Whoever enables one of them gives it as long again.
    * @returns how many keys of each piece were disabled
    * @throws KeysError STORE_…
    */
-  async *disable(): AsyncGenerator<number> {
-    const { repository, catalog, clock } = this.#options;
+  async *disableUnused(): AsyncGenerator<number> {
+    const { repository, catalog, clock, transactions } = this.#options;
     const { policy } = catalog;
     if (policy.disableUnused === null) return;
     const now = clock();
@@ -54,7 +53,7 @@ export class UnusedKeys {
       const unused = ids.filter((id) => !inUse.has(id));
       yield unused.length === 0
         ? 0
-        : await this.#transactions.run(OPERATOR, (transaction) => disableUnused(transaction, unused, since), {
+        : await transactions.run(OPERATOR, (transaction) => disableUnused(transaction, unused, since), {
             revokes: true,
             auditActor,
           });
@@ -62,6 +61,14 @@ export class UnusedKeys {
       if (!last || page.length < PIECE_KEYS || last.createdAt >= since) return;
       after = { createdAt: last.createdAt, id: last.id };
     }
+  }
+
+  /** The ids of those of these keys that the policy has disabled, since they were not used. */
+  disabledByPolicy(keys: readonly ApiKey[]): Promise<Set<string>> {
+    const disabled = keys.filter(({ disabledAt }) => disabledAt !== null);
+    return disabled.length === 0
+      ? Promise.resolve(new Set())
+      : this.#options.repository.port(KEYS_IN_USE).disabledByPolicy(disabled);
   }
 }
 

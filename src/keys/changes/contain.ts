@@ -17,12 +17,13 @@ import { normalizeName } from '../key/name.ts';
 import { isInProgress } from '../key/rotation.ts';
 import { CONSENTS, type ConsentRequest, MAX_REQUESTS, requestEntry } from '../requests/consent-request.ts';
 import { SESSIONS } from '../session.ts';
-import { prefixOf, type Secret } from '../secret/secret.ts';
+import { createSecret, prefixOf, type Secret } from '../secret/secret.ts';
 import { checkSearchText, printable } from '../text.ts';
-import { formatTime } from '../time.ts';
+import { formatTime, requirePastTime } from '../time.ts';
 import { inTurns } from '../turns.ts';
 import { mayBeInForce, withoutWidening } from './effects.ts';
 import type { Place, Transaction } from './transaction.ts';
+import { type Parts, refreshed } from './transactions.ts';
 
 /** What a key did to others: as `EffectKind`, or agreed to a request whose application has no key yet. */
 export type IssuedKind = EffectKind | 'APPROVAL';
@@ -70,6 +71,63 @@ export interface Containment<Key extends ApiKey = ApiKey> {
   readonly changes: Containing<Key>[];
   /** The requests that it agreed to, whose applications then get no key. */
   readonly requests: ConsentRequest[];
+}
+
+/** Undoes what keys did. */
+export class Containments {
+  readonly #options: Parts;
+
+  constructor(options: Parts) {
+    this.#options = options;
+  }
+
+  /**
+   * What keys did to others and is in force, oldest first: also what was done by those beneath them, and with secrets
+   * that they issued; as far as the actor may read the others. The keys may be gone.
+   * @param since in milliseconds since 1970
+   * @throws KeysError STORE_…
+   */
+  async issuedBy(ids: readonly string[], actor: Actor, since = 0): Promise<Issued[]> {
+    const { repository, catalog, clock } = this.#options;
+    return findIssued({ caller: actor, catalog, now: clock(), find: repository }, ids, since);
+  }
+
+  /**
+   * Tells what `contain` would do now; nothing is written.
+   * @param nameOrId of a key that is there, or was
+   * @param since as in `AuditRequest`; undefined for all that it ever did to others
+   * @throws KeysError NOT_FOUND, INPUT_INVALID; ForbiddenError; a STORE_ error
+   */
+  async planContainment(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
+    const { repository, catalog, clock } = this.#options;
+    const now = clock();
+    const caller: Actor = actor === OPERATOR ? OPERATOR : await refreshed(actor, repository, { catalog, now });
+    const place = { caller, catalog, now, find: repository };
+    const from = since === undefined ? 0 : requirePastTime(since, now);
+    const plan = await planContainment(place, { id: await findToContain(place, nameOrId), since: from });
+    return shownContainment(plan, caller);
+  }
+
+  /**
+   * Undoes what a key did, in one transaction: it and all beneath it are disabled, the secrets end that it issued, what
+   * it widened is narrowed again, and what it enabled is disabled. Whatever is in force at this moment is undone.
+   * @param nameOrId of a key that is there, or was
+   * @param since as in `AuditRequest`; undefined for all that it ever did to others
+   * @throws KeysError NOT_FOUND, INPUT_INVALID; ForbiddenError; a STORE_ error
+   */
+  async contain(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
+    const now = this.#options.clock();
+    const from = since === undefined ? 0 : requirePastTime(since, now);
+    const newSecret = () => createSecret(this.#options.randomBytes);
+    return this.#options.transactions.run(
+      actor,
+      async (transaction) => {
+        const id = await findToContain(transaction, nameOrId);
+        return containKey(transaction, { id, since: from }, newSecret);
+      },
+      { now, revokes: true },
+    );
+  }
 }
 
 /** All that some keys have brought about. */

@@ -1,11 +1,11 @@
 import { type Actor, OPERATOR, requirePermission } from '../authorization/principal.ts';
-import { Transactions, type TransactionsOptions } from '../changes/transactions.ts';
+import type { Parts } from '../changes/transactions.ts';
 import { KeysError } from '../errors.ts';
 import { checkOptions } from '../options.ts';
 import type { Source } from '../networks.ts';
 import { createCode, digestCode, randomLetters, readUserCode } from '../requests/codes.ts';
 import { type ConsentRequest, CONSENTS, KEPT_MS, requireFlow } from '../requests/consent-request.ts';
-import { createSecret, type RandomBytes } from '../secret/secret.ts';
+import { createSecret } from '../secret/secret.ts';
 import { checkSearchText, printable } from '../text.ts';
 import { type AskedConsent, buildRequest, keepRequest, type NewConsentRequest } from './ask.ts';
 import { CHOICE_OPTIONS, type ConsentChoice } from './approval.ts';
@@ -25,10 +25,9 @@ import {
 import { type Ended, endKey, type KeyToEnd, refusalToEnd } from './revoke.ts';
 
 /** What consent needs from outside. */
-export interface ConsentOptions extends TransactionsOptions {
-  randomBytes: RandomBytes;
-  randomId: () => string;
-  pace: Pace;
+export interface ConsentOptions extends Parts {
+  /** That of all services over the same store in a process. */
+  readonly pace: Pace;
 }
 
 /**
@@ -51,13 +50,11 @@ const SUFFIX_LENGTH = 6;
 /** How applications get keys: they ask, a person who holds the grants agrees, narrows or refuses, and they get one. */
 export class Consent {
   readonly #options: ConsentOptions;
-  readonly #transactions: Transactions;
   /** When requests were last forgotten: that takes time, and anybody may ask. */
   #forgottenAt = 0;
 
   constructor(options: ConsentOptions) {
     this.#options = options;
-    this.#transactions = new Transactions(options);
   }
 
   /**
@@ -134,7 +131,9 @@ export class Consent {
       secret: createSecret(randomBytes),
       codeDigest: digestCode('redirect', code),
     };
-    const request = await this.#transactions.run(actor, (transaction) => approveRequest(transaction, id, choice, made));
+    const request = await this.#options.transactions.run(actor, (transaction) =>
+      approveRequest(transaction, id, choice, made),
+    );
     return { request, code: request.flow === 'CODE' ? code : undefined };
   }
 
@@ -145,7 +144,7 @@ export class Consent {
    */
   async deny({ id }: Pick<ConsentRequest, 'id'>, actor: Actor | null): Promise<ConsentRequest> {
     if (actor !== null && actor !== OPERATOR) requirePermission(actor, 'API_KEY', 'CREATE_OWN');
-    return this.#transactions.run(
+    return this.#options.transactions.run(
       actor ?? OPERATOR,
       (transaction) => denyRequest(transaction, id, { isKnown: actor !== null }),
       { revokes: true, ...(actor === null && { auditActor: { kind: 'REQUEST', id: null, name: null } }) },

@@ -1,7 +1,9 @@
 import type { Permission, Role } from '../permissions/catalog.ts';
-import { declarePort } from '../port.ts';
+import { checkOptions } from '../options.ts';
+import { declarePort, type ReadPorts } from '../port.ts';
 import type { OutcomeCounts } from '../usage/outcomes.ts';
-import type { PeriodUsage, UsageRange } from '../usage/periods.ts';
+import type { PeriodUsage, UsageByPeriod, UsageRange } from '../usage/periods.ts';
+import { readUsageRequest, USAGE_OPTIONS, type UsageRequest } from '../usage/usage-request.ts';
 import type { Rotation } from './rotation.ts';
 
 /** How much a key was used. Times are milliseconds since 1970. */
@@ -75,3 +77,48 @@ export function previousUseSince(
 
 /** The usage of a key that was never used. */
 export const NO_USAGE: UsageTotals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null };
+
+/** What telling how keys are used needs from outside. */
+export interface UsageOptions {
+  repository: ReadPorts;
+  /** Milliseconds since 1970. */
+  clock: () => number;
+}
+
+/** How keys are used, as it is told. */
+export class Usage {
+  readonly #options: UsageOptions;
+
+  constructor(options: UsageOptions) {
+    this.#options = options;
+  }
+
+  /** How much keys were used, by their ids; those that never were are left out. */
+  usageOf(ids: readonly string[]): Promise<Map<string, UsageTotals>> {
+    return this.#options.repository.port(USAGE).totals(ids);
+  }
+
+  /**
+   * How the requests of a key ended, by hours or days in UTC; those without a request are left out.
+   * @throws KeysError INPUT_INVALID, STORE_…
+   */
+  async periodUsageOf(id: string, request: UsageRequest = {}): Promise<UsageByPeriod> {
+    checkOptions('keys.periodUsageOf', request, USAGE_OPTIONS);
+    const { repository, clock } = this.#options;
+    const range = readUsageRequest(request, clock());
+    return { ...range, periods: await repository.port(USAGE).byPeriod(id, range) };
+  }
+
+  /**
+   * The permissions that a key has used, and the roles that it has granted, with the time of the last use of each, in
+   * milliseconds since 1970.
+   */
+  async usedPermissionsOf(id: string): Promise<Map<UsedGrant, number>> {
+    return (await this.usedPermissionsOfAll([id])).get(id)!;
+  }
+
+  /** The same for several keys, by their ids. */
+  usedPermissionsOfAll(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>> {
+    return this.#options.repository.port(USAGE).grants(ids);
+  }
+}

@@ -1,0 +1,79 @@
+import type { Actor } from '../authorization/principal.ts';
+import { DELIVERY_OPTIONS, type SecretDelivery } from '../changes/delivery.ts';
+import type { Parts } from '../changes/transactions.ts';
+import { checkOptions, options as optionsIn, yesOrNo } from '../options.ts';
+import { createSecret } from '../secret/secret.ts';
+import { type AppliedKeys, applyDeclaration, revertApply, withoutDigestsIn } from './apply.ts';
+import { checkDeclared, type DeclaredKey } from './declaration.ts';
+import { hasChanges, type Plan, planChanges } from './plan.ts';
+
+/** How declared keys are applied. */
+export interface ApplyOptions {
+  /** Delete keys that an earlier apply made and that are no longer declared. */
+  prune?: boolean;
+  /** Take over declared keys that another key created. Only the operator may. */
+  adopt?: boolean;
+  delivery?: SecretDelivery<AppliedKeys>;
+}
+
+/** Brings keys to what is declared. */
+export class Declarations {
+  readonly #options: Parts;
+
+  constructor(options: Parts) {
+    this.#options = options;
+  }
+
+  /**
+   * What `apply` would change now; nothing is written.
+   * @throws DeclarationError; KeysError OPTION_INVALID, PRUNE_REFUSED; ForbiddenError; a STORE_ error
+   */
+  async plan(
+    declared: readonly DeclaredKey[],
+    options: { prune?: boolean; adopt?: boolean },
+    actor: Actor,
+  ): Promise<Plan> {
+    checkOptions<typeof options>('keys.plan', options, { prune: yesOrNo, adopt: yesOrNo });
+    const { prune = false, adopt = false } = options;
+    return this.#plan(this.#check('keys.plan', declared), { prune, adopt }, actor);
+  }
+
+  /**
+   * Brings the keys to what is declared, in one transaction. Where nothing differs, nothing is written.
+   * @throws DeclarationError; ValidationError; KeysError OPTION_INVALID, PRUNE_REFUSED; ForbiddenError; a STORE_ error;
+   *   what `delivery` throws
+   */
+  async apply(declared: readonly DeclaredKey[], options: ApplyOptions, actor: Actor): Promise<AppliedKeys> {
+    checkOptions<ApplyOptions>('keys.apply', options, {
+      prune: yesOrNo,
+      adopt: yesOrNo,
+      delivery: optionsIn(DELIVERY_OPTIONS),
+    });
+    const { prune = false, adopt = false, delivery } = options;
+    const { randomBytes, randomId, transactions } = this.#options;
+    const checked = this.#check('keys.apply', declared);
+    const plan = await this.#plan(checked, { prune, adopt }, actor);
+    if (!hasChanges(plan)) return { plan, created: [] };
+    const newSecret = () => createSecret(randomBytes);
+    return transactions.runWithSecrets(
+      actor,
+      {
+        run: (transaction) => applyDeclaration(transaction, checked, { prune, adopt, newSecret, newId: randomId }),
+        present: withoutDigestsIn,
+        revert: revertApply,
+      },
+      { delivery },
+    );
+  }
+
+  #check(caller: string, declared: readonly DeclaredKey[]): DeclaredKey[] {
+    const { catalog, clock } = this.#options;
+    return checkDeclared(caller, declared, { catalog, now: clock() });
+  }
+
+  #plan(declared: readonly DeclaredKey[], rules: { prune: boolean; adopt: boolean }, caller: Actor): Promise<Plan> {
+    const { repository, catalog, clock } = this.#options;
+    const { auditLog } = repository;
+    return planChanges(repository, declared, { ...rules, caller, catalog, now: clock(), auditLog });
+  }
+}
