@@ -6,6 +6,7 @@ import { Leaks } from './changes/note-leak.ts';
 import { Consent, type ConsentOptions } from './consent/consent.ts';
 import { type HealthOptions, StoreHealth } from './health.ts';
 import { Usage } from './key/usage.ts';
+import { methodsOf } from './port.ts';
 import { Sessions } from './sessions.ts';
 import { Transfer } from './transfer/transfer.ts';
 import { UnusedKeys } from './unused-keys.ts';
@@ -22,26 +23,20 @@ export interface Features
   readonly sessions: Sessions;
 }
 
-/** Whose methods are those of the service. */
-const METHODS = [
-  AuditAccess,
-  Containments,
-  Declarations,
-  Foresight,
-  Leaks,
-  StoreHealth,
-  Transfer,
-  UnusedKeys,
-  Usage,
-] as const;
-
 /** Builds all features: this is the one place that knows them. */
 export function featuresOf(parts: FeatureParts): Features {
-  const features: Record<string, unknown> = { consent: new Consent(parts), sessions: new Sessions(parts) };
-  for (const Feature of METHODS) {
-    const feature = new Feature(parts) as unknown as Record<string, (...given: unknown[]) => unknown>;
-    for (const name of Object.getOwnPropertyNames(Feature.prototype))
-      if (name !== 'constructor') features[name] = feature[name]!.bind(feature);
-  }
-  return features as unknown as Features;
+  return Object.assign(
+    { consent: new Consent(parts), sessions: new Sessions(parts) },
+    methodsOf(
+      new AuditAccess(parts),
+      new Containments(parts),
+      new Declarations(parts),
+      new Foresight(parts),
+      new Leaks(parts),
+      new StoreHealth(parts),
+      new Transfer(parts),
+      new UnusedKeys(parts),
+      new Usage(parts),
+    ),
+  );
 }

@@ -102,7 +102,8 @@ export type HearingReport = (problem: Error | undefined) => void;
 export type StoreKind = 'sqlite' | 'postgres';
 
 /**
- * Where keys are kept, and what features keep beside them. All methods reject with a `KeysError` whose code starts with `STORE_` if the store fails.
+ * Where keys are kept, and what features keep beside them. All methods reject with a `KeysError` whose code starts with
+ * `STORE_` if the store fails.
  */
 export interface KeyRepository extends KeyFinder {
   readonly kind: StoreKind;

@@ -21,7 +21,7 @@ interface Shared {
 }
 
 /** With all features, which the constructor adds. */
-// oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- the constructor assigns what `featuresOf` returns
+// oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- the constructor assigns them
 export interface KeysService extends Features {}
 
 /**

@@ -1,36 +1,46 @@
 import type {
-  Applied,
-  ApplyRules,
   Changed,
-  Contained,
-  ContainRequest,
   Created,
   Deleted,
   KeyAdministration,
+  KeyOperations,
   KeyState,
   Rotated,
 } from '../keys/administration.ts';
-import type { DeclaredKey } from '../keys/apply/declaration.ts';
-import type { PlannedChanges } from '../keys/apply/planned-changes.ts';
 import type { SecretDelivery } from '../keys/changes/delivery.ts';
-import { assertValid, isKeysError, KeysError } from '../keys/errors.ts';
+import { assertValid } from '../keys/errors.ts';
 import type { KeyChange, KeyFields, NewKey } from '../keys/key/api-key.ts';
 import { readRotation, type RotationRequest } from '../keys/key/rotation.ts';
 import { validateChange } from '../keys/key/validation.ts';
 import { createCatalog } from '../keys/permissions/catalog.ts';
-import { formatTime, requirePastTime } from '../keys/time.ts';
-import type { Data, ServerConnection } from './connection.ts';
-import { APPLY, CONTAIN, CREATE, DELETE, DISABLE, ENABLE, rotationDocument, ROTATE, UPDATE } from './documents.ts';
-import { readContained, readPlanned } from './read-changes.ts';
-import { readCreated, readIssue, readName, readRotated, readState, secretIn } from './read-key.ts';
+import { methodsOf } from '../keys/port.ts';
+import { formatTime } from '../keys/time.ts';
+import { type Data, ServerConnection, type ServerOptions } from './connection.ts';
+import { deliver } from './deliver.ts';
+import { CREATE, DELETE, DISABLE, ENABLE, rotationDocument, ROTATE, UPDATE } from './documents.ts';
+import { readCreated, readIssue, readName, readRotated, readState } from './read-key.ts';
 import { RemoteConsents } from './remote-consents.ts';
-import { changeInput, declaredInput } from './write-key.ts';
+import { RemoteContainments } from './remote-containments.ts';
+import { RemoteDeclarations } from './remote-declarations.ts';
+import { RemoteQueries } from './remote-queries.ts';
+import { changeInput } from './write-key.ts';
 
 /**
  * What commands do with the keys of a running server, over its GraphQL, as the key that they send. The rules run on the
  * server; here, what was typed is brought into the form of the schema.
  */
-export class RemoteKeys extends RemoteConsents implements KeyAdministration {
+export function remoteKeys(options: ServerOptions): KeyAdministration {
+  const connection = new ServerConnection(options);
+  const keys = new RemoteKeys(options.server, connection);
+  const features = methodsOf(
+    new RemoteConsents(connection, () => keys.catalog()),
+    new RemoteContainments(connection),
+    new RemoteDeclarations(connection),
+  );
+  return Object.assign(keys, features);
+}
+
+class RemoteKeys extends RemoteQueries implements KeyOperations {
   async create(input: NewKey, delivery?: SecretDelivery<Created>): Promise<Created> {
     const variables = { input: await this.newKey(input) };
     delivery?.begin?.();
@@ -95,64 +105,6 @@ export class RemoteKeys extends RemoteConsents implements KeyAdministration {
     };
     return this.connection.ask({ document: DELETE, variables: { ids }, read });
   }
-
-  planContainment(request: ContainRequest): Promise<Contained> {
-    return this.#contain(request, true);
-  }
-
-  contain(request: ContainRequest): Promise<Contained> {
-    return this.#contain(request, false);
-  }
-
-  #contain({ key, since }: ContainRequest, dryRun: boolean): Promise<Contained> {
-    const from = since === undefined ? undefined : formatTime(requirePastTime(since, Date.now()));
-    const variables = { input: { name: key, since: from, dryRun } };
-    return this.connection.ask({ document: CONTAIN, variables, read: ({ containKey }) => readContained(containKey) });
-  }
-
-  async plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges> {
-    return this.#apply(declared, rules, true);
-  }
-
-  async apply(
-    declared: readonly DeclaredKey[],
-    rules: ApplyRules,
-    delivery: SecretDelivery<Applied>,
-  ): Promise<Applied> {
-    const plan = await this.plan(declared, rules);
-    if (plan.changes.length === 0) return { ...plan, created: [] };
-    const planned = plan.changes.filter(({ action }) => action === 'CREATE');
-    delivery.begin?.();
-    // What would go wrong with the secrets afterwards goes wrong now, as far as that can be told.
-    delivery.prepare?.({ ...plan, created: planned.map(({ name }) => ({ key: '', apiKey: { id: '', name } })) });
-    const applied = await this.#apply(declared, rules, false);
-    const ids = applied.created.map(({ apiKey }) => apiKey.id);
-    await deliver(applied, delivery, 'The secrets of the new API keys', async () => {
-      if (ids.length > 0) await this.delete(ids);
-    });
-    return applied;
-  }
-
-  #apply(declared: readonly DeclaredKey[], { prune, adopt }: ApplyRules, dryRun: boolean): Promise<Applied> {
-    if (adopt)
-      throw new KeysError(
-        'STORE_REQUIRED',
-        'Only the operator adopts keys. Run it where the store is, or leave it out.',
-      );
-    const variables = { input: { keys: declared.map(declaredInput), prune, dryRun } };
-    const read = ({ applyApiKeys }: Data): Applied => {
-      const created = applyApiKeys.created.map(({ key, apiKey }: Data) => ({
-        key: secretIn(key),
-        apiKey: readName(apiKey),
-      })) as Applied['created'];
-      // A file gets the name of its key: no other than one of those declared here.
-      if (!created.every(({ apiKey }) => declared.some(({ name }) => name === apiKey.name)))
-        throw new TypeError('a key that is not declared');
-      const ids = created.map(({ apiKey }) => apiKey.id);
-      return { ...readPlanned(applyApiKeys, declared, ids), created };
-    };
-    return this.connection.ask({ document: APPLY, variables, read });
-  }
 }
 
 function changeRotation(
@@ -165,27 +117,4 @@ function changeRotation(
     variables: { id },
     read: ({ apiKey }) => readState(apiKey),
   });
-}
-
-/**
- * Delivers secrets, and reverts the change where that fails.
- * @throws what `delivery` throws; KeysError where the change cannot be reverted
- */
-async function deliver<Change>(
-  change: Change,
-  delivery: SecretDelivery<Change> | undefined,
-  what: string,
-  revert: () => Promise<void>,
-): Promise<void> {
-  try {
-    delivery?.prepare?.(change);
-    await delivery?.deliver(change);
-  } catch (error) {
-    await revert().catch((cause: unknown) => {
-      const code = isKeysError(cause) ? cause.code : 'SERVER_FAILED';
-      const reason = `${what} could not be delivered, and the change not be reverted: ${(cause as Error).message}`;
-      throw new KeysError(code, reason, { cause: error });
-    });
-    throw error;
-  }
 }

@@ -11,7 +11,7 @@ import type { Catalog } from '../keys/permissions/catalog.ts';
 import { formatTime } from '../keys/time.ts';
 import type { UsageByPeriod } from '../keys/usage/periods.ts';
 import { readUsageRequest, type UsageRequest } from '../keys/usage/usage-request.ts';
-import { type Data, ServerConnection, type ServerOptions } from './connection.ts';
+import type { Data, ServerConnection } from './connection.ts';
 import { ACCESS, auditLogDocument, CATALOG, FIND, listDocument, PREVIEW, SHOW, SUGGEST, USAGE } from './documents.ts';
 import { readCatalog } from './read-catalog.ts';
 import { readEntry } from './read-changes.ts';
@@ -30,9 +30,9 @@ export class RemoteQueries {
   protected readonly connection: ServerConnection;
   #catalog: Promise<Catalog> | undefined;
 
-  constructor(options: ServerOptions) {
-    this.connection = new ServerConnection(options);
-    this.location = options.server;
+  constructor(location: string, connection: ServerConnection) {
+    this.connection = connection;
+    this.location = location;
   }
 
   catalog(): Promise<Catalog> {

@@ -1,4 +1,5 @@
-import type { PlannedChange, PlannedChanges } from '../../keys/apply/planned-changes.ts';
+import type { PlannedChanges } from '../../keys/apply/planned-changes.ts';
+import type { PlannedChange } from '../../keys/key/field-changes.ts';
 import { changeText, fieldText } from '../views/key-view.ts';
 
 /** How many keys a plan creates, updates and deletes, and how many it leaves unchanged. */

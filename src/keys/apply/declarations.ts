@@ -1,11 +1,13 @@
-import type { Actor } from '../authorization/principal.ts';
-import { DELIVERY_OPTIONS, type SecretDelivery } from '../changes/delivery.ts';
+import { type Actor, OPERATOR } from '../authorization/principal.ts';
+import { DELIVERY_OPTIONS, presented, type SecretDelivery } from '../changes/delivery.ts';
 import type { Parts } from '../changes/transactions.ts';
-import { checkOptions, options as optionsIn, yesOrNo } from '../options.ts';
+import type { ApiKey } from '../key/api-key.ts';
+import { checkOptions, options as optionsIn, withoutUndefined, yesOrNo } from '../options.ts';
 import { createSecret } from '../secret/secret.ts';
 import { type AppliedKeys, applyDeclaration, revertApply, withoutDigestsIn } from './apply.ts';
 import { checkDeclared, type DeclaredKey } from './declaration.ts';
 import { hasChanges, type Plan, planChanges } from './plan.ts';
+import { type PlannedChanges, plannedChanges } from './planned-changes.ts';
 
 /** How declared keys are applied. */
 export interface ApplyOptions {
@@ -75,5 +77,52 @@ export class Declarations {
     const { repository, catalog, clock } = this.#options;
     const { auditLog } = repository;
     return planChanges(repository, declared, { ...rules, caller, catalog, now: clock(), auditLog });
+  }
+}
+
+/** What was applied. */
+export interface Applied extends PlannedChanges {
+  /** The new keys with their secrets, in the order of their declarations. */
+  readonly created: { readonly key: string; readonly apiKey: Pick<ApiKey, 'id' | 'name'> }[];
+}
+
+/** What apply does besides. */
+export interface ApplyRules {
+  /** Delete keys that an earlier apply made and that are no longer declared. */
+  prune: boolean;
+  /** Take over declared keys that another key created. Only the operator may. */
+  adopt: boolean;
+}
+
+/** What commands do with declared keys. */
+export interface ApplyOperations {
+  plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges>;
+  /** With a server, `prepare` is called before anything is changed, too: with the names of new keys alone. */
+  apply(declared: readonly DeclaredKey[], rules: ApplyRules, delivery: SecretDelivery<Applied>): Promise<Applied>;
+}
+
+/** What the operator of a store does with them. */
+export class OperatorDeclarations implements ApplyOperations {
+  readonly #keys: Pick<Declarations, 'apply' | 'plan'>;
+
+  constructor(keys: Pick<Declarations, 'apply' | 'plan'>) {
+    this.#keys = keys;
+  }
+
+  async plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges> {
+    return plannedChanges(await this.#keys.plan(declared, withoutUndefined(rules), OPERATOR));
+  }
+
+  async apply(
+    declared: readonly DeclaredKey[],
+    rules: ApplyRules,
+    delivery: SecretDelivery<Applied>,
+  ): Promise<Applied> {
+    const present = ({ plan, created }: AppliedKeys): Applied => {
+      const keys = created.map(({ apiKey }) => apiKey);
+      return { ...plannedChanges(plan, keys), created };
+    };
+    const options = { ...withoutUndefined(rules), delivery: presented(delivery, present) };
+    return present(await this.#keys.apply(declared, options, OPERATOR));
   }
 }

@@ -1,18 +1,9 @@
 import type { ConfusableName } from '../changes/confusable-names.ts';
 import type { ApiKey } from '../key/api-key.ts';
-import { type FieldChange, fieldChanges } from '../key/field-changes.ts';
+import { type FieldChange, fieldChanges, type PlannedChange } from '../key/field-changes.ts';
 import { formatTime } from '../time.ts';
 import type { DeclaredKey } from './declaration.ts';
 import type { Plan } from './plan.ts';
-
-/** One change of a plan. A key that does not exist yet has no id. */
-export interface PlannedChange {
-  action: 'CREATE' | 'UPDATE' | 'DELETE';
-  name: string;
-  id?: string;
-  /** The fields of a new key that are set, or the fields of an existing key that change. */
-  changes?: FieldChange[];
-}
 
 /** A plan as it is shown. */
 export interface PlannedChanges {

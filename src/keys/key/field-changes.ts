@@ -27,6 +27,15 @@ export interface FieldChange {
   after: FieldValue;
 }
 
+/** One change of a plan. A key that does not exist yet has no id. */
+export interface PlannedChange {
+  action: 'CREATE' | 'UPDATE' | 'DELETE';
+  name: string;
+  id?: string;
+  /** The fields of a new key that are set, or the fields of an existing key that change. */
+  changes?: FieldChange[];
+}
+
 /** The fields that differ between two states of a key. */
 export function fieldChanges(before: KeyFields, after: KeyFields): FieldChange[] {
   const [old, fresh] = [fieldsOf(before), fieldsOf(after)];
