@@ -103,7 +103,7 @@ export {
   type NameTakenError,
   type ValidationError,
 } from './keys/errors.ts';
-export type { ApiKey, KeyChange, NewKey } from './keys/key/api-key.ts';
+export type { ApiKey, GivenFields, KeyChange, NewKey } from './keys/key/api-key.ts';
 export type { CredentialPlace } from './keys/credential-places.ts';
 export type { ExpiryRequest } from './keys/key/expiry.ts';
 export type { Rotation, RotationRequest } from './keys/key/rotation.ts';

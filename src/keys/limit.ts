@@ -30,6 +30,7 @@ export interface SpentLimits {
   /** Lets a new key have used up so much. */
   insert(keyId: string, spent: readonly SpentLimit[]): Promise<void>;
 }
+/** The port for it. */
 export const SPENT_LIMITS = declarePort<unknown, SpentLimits>('spent limits');
 
 /** No limits: one list for all keys that have none. */

@@ -28,7 +28,14 @@ import type { ChangedKey } from './changes/transaction.ts';
 import type { Parts, TransactionsOptions } from './changes/transactions.ts';
 import { setKeyEnabled, type UpdatedKey, updateKey } from './changes/update.ts';
 import { assertValid } from './errors.ts';
-import { type ApiKey, type KeyChange, type NewKey, type StoredKey, withoutDigests } from './key/api-key.ts';
+import {
+  type ApiKey,
+  type KeyChange,
+  type NewKey,
+  type StoredKey,
+  givenFieldsOf,
+  withoutDigests,
+} from './key/api-key.ts';
 import { normalizeName } from './key/name.ts';
 import { isInProgress, readRotation, type Rotation, ROTATION_OPTIONS, type RotationRequest } from './key/rotation.ts';
 import type { Status } from './key/status.ts';
@@ -166,10 +173,8 @@ export class KeyManagement extends KeyQueries {
     const { now, key: built } = this.#build('keys.preview', input);
     const place = { caller: actor, find: this.#options.repository, catalog, now };
     const { key, replaced, confusable } = await planCreation(place, input, built);
-    const { name, description, roles, permissions, limits, allowFrom, expiresAt } = key;
     const effectivePermissions = PermissionSet.of(catalog, key).permissions();
-    const fields = { name, description, roles, permissions, limits, allowFrom, expiresAt };
-    return { ...fields, effectivePermissions, replaced, confusable };
+    return { ...givenFieldsOf(key), effectivePermissions, replaced, confusable };
   }
 
   /**

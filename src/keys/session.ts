@@ -66,6 +66,7 @@ export interface SessionWriter extends SessionFinder {
   /** Deletes those that have ended. */
   forget(bounds: SessionBounds): Promise<void>;
 }
+/** The port for it. */
 export const SESSIONS = declarePort<SessionFinder, SessionWriter>('sessions');
 
 /** Which sessions have not ended at a time. */

@@ -16,7 +16,7 @@ import { ACCESS, auditLogDocument, CATALOG, FIND, listDocument, PREVIEW, SHOW, S
 import { readCatalog } from './read-catalog.ts';
 import { readEntry } from './read-changes.ts';
 import { permissionsIn, readAccess, readPeriod, readPreview, readState } from './read-key.ts';
-import { newKeyInput } from './write-key.ts';
+import { changeInput } from './write-key.ts';
 
 /** More keys at a time would cost more than a request may. */
 const PAGE_KEYS = 200;
@@ -135,7 +135,7 @@ export class RemoteQueries {
   protected async newKey(input: NewKey): Promise<object> {
     const catalog = await this.catalog();
     assertValid(validateNewKey(input, catalog, Date.now()));
-    return newKeyInput(input, catalog);
+    return changeInput(input, catalog);
   }
 
   /** Nothing is kept open. */

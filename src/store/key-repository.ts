@@ -29,9 +29,13 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
   const { dialect } = connection;
   const run: Connection['run'] = (work) => connection.run(work);
   const reader = auditReaderOf(run, auditKey);
+  const readers = new Map<Port<unknown>, unknown>();
   return {
     kind: dialect,
-    port: <Reader>(wanted: Port<Reader, Reader>) => portIn(wanted).read({ connection, run, auditKey }) as Reader,
+    port: <Reader>(wanted: Port<Reader, Reader>) => {
+      if (!readers.has(wanted)) readers.set(wanted, portIn(wanted).read({ connection, run, auditKey }));
+      return readers.get(wanted) as Reader;
+    },
     findById: (id) => run((db) => finderOf(db, apiKeyOf).findById(id)),
     findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
     findBy: (field, values) => run((db) => finderOf(db, apiKeyOf).findBy(field, values)),

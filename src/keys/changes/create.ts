@@ -4,13 +4,10 @@ import { requirePolicy, violationsByCount, violationsOfNew } from '../authorizat
 import { denied, OPERATOR, type Principal, requireFor } from '../authorization/principal.ts';
 import { EFFECTS } from '../effect.ts';
 import { NameTakenError } from '../errors.ts';
-import type { ApiKey, NewKey, StoredKey } from '../key/api-key.ts';
-import { readAllowFrom } from '../key/allow-from.ts';
-import { normalizeDescription } from '../key/description.ts';
+import { type ApiKey, type GivenFields, HOLDING_FIELDS, type NewKey, type StoredKey } from '../key/api-key.ts';
 import { expiryOf } from '../key/expiry.ts';
-import { normalizeName } from '../key/name.ts';
-import { readGrants } from '../key/validation.ts';
-import { parseLimits, SPENT_LIMITS } from '../limit.ts';
+import { readNewFields } from '../key/validation.ts';
+import { SPENT_LIMITS } from '../limit.ts';
 import type { Catalog, Permission } from '../permissions/catalog.ts';
 import { CONSENTS } from '../requests/consent-request.ts';
 import type { Secret } from '../secret/secret.ts';
@@ -36,10 +33,7 @@ export interface Created extends Creation {
 }
 
 /** What a creation would make, without an id and a secret. */
-export interface KeyPreview extends Pick<
-  ApiKey,
-  'name' | 'description' | 'roles' | 'permissions' | 'limits' | 'allowFrom' | 'expiresAt'
-> {
+export interface KeyPreview extends GivenFields {
   /** Everything that the roles and permissions allow together. */
   effectivePermissions: Permission[];
   /** The keys that would be deleted for it, as in `Creation`. */
@@ -55,11 +49,7 @@ export function buildKey(
 ): StoredKey {
   return {
     id,
-    name: normalizeName(input.name),
-    description: normalizeDescription(input.description),
-    ...readGrants(input, catalog),
-    limits: parseLimits(input.limits ?? []).values,
-    allowFrom: readAllowFrom(input.allowFrom),
+    ...readNewFields(input, catalog),
     publicId: secret.publicId,
     createdAt: now,
     createdBy: null,
@@ -119,10 +109,9 @@ async function planReplacement<Key extends ApiKey>(
 /** A key that replaces itself: those above it still hold the new one, but it no longer does so itself. */
 function takeOwnPlace(caller: Principal, input: NewKey, key: StoredKey, catalog: Catalog): void {
   const { chain } = caller;
-  const { createdBy, limits, allowFrom } = chain.keys[0];
-  key.createdBy = createdBy;
-  if (input.limits === undefined) key.limits = limits;
-  if (input.allowFrom === undefined) key.allowFrom = allowFrom;
+  const [own] = chain.keys;
+  key.createdBy = own.createdBy;
+  for (const field of HOLDING_FIELDS) if (input[field] === undefined) Object.assign(key, { [field]: own[field] });
   requireToLoosen(caller, chain, key, catalog);
 }
 

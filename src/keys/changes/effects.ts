@@ -10,7 +10,7 @@ import {
   type NewEffect,
   type Widening,
 } from '../effect.ts';
-import type { ApiKey } from '../key/api-key.ts';
+import { type ApiKey, GIVEN_FIELDS } from '../key/api-key.ts';
 import { areWithin } from '../key/allow-from.ts';
 import { type Limit, NO_LIMITS, parseLimits, splitLimit } from '../limit.ts';
 import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
@@ -31,16 +31,11 @@ type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
 
 /** The fields by which a key may do more, or be another's. */
 const FIELDS = [
-  'name',
+  ...GIVEN_FIELDS.filter((field) => field !== 'description'),
   'publicId',
   'disabledAt',
-  'roles',
-  'permissions',
-  'expiresAt',
-  'limits',
-  'allowFrom',
   'createdBy',
-] as const satisfies readonly (keyof ApiKey)[];
+] as const;
 
 /**
  * Records what changes of keys bring about that outlives the key that makes them, and forgets what is in force no

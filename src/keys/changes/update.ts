@@ -1,16 +1,12 @@
 import type { ApiKey, KeyChange } from '../key/api-key.ts';
-import { readAllowFrom } from '../key/allow-from.ts';
-import { normalizeDescription } from '../key/description.ts';
 import { NameTakenError, assertValid } from '../errors.ts';
 import { expiryOf } from '../key/expiry.ts';
-import { normalizeName } from '../key/name.ts';
-import { parseLimits } from '../limit.ts';
 import { findChain } from '../authorization/chain.ts';
 import { requireToChange } from '../authorization/granting.ts';
 import { requirePolicy, violationsByCount, violationsOfChange } from '../authorization/policy.ts';
 import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
 import type { ChangedKey, Place, Transaction } from './transaction.ts';
-import { validateGrants, readGrants } from '../key/validation.ts';
+import { readGiven, validateGrants } from '../key/validation.ts';
 
 /** A key that was updated. */
 export interface UpdatedKey extends ChangedKey {
@@ -25,18 +21,9 @@ export interface UpdatedKey extends ChangedKey {
 export async function updateKey(transaction: Transaction, id: string, change: KeyChange): Promise<UpdatedKey> {
   const { caller, find, catalog, now } = transaction;
   const before = await transaction.findToChange(id);
-  const given = readGrants(change, catalog);
   const expiry = expiryOf(change, now);
-  const after = {
-    ...before,
-    name: change.name === undefined ? before.name : normalizeName(change.name),
-    description: change.description === undefined ? before.description : normalizeDescription(change.description),
-    roles: change.roles ? given.roles : before.roles,
-    permissions: change.permissions ? given.permissions : before.permissions,
-    limits: change.limits ? parseLimits(change.limits).values : before.limits,
-    allowFrom: change.allowFrom === undefined ? before.allowFrom : readAllowFrom(change.allowFrom),
-    expiresAt: expiry === undefined ? before.expiresAt : expiry,
-  };
+  const expiresAt = expiry === undefined ? before.expiresAt : expiry;
+  const after = { ...before, ...readGiven(change, catalog), expiresAt };
   assertValid(validateGrants(after.roles, after.permissions));
   await requireChange(transaction, before, after);
   const holder = await find.findByName(after.name);

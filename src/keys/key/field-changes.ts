@@ -1,17 +1,8 @@
 import { formatTime } from '../time.ts';
-import type { KeyFields } from './api-key.ts';
+import { GIVEN_FIELDS, type KeyFields } from './api-key.ts';
 
 /** The fields of a key that somebody sets, in the order in which they are shown. */
-export const KEY_FIELDS = [
-  'name',
-  'description',
-  'roles',
-  'permissions',
-  'limits',
-  'allowFrom',
-  'expiresAt',
-  'enabled',
-] as const;
+export const KEY_FIELDS = [...GIVEN_FIELDS, 'enabled'] as const;
 /** The fields in which a key can change. */
 const FIELDS = [...KEY_FIELDS, 'createdBy'] as const;
 /** Those that no declaration has: the secrets of a key, by their public parts. */

@@ -65,6 +65,7 @@ export interface UsageWriter extends UsageFinder {
   /** Brings what is kept nearer to its bounds. @returns whether it is within them */
   condense(bounds: UsageBounds): Promise<boolean>;
 }
+/** The port for it. */
 export const USAGE = declarePort<UsageFinder, UsageWriter>('usage');
 
 /** When the previous secret was last used since a rotation; null if it was not. */

@@ -163,6 +163,7 @@ export interface ConsentWriter extends ConsentFinder {
   /** Forgets those that ended before these times, in milliseconds since 1970. */
   forget(before: { used: number; unused: number }): Promise<void>;
 }
+/** The port for it. */
 export const CONSENTS = declarePort<ConsentFinder, ConsentWriter>('consents');
 
 /**

@@ -32,6 +32,7 @@ export interface Staging {
   /** Removes the staged keys of a batch, or all, in pieces as well. */
   clear(batch?: string): Promise<void>;
 }
+/** The port for it. */
 export const STAGING = declarePort<Staging, never>('staging');
 
 /** Inserts staged keys, in a transaction. */
@@ -42,6 +43,7 @@ export interface StagedInsertion {
    */
   insert(staged: StagedKeys): Promise<boolean>;
 }
+/** The port for it. */
 export const STAGED_KEYS = declarePort<unknown, StagedInsertion>('staged keys');
 
 export interface ImportOptions extends ImportRules {

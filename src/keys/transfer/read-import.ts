@@ -2,18 +2,15 @@ import { violationsOfNew } from '../authorization/policy.ts';
 import { OPERATOR } from '../authorization/principal.ts';
 import type { StoredKey } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
-import { readAllowFrom } from '../key/allow-from.ts';
-import { normalizeDescription } from '../key/description.ts';
 import type { ErrorCode, Issue } from '../errors.ts';
 import { readExpiry } from '../key/expiry.ts';
-import { parseLimits } from '../limit.ts';
 import { formatTime, readDate } from '../time.ts';
 import { type ImportedFields, readFields } from './imported-fields.ts';
 import { type ImportedSecret, readImportedSecret } from './imported-secret.ts';
 import { type Line, MAX_LINE_BYTES, linesOf } from './lines.ts';
 import { validateName, normalizeName } from '../key/name.ts';
 import type { RandomBytes } from '../secret/secret.ts';
-import { validateNewKey, readGrants } from '../key/validation.ts';
+import { readNewFields, validateNewKey } from '../key/validation.ts';
 
 /** What reading an import depends on. */
 export interface ImportContext {
@@ -95,11 +92,7 @@ function readKey(
   if (!secret || name === null || errors.length > 0) return { name, id, errors, warnings: [] };
   const key = {
     id: id ?? randomId(),
-    name,
-    description: normalizeDescription(fields.description),
-    ...readGrants(fields, catalog),
-    limits: parseLimits(fields.limits ?? []).values,
-    allowFrom: readAllowFrom(fields.allowFrom),
+    ...readNewFields(fields, catalog),
     publicId: secret.publicId,
     createdAt: createdAt ?? now,
     createdBy: createdBy ?? null,
