@@ -18,8 +18,8 @@ import type { Catalog, Grant, Permission } from './permissions/catalog.ts';
 import type { UsageByPeriod } from './usage/periods.ts';
 import type { UsageRequest } from './usage/usage-request.ts';
 
-export type { Applied, ApplyRules } from './apply/declarations.ts';
-export type { Contained, ContainRequest, KeyName, NamedIssue } from './changes/operator-containments.ts';
+export type { Applied } from './apply/declarations.ts';
+export type { Contained, KeyName, NamedIssue } from './changes/operator-containments.ts';
 export type { ConsentPlace, ConsentState } from './consent/operator-consents.ts';
 
 /** A key, and what the rules say of it now. */

@@ -254,7 +254,7 @@ async function findApproved(
  * taken back. No key gets more by it than it has now, or had before.
  * @throws KeysError NOT_FOUND; ForbiddenError for who may not delete and disable all of it
  */
-export async function planContainment<Key extends ApiKey>(
+async function planContainment<Key extends ApiKey>(
   place: Place<Key>,
   { id, since }: ContainRequest,
 ): Promise<Containment<Key>> {
@@ -358,7 +358,7 @@ async function mayRestore({ caller, find, catalog }: Place, key: ApiKey): Promis
  * @param newSecret of nobody, in the place of one that ends
  * @throws what `planContainment` throws
  */
-export async function containKey(
+async function containKey(
   transaction: Transaction,
   request: ContainRequest,
   newSecret: () => Secret,
@@ -392,7 +392,7 @@ export async function containKey(
 }
 
 /** What the caller may read of a plan, without digests. */
-export function shownContainment(
+function shownContainment(
   { issued, changes, requests, ...plan }: Containment<ApiKey | StoredKey>,
   caller: Actor,
 ): Containment {
@@ -438,7 +438,7 @@ export function containedFields({ before, after, secrets }: Containing<ApiKey>):
  * The key that is to be contained: one that is there, or was, by its name or id.
  * @throws KeysError NOT_FOUND; INPUT_INVALID where several had that name
  */
-export async function findToContain(
+async function findToContain(
   { find, caller }: Pick<Place, 'find' | 'caller'>,
   nameOrId: string,
 ): Promise<string> {
