@@ -10,10 +10,8 @@ import {
 import { type Descendants, findDescendants } from './authorization/descendants.ts';
 import { type AccessDecision, decideAccess } from './authorization/explain.ts';
 import { type Actor, mayFor, OPERATOR } from './authorization/principal.ts';
-import { adoptKey } from './changes/adopt.ts';
 import { type ConfusableName, findConfusableNames } from './changes/confusable-names.ts';
 import { buildKey, createKey, type KeyPreview, planCreation, revertCreation } from './changes/create.ts';
-import { deleteKeys } from './changes/delete.ts';
 import { DELIVERY_OPTIONS, type NewSecret, type SecretDelivery } from './changes/delivery.ts';
 import {
   activateRotation,
@@ -26,7 +24,7 @@ import {
 } from './changes/rotate.ts';
 import type { ChangedKey } from './changes/transaction.ts';
 import type { Parts, TransactionsOptions } from './changes/transactions.ts';
-import { setKeyEnabled, type UpdatedKey, updateKey } from './changes/update.ts';
+import { adoptKey, deleteKeys, setKeyEnabled, type UpdatedKey, updateKey } from './changes/update.ts';
 import { assertValid } from './errors.ts';
 import {
   type ApiKey,

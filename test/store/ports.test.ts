@@ -12,7 +12,7 @@ describeOnEach('what a store keeps for features', () => {
     const declared = globSync('src/keys/**/*.ts', { cwd: ROOT }).flatMap((file) =>
       Array.from(
         readFileSync(join(ROOT, file), 'utf8').matchAll(/= declarePort<[^;]*>\('([^']+)'\)/g),
-        ([, name]) => name,
+        ([, name]) => name!,
       ),
     );
     assert.ok(declared.length > 5);

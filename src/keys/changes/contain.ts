@@ -438,10 +438,7 @@ export function containedFields({ before, after, secrets }: Containing<ApiKey>):
  * The key that is to be contained: one that is there, or was, by its name or id.
  * @throws KeysError NOT_FOUND; INPUT_INVALID where several had that name
  */
-async function findToContain(
-  { find, caller }: Pick<Place, 'find' | 'caller'>,
-  nameOrId: string,
-): Promise<string> {
+async function findToContain({ find, caller }: Pick<Place, 'find' | 'caller'>, nameOrId: string): Promise<string> {
   checkSearchText(nameOrId);
   const wanted = normalizeName(nameOrId);
   const seesAll = caller === OPERATOR || uses(caller, 'API_KEY', 'READ_ANY') || mayContainAll(caller);

@@ -1,7 +1,13 @@
 import type { Limit } from '../limit.ts';
 import { KeysError } from '../errors.ts';
 import type { Source } from '../networks.ts';
-import { Polls } from './polls.ts';
+
+/** How long an application waits from one question for its key to the next, in seconds (RFC 8628, section 3.2). */
+export const POLL_SECONDS = 5;
+const STEP_MS = POLL_SECONDS * 1000;
+/** Others answer a little later than they were asked. */
+const TOLERANCE_MS = 500;
+const MAX_POLLS = 10_000;
 
 /** Counts what sources do, in the memory of this process. */
 export interface SourceCounter {
@@ -48,6 +54,27 @@ export class Pace {
   /** Counts a key that was not ended: one that can be is never held up. @throws KeysError TOO_MANY_REQUESTS */
   countRevocation(source: Source): void {
     refuse(this.#revocations.add(source), 'Too many keys were sent from here that cannot be ended.');
+  }
+}
+
+/** When applications asked last, by the digests of their codes, in the memory of this process. */
+class Polls {
+  readonly #polls = new Map<string, { at: number; intervalMs: number }>();
+
+  /** Counts a question. @returns whether it came too early: from then on the application waits longer */
+  isTooEarly(digest: string, now: number): boolean {
+    const last = this.#polls.get(digest);
+    const isEarly = last !== undefined && now - last.at < last.intervalMs - TOLERANCE_MS;
+    const intervalMs = (last?.intervalMs ?? STEP_MS) + (isEarly ? STEP_MS : 0);
+    // The oldest goes first.
+    this.#polls.delete(digest);
+    this.#polls.set(digest, { at: now, intervalMs });
+    if (this.#polls.size > MAX_POLLS) this.#polls.delete(this.#polls.keys().next().value!);
+    return isEarly;
+  }
+
+  forget(digest: string): void {
+    this.#polls.delete(digest);
   }
 }
 
