@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { OPERATOR } from './keys/authorization/principal.ts';
 import type { Transaction } from './keys/changes/transaction.ts';
 import { Transactions } from './keys/changes/transactions.ts';
+import { EFFECTS } from './keys/effect.ts';
 import { type ErrorCode, isKeysError, KeysError } from './keys/errors.ts';
 import { type CatalogAdditions, createCatalog } from './keys/permissions/catalog.ts';
 import { isOfOtherStore } from './keys/restore/origin.ts';
@@ -12,6 +13,7 @@ import type { BringBack } from './keys/restore/bring-back.ts';
 import { planRestore, type RestorePlan } from './keys/restore/plan.ts';
 import { noteRestore, restoreKeys, type RestoreSource, takenIds } from './keys/restore/restore.ts';
 import type { KeyRepository } from './keys/repository.ts';
+import { CONSENTS } from './keys/requests/consent-request.ts';
 import { printable } from './keys/text.ts';
 import { SteadyClock } from './keys/steady-clock.ts';
 import { operatorName } from './operator-name.ts';
@@ -166,11 +168,11 @@ async function compared(
   }
   const [keys, effects] = await old.write(async (writer) => [
     await writer.findBy('id', takenIds(plan)),
-    await writer.effects.export(plan.broughtBack.map(({ id }) => id)),
+    await writer.port(EFFECTS).export(plan.broughtBack.map(({ id }) => id)),
   ]);
   const clients = new Map<string, string>();
   for (const { id } of plan.broughtBack) {
-    const client = await old.consents.clientOf(id);
+    const client = await old.port(CONSENTS).clientOf(id);
     if (client !== undefined) clients.set(id, client);
   }
   try {

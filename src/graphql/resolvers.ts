@@ -1,5 +1,5 @@
 import { arch, platform } from 'node:process';
-import { containedAs } from '../keys/operator-keys.ts';
+import { containedAs } from '../keys/changes/operator-containments.ts';
 import type { Issued } from '../keys/changes/contain.ts';
 import type { FieldChange } from '../keys/key/field-changes.ts';
 import type { BudgetedContext } from './context.ts';

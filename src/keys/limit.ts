@@ -1,4 +1,5 @@
 import type { Issue } from './errors.ts';
+import { declarePort } from './port.ts';
 import { listOf, printable } from './text.ts';
 
 /** The seconds of each unit of a limit, shortest first. A month has 30 days. */
@@ -13,6 +14,24 @@ export interface LimitParts {
   readonly count: number;
   readonly unit: LimitUnit;
 }
+
+/** How far a key has used up its limit of a unit, as the store keeps it. */
+export interface SpentLimit {
+  readonly unit: string;
+  readonly count: number;
+  /** In microseconds since 1970. */
+  readonly unusedAt: number;
+  readonly leases: string;
+}
+
+/** How far keys have used up their limits, in a transaction. */
+export interface SpentLimits {
+  find(keyId: string): Promise<SpentLimit[]>;
+  /** Lets a new key have used up so much. */
+  insert(keyId: string, spent: readonly SpentLimit[]): Promise<void>;
+}
+/** The port for it. */
+export const SPENT_LIMITS = declarePort<unknown, SpentLimits>('spent limits');
 
 /** No limits: one list for all keys that have none. */
 export const NO_LIMITS: readonly Limit[] = [];

@@ -12,6 +12,11 @@ export function storeError(error: unknown, location: string, causes: readonly Ca
   return new KeysError(code, `The key store ${location} ${text}.`, { cause: error });
 }
 
+/** The error for a store that does not exist. */
+export function missingStore(location: string): KeysError {
+  return new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the path.`);
+}
+
 /** The error for a store that this version would have to migrate, where it may not. */
 export function olderStore(location: string, version: number): KeysError {
   return new KeysError(

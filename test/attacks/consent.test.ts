@@ -17,6 +17,7 @@ import {
   postJson,
   startConsentService,
 } from '../support/consent.ts';
+import { CONSENTS } from '../../src/keys/requests/consent-request.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
@@ -650,7 +651,8 @@ describeOnEach('the room for requests of applications', () => {
   /** Requests that are there already, each from another address. */
   async function fill(addresses: readonly string[], status: 'PENDING' | 'DENIED' | 'APPROVED' = 'PENDING') {
     const { request } = await test.keys.consent.ask({ client: APP, roles: ['GUEST'], permissions: [] });
-    await test.store.repository.write(async ({ consents }) => {
+    await test.store.repository.write(async (writer) => {
+      const consents = writer.port(CONSENTS);
       for (const address of addresses) {
         const id = `${status} ${address}`;
         const { source } = sourceOf(address);

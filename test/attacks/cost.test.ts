@@ -3,10 +3,11 @@ import { hash } from 'node:crypto';
 import { getIntrospectionQuery } from 'graphql';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import type { BudgetLimits } from '../../src/index.ts';
+import { USAGE } from '../../src/keys/key/usage.ts';
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { APPLY } from '../../src/remote/documents.ts';
 import { cpuTime } from '../support/cpu.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { createPrincipal, openTestKeys, type TestKeys, withPort } from '../support/keys.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { costlyDocument, operationNameIn } from '../support/costly-document.ts';
 import { costlyQuery } from '../support/costly-query.ts';
@@ -66,9 +67,10 @@ describe('a costly request', () => {
     ({ secrets } = store);
     calls = [];
     const repository = (real: KeyRepository): KeyRepository => ({
-      ...real,
-      findUsage: (ids) => (calls.push('usage'), real.findUsage(ids)),
-      findUsedPermissions: (ids) => (calls.push('used'), real.findUsedPermissions(ids)),
+      ...withPort(real, USAGE, (usage) => ({
+        totals: (ids) => (calls.push('usage'), usage.totals(ids)),
+        grants: (ids) => (calls.push('used'), usage.grants(ids)),
+      })),
       findAncestors: (ids) => (calls.push('ancestors'), real.findAncestors(ids)),
     });
     test = await openTestKeys({ database: store.path, repository });

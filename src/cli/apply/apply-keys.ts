@@ -3,10 +3,10 @@ import {
   assertValidDeclaration,
   DeclarationError,
   type DeclaredKey,
-  type PlannedChange,
   type PlannedChanges,
   readDeclaration,
 } from '../../keys/apply/declaration.ts';
+import type { PlannedChange } from '../../keys/key/field-changes.ts';
 import type { SecretDelivery } from '../../keys/changes/delivery.ts';
 import type { DocumentIssue } from '../../keys/document.ts';
 import { KeysError } from '../../keys/errors.ts';

@@ -1,4 +1,4 @@
-import { type FieldChange, fieldChanges, KEY_FIELDS } from '../key/field-changes.ts';
+import { type FieldChange, fieldChanges, KEY_FIELDS, type PlannedChange } from '../key/field-changes.ts';
 import type { ConfusableName } from '../changes/confusable-names.ts';
 import type { ApiKey } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
@@ -233,15 +233,6 @@ export interface Plan<Key extends ApiKey = ApiKey> {
   unchanged: number;
   /** The names of keys to create that look like others. */
   confusable: ConfusableName[];
-}
-
-/** One change of a plan. A key that does not exist yet has no id. */
-export interface PlannedChange {
-  action: 'CREATE' | 'UPDATE' | 'DELETE';
-  name: string;
-  id?: string;
-  /** The fields of a new key that are set, or the fields of an existing key that change. */
-  changes?: FieldChange[];
 }
 
 /** A plan as it is shown. */

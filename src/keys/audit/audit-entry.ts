@@ -68,6 +68,17 @@ export interface AuditDraft {
   address?: string;
 }
 
+/** What is noted in the audit log: who did it, and when, is known by the transaction. */
+export interface AuditNote {
+  action: AuditAction;
+  /** The key concerned; undefined if there is none. It may be gone. */
+  key?: Pick<ApiKey, 'id' | 'name'> | undefined;
+  before?: AuditValues | null;
+  after?: AuditValues | null;
+  /** The client's address, where it is known and tells something. */
+  address?: string | null | undefined;
+}
+
 /** An entry of the audit log. */
 export interface AuditEntry extends AuditDraft {
   /** Counts from 1, without gaps. */

@@ -1,4 +1,4 @@
-import type { AuditPosition } from '../audit/audit-entry.ts';
+import type { AuditDraft, AuditPosition } from '../audit/audit-entry.ts';
 import { MAX_CHAIN_LENGTH } from '../authorization/chain.ts';
 import { tooMany } from '../authorization/policy.ts';
 import { OPERATOR } from '../authorization/principal.ts';
@@ -11,7 +11,8 @@ import { skeletonOf } from '../key/skeleton.ts';
 import { statusOf } from '../key/status.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import type { ProgressReport } from '../progress.ts';
-import type { KeyFinder, KeyRepository, StagedKeys } from '../repository.ts';
+import { declarePort } from '../port.ts';
+import type { KeyFinder, KeyRepository } from '../repository.ts';
 import { prefixOf } from '../secret/secret.ts';
 import type { ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
 
@@ -223,6 +224,40 @@ async function validateCounts(
   }
 }
 
+/** What the audit log says of each key of a batch. */
+export type BatchEntry = Pick<AuditDraft, 'at' | 'actor' | 'action'>;
+
+/** Keys that are kept apart, to be inserted together. */
+export interface StagedKeys {
+  /** A random id. */
+  readonly batch: string;
+  readonly keys: readonly StoredKey[];
+  readonly entry: BatchEntry;
+  /** The hashes of their entries, if these follow the one with the hash `previous`. */
+  readonly chain: { readonly previous: string; readonly hashes: readonly string[] };
+}
+
+/** Keeps keys apart until they are inserted together. */
+export interface Staging {
+  /** Keeps keys, at least one, each after the key that created it, in pieces between which others can write. */
+  stage(keys: readonly StoredKey[], entry: BatchEntry, onProgress?: ProgressReport): Promise<StagedKeys>;
+  /** Removes the staged keys of a batch, or all, in pieces as well. */
+  clear(batch?: string): Promise<void>;
+}
+/** The port for it. */
+export const STAGING = declarePort<Staging, never>('staging');
+
+/** Inserts staged keys, in a transaction. */
+export interface StagedInsertion {
+  /**
+   * Inserts them, each with its entry in the audit log.
+   * @returns false, with nothing done, where they are no longer there: another import has cleared them
+   */
+  insert(staged: StagedKeys): Promise<boolean>;
+}
+/** The port for it. */
+export const STAGED_KEYS = declarePort<unknown, StagedInsertion>('staged keys');
+
 interface ImportOptions extends ImportRules {
   repository: KeyRepository;
   transactions: Transactions;
@@ -243,6 +278,7 @@ export async function importKeys(lines: readonly ImportLine[], options: ImportOp
   const { repository, transactions, operator, now, onProgress } = options;
   const keys = lines.flatMap(({ key }) => key ?? []);
   const entry = { at: now, actor: { kind: 'CLI', id: null, name: operator }, action: 'IMPORT' } as const;
+  const staging = repository.port(STAGING);
   let staged: StagedKeys | undefined;
   try {
     for (let isFirst = true; ; isFirst = false) {
@@ -250,8 +286,8 @@ export async function importKeys(lines: readonly ImportLine[], options: ImportOp
       const report = await checkImport(repository, lines, options);
       if (report.failed > 0 || keys.length === 0) return report;
       // What an import left that was killed. Another that still runs finds out, and stages its keys again.
-      if (isFirst) await repository.clearStaged();
-      staged ??= await repository.stage(keys, entry, onProgress);
+      if (isFirst) await staging.clear();
+      staged ??= await staging.stage(keys, entry, onProgress);
       const values = valuesOf(keys);
       const outcome = await transactions.run(
         OPERATOR,
@@ -262,12 +298,12 @@ export async function importKeys(lines: readonly ImportLine[], options: ImportOp
       );
       if (outcome === 'inserted') return imported(report, lines);
       if (outcome === 'changed') continue;
-      await repository.clearStaged(staged.batch);
+      await staging.clear(staged.batch);
       staged = undefined;
     }
   } finally {
     // What cannot be removed now, the next import removes.
-    if (staged) await repository.clearStaged(staged.batch).catch(() => {});
+    if (staged) await staging.clear(staged.batch).catch(() => {});
   }
 }
 
@@ -277,7 +313,7 @@ async function insert(
   { head, values }: { head: AuditPosition | undefined; values: ReadonlySet<string> },
 ): Promise<'inserted' | 'changed' | 'cleared'> {
   if (await mayConflict(transaction, head?.number ?? 0, values)) return 'changed';
-  return (await transaction.insertStaged(staged)) ? 'inserted' : 'cleared';
+  return (await transaction.port(STAGED_KEYS).insert(staged)) ? 'inserted' : 'cleared';
 }
 
 function imported(report: ImportReport, lines: readonly ImportLine[]): ImportReport {

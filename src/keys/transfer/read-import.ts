@@ -1,13 +1,10 @@
 import { violationsOfNew } from '../authorization/policy.ts';
 import { OPERATOR } from '../authorization/principal.ts';
 import type { ErrorCode, Issue } from '../errors.ts';
-import { readAllowFrom } from '../key/allow-from.ts';
 import type { StoredKey } from '../key/api-key.ts';
-import { normalizeDescription } from '../key/description.ts';
 import { readExpiry } from '../key/expiry.ts';
 import { normalizeName, validateName } from '../key/name.ts';
-import { readGrants, validateNewKey } from '../key/validation.ts';
-import { parseLimits } from '../limit.ts';
+import { readNewFields, validateNewKey } from '../key/validation.ts';
 import { nearest } from '../nearest.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { readDigest } from '../secret/digest.ts';
@@ -105,11 +102,7 @@ function readKey(
   if (!secret || name === null || errors.length > 0) return { name, id, errors, warnings: [] };
   const key = {
     id: id ?? randomId(),
-    name,
-    description: normalizeDescription(fields.description),
-    ...readGrants(fields, catalog),
-    limits: parseLimits(fields.limits ?? []).values,
-    allowFrom: readAllowFrom(fields.allowFrom),
+    ...readNewFields(fields, catalog),
     publicId: secret.publicId,
     createdAt: createdAt ?? now,
     createdBy: createdBy ?? null,

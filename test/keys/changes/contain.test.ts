@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type Actor, OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
 import { containedFields } from '../../../src/keys/changes/contain.ts';
+import { EFFECTS } from '../../../src/keys/effect.ts';
 import type { KeyChange, NewKey } from '../../../src/keys/key/api-key.ts';
 import type { RotationRequest } from '../../../src/keys/key/rotation.ts';
 import { APP } from '../../support/consent.ts';
@@ -143,7 +144,7 @@ describeOnEach('what a key did to others', () => {
       test.time.now += HOUR;
       await rotate(await create('Late'));
       await test.keys.pruneAuditLog('30m');
-      const kept = await test.store.repository.effects.on([ci.id, web.id, gone.id]);
+      const kept = await test.store.repository.port(EFFECTS).on([ci.id, web.id, gone.id]);
       assert.deepEqual(kept.map(({ keyId }) => keyId).toSorted(), [ci.id, web.id].toSorted());
       assert.deepEqual(await issued(), ['WIDENING Web', 'SECRET Late']);
     });
@@ -204,14 +205,14 @@ describeOnEach('what a key did to others', () => {
     it('in no more rows for a key that replaces itself again and again', async () => {
       await rotate(await create('CI'));
       let actor = ops.principal;
-      const rows = async () => (await test.store.repository.effects.by([actor.apiKey.id])).length;
+      const rows = async () => (await test.store.repository.port(EFFECTS).by([actor.apiKey.id])).length;
       for (let time = 1; time <= 5; time += 1) {
         const { key } = await test.keys.create({ name: 'Ops', roles: ['ADMIN'], overwrite: true }, actor);
         actor = await actorWith(key);
         assert.equal(await rows(), 1);
         assert.deepEqual(await issued({ ...ops, id: actor.apiKey.id }), ['SECRET CI']);
       }
-      assert.equal((await test.store.repository.effects.actorsNamed('Ops')).length, 1);
+      assert.equal((await test.store.repository.port(EFFECTS).actorsNamed('Ops')).length, 1);
     });
 
     it('of a parent and its child that the operator adopts together', async () => {
