@@ -1,22 +1,16 @@
 import { type Kysely, sql } from 'kysely';
 import { BULK_CACHE_KIB } from './insert-rows.ts';
 import { MAX_CHANGES } from './key-changes.ts';
+import { indexedText } from './schema.ts';
 import type { Tables } from './tables.ts';
 
 /** With so many, whoever has not asked since the change before them has to forget all keys. */
 const NOTED_CHANGES = MAX_CHANGES + 2;
 
-/** A text as the triggers of migration 016 index it. */
-export const INDEXED_TEXT = sql`case when instr(search_text, char(0)) > 0 then char(1, 1, 1) else search_text end`;
-
 /** What `withoutTriggers` does once for all keys, these do for each. */
-export const REPLACED_TRIGGERS = [
-  'key_state_after_insert',
-  'key_changes_before_insert',
-  'api_keys_search_after_insert',
-] as const;
+export const REPLACED_TRIGGERS = ['key_changes_before_insert', 'api_keys_search_after_insert'] as const;
 
-/** Does once for all keys of an SQLite store what triggers do for each that is inserted. See migration 018. */
+/** Does once for all keys of an SQLite store what triggers do for each that is inserted. See `staged_insertion`. */
 export async function withoutTriggers(db: Kysely<Tables>, insert: () => Promise<void>): Promise<void> {
   const { rows: caches } = await sql<{ cache_size: number }>`pragma cache_size`.execute(db);
   await sql`pragma cache_size = ${sql.lit(-BULK_CACHE_KIB)}`.execute(db);
@@ -26,8 +20,8 @@ export async function withoutTriggers(db: Kysely<Tables>, insert: () => Promise<
     await sql`insert into staged_insertion values ('')`.execute(db);
     await insert();
     await sql`delete from staged_insertion`.execute(db);
-    await sql`insert into api_keys_search (rowid, search_text) select rowid, ${INDEXED_TEXT} ${inserted}`.execute(db);
-    await sql`update key_state set state = hex(randomblob(8))`.execute(db);
+    await sql`insert into api_keys_search (rowid, search_text)
+      select rowid, ${sql.raw(indexedText('search_text'))} ${inserted}`.execute(db);
     await sql`insert into key_changes (key_id) select id ${inserted}
       order by rowid desc limit ${sql.lit(NOTED_CHANGES)}`.execute(db);
   } finally {

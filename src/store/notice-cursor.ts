@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import { latestTime } from './clock.ts';
-import type { NoticeStateTable } from './notice-tables.ts';
+import type { NoticeStateTable } from './tables.ts';
 import type { Tables } from './tables.ts';
 
 /** How far the store was looked through for notices; undefined if it never was. */

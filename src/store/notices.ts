@@ -6,7 +6,7 @@ import { chunksOf } from './chunks.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { clockOf, type StoreClock } from './limit-states.ts';
 import { findNoticeState } from './notice-cursor.ts';
-import type { NoticeStateTable } from './notice-tables.ts';
+import type { NoticeStateTable } from './tables.ts';
 import { findEnding, findRefused } from './noticed-keys.ts';
 import type { Tables } from './tables.ts';
 

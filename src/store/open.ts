@@ -137,11 +137,11 @@ export async function openConnection({
       ? (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, options)
       : (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(location, options);
   if (!isDebugged()) return open();
-  const { MIGRATIONS } = await import('./migrations/index.ts');
+  const { newestSchema } = await import('./migrations.ts');
   const opened = await debugTimed('the store was opened', open, (connection) => ({
     store: isPostgresUrl(location) ? readPostgresUrl(location).location : location,
     dialect: connection?.dialect,
-    schema: connection && MIGRATIONS.length,
+    schema: connection && newestSchema(),
     isNew: connection?.created,
   }));
   return debuggedConnection(opened);

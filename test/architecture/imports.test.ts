@@ -94,7 +94,6 @@ const ROOMS: Record<string, string[]> = {
     'operator-keys',
   ],
   store: [
-    'notice-tables',
     'tables',
     'connection',
     'timed-connection',
@@ -105,6 +104,7 @@ const ROOMS: Record<string, string[]> = {
     'retry',
     'errors',
     'rows',
+    'schema',
     'migrations',
     'clock',
     'notice-cursor',

@@ -6,7 +6,7 @@ import { type ErrorCode, isKeysError, KeysError } from '../../keys/errors.ts';
 import type { ProgressReport } from '../../keys/progress.ts';
 import { printable } from '../../keys/text.ts';
 import { auditReaderOf } from '../audit-log.ts';
-import { MIGRATIONS } from '../migrations/index.ts';
+import { newestSchema } from '../migrations.ts';
 import type { PrivateFile } from '../sqlite/private-file.ts';
 
 /** What a backup has. */
@@ -40,7 +40,7 @@ export async function verifyBackup(
   return {
     keys: await count('api_keys'),
     auditEntries: await count('audit_log'),
-    schema: MIGRATIONS.length,
+    schema: newestSchema(),
     head: await log.head(),
     log: await verifyAuditLog(log, undefined, onVerified),
   };

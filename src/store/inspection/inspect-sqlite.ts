@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { isKeysError, KeysError } from '../../keys/errors.ts';
-import { MIGRATIONS } from '../migrations/index.ts';
+import { newestSchema } from '../migrations.ts';
 import { findDamage } from '../sqlite/integrity.ts';
 import { MainFile } from '../sqlite/main-file.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
@@ -79,8 +79,7 @@ async function inspectOpened(
   try {
     version = await file.run((db) => requireOwnFormat(db, location));
   } catch (error) {
-    const isNewer = isKeysError(error) && error.code === 'STORE_NEWER';
-    if (!isNewer) throw error;
+    if (!isKeysError(error) || !['STORE_NEWER', 'STORE_OLDER'].includes(error.code)) throw error;
     return [
       ok('STORE', `${location} is a key store.`),
       ...files,
@@ -92,8 +91,8 @@ async function inspectOpened(
     throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} is an empty file. Check the path.`);
   const damage = await findDamage(file);
   const differences = await file.run(sqliteSchemaDifferences);
-  const schema = `schema ${version}; this version needs ${MIGRATIONS.length}`;
-  const isOld = version < MIGRATIONS.length;
+  const schema = `schema ${version}; this version needs ${newestSchema()}`;
+  const isOld = version < newestSchema();
   return [
     ok('STORE', `${location} opens, and is a key store.`),
     ...files,

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { KeysError } from '../../keys/errors.ts';
 import { debug } from '../../keys/steps.ts';
 import { driverCodeOf } from '../errors.ts';
-import { type Migration, MIGRATIONS } from '../migrations/index.ts';
+import { migrationsBetween, newestSchema, requireKnownSchema } from '../migrations.ts';
 import { PASSING_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
 
 /** Takes the lock that admits one writer at a time, until the transaction ends. Readers do not need it. */
@@ -10,12 +10,8 @@ export async function lockWriters(transaction: Kysely<Tables>): Promise<void> {
   await sql`select pg_advisory_xact_lock(${lockKey(sql`current_schema()`)})`.execute(transaction);
 }
 
-/** The version of a store's schema; undefined if there is no store. @throws KeysError STORE_NEWER */
-export async function versionOf(
-  db: Kysely<Tables>,
-  location: string,
-  newest: number = MIGRATIONS.length,
-): Promise<number | undefined> {
+/** The version of a store's schema; undefined if there is no store. @throws KeysError STORE_NEWER, STORE_OLDER */
+export async function versionOf(db: Kysely<Tables>, location: string): Promise<number | undefined> {
   let version;
   try {
     version = (await sql<{ version: number }>`select version from svc_api_schema`.execute(db)).rows[0]?.version;
@@ -23,13 +19,7 @@ export async function versionOf(
     if (driverCodeOf(error) === '42P01') return undefined;
     throw error;
   }
-  if (version !== undefined && version > newest) {
-    throw new KeysError(
-      'STORE_NEWER',
-      `The key store ${location} was made by a newer version of svc-api ` +
-        `(schema ${version}; this one knows ${newest}). Update svc-api.`,
-    );
-  }
+  if (version !== undefined) requireKnownSchema(version, location);
   return version;
 }
 
@@ -41,7 +31,7 @@ export async function requireOwner(db: Kysely<Tables>, location: string, version
   if (isMember) return;
   throw new KeysError(
     'STORE_READONLY',
-    `The key store ${location} has schema ${version}, and this version of svc-api needs ${MIGRATIONS.length}. ` +
+    `The key store ${location} has schema ${version}, and this version of svc-api needs ${newestSchema()}. ` +
       `Open it once as the owner of its tables, ${owner}, by any command of this version: that migrates it.`,
   );
 }
@@ -52,20 +42,16 @@ export interface PostgresMigration {
   location: string;
   /** The schema of the tables, created if it is missing. Default: the first of the search path. */
   schema: string | undefined;
-  /** Default: all. */
-  migrations?: readonly Migration[];
 }
 
 /**
  * Brings a PostgreSQL store to the newest schema, in one transaction that locks out other writers: of several programs
  * that start at once, one migrates and the others find it done.
  * @returns whether it created the store
- * @throws KeysError STORE_FOREIGN if another program has tables of the same names; STORE_NEWER
+ * @throws KeysError STORE_FOREIGN if another program has tables of the same names; STORE_NEWER, STORE_OLDER
  */
-export function migratePostgres(
-  db: Kysely<Tables>,
-  { location, schema, migrations = MIGRATIONS }: PostgresMigration,
-): Promise<boolean> {
+export function migratePostgres(db: Kysely<Tables>, { location, schema }: PostgresMigration): Promise<boolean> {
+  const newest = newestSchema();
   return db
     .transaction()
     .setIsolationLevel('read committed')
@@ -85,10 +71,10 @@ export function migratePostgres(
         );
       }
       if (isNew) await createVersionTable(transaction);
-      const version = (await versionOf(transaction, location, migrations.length)) ?? 0;
-      for (const migrate of migrations.slice(version)) await migrate(transaction, 'postgres');
-      await sql`update svc_api_schema set version = ${migrations.length}`.execute(transaction);
-      debug('the store is migrated', () => ({ store: location, from: version, to: migrations.length }));
+      const version = (await versionOf(transaction, location)) ?? 0;
+      for (const migrate of migrationsBetween(version, newest)) await migrate(transaction, 'postgres');
+      await sql`update svc_api_schema set version = ${newest}`.execute(transaction);
+      debug('the store is migrated', () => ({ store: location, from: version, to: newest }));
       return isNew;
     });
 }

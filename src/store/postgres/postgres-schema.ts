@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { differencesOf, type SchemaDifference, type SchemaPart } from '../../keys/schema.ts';
-import { MIGRATIONS } from '../migrations/index.ts';
+import { migrationsBetween, newestSchema } from '../migrations.ts';
 import { PASSING_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
 import { driverCodeOf } from '../errors.ts';
 import { createVersionTable } from './postgres-migrate.ts';
@@ -27,7 +27,7 @@ export async function postgresSchemaDifferences(db: Kysely<Tables>): Promise<Sch
       await sql`create schema ${sql.id(scratch)}`.execute(connection);
       await useSchema(connection, scratch);
       await createVersionTable(connection);
-      for (const migrate of MIGRATIONS) await migrate(connection, 'postgres');
+      for (const migrate of migrationsBetween(0, newestSchema())) await migrate(connection, 'postgres');
       const made = await partsIn(connection, scratch);
       const functions = new Set(made.filter(({ type }) => type === 'function').map(({ name }) => name));
       const found = await partsIn(connection, schema);

@@ -6,7 +6,7 @@ interface ChangeRow {
   mark: string;
 }
 
-/** Reads which keys were created, changed or deleted, by any program, since it was asked last. See migration 015. */
+/** Reads which keys were created, changed or deleted, by any program, since it was asked last. See `key_changes`. */
 export class ChangedKeys {
   readonly #since: Database.Statement<[number], ChangeRow>;
   readonly #latest: Database.Statement<[], ChangeRow>;

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
-import { INDEXED_TEXT } from '../bulk-insertion.ts';
-import { MIGRATIONS } from '../migrations/index.ts';
+import { indexedText } from '../schema.ts';
 import { TABLE_NAMES, type Tables } from '../tables.ts';
 import { tracedKysely } from '../timed-connection.ts';
 import { dialectOf } from './sqlite-driver.ts';
@@ -34,7 +33,7 @@ export async function rebuildStore({ from, to, version, location }: Rebuild): Pr
     // As it is: what became of a key that a row refers to, is found where that is used.
     for (const pragma of [...UNTRUSTED, 'foreign_keys = off']) driver.pragma(pragma);
     const db = tracedKysely(dialectOf(driver, () => {}, true));
-    await migrateSqlite(db, location, false, MIGRATIONS.slice(0, version));
+    await migrateSqlite(db, location, false, version);
     await sql`attach ${from} as backup`.execute(db);
     await db.transaction().execute((transaction) => copyRows(transaction));
   } catch (error) {
@@ -60,6 +59,6 @@ async function copyRows(db: Kysely<Tables>): Promise<void> {
   }
   if (derived.some(({ name }) => name === 'api_keys_search_after_insert'))
     await sql`insert into main.api_keys_search (rowid, search_text)
-      select rowid, ${INDEXED_TEXT} from main.api_keys`.execute(db);
+      select rowid, ${sql.raw(indexedText('search_text'))} from main.api_keys`.execute(db);
   for (const { definition } of derived) await sql.raw(definition).execute(db);
 }

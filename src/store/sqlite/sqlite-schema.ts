@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
 import { differencesOf, type SchemaDifference, type SchemaPart } from '../../keys/schema.ts';
-import { MIGRATIONS } from '../migrations/index.ts';
+import { migrationsBetween } from '../migrations.ts';
 import type { Tables } from '../tables.ts';
 import { tracedKysely } from '../timed-connection.ts';
 import { dialectOf } from './sqlite-driver.ts';
@@ -33,7 +33,7 @@ export async function withNewSchema<Result>(
   const driver = new Database(':memory:');
   try {
     const db = tracedKysely(dialectOf(driver, () => {}, true));
-    for (const migrate of MIGRATIONS.slice(0, version)) await migrate(db, 'sqlite');
+    for (const migrate of migrationsBetween(0, version)) await migrate(db, 'sqlite');
     return await work(db);
   } finally {
     driver.close();
