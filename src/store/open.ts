@@ -111,7 +111,7 @@ function differencesOn(dialect: DialectName) {
 }
 
 /** Whether there is a store; none is created. @throws KeysError STORE_… where that cannot be told */
-async function storeExists({ database, env = process.env }: OpenStoreOptions): Promise<boolean> {
+export async function storeExists({ database, env = process.env }: OpenStoreOptions): Promise<boolean> {
   const place = storeLocation(database, env);
   if (!isPostgresUrl(place)) return (await import('./sqlite/sqlite-file.ts')).storeFileExists(place);
   const { PostgresConnection } = await import('./postgres/postgres-connection.ts');

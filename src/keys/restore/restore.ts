@@ -4,7 +4,8 @@ import type { NewEffect } from '../effect.ts';
 import { KeysError } from '../errors.ts';
 import type { StoredKey } from '../key/api-key.ts';
 import { MAX_PAGE_SIZE } from '../page.ts';
-import { isChange, type RestorePlan, resultOf } from './plan.ts';
+import type { RestorePlan } from './plan.ts';
+import { broughtBackKey, isChange, restoredKey } from './restored-key.ts';
 
 /** What changes no key. */
 const HARMLESS: ReadonlySet<AuditAction> = new Set(['REFUSE', 'PRUNE', 'CONSENT_REQUEST', 'CONSENT_DENY']);
@@ -47,19 +48,14 @@ export async function restoreKeys(
   noteRestore(transaction, source, plan);
   const created = plan.created.map(({ id }) => id);
   if (created.length > 0) await transaction.delete(await find.findWithDescendants(created));
-  const present = new Map(
-    (
-      await find.findBy(
-        'id',
-        keys.map(({ id }) => id),
-      )
-    ).map((key) => [key.id, key]),
-  );
+  const ids = keys.map(({ id }) => id);
+  const present = new Map((await find.findBy('id', ids)).map((key) => [key.id, key]));
   const broughtBack = new Set(plan.broughtBack.map(({ id }) => id));
   const changes = keys
     .map((key) => {
       const before = present.get(key.id);
-      const after = resultOf(key, before, { catalog, now, isBroughtBack: broughtBack.has(key.id) });
+      const isWhole = !before || broughtBack.has(key.id);
+      const after = isWhole ? broughtBackKey(key, before) : restoredKey(key, before, { catalog, now }).key;
       return { before, after };
     })
     .filter(({ before, after }) => !before || isChange(before, after));
@@ -74,18 +70,17 @@ export async function restoreKeys(
 
 /** Notes in the audit log that a backup was put in the place of a store, and what became of its keys, if known. */
 export function noteRestore(transaction: Transaction, { backup, head }: RestoreSource, plan?: RestorePlan): void {
-  const counts = plan && {
-    deleted: plan.deleted.length,
-    kept: plan.kept.length,
-    broughtBack: plan.broughtBack.length,
-    created: plan.created.length,
-  };
   transaction.noteRestore({
     backup,
     number: head?.number ?? null,
     hash: head?.hash ?? null,
     compared: plan !== undefined,
-    ...counts,
+    ...(plan && {
+      deleted: plan.deleted.length,
+      kept: plan.kept.length,
+      broughtBack: plan.broughtBack.length,
+      created: plan.created.length,
+    }),
   });
 }
 
