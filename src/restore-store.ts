@@ -12,7 +12,7 @@ import { noteRestore, restoreKeys, takenIds } from './keys/restore/restore.ts';
 import { SteadyClock } from './keys/steady-clock.ts';
 import { printable } from './keys/text.ts';
 import { operatorName } from './operator-name.ts';
-import { readAuditKey } from './store/audit-key.ts';
+import { readAuditKey } from './store/audit-log.ts';
 import { backUpStore } from './store/backup/back-up-store.ts';
 import { belongsToStore, replaceStoreFile, requireNoForeignFile } from './store/backup/backup-file.ts';
 import { type OpenBackup, withBackup } from './store/backup/open-backup.ts';
@@ -22,7 +22,7 @@ import { createKeyRepository } from './store/key-repository.ts';
 import { storeLocation } from './store/location.ts';
 import { openConnection, storeExists } from './store/open.ts';
 import { isPostgresUrl, readPostgresUrl } from './store/postgres/postgres-address.ts';
-import { findDamage } from './store/sqlite/integrity.ts';
+import { findDamage } from './store/sqlite/sqlite-schema.ts';
 
 /** What to restore, and where. */
 export interface RestoreOptions extends CatalogAdditions {

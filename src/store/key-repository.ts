@@ -4,23 +4,28 @@ import type { ApiKey, StoredKey } from '../keys/key/api-key.ts';
 import type { AuditQuery } from '../keys/audit/audit-entry.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../keys/repository.ts';
 import { updateRows } from './insert-rows.ts';
-import { countLive, creatorsFirst, findFamily, selectAncestors } from './families.ts';
+import {
+  addRotatedSecrets,
+  countLive,
+  creatorsFirst,
+  findByDigest,
+  findFamily,
+  forgetRotatedSecrets,
+  selectAncestors,
+  selectByDigests,
+} from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import { consentFinderOf, consentWriterOf } from './consent-requests.ts';
-import { countKeys } from './count-keys.ts';
-import { findByDigest, selectByDigests } from './find-by-digest.ts';
+import { countKeys, listKeys } from './list-keys.ts';
 import { effectFinderOf, effectWriterOf } from './key-effects.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
 import { findSpentLimits, insertSpentLimits } from './limit-states.ts';
-import { listKeys } from './list-keys.ts';
 import { findDisabledByPolicy, findInUse } from './keys-in-use.ts';
-import { addRotatedSecrets, forgetRotatedSecrets } from './rotated-secrets.ts';
 import { apiKeyOf, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
-import { hasSearchIndex } from './search-index.ts';
+import { firstFound, hasSearchIndex } from './searches.ts';
 import { auditSearchesFor } from './search-audit-log.ts';
-import { firstFound } from './searches.ts';
 import { selectKeys } from './select-keys.ts';
 import { sessionFinderOf, sessionWriterOf } from './sessions.ts';
 import { clearStagedKeys, insertStagedKeys, stageKeys } from './staged-keys.ts';

@@ -6,7 +6,7 @@ import type { KeyRepository } from '../keys/repository.ts';
 import type { SchemaDifference } from '../keys/schema.ts';
 import { debug, debugTimed, isDebugged } from '../keys/steps.ts';
 import type { Connection, DialectName, MustExist } from './connection.ts';
-import { readAuditKey } from './audit-key.ts';
+import { readAuditKey } from './audit-log.ts';
 import { emptyNotices, emptyRepository, missingStore } from './empty-repository.ts';
 import type { LimitStore } from '../limits/limit-store.ts';
 import { createKeyRepository } from './key-repository.ts';

@@ -7,8 +7,7 @@ import type { ProgressReport } from '../keys/progress.ts';
 import type { BatchEntry, StagedKeys } from '../keys/repository.ts';
 import { findPosition, setHead } from './audit-log.ts';
 import type { Connection, DialectName } from './connection.ts';
-import { insertRows } from './insert-rows.ts';
-import { withoutTriggers, withPendingList } from './bulk-insertion.ts';
+import { insertRows, withoutTriggers, withPendingList } from './insert-rows.ts';
 import { rowOf } from './rows.ts';
 import { type ApiKeyTable, KEY_COLUMNS, type StagedKeyTable, type Tables } from './tables.ts';
 

@@ -11,7 +11,7 @@ import { inspectStore } from '../../src/store/inspection/inspect-store.ts';
 import { type Migration, newestSchema } from '../../src/store/migrations.ts';
 import { openConnection, openStore } from '../../src/store/open.ts';
 import { isPostgresUrl, readPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
-import { migrateSqlite } from '../../src/store/sqlite/sqlite-migrate.ts';
+import { migrateSqlite } from '../../src/store/sqlite/sqlite-schema.ts';
 import type { Tables } from '../../src/store/tables.ts';
 import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';

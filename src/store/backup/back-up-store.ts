@@ -12,7 +12,7 @@ import { auditReaderOf } from '../audit-log.ts';
 import type { Connection } from '../connection.ts';
 import { copyStore } from '../copy.ts';
 import { newestSchema } from '../migrations.ts';
-import { findDamage } from '../sqlite/integrity.ts';
+import { findDamage } from '../sqlite/sqlite-schema.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
 import { PASSING_TABLES } from '../tables.ts';

@@ -24,9 +24,8 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
-import { createStore } from '../sqlite/sqlite-access.ts';
-import { sqliteError } from '../sqlite/sqlite-errors.ts';
 import {
+  createStore,
   createStoreFile,
   type FileIdentity,
   identifySideFiles,
@@ -35,7 +34,8 @@ import {
   removeSideFiles,
   sideFilesOf,
 } from '../sqlite/sqlite-file.ts';
-import { APPLICATION_ID } from '../sqlite/sqlite-migrate.ts';
+import { sqliteError } from '../sqlite/sqlite-errors.ts';
+import { APPLICATION_ID } from '../sqlite/sqlite-schema.ts';
 
 /** After this long without a change, a part of a backup is one that was left behind, in milliseconds. */
 const ABANDONED_MS = 3_600_000;

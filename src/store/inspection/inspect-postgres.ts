@@ -17,8 +17,7 @@ import {
   skipped,
   warning,
 } from './finding.ts';
-import { inspectAuditLog, inspectClock } from './inspect-contents.ts';
-import { inspectNotices } from './inspect-notices.ts';
+import { inspectAuditLog, inspectClock, inspectNotices } from './inspect-contents.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 

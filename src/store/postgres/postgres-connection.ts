@@ -7,12 +7,17 @@ import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from './postgres-address.ts';
 import { isLockTimeout, isLost, isSerializationFailure, postgresError } from './postgres-errors.ts';
 import { PostgresListener } from './postgres-listener.ts';
-import { lockWriters, migratePostgres, requireOwner, versionOf } from './postgres-migrate.ts';
-import { requireOwnTables, requireSearchPath } from './postgres-ownership.ts';
+import {
+  lockWriters,
+  migratePostgres,
+  requireOwner,
+  requireOwnTables,
+  requireSearchPath,
+  versionOf,
+} from './postgres-schema.ts';
 import { openPool } from './postgres-pool.ts';
 import { PASSING_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
-import { Mutex } from '../mutex.ts';
-import { retry } from '../retry.ts';
+import { Mutex, retry } from '../waiting.ts';
 
 /** How many lost connections are replaced before that is an error: several may have broken while idle. */
 const MAX_RETRIES = 5;

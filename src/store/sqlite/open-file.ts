@@ -6,18 +6,23 @@ import { type Kysely, sql } from 'kysely';
 import { KeysError } from '../../keys/errors.ts';
 import { debug, millisecondsSince } from '../../keys/steps.ts';
 import type { FoundRow, MustExist } from '../connection.ts';
-import { retry } from '../retry.ts';
+import { retry } from '../waiting.ts';
 import type { Tables } from '../tables.ts';
 import { tracedKysely } from '../timed-connection.ts';
 import { ChangedKeys, KeyRows } from './key-rows.ts';
 import { KnownChange, MainFile, requireOwnWal } from './last-change.ts';
-import { requireSecureFile } from './sqlite-access.ts';
-import { besideOthers, dialectOf, PRAGMAS } from './sqlite-driver.ts';
+import {
+  areShared,
+  emptyWal,
+  identifySideFiles,
+  isSameFile,
+  removeSideFiles,
+  requireSecureFile,
+  type SideFiles,
+} from './sqlite-file.ts';
+import { besideOthers, dialectOf, PRAGMAS, threadDialectOf, WriteThread } from './sqlite-driver.ts';
 import { isLocked, sqliteError } from './sqlite-errors.ts';
-import { areShared, emptyWal, identifySideFiles, isSameFile, removeSideFiles, type SideFiles } from './sqlite-file.ts';
-import { migrateSqlite } from './sqlite-migrate.ts';
-import { threadDialectOf } from './thread-driver.ts';
-import { WriteThread } from './write-thread.ts';
+import { migrateSqlite } from './sqlite-schema.ts';
 
 /** The file at a path was found to be another one, before anything was changed: the work is repeated on that one. */
 export class FileReplaced extends Error {}

@@ -3,13 +3,11 @@ import type { Kysely } from 'kysely';
 import { isKeysError, KeysError } from '../../keys/errors.ts';
 import type { Connection, FoundRow, MustExist, WriteOptions, WriteWork } from '../connection.ts';
 import { KeyChanges } from '../key-changes.ts';
-import { Mutex } from '../mutex.ts';
-import { retry } from '../retry.ts';
+import { Mutex, retry } from '../waiting.ts';
 import type { Tables } from '../tables.ts';
 import { FileReplaced, OpenFile, type Waits } from './open-file.ts';
-import { Reserve } from './reserve.ts';
+import { createStore, Reserve } from './sqlite-file.ts';
 import { isLocked, isMixedUp, sqliteError } from './sqlite-errors.ts';
-import { createStore } from './sqlite-access.ts';
 
 /** How long a server that is idle may take to notice that its file was replaced, twice, in milliseconds. */
 const REPLACED_WAIT_MS = 2000;

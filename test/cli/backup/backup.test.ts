@@ -17,7 +17,7 @@ import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { withKeys } from '../../../src/cli/with-keys.ts';
 import type { SchemaDifference } from '../../../src/keys/schema.ts';
-import { APPLICATION_ID } from '../../../src/store/sqlite/sqlite-migrate.ts';
+import { APPLICATION_ID } from '../../../src/store/sqlite/sqlite-schema.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { damageIndex, damageSchema, SCHEMA_DAMAGES } from '../../support/damage.ts';
 import { describeOnEach } from '../../support/dialects.ts';
