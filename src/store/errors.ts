@@ -17,14 +17,6 @@ export function missingStore(location: string): KeysError {
   return new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the path.`);
 }
 
-/** The error for a store that this version would have to migrate, where it may not. */
-export function olderStore(location: string, version: number): KeysError {
-  return new KeysError(
-    'STORE_UNAVAILABLE',
-    `The key store ${location} was made by an older version of svc-api (schema ${version}).`,
-  );
-}
-
 const TAKEN: Record<string, readonly [code: ErrorCode, what: string]> = {
   id: ['ID_TAKEN', 'id'],
   name: ['NAME_TAKEN', 'name'],

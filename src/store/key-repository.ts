@@ -6,20 +6,25 @@ import type { Port } from '../keys/port.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../keys/repository.ts';
 import { inTurns, mapInTurns } from '../keys/turns.ts';
 import { updateRows } from './insert-rows.ts';
-import { countLive, creatorsFirst, findFamily, selectAncestors } from './families.ts';
+import {
+  addRotatedSecrets,
+  countLive,
+  creatorsFirst,
+  findByDigest,
+  findFamily,
+  forgetRotatedSecrets,
+  selectAncestors,
+  selectByDigests,
+} from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
-import { countKeys } from './count-keys.ts';
-import { findByDigest, selectByDigests } from './find-by-digest.ts';
+import { countKeys, listKeys } from './list-keys.ts';
 import type { Connection, DialectName, Reading, Writing } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
-import { listKeys } from './list-keys.ts';
 import { portIn, PORTS } from './ports.ts';
-import { addRotatedSecrets, forgetRotatedSecrets } from './rotated-secrets.ts';
 import { apiKeyOf, changedColumns, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
-import { hasSearchIndex } from './search-index.ts';
+import { firstFound, hasSearchIndex } from './searches.ts';
 import { auditSearchesFor } from './search-audit-log.ts';
-import { firstFound } from './searches.ts';
 import { selectKeys } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 

@@ -8,8 +8,7 @@ import { type BatchEntry, STAGED_KEYS, type StagedKeys, STAGING } from '../keys/
 import { findPosition, setHead } from './audit-log.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
 import { missingStore } from './errors.ts';
-import { insertRows } from './insert-rows.ts';
-import { withoutTriggers, withPendingList } from './bulk-insertion.ts';
+import { insertRows, withoutTriggers, withPendingList } from './insert-rows.ts';
 import { rowOf } from './rows.ts';
 import { type ApiKeyTable, KEY_COLUMNS, type StagedKeyTable, type Tables } from './tables.ts';
 

@@ -6,7 +6,8 @@ import type { StoredKey } from '../key/api-key.ts';
 import { MAX_PAGE_SIZE } from '../page.ts';
 import { CONSENTS } from '../requests/consent-request.ts';
 import { SESSIONS } from '../session.ts';
-import { isChange, type RestorePlan, resultOf } from './plan.ts';
+import type { RestorePlan } from './plan.ts';
+import { broughtBackKey, isChange, restoredKey } from './restored-key.ts';
 
 /** What changes no key. */
 const HARMLESS: ReadonlySet<AuditAction> = new Set(['REFUSE', 'PRUNE', 'CONSENT_REQUEST', 'CONSENT_DENY']);
@@ -49,19 +50,14 @@ export async function restoreKeys(
   noteRestore(transaction, source, plan);
   const created = plan.created.map(({ id }) => id);
   if (created.length > 0) await transaction.delete(await find.findWithDescendants(created));
-  const present = new Map(
-    (
-      await find.findBy(
-        'id',
-        keys.map(({ id }) => id),
-      )
-    ).map((key) => [key.id, key]),
-  );
+  const ids = keys.map(({ id }) => id);
+  const present = new Map((await find.findBy('id', ids)).map((key) => [key.id, key]));
   const broughtBack = new Set(plan.broughtBack.map(({ id }) => id));
   const changes = keys
     .map((key) => {
       const before = present.get(key.id);
-      const after = resultOf(key, before, { catalog, now, isBroughtBack: broughtBack.has(key.id) });
+      const isWhole = !before || broughtBack.has(key.id);
+      const after = isWhole ? broughtBackKey(key, before) : restoredKey(key, before, { catalog, now }).key;
       return { before, after };
     })
     .filter(({ before, after }) => !before || isChange(before, after));
