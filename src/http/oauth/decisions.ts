@@ -56,6 +56,7 @@ export class Decisions {
   readonly decideRedirect: Handler = (c) =>
     this.#answer(c, 'CODE', async () => {
       this.#requireOwnPage(c);
+      this.#parts.consent.countDecision(originOf(c, this.#parts));
       const form = await readDecision(c);
       const page = form.need('page');
       const request = await this.#parts.consent.find({ page });

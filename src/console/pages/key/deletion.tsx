@@ -10,7 +10,7 @@ import { countOf } from './key-facts.tsx';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
 const DELETE = `mutation Delete($ids: [ID!]!) {
-  deleteApiKeys(ids: $ids) { deleted keys { id name } issued { name keyId what at } }
+  deleteApiKeys(ids: $ids) { deleted keys { id name } issued { name keyId what at disabled } }
 }`;
 
 /** What was deleted: see `DeletedApiKeys`. */
