@@ -134,7 +134,7 @@ export async function createApp(options: CreateAppOptions): Promise<ServiceApp> 
     const { sessions, authenticator, clock } = keys;
     const { consent } = keys.catalog;
     const { formCheck: check, pipeline, issuer, refusals, failures } = app;
-    addConsole(app, { sessions, authenticator, check, pipeline, issuer, consent, refusals, failures, clock });
+    addConsole(app, { keys, sessions, authenticator, check, pipeline, issuer, consent, refusals, failures, clock });
   }
   return serveForwardAuth(app, {
     catalog: keys.catalog,

@@ -1,6 +1,5 @@
 import DataLoader from 'dataloader';
 import type { Chain } from '../keys/authorization/chain.ts';
-import type { PossibleChange } from '../keys/changes/possible-changes.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
 import { NO_USAGE, type UsageTotals, type UsedGrant } from '../keys/key/usage.ts';
 import type { KeysService } from '../keys/service.ts';
@@ -12,8 +11,6 @@ export interface Loaders {
   chain: DataLoader<ApiKey, Chain>;
   /** Whether the policy has disabled a key. */
   disabledByPolicy: DataLoader<ApiKey, boolean>;
-  /** What the requesting key would be let do to a key. */
-  possibleChanges: DataLoader<ApiKey, PossibleChange[]>;
   /** How often a key was used, by its id. */
   usage: DataLoader<string, UsageTotals>;
   /** The permissions that a key has used, and the roles that it has granted, by its id. */
@@ -26,18 +23,14 @@ const BATCH_SIZE = 50;
 /** The loaders of each request. */
 export function loadersOf(keys: KeysService): (context: BudgetedContext) => Loaders {
   const loaders = new WeakMap<BudgetedContext['budget'], Loaders>();
-  return ({ budget, principal }) => {
+  return ({ budget }) => {
     let known = loaders.get(budget);
-    if (!known) loaders.set(budget, (known = createLoaders(keys, budget, principal)));
+    if (!known) loaders.set(budget, (known = createLoaders(keys, budget)));
     return known;
   };
 }
 
-function createLoaders(
-  keys: KeysService,
-  budget: BudgetedContext['budget'],
-  principal: BudgetedContext['principal'],
-): Loaders {
+function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Loaders {
   const batch =
     <Key, Value>(load: (keys: readonly Key[]) => Promise<Value[]>) =>
     async (wanted: readonly Key[]): Promise<Value[]> => {
@@ -58,10 +51,6 @@ function createLoaders(
         const found = await keys.disabledByPolicy(page);
         return page.map(({ id }) => found.has(id));
       }),
-      options,
-    ),
-    possibleChanges: new DataLoader(
-      batch((page: readonly ApiKey[]) => keys.possibleChanges(page, principal)),
       options,
     ),
     usage: new DataLoader(

@@ -18,7 +18,6 @@ import type { Resolvers, ServiceInfo } from './extension.ts';
 import { refuseNulls } from './nulls.ts';
 import { badInput, connectionOf, knownTo, type Resolve } from './resolve.ts';
 import { chainResolversOf } from './chain-resolvers.ts';
-import { foresightResolversOf, roleGrants } from './foresight-resolvers.ts';
 import { loadersOf } from './loaders.ts';
 import { usageResolversOf } from './usage-resolvers.ts';
 
@@ -44,7 +43,6 @@ interface NewKeyInput extends GrantsInput, RestrictionsInput {
 export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   const { catalog } = keys;
   const loaders = loadersOf(keys);
-  const foresight = foresightResolversOf(keys, loaders);
 
   const me: Resolve = (_, __, { principal }) => principal.apiKey;
   const apiKeys: Resolve<PageQuery> = async (_, args, { principal }) => {
@@ -57,7 +55,11 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   };
   const node: Resolve<{ id: string }> = (_, { id }, { principal }) => keys.findById(id, principal);
   const permissions: Resolve = () => ({
-    roles: catalog.roles.map((role) => roleGrants(role, catalog)),
+    roles: catalog.roles.map((role) => ({
+      role,
+      description: catalog.meaningOf(role),
+      permissions: groupPermissions(catalog.permissionsOf(role)),
+    })),
     resources: catalog.resources,
     actions: catalog.actions,
   });
@@ -161,7 +163,6 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
       permissions,
       previewApiKey,
       previewPermissions,
-      ...foresight.Query,
     },
     Mutation: {
       createApiKey,
@@ -184,7 +185,6 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
       prefix: (key: ApiKey) => prefixOf(key.publicId),
       ...chainResolversOf(keys, loaders),
       ...usageResolversOf(keys, loaders),
-      ...foresight.ApiKey,
     },
   };
 }

@@ -1,5 +1,6 @@
 import { MAX_PAGE_SIZE } from '../keys/page.ts';
 import type { KeysService } from '../keys/service.ts';
+import { formatDuration } from '../keys/time.ts';
 import { MAX_ERRORS } from './budget/answer.ts';
 import type { BudgetLimits } from './budget/request-budget.ts';
 import { DOCUMENT_LIMITS } from './document.ts';
@@ -19,6 +20,11 @@ export function serviceResolversOf(keys: KeysService, service: ServiceParts): Re
       request: requestLimitsOf(service.limits.request),
     };
 
+  const policy: Resolve = () => {
+    const { maxLifetime, disableUnused, ...others } = keys.catalog.policy;
+    return { ...others, maxLifetime: durationOf(maxLifetime), disableUnused: durationOf(disableUnused) };
+  };
+
   const health: Resolve = async () => {
     const { store, answeredInMs, hasSearchIndex, clockBehindMs, hearsChanges } = await keys.health();
     return {
@@ -31,7 +37,11 @@ export function serviceResolversOf(keys: KeysService, service: ServiceParts): Re
     };
   };
 
-  return { Query: { limits, health } };
+  return { Query: { policy, limits, health } };
+}
+
+function durationOf(time: number | null): string | null {
+  return time === null ? null : formatDuration(time);
 }
 
 function requestLimitsOf(budget: BudgetLimits): object {

@@ -1,10 +1,26 @@
 /** The schema for what the service allows, and how it is. */
 export const SERVICE_TYPE_DEFS = `
 extend type Query {
+  "What the service demands of all keys."
+  policy: Policy @requires(resource: CONFIG, action: READ_ANY)
   "How much keys, addresses and requests may take."
   limits: ServiceLimits @requires(resource: CONFIG, action: READ_ANY)
   "How the service and its key store are. If the store does not answer, that is an answer, too."
   health: Health @requires(resource: INFO, action: READ_ANY) @cost(weight: 100)
+}
+
+"""What is demanded of all keys. What is null demands nothing. Times are a number with s, m, h, d or w, such as 90d."""
+type Policy {
+  "How far ahead the end of a key may lie. A key without an end lives too long as well."
+  maxLifetime: String
+  "Whether every key has to end."
+  requireExpiry: Boolean!
+  "The roles and permissions that keys may grant. A role stands for those that it includes, and for its permissions."
+  grantableByKeys: [String!]
+  "How many live keys a key may have created, an integer."
+  maxKeysPerCreator: Float
+  "After how long without use a key is disabled."
+  disableUnused: String
 }
 
 """How much there may be."""

@@ -3,7 +3,6 @@ import { AUDIT_TYPE_DEFS } from './audit-type-defs.ts';
 import { CONSENT_TYPE_DEFS } from './consent-type-defs.ts';
 import { COST_TYPE_DEFS } from './budget/cost-directives.ts';
 import { DateTime } from './date-time.ts';
-import { FORESIGHT_TYPE_DEFS } from './foresight-type-defs.ts';
 import { KEY_CHANGE_TYPE_DEFS } from './key-change-type-defs.ts';
 import { KEY_TYPE_DEFS } from './key-type-defs.ts';
 import { ROUTE_TYPE_DEFS } from './route-type-defs.ts';
@@ -17,7 +16,6 @@ export function typeDefsOf(catalog: Catalog): string[] {
     rootTypeDefsOf(catalog),
     KEY_TYPE_DEFS,
     KEY_CHANGE_TYPE_DEFS,
-    FORESIGHT_TYPE_DEFS,
     COST_TYPE_DEFS,
     AUDIT_TYPE_DEFS,
     APPLY_TYPE_DEFS,

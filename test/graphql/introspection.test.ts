@@ -24,7 +24,6 @@ const QUERY = {
   explainRequest:
     '(method: String = "GET", url: String!, preflight: Boolean = false, keyId: ID, keyName: String): RequestExplanation',
   limits: '(): ServiceLimits',
-  grantable: '(): Grantable',
   health: '(): Health',
   info: '(): Info',
   apiKeys: '(first: Int = 50, after: String, search: String, roles: [Role!], status: ApiKeyStatus): ApiKeyConnection',
