@@ -1,7 +1,7 @@
 import type { Config } from './config/config.ts';
-import type { BudgetLimits } from './graphql/budget/request-budget.ts';
+import type { BudgetLimits } from './graphql/execution/index.ts';
 import type { SchemaExtension } from './graphql/extension.ts';
-import type { IntrospectionMode } from './graphql/introspection.ts';
+import type { IntrospectionMode } from './http/graphql-errors.ts';
 import { checkGraphQLRelease } from './graphql/release.ts';
 import type { ServiceApp } from './http/app.ts';
 import { COMMON_OPTIONS } from './http/bearer-options.ts';

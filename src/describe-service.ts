@@ -1,4 +1,4 @@
-import { type BudgetLimits, Budgets } from './graphql/budget/request-budget.ts';
+import { type BudgetLimits, Budgets } from './graphql/execution/index.ts';
 import type { ServiceParts } from './graphql/service-parts.ts';
 import { failedCredentialsBy } from './http/bearer-options.ts';
 import { routeExplainer } from './route-explainer.ts';

@@ -1,5 +1,5 @@
 import type { Principal } from '../keys/authorization/principal.ts';
-import type { RequestBudget } from './budget/request-budget.ts';
+import type { BudgetedRequest } from './execution/index.ts';
 
 /** The context of every resolver. */
 export interface GraphQLContext {
@@ -12,7 +12,4 @@ export interface GraphQLContext {
 }
 
 /** The context with what only the server itself needs. */
-export interface BudgetedContext extends GraphQLContext {
-  /** What the request has taken of what it may take. */
-  readonly budget: RequestBudget;
-}
+export interface BudgetedContext extends GraphQLContext, BudgetedRequest {}

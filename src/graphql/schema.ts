@@ -5,7 +5,7 @@ import type { KeysService } from '../keys/service.ts';
 import { refuseReplacements } from './built-in.ts';
 import { applyResolversOf } from './apply-resolvers.ts';
 import { auditResolversOf } from './audit-resolvers.ts';
-import { keepToBudget } from './budget/budgeted-fields.ts';
+import { keepToBudget } from './execution/index.ts';
 import { consentResolversOf } from './consent-resolvers.ts';
 import type { SchemaExtension, ServiceInfo } from './extension.ts';
 import { readHostPart } from './host-part.ts';

@@ -1,7 +1,7 @@
 import type { Status } from '../keys/key/status.ts';
 import type { Permission } from '../keys/permissions/catalog.ts';
 import type { PermissionSet } from '../keys/permissions/permission-set.ts';
-import type { BudgetLimits } from './budget/request-budget.ts';
+import type { BudgetLimits } from './execution/index.ts';
 
 /** What the schema tells of the service beside its keys. What is missing is null. */
 export interface ServiceParts {

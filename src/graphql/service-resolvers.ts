@@ -1,13 +1,16 @@
 import { MAX_PAGE_SIZE } from '../keys/page.ts';
 import type { KeysService } from '../keys/service.ts';
 import { formatDuration } from '../keys/time.ts';
-import { MAX_ERRORS } from './budget/answer.ts';
-import type { BudgetLimits } from './budget/request-budget.ts';
-import { DOCUMENT_LIMITS } from './document.ts';
+import {
+  type BudgetLimits,
+  DOCUMENT_LIMITS,
+  FIELD_LIMITS,
+  MAX_ERRORS,
+  MAX_EXPANDED_LEVELS,
+  MAX_FRAGMENTS,
+  MAX_REPEATED_PAIRS,
+} from './execution/index.ts';
 import type { Resolvers } from './extension.ts';
-import { FIELD_LIMITS } from './field-limits.ts';
-import { MAX_EXPANDED_LEVELS, MAX_FRAGMENTS } from './fragments.ts';
-import { MAX_REPEATED_PAIRS } from './repeated-fields.ts';
 import type { Resolve } from './resolve.ts';
 import type { ServiceParts } from './service-parts.ts';
 

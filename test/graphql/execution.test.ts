@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { makeExecutableSchema } from '@graphql-tools/schema';
 import { execute, type ExecutionResult, parse, validate } from 'graphql';
-import { keepToBudget } from '../../src/graphql/budget/budgeted-fields.ts';
-import { BUDGET, RequestBudget } from '../../src/graphql/budget/request-budget.ts';
-import { GROUP_SIZE, Turns } from '../../src/graphql/budget/turns.ts';
+import { BUDGET, GROUP_SIZE, keepToBudget, RequestBudget, Turns } from '../../src/graphql/execution/budget.ts';
 import type { BudgetedContext } from '../../src/graphql/context.ts';
-import { PreparedOperation } from '../../src/graphql/prepared-operation.ts';
+import { PreparedOperation } from '../../src/graphql/execution/prepared.ts';
 import { errorsInOrder, formatGraphQLError } from '../../src/http/graphql-errors.ts';
 import { NO_LOG } from '../../src/log.ts';
 import { passOverLeaks } from '../support/leaks.ts';
