@@ -1,4 +1,4 @@
-import type { ExplainedRoute, RouteExplainer } from './graphql/service-parts.ts';
+import type { ExplainedRoute, RouteExplainer } from './graphql/context.ts';
 import { KeysError } from './keys/errors.ts';
 import { describeAllow, describeExplanation } from './routes/describe.ts';
 import { explain } from './routes/explain.ts';

@@ -274,7 +274,7 @@ describe('a prepared operation', () => {
     );
     const run = async (all: boolean) => {
       const budget = new RequestBudget({ ...BUDGET, nodes: 150 }, turns);
-      const { errors } = await operation.execute({ budget } as unknown as BudgetedContext, { all });
+      const { errors } = await operation.execute({ budget }, { all });
       return errors?.some(({ extensions }) => extensions['code'] === 'COST_EXCEEDED') ?? false;
     };
     for (const all of [false, true, false, true]) assert.equal(await run(all), all);

@@ -1,23 +1,11 @@
-import { badInput, auditChanges, connectionOf, type Resolve } from './resolve.ts';
-import type { AuditEntry } from '../keys/audit/audit-entry.ts';
-import type { AuditRequest } from '../keys/audit/audit-log.ts';
 import { DEFAULT_PAGE_SIZE } from '../keys/page.ts';
 import type { KeysService } from '../keys/service.ts';
-import type { Resolvers } from './extension.ts';
-
-type Actor = Parameters<KeysService['auditLog']>[1];
-type AuditPlace = NonNullable<Parameters<KeysService['auditLog']>[2]>;
-
-/** Which part of the log is asked for: one of these at most. */
-interface PlaceArguments {
-  after?: string | null;
-  beforeNumber?: number | null;
-  afterNumber?: number | null;
-}
+import { auditChanges, badInput, connectionOf } from './resolve.ts';
+import type { QueryResolvers, Resolvers } from './schema-types.ts';
 
 /** The resolvers for the audit log. */
 export function auditResolversOf(keys: KeysService): Resolvers {
-  const auditLog: Resolve<AuditRequest & PlaceArguments> = async (
+  const auditLog: QueryResolvers['auditLog'] = async (
     _,
     { after, beforeNumber, afterNumber, ...request },
     { principal },
@@ -38,16 +26,16 @@ export function auditResolversOf(keys: KeysService): Resolvers {
     return connectionOf(entries, ({ number }) => Buffer.from(`log:${number}`).toString('base64url'), hasNextPage);
   };
 
-  const hasMore = async (request: AuditRequest, ...rest: [principal: Actor, place: AuditPlace]) =>
+  const hasMore: (...asked: Parameters<KeysService['auditLog']>) => Promise<boolean> = async (request, ...rest) =>
     (await keys.auditLog({ ...request, first: 1 }, ...rest)).length > 0;
 
   return {
     Query: { auditLog },
-    AuditActor: { keyId: ({ id }: AuditEntry['actor']) => id },
+    AuditActor: { keyId: ({ id }) => id },
     AuditEntry: {
-      keyId: ({ apiKey }: AuditEntry) => apiKey?.id,
-      keyName: ({ apiKey }: AuditEntry) => apiKey?.name,
-      changes: ({ before, after }: AuditEntry) => auditChanges(before, after),
+      keyId: ({ apiKey }) => apiKey?.id,
+      keyName: ({ apiKey }) => apiKey?.name,
+      changes: ({ before, after }) => auditChanges(before, after),
     },
   };
 }
