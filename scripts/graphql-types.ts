@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import * as typescript from '@graphql-codegen/typescript';
+import * as operations from '@graphql-codegen/typescript-operations';
 import * as resolvers from '@graphql-codegen/typescript-resolvers';
-import { buildSchema } from 'graphql';
+import { buildSchema, Kind, OperationTypeNode, parse } from 'graphql';
 
 const PARTS = ['keys', 'changes', 'audit', 'consent', 'service'];
 
@@ -37,9 +38,44 @@ const CONFIG = {
 
 /** The types of the built-in resolvers, by the schema. */
 export async function resolverTypes(): Promise<string> {
-  const schema = buildSchema([...PARTS.map(sdlOf), GRANTABLE].join('\n'));
-  const written = [await typescript.plugin(schema, [], CONFIG), await resolvers.plugin(schema, [], CONFIG)];
-  return fileOf(written.flatMap(({ prepend = [], content }) => [...prepend, ...content.split(/\n\n+/)]));
+  const schema = schemaOfTypes();
+  return fileOf([await typescript.plugin(schema, [], CONFIG), await resolvers.plugin(schema, [], CONFIG)]);
+}
+
+/** The types of what commands ask servers for, by the schema. */
+export async function operationTypes(): Promise<string> {
+  const document = parse(textOf('remote/operations.graphql'));
+  const types = await operations.plugin(
+    schemaOfTypes(),
+    [{ location: 'operations.graphql', document }],
+    {
+      ...CONFIG,
+      arrayInputCoercion: false,
+      inlineFragmentTypes: 'combine',
+      maybeValue: 'T | null',
+      scalars: { ...CONFIG.scalars, DateTime: 'string' },
+    },
+    { outputFile: 'operations.ts' },
+  );
+  const members = document.definitions.flatMap((definition) => {
+    if (definition.kind !== Kind.OPERATION_DEFINITION) return [];
+    const name = definition.name!.value;
+    const type = name + (definition.operation === OperationTypeNode.QUERY ? 'Query' : 'Mutation');
+    return `${name}: { data: ${type}; variables: ${type}Variables };`;
+  });
+  // What was read is whoever's who reads it.
+  const content = types.content.replaceAll(
+    /^export type \w+(?:Fragment|Query|Mutation) =(?:.|\n(?!\n))*/gm,
+    (answered) => answered.replaceAll('ReadonlyArray<', 'Array<'),
+  );
+  return fileOf([
+    { ...types, content },
+    { content: `/** By their names. */\nexport interface Operations { ${members.join(' ')} }` },
+  ]);
+}
+
+function schemaOfTypes() {
+  return buildSchema([...PARTS.map((part) => textOf(`graphql/${part}.graphql`)), GRANTABLE].join('\n'));
 }
 
 const RESOLVED = ['Query', 'Mutation', 'Node', ...Object.keys(SOURCES)].join('|');
@@ -51,8 +87,9 @@ const UNUSED = new RegExp(
 const UNUSED_MEMBER = new RegExp(`^ {2}\\w+\\?: (?!(?:${RESOLVED})Resolvers<)\\w+Resolvers<ContextType>;\\n`, 'gm');
 
 /** A file that nobody reads: each declaration is a paragraph. */
-function fileOf(declarations: readonly string[]): string {
-  const kept = declarations
+function fileOf(written: readonly { prepend?: string[]; content: string }[]): string {
+  const kept = written
+    .flatMap(({ prepend = [], content }) => [...prepend, ...content.split(/\n\n+/)])
     .map((text) => text.trim().replaceAll(/\/\*\*.*?\*\/\s*/gs, ''))
     .filter((text) => text !== '' && !UNUSED.test(text))
     .map((text) => wrapped(text.replaceAll(UNUSED_MEMBER, '').replaceAll(/\}\n {2}(?=\w)/g, '};\n  ')));
@@ -83,6 +120,6 @@ function wrapped(declaration: string): string {
     .replaceAll(/(?=.{119})(.{1,117}) /g, '$1\n  ');
 }
 
-function sdlOf(part: string): string {
-  return readFileSync(new URL(`../src/graphql/${part}.graphql`, import.meta.url), 'utf8');
+function textOf(file: string): string {
+  return readFileSync(new URL(`../src/${file}`, import.meta.url), 'utf8');
 }

@@ -6,7 +6,7 @@ import { HELP_TOPICS } from '../src/cli/help/topics.ts';
 import { createCatalog } from '../src/keys/permissions/catalog.ts';
 import { configSchema } from './config-schema.ts';
 import { errorReference } from './error-reference.ts';
-import { resolverTypes } from './graphql-types.ts';
+import { operationTypes, resolverTypes } from './graphql-types.ts';
 import { keysSchema } from './keys-schema.ts';
 import { pagesWithTables } from './tables.ts';
 
@@ -20,6 +20,7 @@ export async function references(): Promise<Record<string, string>> {
     ...pagesWithTables(),
     'docs/schema.graphql': schemaReference(),
     'src/graphql/schema-types.ts': await resolverTypes(),
+    'src/remote/operations.ts': await operationTypes(),
     'schemas/config.schema.json': configSchema(),
     'schemas/keys.schema.json': keysSchema(),
   };

@@ -10,8 +10,8 @@ import { gzipSync } from 'node:zlib';
 import { noticeOf } from '../../../src/keys/notices/notice.ts';
 import { postNotice } from '../../../src/notices/post.ts';
 import { readSigningKey } from '../../../src/notices/signature.ts';
-import { askForKey } from '../../../src/remote/ask-for-key.ts';
-import { endKey } from '../../../src/remote/end-key.ts';
+import { askForKey } from '../../../src/remote/oauth.ts';
+import { endKey } from '../../../src/remote/oauth.ts';
 import { RemoteKeys } from '../../../src/remote/remote-keys.ts';
 import { pairOf } from '../../support/certificates.ts';
 import { runCliHere } from '../../support/cli-here.ts';
@@ -168,7 +168,7 @@ describe('a server elsewhere', () => {
       /(?<![.\w])fetch\(|\bhttps?\.(?:get|request)\(/.test(readFileSync(join(ROOT, file), 'utf8')),
     );
     const clients = asking.filter((file) => file.startsWith('src/remote/'));
-    assert.deepEqual(clients.toSorted(), ['src/remote/connection.ts', 'src/remote/oauth-form.ts']);
+    assert.deepEqual(clients.toSorted(), ['src/remote/connection.ts', 'src/remote/oauth.ts']);
     for (const file of clients) {
       const source = readFileSync(join(ROOT, file), 'utf8');
       assert.match(source, /await textOf\(response, server, MAX_CHARACTERS\)/);

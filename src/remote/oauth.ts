@@ -1,8 +1,10 @@
 import { KeysError } from '../keys/errors.ts';
-import { readUserCode } from '../keys/requests/codes.ts';
 import { OWN_CLIENT } from '../keys/requests/clients.ts';
+import { readUserCode } from '../keys/requests/codes.ts';
 import { readSecret } from '../keys/secret/secret.ts';
-import { type Answer, descriptionIn, failed, isNotOurs, postForm } from './oauth-form.ts';
+import { debugTimed } from '../keys/steps.ts';
+import { printable } from '../keys/text.ts';
+import { incompatible, textOf, unreachable } from './connection.ts';
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
@@ -89,4 +91,88 @@ function textIn(answer: Answer, field: string, server: string): string {
 function numberIn(answer: Answer, field: string): number | undefined {
   const value = answer[field];
   return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
+}
+
+/** A key that is to be ended. */
+export interface KeyToEnd {
+  /** The server's address, in the form of `readServerUrl`. */
+  server: string;
+  secret: string;
+  /** Whether it is ended also if it has created others, which end with it. */
+  endsCreated: boolean;
+}
+
+/**
+ * Ends a key that a server has given to this program (RFC 7009). One that is not valid any more counts as ended.
+ * @returns undefined, or why a key is spared that has created others
+ * @throws KeysError FORBIDDEN for a key that this program was not given; SERVER_…
+ */
+export async function endKey({ server, secret, endsCreated }: KeyToEnd): Promise<string | undefined> {
+  const form = { client_id: OWN_CLIENT.id, token: secret, ...(!endsCreated && { created_keys: 'refuse' }) };
+  const answer = await postForm(server, '/oauth/revoke', form);
+  const { error } = answer;
+  // Whatever else answers must not look as if the key were ended.
+  if (error === undefined && Object.keys(answer).length > 0) throw isNotOurs(server);
+  if (error === undefined) return undefined;
+  if (error === 'has_created_keys') return descriptionIn(answer);
+  if (error === 'unsupported_token_type' || error === 'invalid_grant')
+    throw new KeysError('FORBIDDEN', `The server ${server} does not end this key: ${descriptionIn(answer)}`);
+  throw failed(server, answer);
+}
+
+const TIMEOUT_MS = 60_000;
+const MAX_CHARACTERS = 64 * 1024;
+
+/** What a server answers to applications, which may be anything. */
+export type Answer = Readonly<Record<string, unknown>>;
+
+/**
+ * Sends a form as an application does, to that address alone.
+ * @returns what a server of ours answers, also that something is wrong
+ * @throws KeysError SERVER_UNREACHABLE, SERVER_INCOMPATIBLE
+ */
+async function postForm(server: string, path: string, form: Record<string, string>): Promise<Answer> {
+  let text: string;
+  let isOk: boolean;
+  try {
+    const send = () =>
+      fetch(server + path, {
+        method: 'POST',
+        body: new URLSearchParams(form),
+        headers: { accept: 'application/json', 'user-agent': 'svc-api' },
+        redirect: 'manual',
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+    const response = await debugTimed('a server was asked', send, (answer) => ({
+      server,
+      path,
+      status: answer?.status,
+    }));
+    text = await textOf(response, server, MAX_CHARACTERS);
+    isOk = response.status === 200;
+  } catch (error) {
+    throw error instanceof KeysError ? error : unreachable(server, error, false);
+  }
+  try {
+    const answer: unknown = JSON.parse(text);
+    if (typeof answer === 'object' && answer !== null && (isOk || 'error' in answer)) return answer as Answer;
+  } catch {
+    // Not ours, as below.
+  }
+  throw isNotOurs(server);
+}
+
+/** What an error of such an answer says. */
+function descriptionIn({ error, error_description: description }: Answer): string {
+  return printable(typeof description === 'string' ? description : String(error), 500);
+}
+
+/** The error for an answer that is one. */
+function failed(server: string, answer: Answer): KeysError {
+  return new KeysError('SERVER_FAILED', `The server ${server} failed: ${descriptionIn(answer)}`);
+}
+
+/** The error for an answer that is not that of a server of ours. */
+function isNotOurs(server: string): KeysError {
+  return incompatible(server, 'answered, but not as one of svc-api does that applications can ask for keys.');
 }
