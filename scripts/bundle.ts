@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { bundleConsole } from './bundle-console.ts';
 import { bundleProgram } from './bundle-program.ts';
+import { embedded } from './embedded.ts';
 import { licensesOf } from './licenses.ts';
 
 /**
@@ -87,7 +88,7 @@ const { metafile } = await build({
         bundle.onLoad({ filter: /\/src\/.*\.tsx?$/ }, ({ path }) => {
           const own = path.slice(root.length);
           const imports = sharedBy(own).map((shared) => `import './${relative(dirname(own), shared)}';`);
-          const contents = [readFileSync(path, 'utf8'), ...imports].join('\n');
+          const contents = [embedded(path, readFileSync(path, 'utf8')), ...imports].join('\n');
           return { contents, loader: path.endsWith('x') ? 'tsx' : 'ts' };
         });
       },

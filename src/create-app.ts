@@ -1,7 +1,7 @@
 import type { Config } from './config/config.ts';
-import type { BudgetLimits } from './graphql/budget/request-budget.ts';
+import type { BudgetLimits } from './graphql/execution/index.ts';
 import type { SchemaExtension } from './graphql/extension.ts';
-import type { IntrospectionMode } from './graphql/introspection.ts';
+import type { IntrospectionMode } from './http/graphql-errors.ts';
 import { checkGraphQLRelease } from './graphql/release.ts';
 import type { ServiceApp } from './http/app.ts';
 import { COMMON_OPTIONS } from './http/bearer-options.ts';
@@ -134,7 +134,7 @@ export async function createApp(options: CreateAppOptions): Promise<ServiceApp> 
     const { sessions, authenticator, clock } = keys;
     const { consent } = keys.catalog;
     const { formCheck: check, pipeline, issuer, refusals, failures } = app;
-    addConsole(app, { sessions, authenticator, check, pipeline, issuer, consent, refusals, failures, clock });
+    addConsole(app, { keys, sessions, authenticator, check, pipeline, issuer, consent, refusals, failures, clock });
   }
   return serveForwardAuth(app, {
     catalog: keys.catalog,

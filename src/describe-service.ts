@@ -1,5 +1,5 @@
-import { type BudgetLimits, Budgets } from './graphql/budget/request-budget.ts';
-import type { ServiceParts } from './graphql/service-parts.ts';
+import { type BudgetLimits, Budgets } from './graphql/execution/index.ts';
+import type { ServiceParts } from './graphql/context.ts';
 import { failedCredentialsBy } from './http/bearer-options.ts';
 import { routeExplainer } from './route-explainer.ts';
 import type { Router } from './routes/router.ts';

@@ -1,4 +1,4 @@
-import type { ExplainedRoute, RouteExplainer } from './graphql/service-parts.ts';
+import type { ExplainedRoute, RouteExplainer } from './graphql/context.ts';
 import { KeysError } from './keys/errors.ts';
 import { describeAllow, describeExplanation, explain } from './routes/decide.ts';
 import { parseRequest, preflightOf } from './routes/request.ts';

@@ -100,7 +100,7 @@ function storePlace(database: string | undefined, find: FindAdditions): KeysPlac
 }
 
 async function remotePlace(target: ServerTarget): Promise<KeysPlace> {
-  const { remoteKeys } = await import('../remote/remote-keys.ts');
-  const keys = remoteKeys(target);
+  const { RemoteKeys } = await import('../remote/remote-keys.ts');
+  const keys = new RemoteKeys(target);
   return { catalog: () => keys.catalog(), open: async () => keys };
 }

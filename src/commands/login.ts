@@ -51,7 +51,7 @@ export default class Login extends BaseCommand {
     const server = loginServer(flags, this.environment, { isSent: true });
     const scope = readScope(flags);
     requirePlace(server, this.environment);
-    const { askForKey } = await import('../remote/ask-for-key.ts');
+    const { askForKey } = await import('../remote/oauth.ts');
     const given = await askForKey(
       { server, scope, expiresIn: flags['expires-in'] ?? DEFAULT_END },
       {

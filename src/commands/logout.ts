@@ -42,7 +42,7 @@ export default class Logout extends BaseCommand {
 
   /** @throws CliError CANCELLED, USAGE where nobody can be asked; what `endKey` throws, with what to do about it */
   private async end(server: string, secret: string): Promise<void> {
-    const { endKey } = await import('../remote/end-key.ts');
+    const { endKey } = await import('../remote/oauth.ts');
     const spared = await endKey({ server, secret, endsCreated: this.assumesYes }).catch(orKept);
     if (spared === undefined) return;
     await this.confirmEnd(spared);

@@ -9,6 +9,7 @@ import type { Issuer } from '../http/oauth/issuer.ts';
 import type { RefusalLog } from '../http/refusal-log.ts';
 import { RequestRefused } from '../http/request-refused.ts';
 import { isKeysError } from '../keys/errors.ts';
+import type { KeysService } from '../keys/service.ts';
 import type { ConsentMode } from '../keys/permissions/catalog.ts';
 import { addAssets, readAssets } from './assets.ts';
 import { Doorkeeper, type DoorParts } from './doorkeeper.ts';
@@ -33,6 +34,7 @@ import { type ReadForm, readPageForm, rootFrom, seeOther, sendPage, Visit } from
 /** What the console is made of. */
 export interface ConsoleParts extends DoorParts {
   readonly pipeline: GraphQLPipeline;
+  readonly keys: KeysService;
   readonly issuer: Issuer;
   /** How applications may ask for keys; undefined for "svc-api login" alone. */
   readonly consent: ConsentMode | undefined;

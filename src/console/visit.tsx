@@ -5,6 +5,7 @@ import { hasRoomBeneath } from '../keys/authorization/granting.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
 import type { Action, ConsentMode } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
+import type { KeysService } from '../keys/service.ts';
 import type { Admitted } from '../http/bearer-check.ts';
 import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
 import type { Issuer } from '../http/oauth/issuer.ts';
@@ -24,6 +25,8 @@ const MAX_FORM_BYTES = 256 * 1024;
 export interface PageParts {
   readonly assets: Assets;
   readonly pipeline: GraphQLPipeline;
+  /** The rules, for what is offered by them; all that is shown and done is asked by GraphQL. */
+  readonly keys: KeysService;
   readonly issuer: Issuer;
   /** How applications may ask for keys; undefined for "svc-api login" alone. */
   readonly consent: ConsentMode | undefined;
@@ -60,6 +63,11 @@ export class Visit {
   /** Whose session it is. */
   get principal(): Principal {
     return this.#admitted.principal;
+  }
+
+  /** The rules, which tell beforehand what would be refused. */
+  get keys(): KeysService {
+    return this.#parts.keys;
   }
 
   /** The origin under which clients reach the service, such as `https://keys.example.org`. */

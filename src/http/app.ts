@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import { Hono } from 'hono';
-import { type BudgetLimits, Budgets } from '../graphql/budget/request-budget.ts';
-import type { IntrospectionMode } from '../graphql/introspection.ts';
+import { type BudgetLimits, Budgets } from '../graphql/execution/index.ts';
+import type { IntrospectionMode } from './graphql-errors.ts';
 import type { CredentialPlace } from '../keys/credential-places.ts';
 import { LOOPBACK } from '../keys/networks.ts';
 import { checkClients, type Client } from '../keys/requests/clients.ts';

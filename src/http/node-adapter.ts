@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { answersOfTurn } from './answers-of-turn.ts';
-import { bodyTooLarge, MAX_BODY_BYTES } from './graphql-parameters.ts';
+import { bodyTooLarge, MAX_BODY_BYTES } from './graphql-request.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
 import { bodyCutOff, type GraphQLRequest } from './graphql-request.ts';
 import { memoized } from './memoized.ts';

@@ -297,6 +297,15 @@ describe('imports', () => {
     }
   });
 
+  it('of what executes operations are of packages alone, and others get there by its door', () => {
+    const room = 'src/graphql/execution/';
+    const out = IMPORTS.filter(({ from, to }) => from.startsWith(room) && /^src\/(?!graphql\/execution\/)/.test(to));
+    const past = IMPORTS.filter(
+      ({ from, to }) => !from.startsWith(room) && to.startsWith(room) && !to.endsWith('/index.ts'),
+    );
+    assert.deepEqual([...out, ...past], []);
+  });
+
   it('of packages stay in their folders', () => {
     const wrong = IMPORTS.filter(({ to }) => !to.startsWith('src/')).filter(({ from, to, kind }) => {
       const places = PACKAGES[to] ?? [];

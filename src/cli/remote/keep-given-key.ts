@@ -12,7 +12,7 @@ export async function keepGivenKey(server: string, secret: string, env: NodeJS.P
     return keepKey(server, secret, env);
   } catch (error) {
     if (!isKeysError(error)) throw error;
-    const { endKey } = await import('../../remote/end-key.ts');
+    const { endKey } = await import('../../remote/oauth.ts');
     const outcome = await endKey({ server, secret, endsCreated: true }).then(
       () => 'The new key is ended again.',
       () => `The new key, ${shownAs(secret)}, is valid, and nobody has it: delete it on the server.`,

@@ -5,7 +5,7 @@ import { TextField } from '../../parts/field.tsx';
 import { GrantsPicker } from '../../parts/grants-picker.tsx';
 import { Problem } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
-import { type AskedGrantable, askGrantableTo } from '../grantable.ts';
+import { type AskedGrantable, findGrantable } from '../grantable.ts';
 import { changesFrom, type EditedKey, editedFrom, editedIn, problemsIn, versionOf } from './edited-key.ts';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
@@ -73,7 +73,7 @@ function said(error: OperationFailed): Pick<Given, 'problems' | 'summary'> {
 }
 
 async function showEditing(here: KeyVisit, given: Given, status = 200): Promise<Response> {
-  const grantable = (await askGrantableTo(here.visit, here.shown.id)) ?? NOTHING;
+  const grantable = await findGrantable(here.visit, here.apiKey);
   return here.visit.page(
     `Edit ${here.shown.name}`,
     <EditPage here={here} given={given} grantable={grantable} />,
@@ -81,20 +81,10 @@ async function showEditing(here: KeyVisit, given: Given, status = 200): Promise<
   );
 }
 
-/** A key that is gone meanwhile. */
-const NOTHING: AskedGrantable = {
-  reason: 'The key is gone.',
-  roles: [],
-  permissions: [],
-  withheld: [],
-  creatable: null,
-  ends: { reason: null, latest: null, required: false },
-};
-
 /** What may be written for the end. */
 function endHelp({ reason, latest, required }: AskedGrantable['ends']): string {
   if (reason !== null) return `You cannot change its end: ${reason}`;
-  const last = latest === null ? '' : ` ${shortTime(Date.parse(latest))} at the latest.`;
+  const last = latest === null ? '' : ` ${shortTime(latest)} at the latest.`;
   return `After 12h, 30d or 4w from now, or at 2030-12-31T23:59:59Z.${last}${required ? '' : ' Empty for never.'}`;
 }
 

@@ -1,9 +1,8 @@
-import type { KeyChangeKind } from '../../../keys/changes/possible-changes.ts';
+import type { KeyChangeKind, PossibleChange } from '../../../keys/changes/possible-changes.ts';
 import { inYourWords } from '../../parts/notice.tsx';
 import type { Visit } from '../../visit.tsx';
-import type { ShownKey } from './shown-key.ts';
 
-/** What somebody would be let do to a key, as GraphQL tells of it beforehand: see `PossibleChange` of the schema. */
+/** What somebody would be let do to a key, by the rules that decide when they do so. */
 export class Rights {
   /** Why each change is refused; null if it is not. */
   readonly #reasons: ReadonlyMap<KeyChangeKind, string | null>;
@@ -14,8 +13,8 @@ export class Rights {
   /** Whether they have signed in with a previous secret, which changes no key. */
   readonly isPrevious: boolean;
 
-  constructor({ principal }: Visit, { id, possibleChanges }: ShownKey) {
-    this.#reasons = new Map(possibleChanges.map(({ change, reason }) => [change, reason && inYourWords(reason)]));
+  constructor({ principal }: Visit, id: string, changes: readonly PossibleChange[]) {
+    this.#reasons = new Map(changes.map(({ change, refusal }) => [change, refusal && inYourWords(refusal.reason)]));
     this.isSelf = id === principal.apiKey.id;
     this.endsSession = principal.chain.keys.some((key) => key.id === id);
     this.isPrevious = principal.secret === 'previous';

@@ -1,5 +1,4 @@
 import type { IssuedKind } from '../../../keys/changes/contain.ts';
-import type { KeyChangeKind } from '../../../keys/changes/possible-changes.ts';
 import type { ResourceActions } from '../../../keys/permissions/permission-set.ts';
 import type { KeyStatus } from '../../parts/status.tsx';
 import type { Visit } from '../../visit.tsx';
@@ -19,7 +18,6 @@ const QUERY = `query Key($id: ID!) {
       keys { id name status lastUsedAt createdBy }
     }
     issued { name keyId what at disabled }
-    possibleChanges { change reason }
   }
 }`;
 
@@ -55,8 +53,6 @@ export interface ShownKey {
   readonly descendants: Beneath;
   /** What it did to others, and is in force. */
   readonly issued: readonly IssuedChange[];
-  /** Without a reason, a change would be made. */
-  readonly possibleChanges: readonly { readonly change: KeyChangeKind; readonly reason: string | null }[];
 }
 
 /** What a key above another one takes away from it. */

@@ -1,4 +1,5 @@
 import type { KeyChangeKind } from '../../../keys/changes/possible-changes.ts';
+import type { ApiKey } from '../../../keys/key/api-key.ts';
 import type { VisitHandler } from '../../page-routes.ts';
 import type { Visit } from '../../visit.tsx';
 import { Rights } from './rights.ts';
@@ -8,6 +9,8 @@ import { findKey, type ShownKey } from './shown-key.ts';
 export interface KeyVisit {
   readonly visit: Visit;
   readonly shown: ShownKey;
+  /** The same, as the rules have it. */
+  readonly apiKey: ApiKey;
   readonly rights: Rights;
   /** The address of the page of the key, as it stands in links. */
   readonly base: string;
@@ -20,8 +23,12 @@ export interface KeyVisit {
 export function withKey(answer: (here: KeyVisit) => Promise<Response>, change?: KeyChangeKind): VisitHandler {
   return async (visit) => {
     const shown = await findKey(visit);
-    if (!shown) return visit.page('Not found', <NoSuchKey />, 404);
-    const here = { visit, shown, rights: new Rights(visit, shown), base: `${visit.root}keys/${shown.id}` };
+    const { keys, principal } = visit;
+    const apiKey = shown && (await keys.findById(shown.id, principal));
+    if (!apiKey) return visit.page('Not found', <NoSuchKey />, 404);
+    const [changes = []] = await keys.possibleChanges([apiKey], principal);
+    const rights = new Rights(visit, shown.id, changes);
+    const here = { visit, shown, apiKey, rights, base: `${visit.root}keys/${shown.id}` };
     const refused = change && here.rights.whyNot(change);
     if (refused !== undefined) return visit.page('Not allowed', <NotAllowed here={here} reason={refused} />, 403);
     return answer(here);

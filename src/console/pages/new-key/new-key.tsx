@@ -4,7 +4,7 @@ import type { ExpiryBounds } from '../../parts/expiry-field.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
 import { Problem } from '../../parts/notice.tsx';
 import type { Visit } from '../../visit.tsx';
-import { type AskedGrantable, askGrantable, boundsOf } from '../grantable.ts';
+import { type AskedGrantable, boundsOf, findGrantable } from '../grantable.ts';
 import { CREATE, type Created, CreatedPage } from './created.tsx';
 import { type Draft, draftIn, draftLike, emptyDraft, inputOf, type Original, REPLACE } from './draft.ts';
 import { NewKeyForm, type Refused, type Taken } from './form.tsx';
@@ -55,7 +55,7 @@ function withGrantable(answer: (here: NewKeyVisit) => Promise<Response>): VisitH
   return async (visit) => {
     if (!visit.may('API_KEY:CREATE_OWN'))
       return refuse(visit, 'Your key may not create keys: that takes API_KEY:CREATE_OWN.');
-    const grantable = await askGrantable(visit);
+    const grantable = await findGrantable(visit);
     if (grantable.reason !== null) return refuse(visit, grantable.reason);
     return answer({ visit, grantable, bounds: boundsOf(visit, grantable) });
   };

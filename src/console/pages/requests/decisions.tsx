@@ -3,7 +3,7 @@ import type { Pages } from '../../page-routes.ts';
 import { type ExpiryChoice, expiresAtOf, expiryChoiceIn } from '../../parts/expiry-field.tsx';
 import { type ChosenGrants, chosenIn, grantsInputOf } from '../../parts/grants.ts';
 import type { Visit } from '../../visit.tsx';
-import { askGrantable, askRoles, boundsOf } from '../grantable.ts';
+import { askRoles, boundsOf, findGrantable } from '../grantable.ts';
 import { AgreedPage, ASKED, type Choice, DecisionPage, type Wrong } from './decision-page.tsx';
 import type { Said } from './list.tsx';
 import { type Request, REQUEST_FIELDS } from './request.ts';
@@ -57,13 +57,13 @@ async function showDecision(
   { chosen, wrong, status = 200 }: { chosen?: Choice; wrong?: Wrong; status?: number } = {},
 ): Promise<Response> {
   const { consentRequest: request } = await visit.ask<{ consentRequest: Request }>(SHOW, { userCode: code });
-  const [roles, grantable] = await Promise.all([askRoles(visit), askGrantable(visit)]);
+  const [roles, grantable] = await Promise.all([askRoles(visit), findGrantable(visit)]);
   const content = { visit, code, request, roles, grantable, bounds: boundsOf(visit, grantable), chosen, wrong };
   return visit.page(`${request.clientName} asks for a key`, <DecisionPage {...content} />, status);
 }
 
 async function agree(visit: Visit, code: string, form: URLSearchParams): Promise<Response> {
-  const bounds = boundsOf(visit, await askGrantable(visit));
+  const bounds = boundsOf(visit, await findGrantable(visit));
   const chosen: ChosenGrants & ExpiryChoice = { ...chosenIn(form), ...expiryChoiceIn(form, bounds) };
   const expiry = expiresAtOf(chosen, bounds, ASKED);
   if ('problem' in expiry) return showDecision(visit, code, { chosen, wrong: { expiry: expiry.problem }, status: 400 });
