@@ -18,18 +18,16 @@ import {
   costExceeded,
   costOf,
   type Eventual,
+  introspects,
   isMutation,
   operationNameIn,
   type PreparedOperation,
   PreparedOperations,
   readDocument,
   type RequestBudget,
-  writeData,
-  introspects,
   withoutStackTrace,
+  writeData,
 } from '../graphql/execution/index.ts';
-import type { Principal } from '../keys/authorization/principal.ts';
-import type { Log } from '../log.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import type { Cors } from './cors.ts';
 import {
@@ -49,14 +47,25 @@ import {
   readBodyParameters,
   readSearchParameters,
 } from './graphql-request.ts';
-import { GRAPHQL_RESPONSE, JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
-import { withFields } from './rate-limit-fields.ts';
-import { codeOf, errorReply, graphqlReply, internalError, type Reply } from './replies.ts';
-import type { RequestNotes } from './request-notes.ts';
-import { RequestRefused } from './request-refused.ts';
+import type { RequestNotes } from './received.ts';
+import {
+  codeOf,
+  errorReply,
+  GRAPHQL_RESPONSE,
+  graphqlReply,
+  internalError,
+  JSON_RESPONSE,
+  negotiate,
+  type Reply,
+  RequestRefused,
+  type ResponseType,
+  withFields,
+} from './replies.ts';
+import type { Principal } from '../keys/authorization/principal.ts';
+import type { Log } from '../log.ts';
 
 /** What the pipeline is made of. */
-export interface GraphQLPipelineOptions {
+interface GraphQLPipelineOptions {
   schema: GraphQLSchema;
   check: BearerCheck;
   budgets: Budgets;

@@ -1,8 +1,6 @@
 import { GraphQLError } from 'graphql';
-import type { Received } from './client-address.ts';
-import { readMediaType } from './media-type.ts';
-import type { RequestHead } from './request-head.ts';
-import { RequestRefused } from './request-refused.ts';
+import type { Received, RequestHead } from './received.ts';
+import { readMediaType, RequestRefused } from './replies.ts';
 
 /** A request to the GraphQL endpoint, whichever server it came by. */
 export interface GraphQLRequest extends Received {

@@ -1,8 +1,5 @@
-import { Activity } from './authentication/activity.ts';
-import { Authenticator } from './authentication/authenticator.ts';
-import { type CheckCounts, noChecks } from './authentication/check-counts.ts';
-import { UsageRetention } from './authentication/usage-retention.ts';
-import { writeActivity } from './authentication/write-activity.ts';
+import { Activity, UsageRetention, writeActivity } from './authentication/activity.ts';
+import { Authenticator, type CheckCounts, noChecks } from './authentication/authenticator.ts';
 import { Transactions } from './changes/transactions.ts';
 import { type FeatureParts, type Features, featuresOf } from './features.ts';
 import { KeyManagement } from './management.ts';

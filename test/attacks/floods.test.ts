@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Hono } from 'hono';
-import { createApp } from '../../src/create-app.ts';
+import { createApp } from '../../src/service/create-app.ts';
 import type { BearerEnv } from '../../src/http/bearer-auth.ts';
 import { sourceOf } from '../../src/keys/networks.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
