@@ -28,7 +28,7 @@ const MAX_SHARED_WRITE_BYTES = 4096;
  * Writes lines to a stream, and never waits for its reader. When too many lines wait, further ones are dropped and
  * counted, until those that wait have been read.
  */
-export class LogOutput {
+class LogOutput {
   readonly #stream: Writable;
   readonly #reportDropped: (lines: number) => void;
   readonly #maxWriteBytes: number;

@@ -1,3 +1,4 @@
+import type { OrRefusal } from '../keys/errors.ts';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -101,7 +102,7 @@ export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
 const REFUSED_METHODS: ReadonlySet<string | undefined> = new Set(['CONNECT', 'TRACE']);
 
 /** A reverse proxy that lets only requests with an API key pass. */
-export class Guard implements RequestHandler, ConnectionHandler {
+class Guard implements RequestHandler, ConnectionHandler {
   readonly connections = this;
   readonly #options: GuardOptions;
   readonly #proxy: ReverseProxy;
@@ -202,7 +203,7 @@ export class Guard implements RequestHandler, ConnectionHandler {
     if (REFUSED_METHODS.has(incoming.method)) return refuse(arrived, methodNotAllowed(incoming.method!), framing);
     const target = readTarget(incoming);
     if (this.#isHealthCheck(incoming, target)) return void this.#answerHealth(arrived, framing);
-    if (typeof target === 'string') return refuse(arrived, badRequest(target), framing);
+    if ('refusal' in target) return refuse(arrived, badRequest(target.refusal), framing);
     const received = { ...arrived, ...wish, target, framing };
     try {
       this.#judge(received);
@@ -246,10 +247,10 @@ export class Guard implements RequestHandler, ConnectionHandler {
     outgoing.once('close', forget);
   }
 
-  #isHealthCheck(incoming: IncomingMessage, target: RequestTarget | string): boolean {
+  #isHealthCheck(incoming: IncomingMessage, target: OrRefusal<RequestTarget>): boolean {
     const { healthPath } = this.#options;
     if (healthPath === undefined) return false;
-    return typeof target === 'string' ? isOldHealthCheck(incoming, [healthPath]) : target.path === healthPath;
+    return 'refusal' in target ? isOldHealthCheck(incoming, [healthPath]) : target.path === healthPath;
   }
 
   async #answerHealth(arrived: ArrivedRequest, framing: Framing): Promise<void> {

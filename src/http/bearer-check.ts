@@ -1,3 +1,4 @@
+import type { OrRefusal } from '../keys/errors.ts';
 import {
   type BearerAuthOptions,
   checkBearerOptions,
@@ -77,7 +78,7 @@ class RequestObserver implements AccessObserver {
 }
 
 /** What came of holding a request to the restrictions of its key; `gone` if that was deleted meanwhile. */
-type Held = { readonly fields: RateLimitFields | undefined } | { readonly refusal: Reply } | 'gone';
+type Held = OrRefusal<{ readonly fields: RateLimitFields | undefined }, Reply> | 'gone';
 
 /** What a check of limits needs from outside. */
 interface LimitCheckOptions {
@@ -220,7 +221,7 @@ function missingFrom(principal: Principal, { items, isEnough }: Requirement): Pe
 }
 
 /** Who makes a request, or the reply to one that must be refused. */
-export type Admission = Admitted | { readonly refusal: Reply };
+export type Admission = OrRefusal<Admitted, Reply>;
 
 /** Notes who was let in, or refused, and that this is done. */
 function withDetails(

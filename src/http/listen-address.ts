@@ -42,7 +42,7 @@ async function removeStaleSocket(path: string): Promise<void> {
   await unlink(path).catch(() => {});
 }
 
-/** Whether a server listens on a socket: otherwise a connection is cannotStart. */
+/** Whether a server listens on a socket: otherwise a connection is refused. */
 async function isListenedTo(path: string): Promise<boolean> {
   const socket = connect(path);
   try {

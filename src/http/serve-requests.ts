@@ -27,7 +27,7 @@ export function isForProxies(url: string): boolean {
   return url.startsWith('/auth') && (url.length === 5 || url[5] === '/' || url[5] === '?');
 }
 
-/** How long the client of a refusedConnections request gets to read the answer: closed at once, it might lose that. */
+/** How long the client of a refused request gets to read the answer: closed at once, it might lose that. */
 const REFUSED_LINGER_MS = 200;
 
 /** Connections whose refusal is on its way. */
@@ -46,7 +46,7 @@ export function answerFailedRequest(error: unknown): Response {
 /** What Node says of what it could not read, with the bytes. */
 type ParserError = NodeJS.ErrnoException & { rawPacket?: Buffer };
 
-/** Whether the bytes that were refusedConnections are the start of what a proxy asks, which takes only 403 for a refusal. */
+/** Whether the bytes that were refused are the start of what a proxy asks, which takes only 403 for a refusal. */
 function isOfProxy({ rawPacket }: ParserError): boolean {
   const [, url = ''] = rawPacket?.toString('latin1', 0, 40).split(' ') ?? [];
   return isForProxies(url);
@@ -85,7 +85,7 @@ function answerInvalidRequest(error: ParserError, socket: Duplex): { id: string;
 /**
  * Refuses a request that a proxy in front may have read otherwise: with two Hosts (RFC 9112, section 3.2), with a path
  * that is not UTF-8, or with a body that is encoded for its way (section 6.1), without reading that.
- * @returns whether it was refusedConnections
+ * @returns whether it was refused
  */
 export function refuseAmbiguous({ rawHeaders, url = '' }: IncomingMessage, outgoing: ServerResponse): boolean {
   const coding = headerValue(rawHeaders, 'transfer-encoding');

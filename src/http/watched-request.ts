@@ -55,7 +55,7 @@ export const REQUEST_ID = 'X-Request-Id';
 const ID = /^[\w.:;@+/=~-]{1,128}$/;
 
 /** The id of a request: the one that a trusted proxy has given it, or a new one. */
-export function requestIdOf(request: Received, clients: ClientAddresses): string {
+function requestIdOf(request: Received, clients: ClientAddresses): string {
   const given = request.header('x-request-id');
   const isTaken = given !== undefined && ID.test(given) && !holdsSecret(given) && clients.trusts(request.peer());
   return isTaken ? given : randomUUID();

@@ -63,7 +63,12 @@ export class KeysService extends KeyManagement {
    * that it has verified are looked up again by the other one, since what they may do may have changed.
    */
   withCatalog(catalog: Catalog): KeysService {
-    return new KeysService({ ...this.#options, catalog }, this.#shared);
+    return new KeysService(...this.partsWith(catalog));
+  }
+
+  /** What a service over the same store with another catalog is made of. */
+  protected partsWith(catalog: Catalog): ConstructorParameters<typeof KeysService> {
+    return [{ ...this.#options, catalog }, this.#shared];
   }
 
   /** How many uses of keys are not written yet. */

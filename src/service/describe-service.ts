@@ -20,7 +20,7 @@ function routeExplainer(router: Router, isConfigured: boolean): RouteExplainer {
     hiddenBy: (number) => router.coverOf(number - 1).map((index) => index + 1),
     explain: ({ method, url, preflight }, caller) => {
       const parsed = parseRequest(method, url);
-      if ('fault' in parsed) throw new KeysError('INPUT_INVALID', parsed.fault);
+      if ('refusal' in parsed) throw new KeysError('INPUT_INVALID', parsed.refusal);
       const request = preflight ? preflightOf(parsed.value) : parsed.value;
       const permissions = caller?.status === 'ACTIVE' ? caller.permissions : undefined;
       const explanation = explain(router, request, permissions, MOST_OTHERS);

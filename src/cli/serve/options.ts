@@ -121,13 +121,13 @@ interface Given {
  * @param wanted what the flag takes, for the error
  * @throws CliError USAGE if it is empty
  */
-export function typed(from: string, value: string | undefined, wanted: string): Given | undefined {
+function typed(from: string, value: string | undefined, wanted: string): Given | undefined {
   if (value?.trim() === '') throw new CliError('USAGE', `${from} is empty. Give ${wanted}.`);
   return value === undefined ? undefined : { value, from, isTyped: true };
 }
 
 /** What is set for a variable; undefined if it is empty. */
-export function set(from: string, value: string | undefined): Given | undefined {
+function set(from: string, value: string | undefined): Given | undefined {
   return value ? { value, from, isTyped: false } : undefined;
 }
 

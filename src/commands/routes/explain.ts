@@ -101,7 +101,7 @@ async function readRequest(
 ): Promise<RequestParts> {
   const { parseRequest, preflightOf } = await import('../../routes/request.ts');
   const request = parseRequest(method, url);
-  if ('fault' in request) throw new KeysError('INPUT_INVALID', request.fault);
+  if ('refusal' in request) throw new KeysError('INPUT_INVALID', request.refusal);
   return isPreflight ? preflightOf(request.value) : request.value;
 }
 
