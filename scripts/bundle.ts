@@ -50,7 +50,7 @@ const lazy = new Set(
  * code: if all of them import the rules, and all commands their base class, each of these two becomes one chunk.
  */
 function sharedBy(path: string): string[] {
-  const rules = entryPoints.includes(path) || lazy.has(path) ? ['src/open-keys.ts'] : [];
+  const rules = entryPoints.includes(path) || lazy.has(path) ? ['src/service/open-keys.ts'] : [];
   const command = path.startsWith('src/commands/')
     ? ['src/cli/manage/key-command.ts', 'src/cli/input/key-flags.ts']
     : [];

@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { EXIT_CODES } from '../src/cli/exit-codes.ts';
+import { EXIT_CODES } from '../src/cli/errors.ts';
 import { ENVIRONMENT } from '../src/cli/help/environment.ts';
-import { REPLY_CODES } from '../src/http/error-codes.ts';
+import { REPLY_CODES } from '../src/http/replies.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 

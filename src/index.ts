@@ -1,7 +1,6 @@
-export type { Config } from './config/config.ts';
-export type { ServerSettings } from './server-settings.ts';
+export type { Config, ServerSettings } from './config/config.ts';
 export { loadConfig, type LoadConfigOptions } from './config/load-config.ts';
-export { createApp, type CreateAppOptions } from './create-app.ts';
+export { createApp, type CreateAppOptions } from './service/create-app.ts';
 export type { GraphQLContext } from './graphql/context.ts';
 export type { BudgetLimits } from './graphql/budget/request-budget.ts';
 export type { ParsedTypeDefs, Resolvers, SchemaExtension } from './graphql/extension.ts';
@@ -18,20 +17,29 @@ export type {
   RequestCheck,
 } from './http/request-check.ts';
 export type { HeaderValues } from './http/credentials.ts';
-export type { ClientAddress, ClientAddresses, Received } from './http/client-address.ts';
+export type {
+  ClientAddress,
+  ClientAddresses,
+  NamedOperation,
+  Received,
+  RequestDetails,
+  RequestNotes,
+} from './http/received.ts';
 export type { CertificateFiles } from './http/certificate.ts';
 export type { CorsOptions } from './http/cors.ts';
-export type { FailureLog } from './http/failure-log.ts';
-export type { ConnectionLimits } from './http/connections.ts';
-export type { RefusalLog, Refused } from './http/refusal-log.ts';
+export type { FailureLog, RefusalLog, Refused } from './http/refusal-log.ts';
+export type { ConnectionLimits, UnreadLimits } from './http/connections.ts';
 export type { ListenAddress } from './http/listen-address.ts';
 export { listen, type ListenOptions, type RunningServer } from './http/server.ts';
 export type { ServerLimits, ServerOptions, StartedServer } from './http/serve-requests.ts';
-export type { Endpoint } from './http/endpoints.ts';
-export type { NotedRequest } from './http/noted-request.ts';
-export type { NamedOperation, RequestDetails, RequestNotes } from './http/request-notes.ts';
-export type { UnreadLimits } from './http/unread-answers.ts';
-export type { RequestWatcher, Span, UnreadRequest, WatchedRequest } from './http/watched-request.ts';
+export type {
+  Endpoint,
+  NotedRequest,
+  RequestWatcher,
+  Span,
+  UnreadRequest,
+  WatchedRequest,
+} from './http/watched-request.ts';
 export type { AppliedKeys } from './keys/apply/apply.ts';
 export type { DeclarationError, DeclaredKey } from './keys/apply/declaration.ts';
 export type { Plan } from './keys/apply/plan.ts';
@@ -114,9 +122,8 @@ export type { Period, PeriodUsage, UsageByPeriod, UsageRange } from './keys/usag
 export type { UsageRequest } from './keys/usage/usage-request.ts';
 export type { Health } from './keys/health.ts';
 export type { Limit, LimitParts, LimitUnit } from './keys/limit.ts';
-export type { Standing } from './limits/allowance.ts';
+export type { Answer, Decision, Limited, Limiter, Standing } from './limits/limiter.ts';
 export type { AttemptCounter } from './limits/attempt-counter.ts';
-export type { Answer, Decision, Limited, Limiter } from './limits/limiter.ts';
 export type { Page, PageQuery } from './keys/list.ts';
 export type {
   Action,
@@ -141,9 +148,9 @@ export type { ExportedKey, ExportedPage, ExportOptions } from './keys/transfer/e
 export type { ImportReport, LineReport } from './keys/transfer/import.ts';
 export type { ImportProblem, ImportWarning } from './keys/transfer/read-import.ts';
 export { type FinishedLines, type Log, type LogLevel, type OpenLog, openLog } from './log.ts';
-export { type OpenKeys, openKeys, type OpenKeysOptions } from './open-keys.ts';
-export type { SchemaHook, SvcApiHooks } from './schema-hook.ts';
+export { type OpenKeys, openKeys, type OpenKeysOptions } from './service/open-keys.ts';
+export type { SchemaHook, SvcApiHooks } from './cli/host.ts';
 export type { Allow, Route } from './routes/route.ts';
-export { startTelemetry, type Telemetry, type TelemetryOptions } from './start-telemetry.ts';
+export { startTelemetry, type Telemetry, type TelemetryOptions } from './telemetry/start-telemetry.ts';
 export type { OpenStoreOptions } from './store/open.ts';
 export type { StoreOperation, StoreTimer } from './store/timed-connection.ts';

@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.ts';
 import { CliError } from '../cli/errors.ts';
-import { noInputFlag, yesFlag } from '../cli/input/question-flags.ts';
-import { forgetKey, keptKey } from '../cli/remote/credentials.ts';
-import { loginServer } from '../cli/remote/login-server.ts';
+import { noInputFlag, yesFlag } from '../cli/input/key-flags.ts';
+import { forgetKey, keptKey } from '../cli/credentials.ts';
+import { loginServer } from '../cli/server-target.ts';
 import { isKeysError, KeysError } from '../keys/errors.ts';
 
 export default class Logout extends BaseCommand {

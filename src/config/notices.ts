@@ -4,7 +4,7 @@ import { suggestion } from '../keys/nearest.ts';
 import { NOTICE_TYPES, type NoticeType } from '../keys/notices/notice.ts';
 import { DEFAULT_NOTICES, invalidWebhook, MAX_REFUSED_OFTEN, type NoticeSettings } from '../keys/notices/settings.ts';
 import { listOf, printable } from '../keys/text.ts';
-import { isCount } from '../server-settings.ts';
+import { isCount } from './config.ts';
 
 export const NOTICES_FIELDS = ['url', 'secretFile', 'events', 'refusedOften'] as const;
 

@@ -2,8 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { type DocumentReader, isRecord } from '../keys/document.ts';
 import { invalidOrigin } from '../keys/origin.ts';
 import { listOf } from '../keys/text.ts';
-import { isCount, SERVER_NUMBERS, type ServerSettings } from '../server-settings.ts';
-import { type Config, DEFAULT_CONFIG } from './config.ts';
+import { type Config, DEFAULT_CONFIG, isCount, SERVER_NUMBERS, type ServerSettings } from './config.ts';
 
 export const TLS_FIELDS = ['cert', 'key'] as const;
 export const INTROSPECTION = ['on', 'off', 'permitted'] as const satisfies Config['introspection'][];

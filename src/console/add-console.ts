@@ -1,13 +1,12 @@
 import type { Context, Hono } from 'hono';
 import { basePath } from 'hono/route';
 import { METHOD_NAME_ALL } from 'hono/router';
-import { HonoHead, requestIdIn } from '../http/hono-head.ts';
+import { HonoHead, requestIdIn } from '../http/received.ts';
 import type { BearerEnv } from '../http/bearer-auth.ts';
-import type { FailureLog } from '../http/failure-log.ts';
+import type { FailureLog, RefusalLog } from '../http/refusal-log.ts';
 import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
 import type { Issuer } from '../http/oauth/issuer.ts';
-import type { RefusalLog } from '../http/refusal-log.ts';
-import { RequestRefused } from '../http/request-refused.ts';
+import { RequestRefused } from '../http/replies.ts';
 import { isKeysError } from '../keys/errors.ts';
 import type { ConsentMode } from '../keys/permissions/catalog.ts';
 import { addAssets, readAssets } from './assets.ts';

@@ -2,8 +2,8 @@ import type { Context } from 'hono';
 import type { Authenticator } from '../keys/authentication/authenticator.ts';
 import type { Sessions } from '../keys/sessions.ts';
 import type { Admitted, BearerCheck } from '../http/bearer-check.ts';
-import { HonoHead } from '../http/hono-head.ts';
-import { admitKey, type RefusedPerson, refusedPerson } from '../http/key-in-form.ts';
+import { HonoHead } from '../http/received.ts';
+import { admitKey, type RefusedPerson, refusedPerson } from '../http/form.ts';
 import type { SeenOrigin } from './session-cookie.ts';
 import { giveSessionToken, sessionTokenIn, takeSessionToken } from './session-cookie.ts';
 

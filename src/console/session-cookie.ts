@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
 import { OUTCOME_MS, SESSION_MS } from '../keys/session.ts';
-import { isLoopback } from '../http/client-address.ts';
+import { isLoopback } from '../http/received.ts';
 
 const NAME = 'svc_api_session';
 const FORM_NAME = 'svc_api_form_';

@@ -13,18 +13,14 @@ import { type Log, NO_LOG } from '../log.ts';
 import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
 import { type CheckParts, partsOf } from './bearer-options.ts';
-import { ClientAddresses } from './client-address.ts';
+import { ClientAddresses, HonoHead } from './received.ts';
 import { Cors, corsBy, type CorsOptions } from './cors.ts';
-import type { FailureLog } from './failure-log.ts';
-import { HonoHead } from './hono-head.ts';
+import type { FailureLog, RefusalLog } from './refusal-log.ts';
 import { GraphQLPipeline } from './graphql-pipeline.ts';
-import { handlersOf } from './graphql-routes.ts';
-import { addHealthChecks, HEALTH_PATHS } from './health.ts';
-import { addHomePage } from './home-page.ts';
-import { answerIntrospection } from './introspection.ts';
+import { handlersOf } from './hono-adapter.ts';
+import { addHealthChecks, addHomePage, answerIntrospection, HEALTH_PATHS } from './plain-endpoints.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
 import { Issuer } from './oauth/issuer.ts';
-import type { RefusalLog } from './refusal-log.ts';
 import { errorReply, respond } from './replies.ts';
 
 /** What the service is made of. */

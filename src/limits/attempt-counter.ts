@@ -1,5 +1,5 @@
 import { type Limit, parseLimits } from '../keys/limit.ts';
-import { available, availableAt, rateOf, spend } from './gcra.ts';
+import { available, availableAt, rateOf, spend } from './lease.ts';
 
 /** How many sources are told apart; the others share one limit, so that the number takes no more memory. */
 const MAX_SOURCES = 10_000;

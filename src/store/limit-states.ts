@@ -1,7 +1,13 @@
 import { type Kysely, sql } from 'kysely';
 import { type Limit, splitLimit } from '../keys/limit.ts';
-import { grantLease, type Lease, type LeaseGrant, type LeaseRequest, type LimitState } from '../limits/lease.ts';
-import type { LimitStore } from '../limits/limit-store.ts';
+import {
+  grantLease,
+  type Lease,
+  type LeaseGrant,
+  type LeaseRequest,
+  type LimitState,
+  type LimitStore,
+} from '../limits/lease.ts';
 import type { SpentLimit } from '../keys/repository.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection, DialectName } from './connection.ts';

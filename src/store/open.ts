@@ -8,7 +8,7 @@ import { debug, debugTimed, isDebugged } from '../keys/steps.ts';
 import type { Connection, DialectName, MustExist } from './connection.ts';
 import { readAuditKey } from './audit-key.ts';
 import { emptyNotices, emptyRepository, missingStore } from './empty-repository.ts';
-import type { LimitStore } from '../limits/limit-store.ts';
+import type { LimitStore } from '../limits/lease.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { createLimitStore, type StoreClock } from './limit-states.ts';
 import { createNoticeStore } from './notices.ts';

@@ -1,4 +1,4 @@
-import type { NamedOperation } from '../http/request-notes.ts';
+import type { NamedOperation } from '../http/received.ts';
 import type { UnreadRequest, WatchedRequest } from '../http/watched-request.ts';
 import { redactSecrets } from '../keys/secret/secret.ts';
 

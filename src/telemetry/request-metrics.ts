@@ -1,7 +1,12 @@
 import { STATUS_CODES } from 'node:http';
 import type { Registry } from 'prom-client';
-import { ENDPOINTS, type Endpoint } from '../http/endpoints.ts';
-import type { RequestWatcher, UnreadRequest, WatchedRequest } from '../http/watched-request.ts';
+import {
+  type Endpoint,
+  ENDPOINTS,
+  type RequestWatcher,
+  type UnreadRequest,
+  type WatchedRequest,
+} from '../http/watched-request.ts';
 import { addCounter, addGauge, type Value } from './collected.ts';
 import { Durations } from './durations.ts';
 import { typeOf } from './request-lines.ts';

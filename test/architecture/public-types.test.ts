@@ -4,11 +4,15 @@ import { join, posix } from 'node:path';
 import { ROOT } from '../support/process.ts';
 
 /** Each public name with its declaration file, which the package ships. */
-const PUBLIC = ['dist/index.d.ts', 'dist/express.d.ts', 'dist/fastify.d.ts'].flatMap((entry) =>
-  Array.from(read(entry).matchAll(/^export (?:type )?\{([^}]+)\} from '([^']+)';$/gm)).flatMap(
+const PUBLIC = ['dist/index.d.ts', 'dist/express.d.ts', 'dist/fastify.d.ts'].flatMap((entry) => [
+  ...Array.from(read(entry).matchAll(/^export (?:type )?\{([^}]+)\} from '([^']+)';$/gm)).flatMap(
     ([, names = '', from = '']) => namesIn(names).map((name) => ({ name, file: declarationFile(entry, from) })),
   ),
-);
+  ...Array.from(
+    withoutComments(entry).matchAll(/^export (?:declare )?(?:interface|type|class|function|const) (\w+)/gm),
+    ([, name = '']) => ({ name, file: entry }),
+  ),
+]);
 
 describe('the public types', () => {
   it('can be imported when a public signature mentions them', () => {

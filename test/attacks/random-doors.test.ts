@@ -6,7 +6,7 @@ import { isKeysError } from '../../src/keys/errors.ts';
 import { OperatorKeys } from '../../src/keys/operator-keys.ts';
 import { formatTime } from '../../src/keys/time.ts';
 import { RemoteKeys } from '../../src/remote/remote-keys.ts';
-import { restoreStore } from '../../src/restore-store.ts';
+import { restoreStore } from '../../src/store/backup/restore-store.ts';
 import { backUpStore } from '../../src/store/backup/back-up-store.ts';
 import { openConnection } from '../../src/store/open.ts';
 import { APP } from '../support/consent.ts';

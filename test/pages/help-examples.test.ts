@@ -5,7 +5,7 @@ import { appendFileSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, wri
 import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { digestCode } from '../../src/keys/requests/codes.ts';
-import { openKeys } from '../../src/open-keys.ts';
+import { openKeys } from '../../src/service/open-keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { pairOf, writePair } from '../support/certificates.ts';
 import { type CreatedKey, type TestCli, testCli } from '../support/cli.ts';

@@ -2,7 +2,7 @@ import type { Applied, KeyAdministration } from '../../keys/administration.ts';
 import type { PlannedChanges } from '../../keys/apply/planned-changes.ts';
 import type { SecretDelivery } from '../../keys/changes/delivery.ts';
 import { KeysError } from '../../keys/errors.ts';
-import { deliverSecrets } from '../deliver-secrets.ts';
+import { deliverSecrets } from '../interruptible.ts';
 import { CliError } from '../errors.ts';
 import { type DeclarationFile, readDeclarationFile } from './declaration-file.ts';
 import { countsOf, diffOf } from './plan-view.ts';

@@ -8,7 +8,7 @@ import {
 import type { DocumentIssue } from '../../keys/document.ts';
 import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
-import { readText } from '../input/read-text.ts';
+import { readText } from '../input/input.ts';
 import { describeIssues, locatedText } from '../../yaml/located-issues.ts';
 import { readYaml } from '../../yaml/read-yaml.ts';
 

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { readSecret } from '../../keys/secret/secret.ts';
 import { listOf, printable } from '../../keys/text.ts';
-import { readPlainFile } from '../input/plain-file.ts';
+import { readPlainFile } from '../input/input.ts';
 
 /** A hidden file of `SecretFiles`: for which store, written where, by which process; whether it keeps an older file. */
 const HIDDEN =

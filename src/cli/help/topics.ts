@@ -1,5 +1,5 @@
 import type { Config } from '@oclif/core/interfaces';
-import { EXIT_CODES } from '../exit-codes.ts';
+import { EXIT_CODES } from '../errors.ts';
 import { Columns } from './columns.ts';
 import { ENVIRONMENT } from './environment.ts';
 

@@ -1,9 +1,8 @@
 import type { KeyFields } from '../../keys/key/api-key.ts';
 import { printable } from '../../keys/text.ts';
-import { countOf } from '../views/count.ts';
+import { countOf } from '../views/table.ts';
 import { relativeTime } from '../../keys/relative-time.ts';
-import type { Choice, FoundChoices } from './choice-list.ts';
-import { cancelled } from './prompt.ts';
+import { cancelled, type Choice, type FoundChoices } from './prompt.ts';
 import { withPrompts } from './with-prompts.ts';
 
 /** A page of keys. */

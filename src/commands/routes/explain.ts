@@ -4,9 +4,8 @@ import type { FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { permissionsFlag } from '../../cli/input/key-flags.ts';
 import { warn } from '../../cli/terminal.ts';
-import { StoreCommand } from '../../cli/manage/store-command.ts';
-import type { DeclaredRoutes } from '../../cli/routes/declared-routes.ts';
-import type { Explained } from '../../cli/routes/explanation-view.ts';
+import { StoreCommand } from '../../cli/manage/key-command.ts';
+import type { DeclaredRoutes, Explained } from '../../cli/routes.ts';
 import { assertValid, KeysError } from '../../keys/errors.ts';
 import { type Catalog, type CatalogAdditions, createCatalog } from '../../keys/permissions/catalog.ts';
 import { parsePermissions } from '../../keys/permissions/grants.ts';
@@ -57,8 +56,8 @@ export default class Explain extends StoreCommand {
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Explain);
     const [{ readDeclaredRoutes }, { explanationView }, { createRouter }, { explain }] = await Promise.all([
-      import('../../cli/routes/declared-routes.ts'),
-      import('../../cli/routes/explanation-view.ts'),
+      import('../../cli/routes.ts'),
+      import('../../cli/routes.ts'),
       import('../../routes/router.ts'),
       import('../../routes/explain.ts'),
     ]);

@@ -1,10 +1,9 @@
 import type { Context, Handler } from 'hono';
 import { isKeysError, ValidationError } from '../../keys/errors.ts';
 import { TooManyRequestsError } from '../../keys/consent/pace.ts';
-import type { FailureLog } from '../failure-log.ts';
-import { requestIdIn } from '../hono-head.ts';
-import { type Reply, respond } from '../replies.ts';
-import { RequestRefused } from '../request-refused.ts';
+import type { FailureLog } from '../refusal-log.ts';
+import { requestIdIn } from '../received.ts';
+import { type Reply, RequestRefused, respond } from '../replies.ts';
 import { OAuthError } from './oauth-error.ts';
 
 /** What a request gets that failed, in the terms of OAuth. @throws what is no refusal */

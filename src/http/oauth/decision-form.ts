@@ -5,8 +5,8 @@ import { isKeysError, KeysError } from '../../keys/errors.ts';
 import { expiryIn } from '../../keys/key/expiry.ts';
 import type { Principal } from '../../keys/authorization/principal.ts';
 import type { BearerCheck } from '../bearer-check.ts';
-import { admitKey } from '../key-in-form.ts';
-import { RequestRefused } from '../request-refused.ts';
+import { admitKey } from '../form.ts';
+import { RequestRefused } from '../replies.ts';
 import type { Parameters } from './parameters.ts';
 
 /** Why a person may not decide as they did, with the status of the page that says so. */

@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import { basePath } from 'hono/route';
 import { Networks } from '../../keys/networks.ts';
 import { invalidPublicUrl } from '../../keys/requests/public-url.ts';
-import { HonoHead } from '../hono-head.ts';
+import { HonoHead } from '../received.ts';
 import { OAUTH_PATHS } from './metadata.ts';
 
 /** Finds out under which address clients know this service: its issuer (RFC 8414, section 2). */

@@ -1,5 +1,4 @@
-import { JSON_RESPONSE } from '../media-type.ts';
-import type { Reply } from '../replies.ts';
+import { JSON_RESPONSE, type Reply } from '../replies.ts';
 
 /**
  * The codes of RFC 6749, sections 4.1.2.1 and 5.2, of RFC 8628, section 3.5, and of RFC 7009, section 2.2.1; and

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { openKeys } from '../../../src/open-keys.ts';
+import { openKeys } from '../../../src/service/open-keys.ts';
 import { digestSecret } from '../../../src/keys/secret/secret.ts';
 import { tempStore } from '../../support/temp.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
