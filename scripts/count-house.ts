@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
@@ -47,8 +46,7 @@ function countSources(): void {
       if (room === undefined || room === roomOf(path) || !TEXTS.has(to)) continue;
       doors.set(room, (doors.get(room) ?? new Set()).add(to));
     }
-  for (const room of [...new Set(SRC.map(roomOf))].toSorted()) {
-    if (room === undefined) continue;
+  for (const room of [...new Set(SRC.flatMap((path) => roomOf(path) ?? []))].toSorted()) {
     const files = SRC.filter((path) => roomOf(path) === room).length;
     report(`doors of ${room}`, doors.get(room)?.size ?? 0, `of ${files} files`);
   }
@@ -87,7 +85,6 @@ async function countRuns(folder: string): Promise<void> {
   const config = await Config.load({ root: ROOT, pjson, ignoreManifest: true });
   const run = async (id: string, ...args: string[]) => {
     const streams = [process.stdout, process.stderr];
-    const writes = streams.map(({ write }) => write);
     for (const stream of streams)
       stream.write = (_text: unknown, ...others: unknown[]) => {
         (others.at(-1) as (() => void) | undefined)?.();
@@ -96,7 +93,7 @@ async function countRuns(folder: string): Promise<void> {
     try {
       await config.runCommand(id, [...args, '--database', database]);
     } finally {
-      for (const [index, stream] of streams.entries()) stream.write = writes[index]!;
+      for (const stream of streams) Reflect.deleteProperty(stream, 'write');
     }
   };
   await run('apikey:create', '--name', 'Deleted 1', '--roles', 'ADMIN');

@@ -56,11 +56,15 @@ export type { KeyComparison, KeyDifference } from './keys/audit/compare.ts';
 export type { PrunedEntries } from './keys/audit/prune.ts';
 export type { AuditVerification } from './keys/audit/verify.ts';
 export type { ProgressReport } from './keys/progress.ts';
-export type { Authentication, RefusalReason } from './keys/authentication/authenticate.ts';
-export type { CheckCounts } from './keys/authentication/check-counts.ts';
-export type { Authenticator } from './keys/authentication/authenticator.ts';
-export type { Identification, SecretStatus } from './keys/authentication/identify.ts';
-export type { VerifiedKey } from './keys/authentication/verified-keys.ts';
+export type {
+  Authentication,
+  Authenticator,
+  CheckCounts,
+  Identification,
+  RefusalReason,
+  SecretStatus,
+  VerifiedKey,
+} from './keys/authentication/authenticator.ts';
 export {
   type AccessObserver,
   type Actor,
@@ -150,7 +154,7 @@ export type { ImportProblem, ImportWarning } from './keys/transfer/read-import.t
 export { type FinishedLines, type Log, type LogLevel, type OpenLog, openLog } from './log.ts';
 export { type OpenKeys, openKeys, type OpenKeysOptions } from './service/open-keys.ts';
 export type { SchemaHook, SvcApiHooks } from './cli/host.ts';
-export type { Allow, Route } from './routes/route.ts';
+export type { Allow, Route } from './routes/route-tree.ts';
 export { startTelemetry, type Telemetry, type TelemetryOptions } from './telemetry/start-telemetry.ts';
 export type { OpenStoreOptions } from './store/open.ts';
 export type { StoreOperation, StoreTimer } from './store/timed-connection.ts';

@@ -9,8 +9,7 @@ import { withoutUndefined } from '../keys/options.ts';
 import type { CatalogAdditions } from '../keys/permissions/catalog.ts';
 import { listOf, printable } from '../keys/text.ts';
 import type { Explanation } from '../routes/explain.ts';
-import type { Match } from '../routes/route-tree.ts';
-import type { Allow } from '../routes/route.ts';
+import type { Allow, Match } from '../routes/route-tree.ts';
 import type { WideRoute } from '../routes/wide-routes.ts';
 
 /** A route as JSON. */
@@ -85,7 +84,7 @@ const MAX_NAMED = 3;
 /** What is there to say about routes whose expectations hold, as JSON and as text. */
 export async function checkRoutes({ file, routes, expect }: DeclaredRoutes): Promise<{ json: object; text: string }> {
   const [{ findUnreachable }, { findWideRoutes }, { describeMatch }, { createRouter }] = await Promise.all([
-    import('../routes/unreachable.ts'),
+    import('../routes/faults.ts'),
     import('../routes/wide-routes.ts'),
     import('../routes/describe.ts'),
     import('../routes/router.ts'),

@@ -3,7 +3,7 @@ import { closeSync, type Dirent, openSync, readdirSync, readSync, statSync } fro
 import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { CliError } from './errors.ts';
-import type { Identification, SecretStatus } from '../keys/authentication/identify.ts';
+import type { Identification, SecretStatus } from '../keys/authentication/authenticator.ts';
 import { OPERATOR } from '../keys/authorization/principal.ts';
 import type { Leak } from '../keys/changes/note-leak.ts';
 import { isKeysError, type KeysError } from '../keys/errors.ts';

@@ -4,7 +4,7 @@ import type { NoticeSettings } from '../keys/notices/settings.ts';
 import type { ConsentMode, HostResource, Permission } from '../keys/permissions/catalog.ts';
 import type { PolicyRules } from '../keys/permissions/policy.ts';
 import type { Client } from '../keys/requests/clients.ts';
-import type { Route } from '../routes/route.ts';
+import type { Route } from '../routes/route-tree.ts';
 
 /** What only tunes a server, each undefined for its default. */
 export interface ServerSettings {

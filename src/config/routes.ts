@@ -5,7 +5,7 @@ import { type Expectation, failureOf, parseExpectation } from '../routes/expecta
 import { findFaults } from '../routes/faults.ts';
 import { parseHostPattern, parseMethod, parsePathPattern, type Pattern } from '../routes/pattern.ts';
 import type { Config } from './config.ts';
-import type { Allow, Route } from '../routes/route.ts';
+import type { Allow, Route } from '../routes/route-tree.ts';
 import { createRouter } from '../routes/router.ts';
 
 /** The fields of a route. */
@@ -54,7 +54,7 @@ function readExpectations(
     if (text === undefined) return [];
     const parsed = parseExpectation(text, catalog);
     if ('value' in parsed) return [{ index, expectation: parsed.value }];
-    for (const fault of parsed.faults) reader.report(['expect', index], fault);
+    for (const fault of parsed.refusal) reader.report(['expect', index], fault);
     return [];
   });
 }
@@ -90,7 +90,7 @@ function readPattern(
   if (value === undefined) return missing(reader, path);
   const text = reader.text(value, path);
   const pattern = text === undefined ? undefined : parse(text);
-  if (pattern && 'fault' in pattern) reader.report(path, pattern.fault);
+  if (pattern && 'refusal' in pattern) reader.report(path, pattern.refusal);
   return pattern && 'value' in pattern ? pattern.value : undefined;
 }
 
@@ -101,7 +101,7 @@ function readMethods(reader: DocumentReader, value: unknown, path: DocumentPath)
     const method = parseMethod(text);
     return 'value' in method
       ? { values: [method.value], issues: [] }
-      : { values: [], issues: [{ message: method.fault }] };
+      : { values: [], issues: [{ message: method.refusal }] };
   });
 }
 

@@ -73,8 +73,8 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
       if (before !== undefined) return seeOther(c, before);
       const entry = await doorkeeper.enter(c, sender.seen);
       if (entry === 'signed out') return toSignIn(c, root);
-      if ('refused' in entry) {
-        const { status, message, headers } = entry.refused;
+      if ('refusal' in entry) {
+        const { status, message, headers } = entry.refusal;
         return say(c, root, { status, title: 'Not now', message }, headers);
       }
       const visit = new Visit(c, { assets, ...parts }, { root, admitted: entry, ...read });
@@ -89,7 +89,7 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   /** Lets somebody in; undefined if they are refused. */
   const enter = async (c: Context, root: string): Promise<Visit | undefined> => {
     const entry = await doorkeeper.enter(c, seenBy(c));
-    if (entry === 'signed out' || 'refused' in entry) return undefined;
+    if (entry === 'signed out' || 'refusal' in entry) return undefined;
     return new Visit(c, { assets, ...parts }, { root, admitted: entry });
   };
   /** Says what is wrong with a request; to those who have signed in, with the way to all pages. */

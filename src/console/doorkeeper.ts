@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
 import type { Authenticator } from '../keys/authentication/authenticator.ts';
+import type { OrRefusal } from '../keys/errors.ts';
 import type { Sessions } from '../keys/sessions.ts';
 import type { Admitted, BearerCheck } from '../http/bearer-check.ts';
 import { HonoHead } from '../http/received.ts';
@@ -15,7 +16,7 @@ export interface DoorParts {
 }
 
 /** Somebody is let in, has no session, or is refused although they have one. */
-export type Entry = Admitted | 'signed out' | { readonly refused: RefusedPerson };
+export type Entry = OrRefusal<Admitted, RefusedPerson> | 'signed out';
 
 /** Lets people in who have signed in, as their key would be. */
 export class Doorkeeper {
@@ -33,16 +34,16 @@ export class Doorkeeper {
     if (!session) return 'signed out';
     const admission = await check.enterBy(new HonoHead(c), session.secretDigest);
     if (!('refusal' in admission)) return admission;
-    if (admission.refusal.status !== 401) return { refused: refusedPerson(admission.refusal) };
+    if (admission.refusal.status !== 401) return { refusal: refusedPerson(admission.refusal) };
     // Somebody may have rotated the key that they have signed in with, and is about to see its new secret.
     if (session.outcomes.every(({ sealed }) => sealed === null)) await this.signOut(c, seen);
     return 'signed out';
   }
 
   /** Begins a session of somebody who shows a key. */
-  async signIn(c: Context, key: string, seen: SeenOrigin): Promise<Admitted | { readonly refused: RefusedPerson }> {
+  async signIn(c: Context, key: string, seen: SeenOrigin): Promise<OrRefusal<Admitted, RefusedPerson>> {
     const admission = await admitKey(c, key, this.#parts.check);
-    if ('refused' in admission) return admission;
+    if ('refusal' in admission) return admission;
     await this.#end(c, seen);
     const { principal, digest } = admission;
     giveSessionToken(c, await this.#parts.sessions.begin(principal.apiKey.id, digest), seen);

@@ -7,7 +7,7 @@ import { ClientAddresses, NodeHead } from '../http/received.ts';
 import type { RefusalLog } from '../http/refusal-log.ts';
 import { errorReply, type Reply, withFields } from '../http/replies.ts';
 import type { CredentialPlace } from '../keys/credential-places.ts';
-import { assertValid, KeysError } from '../keys/errors.ts';
+import { assertValid, KeysError, type OrRefusal } from '../keys/errors.ts';
 import type { Networks } from '../keys/networks.ts';
 import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
 import { parsePermissions } from '../keys/permissions/grants.ts';
@@ -15,8 +15,7 @@ import type { KeysService } from '../keys/service.ts';
 import { checkAllow, requirementOf } from '../routes/decide.ts';
 import { describeMatch } from '../routes/describe.ts';
 import { preflightParts, type RequestParts } from '../routes/request.ts';
-import type { Match } from '../routes/route-tree.ts';
-import type { Allow, Route } from '../routes/route.ts';
+import type { Allow, Match, Route } from '../routes/route-tree.ts';
 import { createRouter, type Router } from '../routes/router.ts';
 
 /** A request as it is decided about. */
@@ -27,7 +26,7 @@ interface JudgedRequest {
 }
 
 /** Who may make a request; or why nobody may. */
-type Requirement = { readonly allow: Allow; readonly match?: Match } | { readonly refusal: string };
+type Requirement = OrRefusal<{ readonly allow: Allow; readonly match?: Match }>;
 
 /** Says who may make a request. */
 type Requirements = (request: JudgedRequest) => Requirement;
@@ -92,7 +91,7 @@ export interface Entered {
 }
 
 /** A request that may pass, or the reply to one that may not. */
-export type Entry = Entered | { readonly refusal: Reply };
+export type Entry = OrRefusal<Entered, Reply>;
 
 const OPEN: Entered = { admitted: undefined, permissions: [] };
 

@@ -1,3 +1,4 @@
+import type { OrRefusal } from '../keys/errors.ts';
 import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { isAliasOfIdentity, isRewriting } from './identity-headers.ts';
@@ -6,7 +7,7 @@ import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
 import { parsePermissions } from '../keys/permissions/grants.ts';
 import { printable } from '../keys/text.ts';
 import { preflightParts, type RequestParts } from '../routes/request.ts';
-import type { Allow } from '../routes/route.ts';
+import type { Allow } from '../routes/route-tree.ts';
 
 /** A request by which a proxy asks whether another one may pass. */
 interface AskingRequest {
@@ -29,7 +30,7 @@ interface Said {
 /** How a kind of proxy asks. */
 interface Contract {
   /** What it says, or why that cannot be known. */
-  read(asking: AskingRequest): Said | { readonly fault: string };
+  read(asking: AskingRequest): OrRefusal<Said>;
   /** Whether the client gets an answer of status 429 as it is. */
   readonly passes429: boolean;
 }
@@ -71,27 +72,27 @@ function byHeaders(names: SayingHeaders): Contract['read'] {
       if (typeof value !== 'string') return value;
       said[part] = value;
     }
-    return SCHEMES.has(said.scheme) ? said : { fault: `${names.scheme} is neither http nor https` };
+    return SCHEMES.has(said.scheme) ? said : { refusal: `${names.scheme} is neither http nor https` };
   };
 }
 
 /** Envoy asks with the method and Host of the request itself, and its target behind a prefix. */
-function asItself({ method, rawHeaders, target }: AskingRequest): Said | { fault: string } {
+function asItself({ method, rawHeaders, target }: AskingRequest): OrRefusal<Said> {
   const host = onlyValue(rawHeaders, 'Host');
   return typeof host === 'string' ? { method, host, target } : host;
 }
 
 /** The value of a header that must be there once. */
-function onlyValue(rawHeaders: readonly string[], name: string): string | { readonly fault: string } {
+function onlyValue(rawHeaders: readonly string[], name: string): OrRefusal<string> {
   const lowerCase = name.toLowerCase();
   let value: string | undefined;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const here = rawHeaders[index]!;
     if (here.length !== name.length || here.toLowerCase() !== lowerCase) continue;
-    if (value !== undefined) return { fault: `${name} is there twice` };
+    if (value !== undefined) return { refusal: `${name} is there twice` };
     value = rawHeaders[index + 1]!;
   }
-  return value ?? { fault: `${name} is missing` };
+  return value ?? { refusal: `${name} is missing` };
 }
 
 /** The endpoint that a proxy asks. */
@@ -134,7 +135,7 @@ function asciiOf(encoded: string): string {
 
 /** What the configurations of proxies require of keys. They are few, and asked about with each request. */
 export class Requirements {
-  readonly #read: LRUCache<string, Allow | { readonly fault: string }>;
+  readonly #read: LRUCache<string, OrRefusal<Allow>>;
 
   constructor(catalog: Catalog) {
     this.#read = new LRUCache({ max: 100, memoMethod: (query) => readRequirement(query, catalog) });
@@ -144,24 +145,24 @@ export class Requirements {
    * Reads the query of an endpoint's URL: `permission=R:A`, repeated for all of several, `any=R:A`, repeated for any of
    * them, or `key` for any valid key.
    */
-  read(query: string): Allow | { readonly fault: string } {
+  read(query: string): OrRefusal<Allow> {
     return this.#read.memo(query);
   }
 }
 
-function readRequirement(query: string, catalog: Catalog): Allow | { readonly fault: string } {
+function readRequirement(query: string, catalog: Catalog): OrRefusal<Allow> {
   // What is not UTF-8 names nothing.
   const parameters = new URLSearchParams(isDecodable(query) ? query : [[query, '']]);
   const [name = '', ...others] = new Set(parameters.keys());
   const unknown = [name, ...others].find((other) => !NAMES.has(other));
-  if (unknown !== undefined) return { fault: `"${printable(unknown)}" in the endpoint's URL is unknown: ${FORMS}` };
-  if (others.length > 0) return { fault: `the endpoint's URL has ${name} and ${others.join()}: ${FORMS}` };
+  if (unknown !== undefined) return { refusal: `"${printable(unknown)}" in the endpoint's URL is unknown: ${FORMS}` };
+  if (others.length > 0) return { refusal: `the endpoint's URL has ${name} and ${others.join()}: ${FORMS}` };
   if (name === 'key') return { kind: 'key' };
   const permissions = new Set<Permission>();
   for (const item of parameters.getAll(name)) {
     const { values, issues } = parsePermissions([item], catalog);
     // What is wrong with all the others is not looked for: to explain one takes time.
-    if (issues[0]) return { fault: `the endpoint's URL: ${issues[0].message}` };
+    if (issues[0]) return { refusal: `the endpoint's URL: ${issues[0].message}` };
     permissions.add(values[0]!);
   }
   return { kind: name === 'any' ? 'any' : 'all', permissions: [...permissions] as [Permission, ...Permission[]] };
@@ -186,21 +187,30 @@ export interface Fault {
  * Reads the request that a proxy asks about, by the contract of the endpoint.
  * @param url that of the proxy's own request, without where the app is mounted
  */
-export function readAsked(incoming: IncomingMessage, url: string, requirements: Requirements): AskedRequest | Fault {
+export function readAsked(
+  incoming: IncomingMessage,
+  url: string,
+  requirements: Requirements,
+): OrRefusal<AskedRequest, Fault> {
   const { method = '', rawHeaders } = incoming;
   const alias = headerThat(isAliasOfIdentity, rawHeaders);
-  if (alias !== undefined) return { reason: 'forged', detail: `the client has sent ${printable(alias)}` };
+  if (alias !== undefined) return refuse('forged', `the client has sent ${printable(alias)}`);
   const endpoint = endpointAt(url);
-  if (!endpoint) return { reason: 'unknown endpoint', detail: `there is none at ${printable(url)}` };
+  if (!endpoint) return refuse('unknown endpoint', `there is none at ${printable(url)}`);
   const { contract, target } = endpoint;
   const said = contract.read({ method, rawHeaders, target });
-  if ('fault' in said) return { reason: 'contract', detail: said.fault };
+  if ('refusal' in said) return refuse('contract', said.refusal);
   const allow = allowOf(endpoint, said.target, requirements);
-  if (allow && 'fault' in allow) return { reason: 'requirement', detail: allow.fault };
+  if (allow && 'refusal' in allow) return refuse('requirement', allow.refusal);
   const rewriting = allow ? undefined : headerThat(isRewriting, rawHeaders);
-  if (rewriting !== undefined) return { reason: 'rewriting', detail: `${rewriting} asks for another request` };
+  if (rewriting !== undefined) return refuse('rewriting', `${rewriting} asks for another request`);
   const preflight = preflightParts((name) => headerValue(rawHeaders, name));
   return { parts: { ...said, ...preflight }, allow, passes429: contract.passes429 };
+}
+
+/** Why a request may not pass, as a decision about it. */
+export function refuse(reason: string, detail: string): { readonly refusal: Fault } {
+  return { refusal: { reason, detail } };
 }
 
 /** The first header whose name is such a one. */
@@ -220,7 +230,7 @@ function allowOf(
 ): ReturnType<Requirements['read']> | undefined {
   const [, clientQuery] = /\?(.+)$/s.exec(target) ?? [];
   if (prefixed === '' && clientQuery !== undefined && requirement.endsWith(clientQuery)) {
-    if (namesRequirement(clientQuery)) return { fault: 'the query is that of the client, too: end the URL with "?"' };
+    if (namesRequirement(clientQuery)) return { refusal: 'the query is that of the client, too: end the URL with "?"' };
     if (requirement === clientQuery) return undefined;
   }
   return requirement === '' ? undefined : requirements.read(requirement);

@@ -1,7 +1,8 @@
+import type { OrRefusal } from '../keys/errors.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import { basePath } from 'hono/route';
-import { type AskedRequest, type Fault, readAsked, Requirements } from './asked-request.ts';
+import { type AskedRequest, type Fault, readAsked, refuse, Requirements } from './asked-request.ts';
 import { identityHeaders, type IdentityHeaders, NOBODY, refusedRequest } from './identity-headers.ts';
 import type { HttpApp, ServiceApp } from '../http/app.ts';
 import type { Admission, BearerCheck } from '../http/bearer-check.ts';
@@ -15,7 +16,7 @@ import type { Catalog } from '../keys/permissions/catalog.ts';
 import { checkAllow, requirementOf } from '../routes/decide.ts';
 import { describeMatch } from '../routes/describe.ts';
 import { canonicalRequest } from '../routes/request.ts';
-import type { Allow } from '../routes/route.ts';
+import type { Allow } from '../routes/route-tree.ts';
 import type { Router } from '../routes/router.ts';
 
 /** What decisions need. */
@@ -29,7 +30,7 @@ interface ForwardAuthOptions {
 }
 
 /** Whether a request may pass, and who makes it; or the reply to one that may not, of status 401, 403, 429 or 503. */
-type Verdict = { readonly identity: IdentityHeaders } | { readonly refusal: Reply };
+type Verdict = OrRefusal<{ readonly identity: IdentityHeaders }, Reply>;
 
 const NOT_TRUSTED: Fault = {
   reason: 'not trusted',
@@ -57,7 +58,10 @@ class ForwardAuth {
    * @param asking the proxy's own request, with the client's credentials
    * @param read reads from it which request it asks about
    */
-  decide(asking: Received, read: (requirements: Requirements) => AskedRequest | Fault): Verdict | Promise<Verdict> {
+  decide(
+    asking: Received,
+    read: (requirements: Requirements) => OrRefusal<AskedRequest, Fault>,
+  ): Verdict | Promise<Verdict> {
     try {
       const verdict = this.#decide(asking, read);
       return verdict instanceof Promise ? verdict.catch((error: unknown) => this.#failed(asking, error)) : verdict;
@@ -66,14 +70,17 @@ class ForwardAuth {
     }
   }
 
-  #decide(asking: Received, read: (requirements: Requirements) => AskedRequest | Fault): Verdict | Promise<Verdict> {
+  #decide(
+    asking: Received,
+    read: (requirements: Requirements) => OrRefusal<AskedRequest, Fault>,
+  ): Verdict | Promise<Verdict> {
     const { check, router, trust } = this.#options;
     const peer = asking.peer();
     if (peer === undefined || !trust.includes(peer)) return this.#refuse(asking, NOT_TRUSTED);
     const asked = read(this.#requirements);
-    if ('reason' in asked) return this.#refuse(asking, asked);
+    if ('refusal' in asked) return this.#refuse(asking, asked.refusal);
     const allow = required(asked, router, asking.notes);
-    if ('reason' in allow) return this.#refuse(asking, allow);
+    if ('refusal' in allow) return this.#refuse(asking, allow.refusal);
     if (allow.kind === 'open') return { identity: NOBODY };
     const admission = check.enter(asking);
     const settle = (admission: Admission) => this.#settle(admission, allow, asked);
@@ -114,16 +121,16 @@ class ForwardAuth {
 }
 
 /** What a request requires, by the configuration of its proxy or by routes. */
-function required({ allow, parts }: AskedRequest, router: Router, notes: Received['notes']): Allow | Fault {
+function required({ allow, parts }: AskedRequest, router: Router, notes: Received['notes']): OrRefusal<Allow, Fault> {
   if (allow) {
     const canonical = canonicalRequest(parts);
     if (!('refusal' in canonical)) return allow;
-    return { reason: 'not canonical', detail: refusedRequest(canonical.refusal, parts) };
+    return refuse('not canonical', refusedRequest(canonical.refusal, parts));
   }
-  if (router.routes.length === 0) return NOT_CONFIGURED;
+  if (router.routes.length === 0) return { refusal: NOT_CONFIGURED };
   const required = requirementOf(router, parts);
   if (notes?.details && required.match) notes.details.route = describeMatch(required.match);
-  return required.match ? required.allow : { reason: 'no route', detail: refusedRequest(required.refusal, parts) };
+  return required.match ? required.allow : refuse('no route', refusedRequest(required.refusal, parts));
 }
 
 const PASSED = { ...REPLY_HEADERS, 'Content-Length': '0' };

@@ -1,3 +1,4 @@
+import type { OrRefusal } from '../keys/errors.ts';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -202,7 +203,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     if (REFUSED_METHODS.has(incoming.method)) return refuse(arrived, methodNotAllowed(incoming.method!), framing);
     const target = readTarget(incoming);
     if (this.#isHealthCheck(incoming, target)) return void this.#answerHealth(arrived, framing);
-    if (typeof target === 'string') return refuse(arrived, badRequest(target), framing);
+    if ('refusal' in target) return refuse(arrived, badRequest(target.refusal), framing);
     const received = { ...arrived, ...wish, target, framing };
     try {
       this.#judge(received);
@@ -246,10 +247,10 @@ class Guard implements RequestHandler, ConnectionHandler {
     outgoing.once('close', forget);
   }
 
-  #isHealthCheck(incoming: IncomingMessage, target: RequestTarget | string): boolean {
+  #isHealthCheck(incoming: IncomingMessage, target: OrRefusal<RequestTarget>): boolean {
     const { healthPath } = this.#options;
     if (healthPath === undefined) return false;
-    return typeof target === 'string' ? isOldHealthCheck(incoming, [healthPath]) : target.path === healthPath;
+    return 'refusal' in target ? isOldHealthCheck(incoming, [healthPath]) : target.path === healthPath;
   }
 
   async #answerHealth(arrived: ArrivedRequest, framing: Framing): Promise<void> {

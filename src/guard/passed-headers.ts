@@ -1,3 +1,4 @@
+import type { OrRefusal } from '../keys/errors.ts';
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { canonicalName } from './identity-headers.ts';
@@ -207,16 +208,16 @@ const ABSOLUTE = /^https?:\/\/([^/?]*)(.*)$/i;
  * Reads the target of a request. One in absolute form replaces the Host header (RFC 9112, section 3.2.2).
  * @returns a sentence that says what is wrong if it is not clear where the request is going
  */
-export function readTarget({ method, url = '', rawHeaders }: IncomingMessage): RequestTarget | string {
+export function readTarget({ method, url = '', rawHeaders }: IncomingMessage): OrRefusal<RequestTarget> {
   const hosts = valuesOf(rawHeaders, 'host');
-  if (hosts.length > 1) return 'The request has several Host headers.';
-  if (url.includes('#')) return 'The target of the request has a "#".';
+  if (hosts.length > 1) return { refusal: 'The request has several Host headers.' };
+  if (url.includes('#')) return { refusal: 'The target of the request has a "#".' };
   const [, authority, rest = ''] = ABSOLUTE.exec(url) ?? [];
   const host = authority ?? hosts[0] ?? '';
-  if (hosts.length === 0 || !HOST.test(host)) return 'The Host of the request is missing or invalid.';
+  if (hosts.length === 0 || !HOST.test(host)) return { refusal: 'The Host of the request is missing or invalid.' };
   if (authority !== undefined) return { host, path: rest.startsWith('/') ? rest : `/${rest}` };
   const isOrigin = url.startsWith('/') || (url === '*' && method === 'OPTIONS');
-  return isOrigin ? { host, path: url } : 'The target of the request is invalid.';
+  return isOrigin ? { host, path: url } : { refusal: 'The target of the request is invalid.' };
 }
 
 /** A client's request, and what the upstream is told about it. */

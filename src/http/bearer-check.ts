@@ -1,3 +1,4 @@
+import type { OrRefusal } from '../keys/errors.ts';
 import {
   type BearerAuthOptions,
   checkBearerOptions,
@@ -18,9 +19,7 @@ import {
   unavailable,
   withFields,
 } from './replies.ts';
-import type { RefusalReason } from '../keys/authentication/authenticate.ts';
-import type { Authenticator } from '../keys/authentication/authenticator.ts';
-import type { VerifiedKey } from '../keys/authentication/verified-keys.ts';
+import type { Authenticator, RefusalReason, VerifiedKey } from '../keys/authentication/authenticator.ts';
 import type { AccessObserver, Principal } from '../keys/authorization/principal.ts';
 import type { Restrictions } from '../keys/authorization/restrictions.ts';
 import { BEARER_ALONE } from '../keys/credential-places.ts';
@@ -78,7 +77,7 @@ class RequestObserver implements AccessObserver {
 }
 
 /** What came of holding a request to the restrictions of its key; `gone` if that was deleted meanwhile. */
-type Held = { readonly fields: RateLimitFields | undefined } | { readonly refusal: Reply } | 'gone';
+type Held = OrRefusal<{ readonly fields: RateLimitFields | undefined }, Reply> | 'gone';
 
 /** What a check of limits needs from outside. */
 interface LimitCheckOptions {
@@ -221,7 +220,7 @@ function missingFrom(principal: Principal, { items, isEnough }: Requirement): Pe
 }
 
 /** Who makes a request, or the reply to one that must be refused. */
-export type Admission = Admitted | { readonly refusal: Reply };
+export type Admission = OrRefusal<Admitted, Reply>;
 
 /** Notes who was let in, or refused, and that this is done. */
 function withDetails(

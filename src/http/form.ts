@@ -1,3 +1,4 @@
+import type { OrRefusal } from '../keys/errors.ts';
 import type { Context } from 'hono';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import { bodyCutOff, collectBody } from './graphql-request.ts';
@@ -70,9 +71,9 @@ export async function admitKey(
   c: Context,
   key: string,
   check: BearerCheck,
-): Promise<Admitted | { readonly refused: RefusedPerson }> {
+): Promise<OrRefusal<Admitted, RefusedPerson>> {
   const admission = await check.enter(new KeyInForm(c, key));
-  return 'refusal' in admission ? { refused: refusedPerson(admission.refusal) } : admission;
+  return 'refusal' in admission ? { refusal: refusedPerson(admission.refusal) } : admission;
 }
 
 /** What a page says in place of a reply that programs get. */

@@ -9,7 +9,7 @@ import type { ProgressReport } from './progress.ts';
 import type { Catalog, Permission } from './permissions/catalog.ts';
 import { checkDeclared, type DeclaredKey } from './apply/declaration.ts';
 import { type ExportedPage, exportKeys, type ExportOptions } from './transfer/export.ts';
-import { type Identification, identify } from './authentication/identify.ts';
+import { type Identification, identify } from './authentication/authenticator.ts';
 import { type ConfusableName, findConfusableNames } from './changes/confusable-names.ts';
 import { findIssued, type Issued } from './changes/contain.ts';
 import { listKeys, type Page, type PageQuery } from './list.ts';

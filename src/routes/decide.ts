@@ -3,8 +3,7 @@ import type { Permission } from '../keys/permissions/catalog.ts';
 import { type PermissionSet, splitPermission } from '../keys/permissions/permission-set.ts';
 import { printable } from '../keys/text.ts';
 import { canonicalRequest, preflightMethod, type RequestParts, type RouteRequest } from './request.ts';
-import type { Match } from './route-tree.ts';
-import type { Allow } from './route.ts';
+import type { Allow, Match } from './route-tree.ts';
 import type { Router } from './router.ts';
 
 /** What a request requires, by the route that decides about it; or why none may pass. */

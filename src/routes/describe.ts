@@ -3,8 +3,7 @@ import type { Status } from '../keys/key/status.ts';
 import { listOf, printable } from '../keys/text.ts';
 import type { Decision } from './decide.ts';
 import type { Explanation } from './explain.ts';
-import type { Match } from './route-tree.ts';
-import type { Allow, Route } from './route.ts';
+import type { Allow, Match, Route } from './route-tree.ts';
 
 /** `GET, HEAD example.org/api/**`; without methods if it is for all of them. */
 function describePattern({ methods, host, path }: Pick<Route, 'methods' | 'host' | 'path'>): string {

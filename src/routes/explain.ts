@@ -1,9 +1,7 @@
 import type { PermissionSet } from '../keys/permissions/permission-set.ts';
 import { decide, type Decision, openPreflight } from './decide.ts';
-import { parsedPatterns } from './host-trees.ts';
+import { type Match, parsedPatterns, type Route } from './route-tree.ts';
 import { canonicalRequest, type RequestParts, type RouteRequest } from './request.ts';
-import type { Match } from './route-tree.ts';
-import type { Route } from './route.ts';
 import type { Router } from './router.ts';
 
 /** Why a request is decided as it is. */

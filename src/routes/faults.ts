@@ -1,10 +1,16 @@
 import { listOf } from '../keys/text.ts';
-import { parsedPatterns } from './host-trees.ts';
-import { type Match, MethodTable } from './route-tree.ts';
-import type { Allow, Route } from './route.ts';
+import {
+  type Allow,
+  type Match,
+  MethodTable,
+  parsedPatterns,
+  type Route,
+  type RouteTree,
+  treesOf,
+} from './route-tree.ts';
 
 /** Two routes with the same rank that say different things about one request. */
-export interface RouteFault {
+interface RouteFault {
   /** Of the two routes, in their order. */
   readonly indexes: readonly [first: number, second: number];
   readonly message: string;
@@ -53,4 +59,51 @@ function faultOf(first: Match, second: Match): RouteFault {
     `Routes ${first.index + 1} and ${second.index + 1} are both for ${host}${path}${which} say different things. ` +
     'Keep one of them.';
   return { indexes: [first.index, second.index], message };
+}
+
+/** A route that never decides. */
+interface UnreachableRoute {
+  readonly index: number;
+  /** The indexes of those that decide in its place. */
+  readonly behind: readonly number[];
+}
+
+/**
+ * Finds the routes that can never match, because others come before them for each of their requests.
+ * Those have the same host and path, as other patterns always leave some text to it; or they are a pattern without its
+ * `**` and one with a `*` before it, which together leave nothing to it.
+ * @throws RangeError if a host or a path is not a pattern
+ */
+export function findUnreachable(routes: readonly Route[]): UnreachableRoute[] {
+  const hosts = treesOf(routes);
+  return routes.flatMap((route, index) => {
+    const behind = coverOf(hosts, { route, index });
+    return behind.length > 0 ? [{ index, behind }] : [];
+  });
+}
+
+/**
+ * The indexes of the routes that decide in place of one, for each of its requests; empty if it ever decides.
+ * @param hosts all routes, as `treesOf` has them
+ */
+export function coverOf(hosts: ReadonlyMap<string, RouteTree>, { route, index }: Match): number[] {
+  const { host, path } = parsedPatterns(route);
+  const { tree, part } = hosts.get(host)!.at(path);
+  const covers = (route.methods ?? [undefined]).map((method) => {
+    const own = method === undefined ? tree[part]!.anyMethod : tree[part]!.byMethod.get(method);
+    if (own!.index !== index) return [own!.index];
+    return part === 'rest' ? coverOfRest(tree, method) : undefined;
+  });
+  if (covers.includes(undefined)) return [];
+  return [...new Set(covers.flatMap((cover) => cover ?? []))].toSorted((a, b) => a - b);
+}
+
+/** The routes that leave nothing to a `**` here: one for no segment, and others for one and more. */
+function coverOfRest(tree: RouteTree, method: string | undefined): number[] | undefined {
+  const next = tree.any;
+  const end = tree.end?.find(method);
+  if (!next || !end) return undefined;
+  const rest = next.rest?.find(method);
+  const deeper = rest ? [rest.index] : coverOfRest(next, method);
+  return deeper && [end.index, ...deeper];
 }

@@ -1,6 +1,125 @@
-import { type Canonical, canonicalMethod } from './canonical.ts';
-import { canonicalHost } from './canonical-host.ts';
-import { canonicalTarget } from './canonical-path.ts';
+import type { OrRefusal } from '../keys/errors.ts';
+
+/** A value in the one form in which it is compared, or why it has none. */
+export type Canonical<Value = string> = OrRefusal<{ readonly value: Value }>;
+
+/** A token (RFC 9110, 5.6.2). */
+const METHOD = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
+
+/** A method as it is compared. Case counts (RFC 9110, 9.1), but as some servers ignore it, lower case is refused. */
+export function canonicalMethod(text: string): Canonical {
+  if (!METHOD.test(text)) return { refusal: 'the method is not a token' };
+  return /[a-z]/.test(text) ? { refusal: 'the method is not in upper case' } : { value: text };
+}
+
+/** The most octets of a name (RFC 1035, 2.3.4), without its root dot. */
+const MAX_LENGTH = 253;
+const PORT = /:\d{0,5}$/;
+const LABELS = /^[a-z\d_-]+(?:\.[a-z\d_-]+)*$/;
+/** What the WHATWG URL standard takes for an IPv4 address, in whatever notation. */
+const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[\da-f]*)$/;
+const INTERNATIONAL = /^[\p{L}\p{M}\p{N}._-]+$/u;
+const IPV6 = /^\[[\da-f:.]+\]$/i;
+
+/**
+ * A host as it is compared: in lower case, international names by IDNA, IPv6 addresses in brackets and compressed.
+ * The root dot is dropped, and so is the port, whatever it is: a client may write any port into its Host header, and
+ * servers choose their site by the name alone. If ports were compared, `Host: admin.example.org:81` would escape from
+ * the routes of `admin.example.org`.
+ */
+export function canonicalHost(text: string): Canonical {
+  // A port and a root dot come on top. The bound also keeps IDNA from long texts.
+  if (text.length > MAX_LENGTH + ':65535.'.length) return { refusal: 'the host is too long' };
+  const host = text.replace(PORT, '').replace(/\.$/, '').toLowerCase();
+  if (host === '') return { refusal: 'the host is empty' };
+  const isPlain = LABELS.test(host) && !ENDS_IN_NUMBER.test(host);
+  const name = isPlain ? host : nameByUrl(host);
+  if (name === undefined) return { refusal: 'the host is not a name or an address' };
+  return name.length > MAX_LENGTH ? { refusal: 'the host is too long' } : { value: name };
+}
+
+function nameByUrl(host: string): string | undefined {
+  // Checked before, because URL cuts a text at characters such as "/" and drops others, such as tabs.
+  if (!INTERNATIONAL.test(host) && !IPV6.test(host)) return undefined;
+  const name = URL.parse(`http://${host}`)?.hostname;
+  if (name === undefined || name.startsWith('[')) return name;
+  // 127.1 and 0x7f000001 are addresses only for some.
+  if (ENDS_IN_NUMBER.test(name) && name !== host) return undefined;
+  return LABELS.test(name) ? name : undefined;
+}
+
+/** Characters that stand for themselves, encoded or not. */
+const PLAIN = /^[\w\-.~!$&'()+,=:@/]*$/;
+
+/** What is refused in a path as it arrives. What the server behind makes of it can't be known. */
+const REFUSED: readonly (readonly [RegExp, string])[] = [
+  [/[^\0-\x7f]/, 'bytes that are not ASCII'],
+  [/[\0- \x7f]/, 'a space or a control character'],
+  [/[\\]/, 'a backslash'],
+  [/;/, 'a ";"'],
+  [/[#?]/, 'a "#" or "?"'],
+  [/%(?![\da-f]{2})/i, 'a "%" that encodes nothing'],
+  [/%2f/i, 'an encoded slash'],
+  [/%5c/i, 'an encoded backslash'],
+  [/%2e/i, 'an encoded dot'],
+  [/%3b/i, 'an encoded ";"'],
+  [/%(?:23|3f)/i, 'an encoded "#" or "?"'],
+  [/%(?:[01][\da-f]|7f)/i, 'an encoded control character'],
+];
+/** What is refused in a path once it is decoded. */
+const CONTROL = /[\x80-\x9f]/;
+const ENCODED_TWICE = /%(?:[\da-f]{2}|u)/i;
+const DOT_SEGMENT = /\/\.\.?(?:\/|$)/;
+
+/** What no target has, not even behind the `?`: whoever cuts it off there sees another request. */
+const CUTS_TARGET = /[#\0- \x7f]/;
+
+/** The path of a request's target, which is in origin form. The query, from the first `?` on, is no part of it. */
+export function canonicalTarget(target: string): Canonical {
+  const queryStart = target.indexOf('?');
+  if (queryStart === -1) return canonicalPath(target);
+  if (CUTS_TARGET.test(target)) return { refusal: 'the query has a "#", a space or a control character' };
+  return canonicalPath(target.slice(0, queryStart));
+}
+
+/**
+ * A path as it is compared: percent-encoding only where it is needed, in upper case (RFC 3986, 6.2.2), and in place of
+ * `*`, which patterns have. A slash at the end is dropped: most servers answer `/a/` as `/a`, or redirect.
+ * A canonical path is its own canonical form. Case counts.
+ */
+export function canonicalPath(path: string): Canonical {
+  if (!path.startsWith('/')) return { refusal: 'the path does not start with "/"' };
+  const encoded = PLAIN.test(path) ? { value: path } : reencode(path);
+  if ('refusal' in encoded) return encoded;
+  const { value } = encoded;
+  if (value.includes('//')) return { refusal: 'the path has an empty segment' };
+  if (DOT_SEGMENT.test(value)) return { refusal: 'the path has a "." or ".." segment' };
+  return { value: value.length > 1 && value.endsWith('/') ? value.slice(0, -1) : value };
+}
+
+/** Encodes what is not ASCII, which people may write as it is in patterns and URLs. Unpaired surrogates stay. */
+export function encodeInternational(text: string): string {
+  return text.replaceAll(/[^\0-\x7f\p{Cs}]+/gu, encodeURIComponent);
+}
+
+function reencode(path: string): Canonical {
+  const fault = REFUSED.find(([pattern]) => pattern.test(path));
+  if (fault) return { refusal: `the path has ${fault[1]}` };
+  const decoded = decode(path);
+  if (decoded === undefined) return { refusal: 'the path has encoded bytes that are not UTF-8' };
+  if (CONTROL.test(decoded)) return { refusal: 'the path has an encoded control character' };
+  if (ENCODED_TWICE.test(decoded)) return { refusal: 'the path has double encoding' };
+  return { value: encodeURI(decoded).replaceAll('*', '%2A') };
+}
+
+/** Undefined if it is not UTF-8. */
+function decode(path: string): string | undefined {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return undefined;
+  }
+}
 
 /** What of a request decides about it, in canonical form. */
 export interface RouteRequest {

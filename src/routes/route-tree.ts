@@ -1,4 +1,25 @@
-import type { Route } from './route.ts';
+import type { Permission } from '../keys/permissions/catalog.ts';
+import { parseHostPattern, parsePathPattern, type Pattern } from './pattern.ts';
+
+/** Who may make a request: anybody, any valid key, or a key with all or any of some permissions. */
+export type Allow =
+  | { readonly kind: 'open' | 'key' }
+  | { readonly kind: 'all' | 'any'; readonly permissions: readonly [Permission, ...Permission[]] };
+
+/** A declared route: what one kind of request requires. */
+export interface Route {
+  /** A host in its canonical form, `*.example.org` for one or more labels before it, or `*` for every host. */
+  readonly host: string;
+  /** Starts with a slash. Segments: text, `*` for exactly one, and `**` at the end for the rest, which may be empty. */
+  readonly path: string;
+  /** Undefined: all methods. */
+  readonly methods?: readonly string[];
+  readonly allow: Allow;
+  /** Whether CORS preflights pass without a key. */
+  readonly preflightOpen: boolean;
+  /** Its line in the file that declares it. */
+  readonly line?: number;
+}
 
 /** A route, and its index in the list that it is from. */
 export interface Match {
@@ -85,4 +106,29 @@ export function withoutCase(segment: string): string {
 /** The segments of a canonical path or of a parsed pattern. @param most how many are needed */
 export function segmentsOf(path: string, most?: number): string[] {
   return path === '/' ? [] : path.slice(1).split('/', most);
+}
+
+/**
+ * The routes by the pattern of their host.
+ * @throws RangeError if a host or a path is not a pattern
+ */
+export function treesOf(routes: readonly Route[]): ReadonlyMap<string, RouteTree> {
+  const hosts = new Map<string, RouteTree>();
+  for (const [index, route] of routes.entries()) {
+    const { host, path } = parsedPatterns(route);
+    let tree = hosts.get(host);
+    if (!tree) hosts.set(host, (tree = new RouteTree()));
+    tree.add(path, { route, index });
+  }
+  return hosts;
+}
+
+/** @throws RangeError if the host or the path is not a pattern */
+export function parsedPatterns({ host, path }: Route): { host: string; path: string } {
+  return { host: valueOf(parseHostPattern(host)), path: valueOf(parsePathPattern(path)) };
+}
+
+function valueOf(pattern: Pattern): string {
+  if ('refusal' in pattern) throw new RangeError(pattern.refusal);
+  return pattern.value;
 }

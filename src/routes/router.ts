@@ -1,8 +1,14 @@
 import type { RouteRequest } from './request.ts';
-import { treesOf } from './host-trees.ts';
-import { type Match, type MethodTable, type RouteTree, segmentsOf, withoutCase } from './route-tree.ts';
-import type { Route } from './route.ts';
-import { coverOf } from './unreachable.ts';
+import {
+  type Match,
+  type MethodTable,
+  type Route,
+  type RouteTree,
+  segmentsOf,
+  treesOf,
+  withoutCase,
+} from './route-tree.ts';
+import { coverOf } from './faults.ts';
 
 /** The route that would decide about a request if some letters of its path had another case. */
 export interface OtherCase {

@@ -1,9 +1,7 @@
 import type { Permission } from '../keys/permissions/catalog.ts';
 import { PermissionSet } from '../keys/permissions/permission-set.ts';
 import { checkAllow } from './decide.ts';
-import { parsedPatterns } from './host-trees.ts';
-import { type Match, segmentsOf } from './route-tree.ts';
-import type { Allow } from './route.ts';
+import { type Allow, type Match, parsedPatterns, segmentsOf } from './route-tree.ts';
 import type { Router } from './router.ts';
 
 /** A route that decides in place of one that needs more, where a service has a front controller. */

@@ -4,7 +4,7 @@ import { failedCredentialsBy } from '../http/bearer-options.ts';
 import { KeysError } from '../keys/errors.ts';
 import { describeAllow, describeExplanation } from '../routes/describe.ts';
 import { explain } from '../routes/explain.ts';
-import { parseRequest } from '../routes/request-text.ts';
+import { parseRequest } from '../routes/pattern.ts';
 import { preflightOf } from '../routes/request.ts';
 import type { Match } from '../routes/route-tree.ts';
 import type { Router } from '../routes/router.ts';
@@ -23,7 +23,7 @@ function routeExplainer(router: Router, isConfigured: boolean): RouteExplainer {
     hiddenBy: (number) => router.coverOf(number - 1).map((index) => index + 1),
     explain: ({ method, url, preflight }, caller) => {
       const parsed = parseRequest(method, url);
-      if ('fault' in parsed) throw new KeysError('INPUT_INVALID', parsed.fault);
+      if ('refusal' in parsed) throw new KeysError('INPUT_INVALID', parsed.refusal);
       const request = preflight ? preflightOf(parsed.value) : parsed.value;
       const permissions = caller?.status === 'ACTIVE' ? caller.permissions : undefined;
       const explanation = explain(router, request, permissions, MOST_OTHERS);

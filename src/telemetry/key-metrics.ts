@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { noChecks } from '../keys/authentication/check-counts.ts';
+import { noChecks } from '../keys/authentication/authenticator.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { Limited } from '../limits/limiter.ts';
 import { addCounter, addGauge, type Value } from './collected.ts';

@@ -1,4 +1,4 @@
-import type { Allow, Route } from '../../src/routes/route.ts';
+import type { Allow, Route } from '../../src/routes/route-tree.ts';
 import type { RouteRequest } from '../../src/routes/request.ts';
 import type { Router } from '../../src/routes/router.ts';
 import type { Random } from './random.ts';

@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { sourceOf } from '../../src/keys/networks.ts';
 import { MAX_REQUESTS } from '../../src/keys/requests/consent-request.ts';
-import type { Route } from '../../src/routes/route.ts';
+import type { Route } from '../../src/routes/route-tree.ts';
 import { cpuTime } from './cpu.ts';
 import type { Random } from './random.ts';
 import { route } from './routes.ts';

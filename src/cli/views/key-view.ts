@@ -1,7 +1,7 @@
 import { CliError } from '../errors.ts';
 import type { Column } from './table.ts';
 import type { KeyLimit, KeyState, NamedIssue } from '../../keys/administration.ts';
-import type { Identification } from '../../keys/authentication/identify.ts';
+import type { Identification } from '../../keys/authentication/authenticator.ts';
 import { chainAccess, chainExpiry } from '../../keys/authorization/chain.ts';
 import type { IssuedKind } from '../../keys/changes/contain.ts';
 import type { FieldChange, FieldValue } from '../../keys/key/field-changes.ts';

@@ -101,11 +101,11 @@ async function readRequest(
   isPreflight: boolean,
 ): Promise<RequestParts> {
   const [{ parseRequest }, { preflightOf }] = await Promise.all([
-    import('../../routes/request-text.ts'),
+    import('../../routes/pattern.ts'),
     import('../../routes/request.ts'),
   ]);
   const request = parseRequest(method, url);
-  if ('fault' in request) throw new KeysError('INPUT_INVALID', request.fault);
+  if ('refusal' in request) throw new KeysError('INPUT_INVALID', request.refusal);
   return isPreflight ? preflightOf(request.value) : request.value;
 }
 

@@ -48,8 +48,8 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
       if (!seen.isPrivate) return show(c, { next }, 403);
       if (key === '') return show(c, { next, problem: 'Enter an API key.' }, 400);
       const entered = await doorkeeper.signIn(c, key, seen);
-      if ('refused' in entered) {
-        const { status, message, headers } = entered.refused;
+      if ('refusal' in entered) {
+        const { status, message, headers } = entered.refusal;
         return show(c, { next, problem: message }, status, headers);
       }
       refusals.add('signed in', { reason: 'console', prefix: prefixOf(entered.principal.apiKey.publicId) });

@@ -42,8 +42,8 @@ export async function principalIn(c: Context, form: Parameters, check: BearerChe
   const key = form.get('key')?.trim();
   if (key === undefined || key === '') throw new DecisionRefused(400, 'Enter your own API key.');
   const admission = await admitKey(c, key, check);
-  if (!('refused' in admission)) return admission.principal;
-  const { status, message, headers } = admission.refused;
+  if (!('refusal' in admission)) return admission.principal;
+  const { status, message, headers } = admission.refusal;
   throw new DecisionRefused(status, message, headers);
 }
 

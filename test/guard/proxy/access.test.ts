@@ -3,7 +3,7 @@ import { always, byRoutes } from '../../../src/guard/access.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { Networks } from '../../../src/keys/networks.ts';
 import type { Permission } from '../../../src/keys/permissions/catalog.ts';
-import type { Allow, Route } from '../../../src/routes/route.ts';
+import type { Allow, Route } from '../../../src/routes/route-tree.ts';
 import { createRouter } from '../../../src/routes/router.ts';
 import { connectRaw, type GuardedService, startGuarded } from '../../support/guard.ts';
 import { createPrincipal } from '../../support/keys.ts';

@@ -8,7 +8,7 @@ import { OPERATOR, principalOf } from '../../../src/keys/authorization/principal
 import type { KeyRepository } from '../../../src/keys/repository.ts';
 import { MAX_CHANGES, KeyChanges } from '../../../src/store/key-changes.ts';
 import type { Chain } from '../../../src/keys/authorization/chain.ts';
-import { VerifiedKeys } from '../../../src/keys/authentication/verified-keys.ts';
+import { VerifiedKeys } from '../../../src/keys/authentication/authenticator.ts';
 import { KeysService } from '../../../src/keys/service.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { changeDirectly } from '../../support/direct.ts';
