@@ -152,19 +152,22 @@ export async function openKeysWithNotices({
     schedule,
     id: randomUUID(),
   });
-  const service = new KeysService({
-    repository: store.repository,
-    catalog,
-    clock: () => clock.now(),
-    clockBehindMs: () => clock.behind(),
-    randomBytes,
-    randomId: randomUUID,
-    schedule,
-    operator: operatorName(),
-    maxVerifiedKeys,
-    counterOf: (limit) => new AttemptCounter(limit),
-  });
-  return { keys: openedBy(service, { store, clock, limiter }), notices: store.notices };
+  const keys = new OpenedKeys(
+    { store, clock, limiter },
+    {
+      repository: store.repository,
+      catalog,
+      clock: () => clock.now(),
+      clockBehindMs: () => clock.behind(),
+      randomBytes,
+      randomId: randomUUID,
+      schedule,
+      operator: operatorName(),
+      maxVerifiedKeys,
+      counterOf: (limit) => new AttemptCounter(limit),
+    },
+  );
+  return { keys, notices: store.notices };
 }
 
 /** Pending work must not keep the process alive. */
@@ -178,35 +181,57 @@ interface Shared extends Limited {
   clock: SteadyClock;
 }
 
-function openedBy(service: KeysService, shared: Shared): OpenKeys {
-  const { store, clock, limiter } = shared;
-  let check: Promise<RequestCheck> | undefined;
-  const opened: OpenKeys = Object.assign(service, {
-    limiter,
-    location: store.location,
-    created: store.created,
-    exists: store.exists,
-    clockBehindMs: () => clock.behind(),
-    watchHearing: (report: HearingReport) => store.repository.watchHearing(report),
-    hasSearchIndex: () => store.repository.hasSearchIndex(),
-    withAdditions: (additions: CatalogAdditions) => {
-      checkOptions('keys.withAdditions', additions, ADDITIONS);
-      return openedBy(service.withCatalog(createCatalog(additions)), shared);
-    },
-    check: async (...checked: Parameters<RequestCheck>) => {
-      check ??= import('../http/request-check.ts').then(({ requestCheck }) => requestCheck(opened));
-      return (await check)(...checked);
-    },
-    schemaDifferences: () => store.schemaDifferences(),
-    close: async () => {
-      try {
-        // A store that cannot be written must not prevent closing.
-        await service.finishActivity().catch(() => {});
-        await limiter.finish();
-      } finally {
-        await store.close();
-      }
-    },
-  });
-  return opened;
+class OpenedKeys extends KeysService implements OpenKeys {
+  readonly limiter: Limiter;
+  readonly location: string;
+  readonly created: boolean;
+  readonly exists: boolean;
+  readonly #over: Shared;
+  #check: Promise<RequestCheck> | undefined;
+
+  constructor(over: Shared, ...parts: ConstructorParameters<typeof KeysService>) {
+    super(...parts);
+    this.#over = over;
+    this.limiter = over.limiter;
+    this.location = over.store.location;
+    this.created = over.store.created;
+    this.exists = over.store.exists;
+  }
+
+  clockBehindMs(): number {
+    return this.#over.clock.behind();
+  }
+
+  watchHearing(report: HearingReport): void {
+    this.#over.store.repository.watchHearing(report);
+  }
+
+  hasSearchIndex(): Promise<boolean> {
+    return this.#over.store.repository.hasSearchIndex();
+  }
+
+  schemaDifferences(): Promise<SchemaDifference[] | 'unknown'> {
+    return this.#over.store.schemaDifferences();
+  }
+
+  withAdditions(additions: CatalogAdditions): OpenKeys {
+    checkOptions('keys.withAdditions', additions, ADDITIONS);
+    return new OpenedKeys(this.#over, ...this.partsWith(createCatalog(additions)));
+  }
+
+  // A function of its own: it may be handed on without the keys.
+  readonly check: RequestCheck = async (...checked) => {
+    this.#check ??= import('../http/request-check.ts').then(({ requestCheck }) => requestCheck(this));
+    return (await this.#check)(...checked);
+  };
+
+  async close(): Promise<void> {
+    try {
+      // A store that cannot be written must not prevent closing.
+      await this.finishActivity().catch(() => {});
+      await this.limiter.finish();
+    } finally {
+      await this.#over.store.close();
+    }
+  }
 }
