@@ -108,7 +108,7 @@ export class KeysService extends KeyManagement {
   }
 
   /** What a service over the same store with another catalog is made of. */
-  protected partsWith(catalog: Catalog): [KeysOptions, Shared] {
+  protected partsWith(catalog: Catalog): ConstructorParameters<typeof KeysService> {
     return [{ ...this.#options, catalog }, this.#shared];
   }
 
