@@ -3,7 +3,7 @@ import type { Refusal } from '../../keys/changes/possible-changes.ts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import { ROLE_MEANINGS } from '../../keys/permissions/built-in.ts';
 import { groupPermissions } from '../../keys/permissions/permission-set.ts';
-import type { ExpiryBounds } from '../parts/expiry-field.tsx';
+import type { ExpiryBounds } from '../parts/field.tsx';
 import type { Grantable, GrantableRole } from '../parts/grants.ts';
 import { inYourWords } from '../parts/notice.tsx';
 import type { Visit } from '../visit.tsx';
