@@ -23,3 +23,20 @@ export const PAGE_HEADERS = {
   'Referrer-Policy': 'same-origin',
   'X-Frame-Options': 'DENY',
 } as const;
+
+/**
+ * The headers of a page without scripts, which may lead to another site: one that has opened it still gets its answer.
+ * @param target where its forms may lead besides the service itself, as a source of a Content-Security-Policy: browsers
+ * go by that for redirects, too
+ */
+export function plainPageHeaders(target?: string): Readonly<Record<string, string>> {
+  const policy = [
+    "default-src 'none'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "base-uri 'none'",
+    `form-action 'self'${target === undefined ? '' : ` ${target}`}`,
+    "frame-ancestors 'none'",
+  ].join('; ');
+  return { 'Content-Security-Policy': policy, 'Referrer-Policy': 'same-origin', 'X-Frame-Options': 'DENY' };
+}

@@ -15,6 +15,7 @@ import { operate } from './operations.ts';
 import { PAGE_HEADERS } from './page-headers.ts';
 import { type ListedPage, PAGES } from './page-list.ts';
 import { Layout } from './parts/layout.tsx';
+import type { SignedIn } from './parts/navigation.tsx';
 import type { SentForm } from './sent-form.tsx';
 
 /** The most that a form may have, in bytes: a key may be granted eight actions on each of many resources. */
@@ -88,6 +89,12 @@ export class Visit {
     return PAGES.filter(({ needs }) => needs.some((permission) => this.may(permission)));
   }
 
+  /** Who has signed in, and where they are, as the navigation has it. */
+  get person(): SignedIn {
+    const { path: here, method } = this.c.req;
+    return { name: this.principal.apiKey.name, pages: this.pages, here, isAnswer: method === 'POST' };
+  }
+
   /** What stands for a name in the address, such as `:id`. */
   param(name: string): string {
     return this.c.req.param(name) ?? '';
@@ -110,10 +117,8 @@ export class Visit {
 
   /** Shows a page. @param title what it is, without the name of the program */
   page(title: string, content: Child, status = 200, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
-    const { path: here, method } = this.c.req;
-    const person = { name: this.principal.apiKey.name, pages: this.pages, here, isAnswer: method === 'POST' };
     const document = (
-      <Layout title={title} root={this.root} assets={this.#parts.assets} person={person}>
+      <Layout title={title} root={this.root} assets={this.#parts.assets} person={this.person}>
         {content}
       </Layout>
     );
@@ -183,7 +188,8 @@ export async function sendPage(
   document: HtmlEscapedString | Promise<HtmlEscapedString>,
   status = 200,
   headers: Readonly<Record<string, string>> = {},
+  pageHeaders: Readonly<Record<string, string>> = PAGE_HEADERS,
 ): Promise<Response> {
   const text = `<!doctype html>${(await document).toString()}`;
-  return respond(c, { status, type: 'text/html; charset=utf-8', text, headers: { ...PAGE_HEADERS, ...headers } });
+  return respond(c, { status, type: 'text/html; charset=utf-8', text, headers: { ...pageHeaders, ...headers } });
 }

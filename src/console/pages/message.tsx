@@ -10,15 +10,17 @@ export function MessagePage({ assets, ...said }: { root: string; assets: Assets;
   );
 }
 
-/** A few words, and the way back. */
-export function Message({ root, title, message }: { root: string; title: string; message: string }) {
+/** A few words, and the way back to the console, for who may come from there. */
+export function Message({ root, title, message }: { root?: string; title: string; message: string }) {
   return (
     <div class="narrow">
       <h1>{title}</h1>
       <p>{message}</p>
-      <p>
-        <a href={root}>Back to the console</a>
-      </p>
+      {root !== undefined && (
+        <p>
+          <a href={root}>Back to the console</a>
+        </p>
+      )}
     </div>
   );
 }

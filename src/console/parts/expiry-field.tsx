@@ -88,7 +88,10 @@ export function ExpiryField({
 }
 
 /** The choice in a form. */
-export function expiryChoiceIn(form: URLSearchParams, bounds: ExpiryBounds): ExpiryChoice {
+export function expiryChoiceIn(
+  form: { get(name: string): string | null | undefined },
+  bounds: ExpiryBounds,
+): ExpiryChoice {
   return { expiry: form.get('expiry') ?? defaultExpiry(bounds).expiry, date: form.get('date')?.trim() ?? '' };
 }
 

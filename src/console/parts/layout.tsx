@@ -9,6 +9,7 @@ export function Layout({
   assets,
   person,
   again,
+  isPlain = false,
   children,
 }: {
   title: string;
@@ -18,6 +19,8 @@ export function Layout({
   person?: SignedIn;
   /** What is opened in its place at once. */
   again?: string;
+  /** Whether it runs no script. */
+  isPlain?: boolean;
   children?: Child;
 }) {
   return (
@@ -31,7 +34,7 @@ export function Layout({
         <title>{`${title} · svc-api`}</title>
         <link rel="icon" type="image/svg+xml" href={`${root}assets/${assets.icon.name}`} />
         <link rel="stylesheet" href={`${root}assets/${assets.style.name}`} />
-        <script type="module" src={`${root}assets/${assets.script.name}`}></script>
+        {!isPlain && <script type="module" src={`${root}assets/${assets.script.name}`}></script>}
       </head>
       <body data-signed-in={person ? root : undefined} data-answer={person?.isAnswer ? '' : undefined}>
         <a class="skip" href="#main">
