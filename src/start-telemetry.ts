@@ -74,7 +74,7 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
   const { requestLog = false, metrics = false, traces = false, log = NO_LOG, base = '', trust } = options;
   const [{ openTelemetry }, expose] = await Promise.all([
     import('./telemetry/telemetry.ts'),
-    metrics ? import('./telemetry/exposition.ts') : undefined,
+    metrics ? import('./telemetry/metrics.ts') : undefined,
   ]);
   const clients = new ClientAddresses(trust);
   const opened = await openTelemetry({ requestLog, metrics, traces, log });

@@ -9,28 +9,24 @@ import type { ConsentParts } from '../http/oauth/endpoints.ts';
 import { RequestRefused } from '../http/request-refused.ts';
 import { isKeysError } from '../keys/errors.ts';
 import { addAssets, readAssets } from './assets.ts';
-import { Doorkeeper, type DoorParts } from './doorkeeper.ts';
+import { Doorkeeper, type DoorParts, requireOwnForm, SeenOrigin, sessionTokenIn } from './doorkeeper.ts';
 import { OperationFailed } from './operations.ts';
-import { requireOwnForm } from './own-form.ts';
-import { Pages, type Welcome } from './page-routes.ts';
+import { Pages, type ReadForm, readPageForm, rootFrom, seeOther, sendPage, Visit, type Welcome } from './visit.tsx';
 import { addAuditLog } from './pages/audit-log.tsx';
 import { addConsentPages } from './pages/consent.tsx';
-import { addHealth } from './pages/health.tsx';
+import { addHealth, addLimits } from './pages/service.tsx';
 import { addKeyList } from './pages/key-list.tsx';
 import { addKeyPage } from './pages/key/key.tsx';
-import { addLimits } from './pages/limits.tsx';
-import { Message, MessagePage, NothingToSee } from './pages/message.tsx';
+import { Message, MessagePage, NothingToSee } from './parts/layout.tsx';
 import { addNewKey } from './pages/new-key/new-key.tsx';
 import { addOutcomes } from './pages/outcome.tsx';
 import { addRequests } from './pages/requests.tsx';
-import { addRoutes } from './pages/routes/routes.tsx';
+import { addRoutes } from './pages/routes.tsx';
 import { addSignIn } from './pages/sign-in.tsx';
 import { SentForm, SessionEnded } from './sent-form.tsx';
-import { SeenOrigin, sessionTokenIn } from './session-cookie.ts';
-import { type ReadForm, readPageForm, rootFrom, seeOther, sendPage, Visit } from './visit.tsx';
 
 /** What the pages are made of. */
-export interface ConsoleParts extends DoorParts, ConsentParts {
+interface ConsoleParts extends DoorParts, ConsentParts {
   /** Whether there is a console beside the pages on which people decide what applications get. */
   readonly hasConsole: boolean;
   readonly pipeline: GraphQLPipeline;

@@ -2,7 +2,7 @@ import type { Config } from '@oclif/core/interfaces';
 import { listOf, printable } from '../../keys/text.ts';
 import { closeTo, didYouMean } from './did-you-mean.ts';
 import { commandText } from '../command-text.ts';
-import { wordsBesideCommands } from '../help/words.ts';
+import { wordsBesideCommands } from '../help/topics.ts';
 import { topicUsage, usageOf } from './usage.ts';
 
 /** What is wrong with a line that names no command, and the command or topic whose usage helps; `''` is the root. */

@@ -15,8 +15,7 @@ import { CliError } from '../errors.ts';
 import { ReportedFailure } from '../failure.ts';
 import { commandText } from '../command-text.ts';
 import { countOf } from '../views/count.ts';
-import { issuedJson, issuedLines } from '../views/issued-view.ts';
-import { keyJson } from '../views/key-view.ts';
+import { issuedJson, issuedLines, keyJson } from '../views/key-view.ts';
 import { warn } from '../terminal.ts';
 import { type KeysPlace, keysPlace, withAdministration, withKeys } from '../with-keys.ts';
 

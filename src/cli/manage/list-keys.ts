@@ -1,7 +1,7 @@
 import type { KeyAdministration } from '../../keys/administration.ts';
 import { cursorOf, type PageQuery } from '../../keys/list.ts';
 import { MAX_PAGE_SIZE } from '../../keys/page.ts';
-import { type KeyJson, keyJson } from '../views/key-view.ts';
+import { keyJson, type KeyJson } from '../views/key-view.ts';
 
 /** A page of a list of keys. */
 export interface ListedKeys {

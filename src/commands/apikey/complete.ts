@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { readCommandLine } from '../../cli/completion/command-line.ts';
-import { wordsBesideCommands } from '../../cli/help/words.ts';
+import { wordsBesideCommands } from '../../cli/help/topics.ts';
 import { offerFor } from '../../cli/completion/offer.ts';
 import { type Shell, SHELLS, replyOf } from '../../cli/completion/reply.ts';
 import { resolveOffer } from '../../cli/completion/resolve-offer.ts';

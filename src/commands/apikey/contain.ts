@@ -5,7 +5,7 @@ import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { diffOf } from '../../cli/apply/plan-view.ts';
 import { countOf } from '../../cli/views/count.ts';
-import { issuedLines, issueJson } from '../../cli/views/issued-view.ts';
+import { issuedLines, issueJson } from '../../cli/views/key-view.ts';
 import type { Contained } from '../../keys/administration.ts';
 import { printable } from '../../keys/text.ts';
 

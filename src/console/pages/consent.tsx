@@ -9,8 +9,8 @@ import { admitKey, type RefusedPerson } from '../../http/key-in-form.ts';
 import { oauthErrorFor } from '../../http/oauth/answers.ts';
 import { authorizationIn, type ReturnAddress, returnAddressIn } from '../../http/oauth/authorization-request.ts';
 import { type ConsentParts, originOf } from '../../http/oauth/endpoints.ts';
-import { OAUTH_PATHS } from '../../http/oauth/metadata.ts';
-import { Parameters } from '../../http/oauth/parameters.ts';
+import { OAUTH_PATHS } from '../../http/oauth/issuer.ts';
+import { Parameters } from '../../http/oauth/oauth-error.ts';
 import { REPLY_HEADERS } from '../../http/replies.ts';
 import { RequestRefused } from '../../http/request-refused.ts';
 import type { Principal } from '../../keys/authorization/principal.ts';
@@ -24,32 +24,28 @@ import { type ConsentRequest, requireFlow } from '../../keys/requests/consent-re
 import { redirectTo } from '../../keys/requests/redirects.ts';
 import { scopeItems } from '../../keys/requests/scope.ts';
 import { formatTime } from '../../keys/time.ts';
-import type { Assets } from '../assets.ts';
+import { type Assets, plainPageHeaders } from '../assets.ts';
 import { OperationFailed } from '../operations.ts';
-import { requireOwnForm } from '../own-form.ts';
-import { plainPageHeaders } from '../page-headers.ts';
+import { requireOwnForm, type SeenOrigin } from '../doorkeeper.ts';
 import {
   defaultExpiry,
+  expiresAtOf,
   type ExpiryBounds,
   type ExpiryChoice,
-  expiresAtOf,
   expiryChoiceIn,
   ExpiryField,
   isWithin,
-} from '../parts/expiry-field.tsx';
-import { TextField } from '../parts/field.tsx';
+  TextField,
+} from '../parts/field.tsx';
 import { permissionsOf, WITHHELD } from '../parts/grants.ts';
-import { Layout } from '../parts/layout.tsx';
-import { Done, Problem } from '../parts/notice.tsx';
-import { Time } from '../parts/time.tsx';
-import type { SeenOrigin } from '../session-cookie.ts';
+import { Layout, Message } from '../parts/layout.tsx';
+import { Done, Problem, Time } from '../parts/notice.tsx';
 import { sendPage, type Visit } from '../visit.tsx';
 import { type AskedGrantable, askGrantable, boundsOf, NO_MORE_KEYS } from './grantable.ts';
-import { Message } from './message.tsx';
 import { isFollowedLink, OneMoment } from './sign-in.tsx';
 
 /** What the pages need beside what the endpoints for applications do. */
-export interface ConsentPageParts extends ConsentParts {
+interface ConsentPageParts extends ConsentParts {
   readonly assets: Assets;
   readonly seenBy: (c: Context) => SeenOrigin;
   /** Lets in who has signed in to the console; undefined where there is none. */

@@ -1,6 +1,6 @@
 import { chainExpiry } from '../../keys/authorization/chain.ts';
 import { ROLE_MEANINGS } from '../../keys/permissions/built-in.ts';
-import type { ExpiryBounds } from '../parts/expiry-field.tsx';
+import type { ExpiryBounds } from '../parts/field.tsx';
 import type { Grantable, GrantableRole } from '../parts/grants.ts';
 import { inYourWords } from '../parts/notice.tsx';
 import type { Visit } from '../visit.tsx';

@@ -1,13 +1,11 @@
-import { OAUTH_PATHS } from '../../http/oauth/metadata.ts';
+import { OAUTH_PATHS } from '../../http/oauth/issuer.ts';
 import type { ResourceActions } from '../../keys/permissions/permission-set.ts';
 import { OperationFailed } from '../operations.ts';
-import type { Pages } from '../page-routes.ts';
+import type { Pages, Visit } from '../visit.tsx';
 import { type GrantableRole, permissionsOf } from '../parts/grants.ts';
-import { Done, Empty, Problem } from '../parts/notice.tsx';
-import { Time } from '../parts/time.tsx';
+import { Done, Empty, Problem, Time } from '../parts/notice.tsx';
 import { PermissionWords } from '../permission-words.tsx';
 import { OnceOnly } from '../sent-form.tsx';
-import type { Visit } from '../visit.tsx';
 import { CodeForm } from './consent.tsx';
 import { askRoles } from './grantable.ts';
 

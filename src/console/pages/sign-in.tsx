@@ -4,10 +4,9 @@ import { readForm, readQuery } from '../../http/form.ts';
 import type { RefusalLog } from '../../http/refusal-log.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import type { Assets } from '../assets.ts';
-import type { Doorkeeper } from '../doorkeeper.ts';
+import type { Doorkeeper, SeenOrigin } from '../doorkeeper.ts';
 import { Layout } from '../parts/layout.tsx';
 import { Problem } from '../parts/notice.tsx';
-import type { SeenOrigin } from '../session-cookie.ts';
 import { seeOther, sendPage } from '../visit.tsx';
 
 /** What signing in takes. */

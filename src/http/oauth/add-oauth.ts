@@ -4,7 +4,7 @@ import type { BearerEnv } from '../bearer-auth.ts';
 import { respond } from '../replies.ts';
 import { answering } from './answers.ts';
 import { authorizeDevice, type ConsentParts, giveKey } from './endpoints.ts';
-import { metadataReply, OAUTH_PATHS } from './metadata.ts';
+import { metadataReply, OAUTH_PATHS } from './issuer.ts';
 import { revokeKey } from './revocation.ts';
 
 /** Adds the endpoints by which applications ask for keys. Pages of other origins may call them as they may GraphQL. */

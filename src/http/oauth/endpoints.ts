@@ -14,10 +14,8 @@ import { readForm } from '../form.ts';
 import { HonoHead } from '../hono-head.ts';
 import type { RefusalLog } from '../refusal-log.ts';
 import { jsonReply, type Reply } from '../replies.ts';
-import type { Issuer } from './issuer.ts';
-import { DEVICE_GRANT, OAUTH_PATHS } from './metadata.ts';
-import { OAuthError } from './oauth-error.ts';
-import { Parameters } from './parameters.ts';
+import { DEVICE_GRANT, type Issuer, OAUTH_PATHS } from './issuer.ts';
+import { OAuthError, Parameters } from './oauth-error.ts';
 
 /** What the endpoints for applications, and the pages for people, share. */
 export interface ConsentParts {
