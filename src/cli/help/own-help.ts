@@ -4,7 +4,7 @@ import { CommandHelp, Help } from '@oclif/core/help';
 import type { Config, HelpOptions } from '@oclif/core/interfaces';
 import { ReaderGoneError } from '../errors.ts';
 import { processTerminal } from '../terminal.ts';
-import { Columns, HELP_TOPICS, renderTemplates, topicNamed, topicText, widthOf } from './topics.ts';
+import { Columns, HELP_TOPICS, renderTemplates, topicNamed, topicText, VERSION_TOPIC, widthOf } from './topics.ts';
 import { VERB_GROUPS, VERB_LINES } from './verbs.ts';
 
 const INDENTATION = '  ';
