@@ -235,7 +235,7 @@ const PACKAGES: Record<string, string[]> = {
   'string-width': ['cli/views', 'cli/wrapped'],
   negotiator: ['http'],
   dataloader: ['graphql'],
-  'lru-cache': ['graphql', 'http', 'guard'],
+  'lru-cache': ['graphql', 'http'],
   yaml: ['yaml'],
   // The check of Node's version, which must also run where nothing of ours can be loaded yet.
   'bin/node-version.js': ['store', 'cli'],

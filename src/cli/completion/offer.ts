@@ -5,7 +5,7 @@ import type { Catalog } from '../../keys/permissions/catalog.ts';
 import { PERIODS } from '../../keys/usage/periods.ts';
 import { COLUMN_NAMES } from '../views/key-columns.ts';
 import type { CommandLine } from './command-line.ts';
-import type { Choices } from './reply.ts';
+import type { Choice, Choices } from './reply.ts';
 
 /** What stands for a value: a file, a folder, the name of a key, a role, a permission, or one of a few texts. */
 type ValueKind = 'files' | 'folders' | 'names' | 'roles' | 'permissions' | readonly string[];
@@ -53,13 +53,6 @@ function namesNewKey(command: string, flags: ReadonlyMap<string, string>): boole
   if (command === 'apikey:exec') return true;
   const creates = command === 'apikey:create' || (command === 'apikey' && !flags.has('delete'));
   return creates && !flags.has('overwrite');
-}
-
-/** A word that may stand at the cursor. */
-export interface Choice {
-  /** The part of the word after what all choices have in common. */
-  text: string;
-  description?: string;
 }
 
 /** What may stand at the cursor. */

@@ -1,9 +1,15 @@
 import { hasControlCharacters } from '../../keys/text.ts';
 import type { CommandLine } from './command-line.ts';
-import type { Choice } from './offer.ts';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
+
+/** A word that may stand at the cursor. */
+export interface Choice {
+  /** The part of the word after what all choices have in common. */
+  text: string;
+  description?: string;
+}
 
 /** Words that may stand at the cursor, each the common head with one of the choices. */
 export interface Choices {

@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache';
 import type { Catalog, Permission } from '../../keys/permissions/catalog.ts';
 import { parsePermissions } from '../../keys/permissions/grants.ts';
+import { memoized } from '../../http/memoized.ts';
 import { isDecodable } from '../../http/request-head.ts';
 import { printable } from '../../keys/text.ts';
 import type { Allow } from '../../routes/route.ts';
@@ -20,18 +20,14 @@ function asciiOf(encoded: string): string {
 
 /** What the configurations of proxies require of keys. They are few, and asked about with each request. */
 export class Requirements {
-  readonly #read: LRUCache<string, Allow | { readonly fault: string }>;
-
-  constructor(catalog: Catalog) {
-    this.#read = new LRUCache({ max: 100, memoMethod: (query) => readRequirement(query, catalog) });
-  }
-
   /**
    * Reads the query of an endpoint's URL: `permission=R:A`, repeated for all of several, `any=R:A`, repeated for any of
    * them, or `key` for any valid key.
    */
-  read(query: string): Allow | { readonly fault: string } {
-    return this.#read.memo(query);
+  readonly read: (query: string) => Allow | { readonly fault: string };
+
+  constructor(catalog: Catalog) {
+    this.read = memoized((query) => readRequirement(query, catalog));
   }
 }
 
