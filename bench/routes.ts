@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { PermissionSet } from '../src/keys/permissions/permission-set.ts';
 import { decide } from '../src/routes/decide.ts';
 import type { RequestParts } from '../src/routes/request.ts';
-import type { Route } from '../src/routes/route.ts';
-import { createRouter, type Router } from '../src/routes/router.ts';
+import { createRouter, type Route, type Router } from '../src/routes/router.ts';
 import { figure, median, table } from './figures.ts';
 
 /** How many routes are compared: the first count with the others. */

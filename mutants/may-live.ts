@@ -21,8 +21,8 @@ export const MAY_LIVE: readonly { why: string; mutants: readonly string[] }[] = 
       'src/keys/secret/secret-finder.ts: this.#rest.length > 0 → true',
       'src/keys/secret/secret-finder.ts: this.#rest.length > 0 → this.#rest.length >= 0',
       'src/keys/text.ts: text.slice(0, maxLength * 8) → text',
-      'src/keys/transfer/lines.ts: length <= MAX_LINE_BYTES → true',
-      'src/keys/transfer/lines.ts: [] → ["Stryker was here"]',
+      'src/keys/transfer/read-import.ts: length <= MAX_LINE_BYTES → true',
+      'src/keys/transfer/read-import.ts: [] → ["Stryker was here"]',
     ],
   },
   {
@@ -43,7 +43,7 @@ export const MAY_LIVE: readonly { why: string; mutants: readonly string[] }[] = 
     why: 'Nobody reads it: it is replaced, or dropped as no valid item, or belongs to what is refused as a whole.',
     mutants: [
       'src/keys/apply/declaration.ts: [] → ["Stryker was here"]',
-      'src/keys/apply/plan.ts: [] → ["Stryker was here"]',
+      'src/keys/apply/apply.ts: [] → ["Stryker was here"]',
       'src/keys/key/validation.ts: [] → ["Stryker was here"]',
       'src/keys/transfer/import.ts: false → true',
     ],
@@ -54,7 +54,7 @@ export const MAY_LIVE: readonly { why: string; mutants: readonly string[] }[] = 
       'src/keys/errors.ts: true → false',
       'src/keys/time.ts: offset.toUpperCase() → offset.toLowerCase()',
       'src/keys/transfer/export.ts: { creators: null } → {}',
-      'src/keys/transfer/imported-fields.ts: { return null; } → {}',
+      'src/keys/transfer/read-import.ts: { return null; } → {}',
     ],
   },
 ];

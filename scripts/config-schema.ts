@@ -1,13 +1,16 @@
-import { CLIENT_FIELDS, MAX_CLIENTS } from '../src/config/clients.ts';
-import { MAX_DECLARED, RESOURCE_FIELDS } from '../src/config/grants.ts';
-import { LIMITS_FIELDS } from '../src/config/limits.ts';
-import { NOTICES_FIELDS } from '../src/config/notices.ts';
-import { CONFIG_FIELDS } from '../src/config/read-config.ts';
-import { ROUTE_FIELDS } from '../src/config/routes.ts';
+import {
+  CLIENT_FIELDS,
+  INTROSPECTION,
+  MAX_CLIENTS,
+  NOTICES_FIELDS,
+  SERVER_FIELDS,
+  TLS_FIELDS,
+} from '../src/config/read-server.ts';
+import { LIMITS_FIELDS, MAX_DECLARED, RESOURCE_FIELDS, ROUTE_FIELDS } from '../src/config/read-access.ts';
+import { CONFIG_FIELDS } from '../src/config/load-config.ts';
 import { NOTICE_TYPES } from '../src/keys/notices/notice.ts';
 import { MAX_REFUSED_OFTEN } from '../src/keys/notices/settings.ts';
 import { OTHER_ORIGIN } from '../src/keys/origin.ts';
-import { INTROSPECTION, SERVER_FIELDS, TLS_FIELDS } from '../src/config/server.ts';
 import { SERVER_NUMBERS } from '../src/server-settings.ts';
 import { ROLES } from '../src/keys/permissions/built-in.ts';
 import { CONSENT_MODES, NAME } from '../src/keys/permissions/catalog.ts';

@@ -1,12 +1,11 @@
-import { configLocation } from './config/location.ts';
-import { readConfigFile } from './config/config-file.ts';
+import { configLocation, readConfigFile } from './config/config-file.ts';
 import { parseConfig } from './config/load-config.ts';
 import { readCertificate } from './http/certificate.ts';
 import { type NoticeSettings, shownWebhook } from './keys/notices/settings.ts';
 import type { HostResource } from './keys/permissions/catalog.ts';
 import type { ProgressReport } from './keys/progress.ts';
 import { readSigningKeys } from './notices/signing-keys.ts';
-import { readAuditKey } from './store/audit-key.ts';
+import { readAuditKey } from './store/audit-log.ts';
 import { failureBy, type Finding, ok } from './store/inspection/finding.ts';
 import { inspectStore } from './store/inspection/inspect-store.ts';
 

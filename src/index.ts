@@ -33,8 +33,7 @@ export type { NamedOperation, RequestDetails, RequestNotes } from './http/reques
 export type { UnreadLimits } from './http/unread-answers.ts';
 export type { RequestWatcher, Span, UnreadRequest, WatchedRequest } from './http/watched-request.ts';
 export type { AppliedKeys } from './keys/apply/apply.ts';
-export type { DeclarationError, DeclaredKey } from './keys/apply/declaration.ts';
-export type { Plan } from './keys/apply/plan.ts';
+export type { DeclarationError, DeclaredKey, Plan } from './keys/apply/declaration.ts';
 export type {
   AuditAction,
   AuditActor,
@@ -103,7 +102,7 @@ export {
   type NameTakenError,
   type ValidationError,
 } from './keys/errors.ts';
-export type { ApiKey, KeyChange, NewKey } from './keys/key/api-key.ts';
+export type { ApiKey, GivenFields, KeyChange, NewKey } from './keys/key/api-key.ts';
 export type { CredentialPlace } from './keys/credential-places.ts';
 export type { ExpiryRequest } from './keys/key/expiry.ts';
 export type { Rotation, RotationRequest } from './keys/key/rotation.ts';
@@ -133,17 +132,25 @@ export { type ResourceActions, PermissionSet } from './keys/permissions/permissi
 export type { Networks, Source } from './keys/networks.ts';
 export type { HearingReport, KeyCounts, StoreKind } from './keys/repository.ts';
 export type { SchemaDifference } from './keys/schema.ts';
-export type { KeyQueries } from './keys/queries.ts';
-export type { CreatedKey, RotatedKey } from './keys/management.ts';
-export type { KeyManagement } from './keys/management.ts';
-export type { ApplyOptions, KeysService, ImportKeysOptions } from './keys/service.ts';
+export type { CreatedKey, KeyManagement, KeyQueries, RotatedKey } from './keys/management.ts';
+export type { Features } from './keys/features.ts';
+export type { ApplyOptions, Declarations } from './keys/apply/declarations.ts';
+export type { AuditAccess } from './keys/authorization/audit-access.ts';
+export type { Containments } from './keys/changes/contain.ts';
+export type { Foresight } from './keys/changes/foresight.ts';
+export type { Leaks } from './keys/changes/note-leak.ts';
+export type { StoreHealth } from './keys/health.ts';
+export type { Usage } from './keys/key/usage.ts';
+export type { ImportKeysOptions, Transfer } from './keys/transfer/transfer.ts';
+export type { UnusedKeys } from './keys/unused-keys.ts';
+export type { KeysService } from './keys/service.ts';
 export type { ExportedKey, ExportedPage, ExportOptions } from './keys/transfer/export.ts';
 export type { ImportReport, LineReport } from './keys/transfer/import.ts';
 export type { ImportProblem, ImportWarning } from './keys/transfer/read-import.ts';
 export { type FinishedLines, type Log, type LogLevel, type OpenLog, openLog } from './log.ts';
 export { type OpenKeys, openKeys, type OpenKeysOptions } from './open-keys.ts';
 export type { SchemaHook, SvcApiHooks } from './schema-hook.ts';
-export type { Allow, Route } from './routes/route.ts';
+export type { Allow, Route } from './routes/router.ts';
 export { startTelemetry, type Telemetry, type TelemetryOptions } from './start-telemetry.ts';
 export type { OpenStoreOptions } from './store/open.ts';
 export type { StoreOperation, StoreTimer } from './store/timed-connection.ts';

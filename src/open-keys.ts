@@ -7,6 +7,7 @@ import {
   HOST_RESOURCES,
   type Permission,
 } from './keys/permissions/catalog.ts';
+import { Pace } from './keys/consent/pace.ts';
 import type { NoticeStore } from './keys/notices/notice-store.ts';
 import type { HearingReport } from './keys/repository.ts';
 import type { SchemaDifference } from './keys/schema.ts';
@@ -162,7 +163,7 @@ export async function openKeysWithNotices({
     schedule,
     operator: operatorName(),
     maxVerifiedKeys,
-    counterOf: (limit) => new AttemptCounter(limit),
+    pace: new Pace((limit) => new AttemptCounter(limit)),
   });
   return { keys: openedBy(service, { store, clock, limiter }), notices: store.notices };
 }

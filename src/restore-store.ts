@@ -2,31 +2,29 @@ import { existsSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { OPERATOR } from './keys/authorization/principal.ts';
-import type { Transaction } from './keys/changes/transaction.ts';
 import { Transactions } from './keys/changes/transactions.ts';
+import { EFFECTS } from './keys/effect.ts';
 import { type ErrorCode, isKeysError, KeysError } from './keys/errors.ts';
 import { type CatalogAdditions, createCatalog } from './keys/permissions/catalog.ts';
-import { isOfOtherStore } from './keys/restore/origin.ts';
 import type { ProgressReport } from './keys/progress.ts';
-import type { BringBack } from './keys/restore/bring-back.ts';
-import { planRestore, type RestorePlan } from './keys/restore/plan.ts';
-import { noteRestore, restoreKeys, type RestoreSource, takenIds } from './keys/restore/restore.ts';
 import type { KeyRepository } from './keys/repository.ts';
-import { printable } from './keys/text.ts';
+import { CONSENTS } from './keys/requests/consent-request.ts';
+import { type BringBack, planRestore, type RestorePlan } from './keys/restore/plan.ts';
+import { noteRestore, restoreKeys, takenIds } from './keys/restore/restore.ts';
 import { SteadyClock } from './keys/steady-clock.ts';
+import { printable } from './keys/text.ts';
 import { operatorName } from './operator-name.ts';
-import { readAuditKey } from './store/audit-key.ts';
+import { readAuditKey } from './store/audit-log.ts';
 import { backUpStore } from './store/backup/back-up-store.ts';
-import { notEmpty } from './store/copy.ts';
+import { belongsToStore, replaceStoreFile, requireNoForeignFile } from './store/backup/backup-file.ts';
+import { type OpenBackup, withBackup } from './store/backup/open-backup.ts';
+import type { Connection } from './store/connection.ts';
+import { copyStore, notEmpty } from './store/copy.ts';
 import { createKeyRepository } from './store/key-repository.ts';
 import { storeLocation } from './store/location.ts';
-import { type OpenBackup, withBackup } from './store/backup/open-backup.ts';
-import { openConnection, openStore, type Store } from './store/open.ts';
+import { openConnection, storeExists } from './store/open.ts';
 import { isPostgresUrl, readPostgresUrl } from './store/postgres/postgres-address.ts';
-import { belongsToStore } from './store/backup/own-files.ts';
-import { requireNoForeignFile } from './store/backup/replace-file.ts';
-import { putBackup } from './store/backup/put-backup.ts';
-import { findDamage } from './store/sqlite/integrity.ts';
+import { findDamage } from './store/sqlite/sqlite-schema.ts';
 
 /** What to restore, and where. */
 export interface RestoreOptions extends CatalogAdditions {
@@ -63,72 +61,59 @@ export interface Restored extends ProposedRestore {
   previous: string | undefined;
 }
 
+/** What both ways of restoring are told: `database` is the path or the URL that was meant. */
+type Target = RestoreOptions & { database: string; auditKey: ReturnType<typeof readAuditKey> };
+
 /**
  * Makes the keys of a store those of a backup. Nothing that was revoked since works again, unless that is wanted, or
  * the store cannot be compared with the backup.
  * @throws KeysError BACKUP_…, RESTORE_…, STORE_…, NOT_FOUND, INPUT_INVALID; what `agree` throws
  */
 export async function restoreStore(options: RestoreOptions): Promise<Restored> {
-  const { backup, env, onVerified } = options;
+  const { backup: path, env, onVerified } = options;
   const auditKey = readAuditKey(env);
   const database = storeLocation(options.database, env);
-  requireOther(database, backup);
-  const present = options.isBlind ? undefined : await openPresent(database, options);
+  const target = { ...options, database, auditKey };
+  const isFile = !isPostgresUrl(database);
+  if (isFile && existsSync(database) && belongsToStore(path, database))
+    throw new KeysError('USAGE', `${printable(path, 200)} is the key store itself, or belongs to it. Name a backup.`);
+  const present = options.isBlind ? undefined : await openPresent(target);
   try {
-    const near = isPostgresUrl(database) ? join(tmpdir(), 'svc-api') : placeOf(database);
-    return await withBackup({ path: backup, near, auditKey, onVerified }, (opened) => {
-      const source = { backup: basename(backup), head: opened.contents.head };
-      return present ? compared(present, opened, source, options) : blind(database, opened, source, options);
-    });
+    // A backup that may become the file to which a path leads must be on the same file system.
+    const place = isFile && existsSync(database) ? realpathSync(database) : database;
+    const near = isFile ? place : join(tmpdir(), 'svc-api');
+    return await withBackup({ path, near, auditKey, onVerified }, (backup) =>
+      present ? changeKeys(present, backup, target) : putInPlace(backup, target),
+    );
   } finally {
     await present?.close();
   }
-}
-
-/** Nothing of the store is a backup of it. @throws KeysError USAGE */
-function requireOther(database: string, backup: string): void {
-  if (isPostgresUrl(database) || !existsSync(database) || !belongsToStore(backup, database)) return;
-  throw new KeysError('USAGE', `${printable(backup, 200)} is the key store itself, or belongs to it. Name a backup.`);
-}
-
-/** Where a path leads to, if to anything: a backup that may become that file must be on the same file system. */
-function placeOf(path: string): string {
-  return existsSync(path) ? realpathSync(path) : path;
 }
 
 /** Codes of a store that is lost for this program. */
 const LOST: ReadonlySet<ErrorCode> = new Set(['STORE_CORRUPT', 'STORE_NEWER']);
 
 /** Opens the store that the backup is compared with. @throws KeysError RESTORE_BLIND where it cannot, STORE_… */
-async function openPresent(database: string, options: RestoreOptions): Promise<Store> {
-  let store: Store | undefined;
+async function openPresent(target: Target): Promise<Connection> {
+  let store: Connection | undefined;
   try {
-    const { env, busyTimeoutMs } = options;
-    store = await openStore({ database, env, busyTimeoutMs, ifMissing: 'empty' });
-    if (!store.exists) throw blindError(`The key store ${store.location} does not exist.`);
-    const damage = await damageOf(database, options);
-    if (damage !== undefined) throw blindError(`The key store ${store.location} is damaged.`);
+    store = (await storeExists(target)) ? await openConnection({ ...target, mustExist: true }) : undefined;
+    if (!store) throw blindError(`The key store ${locationOf(target)} does not exist.`);
+    if (store.dialect === 'sqlite' && (await findDamage(store)) !== undefined)
+      throw blindError(`The key store ${store.location} is damaged.`);
     return store;
   } catch (error) {
     await store?.close();
-    throw isLost(error, database) ? blindError(error.message, error) : error;
+    // A file that fails for a reason that has no name is lost, too; a database server may work again in a moment.
+    const isLost =
+      isKeysError(error) &&
+      (LOST.has(error.code) || (error.code === 'STORE_FAILED' && !isPostgresUrl(target.database)));
+    throw isLost ? blindError(error.message, error) : error;
   }
 }
 
-/** A file that fails for a reason that has no name is lost, too; a database server may work again in a moment. */
-function isLost(error: unknown, database: string): error is KeysError {
-  if (!isKeysError(error)) return false;
-  return LOST.has(error.code) || (error.code === 'STORE_FAILED' && !isPostgresUrl(database));
-}
-
-async function damageOf(database: string, { env, busyTimeoutMs }: RestoreOptions): Promise<string | undefined> {
-  if (isPostgresUrl(database)) return undefined;
-  const connection = await openConnection({ database, env, busyTimeoutMs, mustExist: true });
-  try {
-    return await findDamage(connection);
-  } finally {
-    await connection.close();
-  }
+function locationOf({ database }: Target): string {
+  return isPostgresUrl(database) ? readPostgresUrl(database).location : database;
 }
 
 function blindError(reason: string, cause?: unknown): KeysError {
@@ -141,40 +126,37 @@ function blindError(reason: string, cause?: unknown): KeysError {
 }
 
 /** Changes the keys of the store that is there, in one transaction, after a backup of it. */
-async function compared(
-  present: Store,
+async function changeKeys(
+  store: Connection,
   { file, contents, differences }: OpenBackup,
-  source: RestoreSource,
-  options: RestoreOptions,
+  { backup: path, auditKey, bringBack, agree, onCompared: onProgress, onCopied, ...options }: Target,
 ): Promise<Restored> {
-  const { database, backup, env, busyTimeoutMs, bringBack, agree, onCompared: onProgress, onCopied } = options;
-  const { repository } = present;
-  const transactions = await transactionsOn(repository, options);
-  const old = createKeyRepository(file);
-  if (await isOfOtherStore(old.auditLog, repository.auditLog))
-    throw blindError(`The backup ${printable(backup, 200)} is not one of the key store ${present.location}.`);
-  const { catalog, clock } = transactions;
-  const plan = await planRestore(bringBack, { backup: old, present: repository, catalog, now: clock(), onProgress });
-  const result = { contents, differences, plan, store: present.location };
+  const present = createKeyRepository(store, auditKey);
+  const backup = createKeyRepository(file);
+  const { transactions, catalog, clock } = await transactionsOn(present, options);
+  const plan = await planRestore(bringBack, { backup, present, catalog, now: clock(), onProgress });
+  if (!plan) throw blindError(`The backup ${printable(path, 200)} is not one of the key store ${store.location}.`);
+  const result = { contents, differences, plan, store: store.location };
   if (!(await agree(result))) return { ...result, previous: undefined };
-  const from = await openConnection({ database, env, busyTimeoutMs, mustExist: true });
-  const previous = keptPath(from.dialect === 'sqlite' ? from.location : backup);
-  try {
-    await backUpStore(from, previous, { overwrite: false, auditKey: readAuditKey(env), onCopied });
-  } finally {
-    await from.close();
-  }
-  const [keys, effects] = await old.write(async (writer) => [
+  const previous = keptPath(store.dialect === 'sqlite' ? store.location : path);
+  await backUpStore(store, previous, { overwrite: false, auditKey, onCopied });
+  const broughtBack = plan.broughtBack.map(({ id }) => id);
+  const [keys, effects] = await backup.write(async (writer) => [
     await writer.findBy('id', takenIds(plan)),
-    await writer.effects.export(plan.broughtBack.map(({ id }) => id)),
+    await writer.port(EFFECTS).export(broughtBack),
   ]);
   const clients = new Map<string, string>();
-  for (const { id } of plan.broughtBack) {
-    const client = await old.consents.clientOf(id);
+  for (const id of broughtBack) {
+    const client = await backup.port(CONSENTS).clientOf(id);
     if (client !== undefined) clients.set(id, client);
   }
+  const source = { backup: basename(path), head: contents.head };
   try {
-    await transactions.run((transaction) => restoreKeys(transaction, { plan, keys, clients, effects, source }));
+    await transactions.run(
+      OPERATOR,
+      (transaction) => restoreKeys(transaction, { plan, keys, clients, effects, source }),
+      { revokes: true },
+    );
   } catch (error) {
     // Nothing was changed. After other errors of a database server, that may be unknown.
     if (isKeysError(error) && error.code === 'RESTORE_OUTDATED') rmSync(previous, { force: true });
@@ -183,32 +165,39 @@ async function compared(
   return { ...result, previous };
 }
 
-/** Puts the backup in the place of a store that nobody has looked at. */
-async function blind(
-  database: string,
-  opened: OpenBackup,
-  source: RestoreSource,
-  options: RestoreOptions,
-): Promise<Restored> {
-  const { contents, differences, file } = opened;
+/** Puts the backup in the place of a store that nobody has looked at: of a file, or in an empty database. */
+async function putInPlace({ contents, differences, file, path }: OpenBackup, target: Target): Promise<Restored> {
+  const { database, auditKey } = target;
+  const isFile = !isPostgresUrl(database);
   // What cannot be done is no dry run, either.
-  await (isPostgresUrl(database) ? requireEmptyDatabase(database, options) : requireNoForeignFile(database));
-  const store = isPostgresUrl(database) ? readPostgresUrl(database).location : database;
-  const result = { contents, differences, plan: undefined, store };
-  if (!(await options.agree(result))) return { ...result, previous: undefined };
-  const transactions = await transactionsOn(createKeyRepository(file, readAuditKey(options.env)), options);
-  await transactions.run(async (transaction) => noteRestore(transaction, source));
-  const kept = keptPath(database);
-  return { ...result, previous: (await putBackup(opened, { database, kept })) ? kept : undefined };
+  await (isFile ? requireNoForeignFile(database) : requireEmptyDatabase(target));
+  const result = { contents, differences, plan: undefined, store: locationOf(target) };
+  if (!(await target.agree(result))) return { ...result, previous: undefined };
+  const { transactions } = await transactionsOn(createKeyRepository(file, auditKey), target);
+  const source = { backup: basename(target.backup), head: contents.head };
+  await transactions.run(OPERATOR, async (transaction) => noteRestore(transaction, source), { revokes: true });
+  if (isFile) {
+    await file.close();
+    const kept = keptPath(database);
+    return { ...result, previous: replaceStoreFile(path, database, kept) ? kept : undefined };
+  }
+  const to = await openConnection({ database });
+  try {
+    await copyStore(file, to);
+    return { ...result, previous: undefined };
+  } finally {
+    await to.close();
+  }
 }
 
 /** @throws KeysError STORE_NOT_EMPTY, STORE_… */
-async function requireEmptyDatabase(database: string, { env, busyTimeoutMs }: RestoreOptions): Promise<void> {
-  const store = await openStore({ database, env, busyTimeoutMs, ifMissing: 'empty' });
-  const { exists, repository, location } = store;
+async function requireEmptyDatabase(target: Target): Promise<void> {
+  if (!(await storeExists(target))) return;
+  const store = await openConnection({ ...target, mustExist: true });
   try {
-    if (exists && ((await repository.list({ limit: 1 })).length > 0 || (await repository.auditLog.head())))
-      throw notEmpty(location, 'Restore');
+    const repository = createKeyRepository(store);
+    if ((await repository.list({ limit: 1 })).length > 0 || (await repository.auditLog.head()))
+      throw notEmpty(store.location, 'Restore');
   } finally {
     await store.close();
   }
@@ -220,10 +209,7 @@ async function transactionsOn(repository: KeyRepository, options: CatalogAdditio
   const source = { read: options.clock ?? Date.now, elapsed: () => performance.now() };
   const steady = new SteadyClock(source, await repository.latestTime());
   const clock = () => steady.now();
-  const transactions = new Transactions({ repository, catalog, clock, operator: operatorName() });
-  const run = (work: (transaction: Transaction) => Promise<void>) =>
-    transactions.run(OPERATOR, work, { revokes: true });
-  return { catalog, clock, run };
+  return { catalog, clock, transactions: new Transactions({ repository, catalog, clock, operator: operatorName() }) };
 }
 
 /** Where a store is kept that a backup replaces. */

@@ -1,11 +1,8 @@
 import type { ExplainedRoute, RouteExplainer } from './graphql/service-parts.ts';
 import { KeysError } from './keys/errors.ts';
-import { describeAllow, describeExplanation } from './routes/describe.ts';
-import { explain } from './routes/explain.ts';
-import { preflightOf } from './routes/request.ts';
-import { parseRequest } from './routes/request-text.ts';
-import type { Match } from './routes/route-tree.ts';
-import type { Router } from './routes/router.ts';
+import { describeAllow, describeExplanation, explain } from './routes/decide.ts';
+import { parseRequest, preflightOf } from './routes/request.ts';
+import type { Match, Router } from './routes/router.ts';
 
 /** How many routes are named beside the one that decides, of each kind: there may be thousands. */
 const MOST_OTHERS = 20;

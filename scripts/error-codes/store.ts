@@ -70,6 +70,12 @@ export const STORE_CODES: Readonly<
     causes: ['two versions are installed', 'the program was downgraded'],
     remedy: 'Update svc-api.',
   },
+  STORE_OLDER: {
+    meaning: 'The store, or the backup, was made by a version of svc-api that was never released.',
+    causes: ['the program was installed from its sources before the first release'],
+    remedy:
+      'Run `apikey export --with-digests` with that version, and `apikey import` with this one, into a new store: see [Upgrading](upgrading.md#from-before-the-first-release).',
+  },
   STORE_NOT_EMPTY: {
     meaning: '`apikey copy` copies into an empty store only.',
     causes: ['the other store has keys already', 'the copy was made before'],

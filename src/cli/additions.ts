@@ -26,10 +26,7 @@ export async function additionsOf({
   env = process.env,
   permissions,
 }: AdditionsOptions): Promise<CatalogAdditions> {
-  const [{ configLocation }, { readConfigFile }] = await Promise.all([
-    import('../config/location.ts'),
-    import('../config/config-file.ts'),
-  ]);
+  const { configLocation, readConfigFile } = await import('../config/config-file.ts');
   const location = configLocation(file, env);
   const found = location && readConfigFile(location);
   const declaredIn = location?.path;

@@ -93,14 +93,14 @@ function storePlace(database: string | undefined, find: FindAdditions): KeysPlac
     open: async ({ ifMissing, grants }) => {
       const added = grants === 'none' ? {} : await additions(grants);
       const keys = await openForCommand({ database, ...added, ifMissing });
-      const { OperatorKeys } = await import('../keys/operator-keys.ts');
-      return new OperatorKeys(keys);
+      const { operatorKeys } = await import('../keys/operator-keys.ts');
+      return operatorKeys(keys);
     },
   };
 }
 
 async function remotePlace(target: ServerTarget): Promise<KeysPlace> {
-  const { RemoteKeys } = await import('../remote/remote-keys.ts');
-  const keys = new RemoteKeys(target);
+  const { remoteKeys } = await import('../remote/remote-keys.ts');
+  const keys = remoteKeys(target);
   return { catalog: () => keys.catalog(), open: async () => keys };
 }

@@ -41,7 +41,7 @@ export default class Backup extends BaseCommand {
     const path = resolve(args.file);
     requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
     const [{ readAuditKey }, { openConnection }, { backUpStore }] = await Promise.all([
-      import('../store/audit-key.ts'),
+      import('../store/audit-log.ts'),
       import('../store/open.ts'),
       import('../store/backup/back-up-store.ts'),
     ]);

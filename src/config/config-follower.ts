@@ -1,6 +1,5 @@
-import { type ConfigFile, readConfigFile } from './config-file.ts';
+import { type ConfigFile, type ConfigLocation, readConfigFile } from './config-file.ts';
 import { FileWatch, type Schedule } from '../file-watch.ts';
-import type { ConfigLocation } from './location.ts';
 
 /** What becomes of the versions of a file. */
 export interface ConfigHandlers {

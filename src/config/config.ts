@@ -4,7 +4,7 @@ import type { ConsentMode, HostResource, Permission } from '../keys/permissions/
 import type { PolicyRules } from '../keys/permissions/policy.ts';
 import type { NoticeSettings } from '../keys/notices/settings.ts';
 import type { Client } from '../keys/requests/clients.ts';
-import type { Route } from '../routes/route.ts';
+import type { Route } from '../routes/router.ts';
 import type { ServerSettings } from '../server-settings.ts';
 
 /** What `svc-api.yaml` says: checked, with defaults for what it omits. */

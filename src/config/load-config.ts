@@ -1,14 +1,24 @@
-import type { DocumentIssue } from '../keys/document.ts';
+import { type DocumentIssue, DocumentReader, isRecord } from '../keys/document.ts';
 import { KeysError } from '../keys/errors.ts';
 import { aFunction, anyText, anything, checkOptions } from '../keys/options.ts';
-import { HOST_RESOURCES, type HostResource } from '../keys/permissions/catalog.ts';
+import { createCatalog, HOST_RESOURCES, type HostResource } from '../keys/permissions/catalog.ts';
 import { printable } from '../keys/text.ts';
-import { describeIssues, locatedText } from '../yaml/located-issues.ts';
-import { readYaml } from '../yaml/read-yaml.ts';
+import { describeIssues, locatedText, readYaml } from '../yaml/read-yaml.ts';
+import { type ConfigFile, configLocation, readConfigFile } from './config-file.ts';
 import { type Config, DEFAULT_CONFIG } from './config.ts';
-import { type ConfigFile, readConfigFile } from './config-file.ts';
-import { configLocation } from './location.ts';
-import { readConfig } from './read-config.ts';
+import { readLimits, readPolicySection, readResources, readRoles, readRoutes } from './read-access.ts';
+import {
+  readClients,
+  readConsent,
+  readCors,
+  readCredentials,
+  readIntrospection,
+  readNotices,
+  readPublicUrl,
+  readServer,
+  readTls,
+  readTrust,
+} from './read-server.ts';
 
 /** Which configuration to load. */
 export interface LoadConfigOptions {
@@ -63,4 +73,80 @@ export async function parseConfig(
     return { ...read.config, routes: read.config.routes.map((route, index) => ({ ...route, line: lineOf(index) })) };
   }
   throw new KeysError('CONFIG_INVALID', describeIssues(name, read.issues, document.positionOf));
+}
+
+/** The fields of the file; `$schema` names its JSON Schema for editors. */
+export const CONFIG_FIELDS = [
+  '$schema',
+  'resources',
+  'roles',
+  'credentials',
+  'trust',
+  'routes',
+  'expect',
+  'cors',
+  'tls',
+  'server',
+  'limits',
+  'policy',
+  'notices',
+  'introspection',
+  'publicUrl',
+  'consent',
+  'clients',
+] as const;
+
+/** What a file is read with. */
+interface ConfigContext {
+  /** The absolute path of the file. */
+  file: string;
+  /** The host's own resources, which roles and routes may name, too. */
+  resources: readonly HostResource[];
+  /** Is told what is expected of the routes and is not so, which otherwise is wrong with the file. */
+  onUnmet?: ((issues: readonly DocumentIssue[]) => void) | undefined;
+}
+
+/** Reads a parsed file. An empty one says nothing. @returns the configuration, or all that is wrong with the file */
+export function readConfig(
+  value: unknown,
+  { file, resources: ofHost, onUnmet }: ConfigContext,
+): { config: Config } | { issues: readonly DocumentIssue[] } {
+  const reader = new DocumentReader();
+  const given = value ?? {};
+  if (!isRecord(given)) {
+    reader.report([], 'The configuration must be a map of fields, such as "resources: [WIKI]".');
+    return { issues: reader.issues };
+  }
+  const fields = reader.knownFields(given, [], CONFIG_FIELDS);
+  if (fields.$schema !== undefined) reader.text(fields.$schema, ['$schema']);
+  const resources = readResources(reader, fields.resources);
+  const catalog = createCatalog({ resources: [...ofHost, ...resources], declaredIn: 'this file' });
+  const roles = readRoles(reader, fields.roles, catalog);
+  const { unmet, ...declared } = readRoutes(reader, fields, catalog);
+  if (!onUnmet) reader.issues.push(...unmet);
+  else if (unmet.length > 0) onUnmet(unmet);
+  const config: Config = {
+    file,
+    resources,
+    roles,
+    credentials: readCredentials(reader, fields.credentials),
+    trust: readTrust(reader, fields.trust),
+    routes: declared.routes,
+    expect: declared.expect,
+    cors: readCors(reader, fields.cors),
+    tls: readTls(reader, fields.tls, file),
+    server: readServer(reader, fields.server),
+    limits: readLimits(reader, fields.limits),
+    policy: readPolicySection(
+      reader,
+      fields.policy,
+      createCatalog({ resources: catalog.resources, roles, declaredIn: 'this file' }),
+    ),
+    notices: readNotices(reader, fields.notices, file),
+    introspection: readIntrospection(reader, fields.introspection),
+    publicUrl: readPublicUrl(reader, fields.publicUrl),
+    consent: readConsent(reader, fields.consent),
+    clients: readClients(reader, fields.clients, fields.consent),
+  };
+  return reader.issues.length > 0 ? { issues: reader.ownIssues } : { config };
 }

@@ -130,7 +130,9 @@ export class SentForm {
       if (left > 0) waiting.set(this.#session, left);
       else waiting.delete(this.#session);
     }
-    const message = 'You have sent this form before, and what became of that is not known. Look whether it was done.';
+    const message =
+      'You have sent this form before, and what became of that is not known. Look whether it was done. Nobody has ' +
+      'seen the secret of a key that it created or rotated: rotate that key, or delete it.';
     throw failed('CONFLICT', 409, message);
   }
 

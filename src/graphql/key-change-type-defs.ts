@@ -146,6 +146,8 @@ type IssuedChange {
   what: IssuedKind!
   "When."
   at: DateTime!
+  "Whether the other key is disabled already."
+  disabled: Boolean!
 }
 
 """Which key to contain."""

@@ -1,5 +1,5 @@
 import { arch, platform } from 'node:process';
-import { containedAs } from '../keys/operator-keys.ts';
+import { containedAs } from '../keys/changes/operator-containments.ts';
 import type { Issued } from '../keys/changes/contain.ts';
 import type { FieldChange } from '../keys/key/field-changes.ts';
 import type { BudgetedContext } from './context.ts';
@@ -190,7 +190,7 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
 }
 
 function issuedAs({ name, apiKey, what, at }: Issued): object {
-  return { name, keyId: apiKey?.id, what, at };
+  return { name, keyId: apiKey?.id, what, at, disabled: apiKey?.disabledAt != null };
 }
 
 function newKeyOf(input: NewKeyInput): NewKey {

@@ -3,7 +3,7 @@ import { assertValidSchema, defaultFieldResolver, type GraphQLSchema, isNonNullT
 import { KeysError } from '../keys/errors.ts';
 import type { KeysService } from '../keys/service.ts';
 import { refuseReplacements } from './built-in.ts';
-import { applyResolversOf } from './apply-resolvers.ts';
+import { applyResolversOf } from './apply.ts';
 import { auditResolversOf } from './audit-resolvers.ts';
 import { keepToBudget } from './budget/budgeted-fields.ts';
 import { consentResolversOf } from './consent-resolvers.ts';

@@ -1,4 +1,4 @@
-import { APPLY_TYPE_DEFS } from './apply-type-defs.ts';
+import { APPLY_TYPE_DEFS } from './apply.ts';
 import { AUDIT_TYPE_DEFS } from './audit-type-defs.ts';
 import { CONSENT_TYPE_DEFS } from './consent-type-defs.ts';
 import { COST_TYPE_DEFS } from './budget/cost-directives.ts';

@@ -2,6 +2,7 @@ import type { RefusalReason } from '../keys/authentication/authenticate.ts';
 import type { VerifiedKey } from '../keys/authentication/verified-keys.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
 import { BEARER_ALONE } from '../keys/credential-places.ts';
+import { sourceOf } from '../keys/networks.ts';
 import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
 import { listOf } from '../keys/text.ts';
@@ -15,7 +16,7 @@ import {
   type RequiredPermissions,
 } from './bearer-options.ts';
 import { Challenge, type Problem } from './challenge.ts';
-import { ClientAddresses, networkOf, type Received } from './client-address.ts';
+import { ClientAddresses, type Received } from './client-address.ts';
 import { CredentialReader, type Credentials } from './credentials.ts';
 import type { FailureLog } from './failure-log.ts';
 import { type Held, LimitCheck, tooManyFailures } from './limit-check.ts';
@@ -258,7 +259,7 @@ export class BearerCheck {
     address: string | undefined,
   ): { refusal: Reply } {
     this.#told.refusals.add('key refused', { reason, prefix, address }, request.notes);
-    const wait = address === undefined ? undefined : this.#failed?.add(networkOf(address));
+    const wait = address === undefined ? undefined : this.#failed?.add(sourceOf(address));
     if (wait !== undefined) return { refusal: tooManyFailures(wait) };
     return this.#refuse(401, 'The API key is not valid.', 'invalid_token');
   }

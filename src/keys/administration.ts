@@ -1,17 +1,15 @@
-import type { DeclaredKey } from './apply/declaration.ts';
-import type { PlannedChange, PlannedChanges } from './apply/planned-changes.ts';
+import type { ApplyOperations } from './apply/declarations.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
 import type { AuditRequest } from './audit/audit-log.ts';
 import type { AncestorLimit } from './authorization/chain.ts';
 import type { AccessDecision } from './authorization/explain.ts';
 import type { Suggestion } from './authorization/suggest.ts';
-import type { ConsentChoice } from './consent/approval.ts';
-import type { Issued } from './changes/contain.ts';
+import type { ContainmentOperations, KeyName, NamedIssue } from './changes/operator-containments.ts';
 import type { ConfusableName } from './changes/confusable-names.ts';
 import type { KeyPreview } from './changes/create.ts';
 import type { SecretDelivery } from './changes/delivery.ts';
-import type { ConsentApproval, ConsentRequest } from './requests/consent-request.ts';
-import type { ApiKey, KeyChange, KeyFields, NewKey } from './key/api-key.ts';
+import type { ConsentOperations } from './consent/operator-consents.ts';
+import type { KeyChange, KeyFields, NewKey } from './key/api-key.ts';
 import type { Rotation, RotationRequest } from './key/rotation.ts';
 import type { Status } from './key/status.ts';
 import type { UsageTotals } from './key/usage.ts';
@@ -19,6 +17,10 @@ import type { PageQuery } from './list.ts';
 import type { Catalog, Grant, Permission } from './permissions/catalog.ts';
 import type { UsageByPeriod } from './usage/periods.ts';
 import type { UsageRequest } from './usage/usage-request.ts';
+
+export type { Applied } from './apply/declarations.ts';
+export type { Contained, KeyName, NamedIssue } from './changes/operator-containments.ts';
+export type { ConsentPlace, ConsentState } from './consent/operator-consents.ts';
 
 /** A key, and what the rules say of it now. */
 export interface KeyState {
@@ -62,34 +64,10 @@ export interface KeyDecision extends Omit<AccessDecision, 'deniedBy'> {
   readonly deniedBy: { readonly id: string; readonly name: string | null } | null;
 }
 
-/** What names a key. */
-export type KeyName = Pick<ApiKey, 'id' | 'name'>;
-
-/** Something that a key did to another one, and that is in force. */
-export type NamedIssue = Omit<Issued, 'apiKey'>;
-
 /** What was deleted, the named keys first, and what is in force of what these did to others. */
 export interface Deleted {
   readonly keys: readonly KeyName[];
   readonly issued: readonly NamedIssue[];
-}
-
-/** What containing a key does. */
-export interface Contained {
-  readonly apiKey: KeyName;
-  /** Whether the key is still there. */
-  readonly exists: boolean;
-  readonly issued: readonly NamedIssue[];
-  /** The keys that change, the contained one first. */
-  readonly changes: readonly PlannedChange[];
-  /** The requests of applications that get no key, with the name that it was to have. */
-  readonly requests: readonly { readonly id: string; readonly client: string; readonly keyName: string }[];
-}
-
-/** Which key is contained: by its name or id, and from when on what it did counts, as in `AuditRequest`. */
-export interface ContainRequest {
-  readonly key: string;
-  readonly since?: string | undefined;
 }
 
 /** A key that was just created. */
@@ -124,38 +102,8 @@ export interface Rotated {
   readonly issued: readonly NamedIssue[];
 }
 
-/** What was applied. */
-export interface Applied extends PlannedChanges {
-  /** The new keys with their secrets, in the order of their declarations. */
-  readonly created: { readonly key: string; readonly apiKey: KeyName }[];
-}
-
-/** What an application asks for, as whoever decides sees it. */
-export interface ConsentState extends Pick<
-  ConsentRequest,
-  'id' | 'flow' | 'client' | 'status' | 'roles' | 'permissions' | 'keyExpiresIn' | 'address' | 'createdAt' | 'expiresAt'
-> {
-  /** The key that it gets. */
-  readonly approval: Pick<ConsentApproval, 'keyName' | 'roles' | 'permissions' | 'keyExpiresAt'> | null;
-}
-
-/** A request of an application: by the code that it shows, or by its id. */
-export type ConsentPlace = { readonly userCode: string } | { readonly requestId: string };
-
-/** What apply does besides. */
-export interface ApplyRules {
-  /** Delete keys that an earlier apply made and that are no longer declared. */
-  prune: boolean;
-  /** Take over declared keys that another key created. Only the operator may. */
-  adopt: boolean;
-}
-
-/**
- * What commands do with keys: those of a store, as its operator, or those of a running server, as the key that they
- * send. What is allowed, and what a value means, is decided by the rules, wherever they run. Each operation throws what
- * `KeysService` throws; with a server also KeysError UNAUTHENTICATED, RATE_LIMITED and SERVER_….
- */
-export interface KeyAdministration {
+/** What commands do with keys one by one, and what they learn of them. */
+export interface KeyOperations {
   /** The absolute path of the store, its URL without the password, or the address of the server. */
   readonly location: string;
   /** Whether there is a store; otherwise this is an empty one that takes no changes. */
@@ -182,26 +130,21 @@ export interface KeyAdministration {
   finishRotation(id: string): Promise<KeyState>;
   rollBackRotation(id: string): Promise<KeyState>;
   delete(ids: readonly string[]): Promise<Deleted>;
-  planContainment(request: ContainRequest): Promise<Contained>;
-  /** Undoes what is in force by then, also where that is more than was planned. */
-  contain(request: ContainRequest): Promise<Contained>;
   /** @param permission as the user wrote it */
   decide(key: KeyFields, permission: string): Promise<KeyDecision>;
   suggest(key: KeyFields): Promise<Suggestion>;
   /** How its requests ended, by hours or days. */
   usageOf(key: KeyFields, request: UsageRequest): Promise<UsageByPeriod>;
-  plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges>;
-  /** With a server, `prepare` is called before anything is changed, too: with the names of new keys alone. */
-  apply(declared: readonly DeclaredKey[], rules: ApplyRules, delivery: SecretDelivery<Applied>): Promise<Applied>;
   /** The name of the key for which a secret still works, or may do so again; undefined where that cannot be told. */
   nameOfWorking?(secret: string): Promise<string | undefined>;
-  /** What applications ask for, and have not got yet, oldest first. */
-  consentRequests(limit: number): Promise<ConsentState[]>;
-  /** What was asked for, whatever was decided. */
-  consentRequest(place: ConsentPlace): Promise<ConsentState>;
-  approveConsentRequest(userCode: string, choice: ConsentChoice): Promise<ConsentState>;
-  denyConsentRequest(place: ConsentPlace): Promise<ConsentState>;
   /** Newest first; with `after`, oldest first. */
   auditLog(request: AuditRequest, place?: { before?: number; after?: number }): Promise<AuditEntry[]>;
   close(): Promise<void>;
 }
+
+/**
+ * What commands do with keys: those of a store, as its operator, or those of a running server, as the key that they
+ * send. What is allowed, and what a value means, is decided by the rules, wherever they run. Each operation throws what
+ * `KeysService` throws; with a server also KeysError UNAUTHENTICATED, RATE_LIMITED and SERVER_….
+ */
+export interface KeyAdministration extends KeyOperations, ApplyOperations, ConsentOperations, ContainmentOperations {}

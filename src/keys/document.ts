@@ -18,6 +18,8 @@ export interface DocumentIssue {
 
 /** After how many issues the items of lists are skipped: what explains one takes time, and the first are shown. */
 const MAX_ISSUES = 1000;
+/** How long a list is that is read as a whole, in the hope that nothing is wrong with it. */
+const MAX_AT_ONCE = 100;
 
 /** Reads the parts of a parsed document, such as YAML, and collects what is wrong with them. */
 export class DocumentReader {
@@ -34,7 +36,7 @@ export class DocumentReader {
     return this.#misspelled.size === 0 ? this.issues : this.issues.filter(({ path }) => !follows(path));
   }
 
-  report(path: DocumentPath, message: string): void {
+  report(path: DocumentPath, message: string): undefined {
     this.issues.push({ path, message });
   }
 
@@ -90,29 +92,40 @@ export class DocumentReader {
     return [];
   }
 
-  /** What a list of texts means, each once: `parse` reads one of them. */
-  parsedList<Item>(
+  /** What the texts of a list mean, each once. @param read what one means; undefined once it is reported as an issue */
+  textsOf<Item>(
     value: unknown,
     path: DocumentPath,
-    parse: (items: readonly string[]) => { values: Item[]; issues: readonly { message: string }[] },
+    read: (text: string, at: DocumentPath) => Item | undefined,
   ): Item[] {
     const items = this.list(value, path).flatMap((item, index) => {
       if (this.issues.length >= MAX_ISSUES) return [];
-      const text = this.text(item, [...path, index]);
-      const { values, issues } = text === undefined ? { values: [], issues: [] } : parse([text]);
-      for (const { message } of issues) this.report([...path, index], message);
-      return values;
+      const at = [...path, index];
+      const text = this.text(item, at);
+      return (text === undefined ? undefined : read(text, at)) ?? [];
     });
-    return [...new Set(items)];
+    return [...new Set(items as Item[])];
   }
 
-  /** The same for items that must also fit together: `parse` reads all of them, after each by itself. */
-  wholeList<Item extends string>(
+  /** What a list of texts means: `parse` reads each by itself, and then all that are right. */
+  parsedList<Item extends string>(
     value: unknown,
     path: DocumentPath,
     parse: (items: readonly string[]) => { values: Item[]; issues: readonly { message: string }[] },
   ): Item[] {
-    const { values, issues } = parse(this.parsedList(value, path, parse));
+    const list = this.list(value, path);
+    // Where nothing is wrong, once is enough; where much is, it takes time to say what.
+    if (this.issues.length === 0 && list.length <= MAX_AT_ONCE && list.every((item) => typeof item === 'string')) {
+      const { values, issues } = parse(list);
+      if (issues.length === 0) return values;
+    }
+    const items = this.textsOf(list, path, (item, at) => {
+      const { values, issues } = parse([item]);
+      for (const { message } of issues) this.report(at, message);
+      return values[0];
+    });
+    if (items.length === 0) return [];
+    const { values, issues } = parse(items);
     for (const { message } of issues) this.report(path, message);
     return values;
   }

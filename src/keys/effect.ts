@@ -1,4 +1,5 @@
-import type { ApiKey } from './key/api-key.ts';
+import type { ApiKey, GivenFields } from './key/api-key.ts';
+import { declarePort } from './port.ts';
 
 /**
  * What a key did to another one: gave it a secret, widened it, enabled it, created it with a secret that another key
@@ -9,7 +10,7 @@ export const EFFECT_KINDS = ['SECRET', 'WIDENING', 'ENABLING', 'CREATION', 'ADOP
 export type EffectKind = (typeof EFFECT_KINDS)[number];
 
 /** The fields of a key before it was widened, as far as they were widened. */
-export type NarrowerFields = Partial<Pick<ApiKey, 'roles' | 'permissions' | 'expiresAt' | 'limits' | 'allowFrom'>>;
+export type NarrowerFields = Partial<Omit<GivenFields, 'name' | 'description'>>;
 
 /** How a key was widened. */
 export interface Widening {
@@ -66,3 +67,5 @@ export interface EffectWriter extends EffectFinder {
   /** Forgets those before a time, in milliseconds since 1970, on keys that are there no longer and led to nothing. */
   forget(before: number): Promise<void>;
 }
+/** The port for it. */
+export const EFFECTS = declarePort<EffectFinder, EffectWriter>('effects');

@@ -68,6 +68,7 @@ export type ErrorCode =
   | 'STORE_REPLACED'
   | 'STORE_FOREIGN'
   | 'STORE_NEWER'
+  | 'STORE_OLDER'
   | 'STORE_NOT_EMPTY'
   | 'STORE_AUDIT_KEY'
   | 'STORE_FAILED'

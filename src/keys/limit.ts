@@ -1,4 +1,5 @@
 import type { Issue } from './errors.ts';
+import { declarePort } from './port.ts';
 import { listOf, printable } from './text.ts';
 
 /** The seconds of each unit of a limit, shortest first. A month has 30 days. */
@@ -13,6 +14,24 @@ export interface LimitParts {
   readonly count: number;
   readonly unit: LimitUnit;
 }
+
+/** How far a key has used up its limit of a unit, as the store keeps it. */
+export interface SpentLimit {
+  readonly unit: string;
+  readonly count: number;
+  /** In microseconds since 1970. */
+  readonly unusedAt: number;
+  readonly leases: string;
+}
+
+/** How far keys have used up their limits, in a transaction. */
+export interface SpentLimits {
+  find(keyId: string): Promise<SpentLimit[]>;
+  /** Lets a new key have used up so much. */
+  insert(keyId: string, spent: readonly SpentLimit[]): Promise<void>;
+}
+/** The port for it. */
+export const SPENT_LIMITS = declarePort<unknown, SpentLimits>('spent limits');
 
 /** No limits: one list for all keys that have none. */
 export const NO_LIMITS: readonly Limit[] = [];
@@ -80,12 +99,12 @@ function readLimit(text: string): LimitParts | string {
   const [, digits, written = ''] = FORM.exec(text) ?? [];
   const count = Number(digits);
   const unit = UNITS.find((known) => known === written);
-  const shown = `"${printable(text)}"`;
+  const shown = () => `"${printable(text)}"`;
   if (text === '') return `A limit is empty. ${REMEDY}`;
-  if (digits === undefined || !unit) return `${shown} is not a limit. ${remedyFor(written, count)}`;
-  if (count === 0) return `${shown} allows nothing. To stop a key, disable it.`;
+  if (digits === undefined || !unit) return `${shown()} is not a limit. ${remedyFor(written, count)}`;
+  if (count === 0) return `${shown()} allows nothing. To stop a key, disable it.`;
   if (count > MAX_PER_SECOND * LIMIT_SECONDS[unit])
-    return `${shown} is more than ${MAX_PER_SECOND} a second, which is the most that a limit can allow.`;
+    return `${shown()} is more than ${MAX_PER_SECOND} a second, which is the most that a limit can allow.`;
   return { count, unit };
 }
 

@@ -1,14 +1,18 @@
-import { type Actor, OPERATOR, type Principal } from './authorization/principal.ts';
-import { adoptKey } from './changes/adopt.ts';
-import { containKey, type Containment, findToContain, planContainment, shownContainment } from './changes/contain.ts';
-import type { ConfusableName } from './changes/confusable-names.ts';
+import { type Identification, identify } from './authentication/identify.ts';
+import {
+  type AncestorLimit,
+  type Chain,
+  chainAccess,
+  chainStatus,
+  findChains,
+  limitsOf,
+} from './authorization/chain.ts';
+import { type Descendants, findDescendants } from './authorization/descendants.ts';
+import { type AccessDecision, decideAccess } from './authorization/explain.ts';
+import { type Actor, mayFor, OPERATOR } from './authorization/principal.ts';
+import { type ConfusableName, findConfusableNames } from './changes/confusable-names.ts';
 import { buildKey, createKey, type KeyPreview, planCreation, revertCreation } from './changes/create.ts';
-import { deleteKeys } from './changes/delete.ts';
-import { type Leak, noteLeak } from './changes/note-leak.ts';
 import { DELIVERY_OPTIONS, type NewSecret, type SecretDelivery } from './changes/delivery.ts';
-import { Foresight } from './changes/foresight.ts';
-import type { Grantable } from './changes/grantable.ts';
-import type { PossibleChange } from './changes/possible-changes.ts';
 import {
   activateRotation,
   finishRotation,
@@ -19,25 +23,27 @@ import {
   startGrace,
 } from './changes/rotate.ts';
 import type { ChangedKey } from './changes/transaction.ts';
-import { refreshed, Transactions } from './changes/transactions.ts';
-import { setKeyEnabled, type UpdatedKey, updateKey } from './changes/update.ts';
+import type { Parts, TransactionsOptions } from './changes/transactions.ts';
+import { adoptKey, deleteKeys, setKeyEnabled, type UpdatedKey, updateKey } from './changes/update.ts';
 import { assertValid } from './errors.ts';
-import { anyText, checkOptions, required, text } from './options.ts';
-import { type ApiKey, type KeyChange, type NewKey, type StoredKey, withoutDigests } from './key/api-key.ts';
-import { readRotation, ROTATION_OPTIONS, type RotationRequest } from './key/rotation.ts';
+import {
+  type ApiKey,
+  type KeyChange,
+  type NewKey,
+  type StoredKey,
+  givenFieldsOf,
+  withoutDigests,
+} from './key/api-key.ts';
+import { normalizeName } from './key/name.ts';
+import { isInProgress, readRotation, type Rotation, ROTATION_OPTIONS, type RotationRequest } from './key/rotation.ts';
+import type { Status } from './key/status.ts';
 import { KEY_CHANGE_OPTIONS, NEW_KEY_OPTIONS, validateChange, validateNewKey } from './key/validation.ts';
+import { listKeys, type Page, type PageQuery } from './list.ts';
+import { checkOptions } from './options.ts';
+import type { Catalog, Permission } from './permissions/catalog.ts';
 import { PermissionSet } from './permissions/permission-set.ts';
-import { requirePastTime } from './time.ts';
-import { KeyQueries, type QueriesOptions } from './queries.ts';
-import { createSecret, type RandomBytes, type Secret } from './secret/secret.ts';
-
-/** What changing keys needs from outside. */
-export interface ManagementOptions extends QueriesOptions {
-  randomBytes: RandomBytes;
-  randomId: () => string;
-  /** The user of the command line, for the audit log. */
-  operator: string;
-}
+import { createSecret, type Secret } from './secret/secret.ts';
+import { checkSearchText } from './text.ts';
 
 /** A key that was just created: the only time its secret is known. */
 export interface CreatedKey extends NewSecret {
@@ -53,17 +59,86 @@ export interface RotatedKey extends KeyRotation {
   key: string;
 }
 
+/** The rules for reading keys, and what is known of them. */
+export class KeyQueries {
+  readonly catalog: Catalog;
+  readonly #options: TransactionsOptions;
+
+  constructor(options: TransactionsOptions) {
+    this.catalog = options.catalog;
+    this.#options = options;
+  }
+
+  /** Finds out whose secret this is, whatever the key's status, which counts as no use. @throws KeysError STORE_… */
+  identify(secret: string, actor: Actor): Promise<Identification> {
+    return identify(secret, this.#options.repository, actor, this.#options.clock());
+  }
+
+  /** See `listKeys`. */
+  list(query: PageQuery, actor: Actor): Promise<Page> {
+    return listKeys(this.#options.repository, query, actor, { catalog: this.catalog, now: this.#options.clock() });
+  }
+
+  /** The chains of keys, in their order: each key with its ancestors. @throws KeysError STORE_… */
+  chainsOf(keys: readonly ApiKey[]): Promise<Chain[]> {
+    return findChains(this.#options.repository, keys);
+  }
+
+  /** The keys that a key created, and so on: at most 500. @throws KeysError INPUT_INVALID, STORE_… */
+  descendantsOf(id: string, first: number): Promise<Descendants> {
+    return findDescendants(this.#options.repository, id, first);
+  }
+
+  /** The status of a key now, which counts its ancestors. */
+  statusOf(chain: Chain): Status {
+    return chainStatus(chain, this.#options.clock());
+  }
+
+  /** What a key may do: what its grants say, met with what its ancestors may do. */
+  accessOf(chain: Chain): PermissionSet {
+    return chainAccess(chain, this.catalog);
+  }
+
+  /** Whether a key may do something now, and why. */
+  decide(chain: Chain, permission: Permission): AccessDecision {
+    return decideAccess(chain, permission, this.catalog, this.#options.clock());
+  }
+
+  /** What the ancestors of a key take away from it now. */
+  limitsOf(chain: Chain): AncestorLimit[] {
+    return limitsOf(chain, this.catalog, this.#options.clock());
+  }
+
+  /** The rotation of a key while its previous secret still works. */
+  rotationOf({ rotation }: ApiKey): Rotation | null {
+    return isInProgress(rotation, this.#options.clock()) ? rotation : null;
+  }
+
+  /** A key by its id, if there is one that the actor may read. */
+  async findById(id: string, actor: Actor): Promise<ApiKey | undefined> {
+    checkSearchText(id);
+    return readable(await this.#options.repository.findById(id), actor);
+  }
+
+  /** The same name with those that it looks like, if a key of that name would be new; for the operator. */
+  findConfusableNames(name: string): Promise<ConfusableName[]> {
+    return findConfusableNames(OPERATOR, this.#options.repository, [normalizeName(name)]);
+  }
+
+  /** A key by its name, if there is one that the actor may read. */
+  async findByName(name: string, actor: Actor): Promise<ApiKey | undefined> {
+    checkSearchText(name);
+    return readable(await this.#options.repository.findByName(normalizeName(name)), actor);
+  }
+}
+
 /** The rules for creating, changing and deleting keys one by one. */
 export class KeyManagement extends KeyQueries {
-  readonly #options: ManagementOptions;
-  readonly #transactions: Transactions;
-  readonly #foresight: Foresight;
+  readonly #options: Parts;
 
-  constructor(options: ManagementOptions) {
+  constructor(options: Parts) {
     super(options);
     this.#options = options;
-    this.#transactions = new Transactions(options);
-    this.#foresight = new Foresight(options);
   }
 
   /**
@@ -74,7 +149,7 @@ export class KeyManagement extends KeyQueries {
   async create(input: NewKey, actor: Actor, delivery?: SecretDelivery<CreatedKey>): Promise<CreatedKey> {
     const { now, secret, key } = this.#build('keys.create', input);
     if (delivery !== undefined) checkOptions('keys.create', delivery, DELIVERY_OPTIONS);
-    return this.#transactions.runWithSecrets(
+    return this.#options.transactions.runWithSecrets(
       actor,
       {
         run: (transaction) => createKey(transaction, input, key),
@@ -96,29 +171,8 @@ export class KeyManagement extends KeyQueries {
     const { now, key: built } = this.#build('keys.preview', input);
     const place = { caller: actor, find: this.#options.repository, catalog, now };
     const { key, replaced, confusable } = await planCreation(place, input, built);
-    const { name, description, roles, permissions, limits, allowFrom, expiresAt } = key;
     const effectivePermissions = PermissionSet.of(catalog, key).permissions();
-    const fields = { name, description, roles, permissions, limits, allowFrom, expiresAt };
-    return { ...fields, effectivePermissions, replaced, confusable };
-  }
-
-  /**
-   * Tells of each of these keys which changes an actor would be let make now, by the rules of those changes; nothing is
-   * written, and nothing counts as used.
-   * @throws KeysError STORE_…
-   */
-  possibleChanges(keys: readonly ApiKey[], actor: Principal): Promise<PossibleChange[][]> {
-    return this.#foresight.possibleChanges(keys, actor);
-  }
-
-  /** What an actor may give to a key that it creates. @throws KeysError STORE_… */
-  grantable(actor: Principal): Promise<Grantable> {
-    return this.#foresight.grantable(actor);
-  }
-
-  /** What an actor may give to a key beside what that has. @throws KeysError STORE_… */
-  grantableTo(key: ApiKey, actor: Principal): Promise<Grantable> {
-    return this.#foresight.grantable(actor, key);
+    return { ...givenFieldsOf(key), effectivePermissions, replaced, confusable };
   }
 
   /**
@@ -130,28 +184,14 @@ export class KeyManagement extends KeyQueries {
     checkOptions('keys.update', change, KEY_CHANGE_OPTIONS);
     const now = this.#options.clock();
     assertValid(validateChange(change, this.catalog, now));
-    return this.#transactions.run(actor, (transaction) => updateKey(transaction, id, change), { now });
+    return this.#options.transactions.run(actor, (transaction) => updateKey(transaction, id, change), { now });
   }
 
   /** Enables or disables a key. @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error */
   async setEnabled(id: string, enabled: boolean, actor: Actor): Promise<ChangedKey> {
-    return this.#transactions.run(actor, (transaction) => setKeyEnabled(transaction, id, enabled), {
+    return this.#options.transactions.run(actor, (transaction) => setKeyEnabled(transaction, id, enabled), {
       revokes: !enabled,
     });
-  }
-
-  /**
-   * Notes, for the operator, that a secret was found where it should not be: once a day.
-   * @returns whether it was noted
-   * @throws KeysError STORE_…
-   */
-  async noteLeak(leak: Leak): Promise<boolean> {
-    checkOptions<Leak>('keys.noteLeak', leak, {
-      id: required(text),
-      publicId: required(text),
-      place: required(anyText),
-    });
-    return this.#transactions.run(OPERATOR, (transaction) => noteLeak(transaction, leak));
   }
 
   /**
@@ -172,7 +212,7 @@ export class KeyManagement extends KeyQueries {
     const { issues, activate, ...rotation } = readRotation(request, now);
     assertValid(issues);
     const secret = createSecret(this.#options.randomBytes);
-    const rotated = await this.#transactions.runWithSecrets(
+    const rotated = await this.#options.transactions.runWithSecrets(
       actor,
       {
         run: (transaction) =>
@@ -183,7 +223,7 @@ export class KeyManagement extends KeyQueries {
       { delivery, now },
     );
     if (!delivery || activate !== 'NOW') return rotated;
-    const activated = await this.#transactions.run(actor, (transaction) =>
+    const activated = await this.#options.transactions.run(actor, (transaction) =>
       activateRotation(transaction, id, secret.publicId),
     );
     return activated ? { ...rotated, after: activated.after } : rotated;
@@ -194,17 +234,17 @@ export class KeyManagement extends KeyQueries {
    * @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error
    */
   startGrace(id: string, actor: Actor): Promise<ChangedKey> {
-    return this.#transactions.run(actor, (transaction) => startGrace(transaction, id));
+    return this.#options.transactions.run(actor, (transaction) => startGrace(transaction, id));
   }
 
   /** Revokes the previous secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError; a STORE_ error */
   finishRotation(id: string, actor: Actor): Promise<ChangedKey> {
-    return this.#transactions.run(actor, (transaction) => finishRotation(transaction, id), { revokes: true });
+    return this.#options.transactions.run(actor, (transaction) => finishRotation(transaction, id), { revokes: true });
   }
 
   /** Revokes the new secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError; a STORE_ error */
   rollBackRotation(id: string, actor: Actor): Promise<ChangedKey> {
-    return this.#transactions.run(actor, (transaction) => rollBackRotation(transaction, id), { revokes: true });
+    return this.#options.transactions.run(actor, (transaction) => rollBackRotation(transaction, id), { revokes: true });
   }
 
   /**
@@ -212,7 +252,7 @@ export class KeyManagement extends KeyQueries {
    * @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error
    */
   adopt(id: string, actor: Actor): Promise<ChangedKey> {
-    return this.#transactions.run(actor, (transaction) => adoptKey(transaction, id));
+    return this.#options.transactions.run(actor, (transaction) => adoptKey(transaction, id));
   }
 
   /**
@@ -221,46 +261,7 @@ export class KeyManagement extends KeyQueries {
    * @throws ForbiddenError; a STORE_ error
    */
   async delete(ids: readonly string[], actor: Actor): Promise<ApiKey[]> {
-    return this.#transactions.run(actor, (transaction) => deleteKeys(transaction, ids), { revokes: true });
-  }
-
-  /**
-   * Tells what `contain` would do now; nothing is written.
-   * @param nameOrId of a key that is there, or was
-   * @param since as in `AuditRequest`; undefined for all that it ever did to others
-   * @throws KeysError NOT_FOUND, INPUT_INVALID; ForbiddenError; a STORE_ error
-   */
-  async planContainment(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
-    const { repository, clock } = this.#options;
-    const { effects, consents } = repository;
-    const now = clock();
-    const { catalog } = this;
-    const caller: Actor = actor === OPERATOR ? OPERATOR : await refreshed(actor, repository, { catalog, now });
-    const place = { caller, catalog, now, find: repository, effects, consents };
-    const from = since === undefined ? 0 : requirePastTime(since, now);
-    const plan = await planContainment(place, { id: await findToContain(place, nameOrId), since: from });
-    return shownContainment(plan, caller);
-  }
-
-  /**
-   * Undoes what a key did, in one transaction: it and all beneath it are disabled, the secrets end that it issued, what
-   * it widened is narrowed again, and what it enabled is disabled. Whatever is in force at this moment is undone.
-   * @param nameOrId of a key that is there, or was
-   * @param since as in `AuditRequest`; undefined for all that it ever did to others
-   * @throws KeysError NOT_FOUND, INPUT_INVALID; ForbiddenError; a STORE_ error
-   */
-  async contain(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
-    const now = this.#options.clock();
-    const from = since === undefined ? 0 : requirePastTime(since, now);
-    const newSecret = () => createSecret(this.#options.randomBytes);
-    return this.#transactions.run(
-      actor,
-      async (transaction) => {
-        const id = await findToContain(transaction, nameOrId);
-        return containKey(transaction, { id, since: from }, newSecret);
-      },
-      { now, revokes: true },
-    );
+    return this.#options.transactions.run(actor, (transaction) => deleteKeys(transaction, ids), { revokes: true });
   }
 
   /** Validates a request for a key, and builds the key. @throws ValidationError; KeysError OPTION_INVALID */
@@ -273,4 +274,8 @@ export class KeyManagement extends KeyQueries {
     const secret = createSecret(randomBytes);
     return { now, secret, key: buildKey(input, { catalog, now, id: randomId(), secret }) };
   }
+}
+
+function readable(key: ApiKey | undefined, actor: Actor): ApiKey | undefined {
+  return key && mayFor(actor, 'READ', key) ? key : undefined;
 }

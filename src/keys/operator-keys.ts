@@ -1,14 +1,10 @@
 import type {
-  Applied,
-  ApplyRules,
   Changed,
-  ConsentPlace,
-  Contained,
-  ContainRequest,
   Created,
   Deleted,
   KeyAdministration,
   KeyDecision,
+  KeyOperations,
   KeyPage,
   KeyState,
   KeyWithAccess,
@@ -16,18 +12,16 @@ import type {
   Preview,
   Rotated,
 } from './administration.ts';
-import type { AppliedKeys } from './apply/apply.ts';
-import type { DeclaredKey } from './apply/declaration.ts';
-import { type PlannedChanges, plannedChanges } from './apply/planned-changes.ts';
+import { OperatorDeclarations } from './apply/declarations.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
 import type { AuditRequest } from './audit/audit-log.ts';
 import { readPermission } from './authorization/explain.ts';
 import { OPERATOR } from './authorization/principal.ts';
 import { type Suggestion, suggestGrants } from './authorization/suggest.ts';
-import { containedFields, type Containment, type Issued } from './changes/contain.ts';
 import type { ConfusableName } from './changes/confusable-names.ts';
-import type { ConsentChoice } from './consent/approval.ts';
-import type { SecretDelivery } from './changes/delivery.ts';
+import { presented, type SecretDelivery } from './changes/delivery.ts';
+import { namedIssues, OperatorContainments } from './changes/operator-containments.ts';
+import { OperatorConsents } from './consent/operator-consents.ts';
 import { KeysError } from './errors.ts';
 import type { ApiKey, KeyChange, KeyFields, NewKey } from './key/api-key.ts';
 import type { RotationRequest } from './key/rotation.ts';
@@ -35,14 +29,11 @@ import { NO_USAGE } from './key/usage.ts';
 import type { PageQuery } from './list.ts';
 import { withoutUndefined } from './options.ts';
 import type { CreatedKey, RotatedKey } from './management.ts';
-import type { ConsentRequest } from './requests/consent-request.ts';
+import { methodsOf } from './port.ts';
 import type { UsageByPeriod } from './usage/periods.ts';
 import type { UsageRequest } from './usage/usage-request.ts';
 import { type Catalog, unknownGrantsOf } from './permissions/catalog.ts';
 import type { KeysService } from './service.ts';
-
-/** Where the operator tries codes. */
-const TERMINAL = 'terminal';
 
 /** The service of an open store. */
 export interface OpenService extends KeysService {
@@ -52,21 +43,26 @@ export interface OpenService extends KeysService {
 }
 
 /** What the operator does with the keys of a store. */
-export class OperatorKeys implements KeyAdministration {
+export function operatorKeys(keys: OpenService): KeyAdministration {
+  const features = methodsOf(
+    new OperatorConsents(keys),
+    new OperatorContainments(keys),
+    new OperatorDeclarations(keys),
+  );
+  return Object.assign(new OperatorKeys(keys), features);
+}
+
+class OperatorKeys implements KeyOperations {
+  readonly location: string;
+  readonly exists: boolean;
   readonly revertsAll = true;
   readonly pollMs = 250;
   readonly #keys: OpenService;
 
   constructor(keys: OpenService) {
+    this.location = keys.location;
+    this.exists = keys.exists;
     this.#keys = keys;
-  }
-
-  get location(): string {
-    return this.#keys.location;
-  }
-
-  get exists(): boolean {
-    return this.#keys.exists;
   }
 
   async catalog(): Promise<Catalog> {
@@ -135,14 +131,6 @@ export class OperatorKeys implements KeyAdministration {
     return { keys: await this.#keys.delete(ids, OPERATOR), issued: await this.#issuedBy(ids) };
   }
 
-  async planContainment({ key, since }: ContainRequest): Promise<Contained> {
-    return containedAs(await this.#keys.planContainment(key, since, OPERATOR));
-  }
-
-  async contain({ key, since }: ContainRequest): Promise<Contained> {
-    return containedAs(await this.#keys.contain(key, since, OPERATOR));
-  }
-
   async decide({ id }: KeyFields, text: string): Promise<KeyDecision> {
     const permission = readPermission(text, this.#keys.catalog);
     return { ...this.#keys.decide(await this.#chainOf(id), permission), permission };
@@ -157,23 +145,6 @@ export class OperatorKeys implements KeyAdministration {
     return this.#keys.periodUsageOf(id, withoutUndefined(request));
   }
 
-  async plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges> {
-    return plannedChanges(await this.#keys.plan(declared, withoutUndefined(rules), OPERATOR));
-  }
-
-  async apply(
-    declared: readonly DeclaredKey[],
-    rules: ApplyRules,
-    delivery: SecretDelivery<Applied>,
-  ): Promise<Applied> {
-    const present = ({ plan, created }: AppliedKeys): Applied => {
-      const keys = created.map(({ apiKey }) => apiKey);
-      return { ...plannedChanges(plan, keys), created };
-    };
-    const options = { ...withoutUndefined(rules), delivery: presented(delivery, present) };
-    return present(await this.#keys.apply(declared, options, OPERATOR));
-  }
-
   /** One that is expired or disabled may come back; one that a newer secret replaced may not. */
   async nameOfWorking(secret: string): Promise<string | undefined> {
     const found = await this.#keys.identify(secret, OPERATOR);
@@ -182,25 +153,6 @@ export class OperatorKeys implements KeyAdministration {
 
   auditLog(request: AuditRequest, place: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
     return this.#keys.auditLog(withoutUndefined(request), OPERATOR, withoutUndefined(place));
-  }
-
-  consentRequests(limit: number): Promise<ConsentRequest[]> {
-    return this.#keys.consent.list(limit, OPERATOR);
-  }
-
-  consentRequest(place: ConsentPlace): Promise<ConsentRequest> {
-    const { consent } = this.#keys;
-    if ('requestId' in place) return consent.findListed(place.requestId, OPERATOR);
-    return consent.find({ ...place, by: { source: TERMINAL } });
-  }
-
-  async approveConsentRequest(userCode: string, choice: ConsentChoice): Promise<ConsentRequest> {
-    const found = await this.consentRequest({ userCode });
-    return (await this.#keys.consent.approve(found, withoutUndefined(choice), OPERATOR)).request;
-  }
-
-  async denyConsentRequest(place: ConsentPlace): Promise<ConsentRequest> {
-    return this.#keys.consent.deny(await this.consentRequest(place), OPERATOR);
   }
 
   close(): Promise<void> {
@@ -216,25 +168,6 @@ export class OperatorKeys implements KeyAdministration {
     if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
     return (await this.#keys.chainsOf([key]))[0]!;
   }
-}
-
-/** What a key did to others, by the names of these. */
-function namedIssues(issued: readonly Issued[]): NamedIssue[] {
-  return issued.map(({ name, what, at }) => ({ name, what, at }));
-}
-
-/** What containing a key does, as it is shown. */
-export function containedAs({ contained, exists, issued, changes, requests }: Containment): Contained {
-  return {
-    apiKey: contained,
-    exists,
-    issued: namedIssues(issued),
-    changes: changes.map((change) => {
-      const { id, name } = change.before;
-      return { action: 'UPDATE', name, id, changes: containedFields(change) };
-    }),
-    requests: requests.map(({ id, client, approval }) => ({ id, client: client.name, keyName: approval!.keyName })),
-  };
 }
 
 /** What the rules say of a key now. @throws KeysError STORE_… */
@@ -259,15 +192,4 @@ async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<Key
       usage: usage.get(key.id) ?? NO_USAGE,
     };
   });
-}
-
-/** A delivery of what is made of a change. */
-function presented<Change, Shown>(
-  { prepare, deliver }: SecretDelivery<Shown>,
-  present: (change: Change) => Shown,
-): SecretDelivery<Change> {
-  return {
-    prepare: (change) => prepare?.(present(change)),
-    deliver: (change) => deliver(present(change)),
-  };
 }

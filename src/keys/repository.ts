@@ -1,14 +1,9 @@
 import type { ApiKey, StoredKey } from './key/api-key.ts';
-import type { AuditDraft, AuditReader, AuditWriter } from './audit/audit-entry.ts';
+import type { AuditReader, AuditWriter } from './audit/audit-entry.ts';
 import type { Role } from './permissions/catalog.ts';
-import type { ProgressReport } from './progress.ts';
+import type { ReadPorts, WritePorts } from './port.ts';
 import type { RotatedSecret } from './key/rotated-secret.ts';
-import type { ConsentRequest } from './requests/consent-request.ts';
-import type { EffectFinder, EffectWriter } from './effect.ts';
-import type { SessionFinder, SessionWriter } from './session.ts';
 import type { Status } from './key/status.ts';
-import type { KeyUsage, UsageTotals, UsedGrant } from './key/usage.ts';
-import type { PeriodUsage, UsageRange } from './usage/periods.ts';
 
 /** The position in the list after which a page starts. Keys are listed by time of creation, then id. */
 export interface ListPosition {
@@ -38,8 +33,8 @@ export interface ListQuery extends KeyFilter {
   after?: ListPosition | undefined;
 }
 
-/** Finds keys. */
-export interface KeyFinder<Key extends ApiKey = ApiKey> {
+/** Finds keys, and what features keep beside them. */
+export interface KeyFinder<Key extends ApiKey = ApiKey> extends ReadPorts {
   /** The key with this id. */
   findById(id: string): Promise<Key | undefined>;
   /** The key with this normalized name, compared exactly. */
@@ -52,11 +47,6 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
   findConfusable(names: readonly string[]): Promise<Key[]>;
   /** How many of the keys that a key created are live at a time, in milliseconds since 1970: see `statusOf`. */
   countLive(creator: string, now: number): Promise<number>;
-  /**
-   * Those of these keys that were used since a time, in milliseconds since 1970, or created, imported, enabled, given
-   * another secret or brought back; or above a key of which that is so.
-   */
-  findInUse(ids: readonly string[], since: number): Promise<Set<string>>;
   /** The keys that an apply created. */
   findManaged(): Promise<Key[]>;
   /** The keys with these ids, the keys that created them, and so on, by id: `MAX_CHAIN_LENGTH` generations. */
@@ -68,104 +58,19 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
 /** Finds keys with the digests of their secrets. */
 export type StoredKeyFinder = KeyFinder<StoredKey>;
 
-/** What the audit log says of each key of a batch. */
-export type BatchEntry = Pick<AuditDraft, 'at' | 'actor' | 'action'>;
-
-/** Keys that are kept apart, to be inserted together. */
-export interface StagedKeys {
-  /** A random id. */
-  readonly batch: string;
-  readonly keys: readonly StoredKey[];
-  readonly entry: BatchEntry;
-  /** The hashes of their entries, if these follow the one with the hash `previous`. */
-  readonly chain: { readonly previous: string; readonly hashes: readonly string[] };
-}
-
-/** How far a key has used up its limit of a unit, as the store keeps it. */
-export interface SpentLimit {
-  readonly unit: string;
-  readonly count: number;
-  /** In microseconds since 1970. */
-  readonly unusedAt: number;
-  readonly leases: string;
-}
-
-/** The digests that requests of applications are found by. */
-export type ConsentDigest = 'handleDigest' | 'codeDigest';
-
-/** Finds requests of applications for keys, also those that have ended and are still kept. */
-export interface ConsentFinder {
-  find(by: 'id' | ConsentDigest, value: string): Promise<ConsentRequest | undefined>;
-  /** Those that are open at a time, in milliseconds since 1970, oldest first. */
-  listOpen(now: number, limit: number): Promise<ConsentRequest[]>;
-  /** The application that was given a key; undefined for a key that no application has asked for. */
-  clientOf(keyId: string): Promise<string | undefined>;
-}
-
-/** What there is of requests that have not ended. */
-export interface RecentRequests {
-  all: number;
-  ofNetwork: number;
-  /** The source of each to which nobody has agreed, see `sourceOf`. */
-  held: string[];
-}
-
-/** Changes requests of applications for keys, in a transaction. */
-export interface ConsentWriter extends ConsentFinder {
-  /** Those that have not ended at a time, in milliseconds since 1970, whatever became of them. */
-  recent(now: number, network: string): Promise<RecentRequests>;
-  /** Removes the oldest one of a source to which nobody has agreed. */
-  removeOldest(now: number, source: string): Promise<void>;
-  insert(request: ConsentRequest): Promise<void>;
-  update(request: ConsentRequest): Promise<void>;
-  /** The applications of those of the keys that one was given, by the ids of the keys. */
-  clientsOf(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /** Remembers which application was given a key, until that is deleted. */
-  rememberClient(keyId: string, clientId: string): Promise<void>;
-  /** Lets used requests that gave one key have given another, which takes its place. */
-  replaceGivenKey(from: string, to: string): Promise<void>;
-  /** Forgets those that ended before these times, in milliseconds since 1970. */
-  forget(before: { used: number; unused: number }): Promise<void>;
-}
-
-/** What is kept of the use of keys. Times are milliseconds since 1970, the starts of days. */
-export interface UsageBounds {
-  /** Earlier hours become days. */
-  hoursFrom: number;
-  /** Earlier days are removed. */
-  daysFrom: number;
-  /** How many hours, and how many days, may be dealt with at once. */
-  rows: number;
-}
-
 /** A write transaction: what it reads does not change until it ends. */
-export interface KeyWriter extends StoredKeyFinder, AuditWriter {
-  readonly consents: ConsentWriter;
-  readonly sessions: SessionWriter;
-  readonly effects: EffectWriter;
+export interface KeyWriter extends StoredKeyFinder, AuditWriter, WritePorts {
+  port: WritePorts['port'];
   /** Inserts keys, each after the key that created it. */
   insert(keys: readonly StoredKey[]): Promise<void>;
-  /**
-   * Inserts staged keys, each with its entry in the audit log.
-   * @returns false, with nothing done, where they are no longer there: another import has cleared them
-   */
-  insertStaged(staged: StagedKeys): Promise<boolean>;
   /** Changes the fields of keys that differ. */
   update(changes: readonly { before: StoredKey; after: StoredKey }[]): Promise<void>;
   /** Writes keys whole in the place of those with their ids, also of damaged ones. They may exchange their names. */
   replace(keys: readonly StoredKey[]): Promise<void>;
   /** Deletes keys in this order: each before the key that created it. */
   delete(ids: readonly string[]): Promise<void>;
-  /** Adds to the totals of keys; keys that no longer exist are ignored. */
-  addUsage(usage: readonly KeyUsage[]): Promise<void>;
-  /** Brings what is kept of the use of keys nearer to its bounds. @returns whether it is within them */
-  condenseUsage(bounds: UsageBounds): Promise<boolean>;
   /** Remembers whose these secrets were, until the key is deleted or the audit log is pruned beyond that time. */
   addRotatedSecrets(secrets: readonly RotatedSecret[]): Promise<void>;
-  /** How far a key has used up its limits. */
-  findSpentLimits(id: string): Promise<SpentLimit[]>;
-  /** Lets a new key have used up so much of its limits. */
-  insertSpentLimits(id: string, spent: readonly SpentLimit[]): Promise<void>;
   /** Remembers a time, in milliseconds since 1970, unless it is less than a second later than the one remembered. */
   rememberTime(now: number): Promise<void>;
 }
@@ -197,7 +102,8 @@ export type HearingReport = (problem: Error | undefined) => void;
 export type StoreKind = 'sqlite' | 'postgres';
 
 /**
- * Where keys are kept. All methods reject with a `KeysError` whose code starts with `STORE_` if the store fails.
+ * Where keys are kept, and what features keep beside them. All methods reject with a `KeysError` whose code starts with
+ * `STORE_` if the store fails.
  */
 export interface KeyRepository extends KeyFinder {
   readonly kind: StoreKind;
@@ -212,22 +118,8 @@ export interface KeyRepository extends KeyFinder {
   listCreatedBy(creators: readonly string[] | null, page: Pick<ListQuery, 'limit' | 'after'>): Promise<StoredKey[]>;
   /** Counts the keys at a time in milliseconds since 1970: in slices, as it reads through all of them. */
   count(now: number): Promise<KeyCounts>;
-  /** How much keys were used, by their ids; those that never were are left out. */
-  findUsage(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
-  /** How the requests of a key ended, by hours or days in their order; those without a request are left out. */
-  findPeriodUsage(id: string, range: UsageRange): Promise<PeriodUsage[]>;
-  /** The ids of those of these keys that the policy has disabled, and nobody since. */
-  findDisabledByPolicy(keys: readonly Pick<ApiKey, 'id' | 'disabledAt'>[]): Promise<Set<string>>;
-  /** The permissions that keys have used, by their ids, each with its last use in milliseconds since 1970. */
-  findUsedPermissions(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>>;
   /** The audit log. */
   readonly auditLog: AuditReader;
-  /** The requests of applications for keys. */
-  readonly consents: ConsentFinder;
-  /** The sessions of people who have signed in. */
-  readonly sessions: SessionFinder;
-  /** What keys did to others. */
-  readonly effects: EffectFinder;
   /** The latest time that the store remembers, in milliseconds since 1970; 0 if there is none. */
   latestTime(): Promise<number>;
   /**
@@ -243,10 +135,6 @@ export interface KeyRepository extends KeyFinder {
    * access away, may use room that the store keeps for a full disk.
    */
   write<Result>(work: (writer: KeyWriter) => Promise<Result>, options?: { revokes?: boolean }): Promise<Result>;
-  /** Keeps keys apart, at least one, each after the key that created it, in pieces between which others can write. */
-  stage(keys: readonly StoredKey[], entry: BatchEntry, onProgress?: ProgressReport): Promise<StagedKeys>;
-  /** Removes the staged keys of a batch, or all, in pieces as well. */
-  clearStaged(batch?: string): Promise<void>;
   /** Resolves when the store answers. */
   check(): Promise<void>;
   /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { declarePort } from './port.ts';
 
 /** How long a session lasts at most, in milliseconds: 8 hours. */
 export const SESSION_MS = 8 * 60 * 60 * 1000;
@@ -65,6 +66,8 @@ export interface SessionWriter extends SessionFinder {
   /** Deletes those that have ended. */
   forget(bounds: SessionBounds): Promise<void>;
 }
+/** The port for it. */
+export const SESSIONS = declarePort<SessionFinder, SessionWriter>('sessions');
 
 /** Which sessions have not ended at a time. */
 export function boundsAt(now: number): SessionBounds {

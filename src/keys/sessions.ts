@@ -9,6 +9,7 @@ import {
   MAX_SESSIONS,
   OUTCOME_MS,
   type Session,
+  SESSIONS,
 } from './session.ts';
 
 /** What sessions need from outside. */
@@ -46,7 +47,8 @@ export class Sessions {
     const token = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url');
     const now = clock();
     const session = { tokenDigest: digestToken(token), secretDigest, keyId, startedAt: now, usedAt: now, outcomes: [] };
-    await repository.write(async ({ sessions }) => {
+    await repository.write(async (writer) => {
+      const sessions = writer.port(SESSIONS);
       await sessions.forget(boundsAt(now));
       await sessions.leaveNewest(keyId, MAX_SESSIONS - 1);
       await sessions.insert(session);
@@ -66,7 +68,7 @@ export class Sessions {
   async look(token: string): Promise<Session | undefined> {
     if (!TOKEN.test(token)) return undefined;
     const { repository, clock } = this.#options;
-    const session = await repository.sessions.find(digestToken(token));
+    const session = await repository.port(SESSIONS).find(digestToken(token));
     const { startedAfter, usedAfter } = boundsAt(clock());
     if (!session || session.startedAt <= startedAfter || session.usedAt <= usedAfter) return undefined;
     return { ...session, outcomes: lasting(session.outcomes, clock()) };
@@ -84,7 +86,8 @@ export class Sessions {
   ): Promise<readonly FormOutcome[] | undefined> {
     if (!TOKEN.test(token)) return undefined;
     const { repository, clock } = this.#options;
-    return repository.write(async ({ sessions }) => {
+    return repository.write(async (writer) => {
+      const sessions = writer.port(SESSIONS);
       const session = await sessions.find(digestToken(token));
       if (!session) return undefined;
       const outcomes = lasting(session.outcomes, clock());
@@ -98,12 +101,12 @@ export class Sessions {
   async end(token: string): Promise<void> {
     if (!TOKEN.test(token)) return;
     const tokenDigest = digestToken(token);
-    await this.#options.repository.write(({ sessions }) => sessions.delete(tokenDigest), { revokes: true });
+    await this.#options.repository.write((writer) => writer.port(SESSIONS).delete(tokenDigest), { revokes: true });
   }
 
   /** Nobody waits for it, and a session whose use cannot be written goes on until it is idle. */
   #noteUse(token: string, { tokenDigest, outcomes }: Session, now: number): void {
-    this.#options.repository.write(({ sessions }) => sessions.touch(tokenDigest, now)).catch(() => {});
+    this.#options.repository.write((writer) => writer.port(SESSIONS).touch(tokenDigest, now)).catch(() => {});
     // What has lasted long enough is not kept either.
     if (outcomes.length > 0) this.changeOutcomes(token, (others) => others).catch(() => {});
   }

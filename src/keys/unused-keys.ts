@@ -1,8 +1,24 @@
 import { OPERATOR } from './authorization/principal.ts';
-import { disableUnused } from './changes/disable-unused.ts';
-import { Transactions, type TransactionsOptions } from './changes/transactions.ts';
-import type { ListPosition } from './repository.ts';
+import type { Transaction } from './changes/transaction.ts';
+import type { Parts } from './changes/transactions.ts';
+import type { ApiKey } from './key/api-key.ts';
+import { statusOf } from './key/status.ts';
 import { ruleText } from './permissions/policy.ts';
+import { declarePort } from './port.ts';
+import type { ListPosition } from './repository.ts';
+
+/** Finds out which keys are in use. */
+export interface KeysInUse {
+  /**
+   * Those of these keys that were used since a time, in milliseconds since 1970, or created, imported, enabled, given
+   * another secret or brought back; or above a key of which that is so.
+   */
+  find(ids: readonly string[], since: number): Promise<Set<string>>;
+  /** The ids of those of these keys that the policy has disabled, and nobody since. */
+  disabledByPolicy(keys: readonly Pick<ApiKey, 'id' | 'disabledAt'>[]): Promise<Set<string>>;
+}
+/** The port for it. */
+export const KEYS_IN_USE = declarePort<KeysInUse>('keys in use');
 
 /** How many keys are looked at, and may be disabled, at once: others write in between. */
 const PIECE_KEYS = 200;
@@ -12,21 +28,20 @@ const PIECE_KEYS = 200;
  * key is used is looked at again in the transaction that disables it.
  */
 export class UnusedKeys {
-  readonly #options: TransactionsOptions;
-  readonly #transactions: Transactions;
+  readonly #options: Parts;
 
-  constructor(options: TransactionsOptions) {
+  constructor(options: Parts) {
     this.#options = options;
-    this.#transactions = new Transactions(options);
   }
 
   /**
-   * Goes through all keys once. A piece at a time, so that whoever asks can stop in between.
+   * Disables the keys that were not used for as long as the policy says. It does so piece by piece, as it is asked for
+   * the next one. Whoever enables one of them gives it as long again.
    * @returns how many keys of each piece were disabled
    * @throws KeysError STORE_…
    */
-  async *disable(): AsyncGenerator<number> {
-    const { repository, catalog, clock } = this.#options;
+  async *disableUnused(): AsyncGenerator<number> {
+    const { repository, catalog, clock, transactions } = this.#options;
     const { policy } = catalog;
     if (policy.disableUnused === null) return;
     const now = clock();
@@ -35,11 +50,11 @@ export class UnusedKeys {
     for (let after: ListPosition | undefined; ;) {
       const page = await repository.list({ limit: PIECE_KEYS, after, status: { is: 'ACTIVE', now } });
       const ids = page.filter(({ createdAt, damaged }) => createdAt < since && !damaged).map(({ id }) => id);
-      const inUse = await repository.findInUse(ids, since);
+      const inUse = await repository.port(KEYS_IN_USE).find(ids, since);
       const unused = ids.filter((id) => !inUse.has(id));
       yield unused.length === 0
         ? 0
-        : await this.#transactions.run(OPERATOR, (transaction) => disableUnused(transaction, unused, since), {
+        : await transactions.run(OPERATOR, (transaction) => disableUnused(transaction, unused, since), {
             revokes: true,
             auditActor,
           });
@@ -48,4 +63,31 @@ export class UnusedKeys {
       after = { createdAt: last.createdAt, id: last.id };
     }
   }
+
+  /** The ids of those of these keys that the policy has disabled, since they were not used. */
+  disabledByPolicy(keys: readonly ApiKey[]): Promise<Set<string>> {
+    const disabled = keys.filter(({ disabledAt }) => disabledAt !== null);
+    return disabled.length === 0
+      ? Promise.resolve(new Set())
+      : this.#options.repository.port(KEYS_IN_USE).disabledByPolicy(disabled);
+  }
+}
+
+/**
+ * Disables those of some keys that are in use no more: see `KeysInUse.find`.
+ * @param since milliseconds since 1970
+ * @returns how many were disabled
+ */
+async function disableUnused(transaction: Transaction, ids: readonly string[], since: number): Promise<number> {
+  const { find, now } = transaction;
+  const inUse = await find.port(KEYS_IN_USE).find(ids, since);
+  const keys = new Map((await find.findBy('id', ids)).map((key) => [key.id, key]));
+  let count = 0;
+  for (const id of ids) {
+    const key = keys.get(id);
+    if (!key || inUse.has(id) || statusOf(key, now) !== 'ACTIVE') continue;
+    await transaction.change(key, { ...key, disabledAt: now }, 'DISABLE');
+    count += 1;
+  }
+  return count;
 }

@@ -1,22 +1,25 @@
 import { type Limit, parseLimits } from '../keys/limit.ts';
-import { available, availableAt, rateOf, spend } from './gcra.ts';
+import { type Source, WIDE_DIGITS } from '../keys/networks.ts';
+import { available, availableAt, type Rate, rateOf, spend } from './gcra.ts';
 
-/** How many sources are told apart; the others share one limit, so that the number takes no more memory. */
-const MAX_SOURCES = 10_000;
-const OTHERS = '';
-/** How often sources are forgotten whose limit is unused, in microseconds, where there are too many. */
+/** How many names of each width are told apart, so that their number takes no more memory. */
+const MAX_NAMES = 10_000;
+/** How often names are forgotten whose limit is unused, in microseconds, where there are too many. */
 const SWEEP = 1_000_000;
+/** How many times as much as an address its network may have, and all networks that one holder may have. */
+const TIMES = { wide: 50, network: 3, source: 1 } as const;
 
 /**
  * Counts attempts by where they come from, in the memory of this process: keys that are not valid, codes that are
- * tried, requests for keys.
+ * tried, requests for keys. They are counted by wide networks first, then by networks and addresses: so whoever has
+ * many addresses is refused by what they have in common, and takes no room from others.
  */
 export class AttemptCounter {
   readonly limit: Limit;
   readonly #elapsed: () => number;
-  /** When a limit is unused again, by source. */
-  readonly #sources = new Map<string, number>();
-  #sweptAt = 0;
+  readonly #wide: Width;
+  readonly #network: Width;
+  readonly #source: Width;
 
   /**
    * With a limit as it was written, or without one. With the same limit as an earlier one, that goes on.
@@ -29,39 +32,85 @@ export class AttemptCounter {
     return earlier && earlier.limit === values[0] ? earlier : new AttemptCounter(values[0]);
   }
 
-  /** @param elapsed milliseconds since any moment, which nobody can set */
+  /**
+   * @param limit of one address
+   * @param elapsed milliseconds since any moment, which nobody can set
+   */
   constructor(limit: Limit, elapsed: () => number = () => performance.now()) {
     this.limit = limit;
     this.#elapsed = elapsed;
+    this.#wide = new Width(limit, TIMES.wide);
+    this.#network = new Width(limit, TIMES.network);
+    this.#source = new Width(limit, TIMES.source);
+  }
+
+  /** How many names it remembers: at most 10,000 of each width, and one for the others. */
+  get size(): number {
+    return this.#wide.size + this.#network.size + this.#source.size;
   }
 
   /** In how many microseconds there may be another attempt; undefined within the limit. */
-  wait(source: string): number | undefined {
+  wait(source: Source): number | undefined {
     return this.#attempt(source, false);
   }
 
   /** Counts an attempt. @returns what `wait` does */
-  add(source: string): number | undefined {
+  add(source: Source): number | undefined {
     return this.#attempt(source, true);
   }
 
-  #attempt(source: string, counts: boolean): number | undefined {
-    const rate = rateOf(this.limit);
+  /** What one address has too many of is not at the cost of its network, nor the other way round. */
+  #attempt({ source, network }: Source, counts: boolean): number | undefined {
     const now = Math.floor(this.#elapsed() * 1000);
-    const known = this.#known(source, now);
-    const unusedAt = this.#sources.get(known) ?? 0;
-    if (available(unusedAt, now, rate) === 0) return availableAt(unusedAt, 1, rate) - now;
-    if (counts) this.#sources.set(known, spend(unusedAt, now, 1, rate));
+    const widths: [Width, string][] = [[this.#source, source]];
+    if (network !== undefined) widths.unshift([this.#wide, network.slice(0, WIDE_DIGITS)], [this.#network, network]);
+    // What is not told apart any more counts by what is wider, and only the widest together with all others.
+    const counted = widths.flatMap(([width, name], index): [Width, string][] =>
+      width.hasRoom(name, now) ? [[width, name]] : index === 0 ? [[width, OTHERS]] : [],
+    );
+    for (const [width, name] of counted) {
+      const wait = width.wait(name, now);
+      if (wait !== undefined) return wait;
+    }
+    if (counts) for (const [width, name] of counted) width.spend(name, now);
     return undefined;
   }
+}
 
-  /** The name under which a source is counted. */
-  #known(source: string, now: number): string {
-    if (this.#sources.has(source) || this.#sources.size < MAX_SOURCES) return source;
+const OTHERS = 'others';
+
+/** What is counted of addresses, of networks, or of wide networks. */
+class Width {
+  readonly #rate: Rate;
+  /** When a limit is unused again, by name. */
+  readonly #names = new Map<string, number>();
+  #sweptAt = 0;
+
+  constructor(limit: Limit, times: number) {
+    const { burst, interval } = rateOf(limit);
+    this.#rate = { burst: burst * times, interval: Math.ceil(interval / times) };
+  }
+
+  get size(): number {
+    return this.#names.size;
+  }
+
+  hasRoom(name: string, now: number): boolean {
+    const names = this.#names;
+    if (names.size < MAX_NAMES || names.has(name)) return true;
     if (now - this.#sweptAt >= SWEEP) {
       this.#sweptAt = now;
-      for (const [name, unusedAt] of this.#sources) if (unusedAt <= now) this.#sources.delete(name);
+      for (const [each, unusedAt] of names) if (unusedAt <= now) names.delete(each);
     }
-    return this.#sources.size < MAX_SOURCES ? source : OTHERS;
+    return names.size < MAX_NAMES;
+  }
+
+  wait(name: string, now: number): number | undefined {
+    const unusedAt = this.#names.get(name) ?? 0;
+    return available(unusedAt, now, this.#rate) === 0 ? availableAt(unusedAt, 1, this.#rate) - now : undefined;
+  }
+
+  spend(name: string, now: number): void {
+    this.#names.set(name, spend(this.#names.get(name) ?? 0, now, 1, this.#rate));
   }
 }

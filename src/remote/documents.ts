@@ -16,7 +16,7 @@ export const SHOW = `query ($name: String!) {
     ...State
     effectivePermissions { resource actions }
     limitedBy { keyId name status expiresAt permissions { resource actions } limits allowFrom }
-    issued { name what at }
+    issued { name what at disabled }
   }
 } ${STATE}`;
 
@@ -65,12 +65,12 @@ export const ENABLE = `mutation ($id: ID!) {
 } ${STATE}`;
 
 export const DISABLE = `mutation ($id: ID!) {
-  setApiKeyEnabled(id: $id, enabled: false) { ...State issued { name what at } }
+  setApiKeyEnabled(id: $id, enabled: false) { ...State issued { name what at disabled } }
 } ${STATE}`;
 
 export const ROTATE = `mutation ($input: RotateApiKeyInput!) {
   rotateApiKey(input: $input) {
-    key apiKey { ...State } created { ...State } disabled { ...State } issued { name what at }
+    key apiKey { ...State } created { ...State } disabled { ...State } issued { name what at disabled }
   }
 } ${STATE}`;
 
@@ -80,13 +80,13 @@ export function rotationDocument(field: `${'activate' | 'finish' | 'rollBack'}Ap
 }
 
 export const DELETE = `mutation ($ids: [ID!]!) {
-  deleteApiKeys(ids: $ids) { keys { id name } issued { name what at } }
+  deleteApiKeys(ids: $ids) { keys { id name } issued { name what at disabled } }
 }`;
 
 export const CONTAIN = `mutation ($input: ContainKeyInput!) {
   containKey(input: $input) {
     keyId name exists
-    issued { name what at }
+    issued { name what at disabled }
     changes { action name keyId changes { field before after } }
     requests { requestId clientName keyName }
   }

@@ -1,8 +1,7 @@
 import type { Contained } from '../keys/administration.ts';
-import type { DeclaredKey } from '../keys/apply/declaration.ts';
-import { type PlannedChange, type PlannedChanges, plannedCreation } from '../keys/apply/planned-changes.ts';
+import { type DeclaredKey, type PlannedChanges, plannedCreation } from '../keys/apply/declaration.ts';
 import type { AuditEntry, AuditValues } from '../keys/audit/audit-entry.ts';
-import type { FieldChange, FieldValue } from '../keys/key/field-changes.ts';
+import type { FieldChange, FieldValue, PlannedChange } from '../keys/key/field-changes.ts';
 import type { Data } from './connection.ts';
 import { readIssue, readName, timeIn } from './read-key.ts';
 

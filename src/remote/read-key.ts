@@ -105,9 +105,9 @@ export function readRotated({ key, apiKey, created, disabled, issued }: Data): R
 }
 
 /** Reads what a key did to another one. */
-export function readIssue({ name, what, at }: Data): NamedIssue {
+export function readIssue({ name, what, at, disabled }: Data): NamedIssue {
   if (typeof name !== 'string' || typeof what !== 'string') throw new TypeError('not what a key did');
-  return { name, what: what as NamedIssue['what'], at: timeIn(at)! };
+  return { name, what: what as NamedIssue['what'], at: timeIn(at)!, isDisabled: disabled };
 }
 
 /** Reads how requests ended in an hour or on a day. */

@@ -1,39 +1,46 @@
-import type { ConsentPlace, ConsentState } from '../keys/administration.ts';
 import { type ConsentChoice, validateChosen } from '../keys/consent/approval.ts';
+import type { ConsentOperations, ConsentPlace, ConsentState } from '../keys/consent/operator-consents.ts';
 import { assertValid } from '../keys/errors.ts';
 import { validateExpiry } from '../keys/key/expiry.ts';
-import { createCatalog } from '../keys/permissions/catalog.ts';
-import type { Data } from './connection.ts';
+import { type Catalog, createCatalog } from '../keys/permissions/catalog.ts';
+import type { Data, ServerConnection } from './connection.ts';
 import { APPROVE, CONSENT_REQUEST, CONSENT_REQUESTS, DENY } from './documents.ts';
 import { grantsIn, timeIn } from './read-key.ts';
-import { RemoteQueries } from './remote-queries.ts';
 import { changeInput } from './write-key.ts';
 
 /** What commands do about applications that ask a running server for keys. */
-export class RemoteConsents extends RemoteQueries {
+export class RemoteConsents implements ConsentOperations {
+  readonly #connection: ServerConnection;
+  readonly #catalog: () => Promise<Catalog>;
+
+  constructor(connection: ServerConnection, catalog: () => Promise<Catalog>) {
+    this.#connection = connection;
+    this.#catalog = catalog;
+  }
+
   consentRequests(limit: number): Promise<ConsentState[]> {
     const read = ({ consentRequests }: Data) => consentRequests.map(readConsent);
-    return this.connection.ask({ document: CONSENT_REQUESTS, variables: { first: limit }, read });
+    return this.#connection.ask({ document: CONSENT_REQUESTS, variables: { first: limit }, read });
   }
 
   consentRequest(place: ConsentPlace): Promise<ConsentState> {
     const read = ({ consentRequest }: Data) => readConsent(consentRequest);
-    return this.connection.ask({ document: CONSENT_REQUEST, variables: { ...place }, read });
+    return this.#connection.ask({ document: CONSENT_REQUEST, variables: { ...place }, read });
   }
 
   async approveConsentRequest(userCode: string, choice: ConsentChoice): Promise<ConsentState> {
     const isNarrowed = (choice.roles ?? choice.permissions) !== undefined;
-    const catalog = isNarrowed ? await this.catalog() : createCatalog();
+    const catalog = isNarrowed ? await this.#catalog() : createCatalog();
     if (isNarrowed) assertValid(validateChosen(choice, catalog));
     assertValid(validateExpiry(choice, Date.now()));
     const variables = { input: { userCode, ...changeInput(choice, catalog) } };
     const read = ({ approveConsentRequest }: Data) => readConsent(approveConsentRequest);
-    return this.connection.ask({ document: APPROVE, variables, read });
+    return this.#connection.ask({ document: APPROVE, variables, read });
   }
 
   denyConsentRequest(place: ConsentPlace): Promise<ConsentState> {
     const read = ({ denyConsentRequest }: Data) => readConsent(denyConsentRequest);
-    return this.connection.ask({ document: DENY, variables: { ...place }, read });
+    return this.#connection.ask({ document: DENY, variables: { ...place }, read });
   }
 }
 

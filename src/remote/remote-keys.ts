@@ -1,41 +1,201 @@
 import type {
-  Applied,
-  ApplyRules,
   Changed,
-  Contained,
-  ContainRequest,
   Created,
   Deleted,
   KeyAdministration,
+  KeyDecision,
+  KeyOperations,
+  KeyPage,
   KeyState,
+  KeyWithAccess,
+  Preview,
   Rotated,
 } from '../keys/administration.ts';
-import type { DeclaredKey } from '../keys/apply/declaration.ts';
-import type { PlannedChanges } from '../keys/apply/planned-changes.ts';
+import type { AuditEntry } from '../keys/audit/audit-entry.ts';
+import { type AuditRequest, readAuditRequest } from '../keys/audit/audit-log.ts';
+import type { Suggestion } from '../keys/authorization/suggest.ts';
 import type { SecretDelivery } from '../keys/changes/delivery.ts';
-import { assertValid, isKeysError, KeysError } from '../keys/errors.ts';
+import { KeysError, assertValid } from '../keys/errors.ts';
 import type { KeyChange, KeyFields, NewKey } from '../keys/key/api-key.ts';
-import { readRotation, type RotationRequest } from '../keys/key/rotation.ts';
-import { validateChange } from '../keys/key/validation.ts';
-import { createCatalog } from '../keys/permissions/catalog.ts';
-import { formatTime, requirePastTime } from '../keys/time.ts';
-import type { Data, ServerConnection } from './connection.ts';
-import { APPLY, CONTAIN, CREATE, DELETE, DISABLE, ENABLE, rotationDocument, ROTATE, UPDATE } from './documents.ts';
-import { readContained, readPlanned } from './read-changes.ts';
-import { readCreated, readIssue, readName, readRotated, readState, secretIn } from './read-key.ts';
+import { type RotationRequest, readRotation } from '../keys/key/rotation.ts';
+import { validateChange, validateNewKey } from '../keys/key/validation.ts';
+import { type PageQuery, cursorOf, readRoles, readStatus } from '../keys/list.ts';
+import { DEFAULT_PAGE_SIZE } from '../keys/page.ts';
+import { type Catalog, createCatalog } from '../keys/permissions/catalog.ts';
+import { methodsOf } from '../keys/port.ts';
+import { formatTime } from '../keys/time.ts';
+import type { UsageByPeriod } from '../keys/usage/periods.ts';
+import { type UsageRequest, readUsageRequest } from '../keys/usage/usage-request.ts';
+import { type Data, ServerConnection, type ServerOptions } from './connection.ts';
+import { deliver } from './deliver.ts';
+import {
+  ACCESS,
+  CATALOG,
+  CREATE,
+  DELETE,
+  DISABLE,
+  ENABLE,
+  FIND,
+  PREVIEW,
+  ROTATE,
+  SHOW,
+  SUGGEST,
+  UPDATE,
+  USAGE,
+  auditLogDocument,
+  listDocument,
+  rotationDocument,
+} from './documents.ts';
+import { readCatalog } from './read-catalog.ts';
+import { readEntry } from './read-changes.ts';
+import {
+  permissionsIn,
+  readAccess,
+  readCreated,
+  readIssue,
+  readName,
+  readPeriod,
+  readPreview,
+  readRotated,
+  readState,
+} from './read-key.ts';
 import { RemoteConsents } from './remote-consents.ts';
-import { changeInput, declaredInput } from './write-key.ts';
+import { RemoteContainments } from './remote-containments.ts';
+import { RemoteDeclarations } from './remote-declarations.ts';
+import { changeInput } from './write-key.ts';
+
+/** More keys at a time would cost more than a request may. */
+const PAGE_KEYS = 200;
 
 /**
  * What commands do with the keys of a running server, over its GraphQL, as the key that they send. The rules run on the
  * server; here, what was typed is brought into the form of the schema.
  */
-export class RemoteKeys extends RemoteConsents implements KeyAdministration {
+export function remoteKeys(options: ServerOptions): KeyAdministration {
+  const connection = new ServerConnection(options);
+  const keys = new RemoteKeys(options.server, connection);
+  const features = methodsOf(
+    new RemoteConsents(connection, () => keys.catalog()),
+    new RemoteContainments(connection),
+    new RemoteDeclarations(connection),
+  );
+  return Object.assign(keys, features);
+}
+
+class RemoteKeys implements KeyOperations {
+  readonly location: string;
+  readonly exists = true;
+  readonly revertsAll = false;
+  readonly pollMs = 1000;
+  readonly #connection: ServerConnection;
+  #catalog: Promise<Catalog> | undefined;
+
+  constructor(location: string, connection: ServerConnection) {
+    this.#connection = connection;
+    this.location = location;
+  }
+
+  catalog(): Promise<Catalog> {
+    return (this.#catalog ??= this.#connection.ask({
+      document: CATALOG,
+      read: ({ permissions }) => readCatalog(permissions),
+    }));
+  }
+
+  find(name: string): Promise<KeyState | undefined> {
+    const read = ({ apiKey }: Data) => (apiKey === null ? undefined : readState(apiKey));
+    return this.#connection.ask({ document: FIND, variables: { name }, read });
+  }
+
+  show(name: string): Promise<KeyWithAccess | undefined> {
+    const read = ({ apiKey }: Data) => (apiKey === null ? undefined : readAccess(apiKey));
+    return this.#connection.ask({ document: SHOW, variables: { name }, read });
+  }
+
+  async list({ first, after, search, roles, status }: PageQuery): Promise<KeyPage> {
+    const filters = {
+      search: search ?? undefined,
+      roles: roles ? readRoles(roles, await this.catalog()) : undefined,
+      status: status == null ? undefined : readStatus(status),
+    };
+    const given = { search: search != null, roles: roles != null, status: status != null };
+    const document = listDocument(given);
+    const keys: KeyState[] = [];
+    const wanted = first ?? DEFAULT_PAGE_SIZE;
+    for (let cursor = after ?? undefined; ;) {
+      const variables = { ...filters, first: Math.min(wanted - keys.length, PAGE_KEYS), after: cursor };
+      const page = await this.#connection.ask({ document, variables, read: readPage });
+      keys.push(...page.keys);
+      const last = page.keys.at(-1);
+      if (!page.hasNextPage || !last || keys.length >= wanted) return { keys, hasNextPage: page.hasNextPage };
+      cursor = cursorOf(last.apiKey);
+    }
+  }
+
+  /** None: a server refuses such names. */
+  async findConfusableNames(): Promise<[]> {
+    return [];
+  }
+
+  async preview(input: NewKey): Promise<Preview> {
+    const variables = { input: await this.#newKey(input) };
+    return this.#connection.ask({
+      document: PREVIEW,
+      variables,
+      read: ({ previewApiKey }) => readPreview(previewApiKey),
+    });
+  }
+
+  decide({ id }: KeyFields, permission: string): Promise<KeyDecision> {
+    const read = ({ apiKey }: Data): KeyDecision => {
+      const { deniedById, deniedByName, ...access } = found(apiKey, id).access;
+      return { ...access, deniedBy: deniedById === null ? null : { id: deniedById, name: deniedByName } };
+    };
+    return this.#connection.ask({ document: ACCESS, variables: { id, permission }, read });
+  }
+
+  suggest({ id }: KeyFields): Promise<Suggestion> {
+    const read = ({ apiKey }: Data): Suggestion => {
+      const { suggestedRoles, suggestedPermissions, unusedPermissions } = found(apiKey, id);
+      return {
+        roles: suggestedRoles,
+        permissions: permissionsIn(suggestedPermissions),
+        unused: permissionsIn(unusedPermissions),
+      };
+    };
+    return this.#connection.ask({ document: SUGGEST, variables: { id }, read });
+  }
+
+  usageOf({ id }: KeyFields, request: UsageRequest): Promise<UsageByPeriod> {
+    const range = readUsageRequest(request, Date.now());
+    const variables = { id, by: range.by, from: formatTime(range.from), to: formatTime(range.to) };
+    const read = ({ apiKey }: Data): UsageByPeriod => ({ ...range, periods: found(apiKey, id).usage.map(readPeriod) });
+    return this.#connection.ask({ document: USAGE, variables, read });
+  }
+
+  auditLog(request: AuditRequest, { before, after }: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
+    const { limit, since, until, ...filter } = readAuditRequest(request, Date.now());
+    const variables = {
+      ...filter,
+      first: limit,
+      since: since === undefined ? undefined : formatTime(since),
+      until: until === undefined ? undefined : formatTime(until),
+      beforeNumber: before,
+      afterNumber: after,
+    };
+    const given = Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+    return this.#connection.ask({
+      document: auditLogDocument(given),
+      variables,
+      read: ({ auditLog }) => auditLog.edges.map(({ node }: Data) => readEntry(node)),
+    });
+  }
+
   async create(input: NewKey, delivery?: SecretDelivery<Created>): Promise<Created> {
-    const variables = { input: await this.newKey(input) };
+    const variables = { input: await this.#newKey(input) };
     delivery?.begin?.();
     const read = ({ createApiKey }: Data) => readCreated(createApiKey);
-    const created = await this.connection.ask({ document: CREATE, variables, read });
+    const created = await this.#connection.ask({ document: CREATE, variables, read });
     const what = `The secret of the new API key "${created.apiKey.name}"`;
     await deliver(created, delivery, what, async () => void (await this.delete([created.apiKey.id])));
     return created;
@@ -46,7 +206,7 @@ export class RemoteKeys extends RemoteConsents implements KeyAdministration {
     assertValid(validateChange(change, catalog, Date.now()));
     const variables = { input: { id: before.id, ...changeInput(change, catalog) } };
     const read = ({ updateApiKey }: Data) => readState(updateApiKey);
-    return { before, after: await this.connection.ask({ document: UPDATE, variables, read }), confusable: [] };
+    return { before, after: await this.#connection.ask({ document: UPDATE, variables, read }), confusable: [] };
   }
 
   async setEnabled(before: KeyFields, enabled: boolean): Promise<Changed & Pick<Deleted, 'issued'>> {
@@ -54,7 +214,7 @@ export class RemoteKeys extends RemoteConsents implements KeyAdministration {
       return { before, after: readState(changed), issued: enabled ? [] : changed.issued.map(readIssue) };
     };
     const document = enabled ? ENABLE : DISABLE;
-    return this.connection.ask({ document, variables: { id: before.id }, read });
+    return this.#connection.ask({ document, variables: { id: before.id }, read });
   }
 
   /** The previous secret works at least until the new one was delivered. */
@@ -67,9 +227,9 @@ export class RemoteKeys extends RemoteConsents implements KeyAdministration {
     const input = { id, grace, activate: 'ON_FIRST_USE', disableCreated, createdSince: since };
     delivery.begin?.();
     const read = ({ rotateApiKey }: Data) => readRotated(rotateApiKey);
-    const rotated = await this.connection.ask({ document: ROTATE, variables: { input }, read });
+    const rotated = await this.#connection.ask({ document: ROTATE, variables: { input }, read });
     // A previous secret changes no keys: where the key has rotated itself, it goes on with the new one.
-    const connection = this.connection.isSent(publicId) ? this.connection.withKey(rotated.key) : this.connection;
+    const connection = this.#connection.isSent(publicId) ? this.#connection.withKey(rotated.key) : this.#connection;
     await deliver(rotated, delivery, `The new secret of the API key "${before.name}"`, async () => {
       await changeRotation(connection, 'rollBackApiKeyRotation', id);
       for (const key of rotated.disabled) await this.setEnabled(key, true);
@@ -82,77 +242,29 @@ export class RemoteKeys extends RemoteConsents implements KeyAdministration {
   }
 
   finishRotation(id: string): Promise<KeyState> {
-    return changeRotation(this.connection, 'finishApiKeyRotation', id);
+    return changeRotation(this.#connection, 'finishApiKeyRotation', id);
   }
 
   rollBackRotation(id: string): Promise<KeyState> {
-    return changeRotation(this.connection, 'rollBackApiKeyRotation', id);
+    return changeRotation(this.#connection, 'rollBackApiKeyRotation', id);
   }
 
   delete(ids: readonly string[]): Promise<Deleted> {
     const read = ({ deleteApiKeys: { keys, issued } }: Data): Deleted => {
       return { keys: keys.map(readName), issued: issued.map(readIssue) };
     };
-    return this.connection.ask({ document: DELETE, variables: { ids }, read });
+    return this.#connection.ask({ document: DELETE, variables: { ids }, read });
   }
 
-  planContainment(request: ContainRequest): Promise<Contained> {
-    return this.#contain(request, true);
+  /** A new key as the schema takes it. @throws ValidationError */
+  async #newKey(input: NewKey): Promise<object> {
+    const catalog = await this.catalog();
+    assertValid(validateNewKey(input, catalog, Date.now()));
+    return changeInput(input, catalog);
   }
 
-  contain(request: ContainRequest): Promise<Contained> {
-    return this.#contain(request, false);
-  }
-
-  #contain({ key, since }: ContainRequest, dryRun: boolean): Promise<Contained> {
-    const from = since === undefined ? undefined : formatTime(requirePastTime(since, Date.now()));
-    const variables = { input: { name: key, since: from, dryRun } };
-    return this.connection.ask({ document: CONTAIN, variables, read: ({ containKey }) => readContained(containKey) });
-  }
-
-  async plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges> {
-    return this.#apply(declared, rules, true);
-  }
-
-  async apply(
-    declared: readonly DeclaredKey[],
-    rules: ApplyRules,
-    delivery: SecretDelivery<Applied>,
-  ): Promise<Applied> {
-    const plan = await this.plan(declared, rules);
-    if (plan.changes.length === 0) return { ...plan, created: [] };
-    const planned = plan.changes.filter(({ action }) => action === 'CREATE');
-    delivery.begin?.();
-    // What would go wrong with the secrets afterwards goes wrong now, as far as that can be told.
-    delivery.prepare?.({ ...plan, created: planned.map(({ name }) => ({ key: '', apiKey: { id: '', name } })) });
-    const applied = await this.#apply(declared, rules, false);
-    const ids = applied.created.map(({ apiKey }) => apiKey.id);
-    await deliver(applied, delivery, 'The secrets of the new API keys', async () => {
-      if (ids.length > 0) await this.delete(ids);
-    });
-    return applied;
-  }
-
-  #apply(declared: readonly DeclaredKey[], { prune, adopt }: ApplyRules, dryRun: boolean): Promise<Applied> {
-    if (adopt)
-      throw new KeysError(
-        'STORE_REQUIRED',
-        'Only the operator adopts keys. Run it where the store is, or leave it out.',
-      );
-    const variables = { input: { keys: declared.map(declaredInput), prune, dryRun } };
-    const read = ({ applyApiKeys }: Data): Applied => {
-      const created = applyApiKeys.created.map(({ key, apiKey }: Data) => ({
-        key: secretIn(key),
-        apiKey: readName(apiKey),
-      })) as Applied['created'];
-      // A file gets the name of its key: no other than one of those declared here.
-      if (!created.every(({ apiKey }) => declared.some(({ name }) => name === apiKey.name)))
-        throw new TypeError('a key that is not declared');
-      const ids = created.map(({ apiKey }) => apiKey.id);
-      return { ...readPlanned(applyApiKeys, declared, ids), created };
-    };
-    return this.connection.ask({ document: APPLY, variables, read });
-  }
+  /** Nothing is kept open. */
+  async close(): Promise<void> {}
 }
 
 function changeRotation(
@@ -167,25 +279,12 @@ function changeRotation(
   });
 }
 
-/**
- * Delivers secrets, and reverts the change where that fails.
- * @throws what `delivery` throws; KeysError where the change cannot be reverted
- */
-async function deliver<Change>(
-  change: Change,
-  delivery: SecretDelivery<Change> | undefined,
-  what: string,
-  revert: () => Promise<void>,
-): Promise<void> {
-  try {
-    delivery?.prepare?.(change);
-    await delivery?.deliver(change);
-  } catch (error) {
-    await revert().catch((cause: unknown) => {
-      const code = isKeysError(cause) ? cause.code : 'SERVER_FAILED';
-      const reason = `${what} could not be delivered, and the change not be reverted: ${(cause as Error).message}`;
-      throw new KeysError(code, reason, { cause: error });
-    });
-    throw error;
-  }
+function readPage({ apiKeys: { edges, pageInfo } }: Data): KeyPage {
+  return { keys: edges.map(({ node }: Data) => readState(node)), hasNextPage: pageInfo.hasNextPage === true };
+}
+
+/** A key that was there a moment ago. @throws KeysError NOT_FOUND */
+function found(data: Data, id: string): Data {
+  if (data !== null) return data;
+  throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
 }

@@ -5,22 +5,15 @@ import { parsePermissions, parseRoles } from '../keys/permissions/grants.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
 import { formatTime, readDate } from '../keys/time.ts';
 
-/** A new key as the schema takes it. Its values are valid. */
-export function newKeyInput(input: NewKey, catalog: Catalog): object {
-  return { ...changeInput(input, catalog), ...(input.overwrite !== undefined && { overwrite: input.overwrite }) };
-}
-
-/** Changes of a key as the schema takes them. Their values are valid. */
-export function changeInput(change: KeyChange, catalog: Catalog): object {
-  const { name, description, roles, permissions, limits, allowFrom, expiresIn, expiresAt } = change;
+/** A new key, or changes of one, as the schema takes them. Their values are valid. */
+export function changeInput(
+  { roles, permissions, expiresAt, ...change }: KeyChange | NewKey,
+  catalog: Catalog,
+): object {
   return {
-    name,
-    description,
+    ...change,
     roles: roles && parseRoles(roles, catalog).values,
     permissions: permissions && permissionsInput(parsePermissions(permissions, catalog).values),
-    limits,
-    allowFrom,
-    expiresIn,
     // The command line takes forms that the schema does not.
     expiresAt: expiresAt ? formatTime(readDate(expiresAt) ?? null) : expiresAt,
   };

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Permission } from '../keys/permissions/catalog.ts';
-import { type PermissionSet, splitPermission } from '../keys/permissions/permission-set.ts';
-import { printable } from '../keys/text.ts';
-import { canonicalRequest, preflightMethod, type RequestParts, type RouteRequest } from './request.ts';
-import type { Match } from './route-tree.ts';
-import type { Allow } from './route.ts';
-import type { Router } from './router.ts';
+import type { Status } from '../keys/key/status.ts';
+import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
+import { parsePermissions } from '../keys/permissions/grants.ts';
+import { PermissionSet, splitPermission } from '../keys/permissions/permission-set.ts';
+import { listOf, printable } from '../keys/text.ts';
+import { canonicalRequest, parseRequest, preflightMethod, type RequestParts, type RouteRequest } from './request.ts';
+import { type Allow, type Match, parsedPatterns, type Route, type Router } from './router.ts';
 
 /** What a request requires, by the route that decides about it; or why none may pass. */
 export type Requirement =
@@ -13,7 +13,7 @@ export type Requirement =
   | { readonly match: undefined; readonly refusal: string };
 
 /** Whether a request may pass. */
-export type Decision =
+type Decision =
   /** It may. `used`: the permissions that it needed. */
   | { readonly outcome: 'allowed'; readonly match: Match; readonly used: readonly Permission[] }
   /** It requires a key, and has none: 401. */
@@ -69,7 +69,7 @@ function overridingMethods(target: string): string[] {
 }
 
 /** The route that lets a request pass as a CORS preflight, and the method that this asks for. */
-export function openPreflight(
+function openPreflight(
   router: Router,
   parts: RequestParts,
   canonical: RouteRequest,
@@ -94,4 +94,170 @@ export function checkAllow(
   }
   const missing = allow.permissions.filter((permission) => !has(permission));
   return missing.length > 0 ? { outcome: 'forbidden', missing } : { outcome: 'allowed', used: allow.permissions };
+}
+
+/** Why a request is decided as it is. */
+export interface Explanation {
+  readonly decision: Decision;
+  /** The request as routes see it; undefined if it is refused for its form. */
+  readonly request: RouteRequest | undefined;
+  /** The method that was looked up in place of OPTIONS, for a CORS preflight that passes. */
+  readonly preflightFor: string | undefined;
+  /** The route from which the path differs only by case, for which it is refused. */
+  readonly otherCaseOf: Match | undefined;
+  /** The routes that match too, most specific first, and why each comes after the one before it. */
+  readonly others: readonly { readonly match: Match; readonly because: string }[];
+  /** The routes for the host and the path that are for other methods. */
+  readonly otherMethods: readonly Match[];
+}
+
+/**
+ * Explains what becomes of a request.
+ * @param permissions what its key may do; undefined if it has none
+ * @param most how many other routes are named, of each kind: the first ones
+ */
+export function explain(
+  router: Router,
+  parts: RequestParts,
+  permissions: PermissionSet | undefined,
+  most = Number.POSITIVE_INFINITY,
+): Explanation {
+  const decision = decide(router, parts, permissions);
+  const canonical = canonicalRequest(parts);
+  const nothing = { preflightFor: undefined, otherCaseOf: undefined, others: [], otherMethods: [] };
+  if ('refusal' in canonical) return { decision, request: undefined, ...nothing };
+  const request = canonical.value;
+  const found = router.find(request);
+  if (!decision.match && found && 'otherCaseOf' in found)
+    return { decision, request, ...nothing, otherCaseOf: found.otherCaseOf };
+  const preflightFor = openPreflight(router, parts, request)?.method;
+  const lookedUp = { ...request, method: preflightFor ?? request.method };
+  const matches = router.findAll(lookedUp);
+  const others = matches
+    .slice(1, most + 1)
+    .map((match, index) => ({ match, because: whyBefore(matches[index]!.route, match.route) }));
+  const otherMethods = forOtherMethods(router, lookedUp).slice(0, most);
+  return { ...nothing, decision, request, preflightFor, others, otherMethods };
+}
+
+function forOtherMethods(router: Router, request: RouteRequest): Match[] {
+  const found = router.findForAnyMethod(request);
+  const others = found.filter(({ route }) => route.methods && !route.methods.includes(request.method));
+  return others.toSorted((a, b) => a.index - b.index);
+}
+
+/** Why one of two routes that match the same request comes before the other. */
+function whyBefore(first: Route, second: Route): string {
+  const [one, other] = [parsedPatterns(first), parsedPatterns(second)];
+  if (one.host !== other.host) return `${one.host} is more specific than ${other.host}`;
+  if (one.path !== other.path) {
+    const [segments, otherSegments] = [one, other].map(({ path }) => path.slice(1).split('/')) as [string[], string[]];
+    const index = otherSegments.findIndex((segment, at) => segment !== segments[at]);
+    return segments[index]
+      ? `segment ${index + 1}, ${segments[index]}, is more specific than ${otherSegments[index]}`
+      : `${one.path} ends where ${other.path} has **`;
+  }
+  return first.methods && !second.methods
+    ? 'a route that lists the method comes before one that lists none'
+    : 'of routes that say the same, the first one counts';
+}
+
+/** `GET, HEAD example.org/api/**`; without methods if it is for all of them. */
+function describePattern({ methods, host, path }: Pick<Route, 'methods' | 'host' | 'path'>): string {
+  return `${methods ? `${methods.join(', ')} ` : ''}${host}${path}`;
+}
+
+/** `route 3 (GET example.org/api/**)`, counted from 1. */
+export function describeMatch({ route, index }: Match): string {
+  return `route ${index + 1} (${describePattern(route)})`;
+}
+
+/** What a request needs, to go after "requires": `a valid key`, `A:READ_ANY and B:READ_ANY`. */
+export function describeAllow(allow: Allow): string {
+  if (!('permissions' in allow)) return allow.kind === 'open' ? 'no key' : 'a valid key';
+  return permissionsText(allow.kind, allow.permissions);
+}
+
+/** Why a decision is as it is: `the key lacks A:READ_ANY`. */
+function describeReason(decision: Decision): string {
+  if (!decision.match) return decision.refusal;
+  const { allow } = decision.match.route;
+  if (decision.outcome === 'forbidden') return `the key lacks ${permissionsText(allow.kind, decision.missing)}`;
+  if (decision.outcome === 'refused') return 'it has no valid key';
+  return decision.used.length > 0 ? `the key has ${listOf(decision.used)}` : `it requires ${describeAllow(allow)}`;
+}
+
+/** Why a request is decided as explained. @param key the one that was named, whose status may be the reason */
+export function describeExplanation(
+  { decision, preflightFor }: Explanation,
+  key: { readonly name: string; readonly status: Status } | undefined,
+): string {
+  if (key && key.status !== 'ACTIVE' && decision.outcome === 'refused')
+    return `API key "${printable(key.name, 100)}" is ${key.status}`;
+  return preflightFor === undefined ? describeReason(decision) : `a preflight for ${preflightFor} needs no key here`;
+}
+
+/** A decision and its reason: `forbidden by route 3 (…), as the key lacks A:READ_ANY`. */
+function describeDecision(decision: Decision): string {
+  if (!decision.match) return `forbidden, as ${decision.refusal}`;
+  const { match, outcome } = decision;
+  const by = `${outcome} by ${describeMatch(match)}`;
+  if (outcome === 'refused') return `${by}, which requires ${describeAllow(match.route.allow)}`;
+  return outcome === 'allowed' ? by : `${by}, as ${describeReason(decision)}`;
+}
+
+function permissionsText(kind: Allow['kind'], permissions: readonly Permission[]): string {
+  return listOf(permissions, kind === 'any' ? 'or' : 'and');
+}
+
+/** What a file of routes says that should come of them. */
+export interface Expectation {
+  /** As it was written. */
+  readonly text: string;
+  readonly request: RequestParts;
+  /** What the key may do; undefined without a key. */
+  readonly permissions: PermissionSet | undefined;
+  readonly outcome: Decision['outcome'];
+}
+
+const FORM =
+  'Write it as "GET https://example.org/path with DOCKER:READ_ANY is allowed". For the key there may also be ' +
+  '"with any key" and "without a key", and for the answer "is refused" and "is forbidden".';
+const OUTCOMES: readonly string[] = ['allowed', 'refused', 'forbidden'] satisfies Decision['outcome'][];
+
+/** Parses `GET https://example.org/path with R:A, R:A is allowed`. Faults are sentences. */
+export function parseExpectation(text: string, catalog: Catalog): { value: Expectation } | { faults: string[] } {
+  const [method = '', url = '', ...words] = text.trim().split(/\s+/);
+  const outcome = words.pop() ?? '';
+  const is = words.pop();
+  const caller = words.join(' ');
+  if (is !== 'is' || !OUTCOMES.includes(outcome) || !/^with(?:out a key$| )/.test(caller)) {
+    return { faults: [`"${printable(text, 200)}" is not an expectation. ${FORM}`] };
+  }
+  const request = parseRequest(method, url);
+  const permissions = parseCaller(caller, catalog);
+  const faults = [...('fault' in request ? [request.fault] : []), ...permissions.faults];
+  if ('fault' in request || faults.length > 0) return { faults };
+  return {
+    value: {
+      text: text.trim(),
+      request: request.value,
+      permissions: permissions.value,
+      outcome: outcome as Decision['outcome'],
+    },
+  };
+}
+
+function parseCaller(text: string, catalog: Catalog): { value: PermissionSet | undefined; faults: string[] } {
+  if (text === 'without a key') return { value: undefined, faults: [] };
+  if (text === 'with any key') return { value: new PermissionSet(), faults: [] };
+  const { values, issues } = parsePermissions(text.slice('with '.length).split(','), catalog);
+  return { value: new PermissionSet(values), faults: issues.map(({ message }) => message) };
+}
+
+/** Why an expectation does not hold, in a sentence that says what decides instead; undefined if it holds. */
+export function failureOf({ text, request, permissions, outcome }: Expectation, router: Router): string | undefined {
+  const decision = decide(router, request, permissions);
+  if (decision.outcome === outcome) return undefined;
+  return `"${printable(text, 200)}" is not so: it is ${describeDecision(decision)}.`;
 }

@@ -1,11 +1,187 @@
-import type { RouteRequest } from './request.ts';
-import { treesOf } from './host-trees.ts';
-import { type Match, type MethodTable, type RouteTree, segmentsOf, withoutCase } from './route-tree.ts';
-import type { Route } from './route.ts';
-import { coverOf } from './unreachable.ts';
+import type { Permission } from '../keys/permissions/catalog.ts';
+import { parseHostPattern, parsePathPattern, type Pattern, type RouteRequest } from './request.ts';
+
+/** Who may make a request: anybody, any valid key, or a key with all or any of some permissions. */
+export type Allow =
+  | { readonly kind: 'open' | 'key' }
+  | { readonly kind: 'all' | 'any'; readonly permissions: readonly [Permission, ...Permission[]] };
+
+/** A declared route: what one kind of request requires. */
+export interface Route {
+  /** A host in its canonical form, `*.example.org` for one or more labels before it, or `*` for every host. */
+  readonly host: string;
+  /** Starts with a slash. Segments: text, `*` for exactly one, and `**` at the end for the rest, which may be empty. */
+  readonly path: string;
+  /** Undefined: all methods. */
+  readonly methods?: readonly string[];
+  readonly allow: Allow;
+  /** Whether CORS preflights pass without a key. */
+  readonly preflightOpen: boolean;
+  /** Its line in the file that declares it. */
+  readonly line?: number;
+}
+
+/** A route, and its index in the list that it is from. */
+export interface Match {
+  readonly route: Route;
+  readonly index: number;
+}
+
+/** The routes with one pattern, by their methods. Of routes that list the same method, the first one counts. */
+export class MethodTable {
+  readonly byMethod = new Map<string, Match>();
+  /** The route that lists no method. */
+  anyMethod: Match | undefined;
+
+  add(match: Match): void {
+    if (!match.route.methods) this.anyMethod ??= match;
+    for (const method of match.route.methods ?? []) {
+      if (!this.byMethod.has(method)) this.byMethod.set(method, match);
+    }
+  }
+
+  /** @param method undefined: any that no route lists */
+  find(method: string | undefined): Match | undefined {
+    return (method === undefined ? undefined : this.byMethod.get(method)) ?? this.anyMethod;
+  }
+
+  /** Each route that counts for some method. */
+  all(): Set<Match> {
+    return new Set([...this.byMethod.values(), ...(this.anyMethod ? [this.anyMethod] : [])]);
+  }
+}
+
+/** The routes of one host whose paths begin with the same segments. */
+class RouteTree {
+  /** By the next segment, which is a text. */
+  texts: Map<string, RouteTree> | undefined;
+  /** The texts by what they are without their case: see `withoutCase`. */
+  #cases: Map<string, string[]> | undefined;
+  /** Where the next segment is `*`. */
+  any: RouteTree | undefined;
+  /** The routes that end here. */
+  end: MethodTable | undefined;
+  /** The routes that have `**` here. */
+  rest: MethodTable | undefined;
+
+  /** Where the routes with a path belong, which a parsed pattern is. */
+  at(path: string): { tree: RouteTree; part: 'end' | 'rest' } {
+    const segments = segmentsOf(path);
+    const part = segments.at(-1) === '**' ? 'rest' : 'end';
+    if (part === 'rest') segments.pop();
+    return { tree: segments.reduce<RouteTree>((tree, segment) => tree.#next(segment), this), part };
+  }
+
+  /** @param path a parsed pattern */
+  add(path: string, match: Match): void {
+    const { tree, part } = this.at(path);
+    (tree[part] ??= new MethodTable()).add(match);
+  }
+
+  /** Where the next segment is a text that differs from this one only by case. @param folded it `withoutCase` */
+  otherCases(segment: string, folded: string): RouteTree[] {
+    const texts = this.#cases?.get(folded)?.filter((text) => text !== segment) ?? [];
+    return texts.map((text) => this.texts!.get(text)!);
+  }
+
+  #next(segment: string): RouteTree {
+    if (segment === '*') return (this.any ??= new RouteTree());
+    const texts = (this.texts ??= new Map<string, RouteTree>());
+    let tree = texts.get(segment);
+    if (!tree) {
+      texts.set(segment, (tree = new RouteTree()));
+      const [cases, folded] = [(this.#cases ??= new Map<string, string[]>()), withoutCase(segment)];
+      cases.set(folded, [...(cases.get(folded) ?? []), segment]);
+    }
+    return tree;
+  }
+}
+
+/** The same for segments that differ only by case, whether that is ignored by lower case or by upper case. */
+function withoutCase(segment: string): string {
+  const text = segment.includes('%') ? decodeURIComponent(segment) : segment;
+  return text.toLowerCase().toUpperCase();
+}
+
+/** The segments of a canonical path or of a parsed pattern. @param most how many are needed */
+export function segmentsOf(path: string, most?: number): string[] {
+  return path === '/' ? [] : path.slice(1).split('/', most);
+}
+
+/**
+ * The routes by the pattern of their host.
+ * @throws RangeError if a host or a path is not a pattern
+ */
+function treesOf(routes: readonly Route[]): ReadonlyMap<string, RouteTree> {
+  const hosts = new Map<string, RouteTree>();
+  for (const [index, route] of routes.entries()) {
+    const { host, path } = parsedPatterns(route);
+    let tree = hosts.get(host);
+    if (!tree) hosts.set(host, (tree = new RouteTree()));
+    tree.add(path, { route, index });
+  }
+  return hosts;
+}
+
+/** @throws RangeError if the host or the path is not a pattern */
+export function parsedPatterns({ host, path }: Route): { host: string; path: string } {
+  return { host: valueOf(parseHostPattern(host)), path: valueOf(parsePathPattern(path)) };
+}
+
+function valueOf(pattern: Pattern): string {
+  if ('fault' in pattern) throw new RangeError(pattern.fault);
+  return pattern.value;
+}
+
+/** A route that never decides. */
+interface UnreachableRoute {
+  readonly index: number;
+  /** The indexes of those that decide in its place. */
+  readonly behind: readonly number[];
+}
+
+/**
+ * Finds the routes that can never match, because others come before them for each of their requests.
+ * Those have the same host and path, as other patterns always leave some text to it; or they are a pattern without its
+ * `**` and one with a `*` before it, which together leave nothing to it.
+ * @throws RangeError if a host or a path is not a pattern
+ */
+export function findUnreachable(routes: readonly Route[]): UnreachableRoute[] {
+  const hosts = treesOf(routes);
+  return routes.flatMap((route, index) => {
+    const behind = coverOf(hosts, { route, index });
+    return behind.length > 0 ? [{ index, behind }] : [];
+  });
+}
+
+/**
+ * The indexes of the routes that decide in place of one, for each of its requests; empty if it ever decides.
+ * @param hosts all routes, as `treesOf` has them
+ */
+function coverOf(hosts: ReadonlyMap<string, RouteTree>, { route, index }: Match): number[] {
+  const { host, path } = parsedPatterns(route);
+  const { tree, part } = hosts.get(host)!.at(path);
+  const covers = (route.methods ?? [undefined]).map((method) => {
+    const own = method === undefined ? tree[part]!.anyMethod : tree[part]!.byMethod.get(method);
+    if (own!.index !== index) return [own!.index];
+    return part === 'rest' ? coverOfRest(tree, method) : undefined;
+  });
+  if (covers.includes(undefined)) return [];
+  return [...new Set(covers.flatMap((cover) => cover ?? []))].toSorted((a, b) => a - b);
+}
+
+/** The routes that leave nothing to a `**` here: one for no segment, and others for one and more. */
+function coverOfRest(tree: RouteTree, method: string | undefined): number[] | undefined {
+  const next = tree.any;
+  const end = tree.end?.find(method);
+  if (!next || !end) return undefined;
+  const rest = next.rest?.find(method);
+  const deeper = rest ? [rest.index] : coverOfRest(next, method);
+  return deeper && [end.index, ...deeper];
+}
 
 /** The route that would decide about a request if some letters of its path had another case. */
-export interface OtherCase {
+interface OtherCase {
   readonly otherCaseOf: Match;
 }
 

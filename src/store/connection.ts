@@ -1,4 +1,6 @@
+import type { KeyObject } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import type { Port } from '../keys/port.ts';
 import type { HearingReport } from '../keys/repository.ts';
 import type { KeyRow, Tables } from './tables.ts';
 
@@ -55,4 +57,42 @@ export interface Connection {
   /** See `KeyRepository.watchHearing`. */
   watchHearing(report: HearingReport): void;
   close(): Promise<void>;
+}
+
+/** By what a feature's port reads. */
+export interface Reading {
+  readonly connection: Connection;
+  /** In a transaction, what it sees. */
+  readonly run: Connection['run'];
+  /** The key of the audit log, if it has one. */
+  readonly auditKey: KeyObject | undefined;
+}
+
+/** By what it changes something, in a transaction. */
+export interface Writing {
+  readonly db: Kysely<Tables>;
+  readonly dialect: DialectName;
+  readonly auditKey: KeyObject | undefined;
+  /** Is told which keys are changed or deleted. */
+  readonly keysChanged: (ids: readonly string[]) => void;
+}
+
+/** How the store does what a feature asks of it. */
+export interface PortOfStore<Reader, Writer extends Reader> {
+  readonly port: Port<Reader, Writer>;
+  readonly read: (by: Reading) => Reader;
+  /** What a transaction does besides; undefined for what is never asked in one, or changes nothing. */
+  readonly write?: (by: Writing) => Omit<Writer, keyof Reader>;
+  /** The same as `read` where there is no store, at a location. */
+  readonly empty: (location: string) => Reader;
+  /** Is told which keys were deleted. */
+  readonly deleted?: (by: Writing, ids: readonly string[]) => Promise<void>;
+}
+
+/** Any port of the store. */
+export type AnyPortOfStore = PortOfStore<unknown, unknown>;
+
+/** A port of the store, of which only the feature knows more. */
+export function portOfStore<Reader, Writer extends Reader>(port: PortOfStore<Reader, Writer>): AnyPortOfStore {
+  return port;
 }

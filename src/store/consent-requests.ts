@@ -1,15 +1,26 @@
 import { type Kysely, sql } from 'kysely';
 import { NETWORK_DIGITS } from '../keys/networks.ts';
-import type { ConsentFinder, ConsentWriter } from '../keys/repository.ts';
-import type { ConsentRequest } from '../keys/requests/consent-request.ts';
-import { clientOf, clientsOf, rememberClient, replaceGivenKey } from './application-keys.ts';
-import type { Connection, DialectName } from './connection.ts';
+import {
+  type ConsentFinder,
+  type ConsentRequest,
+  CONSENTS,
+  type ConsentWriter,
+} from '../keys/requests/consent-request.ts';
+import { chunksOf } from './chunks.ts';
+import { type Connection, type DialectName, portOfStore } from './connection.ts';
 import type { ConsentRequestTable, Tables } from './tables.ts';
 
 const COLUMNS = { id: 'id', handleDigest: 'handle_digest', codeDigest: 'code_digest' } as const;
 
-/** Finds requests for keys, by what can read. */
-export function consentFinderOf(run: Connection['run']): ConsentFinder {
+/** The requests of applications for keys, and the applications that got some. */
+export const consents = portOfStore({
+  port: CONSENTS,
+  read: ({ run }) => finderOf(run),
+  write: ({ db, dialect }) => writerOf(db, dialect),
+  empty: () => ({ find: async () => undefined, listOpen: async () => [], clientOf: async () => undefined }),
+});
+
+function finderOf(run: Connection['run']): ConsentFinder {
   return {
     find: (by, value) =>
       run(async (db) => {
@@ -35,10 +46,8 @@ export function consentFinderOf(run: Connection['run']): ConsentFinder {
   };
 }
 
-/** Changes requests for keys, inside a write transaction. */
-export function consentWriterOf(db: Kysely<Tables>, dialect: DialectName): ConsentWriter {
+function writerOf(db: Kysely<Tables>, dialect: DialectName): Omit<ConsentWriter, keyof ConsentFinder> {
   return {
-    ...consentFinderOf((work) => work(db)),
     async recent(now, network) {
       // As one text: anybody may make it thousands of rows.
       const held = sql`case when status in ('PENDING', 'DENIED') then source end`;
@@ -116,4 +125,40 @@ function requestOf(row: ConsentRequestTable): ConsentRequest {
     createdAt: Number(row.created_at),
     expiresAt: Number(row.expires_at),
   };
+}
+
+/** The application that a key was given to, as somebody agreed; undefined for any other key. */
+async function clientOf(db: Kysely<Tables>, keyId: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('application_keys')
+    .select('client_id')
+    .where('key_id', '=', keyId)
+    .executeTakeFirst();
+  return row?.client_id;
+}
+
+/** Remembers which application was given a key, until the key is deleted, inside a write transaction. */
+async function rememberClient(db: Kysely<Tables>, keyId: string, clientId: string): Promise<void> {
+  await db.insertInto('application_keys').values({ key_id: keyId, client_id: clientId }).execute();
+}
+
+/** The applications of those of the keys that one was given, by the ids of the keys. */
+async function clientsOf(db: Kysely<Tables>, keyIds: readonly string[]): Promise<Map<string, string>> {
+  const clients = new Map<string, string>();
+  for (const ids of chunksOf(keyIds)) {
+    const rows = await db.selectFrom('application_keys').selectAll().where('key_id', 'in', ids).execute();
+    for (const row of rows) clients.set(row.key_id, row.client_id);
+  }
+  return clients;
+}
+
+/** Lets used requests that gave one key have given another, which takes its place, inside a write transaction. */
+async function replaceGivenKey(db: Kysely<Tables>, from: string, to: string): Promise<void> {
+  const given = (id: string) => `"keyId":${JSON.stringify(id)}`;
+  await db
+    .updateTable('consent_requests')
+    .set({ details: sql`replace(details, ${given(from)}, ${given(to)})` })
+    .where('status', '=', 'USED')
+    .where('details', 'like', `%${given(from)}%`)
+    .execute();
 }

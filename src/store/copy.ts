@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { type Kysely, type SqlBool, sql } from 'kysely';
+import { type Kysely, sql, type SqlBool } from 'kysely';
 import { KeysError } from '../keys/errors.ts';
 import type { ProgressReport } from '../keys/progress.ts';
 import type { Connection, DialectName } from './connection.ts';
-import { withBulkInserts, withSnapshot } from './copy-sessions.ts';
-import { insertRows, type Row } from './insert-rows.ts';
+import { insertRows, type Row, withDeferredIndexes, withoutTriggers } from './insert-rows.ts';
 import { TABLE_NAMES, TABLES, type Tables } from './tables.ts';
 
 /** The result of a copy. */
@@ -201,4 +200,55 @@ async function* pagesOf(db: Kysely<Tables>, { table, order }: OrderedTable): Asy
     if (rows.length > 0) yield rows;
     last = rows.length === PAGE_ROWS ? rows.at(-1) : undefined;
   } while (last);
+}
+
+/** Runs `work` on a store as it is at one moment, while others may change it. @throws KeysError STORE_… */
+function withSnapshot<Result>(
+  connection: Connection,
+  work: (source: Kysely<Tables>) => Promise<Result>,
+): Promise<Result> {
+  const { dialect } = connection;
+  return connection.run((db) =>
+    db.connection().execute(async (source) => {
+      await sql.raw(dialect === 'sqlite' ? 'begin' : 'begin isolation level repeatable read read only').execute(source);
+      try {
+        await allowWaiting(source, dialect);
+        // That moment is the first time that it is read.
+        await source.selectFrom('audit_head').select('number').execute();
+        return await work(source);
+      } finally {
+        await sql`rollback`.execute(source);
+      }
+    }),
+  );
+}
+
+/**
+ * Runs `insert`, which fills all tables of an empty store in any order, in a transaction of that store. What there is
+ * to find their rows is made afterwards.
+ */
+async function withBulkInserts(
+  target: Kysely<Tables>,
+  dialect: DialectName,
+  insert: () => Promise<void>,
+): Promise<void> {
+  await allowWaiting(target, dialect);
+  if (dialect === 'sqlite') {
+    // A key may come before its creator.
+    await sql`pragma defer_foreign_keys = on`.execute(target);
+    await withoutTriggers(target, () => withDeferredIndexes(target, dialect, insert));
+    return;
+  }
+  const creators = sql`alter table api_keys alter constraint api_keys_created_by_fkey`;
+  await sql`${creators} deferrable initially deferred`.execute(target);
+  await withDeferredIndexes(target, dialect, async () => {
+    await insert();
+    await sql`set constraints all immediate`.execute(target);
+  });
+  await sql`${creators} not deferrable`.execute(target);
+}
+
+/** Each store idles while the other one is queried: a server must not end the transaction for that. */
+async function allowWaiting(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
+  if (dialect === 'postgres') await sql`set local idle_in_transaction_session_timeout = 0`.execute(db);
 }

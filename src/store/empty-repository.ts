@@ -1,11 +1,8 @@
-import { KeysError } from '../keys/errors.ts';
 import type { NoticeStore } from '../keys/notices/notice-store.ts';
+import type { Port } from '../keys/port.ts';
 import type { KeyRepository, StoreKind } from '../keys/repository.ts';
-
-/** The error for a store that does not exist. */
-export function missingStore(location: string): KeysError {
-  return new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the path.`);
-}
+import { missingStore } from './errors.ts';
+import { portIn } from './ports.ts';
 
 /** The repository of a store that does not exist, for a dry run: it holds no keys, and takes none. */
 export function emptyRepository(location: string, kind: StoreKind): KeyRepository {
@@ -14,14 +11,13 @@ export function emptyRepository(location: string, kind: StoreKind): KeyRepositor
   const missing = () => missingStore(location);
   return {
     kind,
+    port: <Reader>(wanted: Port<Reader, Reader>) => portIn(wanted).empty(location) as Reader,
     findById: nothing,
     findByName: nothing,
     findBy: none,
     findByDigests: none,
     findConfusable: none,
     countLive: async () => 0,
-    findInUse: async () => new Set(),
-    findDisabledByPolicy: async () => new Set(),
     findManaged: none,
     findAncestors: async () => new Map(),
     findWithDescendants: none,
@@ -29,19 +25,11 @@ export function emptyRepository(location: string, kind: StoreKind): KeyRepositor
     list: none,
     listCreatedBy: none,
     count: async () => ({ counts: { ACTIVE: 0, DISABLED: 0, EXPIRED: 0 }, nextExpiry: null }),
-    findUsage: async () => new Map(),
-    findPeriodUsage: none,
-    findUsedPermissions: async (ids) => new Map(ids.map((id) => [id, new Map()])),
     auditLog: { key: undefined, find: none, head: nothing, start: nothing, lastBefore: nothing, findLost: none },
-    consents: { find: nothing, listOpen: none, clientOf: nothing },
-    sessions: { find: nothing },
-    effects: { by: none, withSecrets: none, on: none, actorsNamed: none },
     revision: () => undefined,
     keysChangedSince: () => 'any',
     watchHearing: () => {},
     latestTime: async () => 0,
-    stage: () => Promise.reject(missing()),
-    clearStaged: () => Promise.reject(missing()),
     write: () => Promise.reject(missing()),
     hasSearchIndex: async () => true,
     check: () => Promise.reject(missing()),

@@ -12,12 +12,9 @@ export function storeError(error: unknown, location: string, causes: readonly Ca
   return new KeysError(code, `The key store ${location} ${text}.`, { cause: error });
 }
 
-/** The error for a store that this version would have to migrate, where it may not. */
-export function olderStore(location: string, version: number): KeysError {
-  return new KeysError(
-    'STORE_UNAVAILABLE',
-    `The key store ${location} was made by an older version of svc-api (schema ${version}).`,
-  );
+/** The error for a store that does not exist. */
+export function missingStore(location: string): KeysError {
+  return new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the path.`);
 }
 
 const TAKEN: Record<string, readonly [code: ErrorCode, what: string]> = {

@@ -1,11 +1,29 @@
 import type { Kysely } from 'kysely';
-import type { Effect, EffectFinder, EffectKind, EffectWriter, NewEffect, Widening } from '../keys/effect.ts';
+import {
+  type Effect,
+  type EffectFinder,
+  type EffectKind,
+  EFFECTS,
+  type EffectWriter,
+  type NewEffect,
+  type Widening,
+} from '../keys/effect.ts';
 import { chunksOf } from './chunks.ts';
-import type { Connection } from './connection.ts';
+import { type Connection, portOfStore } from './connection.ts';
 import type { KeyEffectTable, Tables } from './tables.ts';
 
-/** Finds what keys did to others, by what can read. */
-export function effectFinderOf(run: Connection['run']): EffectFinder {
+/** What keys did to others. */
+export const keyEffects = portOfStore({
+  port: EFFECTS,
+  read: ({ run }) => finderOf(run),
+  write: ({ db }) => writerOf(db),
+  empty: () => {
+    const none = async () => [];
+    return { by: none, withSecrets: none, on: none, actorsNamed: none };
+  },
+});
+
+function finderOf(run: Connection['run']): EffectFinder {
   const find = (column: 'key_id' | 'by_secret', values: readonly string[]) =>
     run(async (db) => {
       const found: Effect[] = [];
@@ -40,11 +58,8 @@ export function effectFinderOf(run: Connection['run']): EffectFinder {
   };
 }
 
-/** Keeps what keys did to others, inside a write transaction. */
-export function effectWriterOf(db: Kysely<Tables>): EffectWriter {
-  const finder = effectFinderOf((work) => work(db));
+function writerOf(db: Kysely<Tables>): Omit<EffectWriter, keyof EffectFinder> {
   return {
-    ...finder,
     async insert(effects) {
       for (const chunk of chunksOf(effects)) {
         await db
@@ -81,7 +96,7 @@ export function effectWriterOf(db: Kysely<Tables>): EffectWriter {
       await db.updateTable('key_effect_actors').set({ key_id: id, name }).where('key_id', '=', from).execute();
     },
     async export(keyIds) {
-      const effects = await finder.on(keyIds);
+      const effects = await finderOf((work) => work(db)).on(keyIds);
       const above = new Map<string, { id: string; name: string }[]>();
       for (const chunk of chunksOf(effects.map(({ id }) => id))) {
         const rows = await db.selectFrom('key_effect_actors').selectAll().where('effect_id', 'in', chunk).execute();

@@ -2,32 +2,31 @@ import type { KeyObject } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { ApiKey, StoredKey } from '../keys/key/api-key.ts';
 import type { AuditQuery } from '../keys/audit/audit-entry.ts';
+import type { Port } from '../keys/port.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../keys/repository.ts';
+import { inTurns, mapInTurns } from '../keys/turns.ts';
 import { updateRows } from './insert-rows.ts';
-import { countLive, creatorsFirst, findFamily, selectAncestors } from './families.ts';
+import {
+  addRotatedSecrets,
+  countLive,
+  creatorsFirst,
+  findByDigest,
+  findFamily,
+  forgetRotatedSecrets,
+  selectAncestors,
+  selectByDigests,
+} from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
-import { consentFinderOf, consentWriterOf } from './consent-requests.ts';
-import { countKeys } from './count-keys.ts';
-import { findByDigest, selectByDigests } from './find-by-digest.ts';
-import { effectFinderOf, effectWriterOf } from './key-effects.ts';
-import type { Connection, DialectName } from './connection.ts';
+import { countKeys, listKeys } from './list-keys.ts';
+import type { Connection, DialectName, Reading, Writing } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
-import { findSpentLimits, insertSpentLimits } from './limit-states.ts';
-import { listKeys } from './list-keys.ts';
-import { findDisabledByPolicy, findInUse } from './keys-in-use.ts';
-import { addRotatedSecrets, forgetRotatedSecrets } from './rotated-secrets.ts';
-import { apiKeyOf, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
-import { hasSearchIndex } from './search-index.ts';
+import { portIn, PORTS } from './ports.ts';
+import { apiKeyOf, changedColumns, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
+import { firstFound, hasSearchIndex } from './searches.ts';
 import { auditSearchesFor } from './search-audit-log.ts';
-import { firstFound } from './searches.ts';
 import { selectKeys } from './select-keys.ts';
-import { sessionFinderOf, sessionWriterOf } from './sessions.ts';
-import { clearStagedKeys, insertStagedKeys, stageKeys } from './staged-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
-import { condenseUsage, noteLeftovers } from './condense-usage.ts';
-import { findPeriodUsage } from './period-usage.ts';
-import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
 
 const COLUMNS = { id: 'id', name: 'name', publicId: 'public_id' } as const;
 
@@ -36,22 +35,22 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
   const { dialect } = connection;
   const run: Connection['run'] = (work) => connection.run(work);
   const reader = auditReaderOf(run, auditKey);
+  const readers = new Map<Port<unknown>, unknown>();
   return {
     kind: dialect,
+    port: <Reader>(wanted: Port<Reader, Reader>) => {
+      if (!readers.has(wanted)) readers.set(wanted, portIn(wanted).read({ connection, run, auditKey }));
+      return readers.get(wanted) as Reader;
+    },
     findById: (id) => run((db) => finderOf(db, apiKeyOf).findById(id)),
     findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
     findBy: (field, values) => run((db) => finderOf(db, apiKeyOf).findBy(field, values)),
     findByDigests: (digests) => run((db) => finderOf(db, apiKeyOf).findByDigests(digests)),
     findConfusable: (names) => run((db) => finderOf(db, apiKeyOf).findConfusable(names)),
     countLive: (creator, now) => run((db) => finderOf(db, apiKeyOf).countLive(creator, now)),
-    findInUse: (ids, since) => run((db) => findInUse(db, ids, since)),
-    findDisabledByPolicy: (keys) => run((db) => findDisabledByPolicy(db, keys)),
     findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
     findAncestors: (ids) => run((db) => finderOf(db, apiKeyOf).findAncestors(ids)),
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
-    findUsage: (ids) => run((db) => findUsage(db, ids)),
-    findPeriodUsage: (id, range) => run((db) => findPeriodUsage(db, id, range)),
-    findUsedPermissions: (ids) => run((db) => findUsedPermissions(db, ids)),
     revision: () => connection.revision(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (report) => connection.watchHearing(report),
@@ -61,10 +60,6 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
       find: (query) =>
         dialect === 'sqlite' && isSearch(query) ? firstFound(auditSearchesFor(connection, query)) : reader.find(query),
     },
-
-    consents: consentFinderOf(run),
-    sessions: sessionFinderOf(run),
-    effects: effectFinderOf(run),
 
     findByDigest: (digest) => findByDigest(connection, digest),
 
@@ -83,12 +78,9 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
         return rows.map(storedKeyOf);
       }),
 
-    stage: (keys, entry, onProgress) => stageKeys(connection, { keys, entry, onProgress }, auditKey),
-    clearStaged: (batch) => clearStagedKeys(connection, batch),
-
     write: (work, options) =>
       connection.write(
-        (transaction, keysChanged) => work(writerOf(transaction, { dialect, keysChanged, auditKey })),
+        (db, keysChanged) => work(writerOf(connection, { db, dialect, auditKey, keysChanged })),
         options,
       ),
 
@@ -97,7 +89,10 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
   };
 }
 
-function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTable) => Key): KeyFinder<Key> {
+function finderOf<Key extends ApiKey>(
+  db: Kysely<Tables>,
+  keyOf: (row: ApiKeyTable) => Key,
+): Omit<KeyFinder<Key>, 'port'> {
   return {
     async findById(id) {
       const row = await db.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
@@ -113,7 +108,7 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
       const rows = [];
       for (const chunk of chunksOf(values))
         rows.push(...(await db.selectFrom('api_keys').selectAll().where(COLUMNS[field], 'in', chunk).execute()));
-      return rows.map(keyOf);
+      return mapInTurns(rows, keyOf);
     },
 
     async findByDigests(digests) {
@@ -124,13 +119,12 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
 
     async findConfusable(names) {
       const rows = [];
-      for (const chunk of chunksOf([...new Set(names.map(nameSkeletonOf))]))
+      for (const chunk of chunksOf([...new Set(await mapInTurns(names, nameSkeletonOf))]))
         rows.push(...(await db.selectFrom('api_keys').selectAll().where('name_skeleton', 'in', chunk).execute()));
-      return rows.map(keyOf);
+      return mapInTurns(rows, keyOf);
     },
 
     countLive: (creator, now) => countLive(db, creator, now),
-    findInUse: (ids, since) => findInUse(db, ids, since),
 
     async findManaged() {
       const rows = await db.selectFrom('api_keys').selectAll().where('managed', '=', 1).execute();
@@ -157,26 +151,24 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
   };
 }
 
-function writerOf(
-  db: Kysely<Tables>,
-  {
-    dialect,
-    keysChanged,
-    auditKey,
-  }: { dialect: DialectName; keysChanged: (ids: readonly string[]) => void; auditKey: KeyObject | undefined },
-): KeyWriter {
+function writerOf(connection: Connection, writing: Writing): KeyWriter {
+  const { db, dialect, auditKey, keysChanged } = writing;
+  const reading: Reading = { connection, run: (work) => work(db), auditKey };
   return {
     ...finderOf(db, storedKeyOf),
+    port: <Writer>(wanted: Port<unknown, Writer>) => {
+      const { read, write } = portIn(wanted);
+      return { ...(read(reading) as object), ...write?.(writing) } as Writer;
+    },
 
     async insert(keys) {
       // No key that is remembered changes, but a look at the file from before the change must not be trusted after it.
       keysChanged([]);
-      for (const chunk of chunksOf(keys)) await db.insertInto('api_keys').values(chunk.map(rowOf)).execute();
-    },
-
-    async insertStaged(staged) {
-      keysChanged([]);
-      return insertStagedKeys(db, dialect, staged, auditKey);
+      for (const chunk of chunksOf(keys))
+        await db
+          .insertInto('api_keys')
+          .values(await mapInTurns(chunk, rowOf))
+          .execute();
     },
 
     async update(changes) {
@@ -200,20 +192,12 @@ function writerOf(
     async delete(ids) {
       keysChanged(ids);
       for (const chunk of chunksOf(ids)) await db.deleteFrom('api_keys').where('id', 'in', chunk).execute();
-      await noteLeftovers(db, dialect, ids);
+      for (const { deleted } of PORTS) await deleted?.(writing, ids);
     },
 
-    findSpentLimits: (id) => findSpentLimits(db, id),
-    insertSpentLimits: (id, spent) => insertSpentLimits(db, id, spent),
-
-    addUsage: (usage) => addUsage(db, dialect, usage),
-    condenseUsage: (bounds) => condenseUsage(db, bounds),
     rememberTime: (now) => rememberTime(db, now),
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
     forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),
-    consents: consentWriterOf(db, dialect),
-    sessions: sessionWriterOf(db),
-    effects: effectWriterOf(db),
     auditLog: auditReaderOf((work) => work(db), auditKey),
     appendToAuditLog: (entries) => appendToAuditLog(db, entries, auditKey),
     pruneAuditLog: (last) => pruneAuditLog(db, last),
@@ -227,13 +211,10 @@ async function updateKeys(
   changes: readonly { before: StoredKey; after: StoredKey }[],
 ): Promise<void> {
   const changed = new Map<string, Partial<ApiKeyTable>>();
-  for (const { before, after } of changes) {
+  for await (const { before, after } of inTurns(changes)) {
     // A database user may have the right to change some columns only.
-    const old = rowOf(before);
-    const entries = Object.entries(rowOf(after)).filter(
-      ([column, value]) => value !== old[column as keyof ApiKeyTable],
-    );
-    if (entries.length > 0) changed.set(before.id, Object.fromEntries(entries));
+    const values = changedColumns(before, after);
+    if (Object.keys(values).length > 0) changed.set(before.id, values);
   }
   if (changed.size === 0) return;
   // Another program may have written the other columns in another form.
@@ -248,7 +229,7 @@ async function updateKeys(
     await updateRows(
       db,
       dialect,
-      group.map(([id, values]) => {
+      await mapInTurns(group, ([id, values]) => {
         const row = found.get(id);
         return { ...values, checksum: row && !apiKeyOf(row).damaged ? checksumOf({ ...row, ...values }) : '', id };
       }),

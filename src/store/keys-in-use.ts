@@ -1,7 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 import type { AuditAction, AuditActor } from '../keys/audit/audit-entry.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
+import { KEYS_IN_USE } from '../keys/unused-keys.ts';
 import { chunksOf } from './chunks.ts';
+import { portOfStore } from './connection.ts';
 import { findFamily } from './families.ts';
 import type { Tables } from './tables.ts';
 
@@ -16,8 +18,17 @@ const BEGINNINGS: readonly AuditAction[] = [
   'RESTORE',
 ];
 
-/** See `KeyFinder.findInUse`. */
-export async function findInUse(db: Kysely<Tables>, ids: readonly string[], since: number): Promise<Set<string>> {
+/** Which keys are in use. */
+export const keysInUse = portOfStore({
+  port: KEYS_IN_USE,
+  read: ({ run }) => ({
+    find: (ids, since) => run((db) => findInUse(db, ids, since)),
+    disabledByPolicy: (keys) => run((db) => findDisabledByPolicy(db, keys)),
+  }),
+  empty: () => ({ find: async () => new Set<string>(), disabledByPolicy: async () => new Set<string>() }),
+});
+
+async function findInUse(db: Kysely<Tables>, ids: readonly string[], since: number): Promise<Set<string>> {
   const inUse = await findUsed(db, ids, since);
   for (const id of ids) {
     if (inUse.has(id)) continue;
@@ -86,8 +97,7 @@ async function findRevived(db: Kysely<Tables>, ids: readonly string[], since: nu
   });
 }
 
-/** See `KeyRepository.findDisabledByPolicy`. */
-export async function findDisabledByPolicy(
+async function findDisabledByPolicy(
   db: Kysely<Tables>,
   keys: readonly Pick<ApiKey, 'id' | 'disabledAt'>[],
 ): Promise<Set<string>> {

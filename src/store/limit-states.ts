@@ -1,10 +1,9 @@
 import { type Kysely, sql } from 'kysely';
-import { type Limit, splitLimit } from '../keys/limit.ts';
+import { type Limit, SPENT_LIMITS, splitLimit } from '../keys/limit.ts';
 import { grantLease, type Lease, type LeaseGrant, type LeaseRequest, type LimitState } from '../limits/lease.ts';
 import type { LimitStore } from '../limits/limit-store.ts';
-import type { SpentLimit } from '../keys/repository.ts';
 import { chunksOf } from './chunks.ts';
-import type { Connection, DialectName } from './connection.ts';
+import { type Connection, type DialectName, portOfStore } from './connection.ts';
 import { givenNumber, givenRows, givenText } from './given-rows.ts';
 import type { LimitStateTable, Tables } from './tables.ts';
 
@@ -145,23 +144,26 @@ async function updateStates(db: Kysely<Tables>, dialect: DialectName, rows: read
     from ${given} where key_id = ${givenText(0)} and unit = ${givenText(1)}`.execute(db);
 }
 
-/** See `KeyWriter.findSpentLimits`. */
-export async function findSpentLimits(db: Kysely<Tables>, keyId: string): Promise<SpentLimit[]> {
-  const rows = await db.selectFrom('limit_states').selectAll().where('key_id', '=', keyId).orderBy('unit').execute();
-  return rows.map(({ unit, count, unused_at: unusedAt, leases }) => ({
-    unit,
-    count: Number(count),
-    unusedAt: Number(unusedAt),
-    leases,
-  }));
-}
-
-/** See `KeyWriter.insertSpentLimits`. */
-export async function insertSpentLimits(
-  db: Kysely<Tables>,
-  keyId: string,
-  spent: readonly SpentLimit[],
-): Promise<void> {
-  const rows = spent.map(({ unusedAt, ...limit }) => ({ key_id: keyId, unused_at: unusedAt, ...limit }));
-  await db.insertInto('limit_states').values(rows).execute();
-}
+/** How far keys have used up their limits. */
+export const spentLimits = portOfStore({
+  port: SPENT_LIMITS,
+  read: () => undefined,
+  write: ({ db }) => ({
+    async find(keyId: string) {
+      const rows = await db
+        .selectFrom('limit_states')
+        .selectAll()
+        .where('key_id', '=', keyId)
+        .orderBy('unit')
+        .execute();
+      return rows.map(({ unit, count, unused_at: unusedAt, leases }) => {
+        return { unit, count: Number(count), unusedAt: Number(unusedAt), leases };
+      });
+    },
+    async insert(keyId, spent) {
+      const rows = spent.map(({ unusedAt, ...limit }) => ({ key_id: keyId, unused_at: unusedAt, ...limit }));
+      await db.insertInto('limit_states').values(rows).execute();
+    },
+  }),
+  empty: () => undefined,
+});

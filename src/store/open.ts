@@ -6,8 +6,9 @@ import type { KeyRepository } from '../keys/repository.ts';
 import type { SchemaDifference } from '../keys/schema.ts';
 import { debug, debugTimed, isDebugged } from '../keys/steps.ts';
 import type { Connection, DialectName, MustExist } from './connection.ts';
-import { readAuditKey } from './audit-key.ts';
-import { emptyNotices, emptyRepository, missingStore } from './empty-repository.ts';
+import { readAuditKey } from './audit-log.ts';
+import { emptyNotices, emptyRepository } from './empty-repository.ts';
+import { missingStore } from './errors.ts';
 import type { LimitStore } from '../limits/limit-store.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { createLimitStore, type StoreClock } from './limit-states.ts';
@@ -111,7 +112,7 @@ function differencesOn(dialect: DialectName) {
 }
 
 /** Whether there is a store; none is created. @throws KeysError STORE_… where that cannot be told */
-async function storeExists({ database, env = process.env }: OpenStoreOptions): Promise<boolean> {
+export async function storeExists({ database, env = process.env }: OpenStoreOptions): Promise<boolean> {
   const place = storeLocation(database, env);
   if (!isPostgresUrl(place)) return (await import('./sqlite/sqlite-file.ts')).storeFileExists(place);
   const { PostgresConnection } = await import('./postgres/postgres-connection.ts');
@@ -137,11 +138,11 @@ export async function openConnection({
       ? (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, options)
       : (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(location, options);
   if (!isDebugged()) return open();
-  const { MIGRATIONS } = await import('./migrations/index.ts');
+  const { newestSchema } = await import('./migrations.ts');
   const opened = await debugTimed('the store was opened', open, (connection) => ({
     store: isPostgresUrl(location) ? readPostgresUrl(location).location : location,
     dialect: connection?.dialect,
-    schema: connection && MIGRATIONS.length,
+    schema: connection && newestSchema(),
     isNew: connection?.created,
   }));
   return debuggedConnection(opened);

@@ -16,10 +16,12 @@ export const TIME_COLUMNS = ['created_at', 'expires_at', 'disabled_at', 'rotated
 export function apiKeyOf(row: KeyRow): ApiKey {
   const [roles, permissions] = [listIn(row.roles), listIn(row.permissions)];
   const limits = row.limits === null ? NO_LIMITS : listIn(row.limits, parseLimits);
-  const allowFrom = row.allow_from === null ? null : listIn(row.allow_from, parseNetworks);
+  const isIntact = row.checksum !== null && row.checksum === checksumOf(row);
+  // What was checked before it was written, and is as it was written, need not be parsed once more.
+  const allowFrom = row.allow_from === null ? null : listIn(row.allow_from, isIntact ? undefined : parseNetworks);
   const isReadable = roles && permissions && limits && allowFrom !== undefined && allowFrom?.length !== 0;
   const hasTimes = TIME_COLUMNS.every((column) => row[column] === null || isTime(Number(row[column])));
-  const isDamaged = !isReadable || !hasTimes || (row.checksum !== null && row.checksum !== checksumOf(row));
+  const isDamaged = !isReadable || !hasTimes || (row.checksum !== null && !isIntact);
   return {
     id: row.id,
     name: row.name,
@@ -46,7 +48,26 @@ export function storedKeyOf(row: ApiKeyTable): StoredKey {
 
 /** The row of a key. */
 export function rowOf(key: StoredKey): ApiKeyTable {
-  const row = {
+  const row = { ...columnsOf(key), search_text: searchTextOf(key), name_skeleton: nameSkeletonOf(key.name) };
+  // Nothing that is written of a damaged key makes it whole.
+  return { ...row, checksum: key.damaged ? '' : checksumOf(row) };
+}
+
+/** The columns in which the row of a key changes, but for its checksum. */
+export function changedColumns(before: StoredKey, after: StoredKey): Partial<ApiKeyTable> {
+  const [old, values] = [columnsOf(before), columnsOf(after)];
+  const changed = Object.entries(values).filter(([column, value]) => value !== old[column as keyof typeof old]);
+  return {
+    ...(Object.fromEntries(changed) as Partial<ApiKeyTable>),
+    ...(after.name !== before.name && { name_skeleton: nameSkeletonOf(after.name) }),
+    ...((after.name !== before.name || after.description !== before.description) && {
+      search_text: searchTextOf(after),
+    }),
+  };
+}
+
+function columnsOf(key: StoredKey) {
+  return {
     id: key.id,
     name: key.name,
     description: key.description,
@@ -66,11 +87,7 @@ export function rowOf(key: StoredKey): ApiKeyTable {
     rotated_at: key.rotation?.startedAt ?? null,
     rotation_grace: key.rotation?.grace ?? null,
     previous_ends_at: key.rotation?.previousEndsAt ?? null,
-    search_text: searchTextOf(key),
-    name_skeleton: nameSkeletonOf(key.name),
   };
-  // Nothing that is written of a damaged key makes it whole.
-  return { ...row, checksum: key.damaged ? '' : checksumOf(row) };
 }
 
 /**

@@ -1,24 +1,23 @@
 import type { Kysely } from 'kysely';
-import type { FormOutcome, Session, SessionFinder, SessionWriter } from '../keys/session.ts';
-import type { Connection } from './connection.ts';
+import { type FormOutcome, type Session, SESSIONS, type SessionWriter } from '../keys/session.ts';
+import { portOfStore } from './connection.ts';
 import type { SessionTable, Tables } from './tables.ts';
 
-/** Finds sessions, by what can read. */
-export function sessionFinderOf(run: Connection['run']): SessionFinder {
-  return {
-    find: (tokenDigest) => run((db) => findSession(db, tokenDigest)),
-  };
-}
+/** The sessions of people who have signed in. */
+export const sessions = portOfStore({
+  port: SESSIONS,
+  read: ({ run }) => ({ find: (tokenDigest) => run((db) => findSession(db, tokenDigest)) }),
+  write: ({ db }) => writerOf(db),
+  empty: () => ({ find: async () => undefined }),
+});
 
 async function findSession(db: Kysely<Tables>, tokenDigest: string): Promise<Session | undefined> {
   const row = await db.selectFrom('sessions').selectAll().where('token_digest', '=', tokenDigest).executeTakeFirst();
   return row && sessionOf(row);
 }
 
-/** Changes sessions, inside a write transaction. */
-export function sessionWriterOf(db: Kysely<Tables>): SessionWriter {
+function writerOf(db: Kysely<Tables>): Omit<SessionWriter, 'find'> {
   return {
-    find: (tokenDigest) => findSession(db, tokenDigest),
     async insert({ tokenDigest, secretDigest, keyId, startedAt, usedAt }) {
       await db
         .insertInto('sessions')

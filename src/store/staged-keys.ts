@@ -4,11 +4,11 @@ import { auditValuesOf, type AuditPosition, CHAIN_START, chainHash } from '../ke
 import { requireAuditKey } from '../keys/audit/audit-key.ts';
 import type { StoredKey } from '../keys/key/api-key.ts';
 import type { ProgressReport } from '../keys/progress.ts';
-import type { BatchEntry, StagedKeys } from '../keys/repository.ts';
+import { type BatchEntry, STAGED_KEYS, type StagedKeys, STAGING } from '../keys/transfer/import.ts';
 import { findPosition, setHead } from './audit-log.ts';
-import type { Connection, DialectName } from './connection.ts';
-import { insertRows } from './insert-rows.ts';
-import { withoutTriggers, withPendingList } from './bulk-insertion.ts';
+import { type Connection, type DialectName, portOfStore } from './connection.ts';
+import { missingStore } from './errors.ts';
+import { insertRows, withoutTriggers, withPendingList } from './insert-rows.ts';
 import { rowOf } from './rows.ts';
 import { type ApiKeyTable, KEY_COLUMNS, type StagedKeyTable, type Tables } from './tables.ts';
 
@@ -18,8 +18,34 @@ const STATEMENT_ROWS = 20_000;
 /** All columns of `api_keys`. */
 const COLUMNS = [...KEY_COLUMNS, 'search_text', 'name_skeleton'] as const satisfies readonly (keyof ApiKeyTable)[];
 
-/** See `KeyRepository.stage`. */
-export async function stageKeys(
+/** Keeps keys apart until they are inserted together. */
+export const staging = portOfStore({
+  port: STAGING,
+  read: ({ connection, auditKey }) => ({
+    stage: (keys, entry, onProgress) => stageKeys(connection, { keys, entry, onProgress }, auditKey),
+    clear: (batch) => clearStagedKeys(connection, batch),
+  }),
+  empty: (location) => {
+    const missing = () => Promise.reject(missingStore(location));
+    return { stage: missing, clear: missing };
+  },
+});
+
+/** Inserts them. */
+export const stagedKeys = portOfStore({
+  port: STAGED_KEYS,
+  read: () => undefined,
+  write: ({ db, dialect, auditKey, keysChanged }) => ({
+    insert(staged) {
+      // No key that is remembered changes, but a look at the file from before the change must not be trusted after it.
+      keysChanged([]);
+      return insertStagedKeys(db, dialect, staged, auditKey);
+    },
+  }),
+  empty: () => undefined,
+});
+
+async function stageKeys(
   connection: Connection,
   {
     keys,
@@ -43,8 +69,7 @@ export async function stageKeys(
   }
 }
 
-/** See `KeyRepository.clearStaged`. */
-export async function clearStagedKeys(connection: Connection, batch?: string): Promise<void> {
+async function clearStagedKeys(connection: Connection, batch?: string): Promise<void> {
   for (;;) {
     const first = await connection.run((db) =>
       db
@@ -66,8 +91,7 @@ export async function clearStagedKeys(connection: Connection, batch?: string): P
   }
 }
 
-/** See `KeyWriter.insertStaged`. */
-export async function insertStagedKeys(
+async function insertStagedKeys(
   db: Kysely<Tables>,
   dialect: DialectName,
   staged: StagedKeys,

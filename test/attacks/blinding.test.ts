@@ -319,7 +319,7 @@ describeOnEach('an attacker who can write to the store', () => {
     const hash = chainHash(forged, last!.hash);
     await tamper(
       `insert into audit_log select 4, at, actor_kind, actor_id, actor_name, action, key_id, key_name, before, after,
-        '${hash}', address from audit_log where number = 3`,
+        address, '${hash}' from audit_log where number = 3`,
       `update audit_head set number = 4, hash = '${hash}'`,
     );
     assert.deepEqual(await verified(), ['broken', 4]);

@@ -16,6 +16,7 @@ import {
   postJson,
   startConsentService,
 } from '../support/consent.ts';
+import { CONSENTS } from '../../src/keys/requests/consent-request.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
@@ -525,13 +526,59 @@ describe('whoever attacks the pages on which people decide', () => {
       assert.equal((await openPage(`${test.url}/device?user_code=${right}`)).status, 200);
     });
 
-    it('keys on a page, is held by the limit of failed credentials', async () => {
+    it('keys on a page, has ten tries a minute, before anything of it is read', async () => {
       const { fields } = await openPage(authorizeUrl(test.url));
-      const statuses = new Set<number>();
-      for (let count = 0; count < 25; count += 1)
-        statuses.add((await agree(test.url, fields, `svc_${'A'.repeat(12)}_${'A'.repeat(49)}`)).status);
-      assert.deepEqual([...statuses], [403, 429]);
-      assert.equal((await agree(test.url, fields, approver)).status, 303, 'a valid key is let in all the same');
+      const statuses = [];
+      for (let count = 0; count < 11; count += 1)
+        statuses.push((await agree(test.url, fields, `svc_${'A'.repeat(12)}_${'A'.repeat(49)}`)).status);
+      assert.deepEqual(statuses, [...Array<number>(10).fill(403), 429]);
+      const { status, headers } = await agree(test.url, fields, 'x'.repeat(20_000));
+      assert.deepEqual([status, headers.get('retry-after')], [429, '6'], 'longer than is read');
+      test.time.now += 6000;
+      assert.equal((await agree(test.url, fields, approver)).status, 303);
+    });
+
+    it('keys on pages of several addresses, is held by the limit of failed credentials, and a valid one is let in', async () => {
+      const { fields } = await openPage(authorizeUrl(test.url));
+      const statuses = [];
+      const unknown = `svc_${'A'.repeat(12)}_${'A'.repeat(49)}`;
+      for (let minute = 0; minute < 3; minute += 1) {
+        for (let count = 0; count < 8; count += 1) statuses.push((await agree(test.url, fields, unknown)).status);
+        test.time.now += 60_000;
+      }
+      assert.deepEqual([statuses.indexOf(429), statuses.at(-1)], [20, 429]);
+      assert.equal((await agree(test.url, fields, approver)).status, 303);
+    });
+
+    it('codes for a key fails ten times a minute from one address, and then nothing of it is read', async () => {
+      const doors = [
+        () => pollDevice(test.url, 'x'.repeat(43)),
+        () => exchange(test.url, 'x'.repeat(43), 'y'.repeat(43)),
+        () => postJson(`${test.url}/oauth/token`, { client_id: 'nobody' }),
+        () => postJson(`${test.url}/oauth/token`, { client_id: APP.id, scope: 'A '.repeat(10_000) }),
+      ];
+      for (const knock of doors) {
+        const statuses = [];
+        for (let count = 0; count < 11; count += 1) statuses.push((await knock()).status);
+        assert.equal(statuses.indexOf(429), 10, statuses.join());
+        const { status, headers, body } = await postJson(`${test.url}/oauth/token`, { x: 'x'.repeat(20_000) });
+        assert.deepEqual([status, headers.get('retry-after')], [429, '6'], 'longer than is read');
+        assert.equal(body['error'], 'temporarily_unavailable');
+        test.time.now += 60_000;
+      }
+    });
+
+    it('nothing, and waits for a person as long as it takes, fails not at all', async () => {
+      const { device_code: code, user_code: userCode } = await askDevice(test.url);
+      const answers = new Set();
+      for (let count = 0; count < 40; count += 1) {
+        answers.add((await pollDevice(test.url, code)).body['error']);
+        test.time.now += count % 2 ? 5000 : 1000;
+      }
+      assert.deepEqual(answers, new Set(['authorization_pending', 'slow_down']));
+      await test.keys.consent.approve(await test.keys.consent.show({ userCode }), {}, principal);
+      test.time.now += 300_000;
+      assert.equal((await pollDevice(test.url, code)).status, 200);
     });
 
     it('what a request may be has ten tries a minute, before anything of it is read', async () => {
@@ -611,7 +658,8 @@ describeOnEach('the room for requests of applications', () => {
   /** Requests that are there already, each from another address. */
   async function fill(addresses: readonly string[], status: 'PENDING' | 'DENIED' | 'APPROVED' = 'PENDING') {
     const { request } = await test.keys.consent.ask({ client: APP, roles: ['GUEST'], permissions: [] });
-    await test.store.repository.write(async ({ consents }) => {
+    await test.store.repository.write(async (writer) => {
+      const consents = writer.port(CONSENTS);
       for (const address of addresses) {
         const id = `${status} ${address}`;
         const { source } = sourceOf(address);

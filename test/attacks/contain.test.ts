@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type Actor, OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { readDeclaration } from '../../src/keys/apply/declaration.ts';
+import { EFFECTS } from '../../src/keys/effect.ts';
 import { isKeysError } from '../../src/keys/errors.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import { isInProgress } from '../../src/keys/key/rotation.ts';
@@ -205,7 +206,7 @@ class World {
       await this.noteChange(before, after, isThief);
     },
     apply: async (by, isThief, { id, name }) => {
-      const declared = readDeclaration(
+      const declared = await readDeclaration(
         { keys: [{ name, permissions: this.random.some(GRANTS, 3), enabled: true }] },
         this.#keys.catalog,
       );
@@ -305,7 +306,7 @@ describeOnEach('attacks: a thief whose key is contained', (dialect) => {
     const id = world.leaked.at(-1)!;
     const isGone = (await keys.findById(id, OPERATOR)) === undefined;
     // It may have done nothing that is left.
-    if (isGone && (await test.store.repository.effects.actorsNamed(id)).length === 0) return;
+    if (isGone && (await test.store.repository.port(EFFECTS).actorsNamed(id)).length === 0) return;
     if (isGone) seen.deleted += 1;
     const before = await world.all();
     const after = await contained(world, id);

@@ -129,7 +129,7 @@ describeOnEach('attacks: escalation', () => {
     let { principal } = await create('Key 1', 'ADMIN');
     for (let index = 2; index <= 16; index += 1) ({ principal } = await create(`Key ${index}`, 'ADMIN', principal));
     await assert.rejects(create('Key 17', 'ADMIN', principal), { code: 'CHAIN_TOO_LONG' });
-    const declared = readDeclaration({ keys: [{ name: 'Key 17', roles: ['GUEST'] }] }, test.keys.catalog);
+    const declared = await readDeclaration({ keys: [{ name: 'Key 17', roles: ['GUEST'] }] }, test.keys.catalog);
     await assert.rejects(test.keys.apply(declared, {}, principal), { code: 'CHAIN_TOO_LONG' });
     const line = { name: 'Key 17', roles: ['GUEST'], secret: 'x'.repeat(40), createdBy: principal.apiKey.id };
     const { lines } = await test.keys.importKeys(jsonLines(line));
@@ -186,8 +186,8 @@ describeOnEach('attacks: escalation', () => {
 
     it('by apply is the same as by update', async () => {
       await create('Strong', 'VIEWER', OPERATOR, '1h');
-      const apply = (key: object, by: Principal) =>
-        test.keys.apply(readDeclaration({ keys: [{ name: 'Strong', ...key }] }, test.keys.catalog), {}, by);
+      const apply = async (key: object, by: Principal) =>
+        test.keys.apply(await readDeclaration({ keys: [{ name: 'Strong', ...key }] }, test.keys.catalog), {}, by);
       const { expiresAt } = (await test.keys.findByName('Strong', OPERATOR))!;
       const end = new Date(expiresAt!).toISOString();
       await assert.rejects(apply({ roles: ['VIEWER'] }, weak), FORBIDDEN);
@@ -230,7 +230,7 @@ describeOnEach('attacks: escalation', () => {
       assert.ok(result.principal.access.has('DOCKER', 'UPDATE_ANY'), 'it still uses what the key may use');
       // A principal from before the rotation is no way around it either.
       for (const by of [result.principal, old.principal]) {
-        const declared = readDeclaration({ keys: [{ name: 'New', roles: ['GUEST'] }] }, test.keys.catalog);
+        const declared = await readDeclaration({ keys: [{ name: 'New', roles: ['GUEST'] }] }, test.keys.catalog);
         for (const change of [
           () => test.keys.rollBackRotation(id, by),
           () => test.keys.finishRotation(id, by),
@@ -249,11 +249,12 @@ describeOnEach('attacks: escalation', () => {
   });
 
   describe('by apply', () => {
-    const apply = (
+    const apply = async (
       options: object = {},
       by: Principal | typeof OPERATOR = OPERATOR,
       key: object = { roles: ['ADMIN'] },
-    ) => test.keys.apply(readDeclaration({ keys: [{ name: 'CI deploy', ...key }] }, test.keys.catalog), options, by);
+    ) =>
+      test.keys.apply(await readDeclaration({ keys: [{ name: 'CI deploy', ...key }] }, test.keys.catalog), options, by);
 
     it('a key gets no grants from the file of the operator by taking a name first', async () => {
       const guest = await create('Maker', 'GUEST API_KEY:CREATE_OWN');

@@ -107,13 +107,13 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
       await test.keys.setEnabled(id, false, principal);
       await assert.rejects(test.keys.setEnabled(id, true, principal), rule);
       const file = { keys: [{ name: other.apiKey.name, roles: ['VIEWER'], enabled: true }] };
-      await assert.rejects(test.keys.apply(readDeclaration(file, test.keys.catalog), {}, principal));
+      await assert.rejects(test.keys.apply(await readDeclaration(file, test.keys.catalog), {}, principal));
     }
   });
 
   it('does not get rid of its limit by a declaration that leaves it out', async () => {
     const file = { keys: [{ name: 'Held', roles: ['ADMIN'], allowFrom: TEN }] };
-    await assert.rejects(test.keys.apply(readDeclaration(file, test.keys.catalog), {}, held.principal), LIMITED);
+    await assert.rejects(test.keys.apply(await readDeclaration(file, test.keys.catalog), {}, held.principal), LIMITED);
   });
 
   it('is refused where its limit was changed in the file, and shown where it was by another program', async () => {

@@ -1,32 +1,20 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
-import { Kysely, SqliteDialect } from 'kysely';
 import type { DeclaredKey } from '../../src/keys/apply/declaration.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { CONFUSABLES } from '../../src/keys/key/confusables.ts';
 import { skeletonOf } from '../../src/keys/key/skeleton.ts';
-import { addNameSkeletons } from '../../src/store/migrations/009-name-skeletons.ts';
-import { isPostgresUrl, readPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
-import { openPool } from '../../src/store/postgres/postgres-pool.ts';
-import type { Tables } from '../../src/store/tables.ts';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { changeDirectly } from '../support/direct.ts';
 import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { cliOnTerminal, KEYS } from '../support/pty.ts';
 import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
-import { tempFolder, tempStore } from '../support/temp.ts';
+import { tempFolder } from '../support/temp.ts';
 
 /** Cyrillic А in place of the Latin A. */
 const CYRILLIC = '\u0410dmin';
 const LIKENESS = `The name "${CYRILLIC}" looks like that of the API key "Admin": it has "\u0410" (U+0410) in place of "A" (U+0041).`;
-
-async function openDatabase(database: string): Promise<Kysely<Tables>> {
-  if (isPostgresUrl(database)) return openPool(readPostgresUrl(database).config);
-  return new Kysely({ dialect: new SqliteDialect({ database: new Database(database) }) });
-}
 
 describe('two names look alike', () => {
   const alike = {
@@ -66,7 +54,7 @@ describe('two names look alike', () => {
   });
 });
 
-describeOnEach('a key that looks like another', (dialect) => {
+describeOnEach('a key that looks like another', () => {
   let test: TestKeys;
   let server: TestServer;
   let admin: string;
@@ -146,32 +134,6 @@ describeOnEach('a key that looks like another', (dialect) => {
       assert.deepEqual(await names(), ['Admin', 'Boss']);
     });
   }
-
-  it('is found among the keys of an older version, of which there are more than one page', async () => {
-    const database = tempStore();
-    const older = await openTestKeys({ database });
-    const lines = Array.from({ length: 1203 }, (_, index) => ({
-      name: `Key ${index}`,
-      roles: ['GUEST'],
-      secret: `secret-number-${index}-of-an-older-store`,
-    }));
-    await older.keys.importKeys(jsonLines(...lines));
-    await older.store.close();
-    await changeDirectly(
-      database,
-      'drop index api_keys_by_name_skeleton',
-      'alter table api_keys drop column name_skeleton',
-    );
-    const db = await openDatabase(database);
-    await addNameSkeletons(db, dialect);
-    await db.destroy();
-    const { keys, store } = await openTestKeys({ database });
-    for (const index of [0, 499, 500, 1202]) {
-      const [found] = await keys.findConfusableNames(`\u041aey ${index}`);
-      assert.ok(found?.others.includes(`Key ${index}`), String(index));
-    }
-    await store.close();
-  });
 
   it('is warned of, and imported, also where it looks like one of the same file', async () => {
     const lines = jsonLines(

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import type { KeyAdministration } from '../../src/keys/administration.ts';
 import type { DeclaredKey } from '../../src/keys/apply/declaration.ts';
 import { isKeysError } from '../../src/keys/errors.ts';
-import { OperatorKeys } from '../../src/keys/operator-keys.ts';
+import { operatorKeys } from '../../src/keys/operator-keys.ts';
 import { formatTime } from '../../src/keys/time.ts';
-import { RemoteKeys } from '../../src/remote/remote-keys.ts';
+import { remoteKeys } from '../../src/remote/remote-keys.ts';
 import { restoreStore } from '../../src/restore-store.ts';
 import { backUpStore } from '../../src/store/backup/back-up-store.ts';
 import { openConnection } from '../../src/store/open.ts';
@@ -113,7 +113,7 @@ class World {
     const { random, here, server } = this;
     if (this.secrets.size === 0 || random.chance(0.35)) {
       const open = Object.assign(here.keys, { location: '', exists: true, close: async () => {} });
-      return { by: undefined, door: new OperatorKeys(open) };
+      return { by: undefined, door: operatorKeys(open) };
     }
     const live = [...this.secrets].filter((secret) => this.model.allows(secret)?.has('API_KEY:CREATE_OWN'));
     const able = live.filter((secret) => this.model.allows(secret)!.size > 8);
@@ -122,7 +122,7 @@ class World {
     this.unseen.delete(by);
     const accepted = this.model.acceptedBy(by);
     this.#acting = accepted?.isCurrent ? { ...accepted.key } : undefined;
-    return { by, door: new RemoteKeys({ server: server.url, key: by }) };
+    return { by, door: remoteKeys({ server: server.url, key: by }) };
   }
 
   /** Has written that the key has used its secret. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -7,8 +7,8 @@ import Database from 'better-sqlite3';
 import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly } from '../support/direct.ts';
-import { type Finished, ROOT, runCli } from '../support/process.ts';
-import { tempFolder, tempStore } from '../support/temp.ts';
+import { type Finished, runCli } from '../support/process.ts';
+import { makeStore, tempFolder, tempStore } from '../support/temp.ts';
 
 /** What a shell gets for a line, whose end is the cursor. */
 function ask(shell: string, line: string, env: NodeJS.ProcessEnv = {}): Promise<Finished> {
@@ -140,7 +140,8 @@ describe('completion, whatever the store', () => {
   it('migrates none that is older', async () => {
     const folder = tempFolder();
     const database = join(folder, 'keys.sqlite');
-    copyFileSync(join(ROOT, 'test/fixtures/store-schema-1.sqlite'), database);
+    await makeStore(database);
+    await changeDirectly(database, 'pragma user_version = 27');
     const before = readFileSync(database);
     assert.deepEqual(await ask('bash', line(database)), NOTHING);
     assert.deepEqual(readFileSync(database), before);

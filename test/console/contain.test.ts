@@ -32,6 +32,13 @@ describe('containing a key in the console', () => {
     assert.match((await visitor.open(`keys/${id}/contain`)).text, /There is nothing to undo/);
   });
 
+  it('names keys as disabled that are so already', async () => {
+    await test.keys.setEnabled((await test.keys.findByName('CI', OPERATOR))!.id, false, OPERATOR);
+    const said = /Gave a secret to CI \(disabled\)/;
+    assert.match((await visitor.open(`keys/${id}`)).text, said);
+    assert.match((await visitor.open(`keys/${id}/contain`)).text, said);
+  });
+
   it('is offered after a deletion, and works then', async () => {
     await visitor.open(`keys/${id}/delete`);
     const deleted = await visitor.submit('/delete', { name: 'Ops' });

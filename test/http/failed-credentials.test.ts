@@ -67,7 +67,7 @@ describe('keys that are not valid', () => {
 describe('the limit of keys that are not valid', () => {
   const bySource = (limit?: string | false) => {
     const failed = failedCredentialsBy(limit);
-    return (source: string) => failed?.add(source);
+    return (source: string) => failed?.add({ source });
   };
 
   it('is twenty a minute', () => {
@@ -87,30 +87,34 @@ describe('the limit of keys that are not valid', () => {
 
   it('goes on when an app is replaced by one with the same', () => {
     const failed = AttemptCounter.of('1/h');
-    assert.equal(failed?.add('a'), undefined);
-    assert.ok(AttemptCounter.of('1/h', failed)?.add('a'));
-    assert.equal(AttemptCounter.of('2/h', failed)?.add('a'), undefined);
+    assert.equal(failed?.add({ source: 'a' }), undefined);
+    assert.ok(AttemptCounter.of('1/h', failed)?.add({ source: 'a' }));
+    assert.equal(AttemptCounter.of('2/h', failed)?.add({ source: 'a' }), undefined);
   });
 
   it('goes by a clock that nobody can set, and tells how long it takes', () => {
     const time = { now: 0 };
     const failed = new AttemptCounter('2/m', () => time.now);
-    assert.deepEqual([failed.add('a'), failed.add('a'), failed.add('a')], [undefined, undefined, 30_000_000]);
+    const add = () => failed.add({ source: 'a' });
+    assert.deepEqual([add(), add(), add()], [undefined, undefined, 30_000_000]);
     time.now += 30_000;
-    assert.deepEqual([failed.add('a'), failed.add('a')], [undefined, 30_000_000]);
+    assert.deepEqual([add(), add()], [undefined, 30_000_000]);
   });
 
-  it('takes a bounded amount of memory: beyond it, new sources share one limit', () => {
+  it('takes a bounded amount of memory: beyond it, new ones without an address share one limit', () => {
     const time = { now: 0 };
     const failed = new AttemptCounter('2/m', () => time.now);
-    for (let index = 0; index < 10_000; index += 1) assert.equal(failed.add(`${index}`), undefined);
+    const add = (source: string) => failed.add({ source });
+    for (let index = 0; index < 10_000; index += 1) assert.equal(add(`${index}`), undefined);
     assert.deepEqual(
-      ['x', 'y', 'z'].map((source) => failed.add(source) === undefined),
+      ['x', 'y', 'z'].map((source) => add(source) === undefined),
       [true, true, false],
     );
-    assert.equal(failed.add('1'), undefined, 'a known one has its own');
+    assert.equal(add('1'), undefined, 'a known one has its own');
+    assert.equal(failed.size, 10_001);
     time.now += 60_000;
-    assert.equal(failed.add('z'), undefined, 'those that failed long ago are forgotten');
+    assert.equal(add('z'), undefined, 'those that failed long ago are forgotten');
+    assert.equal(failed.size, 1);
   });
 
   it('does not hold where nobody knows the address of a client', async () => {

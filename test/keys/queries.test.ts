@@ -21,8 +21,8 @@ describeOnEach('questions about keys', () => {
   it('plan neither to prune nor to take over a key unless that is said', async () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Maker', roles: ['ADMIN'] });
     await test.keys.create({ name: 'Made', roles: ['GUEST'] }, principal);
-    const plan = (name: string) =>
-      test.keys.plan(readDeclaration({ keys: [{ name, roles: ['GUEST'] }] }, test.keys.catalog), {}, OPERATOR);
+    const plan = async (name: string) =>
+      test.keys.plan(await readDeclaration({ keys: [{ name, roles: ['GUEST'] }] }, test.keys.catalog), {}, OPERATOR);
     await assert.rejects(plan('Made'), { code: 'TAKEOVER_REFUSED' });
     await test.keys.apply((await plan('Declared')).creates, {}, OPERATOR);
     assert.deepEqual((await plan('Other')).deletes, []);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { digestToken } from '../../src/keys/session.ts';
+import { digestToken, SESSIONS } from '../../src/keys/session.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { until } from '../support/until.ts';
@@ -20,7 +20,7 @@ describeOnEach('a session', () => {
   const begin = () => test.keys.sessions.begin(keyId, 'sha256:digest');
   const find = (token: string) => test.keys.sessions.find(token);
   const lastUse = async (token: string) =>
-    (await test.options.repository.sessions.find(digestToken(token)))?.usedAt ?? 0;
+    (await test.options.repository.port(SESSIONS).find(digestToken(token)))?.usedAt ?? 0;
 
   it('is found by its token, with the digest of the secret', async () => {
     const token = await begin();
@@ -100,6 +100,6 @@ describeOnEach('a session', () => {
     const token = await begin();
     test.time.now += 8 * HOUR;
     await begin();
-    assert.equal(await test.options.repository.sessions.find(digestToken(token)), undefined);
+    assert.equal(await test.options.repository.port(SESSIONS).find(digestToken(token)), undefined);
   });
 });

@@ -3,9 +3,18 @@ import { OPERATOR, type Principal } from '../../src/keys/authorization/principal
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { KeysService } from '../../src/keys/service.ts';
 import { UNIT_MS } from '../../src/keys/time.ts';
+import { KEYS_IN_USE } from '../../src/keys/unused-keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { authenticate, createPrincipal, jsonLines, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
+import {
+  authenticate,
+  createPrincipal,
+  jsonLines,
+  openTestKeys,
+  storedKey,
+  type TestKeys,
+  withPort,
+} from '../support/keys.ts';
 
 const POLICY = { disableUnused: '60d' };
 
@@ -180,12 +189,14 @@ describeOnEach('keys that are not used', () => {
     await test.keys.finishActivity();
     days(61);
     const { repository } = test.options;
-    const findInUse: typeof repository.findInUse = async (...asked) => {
-      const found = await repository.findInUse(...asked);
-      await use(secret);
-      return found;
-    };
-    const keys = new KeysService({ ...test.options, repository: { ...repository, findInUse } });
+    const used = withPort(repository, KEYS_IN_USE, (real) => ({
+      find: async (...asked) => {
+        const found = await real.find(...asked);
+        await use(secret);
+        return found;
+      },
+    }));
+    const keys = new KeysService({ ...test.options, repository: used });
     assert.equal(await pass(keys), 0);
     assert.deepEqual(await disabled(), []);
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { USAGE } from '../../src/keys/key/usage.ts';
 import { UNIT_MS } from '../../src/keys/time.ts';
 import { destinationOf, testCourier, type TestCourier } from '../support/couriers.ts';
 import { damageKey } from '../support/damage.ts';
@@ -232,7 +233,7 @@ describeOnEach('what a webhook is told of', () => {
     await test.store.repository.write(async (writer) => {
       await writer.insert(keys);
       const hours = [{ start: test.time.now, accepted: 0, forbidden: 1, limited: 0, refused: 0 }];
-      await writer.addUsage(
+      await writer.port(USAGE).add(
         keys.map(({ id }) => ({
           id,
           uses: 0,

@@ -5,6 +5,7 @@ import { appendFileSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, wri
 import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { digestCode } from '../../src/keys/requests/codes.ts';
+import { CONSENTS } from '../../src/keys/requests/consent-request.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { pairOf, writePair } from '../support/certificates.ts';
@@ -130,7 +131,7 @@ async function askForKey({ cli }: Desk): Promise<void> {
   await keys.close();
   const store = await openStore({ database: cli.database });
   const handleDigest = digestCode('user', 'WDJB-MJHT');
-  await store.repository.write(({ consents }) => consents.update({ ...request, handleDigest }));
+  await store.repository.write((writer) => writer.port(CONSENTS).update({ ...request, handleDigest }));
   await store.close();
 }
 

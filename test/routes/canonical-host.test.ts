@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { canonicalHost } from '../../src/routes/canonical-host.ts';
+import { canonicalHost } from '../../src/routes/request.ts';
 
 describe('a host', () => {
   const SAME: Record<string, string> = {

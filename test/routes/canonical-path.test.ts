@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { canonicalPath, canonicalTarget } from '../../src/routes/canonical-path.ts';
+import { canonicalPath, canonicalTarget } from '../../src/routes/request.ts';
 import { Random } from '../support/random.ts';
 
 describe('a path', () => {

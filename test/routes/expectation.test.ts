@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
-import { failureOf, parseExpectation } from '../../src/routes/expectation.ts';
+import { failureOf, parseExpectation } from '../../src/routes/decide.ts';
 import { createRouter } from '../../src/routes/router.ts';
 import { route } from '../support/routes.ts';
 

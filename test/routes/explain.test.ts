@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { PermissionSet } from '../../src/keys/permissions/permission-set.ts';
-import { explain } from '../../src/routes/explain.ts';
+import { explain } from '../../src/routes/decide.ts';
 import { createRouter } from '../../src/routes/router.ts';
 import { route } from '../support/routes.ts';
 

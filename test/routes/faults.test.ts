@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { findFaults } from '../../src/routes/faults.ts';
-import { createRouter } from '../../src/routes/router.ts';
-import type { Allow } from '../../src/routes/route.ts';
-import { findUnreachable } from '../../src/routes/unreachable.ts';
+import { type Allow, createRouter, findUnreachable } from '../../src/routes/router.ts';
 import { Random } from '../support/random.ts';
 import { decidingIndex, everyRequest, FEW_PATTERNS, randomRoutes, route } from '../support/routes.ts';
 

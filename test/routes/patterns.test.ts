@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { parseHostPattern, parseMethod, parsePathPattern } from '../../src/routes/pattern.ts';
+import { parseHostPattern, parseMethod, parsePathPattern } from '../../src/routes/request.ts';
 
 describe('a pattern', () => {
   it('of a host is canonical', () => {

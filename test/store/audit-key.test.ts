@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readAuditKey } from '../../src/store/audit-key.ts';
+import { readAuditKey } from '../../src/store/audit-log.ts';
 import { NOBODY } from '../support/service-machine.ts';
 import { needsRoot } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';

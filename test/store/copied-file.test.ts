@@ -46,13 +46,11 @@ describeOnEach('a copy of a store in an SQLite file', () => {
     const before = await readDirectly(file, schema);
     await copyInto(file, database);
     assert.deepEqual(await readDirectly(file, schema), before);
-    const state = await readDirectly(file, 'select state from key_state');
     await changeDirectly(
       file,
       `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at, managed, search_text)
         values ('four', 'four', '[]', '[]', 'four', 'four', 1, 0, 'BY HAND')`,
     );
-    assert.notDeepEqual(await readDirectly(file, 'select state from key_state'), state);
     const [change] = await readDirectly(file, 'select key_id from key_changes order by number desc limit 1');
     assert.deepEqual(change, { key_id: 'four' });
     const store = await openStore({ database: file });

@@ -4,6 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, type KyselyPlugin, sql } from 'kysely';
 import { withKeys } from '../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { USAGE } from '../../src/keys/key/usage.ts';
+import { SPENT_LIMITS } from '../../src/keys/limit.ts';
+import { CONSENTS } from '../../src/keys/requests/consent-request.ts';
 import type { Connection } from '../../src/store/connection.ts';
 import { copyStore } from '../../src/store/copy.ts';
 import { openConnection } from '../../src/store/open.ts';
@@ -54,9 +57,9 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
   await store.repository.write(async (writer) => {
     const { id } = parent.principal.apiKey;
     const totals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [] };
-    await writer.consents.rememberClient(id, 'grafana-sync');
-    await writer.addUsage([{ id, ...totals, hours }]);
-    await writer.condenseUsage({ hoursFrom: start - 24 * 3_600_000, daysFrom: 0, rows: 10 });
+    await writer.port(CONSENTS).rememberClient(id, 'grafana-sync');
+    await writer.port(USAGE).add([{ id, ...totals, hours }]);
+    await writer.port(USAGE).condense({ hoursFrom: start - 24 * 3_600_000, daysFrom: 0, rows: 10 });
   });
   time.now += 2000;
   await keys.pruneAuditLog('1s');
@@ -75,7 +78,7 @@ async function contentOf(database: string): Promise<object> {
     usage: await keys.usageOf(ids),
     hours: await Promise.all(ids.map((id) => keys.periodUsageOf(id))),
     days: await Promise.all(ids.map((id) => keys.periodUsageOf(id, { by: 'DAY', from: '365d' }))),
-    limits: await store.repository.write((writer) => Promise.all(ids.map((id) => writer.findSpentLimits(id)))),
+    limits: await store.repository.write((writer) => Promise.all(ids.map((id) => writer.port(SPENT_LIMITS).find(id)))),
     grants: await Promise.all(ids.map((id) => keys.usedPermissionsOf(id))),
     log: await keys.auditLog({ first: 500 }, OPERATOR),
     whole: await keys.verifyAuditLog(),

@@ -59,7 +59,7 @@ describeOnEach('a key that a fault of the disk has changed', () => {
   it('cannot be changed, which would make it whole, nor exported', async () => {
     await test.keys.rotate(key.id, {}, OPERATOR);
     await damageKey(test.database, 'Key', `roles = '["ADMIN"]'`);
-    const declared = readDeclaration({ keys: [{ name: 'Key', roles: ['VIEWER'] }] }, test.keys.catalog);
+    const declared = await readDeclaration({ keys: [{ name: 'Key', roles: ['VIEWER'] }] }, test.keys.catalog);
     for (const attempt of [
       () => test.keys.update(key.id, { description: 'x' }, OPERATOR),
       () => test.keys.setEnabled(key.id, false, OPERATOR),

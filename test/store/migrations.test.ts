@@ -1,80 +1,183 @@
 import assert from 'node:assert/strict';
-import { copyFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { Kysely, SqliteDialect } from 'kysely';
+import { Kysely, sql, SqliteDialect } from 'kysely';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { MIGRATIONS } from '../../src/store/migrations/index.ts';
-import { rowOf } from '../../src/store/rows.ts';
-import { migrateSqlite } from '../../src/store/sqlite/sqlite-migrate.ts';
-import type { ApiKeyTable, Tables } from '../../src/store/tables.ts';
-import { authenticate, openTestKeys, storedKey } from '../support/keys.ts';
-import { ROOT } from '../support/process.ts';
-import { tempStore } from '../support/temp.ts';
+import { restoreStore } from '../../src/restore-store.ts';
+import { backUpStore } from '../../src/store/backup/back-up-store.ts';
+import type { Check } from '../../src/store/inspection/finding.ts';
+import { inspectStore } from '../../src/store/inspection/inspect-store.ts';
+import { type Migration, newestSchema } from '../../src/store/migrations.ts';
+import { openConnection, openStore } from '../../src/store/open.ts';
+import { isPostgresUrl, readPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
+import { migrateSqlite } from '../../src/store/sqlite/sqlite-schema.ts';
+import type { Tables } from '../../src/store/tables.ts';
+import { testCli } from '../support/cli.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { changeDirectly, contentOf, readDirectly } from '../support/direct.ts';
+import { authenticate, createPrincipal, openTestKeys } from '../support/keys.ts';
+import { withNextSchema } from '../support/next-schema.ts';
+import { tempFolder, tempStore } from '../support/temp.ts';
 
-describe('a store of an older version', () => {
-  it('of schema 1 keeps its keys, and its secrets are accepted as before', async () => {
-    const database = tempStore();
-    copyFileSync(join(ROOT, 'test/fixtures/store-schema-1.sqlite'), database);
-    const { keys, store } = await openTestKeys({ asServer: true, database });
-    const secret = 'svc_wqifxNib6lZ6_5g0Qvs0QPeEguEvodkrFTR4nO6TJscWKPehyUT35Ppf4fq0mS';
-    const result = await authenticate(keys, secret);
-    assert.deepEqual('principal' in result && result.principal.apiKey, {
-      id: '85451bb0-8ad6-484d-a79e-1f7741c97a1f',
-      name: 'Base',
-      description: 'made by 0.1.0',
-      roles: ['ADMIN'],
-      permissions: ['DOCKER:READ_ANY'],
-      limits: [],
-      allowFrom: null,
-      publicId: secret.slice(4, 16),
-      createdAt: 1795257222649,
-      createdBy: null,
-      expiresAt: null,
-      disabledAt: null,
-      managed: false,
-      rotation: null,
+const addTeam: Migration = async (db) => void (await sql`alter table api_keys add column team text`.execute(db));
+
+const locationOf = (database: string) => (isPostgresUrl(database) ? readPostgresUrl(database).location : database);
+
+async function setSchema(database: string, version: number): Promise<void> {
+  const change = isPostgresUrl(database) ? 'update svc_api_schema set version =' : 'pragma user_version =';
+  await changeDirectly(database, `${change} ${version}`);
+}
+
+async function schemaOf(database: string): Promise<number> {
+  const query = isPostgresUrl(database)
+    ? 'select version from svc_api_schema'
+    : 'select user_version as version from pragma_user_version';
+  return Number((await readDirectly(database, query))[0]!['version']);
+}
+
+/** What a check of `doctor` finds, and what it says to do. */
+async function findingsOf(database: string, wanted: Check): Promise<[string, string | null][]> {
+  const options = { auditKey: undefined, clock: Date.now, isWithoutWebhook: true };
+  const findings = await inspectStore(database, process.env, options);
+  return findings.filter(({ check }) => check === wanted).map(({ status, remedy }) => [status, remedy]);
+}
+
+describeOnEach('a store of a version that was never released', () => {
+  for (const version of [1, 27])
+    it(`is refused with what to do, and stays as it is, with schema ${version}`, async () => {
+      const cli = testCli();
+      await cli.given('A');
+      await setSchema(cli.database, version);
+      const before = await contentOf(cli.database);
+      const message =
+        `The key store ${locationOf(cli.database)} was made by a version of svc-api that was never released ` +
+        `(schema ${version}). Run "apikey export --with-digests" with that version, and "apikey import" with this one, into a new store.`;
+      for (const args of [
+        ['apikey', 'list'],
+        ['apikey', 'create', '--name', 'B', '--roles', 'ADMIN'],
+        ['backup', '/tmp/b'],
+      ]) {
+        const { code, stdout } = await cli.run([...args, '--json']);
+        const { code: name, error: text } = JSON.parse(stdout) as Record<string, string>;
+        assert.deepEqual([code, name, text], [1, 'STORE_OLDER', message]);
+      }
+      await assert.rejects(openStore({ database: cli.database }), { code: 'STORE_OLDER', message });
+      const [[status, remedy] = []] = await findingsOf(cli.database, 'SCHEMA');
+      assert.deepEqual([status, /STORE_OLDER/.test(remedy!)], ['failure', true]);
+      assert.equal(await contentOf(cli.database), before);
     });
-    const child = await keys.findByName('Child', OPERATOR);
-    assert.equal(child?.createdBy, '85451bb0-8ad6-484d-a79e-1f7741c97a1f');
-    assert.equal((await keys.update(child.id, { expiresIn: '1h' }, OPERATOR)).after.expiresAt, Date.UTC(2030, 0, 1, 1));
-    await store.close();
+});
+
+describe('a backup of a version that was never released', () => {
+  it('is refused with what to do', async () => {
+    const cli = testCli();
+    await cli.given('A');
+    const backup = join(tempFolder(), 'backup.sqlite');
+    assert.equal((await cli.run(['backup', backup])).code, 0);
+    await setSchema(backup, 27);
+    for (const more of [[], ['--without-comparison']]) {
+      const { code, stdout } = await cli.run(['restore', backup, '--yes', '--json', ...more]);
+      const { code: name, error: message } = JSON.parse(stdout) as Record<string, string>;
+      assert.deepEqual([code, name], [1, 'STORE_OLDER']);
+      assert.ok(
+        message!.startsWith(`The key store ${backup} was made by a version of svc-api that was never released`),
+      );
+      assert.match(message!, /Run "apikey export --with-digests" with that version, and "apikey import" with this one/);
+    }
   });
 });
 
-describe('an SQLite store with usage in the order of first use', () => {
-  it('keeps it, in the order of the ids, until a key is deleted', async () => {
-    const driver = new Database(':memory:');
-    const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: driver }) });
-    for (const migrate of MIGRATIONS.slice(0, 16)) await migrate(db, 'sqlite');
-    const usage = ['b', 'a'].map((id, index) => ({
-      key_id: id,
-      uses: index,
-      last_used_at: 5,
-      previous_last_used_at: null,
-    }));
-    const grants = ['b', 'a'].map((id) => ({ key_id: id, permission: 'ME:READ_OWN', last_used_at: 5 }));
-    await db
-      .insertInto('api_keys')
-      .values(
-        ['a', 'b'].map((id) => {
-          const { limits: _limits, allow_from: _allowFrom, ...row } = rowOf(storedKey(id));
-          return row as ApiKeyTable;
-        }),
-      )
-      .execute();
-    await db.insertInto('key_usage').values(usage).execute();
-    await db.insertInto('used_grants').values(grants).execute();
-    await MIGRATIONS[16]!(db, 'sqlite');
-    const read = async () => [
-      await db.selectFrom('key_usage').selectAll().execute(),
-      await db.selectFrom('used_grants').selectAll().execute(),
-    ];
-    assert.deepEqual(await read(), [usage.toReversed(), grants.toReversed()]);
-    driver.pragma('foreign_keys = on');
-    await db.deleteFrom('api_keys').where('id', '=', 'a').execute();
-    assert.deepEqual(await read(), [usage.slice(0, 1), grants.slice(0, 1)]);
-    await db.destroy();
+describeOnEach('a store of the version before', () => {
+  it('is brought to a newer schema by one of several programs, while a server of that version goes on', async () => {
+    const database = tempStore();
+    const { keys, store } = await openTestKeys({ asServer: true, database });
+    const { secret } = await createPrincipal(keys, { name: 'Before', roles: ['ADMIN'] });
+    const done = new AbortController();
+    const working = (async () => {
+      let made = 0;
+      for (; !done.signal.aborted || made === 0; made += 1) {
+        const { key: other, apiKey: key } = await keys.create({ name: `Key ${made}`, roles: ['GUEST'] }, OPERATOR);
+        assert.ok('principal' in (await authenticate(keys, other)));
+        await keys.delete([key.id], OPERATOR);
+      }
+    })();
+    let runs = 0;
+    const migrate: Migration = async (db, dialect) => {
+      await addTeam(db, dialect);
+      runs += 1;
+    };
+    await withNextSchema(migrate, async () => {
+      const stores = await Promise.all(Array.from({ length: 5 }, () => openTestKeys({ asServer: true, database })));
+      for (const newer of stores) {
+        assert.equal(newer.store.created, false);
+        assert.ok('principal' in (await authenticate(newer.keys, secret)));
+        await newer.store.close();
+      }
+    });
+    assert.equal(runs, 1);
+    await keys.create({ name: 'After', roles: ['GUEST'] }, OPERATOR);
+    done.abort();
+    await working;
+    assert.ok(!('broken' in (await keys.verifyAuditLog())));
+    await store.close();
+    assert.equal(await schemaOf(database), newestSchema() + 1);
+    await assert.rejects(openStore({ database }), {
+      code: 'STORE_NEWER',
+      message:
+        `The key store ${locationOf(database)} was made by a newer version of svc-api ` +
+        `(schema ${newestSchema() + 1}; this one knows ${newestSchema()}). Update svc-api.`,
+    });
+  });
+
+  it('is migrated neither by a check nor by who only reads', async () => {
+    const database = tempStore();
+    await openTestKeys({ database }).then(({ store }) => store.close());
+    const before = await contentOf(database);
+    await withNextSchema(addTeam, async () => {
+      const [[status, remedy] = []] = await findingsOf(database, 'SCHEMA');
+      assert.equal(status, 'warning');
+      assert.match(remedy!, /The next command migrates it, "backup" too/);
+      await assert.rejects(openConnection({ database, mustExist: 'migrated' }), {
+        code: 'STORE_UNAVAILABLE',
+        message: `The key store ${locationOf(database)} was made by an older version of svc-api (schema ${newestSchema() - 1}).`,
+      });
+    });
+    assert.equal(await contentOf(database), before);
+  });
+
+  it('gives a newer version what a backup of it has, and none of its schema', async () => {
+    const database = tempStore();
+    const { keys, store } = await openTestKeys({ database });
+    const { secret } = await createPrincipal(keys, { name: 'Kept', roles: ['ADMIN'] });
+    await store.close();
+    const backup = join(tempFolder(), 'backup.sqlite');
+    const from = await openConnection({ database });
+    await backUpStore(from, backup, { overwrite: false, auditKey: undefined });
+    await from.close();
+    await changeDirectly(backup, 'create trigger acts after update on api_keys begin delete from api_keys; end');
+    const to = tempStore();
+    await withNextSchema(addTeam, async () => {
+      const { differences } = await restoreStore({
+        backup,
+        database: to,
+        env: process.env,
+        busyTimeoutMs: 0,
+        bringBack: [],
+        isBlind: true,
+        agree: async () => true,
+      });
+      assert.deepEqual(differences, [{ type: 'trigger', name: 'acts', difference: 'extra' }]);
+      const restored = await openTestKeys({ database: to });
+      assert.ok('principal' in (await authenticate(restored.keys, secret)));
+      await restored.store.close();
+      assert.deepEqual(
+        (await findingsOf(to, 'SCHEMA')).map(([status]) => status),
+        ['ok'],
+      );
+    });
+    assert.equal(await schemaOf(to), newestSchema() + 1);
+    assert.equal(existsSync(`${backup}-wal`), false);
   });
 });
 

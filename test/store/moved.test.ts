@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import { chmodSync, copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
+import { sql } from 'kysely';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
-import { ROOT } from '../support/process.ts';
+import { withNextSchema } from '../support/next-schema.ts';
 import { runStoreChild } from '../support/store-process.ts';
-import { tempStore } from '../support/temp.ts';
+import { makeStore, tempStore } from '../support/temp.ts';
 
 const namesIn = async ({ keys }: TestKeys) => (await keys.list({}, OPERATOR)).keys.map(({ name }) => name).toSorted();
 const create = async ({ keys }: TestKeys, ...names: string[]) => {
@@ -45,10 +45,7 @@ describe('a store file that another is moved over', () => {
     const full = await openTestKeys({ asServer: true, database: backup });
     await create(full, ...keys);
     await full.store.close();
-    const older = tempStore();
-    copyFileSync(join(ROOT, 'test/fixtures/store-schema-1.sqlite'), older);
-    chmodSync(older, 0o600);
-    for (const database of [tempStore(), older]) {
+    const check = async (database: string) => {
       const made = await openTestKeys({ asServer: true, database });
       copyFileSync(backup, database);
       await nextTurn();
@@ -59,7 +56,14 @@ describe('a store file that another is moved over', () => {
       const file = new Database(database, { readonly: true });
       assert.equal(file.pragma('integrity_check', { simple: true }), 'ok');
       file.close();
-    }
+    };
+    await check(tempStore());
+    const older = tempStore();
+    await makeStore(older);
+    await withNextSchema(
+      async (db) => void (await sql`create table more (id text)`.execute(db)),
+      () => check(older),
+    );
   });
 
   it('leaves nothing behind when it is closed, though nothing was written', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { USAGE } from '../../src/keys/key/usage.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { readDirectly } from '../support/direct.ts';
 import { openTestKeys, storedKey } from '../support/keys.ts';
@@ -23,7 +24,7 @@ describeOnEach('the use of a key in an hour', (dialect) => {
       const start = test.time.now + hour * 3_600_000;
       for (let time = 0; time < 3; time += 1)
         await test.store.repository.write((writer) =>
-          writer.addUsage(ids.map((id) => ({ id, ...totals, hours: [{ start, ...counts }] }))),
+          writer.port(USAGE).add(ids.map((id) => ({ id, ...totals, hours: [{ start, ...counts }] }))),
         );
     }
     const [{ size }] = (await readDirectly(test.database, SIZE[dialect])) as [{ size: number | string }];

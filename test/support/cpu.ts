@@ -4,6 +4,12 @@ export function cpuTime(): number {
   return (user + system) / 1000;
 }
 
+/** The processor time of this thread so far, in milliseconds. */
+export function threadCpuTime(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
 /**
  * How many times more processor time four times as much takes, the least of several: 4 where it is linear, 16 where it
  * is quadratic.

@@ -1,6 +1,7 @@
 import { readDeclaration } from '../../src/keys/apply/declaration.ts';
 import { type Actor, OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { ApplyOptions, KeysService } from '../../src/keys/service.ts';
+import type { ApplyOptions } from '../../src/keys/apply/declarations.ts';
+import type { KeysService } from '../../src/keys/service.ts';
 
 /** Keys to declare. */
 export const A = { name: 'A', roles: ['GUEST'] };
@@ -8,11 +9,11 @@ export const B = { name: 'B', permissions: ['DOCKER:READ_ANY'] };
 export const C = { name: 'C', roles: ['VIEWER'] };
 
 /** Applies declared keys, as the operator unless another actor is given. */
-export function applyDeclared(
+export async function applyDeclared(
   keys: KeysService,
   declared: readonly object[],
   options: ApplyOptions = {},
   actor: Actor = OPERATOR,
 ) {
-  return keys.apply(readDeclaration({ keys: declared }, keys.catalog), options, actor);
+  return keys.apply(await readDeclaration({ keys: declared }, keys.catalog), options, actor);
 }

@@ -2,9 +2,11 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
 import type { AuditReader } from '../../src/keys/audit/audit-entry.ts';
 import type { Authentication } from '../../src/keys/authentication/authenticate.ts';
+import { Pace } from '../../src/keys/consent/pace.ts';
 import type { NewKey, StoredKey } from '../../src/keys/key/api-key.ts';
 import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
+import type { Port, ReadPorts } from '../../src/keys/port.ts';
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service.ts';
 import { AttemptCounter } from '../../src/limits/attempt-counter.ts';
@@ -59,7 +61,7 @@ export async function openTestKeys(
     ...(options.randomness ?? { randomBytes, randomId: randomUUID }),
     schedule: options.schedule ?? (() => {}),
     operator: 'tester',
-    counterOf: (limit) => new AttemptCounter(limit, () => time.now),
+    pace: new Pace((limit) => new AttemptCounter(limit, () => time.now)),
   };
   const { schedule } = service;
   const limiter = new Limiter({ store: store.limits, elapsed: () => time.now, schedule, id: randomUUID() });
@@ -72,6 +74,19 @@ export function withAuditLog(change: (log: AuditReader) => Partial<AuditReader>)
     ...others,
     auditLog: { ...auditLog, ...change(auditLog) },
   });
+}
+
+/** A store or a transaction, in which what one port does is wrapped. */
+export function withPort<Ports extends ReadPorts, Reader, Writer extends Reader>(
+  ports: Ports,
+  wrapped: Port<Reader, Writer>,
+  change: (real: Writer) => Partial<Writer>,
+): Ports {
+  const port = (asked: Port<unknown>) => {
+    const real = ports.port(asked);
+    return asked === wrapped ? { ...(real as Writer), ...change(real as Writer) } : real;
+  };
+  return { ...ports, port };
 }
 
 /** How many keys a store holds. */

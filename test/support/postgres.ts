@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { Kysely, PostgresDialect } from 'kysely';
 import { escapeLiteral, Pool, type QueryResult } from 'pg';
 import { readPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
-import { migratePostgres } from '../../src/store/postgres/postgres-migrate.ts';
+import { migratePostgres } from '../../src/store/postgres/postgres-schema.ts';
 import type { Tables } from '../../src/store/tables.ts';
 
 const CHILD = fileURLToPath(new URL('./postgres-child.ts', import.meta.url));

@@ -1,6 +1,5 @@
-import type { Allow, Route } from '../../src/routes/route.ts';
+import type { Allow, Route, Router } from '../../src/routes/router.ts';
 import type { RouteRequest } from '../../src/routes/request.ts';
-import type { Router } from '../../src/routes/router.ts';
 import type { Random } from './random.ts';
 
 const PERMISSION = /^[A-Z_]+:[A-Z_]+$/;

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { sourceOf } from '../../src/keys/networks.ts';
-import { MAX_REQUESTS } from '../../src/keys/requests/consent-request.ts';
-import type { Route } from '../../src/routes/route.ts';
-import { cpuTime } from './cpu.ts';
+import { CONSENTS, MAX_REQUESTS } from '../../src/keys/requests/consent-request.ts';
+import type { Route } from '../../src/routes/router.ts';
+import { cpuTime, threadCpuTime } from './cpu.ts';
 import type { Random } from './random.ts';
 import { route } from './routes.ts';
 
@@ -320,7 +320,8 @@ export async function startAttacked(): Promise<{ strangers: Strangers; stop: () 
   const open = await openTestKeys({ asServer: true, resources: RESOURCES, consent: 'both' });
   const client = { id: CLIENT, name: 'Grafana sync', redirects: ['http://127.0.0.1/done'] };
   const { request } = await open.keys.consent.ask({ client, roles: [], permissions: ['DOCKER:READ_ANY'] });
-  await open.store.repository.write(async ({ consents }) => {
+  await open.store.repository.write(async (writer) => {
+    const consents = writer.port(CONSENTS);
     for (let index = 1; index < MAX_REQUESTS; index += 1) {
       const { source } = sourceOf(`2001:db8:${(index % 100).toString(16)}:${index}::1`);
       await consents.insert({ ...request, id: `${index}`, handleDigest: `${index}`, codeDigest: null, source });
@@ -360,13 +361,17 @@ export class Strangers {
 
   /**
    * Sends a request some times, one after the other.
-   * @returns the processor time that this process took for one, in milliseconds, and how the last one was answered
+   * @returns the processor time that this process took for one, in milliseconds, how much of that was the thread's that
+   * answers, and how the last one was answered
    */
-  async cpuOf(asked: StrangerRequest, times: number): Promise<{ cpuMs: number; status: number | string }> {
+  async cpuOf(
+    asked: StrangerRequest,
+    times: number,
+  ): Promise<{ cpuMs: number; threadMs: number; status: number | string }> {
     await this.#send(asked, 1);
-    const before = cpuTime();
+    const before = [cpuTime(), threadCpuTime()] as const;
     const status = await this.#send(asked, times);
-    return { cpuMs: (cpuTime() - before) / times, status };
+    return { cpuMs: (cpuTime() - before[0]) / times, threadMs: (threadCpuTime() - before[1]) / times, status };
   }
 
   async stop(): Promise<void> {

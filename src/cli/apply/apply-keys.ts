@@ -1,19 +1,29 @@
 import type { Applied, KeyAdministration } from '../../keys/administration.ts';
-import type { PlannedChanges } from '../../keys/apply/planned-changes.ts';
+import {
+  assertValidDeclaration,
+  DeclarationError,
+  type DeclaredKey,
+  type PlannedChanges,
+  readDeclaration,
+} from '../../keys/apply/declaration.ts';
+import type { PlannedChange } from '../../keys/key/field-changes.ts';
 import type { SecretDelivery } from '../../keys/changes/delivery.ts';
+import type { DocumentIssue } from '../../keys/document.ts';
 import { KeysError } from '../../keys/errors.ts';
+import type { Catalog } from '../../keys/permissions/catalog.ts';
+import { printable } from '../../keys/text.ts';
+import { describeIssues, locatedText, readYaml } from '../../yaml/read-yaml.ts';
 import { deliverSecrets } from '../deliver-secrets.ts';
 import { CliError } from '../errors.ts';
-import { type DeclarationFile, readDeclarationFile } from './declaration-file.ts';
-import { countsOf, diffOf } from './plan-view.ts';
-import { tidyLeftovers } from './leftover-files.ts';
-import { SecretFiles, validateFileNames } from './secret-files.ts';
+import { readText } from '../input/read-text.ts';
+import { changeText, fieldText } from '../views/key-view.ts';
 import type { KeysPlace } from '../with-keys.ts';
+import { SecretFiles, tidyLeftovers, validateFileNames } from './secret-files.ts';
 
 const REVERTED = 'All changes were reverted, because nobody has the new secrets.';
 const REMOVED = 'New keys were removed again, because nobody has their secrets. Other changes stay.';
 
-export interface ApplyRequest {
+interface ApplyRequest {
   /** A path, or `-` for stdin. */
   file: string;
   place: KeysPlace;
@@ -138,4 +148,59 @@ function nowhereToGo(secrets: number): KeysError {
     'USAGE',
     `${what} nowhere to go. Pass --secrets-dir <folder> or --json; --dry-run shows the changes.`,
   );
+}
+
+/** A declaration read from a file. */
+interface DeclarationFile {
+  keys: readonly DeclaredKey[];
+  /** The error to throw instead: a `DeclarationError` gets lines and columns, any other stays as it is. */
+  located(error: unknown): unknown;
+}
+
+/**
+ * Reads declared keys from a YAML file, or from stdin if the path is `-`.
+ * @param check finds further issues in the declared keys
+ * @throws KeysError INPUT_INVALID if it can't be read; DECLARATION_INVALID with the line and column of each issue
+ */
+async function readDeclarationFile(
+  path: string,
+  catalog: Catalog,
+  check: (keys: readonly DeclaredKey[]) => DocumentIssue[] = () => [],
+): Promise<DeclarationFile> {
+  const name = path === '-' ? 'stdin' : printable(path, 200);
+  const read = await readYaml(await readText(path, name));
+  if ('issues' in read) throw new KeysError('DECLARATION_INVALID', locatedText(name, read.issues));
+  const located = (error: unknown) => {
+    if (!(error instanceof DeclarationError)) return error;
+    return new KeysError('DECLARATION_INVALID', describeIssues(name, error.issues, read.positionOf));
+  };
+  try {
+    const keys = await readDeclaration(read.value, catalog);
+    assertValidDeclaration(check(keys));
+    return { keys, located };
+  } catch (error) {
+    throw located(error);
+  }
+}
+
+/** How many keys a plan creates, updates and deletes, and how many it leaves unchanged. */
+interface PlanCounts {
+  created: number;
+  updated: number;
+  deleted: number;
+  unchanged: number;
+}
+
+function countsOf({ changes, unchanged }: PlannedChanges): PlanCounts {
+  const count = (action: PlannedChange['action']) => changes.filter((change) => change.action === action).length;
+  return { created: count('CREATE'), updated: count('UPDATE'), deleted: count('DELETE'), unchanged };
+}
+
+/** Changes as a diff: `+` for a new key, `~` for one that changes, `-` for one that is deleted. */
+export function diffOf(changes: readonly PlannedChange[]): string[] {
+  return changes.flatMap(({ action, name, changes: fields = [] }) => {
+    if (action === 'DELETE') return [`- delete "${name}"`];
+    if (action === 'UPDATE') return [`~ update "${name}"`, ...fields.map((change) => `    ${changeText(change)}`)];
+    return [`+ create "${name}"`, ...fields.map(({ field, after }) => `    ${field}: ${fieldText(after)}`)];
+  });
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import {
   closeSync,
   fsyncSync,
@@ -6,18 +6,23 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Applied } from '../../keys/administration.ts';
 import type { DeclaredKey } from '../../keys/apply/declaration.ts';
 import type { DocumentIssue } from '../../keys/document.ts';
 import { KeysError } from '../../keys/errors.ts';
-import { printable } from '../../keys/text.ts';
-import { hiddenName } from './leftover-files.ts';
+import { readSecret } from '../../keys/secret/secret.ts';
+import { listOf, printable } from '../../keys/text.ts';
+import { readPlainFile } from '../input/plain-file.ts';
 
 /** The longest file name that common file systems accept. */
 const MAX_NAME_BYTES = 255;
@@ -138,4 +143,137 @@ function flush(path: string): void {
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** A hidden file of `SecretFiles`: for which store, written where, by which process; whether it keeps an older file. */
+const HIDDEN =
+  /^\.svc-api-(?<store>[0-9a-f]{8})-(?<place>[0-9a-f]{8})-(?<pid>\d{1,10})-[0-9a-f]{16}(?<previous>-previous)?$/;
+/** Far more than a secret takes. */
+const MAX_BYTES = 1000;
+/** How many files are named. */
+const MAX_SHOWN = 5;
+/** How long an apply may be at work on its files. */
+const MAX_AGE_MS = 600_000;
+
+/** The name of a hidden file of this process, to which `random` adds 16 hexadecimal digits. */
+export function hiddenName(location: string, random: string): string {
+  return `.svc-api-${tagOf(location)}-${PLACE}-${process.pid}-${random}`;
+}
+
+type Outcome = 'Removed' | 'Recovered' | 'Left alone';
+/** Why, behind the names of the files. */
+const REASONS: Readonly<Record<Outcome, string>> = {
+  Removed: 'secrets that work nowhere, or that another file has',
+  Recovered: 'secrets that work, now in the files that were meant for them',
+  'Left alone': 'not secrets, not to be read, or their place is taken by another secret that works',
+};
+
+/** Where secrets are, and whose. */
+interface SecretFolder {
+  folder: string;
+  /** The location of the key store. */
+  location: string;
+  /** The name of the key that a secret belongs to and works for. */
+  nameOf: (secret: string) => Promise<string | undefined>;
+}
+
+/**
+ * Tidies a folder of secrets after an apply to the same store that was killed. A secret that works gets the file that
+ * was meant for it; one that works nowhere is removed.
+ * @returns what was done, in sentences
+ */
+export async function tidyLeftovers(secrets: SecretFolder): Promise<string[]> {
+  const done: { outcome: Outcome; file: string }[] = [];
+  for (const file of leftoversIn(secrets)) {
+    const outcome = await tidy(join(secrets.folder, file), secrets).catch(outcomeOfFailure);
+    if (outcome) done.push({ file, outcome });
+  }
+  return [...Map.groupBy(done, ({ outcome }) => outcome)].map(([outcome, files]) => {
+    const shown = files.slice(0, MAX_SHOWN).map(({ file }) => file);
+    if (files.length > MAX_SHOWN) shown.push(`${files.length - MAX_SHOWN} more`);
+    const where = `of an apply that was killed, in ${printable(secrets.folder, 200)}`;
+    return `${outcome}: ${listOf(shown)}, ${where}: ${REASONS[outcome]}.`;
+  });
+}
+
+/** Those that keep older secrets come last: a newer one goes first. */
+function leftoversIn({ folder, location }: SecretFolder): string[] {
+  const own = tagOf(location);
+  const files = list(folder).flatMap((name) => {
+    const { store, place, pid, previous } = HIDDEN.exec(name)?.groups ?? {};
+    if (store !== own || isAtWork(join(folder, name), { place, pid: Number(pid) })) return [];
+    return [{ name, isPrevious: previous !== undefined }];
+  });
+  return files.toSorted((one, other) => Number(one.isPrevious) - Number(other.isPrevious)).map(({ name }) => name);
+}
+
+async function tidy(path: string, { folder, nameOf }: SecretFolder): Promise<Outcome> {
+  const secret = secretIn(path);
+  if (secret === undefined) return 'Left alone';
+  const name = await nameOf(secret);
+  const target = name === undefined ? undefined : join(folder, name);
+  const isFree = target !== undefined && !lstatSync(target, { throwIfNoEntry: false });
+  const there = target === undefined || isFree ? undefined : secretIn(target);
+  if (target === undefined || there === secret) {
+    rmSync(path);
+    return 'Removed';
+  }
+  if (!isFree && (there === undefined || (await nameOf(there)) !== undefined)) return 'Left alone';
+  renameSync(path, target);
+  return 'Recovered';
+}
+
+/** Another apply may tidy at the same time; a file may belong to another user. */
+function outcomeOfFailure(error: unknown): Outcome | undefined {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (syscall === undefined) throw error;
+  return code === 'ENOENT' ? undefined : 'Left alone';
+}
+
+function list(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // Writing there will say what is wrong with it.
+  }
+}
+
+/** The secret in a file, empty if none was written yet; undefined for anything else, and for what a link leads to. */
+function secretIn(path: string): string | undefined {
+  lstatSync(path); // One that is gone was tidied by another apply: see `outcomeOfFailure`.
+  const text = readPlainFile(path, MAX_BYTES)?.toString().trim();
+  return text === '' || (text !== undefined && readSecret(text)) ? text : undefined;
+}
+
+/** Whether the apply that wrote a file may still be at work: elsewhere, that cannot be told for a while. */
+function isAtWork(path: string, { place, pid }: { place: string | undefined; pid: number }): boolean {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (!stat || Date.now() - stat.mtimeMs > MAX_AGE_MS) return false;
+  return place !== PLACE || isRunning(pid);
+}
+
+/** Whether a process runs here. This one has written nothing yet: a file with its number is of an earlier one. */
+function isRunning(pid: number): boolean {
+  if (pid === process.pid) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** Where the number of a process means the same: on this machine since it started, in this container. */
+const PLACE = tagOf(placeOfProcesses());
+
+function placeOfProcesses(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8') + readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return hostname();
+  }
+}
+
+function tagOf(text: string): string {
+  return hash('sha256', text).slice(0, 8);
 }

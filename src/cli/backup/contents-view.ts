@@ -1,5 +1,5 @@
 import type { AuditVerification } from '../../keys/audit/verify.ts';
-import type { BackupContents } from '../../store/backup/verify-backup.ts';
+import type { BackupContents } from '../../store/backup/back-up-store.ts';
 import { countOf } from '../views/count.ts';
 
 /** What a backup has, as JSON: a closed list of fields. */

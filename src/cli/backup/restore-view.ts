@@ -1,6 +1,5 @@
 import type { Kept } from '../../keys/restore/restored-key.ts';
-import type { NamedKey, RestorePlan } from '../../keys/restore/plan.ts';
-import type { Since } from '../../keys/restore/since.ts';
+import type { NamedKey, RestorePlan, Since } from '../../keys/restore/plan.ts';
 import { printable } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
 import { countOf } from '../views/count.ts';

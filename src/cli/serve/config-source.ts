@@ -28,7 +28,7 @@ export interface ConfigSource {
  */
 export async function startConfig(file: string | undefined, env: NodeJS.ProcessEnv): Promise<StartConfig> {
   const [{ configLocation }, { ConfigFollower }] = await Promise.all([
-    import('../../config/location.ts'),
+    import('../../config/config-file.ts'),
     import('../../config/config-follower.ts'),
   ]);
   const location = configLocation(file, env);

@@ -160,7 +160,10 @@ export function issueJson({ name, what, at }: NamedIssue): object {
 
 /** The same as text, a line each. */
 export function issuedLines(issued: readonly NamedIssue[]): string[] {
-  return issued.map(({ name, what, at }) => `${formatTime(at)} ${WORDS[what](`"${printable(name, 100)}"`)}`);
+  return issued.map(({ name, what, at, isDisabled }) => {
+    const did = WORDS[what](`"${printable(name, 100)}"`);
+    return `${formatTime(at)} ${did}${isDisabled ? ' (disabled)' : ''}`;
+  });
 }
 
 type Known = Extract<Identification, { apiKey: unknown }>;

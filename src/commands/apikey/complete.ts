@@ -72,7 +72,7 @@ export default class Complete extends BaseCommand {
 async function namesFrom(start: string, { database, env }: Place): Promise<string[]> {
   const [{ openConnection }, { keyNamesFrom }] = await Promise.all([
     import('../../store/open.ts'),
-    import('../../store/key-names.ts'),
+    import('../../store/list-keys.ts'),
   ]);
   const connection = await openConnection({
     database,

@@ -3,7 +3,7 @@ import { CliError, shownText } from '../../cli/errors.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
-import { diffOf } from '../../cli/apply/plan-view.ts';
+import { diffOf } from '../../cli/apply/apply-keys.ts';
 import { countOf } from '../../cli/views/count.ts';
 import { issuedLines, issueJson } from '../../cli/views/key-view.ts';
 import type { Contained } from '../../keys/administration.ts';
@@ -76,10 +76,14 @@ function changes({ changes: changed, requests }: Contained): boolean {
 
 function textOf(contained: Contained, title: string, words: readonly [string, string]): string {
   const lines = containedLines(contained);
-  const total = changes(contained)
-    ? `${title}: ${containedCounts(contained, words)}.`
-    : `There is nothing to undo. ${nameIn(contained)} is disabled or deleted, and nothing else is in force.`;
+  const total = changes(contained) ? `${title}: ${containedCounts(contained, words)}.` : nothingToUndo(contained);
   return [...lines, total].join('\n');
+}
+
+function nothingToUndo(contained: Contained): string {
+  const state = contained.exists ? 'disabled' : 'deleted';
+  const others = contained.issued.length > 0 ? 'so are the keys above' : 'nothing else is in force';
+  return `There is nothing to undo. ${nameIn(contained)} is ${state}, and ${others}.`;
 }
 
 function nameIn({ apiKey: { name } }: Contained): string {

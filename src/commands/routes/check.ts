@@ -11,10 +11,7 @@ export default class Check extends BaseCommand {
 
   async run(): Promise<object> {
     await this.parse(Check);
-    const [{ readDeclaredRoutes }, { checkRoutes }] = await Promise.all([
-      import('../../cli/routes/declared-routes.ts'),
-      import('../../cli/routes/check-routes.ts'),
-    ]);
+    const { checkRoutes, readDeclaredRoutes } = await import('../../cli/routes.ts');
     const { json, text } = await checkRoutes(await readDeclaredRoutes(this.config, this.configFile));
     return this.printLines(json, text);
   }

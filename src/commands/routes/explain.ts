@@ -5,8 +5,7 @@ import { CliError } from '../../cli/errors.ts';
 import { permissionsFlag } from '../../cli/input/key-flags.ts';
 import { warn } from '../../cli/terminal.ts';
 import { StoreCommand } from '../../cli/manage/store-command.ts';
-import type { DeclaredRoutes } from '../../cli/routes/declared-routes.ts';
-import type { Explained } from '../../cli/routes/explanation-view.ts';
+import type { DeclaredRoutes, Explained } from '../../cli/routes.ts';
 import { assertValid, KeysError } from '../../keys/errors.ts';
 import { type Catalog, type CatalogAdditions, createCatalog } from '../../keys/permissions/catalog.ts';
 import { parsePermissions } from '../../keys/permissions/grants.ts';
@@ -56,11 +55,10 @@ export default class Explain extends StoreCommand {
 
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Explain);
-    const [{ readDeclaredRoutes }, { explanationView }, { createRouter }, { explain }] = await Promise.all([
-      import('../../cli/routes/declared-routes.ts'),
-      import('../../cli/routes/explanation-view.ts'),
+    const [{ explanationView, readDeclaredRoutes }, { createRouter }, { explain }] = await Promise.all([
+      import('../../cli/routes.ts'),
       import('../../routes/router.ts'),
-      import('../../routes/explain.ts'),
+      import('../../routes/decide.ts'),
     ]);
     const request = await readRequest(args, flags.preflight);
     let unmet: string | undefined;
@@ -101,10 +99,7 @@ async function readRequest(
   { method, url }: { method: string; url: string },
   isPreflight: boolean,
 ): Promise<RequestParts> {
-  const [{ parseRequest }, { preflightOf }] = await Promise.all([
-    import('../../routes/request-text.ts'),
-    import('../../routes/request.ts'),
-  ]);
+  const { parseRequest, preflightOf } = await import('../../routes/request.ts');
   const request = parseRequest(method, url);
   if ('fault' in request) throw new KeysError('INPUT_INVALID', request.fault);
   return isPreflight ? preflightOf(request.value) : request.value;

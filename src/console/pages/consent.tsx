@@ -262,6 +262,7 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
   app.post(
     REDIRECT.path,
     answering(REDIRECT, async (c) => {
+      consent.countDecision(originOf(c, parts));
       const form = await formIn(c);
       const page = form.need('page');
       return decide(c, REDIRECT, form, { request: await consent.find({ page }), handle: page });

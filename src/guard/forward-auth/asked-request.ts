@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { headerValue } from '../../http/request-head.ts';
 import { printable } from '../../keys/text.ts';
 import { preflightParts, type RequestParts } from '../../routes/request.ts';
-import type { Allow } from '../../routes/route.ts';
+import type { Allow } from '../../routes/router.ts';
 import { isAliasOfIdentity } from '../identity-headers.ts';
 import { isRewriting } from '../rewriting-headers.ts';
 import { type Endpoint, endpointAt } from './endpoint.ts';

@@ -3,7 +3,7 @@ import { parsePermissions } from '../../keys/permissions/grants.ts';
 import { memoized } from '../../http/memoized.ts';
 import { isDecodable } from '../../http/request-head.ts';
 import { printable } from '../../keys/text.ts';
-import type { Allow } from '../../routes/route.ts';
+import type { Allow } from '../../routes/router.ts';
 
 const NAMES: ReadonlySet<string> = new Set(['permission', 'any', 'key']);
 const ENCODED_ASCII = /%[0-7][\da-f]/gi;

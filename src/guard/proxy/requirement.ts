@@ -3,9 +3,7 @@ import type { Catalog, Permission } from '../../keys/permissions/catalog.ts';
 import { parsePermissions } from '../../keys/permissions/grants.ts';
 import { requirementOf } from '../../routes/decide.ts';
 import type { RequestParts } from '../../routes/request.ts';
-import type { Allow, Route } from '../../routes/route.ts';
-import type { Match } from '../../routes/route-tree.ts';
-import { createRouter, type Router } from '../../routes/router.ts';
+import { type Allow, createRouter, type Match, type Route, type Router } from '../../routes/router.ts';
 import { isRewriting } from '../rewriting-headers.ts';
 
 /** A request as it is decided about. */

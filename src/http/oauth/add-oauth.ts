@@ -2,7 +2,7 @@ import type { Context, Hono, MiddlewareHandler } from 'hono';
 import { consentFlows } from '../../keys/requests/consent-request.ts';
 import type { BearerEnv } from '../bearer-auth.ts';
 import { respond } from '../replies.ts';
-import { answering } from './answers.ts';
+import { answering, unlessFailing } from './answers.ts';
 import { authorizeDevice, type ConsentParts, giveKey } from './endpoints.ts';
 import { metadataReply, OAUTH_PATHS } from './issuer.ts';
 import { revokeKey } from './revocation.ts';
@@ -21,14 +21,6 @@ export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, 
     allowOrigins,
     answering((c) => authorizeDevice(c, parts), failures),
   );
-  app.all(
-    OAUTH_PATHS.token,
-    allowOrigins,
-    answering((c) => giveKey(c, parts), failures),
-  );
-  app.all(
-    OAUTH_PATHS.revoke,
-    allowOrigins,
-    answering((c) => revokeKey(c, parts), failures),
-  );
+  app.all(OAUTH_PATHS.token, allowOrigins, answering(unlessFailing(giveKey, parts), failures));
+  app.all(OAUTH_PATHS.revoke, allowOrigins, answering(unlessFailing(revokeKey, parts), failures));
 }

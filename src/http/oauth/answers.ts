@@ -5,7 +5,8 @@ import type { FailureLog } from '../failure-log.ts';
 import { requestIdIn } from '../hono-head.ts';
 import { type Reply, respond } from '../replies.ts';
 import { RequestRefused } from '../request-refused.ts';
-import { OAuthError } from './oauth-error.ts';
+import { type ConsentParts, originOf } from './endpoints.ts';
+import { type OAuthCode, OAuthError } from './oauth-error.ts';
 
 /** What a request gets that failed, in the terms of OAuth. @throws what is no refusal */
 export function oauthErrorFor(c: Context, error: unknown, failures: FailureLog): OAuthError {
@@ -36,3 +37,26 @@ export function answering(work: (c: Context) => Promise<Reply>, failures: Failur
     }
   };
 }
+
+/**
+ * Does what an application asks for, unless too many requests from there have failed: then nothing of it is read. One
+ * that waits for a decision does not fail, nor does one that the store does not answer.
+ */
+export function unlessFailing(
+  work: (c: Context, parts: ConsentParts) => Promise<Reply>,
+  parts: ConsentParts,
+): (c: Context) => Promise<Reply> {
+  return async (c) => {
+    const source = originOf(c, parts);
+    parts.consent.requireFewFailures(source);
+    try {
+      return await work(c, parts);
+    } catch (error) {
+      const refused = oauthErrorFor(c, error, parts.failures);
+      if (!NO_FAILURES.has(refused.code)) parts.consent.countFailure(source);
+      throw refused;
+    }
+  };
+}
+
+const NO_FAILURES: ReadonlySet<OAuthCode> = new Set(['authorization_pending', 'slow_down', 'temporarily_unavailable']);

@@ -4,7 +4,7 @@ import type { Redemption } from '../../keys/consent/redeem.ts';
 import { sourceOf } from '../../keys/networks.ts';
 import type { Catalog } from '../../keys/permissions/catalog.ts';
 import { type Client, findClient } from '../../keys/requests/clients.ts';
-import { POLL_SECONDS } from '../../keys/consent/polls.ts';
+import { POLL_SECONDS } from '../../keys/consent/pace.ts';
 import { type ConsentFlow, consentFlows, type Grants, requireFlow } from '../../keys/requests/consent-request.ts';
 import { formatScope, parseScope } from '../../keys/requests/scope.ts';
 import type { BearerCheck } from '../bearer-check.ts';

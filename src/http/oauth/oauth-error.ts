@@ -5,7 +5,7 @@ import type { Reply } from '../replies.ts';
  * The codes of RFC 6749, sections 4.1.2.1 and 5.2, of RFC 8628, section 3.5, and of RFC 7009, section 2.2.1; and
  * `has_created_keys`, which only those get who ask for it.
  */
-type OAuthCode =
+export type OAuthCode =
   | 'invalid_request'
   | 'invalid_client'
   | 'unauthorized_client'

@@ -16,11 +16,11 @@ export async function revokeKey(c: Context, parts: ConsentParts): Promise<Reply>
   const created = form.get('created_keys');
   if (created !== undefined && created !== 'refuse')
     throw new OAuthError('invalid_request', 'The created_keys is refuse, or left out.');
-  const from = originOf(c, parts);
-  const ended = await parts.consent.end({ secret, clientId, sparesCreators: created === 'refuse' }, from);
+  const { address, ...source } = originOf(c, parts);
+  const ended = await parts.consent.end({ secret, clientId, sparesCreators: created === 'refuse' }, address);
   if (ended === 'ended') return jsonReply({});
   const reason = 'reason' in ended ? ended.reason : ended.refused;
-  parts.refusals.add('revocation refused', { reason, address: from.address }, new HonoHead(c).notes);
+  parts.refusals.add('revocation refused', { reason, address }, new HonoHead(c).notes);
   if (ended.refused === 'not given')
     throw new OAuthError(
       'unsupported_token_type',
@@ -31,5 +31,7 @@ export async function revokeKey(c: Context, parts: ConsentParts): Promise<Reply>
     const keys = ended.created === 1 ? '1 API key, which ends' : `${ended.created} API keys, which end`;
     throw new OAuthError('has_created_keys', `This key has created ${keys} with it.`);
   }
+  // It is answered as if it had been ended.
+  parts.consent.countFailure(source);
   return jsonReply({});
 }

@@ -1,13 +1,49 @@
+import { auditChange, type AuditEntry, type AuditReader } from '../audit/audit-entry.ts';
+import { findChains } from '../authorization/chain.ts';
+import { isWidened, requireToChange, requireToCreate } from '../authorization/granting.ts';
+import { requirePolicy, violationsByCount, violationsOfChange, violationsOfNew } from '../authorization/policy.ts';
+import { type Actor, denied, mayFor, OPERATOR, requireFor } from '../authorization/principal.ts';
+import { findConfusableNames } from '../changes/confusable-names.ts';
 import type { NewSecret } from '../changes/delivery.ts';
-import { type StoredKey, withoutDigests } from '../key/api-key.ts';
-import { auditChange } from '../audit/audit-entry.ts';
-import type { DeclaredKey } from './declaration.ts';
-import { type Plan, planChanges } from './plan.ts';
-import { OPERATOR } from '../authorization/principal.ts';
+import type { KeyStep, Transaction } from '../changes/transaction.ts';
+import type { DocumentIssue } from '../document.ts';
+import { KeysError } from '../errors.ts';
+import { type ApiKey, type StoredKey, withoutDigests } from '../key/api-key.ts';
+import { validateExpiry } from '../key/expiry.ts';
 import { NO_LIMITS } from '../limit.ts';
+import type { Catalog } from '../permissions/catalog.ts';
+import type { KeyFinder, KeyRepository } from '../repository.ts';
 import type { Secret } from '../secret/secret.ts';
-import type { Transaction } from '../changes/transaction.ts';
-import { inTurns } from '../turns.ts';
+import { listOf } from '../text.ts';
+import { formatTime } from '../time.ts';
+import { inTurns, mapInTurns } from '../turns.ts';
+import { type ApplyRules, assertValidDeclaration, type DeclaredKey, type Plan } from './declaration.ts';
+
+/** In what keys differ from their declarations. */
+interface Differences<Key extends ApiKey = ApiKey> extends Pick<Plan<Key>, 'creates' | 'updates' | 'deletes'> {
+  /** The declared keys that exist. */
+  existing: Key[];
+}
+
+/** What the changes of an apply are decided by. */
+interface ApplyPlace<Key extends ApiKey = ApiKey> {
+  /** Who applies the declaration. */
+  readonly caller: Actor;
+  readonly catalog: Catalog;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly find: KeyFinder<Key>;
+  /** Tells who gave a key its name. */
+  readonly auditLog: AuditReader;
+}
+
+/** The store as it is now. */
+export function applyPlaceOf(
+  { repository, catalog, clock }: { repository: KeyRepository; catalog: Catalog; clock: () => number },
+  caller: Actor,
+): ApplyPlace {
+  return { caller, catalog, now: clock(), find: repository, auditLog: repository.auditLog };
+}
 
 /** What an apply changed, with what only the rules may see. */
 export interface AppliedChanges {
@@ -21,6 +57,11 @@ export interface AppliedKeys {
   /** The new keys with their secrets, in the order of their declarations. */
   created: NewSecret[];
 }
+
+/** How many keys are looked up at once where one that differs is enough. */
+const PIECE_KEYS = 100;
+const BATCH_KEYS = 500;
+const BATCH_ENTRIES = 500;
 
 /** The same without digests. */
 export function withoutDigestsIn({ plan, created }: AppliedChanges): AppliedKeys {
@@ -38,27 +79,15 @@ export function withoutDigestsIn({ plan, created }: AppliedChanges): AppliedKeys
 export async function applyDeclaration(
   transaction: Transaction,
   declared: readonly DeclaredKey[],
-  { prune, adopt, newSecret, newId }: { prune: boolean; adopt: boolean; newSecret: () => Secret; newId: () => string },
+  { newSecret, newId, ...rules }: ApplyRules & { newSecret: () => Secret; newId: () => string },
 ): Promise<AppliedChanges> {
-  const { find, caller, catalog, now, auditLog } = transaction;
-  const plan = await planChanges(find, declared, { prune, adopt, caller, catalog, now, auditLog });
-  const created: AppliedChanges['created'] = [];
-  for await (const key of inTurns(plan.creates)) {
+  const plan = await planChanges(transaction, declared, rules);
+  const created = await mapInTurns(plan.creates, (key) => {
     const secret = newSecret();
-    created.push({ secret, key: buildDeclaredKey(key, secret, newId(), transaction) });
-  }
+    return { secret, key: buildDeclaredKey(key, secret, newId(), transaction) };
+  });
   await transaction.insert(created.map(({ key }) => key));
-  await transaction.changeAll(
-    plan.updates.map(({ before, after }) => ({
-      before,
-      // One audit entry for each command that would do the same.
-      steps: [
-        { action: 'ADOPT', after: { ...before, createdBy: after.createdBy } },
-        { action: 'UPDATE', after: { ...after, disabledAt: before.disabledAt } },
-        { action: after.disabledAt === null ? 'ENABLE' : 'DISABLE', after },
-      ],
-    })),
-  );
+  await transaction.changeAll(plan.updates.map(({ before, after }) => ({ before, steps: stepsTo(before, after) })));
   await transaction.delete(plan.deletes);
   return { plan, created };
 }
@@ -78,6 +107,16 @@ export async function revertApply(transaction: Transaction, { plan, created }: A
     const orphan = key.createdBy !== null && !(await find.findById(key.createdBy));
     if (!taken.has(key.name) && !orphan) await transaction.insert([key]);
   }
+}
+
+/** One audit entry for each command that would do the same. */
+function stepsTo(before: StoredKey, after: StoredKey): KeyStep[] {
+  const steps: KeyStep[] = [];
+  if (after.createdBy !== before.createdBy)
+    steps.push({ action: 'ADOPT', after: { ...before, createdBy: after.createdBy } });
+  if (after.disabledAt === before.disabledAt) return [...steps, { action: 'UPDATE', after }];
+  steps.push({ action: 'UPDATE', after: { ...after, disabledAt: before.disabledAt } });
+  return [...steps, { action: after.disabledAt === null ? 'ENABLE' : 'DISABLE', after }];
 }
 
 function buildDeclaredKey(
@@ -100,4 +139,220 @@ function buildDeclaredKey(
     digest: secret.digest,
     previousDigest: null,
   };
+}
+
+/** Whether anything differs. */
+export function hasChanges({ creates, updates, deletes }: Pick<Plan, 'creates' | 'updates' | 'deletes'>): boolean {
+  return creates.length + updates.length + deletes.length > 0;
+}
+
+/**
+ * Compares declared keys with the existing ones, by name, and decides on the changes. Writes nothing.
+ * @throws what `findDifferences` and `decideChanges` throw
+ */
+export async function planChanges<Key extends ApiKey>(
+  place: ApplyPlace<Key>,
+  declared: readonly DeclaredKey[],
+  rules: ApplyRules,
+): Promise<Plan<Key>> {
+  return decideChanges(place, await findDifferences(place, declared, rules), rules);
+}
+
+/**
+ * Compares declared keys with the existing ones, by name.
+ * @param upToFirst whether it may stop once it has found a difference
+ * @throws DeclarationError for an expiry that can no longer be set; KeysError PRUNE_REFUSED
+ */
+export async function findDifferences<Key extends ApiKey>(
+  { find, caller, now }: Pick<ApplyPlace<Key>, 'find' | 'caller' | 'now'>,
+  declared: readonly DeclaredKey[],
+  { prune, adopt }: ApplyRules,
+  { upToFirst = false }: { upToFirst?: boolean } = {},
+): Promise<Differences<Key>> {
+  const differences: Differences<Key> = { creates: [], updates: [], deletes: [], existing: [] };
+  const names = declared.map(({ name }) => name);
+  const issues: DocumentIssue[] = [];
+  const found = new Map<string, Key>();
+  const size = upToFirst ? PIECE_KEYS : declared.length;
+  for await (const [index, key] of inTurns(declared.entries())) {
+    if (index % size === 0)
+      for (const each of await find.findBy('name', names.slice(index, index + size))) found.set(each.name, each);
+    const before = found.get(key.name);
+    if (key.expiresAt !== (before?.expiresAt ?? null))
+      issues.push(...validateDeclaredExpiry(key, ['keys', index, 'expiresAt'], now));
+    if (!before) differences.creates.push(key);
+    else {
+      differences.existing.push(before);
+      const after = asDeclared(before, key, { adopt, now });
+      if (after !== before) differences.updates.push({ before, after });
+    }
+    if (upToFirst && hasChanges(differences)) return differences;
+  }
+  assertValidDeclaration(issues);
+  if (prune) differences.deletes = await findUndeclared(find, new Set(names), caller);
+  return differences;
+}
+
+/**
+ * Decides whether the caller may make changes.
+ * @throws KeysError TAKEOVER_REFUSED, NAME_CONFUSABLE, POLICY_VIOLATED; ForbiddenError
+ */
+export async function decideChanges<Key extends ApiKey>(
+  place: ApplyPlace<Key>,
+  { creates, updates, deletes, existing }: Differences<Key>,
+  { adopt }: ApplyRules,
+): Promise<Plan<Key>> {
+  const { caller, catalog, find } = place;
+  const violations: string[] = [];
+  for await (const key of inTurns(creates)) {
+    requireToCreate(caller, key, catalog);
+    violations.push(...violationsOfNew(key, place));
+  }
+  // Unchanged keys included: a caller that may not change a key must not probe it by declaring guesses.
+  requireFor(caller, 'UPDATE', existing);
+  if (adopt && caller !== OPERATOR) throw denied(caller, 'Only the operator adopts keys.');
+  if (!adopt) await refuseTakeover(place, existing, updates);
+  const befores = updates.map(({ before }) => before);
+  const chains = await findChains(find, befores);
+  for await (const [index, { after }] of inTurns(updates.entries())) {
+    requireToChange(caller, chains[index]!, after, catalog);
+    violations.push(...violationsOfChange(chains[index]!, after, place));
+  }
+  requireFor(caller, 'DELETE', deletes);
+  // The plan names them.
+  requireFor(caller, 'READ', deletes);
+  const createdBy = caller === OPERATOR ? null : caller.apiKey.id;
+  const created = creates.map((key) => ({ ...key, createdBy, disabledAt: key.enabled === false ? place.now : null }));
+  const added = [...created, ...updates.map(({ after }) => after)];
+  requirePolicy([
+    ...violations,
+    ...(await violationsByCount(find, { added, removed: [...deletes, ...befores] }, place)),
+  ]);
+  const names = creates.map(({ name }) => name);
+  const confusable = await findConfusableNames(caller, find, names, new Set(deletes.map(({ id }) => id)));
+  return { creates, updates, deletes, unchanged: existing.length - updates.length, confusable };
+}
+
+/**
+ * Refuses to take over what another key has prepared. A file grants by name, and whoever has a key of that name gets
+ * what the file grants: so it must not be one that another key created, whose secret that one knows; nor may the file
+ * widen one that a key, maybe itself, gave that name to.
+ * @throws KeysError TAKEOVER_REFUSED
+ */
+async function refuseTakeover(
+  place: ApplyPlace,
+  existing: readonly ApiKey[],
+  updates: Differences['updates'],
+): Promise<void> {
+  const { caller, catalog, auditLog } = place;
+  const callerId = caller === OPERATOR ? null : caller.apiKey.id;
+  const foreign = existing.find(({ id, createdBy }) => createdBy !== null && createdBy !== callerId && id !== callerId);
+  if (foreign) throw await refusal(place, foreign, 'was created by', foreign.createdBy!);
+  const widened: ApiKey[] = [];
+  for await (const { before, after } of inTurns(updates)) if (isWidened(before, after, catalog)) widened.push(before);
+  const namers = await findNamers(
+    auditLog,
+    widened.map(({ id }) => id),
+  );
+  for (const key of widened) {
+    const namer = namers.get(key.id);
+    if (namer !== undefined && namer !== callerId) throw await refusal(place, key, 'was given its name by', namer);
+  }
+}
+
+/** The ids of the keys that gave keys their names, unless the operator has changed these since, and so knows them. */
+async function findNamers(auditLog: AuditReader, ids: readonly string[]): Promise<Map<string, string>> {
+  const namers = new Map<string, string>();
+  for (let at = 0; at < ids.length; at += BATCH_KEYS) {
+    const open = new Set(ids.slice(at, at + BATCH_KEYS));
+    for (let before: number | undefined; open.size > 0;) {
+      const place = before === undefined ? {} : { before };
+      const entries: AuditEntry[] = await auditLog.find({
+        changesOf: [...open],
+        order: 'newest',
+        limit: BATCH_ENTRIES,
+        ...place,
+      });
+      for (const { apiKey, actor, after } of entries) {
+        const id = apiKey!.id;
+        // What is done by itself, nobody has looked at.
+        if (!open.has(id) || actor.kind === 'POLICY') continue;
+        const gaveName = actor.kind === 'KEY' && after !== null && 'name' in after;
+        if (gaveName && actor.id !== null) namers.set(id, actor.id);
+        if (gaveName || actor.kind !== 'KEY') open.delete(id);
+      }
+      if (entries.length < BATCH_ENTRIES) break;
+      before = entries.at(-1)!.number;
+    }
+  }
+  return namers;
+}
+
+async function refusal({ find, caller }: ApplyPlace, { name }: ApiKey, how: string, byId: string): Promise<KeysError> {
+  const other = await find.findById(byId);
+  const by = other && mayFor(caller, 'READ', other) ? `"${other.name}"` : 'another key';
+  const remedy =
+    caller === OPERATOR
+      ? 'Delete it, or pass --adopt to make it yours with the secret it has.'
+      : 'Choose another name.';
+  return new KeysError('TAKEOVER_REFUSED', `The API key "${name}" ${how} ${by}. ${remedy}`);
+}
+
+/** The key as declared; the same object if nothing changes. */
+function asDeclared<Key extends ApiKey>(
+  before: Key,
+  declared: DeclaredKey,
+  { adopt, now }: { adopt: boolean; now: number },
+): Key {
+  const { description, expiresAt, enabled } = declared;
+  const roles = sameItems(before.roles, declared.roles) ? before.roles : declared.roles;
+  const permissions = sameItems(before.permissions, declared.permissions) ? before.permissions : declared.permissions;
+  const toggled = enabled !== undefined && enabled !== (before.disabledAt === null);
+  const disabledAt = toggled ? (enabled ? null : now) : before.disabledAt;
+  const createdBy = adopt ? null : before.createdBy;
+  const { limits: newLimits = NO_LIMITS, allowFrom: networks = null } = declared;
+  const limits = sameItems(before.limits, newLimits) ? before.limits : newLimits;
+  const allowFrom = sameItems(before.allowFrom, networks) ? before.allowFrom : networks;
+  const after = { ...before, description, roles, permissions, limits, allowFrom, expiresAt, disabledAt, createdBy };
+  return (Object.keys(after) as (keyof Key)[]).every((field) => before[field] === after[field]) ? before : after;
+}
+
+/** Whether two lists without duplicates hold the same items, or neither is there. */
+function sameItems(one: readonly string[] | null, other: readonly string[] | null): boolean {
+  if (one === null || other === null) return one === other;
+  return one.length === other.length && one.every((item) => other.includes(item));
+}
+
+function validateDeclaredExpiry({ expiresAt }: DeclaredKey, path: DocumentIssue['path'], now: number): DocumentIssue[] {
+  return validateExpiry({ expiresAt: formatTime(expiresAt) }, now).map(({ message }) => ({ path, message }));
+}
+
+/**
+ * The keys that an apply created and that are no longer declared.
+ * @throws KeysError PRUNE_REFUSED if deleting them would delete other keys
+ */
+async function findUndeclared<Key extends ApiKey>(
+  find: KeyFinder<Key>,
+  names: ReadonlySet<string>,
+  caller: Actor,
+): Promise<Key[]> {
+  const undeclared = (await find.findManaged()).filter(({ name }) => !names.has(name));
+  if (caller !== OPERATOR && undeclared.some(({ id }) => id === caller.apiKey.id))
+    throw new KeysError(
+      'PRUNE_REFUSED',
+      'Pruning would delete the key that requests it. Declare it, or apply without pruning.',
+    );
+  const undeclaredIds = new Set(undeclared.map(({ id }) => id));
+  const family = await find.findWithDescendants([...undeclaredIds]);
+  const others = family.filter(({ id }) => !undeclaredIds.has(id));
+  if (others.length === 0) return family;
+  const readable = others.filter((key) => mayFor(caller, 'READ', key));
+  const shown = readable.slice(0, 5).map(({ name }) => `"${name}"`);
+  const rest = others.length - shown.length;
+  if (rest > 0) shown.push(shown.length > 0 ? `${rest} more` : `${rest} ${rest === 1 ? 'key' : 'keys'}`);
+  throw new KeysError(
+    'PRUNE_REFUSED',
+    'Pruning would also delete keys that are declared or that no apply created, because pruned keys created them: ' +
+      `${listOf(shown)}. Delete those first, or declare the keys that created them.`,
+  );
 }

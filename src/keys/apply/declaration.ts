@@ -1,4 +1,5 @@
-import { KEY_FIELDS } from '../key/field-changes.ts';
+import { type FieldChange, fieldChanges, KEY_FIELDS, type PlannedChange } from '../key/field-changes.ts';
+import type { ConfusableName } from '../changes/confusable-names.ts';
 import type { ApiKey } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { validateDescription, normalizeDescription } from '../key/description.ts';
@@ -6,7 +7,7 @@ import { type DocumentIssue, type DocumentPath, DocumentReader, formatPath, isRe
 import { assertValid, KeysError } from '../errors.ts';
 import { parseNetworks, validateNetworks } from '../key/allow-from.ts';
 import { notADate } from '../key/expiry.ts';
-import { readDate } from '../time.ts';
+import { formatTime, readDate } from '../time.ts';
 import { parseLimits } from '../limit.ts';
 import { parsePermissions, parseRoles } from '../permissions/grants.ts';
 import { validateName, normalizeName } from '../key/name.ts';
@@ -23,6 +24,7 @@ import {
   yesOrNo,
 } from '../options.ts';
 import { listOf, printable } from '../text.ts';
+import { mapInTurns } from '../turns.ts';
 import { readGrants, validateGrants, validateNewKey } from '../key/validation.ts';
 
 /** A key as it is declared. An omitted field means none, except that `enabled` then stays as it is. */
@@ -62,21 +64,25 @@ const DECLARED_KEY: Rules<DeclaredKey> = {
   enabled: yesOrNo,
 };
 
+/** The lists that `readDeclaration` has made, with the catalog that says what may be granted. */
+const readBy = new WeakMap<readonly DeclaredKey[], Catalog>();
+
 /**
- * Checks keys that are declared by a program, which may be anything.
+ * Checks keys that are declared by a program, which may be anything, unless they were read from a declaration.
  * @param caller what they were given to, such as `keys.apply`
  * @returns them, as a declaration that is read has them
  * @throws KeysError OPTION_INVALID; ValidationError with what is wrong with the first key with which something is
  */
-export function checkDeclared(
+export async function checkDeclared(
   caller: string,
   declared: readonly DeclaredKey[],
   { catalog, now }: { catalog: Catalog; now: number },
-): DeclaredKey[] {
+): Promise<readonly DeclaredKey[]> {
+  if (readBy.get(declared) === catalog) return declared;
   const problem = list<unknown>(() => undefined)(declared, 'declared');
   if (problem !== undefined) throw invalidOption(caller, `What is declared ${problem}`);
   const names = new Set<string>();
-  return declared.map((key) => {
+  return mapInTurns(declared, (key) => {
     checkOptions(caller, key, DECLARED_KEY, 'A declared key is');
     const { expiresAt: _, enabled: __, ...input } = key;
     assertValid(validateNewKey(input, catalog, now));
@@ -103,10 +109,11 @@ export function assertValidDeclaration(issues: readonly DocumentIssue[]): void {
  * existing key may have expired as declared.
  * @throws DeclarationError with all issues
  */
-export function readDeclaration(value: unknown, catalog: Catalog): DeclaredKey[] {
+export async function readDeclaration(value: unknown, catalog: Catalog): Promise<readonly DeclaredKey[]> {
   const reader = new DeclarationReader(catalog);
-  const keys = reader.declaration(value);
+  const keys = await reader.declaration(value);
   assertValidDeclaration(reader.ownIssues);
+  readBy.set(keys, catalog);
   return keys;
 }
 
@@ -120,14 +127,14 @@ class DeclarationReader extends DocumentReader {
     this.#catalog = catalog;
   }
 
-  declaration(value: unknown): DeclaredKey[] {
+  async declaration(value: unknown): Promise<DeclaredKey[]> {
     if (!isRecord(value)) {
       this.report([], 'The declaration must be a map with the field "keys", a list of keys.');
       return [];
     }
     const { keys, $schema } = this.knownFields(value, [], TOP_FIELDS);
     if ($schema !== undefined) this.text($schema, ['$schema']);
-    if (Array.isArray(keys)) return keys.map((key, index) => this.#key(key, ['keys', index]));
+    if (Array.isArray(keys)) return mapInTurns(keys.entries(), ([index, key]) => this.#key(key, ['keys', index]));
     const remedy = ' Write "keys: []" for none.';
     if (keys === undefined) this.missing([], 'keys', remedy);
     else this.report(['keys'], `The field "keys" must be a list.${remedy}`);
@@ -158,7 +165,7 @@ class DeclarationReader extends DocumentReader {
     key.permissions = this.parsedList(permissions, [...path, 'permissions'], (items) =>
       parsePermissions(items, this.#catalog),
     );
-    key.limits = this.wholeList(limits, [...path, 'limits'], parseLimits);
+    key.limits = this.parsedList(limits, [...path, 'limits'], parseLimits);
     if (allowFrom !== undefined && allowFrom !== null)
       key.allowFrom = this.#networks(allowFrom, [...path, 'allowFrom']);
     if (!this.mayHaveMeant(path))
@@ -189,7 +196,7 @@ class DeclarationReader extends DocumentReader {
 
   #networks(value: unknown, path: DocumentPath): string[] {
     if (itemsOf(value).length === 0) for (const { message } of validateNetworks([])) this.report(path, message);
-    return this.wholeList(value, path, parseNetworks);
+    return this.parsedList(value, path, parseNetworks);
   }
 
   #expiry(value: unknown, path: DocumentPath): number | null {
@@ -204,4 +211,79 @@ class DeclarationReader extends DocumentReader {
 function itemsOf(value: unknown): readonly unknown[] {
   if (value === undefined) return [];
   return Array.isArray(value) ? value : [value];
+}
+
+/** What else an apply does. */
+export interface ApplyRules {
+  /** Delete keys that an earlier apply created and that are no longer declared. */
+  prune: boolean;
+  /** Take over declared keys that another key created: they have no creator afterwards. Only the operator may. */
+  adopt: boolean;
+}
+
+/** The changes that bring the keys to their declared state. */
+export interface Plan<Key extends ApiKey = ApiKey> {
+  /** The keys to create, in the order of their declaration. */
+  creates: DeclaredKey[];
+  /** The keys to change. */
+  updates: { before: Key; after: Key }[];
+  /** The keys to delete, each after the key that created it. */
+  deletes: Key[];
+  /** How many declared keys need no change. */
+  unchanged: number;
+  /** The names of keys to create that look like others. */
+  confusable: ConfusableName[];
+}
+
+/** A plan as it is shown. */
+export interface PlannedChanges {
+  changes: PlannedChange[];
+  /** How many declared keys need no change. */
+  unchanged: number;
+  /** The names of keys to create that look like others. */
+  confusable: ConfusableName[];
+}
+
+/** A plan as it is shown. Once it is applied, `created` has the new keys in the order of `plan.creates`. */
+export function plannedChanges(plan: Plan, created: readonly Pick<ApiKey, 'id'>[] = []): PlannedChanges {
+  const { creates, updates, deletes, unchanged, confusable } = plan;
+  const changes = [
+    ...creates.map((key, index) => plannedCreation(key, created[index]?.id)),
+    ...updates.map(({ before, after }): PlannedChange => ({
+      action: 'UPDATE',
+      name: after.name,
+      id: after.id,
+      changes: fieldChanges(before, after),
+    })),
+    ...deletes.map(({ name, id }): PlannedChange => ({ action: 'DELETE', name, id })),
+  ];
+  return { changes, unchanged, confusable };
+}
+
+/** The creation of a declared key. @param id of the key, once there is one */
+export function plannedCreation(key: DeclaredKey, id?: string): PlannedChange {
+  return { action: 'CREATE', name: key.name, ...(id !== undefined && { id }), changes: fieldsOfNew(key) };
+}
+
+function fieldsOfNew({
+  description,
+  roles,
+  permissions,
+  limits = [],
+  allowFrom = null,
+  expiresAt,
+  enabled,
+}: DeclaredKey): FieldChange[] {
+  const fields = {
+    description,
+    roles: roles.length > 0 ? roles : null,
+    permissions: permissions.length > 0 ? permissions : null,
+    limits: limits.length > 0 ? limits : null,
+    allowFrom,
+    expiresAt: formatTime(expiresAt),
+    enabled: enabled ?? null,
+  };
+  return Object.entries(fields)
+    .filter(([, after]) => after !== null)
+    .map(([field, after]) => ({ field: field as FieldChange['field'], before: null, after }));
 }

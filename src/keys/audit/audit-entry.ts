@@ -68,6 +68,17 @@ export interface AuditDraft {
   address?: string;
 }
 
+/** What is noted in the audit log: who did it, and when, is known by the transaction. */
+export interface AuditNote {
+  action: AuditAction;
+  /** The key concerned; undefined if there is none. It may be gone. */
+  key?: Pick<ApiKey, 'id' | 'name'> | undefined;
+  before?: AuditValues | null;
+  after?: AuditValues | null;
+  /** The client's address, where it is known and tells something. */
+  address?: string | null | undefined;
+}
+
 /** An entry of the audit log. */
 export interface AuditEntry extends AuditDraft {
   /** Counts from 1, without gaps. */
@@ -208,7 +219,8 @@ export function auditValuesOf(key: ApiKey): AuditValues {
 export function auditChange(before: ApiKey, after: ApiKey): { before: AuditValues; after: AuditValues } {
   const [oldValues, newValues] = [auditValuesOf(before), auditValuesOf(after)];
   const changed = Object.keys(oldValues).filter(
-    (field) => JSON.stringify(oldValues[field]) !== JSON.stringify(newValues[field]),
+    (field) =>
+      oldValues[field] !== newValues[field] && JSON.stringify(oldValues[field]) !== JSON.stringify(newValues[field]),
   );
   const pick = (values: AuditValues) => Object.fromEntries(changed.map((field) => [field, values[field]]));
   return { before: pick(oldValues), after: pick(newValues) };

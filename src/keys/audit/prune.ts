@@ -1,4 +1,5 @@
-import type { EffectWriter } from '../effect.ts';
+import { EFFECTS } from '../effect.ts';
+import type { WritePorts } from '../port.ts';
 import type { AuditPosition, AuditReader, AuditWriter } from './audit-entry.ts';
 
 /** Entries that are deleted, from the start of the log. */
@@ -22,7 +23,7 @@ export async function findPrunable(log: AuditReader, before: number): Promise<Pr
  * lost before it are forgotten with them, and so is what was done before it to keys that are gone.
  */
 export async function pruneAuditLog(
-  writer: AuditWriter & { readonly effects: Pick<EffectWriter, 'forget'> },
+  writer: AuditWriter & WritePorts,
   before: number,
   { now, operator }: { now: number; operator: string },
 ): Promise<PrunedEntries | undefined> {
@@ -31,7 +32,7 @@ export async function pruneAuditLog(
   const { entries, last } = pruned;
   await writer.pruneAuditLog(last);
   await writer.forgetRotatedSecrets(before);
-  await writer.effects.forget(before);
+  await writer.port(EFFECTS).forget(before);
   const actor = { kind: 'CLI', id: null, name: operator } as const;
   const after = { entries, number: last.number, hash: last.hash };
   await writer.appendToAuditLog([{ at: now, actor, action: 'PRUNE', apiKey: null, before: null, after }]);

@@ -1,3 +1,4 @@
+import { USAGE } from '../key/usage.ts';
 import type { KeyRepository } from '../repository.ts';
 import { UNIT_MS } from '../time.ts';
 import { firstKept } from '../usage/periods.ts';
@@ -32,7 +33,7 @@ export class UsageRetention {
     if (now < this.#nextAt) return;
     this.#nextAt = now + UNIT_MS.h;
     const bounds = { hoursFrom: firstKept('HOUR', now), daysFrom: firstKept('DAY', now), rows: PASS_ROWS };
-    const isDone = await repository.write((writer) => writer.condenseUsage(bounds));
+    const isDone = await repository.write((writer) => writer.port(USAGE).condense(bounds));
     if (!isDone) this.#nextAt = now;
   }
 }

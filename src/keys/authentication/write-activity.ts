@@ -2,6 +2,7 @@ import type { ActivityBatch } from './activity.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { findChain } from '../authorization/chain.ts';
 import { principalOf } from '../authorization/principal.ts';
+import { USAGE } from '../key/usage.ts';
 import type { KeyWriter } from '../repository.ts';
 import { activateRotation } from '../changes/rotate.ts';
 import { Transaction } from '../changes/transaction.ts';
@@ -12,7 +13,7 @@ export async function writeActivity(
   { usage, activated, refusals }: ActivityBatch,
   { catalog, now, operator }: { catalog: Catalog; now: number; operator: string },
 ): Promise<void> {
-  await writer.addUsage(usage);
+  await writer.port(USAGE).add(usage);
   for (const { id, publicId } of activated) {
     const key = await writer.findById(id);
     if (!key || key.damaged) continue;

@@ -58,18 +58,23 @@ function chainTooLong(): KeysError {
 export function requireToChange(actor: Actor, chain: Chain, after: ApiKey, catalog: Catalog): void {
   if (actor === OPERATOR) return;
   const [before] = chain.keys;
-  requireToGrant(actor, addedGrants(before, after, catalog), catalog);
+  const added = addedGrants(before, after, catalog);
+  const loosens = isLoosened(before, after, catalog);
+  requireToGrant(actor, added, catalog);
   if (endsLater(before, after)) requireToOutlive(actor, after.expiresAt);
-  if (isLoosened(before, after, catalog)) requireToLoosen(actor, chain, after, catalog);
-  if (isWidened(before, after, catalog)) requireToHoldKey(actor, chain, after, catalog);
+  if (loosens) requireToLoosen(actor, chain, after, catalog);
+  if (loosens || isWidenedBy(added, before, after)) requireToHoldKey(actor, chain, after, catalog);
 }
 
 /** Whether a change lets a key do more: by added grants, a later expiry, looser limits or networks, or enabling it. */
 export function isWidened(before: ApiKey, after: ApiKey, catalog: Catalog): boolean {
-  const added = addedGrants(before, after, catalog);
+  return isWidenedBy(addedGrants(before, after, catalog), before, after) || isLoosened(before, after, catalog);
+}
+
+/** Whether a change that adds these grants lets a key do more, whatever becomes of its limits and networks. */
+function isWidenedBy({ roles, permissions }: Grants, before: ApiKey, after: ApiKey): boolean {
   const isEnabled = before.disabledAt !== null && after.disabledAt === null;
-  const hasMore = added.roles.length + added.permissions.length > 0 || isLoosened(before, after, catalog);
-  return hasMore || endsLater(before, after) || isEnabled;
+  return roles.length + permissions.length > 0 || endsLater(before, after) || isEnabled;
 }
 
 /** Whether a key that was changed ends later, or no longer. */
@@ -162,7 +167,8 @@ export function addedGrants(
   const roles = after.roles.filter(
     (role) => !before.roles.includes(role) && !lost.some((one) => catalog.includes(one, role)),
   );
-  if (after.permissions.length === 0) return { roles, permissions: [] };
+  if (after.permissions.every((permission) => before.permissions.includes(permission)))
+    return { roles, permissions: [] };
   const held = new PermissionSet([...before.permissions, ...lost.flatMap((role) => catalog.permissionsOf(role))]);
   return { roles, permissions: new PermissionSet(after.permissions).missingFrom(held) };
 }

@@ -9,20 +9,21 @@ import {
 } from '../authorization/principal.ts';
 import { type Chain, findChain, findChains } from '../authorization/chain.ts';
 import { requireToHoldKey } from '../authorization/granting.ts';
-import type { Effect, EffectFinder, EffectKind } from '../effect.ts';
+import { type Effect, type EffectFinder, type EffectKind, EFFECTS } from '../effect.ts';
 import { isKeysError, KeysError } from '../errors.ts';
 import { type ApiKey, type StoredKey, withoutDigests } from '../key/api-key.ts';
 import { type FieldChange, fieldChanges } from '../key/field-changes.ts';
 import { normalizeName } from '../key/name.ts';
 import { isInProgress } from '../key/rotation.ts';
-import type { ConsentFinder } from '../repository.ts';
-import { type ConsentRequest, MAX_REQUESTS } from '../requests/consent-request.ts';
-import { prefixOf, type Secret } from '../secret/secret.ts';
+import { CONSENTS, type ConsentRequest, MAX_REQUESTS, requestEntry } from '../requests/consent-request.ts';
+import { SESSIONS } from '../session.ts';
+import { createSecret, prefixOf, type Secret } from '../secret/secret.ts';
 import { checkSearchText, printable } from '../text.ts';
-import { formatTime } from '../time.ts';
+import { formatTime, requirePastTime } from '../time.ts';
 import { inTurns } from '../turns.ts';
 import { mayBeInForce, withoutWidening } from './effects.ts';
 import type { Place, Transaction } from './transaction.ts';
+import { type Parts, refreshed } from './transactions.ts';
 
 /** What a key did to others: as `EffectKind`, or agreed to a request whose application has no key yet. */
 export type IssuedKind = EffectKind | 'APPROVAL';
@@ -72,10 +73,61 @@ export interface Containment<Key extends ApiKey = ApiKey> {
   readonly requests: ConsentRequest[];
 }
 
-/** Where what a key did is looked up. */
-export interface ContainPlace<Key extends ApiKey = ApiKey> extends Place<Key> {
-  readonly effects: EffectFinder;
-  readonly consents: Pick<ConsentFinder, 'listOpen'>;
+/** Undoes what keys did. */
+export class Containments {
+  readonly #options: Parts;
+
+  constructor(options: Parts) {
+    this.#options = options;
+  }
+
+  /**
+   * What keys did to others and is in force, oldest first: also what was done by those beneath them, and with secrets
+   * that they issued; as far as the actor may read the others. The keys may be gone.
+   * @param since in milliseconds since 1970
+   * @throws KeysError STORE_…
+   */
+  async issuedBy(ids: readonly string[], actor: Actor, since = 0): Promise<Issued[]> {
+    const { repository, catalog, clock } = this.#options;
+    return findIssued({ caller: actor, catalog, now: clock(), find: repository }, ids, since);
+  }
+
+  /**
+   * Tells what `contain` would do now; nothing is written.
+   * @param nameOrId of a key that is there, or was
+   * @param since as in `AuditRequest`; undefined for all that it ever did to others
+   * @throws KeysError NOT_FOUND, INPUT_INVALID; ForbiddenError; a STORE_ error
+   */
+  async planContainment(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
+    const { repository, catalog, clock } = this.#options;
+    const now = clock();
+    const caller: Actor = actor === OPERATOR ? OPERATOR : await refreshed(actor, repository, { catalog, now });
+    const place = { caller, catalog, now, find: repository };
+    const from = since === undefined ? 0 : requirePastTime(since, now);
+    const plan = await planContainment(place, { id: await findToContain(place, nameOrId), since: from });
+    return shownContainment(plan, caller);
+  }
+
+  /**
+   * Undoes what a key did, in one transaction: it and all beneath it are disabled, the secrets end that it issued, what
+   * it widened is narrowed again, and what it enabled is disabled. Whatever is in force at this moment is undone.
+   * @param nameOrId of a key that is there, or was
+   * @param since as in `AuditRequest`; undefined for all that it ever did to others
+   * @throws KeysError NOT_FOUND, INPUT_INVALID; ForbiddenError; a STORE_ error
+   */
+  async contain(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
+    const now = this.#options.clock();
+    const from = since === undefined ? 0 : requirePastTime(since, now);
+    const newSecret = () => createSecret(this.#options.randomBytes);
+    return this.#options.transactions.run(
+      actor,
+      async (transaction) => {
+        const id = await findToContain(transaction, nameOrId);
+        return containKey(transaction, { id, since: from }, newSecret);
+      },
+      { now, revokes: true },
+    );
+  }
 }
 
 /** All that some keys have brought about. */
@@ -103,12 +155,12 @@ interface Affected<Key extends ApiKey> {
  * @param since in milliseconds since 1970
  */
 export async function findIssued<Key extends ApiKey>(
-  place: ContainPlace<Key>,
+  place: Place<Key>,
   ids: readonly string[],
   since = 0,
 ): Promise<Issued[]> {
-  const { caller, effects } = place;
-  const reach = await findReach(effects, ids, since);
+  const { caller, find } = place;
+  const reach = await findReach(find.port(EFFECTS), ids, since);
   return readable(issuedBy(await findAffected(place, reach), await findApproved(place, reach, since)), caller);
 }
 
@@ -163,7 +215,7 @@ async function findReach(finder: EffectFinder, roots: readonly string[], since: 
 
 /** The keys that something is in force on, in that order, but for what was done to keys that are contained anyway. */
 async function findAffected<Key extends ApiKey>(
-  { find, catalog, now }: ContainPlace<Key>,
+  { find, catalog, now }: Place<Key>,
   { effects, isWithin }: Reach,
 ): Promise<Affected<Key>[]> {
   const found = await find.findBy('id', [...new Set(effects.map(({ keyId }) => keyId))]);
@@ -183,11 +235,11 @@ async function findAffected<Key extends ApiKey>(
 
 /** The requests that such keys agreed to, and whose applications have no key yet. */
 async function findApproved(
-  { find, consents, now }: ContainPlace,
+  { find, now }: Place,
   { secrets, isWithin }: Reach,
   since: number,
 ): Promise<ConsentRequest[]> {
-  const open = await consents.listOpen(now, MAX_REQUESTS);
+  const open = await find.port(CONSENTS).listOpen(now, MAX_REQUESTS);
   const approved = open.filter(
     ({ approval, createdAt }) => approval && approval.by.id !== null && (approval.at ?? createdAt) >= since,
   );
@@ -202,11 +254,12 @@ async function findApproved(
  * taken back. No key gets more by it than it has now, or had before.
  * @throws KeysError NOT_FOUND; ForbiddenError for who may not delete and disable all of it
  */
-export async function planContainment<Key extends ApiKey>(
-  place: ContainPlace<Key>,
+async function planContainment<Key extends ApiKey>(
+  place: Place<Key>,
   { id, since }: ContainRequest,
 ): Promise<Containment<Key>> {
-  const { find, effects, now } = place;
+  const { find, now } = place;
+  const effects = find.port(EFFECTS);
   const root = await find.findById(id);
   const contained = root ?? (await effects.actorsNamed(id)).find((actor) => actor.id === id);
   if (!contained) throw unknown(id);
@@ -245,8 +298,8 @@ function requireToContain(
 }
 
 /** Refuses who may not contain a key now. @throws ForbiddenError */
-export async function requireToContainNow(place: ContainPlace, key: ApiKey): Promise<void> {
-  const affected = await findAffected(place, await findReach(place.effects, [key.id], 0));
+export async function requireToContainNow(place: Place, key: ApiKey): Promise<void> {
+  const affected = await findAffected(place, await findReach(place.find.port(EFFECTS), [key.id], 0));
   requireToContain(place, { key, others: affected.map((one) => one.key) });
 }
 
@@ -259,7 +312,7 @@ function mayContainAll(caller: Principal): boolean {
 
 /** What becomes of a key that others did something to; undefined if nothing does. */
 async function takeBack<Key extends ApiKey>(
-  place: ContainPlace<Key>,
+  place: Place<Key>,
   before: Key,
   effects: readonly Effect[],
   issued: ReadonlySet<string>,
@@ -287,7 +340,7 @@ async function takeBack<Key extends ApiKey>(
 }
 
 /** Whoever lets a previous secret work on holds all that the key may do: otherwise the key is disabled instead. */
-async function mayRestore({ caller, find, catalog }: ContainPlace, key: ApiKey): Promise<boolean> {
+async function mayRestore({ caller, find, catalog }: Place, key: ApiKey): Promise<boolean> {
   if (caller === OPERATOR) return true;
   const chain = await findChain(find, key);
   try {
@@ -305,7 +358,7 @@ async function mayRestore({ caller, find, catalog }: ContainPlace, key: ApiKey):
  * @param newSecret of nobody, in the place of one that ends
  * @throws what `planContainment` throws
  */
-export async function containKey(
+async function containKey(
   transaction: Transaction,
   request: ContainRequest,
   newSecret: () => Secret,
@@ -314,13 +367,14 @@ export async function containKey(
   const { contained, changes, requests } = plan;
   if (changes.length + requests.length === 0) return shownContainment(plan, transaction.caller);
   const of = (secrets: Containing<ApiKey>['secrets']) => changes.filter((change) => change.secrets === secrets).length;
-  transaction.noteContainment(contained, {
+  const after = {
     since: request.since === 0 ? null : formatTime(request.since),
     keys: changes.length,
     secretsEnded: of('END') + of('FINISH') + of('ROLL_BACK'),
     secretsRestored: of('ROLL_BACK'),
     requests: requests.length,
-  });
+  };
+  transaction.note({ action: 'CONTAIN', key: contained, after });
   for (const { before, after, secrets } of changes) {
     const narrowed = { ...after, disabledAt: before.disabledAt };
     await transaction.change(before, narrowed, 'UPDATE', { records: false });
@@ -328,17 +382,17 @@ export async function containKey(
     await transaction.change(narrowed, changed, ACTIONS[secrets ?? 'FINISH'], { records: false });
     const { disabledAt } = after;
     await transaction.change(changed, { ...changed, disabledAt }, 'DISABLE', { records: false });
-    if (disabledAt !== null) await transaction.endSessions(before.id);
+    if (disabledAt !== null) await transaction.port(SESSIONS).leaveNewest(before.id, 0);
   }
   for (const asked of requests) {
-    await transaction.consents.update({ ...asked, status: 'DENIED' });
-    transaction.noteConsent('CONSENT_DENY', asked, { values: { from: asked.address } });
+    await transaction.port(CONSENTS).update({ ...asked, status: 'DENIED' });
+    transaction.note(requestEntry('CONSENT_DENY', asked, { values: { from: asked.address } }));
   }
   return shownContainment(plan, transaction.caller);
 }
 
 /** What the caller may read of a plan, without digests. */
-export function shownContainment(
+function shownContainment(
   { issued, changes, requests, ...plan }: Containment<ApiKey | StoredKey>,
   caller: Actor,
 ): Containment {
@@ -384,16 +438,13 @@ export function containedFields({ before, after, secrets }: Containing<ApiKey>):
  * The key that is to be contained: one that is there, or was, by its name or id.
  * @throws KeysError NOT_FOUND; INPUT_INVALID where several had that name
  */
-export async function findToContain(
-  { find, effects, caller }: Pick<ContainPlace, 'find' | 'effects' | 'caller'>,
-  nameOrId: string,
-): Promise<string> {
+async function findToContain({ find, caller }: Pick<Place, 'find' | 'caller'>, nameOrId: string): Promise<string> {
   checkSearchText(nameOrId);
   const wanted = normalizeName(nameOrId);
   const seesAll = caller === OPERATOR || uses(caller, 'API_KEY', 'READ_ANY') || mayContainAll(caller);
   const named = await find.findByName(wanted);
   const key = named && mayFor(caller, 'READ', named) ? named : await find.findById(nameOrId);
-  const recorded = seesAll ? await effects.actorsNamed(wanted) : [];
+  const recorded = seesAll ? await find.port(EFFECTS).actorsNamed(wanted) : [];
   const candidates = new Map((key ? [key, ...recorded] : recorded).map(({ id }) => [id, id === key?.id]));
   const there = await find.findBy('id', [...candidates.keys()]);
   for (const { id } of there) if (id !== key?.id) candidates.delete(id);

@@ -2,15 +2,14 @@ import { chainExpiry } from '../authorization/chain.ts';
 import { requireToCreate, requireToLoosen } from '../authorization/granting.ts';
 import { requirePolicy, violationsByCount, violationsOfNew } from '../authorization/policy.ts';
 import { denied, OPERATOR, type Principal, requireFor } from '../authorization/principal.ts';
+import { EFFECTS } from '../effect.ts';
 import { NameTakenError } from '../errors.ts';
-import type { ApiKey, NewKey, StoredKey } from '../key/api-key.ts';
-import { readAllowFrom } from '../key/allow-from.ts';
-import { normalizeDescription } from '../key/description.ts';
+import { type ApiKey, type GivenFields, HOLDING_FIELDS, type NewKey, type StoredKey } from '../key/api-key.ts';
 import { expiryOf } from '../key/expiry.ts';
-import { normalizeName } from '../key/name.ts';
-import { readGrants } from '../key/validation.ts';
-import { parseLimits } from '../limit.ts';
+import { readNewFields } from '../key/validation.ts';
+import { SPENT_LIMITS } from '../limit.ts';
 import type { Catalog, Permission } from '../permissions/catalog.ts';
+import { CONSENTS } from '../requests/consent-request.ts';
 import type { Secret } from '../secret/secret.ts';
 import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
 import type { Place, Transaction } from './transaction.ts';
@@ -34,10 +33,7 @@ export interface Created extends Creation {
 }
 
 /** What a creation would make, without an id and a secret. */
-export interface KeyPreview extends Pick<
-  ApiKey,
-  'name' | 'description' | 'roles' | 'permissions' | 'limits' | 'allowFrom' | 'expiresAt'
-> {
+export interface KeyPreview extends GivenFields {
   /** Everything that the roles and permissions allow together. */
   effectivePermissions: Permission[];
   /** The keys that would be deleted for it, as in `Creation`. */
@@ -53,11 +49,7 @@ export function buildKey(
 ): StoredKey {
   return {
     id,
-    name: normalizeName(input.name),
-    description: normalizeDescription(input.description),
-    ...readGrants(input, catalog),
-    limits: parseLimits(input.limits ?? []).values,
-    allowFrom: readAllowFrom(input.allowFrom),
+    ...readNewFields(input, catalog),
     publicId: secret.publicId,
     createdAt: now,
     createdBy: null,
@@ -117,10 +109,9 @@ async function planReplacement<Key extends ApiKey>(
 /** A key that replaces itself: those above it still hold the new one, but it no longer does so itself. */
 function takeOwnPlace(caller: Principal, input: NewKey, key: StoredKey, catalog: Catalog): void {
   const { chain } = caller;
-  const { createdBy, limits, allowFrom } = chain.keys[0];
-  key.createdBy = createdBy;
-  if (input.limits === undefined) key.limits = limits;
-  if (input.allowFrom === undefined) key.allowFrom = allowFrom;
+  const [own] = chain.keys;
+  key.createdBy = own.createdBy;
+  for (const field of HOLDING_FIELDS) if (input[field] === undefined) Object.assign(key, { [field]: own[field] });
   requireToLoosen(caller, chain, key, catalog);
 }
 
@@ -132,16 +123,17 @@ export async function createKey(transaction: Transaction, input: NewKey, built: 
   const creation = await planCreation(transaction, input, built);
   const { key, takesOwnPlace } = creation;
   const [replaced] = creation.replaced;
-  const spent = replaced ? await transaction.findSpentLimits(replaced.id) : [];
-  const clients = await transaction.consents.clientsOf(creation.replaced.map(({ id }) => id));
+  const spent = replaced ? await transaction.port(SPENT_LIMITS).find(replaced.id) : [];
+  const consents = transaction.port(CONSENTS);
+  const clients = await consents.clientsOf(creation.replaced.map(({ id }) => id));
   await transaction.delete(creation.replaced);
   await transaction.insert([key]);
-  await transaction.insertSpentLimits(key.id, spent);
+  if (spent.length > 0) await transaction.port(SPENT_LIMITS).insert(key.id, spent);
   if (takesOwnPlace) {
     const client = clients.get(replaced!.id);
-    if (client !== undefined) await transaction.consents.rememberClient(key.id, client);
-    await transaction.consents.replaceGivenKey(replaced!.id, key.id);
-    await transaction.effects.replaceKey(replaced!.id, key);
+    if (client !== undefined) await consents.rememberClient(key.id, client);
+    await consents.replaceGivenKey(replaced!.id, key.id);
+    await transaction.port(EFFECTS).replaceKey(replaced!.id, key);
   }
   return { ...creation, clients };
 }
@@ -158,8 +150,9 @@ export async function revertCreation(
   const creator = replaced[0]?.createdBy;
   if (creator && !(await transaction.find.findById(creator))) return;
   await transaction.insert(replaced);
-  for (const [id, client] of clients) await transaction.consents.rememberClient(id, client);
+  const consents = transaction.port(CONSENTS);
+  for (const [id, client] of clients) await consents.rememberClient(id, client);
   if (!takesOwnPlace) return;
-  await transaction.consents.replaceGivenKey(key.id, replaced[0]!.id);
-  await transaction.effects.replaceKey(key.id, replaced[0]!);
+  await consents.replaceGivenKey(key.id, replaced[0]!.id);
+  await transaction.port(EFFECTS).replaceKey(key.id, replaced[0]!);
 }

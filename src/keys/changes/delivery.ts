@@ -41,3 +41,14 @@ export interface SecretChange<Done, Change> {
   /** Reverts the change, because its secrets could not be delivered. */
   revert: (transaction: Transaction, done: Done) => Promise<void>;
 }
+
+/** A delivery of what is made of a change. */
+export function presented<Change, Shown>(
+  { prepare, deliver }: SecretDelivery<Shown>,
+  present: (change: Change) => Shown,
+): SecretDelivery<Change> {
+  return {
+    prepare: (change) => prepare?.(present(change)),
+    deliver: (change) => deliver(present(change)),
+  };
+}

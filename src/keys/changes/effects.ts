@@ -2,38 +2,40 @@ import { randomUUID } from 'node:crypto';
 import { type Chain, chainHolds, chainHoldsUnknown, findChain } from '../authorization/chain.ts';
 import { addedGrants, endsLater, isLoosened } from '../authorization/granting.ts';
 import { type Actor, OPERATOR } from '../authorization/principal.ts';
-import type { Effect, EffectFinder, EffectWriter, NarrowerFields, NewEffect, Widening } from '../effect.ts';
-import type { ApiKey } from '../key/api-key.ts';
+import {
+  type Effect,
+  type EffectFinder,
+  EFFECTS,
+  type NarrowerFields,
+  type NewEffect,
+  type Widening,
+} from '../effect.ts';
+import { type ApiKey, GIVEN_FIELDS } from '../key/api-key.ts';
 import { areWithin } from '../key/allow-from.ts';
 import { type Limit, NO_LIMITS, parseLimits, splitLimit } from '../limit.ts';
 import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
+import type { WritePorts } from '../port.ts';
 import { inTurns } from '../turns.ts';
 import { PermissionSet, splitPermission } from '../permissions/permission-set.ts';
 import type { KeyFinder } from '../repository.ts';
 
 /** Where what keys do to others is recorded. */
-interface RecordingPlace {
+interface RecordingPlace extends WritePorts {
   readonly caller: Actor;
   readonly catalog: Catalog;
   readonly now: number;
   readonly find: KeyFinder;
-  readonly effects: EffectWriter;
 }
 
 type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
 
 /** The fields by which a key may do more, or be another's. */
 const FIELDS = [
-  'name',
+  ...GIVEN_FIELDS.filter((field) => field !== 'description'),
   'publicId',
   'disabledAt',
-  'roles',
-  'permissions',
-  'expiresAt',
-  'limits',
-  'allowFrom',
   'createdBy',
-] as const satisfies readonly (keyof ApiKey)[];
+] as const;
 
 /**
  * Records what changes of keys bring about that outlives the key that makes them, and forgets what is in force no
@@ -49,7 +51,8 @@ export async function recordChanges(
 ): Promise<void> {
   const telling = changes.filter(({ before, after }) => isTelling(before, after));
   if (telling.length === 0) return;
-  const { caller, effects } = place;
+  const { caller } = place;
+  const effects = place.port(EFFECTS);
   for (const { before, after } of telling) if (before.name !== after.name) await effects.rename(after.id, after.name);
   const found = Map.groupBy(await effects.on(telling.map(({ after }) => after.id)), ({ keyId }) => keyId);
   const recorder = caller !== OPERATOR && records ? caller : undefined;
@@ -83,7 +86,7 @@ interface Change {
 export async function findAdoptions(place: RecordingPlace, changes: readonly Change[]): Promise<NewEffect[]> {
   const adopted = changes.filter(({ before, after }) => before.createdBy !== null && after.createdBy === null);
   if (adopted.length === 0) return [];
-  const found = Map.groupBy(await place.effects.on(adopted.map(({ before }) => before.id)), ({ keyId }) => keyId);
+  const found = Map.groupBy(await place.port(EFFECTS).on(adopted.map(({ before }) => before.id)), ({ keyId }) => keyId);
   const all: NewEffect[] = [];
   for await (const { before } of inTurns(adopted))
     all.push(...(await adoptionsOf(place, before, found.get(before.id) ?? [])));
@@ -108,9 +111,10 @@ async function isBeneath({ find }: RecordingPlace, key: ApiKey, { id: above }: A
  * too. One that takes the place of the key itself has a secret by it.
  */
 export async function recordCreations(place: RecordingPlace, keys: readonly ApiKey[]): Promise<void> {
-  const { caller, effects } = place;
+  const { caller } = place;
   if (caller === OPERATOR || keys.length === 0) return;
   const { apiKey } = caller;
+  const effects = place.port(EFFECTS);
   if (!(await isIssued(effects, apiKey))) return;
   await effects.insert(
     keys.map((key) =>

@@ -21,7 +21,11 @@ export class Foresight {
     this.#options = options;
   }
 
-  /** Of each of these keys, which changes would be made. @throws KeysError STORE_… */
+  /**
+   * Tells of each of these keys which changes an actor would be let make now, by the rules of those changes; nothing is
+   * written, and nothing counts as used.
+   * @throws KeysError STORE_…
+   */
   async possibleChanges(keys: readonly ApiKey[], actor: Principal): Promise<PossibleChange[][]> {
     const place = await this.#placeOf(actor, keys);
     const decided: PossibleChange[][] = [];
@@ -34,8 +38,17 @@ export class Foresight {
     return decided;
   }
 
-  /** What it may give to a key, or to one that it creates. @throws KeysError STORE_… */
-  async grantable(actor: Principal, key?: ApiKey): Promise<Grantable> {
+  /** What an actor may give to a key that it creates. @throws KeysError STORE_… */
+  grantable(actor: Principal): Promise<Grantable> {
+    return this.#grantable(actor);
+  }
+
+  /** What an actor may give to a key beside what that has. @throws KeysError STORE_… */
+  grantableTo(key: ApiKey, actor: Principal): Promise<Grantable> {
+    return this.#grantable(actor, key);
+  }
+
+  async #grantable(actor: Principal, key?: ApiKey): Promise<Grantable> {
     const place = await this.#placeOf(actor, key ? [key] : []);
     return 'refusal' in place ? nothingBecause(place.refusal) : findGrantable(place, key);
   }

@@ -5,10 +5,9 @@ import { statusOf } from '../key/status.ts';
 import type { KeyRepository } from '../repository.ts';
 import { nextTurn } from '../turns.ts';
 import { requireToContainNow } from './contain.ts';
-import { requireToDelete } from './delete.ts';
 import { leakedSince, requireRotating, requireToRollBack, requireToRotate } from './rotate.ts';
 import { type Place, requireToUpdate } from './transaction.ts';
-import { planSwitch } from './update.ts';
+import { planSwitch, requireToDelete } from './update.ts';
 
 /** What can be done to a key, each as it is asked for. */
 export const KEY_CHANGES = [
@@ -62,10 +61,7 @@ const RULES: Readonly<Record<KeyChangeKind, (place: PlaceBefore, key: ApiKey) =>
   FINISH_ROTATION: (place, key) => changed(place, key, () => requireRotating(key, place.now)),
   ROLL_BACK_ROTATION: (place, key) => changed(place, key, () => requireToRollBack(place, key)),
   DELETE: (place, key) => requireToDelete(place, [key]),
-  CONTAIN: ({ find, ...place }, key) => {
-    const { effects, consents } = find;
-    return requireToContainNow({ ...place, find, effects, consents }, key);
-  },
+  CONTAIN: requireToContainNow,
 };
 
 /**

@@ -5,8 +5,8 @@ import {
   type AuditActor,
   auditChange,
   type AuditDraft,
+  type AuditNote,
   type AuditReader,
-  type AuditValues,
   auditValuesOf,
 } from '../audit/audit-entry.ts';
 import { requireWhole } from '../key/damage.ts';
@@ -14,9 +14,8 @@ import type { Catalog } from '../permissions/catalog.ts';
 import { KeysError } from '../errors.ts';
 import { type Chain, findChain } from '../authorization/chain.ts';
 import { type Actor, OPERATOR, requireFor } from '../authorization/principal.ts';
-import type { ConsentRequest } from '../requests/consent-request.ts';
-import type { EffectWriter } from '../effect.ts';
-import type { ConsentWriter, KeyFinder, KeyWriter, SpentLimit, StagedKeys, StoredKeyFinder } from '../repository.ts';
+import type { Port, WritePorts } from '../port.ts';
+import type { KeyFinder, KeyWriter, StoredKeyFinder } from '../repository.ts';
 import { printable, checkSearchText } from '../text.ts';
 import { inTurns } from '../turns.ts';
 import { findAdoptions, recordChanges, recordCreations } from './effects.ts';
@@ -60,18 +59,13 @@ export interface TransactionOptions {
   auditActor?: AuditActor | undefined;
 }
 
-/** What becomes of a request of an application, for the audit log. */
-export type ConsentAction = Extract<AuditAction, `CONSENT_${string}`>;
-
 /** Changes of keys that are made together or not at all. None can be made without its entry in the audit log. */
-export class Transaction implements Place<StoredKey> {
+export class Transaction implements Place<StoredKey>, WritePorts {
   readonly caller: Actor;
   readonly catalog: Catalog;
   readonly now: number;
   readonly find: StoredKeyFinder;
   readonly auditLog: AuditReader;
-  readonly consents: ConsentWriter;
-  readonly effects: EffectWriter;
   readonly #writer: KeyWriter;
   readonly #actor: AuditActor;
   readonly #entries: AuditDraft[] = [];
@@ -82,14 +76,24 @@ export class Transaction implements Place<StoredKey> {
     this.now = now;
     this.find = writer;
     this.auditLog = writer.auditLog;
-    this.consents = writer.consents;
-    this.effects = writer.effects;
     this.#writer = writer;
     this.#actor =
       auditActor ??
       (caller === OPERATOR
         ? { kind: 'CLI', id: null, name: operator }
         : { kind: 'KEY', id: caller.apiKey.id, name: caller.apiKey.name });
+  }
+
+  /** What a feature reads and writes in this transaction. */
+  port<Reader, Writer extends Reader>(port: Port<Reader, Writer>): Writer {
+    return this.#writer.port(port);
+  }
+
+  /** Notes something in the audit log. Changes of keys are noted as they are made. */
+  note({ action, key, before = null, after = null, address }: AuditNote): void {
+    const apiKey = key ? { id: key.id, name: key.name } : null;
+    const from = address == null ? {} : { address };
+    this.#entries.push({ at: this.now, actor: this.#actor, action, apiKey, before, after, ...from });
   }
 
   /** The key that is to be changed. @throws KeysError NOT_FOUND; ForbiddenError */
@@ -109,22 +113,7 @@ export class Transaction implements Place<StoredKey> {
   async insert(keys: readonly StoredKey[]): Promise<void> {
     await this.#writer.insert(keys);
     await recordCreations(this, keys);
-    for await (const key of inTurns(keys)) this.#note('CREATE', key, { before: null, after: auditValuesOf(key) });
-  }
-
-  /** See `KeyWriter.insertStaged`: with their entries in the audit log. */
-  insertStaged(staged: StagedKeys): Promise<boolean> {
-    return this.#writer.insertStaged(staged);
-  }
-
-  /** See `KeyWriter.findSpentLimits`. */
-  findSpentLimits(id: string): Promise<SpentLimit[]> {
-    return this.#writer.findSpentLimits(id);
-  }
-
-  /** See `KeyWriter.insertSpentLimits`. */
-  async insertSpentLimits(id: string, spent: readonly SpentLimit[]): Promise<void> {
-    if (spent.length > 0) await this.#writer.insertSpentLimits(id, spent);
+    for await (const key of inTurns(keys)) this.note({ action: 'CREATE', key, after: auditValuesOf(key) });
   }
 
   /**
@@ -157,7 +146,7 @@ export class Transaction implements Place<StoredKey> {
       for (const { after, action } of steps) {
         const changed = auditChange(current, after);
         if (Object.keys(changed.after).length === 0) continue;
-        this.#note(action, after, changed);
+        this.note({ action, key: after, ...changed });
         current = after;
       }
       if (current !== before) updates.push({ before, after: current });
@@ -174,14 +163,17 @@ export class Transaction implements Place<StoredKey> {
   /** Deletes keys, which stand in an order in which none comes before its creator. */
   async delete(keys: readonly StoredKey[]): Promise<void> {
     await this.#writer.delete(keys.map(({ id }) => id).toReversed());
-    for await (const key of inTurns(keys)) this.#note('DELETE', key, { before: auditValuesOf(key), after: null });
+    for await (const key of inTurns(keys)) this.note({ action: 'DELETE', key, before: auditValuesOf(key) });
   }
 
   /**
-   * Makes keys what a backup has of them, whole, also those that are damaged. Those that are not there are inserted;
-   * each comes after the key that created it.
+   * Puts keys in the place of those with their ids, whole, also of those that are damaged. Those that are not there are
+   * inserted; each comes after the key that created it. What the caller brings about by that is not recorded.
    */
-  async restore(changes: readonly { before: StoredKey | undefined; after: StoredKey }[]): Promise<void> {
+  async replace(
+    changes: readonly { before: StoredKey | undefined; after: StoredKey }[],
+    action: AuditAction,
+  ): Promise<void> {
     const there = changes.flatMap(({ before, after }) => (before ? [{ before, after }] : []));
     const adoptions = await findAdoptions(this, there);
     await this.#writer.replace(there.map(({ after }) => after));
@@ -189,76 +181,14 @@ export class Transaction implements Place<StoredKey> {
     for await (const { before, after } of inTurns(changes)) {
       if (before) await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
       const isWhole = before && !before.damaged;
-      this.#note(
-        'RESTORE',
-        after,
-        isWhole ? auditChange(before, after) : { before: null, after: auditValuesOf(after) },
-      );
+      this.note({ action, key: after, ...(isWhole ? auditChange(before, after) : { after: auditValuesOf(after) }) });
     }
     await recordChanges(this, there, { adoptions, records: false });
-  }
-
-  /** Ends the sessions of people who have signed in with a key. */
-  endSessions(id: string): Promise<void> {
-    return this.#writer.sessions.leaveNewest(id, 0);
-  }
-
-  /** Notes that a key was contained. @param key one that may be gone */
-  noteContainment({ id, name }: Pick<ApiKey, 'id' | 'name'>, after: AuditValues): void {
-    this.#note('CONTAIN', { id, name }, { before: null, after });
-  }
-
-  /** Notes that a backup was restored. */
-  noteRestore(after: AuditValues): void {
-    this.#entries.push({ at: this.now, actor: this.#actor, action: 'RESTORE', apiKey: null, before: null, after });
-  }
-
-  /**
-   * Notes what becomes of a request of an application.
-   * @param about the key that it got, what was decided, and where that came from
-   */
-  noteConsent(
-    action: ConsentAction,
-    { id, client, flow }: ConsentRequest,
-    {
-      key,
-      values,
-      address,
-    }: { key?: ApiKey | undefined; values?: AuditValues; address?: string | null | undefined } = {},
-  ): void {
-    this.#entries.push({
-      at: this.now,
-      actor: this.#actor,
-      action,
-      apiKey: key ? { id: key.id, name: key.name } : null,
-      before: null,
-      after: { request: id, client: client.id, flow, ...values },
-      ...(address != null && { address }),
-    });
-  }
-
-  /** Notes that whoever has a key has ended it. @param client the application that it was given to */
-  noteRevocation(key: ApiKey, client: string, address: string | undefined): void {
-    const from = address === undefined ? {} : { address };
-    this.#note('CONSENT_REVOKE', key, { before: null, after: { client }, ...from });
-  }
-
-  /** Notes that a secret of a key was found where it should not be. @param secret its prefix */
-  noteLeak({ id, name }: ApiKey, found: { secret: string; place: string }): void {
-    this.#note('LEAK', { id, name }, { before: null, after: found });
   }
 
   /** Writes down what was done: the last step. */
   async finish(): Promise<void> {
     await this.#writer.appendToAuditLog(this.#entries);
     await this.#writer.rememberTime(this.now);
-  }
-
-  #note(
-    action: AuditAction,
-    { id, name }: Pick<ApiKey, 'id' | 'name'>,
-    values: Pick<AuditDraft, 'before' | 'after' | 'address'>,
-  ): void {
-    this.#entries.push({ at: this.now, actor: this.#actor, action, apiKey: { id, name }, ...values });
   }
 }

@@ -5,6 +5,7 @@ import { KeysError } from '../errors.ts';
 import type { ApiKey } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import type { KeyFinder, KeyRepository } from '../repository.ts';
+import type { RandomBytes } from '../secret/secret.ts';
 import type { SecretChange, SecretDelivery } from './delivery.ts';
 import { Transaction } from './transaction.ts';
 
@@ -15,6 +16,13 @@ export interface TransactionsOptions {
   clock: () => number;
   /** The user of the command line, for the audit log. */
   operator: string;
+}
+
+/** What features are built from. */
+export interface Parts extends TransactionsOptions {
+  readonly transactions: Transactions;
+  readonly randomBytes: RandomBytes;
+  readonly randomId: () => string;
 }
 
 /** How to run a change. */

@@ -1,16 +1,15 @@
-import type { ApiKey, KeyChange } from '../key/api-key.ts';
-import { readAllowFrom } from '../key/allow-from.ts';
-import { normalizeDescription } from '../key/description.ts';
+import { type ApiKey, type KeyChange, withoutDigests } from '../key/api-key.ts';
 import { NameTakenError, assertValid } from '../errors.ts';
 import { expiryOf } from '../key/expiry.ts';
-import { normalizeName } from '../key/name.ts';
-import { parseLimits } from '../limit.ts';
 import { findChain } from '../authorization/chain.ts';
 import { requireToChange } from '../authorization/granting.ts';
+import { denied, OPERATOR, requireFor } from '../authorization/principal.ts';
+import { checkSearchText } from '../text.ts';
+import { inTurns } from '../turns.ts';
 import { requirePolicy, violationsByCount, violationsOfChange } from '../authorization/policy.ts';
 import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
 import type { ChangedKey, Place, Transaction } from './transaction.ts';
-import { validateGrants, readGrants } from '../key/validation.ts';
+import { readGiven, validateGrants } from '../key/validation.ts';
 
 /** A key that was updated. */
 export interface UpdatedKey extends ChangedKey {
@@ -25,18 +24,9 @@ export interface UpdatedKey extends ChangedKey {
 export async function updateKey(transaction: Transaction, id: string, change: KeyChange): Promise<UpdatedKey> {
   const { caller, find, catalog, now } = transaction;
   const before = await transaction.findToChange(id);
-  const given = readGrants(change, catalog);
   const expiry = expiryOf(change, now);
-  const after = {
-    ...before,
-    name: change.name === undefined ? before.name : normalizeName(change.name),
-    description: change.description === undefined ? before.description : normalizeDescription(change.description),
-    roles: change.roles ? given.roles : before.roles,
-    permissions: change.permissions ? given.permissions : before.permissions,
-    limits: change.limits ? parseLimits(change.limits).values : before.limits,
-    allowFrom: change.allowFrom === undefined ? before.allowFrom : readAllowFrom(change.allowFrom),
-    expiresAt: expiry === undefined ? before.expiresAt : expiry,
-  };
+  const expiresAt = expiry === undefined ? before.expiresAt : expiry;
+  const after = { ...before, ...readGiven(change, catalog), expiresAt };
   assertValid(validateGrants(after.roles, after.permissions));
   await requireChange(transaction, before, after);
   const holder = await find.findByName(after.name);
@@ -74,4 +64,39 @@ export async function requireChange(place: Place, before: ApiKey, after: ApiKey)
   requireToChange(caller, chain, after, catalog);
   const tooMany = await violationsByCount(find, { added: [after], removed: [before] }, place);
   requirePolicy([...violationsOfChange(chain, after, place), ...tooMany]);
+}
+
+/**
+ * Makes a key one without a creator, so that no other key limits or deletes it. Its secret stays.
+ * @throws KeysError NOT_FOUND, POLICY_VIOLATED; ForbiddenError for everybody but the operator
+ */
+export async function adoptKey(transaction: Transaction, id: string): Promise<ChangedKey> {
+  if (transaction.caller !== OPERATOR) throw denied(transaction.caller, 'Only the operator adopts keys.');
+  const before = await transaction.findToChange(id);
+  const after = { ...before, createdBy: null };
+  requirePolicy(violationsOfChange(await transaction.findChain(before), after, transaction));
+  return transaction.change(before, after, 'ADOPT');
+}
+
+/**
+ * Deletes keys, and all keys that they created. Ids that no key has are passed over.
+ * @returns what was deleted, the named ones first
+ * @throws ForbiddenError
+ */
+export async function deleteKeys(transaction: Transaction, ids: readonly string[]): Promise<ApiKey[]> {
+  for (const id of ids) checkSearchText(id);
+  const named = new Set(ids);
+  const leaving = await transaction.find.findWithDescendants(ids);
+  const isNamed = ({ id }: ApiKey) => named.has(id);
+  requireToDelete(transaction, leaving.filter(isNamed));
+  await transaction.delete(leaving);
+  const deleted: ApiKey[] = [];
+  for await (const key of inTurns([...leaving.filter(isNamed), ...leaving.filter((key) => !isNamed(key))]))
+    deleted.push(withoutDigests(key));
+  return deleted;
+}
+
+/** Refuses who may not delete these keys, and so all beneath them. @throws ForbiddenError */
+export function requireToDelete({ caller }: Pick<Place, 'caller'>, keys: readonly ApiKey[]): void {
+  requireFor(caller, 'DELETE', keys);
 }

@@ -8,6 +8,7 @@ import type { KeyWriter } from '../repository.ts';
 import type { Client } from '../requests/clients.ts';
 import { createCode, createUserCode, digestCode } from '../requests/codes.ts';
 import {
+  CONSENTS,
   type ConsentRedirect,
   type ConsentRequest,
   type Grants,
@@ -17,6 +18,7 @@ import {
   MAX_NOTED_REQUESTS,
   MAX_REQUESTS,
   REQUEST_MS,
+  requestEntry,
 } from '../requests/consent-request.ts';
 import { formatScope } from '../requests/scope.ts';
 import type { RandomBytes } from '../secret/secret.ts';
@@ -83,7 +85,8 @@ export async function keepRequest(
   { forgets, ...options }: Omit<TransactionOptions, 'caller' | 'auditActor'> & { forgets: boolean },
 ): Promise<void> {
   const transaction = new Transaction(writer, { ...options, caller: OPERATOR, auditActor: actorOf(request) });
-  const { consents, now } = transaction;
+  const { now } = transaction;
+  const consents = transaction.port(CONSENTS);
   if (forgets) await consents.forget({ used: now - KEPT_USED_MS, unused: now - KEPT_MS });
   const { source } = request;
   const network = source.slice(0, NETWORK_DIGITS);
@@ -101,10 +104,9 @@ export async function keepRequest(
   const isNoted = recent.all < MAX_NOTED_REQUESTS;
   await consents.insert({ ...request, isNoted });
   if (isNoted)
-    transaction.noteConsent('CONSENT_REQUEST', request, {
-      values: { asked: shortScope(request) },
-      address: request.address,
-    });
+    transaction.note(
+      requestEntry('CONSENT_REQUEST', request, { values: { asked: shortScope(request) }, address: request.address }),
+    );
   // What is not noted remembers no time either: anybody may ask, and each write takes some.
   if (isNoted) await transaction.finish();
 }

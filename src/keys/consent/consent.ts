@@ -1,11 +1,11 @@
 import { type Actor, OPERATOR, requirePermission } from '../authorization/principal.ts';
-import { Transactions, type TransactionsOptions } from '../changes/transactions.ts';
+import type { Parts } from '../changes/transactions.ts';
 import { KeysError } from '../errors.ts';
 import { checkOptions } from '../options.ts';
 import type { Source } from '../networks.ts';
 import { createCode, digestCode, randomLetters, readUserCode } from '../requests/codes.ts';
-import { type ConsentRequest, KEPT_MS, requireFlow } from '../requests/consent-request.ts';
-import { createSecret, type RandomBytes } from '../secret/secret.ts';
+import { type ConsentRequest, CONSENTS, KEPT_MS, requireFlow } from '../requests/consent-request.ts';
+import { createSecret } from '../secret/secret.ts';
 import { checkSearchText, printable } from '../text.ts';
 import { type AskedConsent, buildRequest, keepRequest, type NewConsentRequest } from './ask.ts';
 import { CHOICE_OPTIONS, type ConsentChoice } from './approval.ts';
@@ -25,10 +25,9 @@ import {
 import { type Ended, endKey, type KeyToEnd, refusalToEnd } from './revoke.ts';
 
 /** What consent needs from outside. */
-export interface ConsentOptions extends TransactionsOptions {
-  randomBytes: RandomBytes;
-  randomId: () => string;
-  pace: Pace;
+export interface ConsentOptions extends Parts {
+  /** That of all services over the same store in a process. */
+  readonly pace: Pace;
 }
 
 /**
@@ -51,13 +50,11 @@ const SUFFIX_LENGTH = 6;
 /** How applications get keys: they ask, a person who holds the grants agrees, narrows or refuses, and they get one. */
 export class Consent {
   readonly #options: ConsentOptions;
-  readonly #transactions: Transactions;
   /** When requests were last forgotten: that takes time, and anybody may ask. */
   #forgottenAt = 0;
 
   constructor(options: ConsentOptions) {
     this.#options = options;
-    this.#transactions = new Transactions(options);
   }
 
   /**
@@ -72,6 +69,21 @@ export class Consent {
   /** Counts a try of a user code in the same way. @throws KeysError TOO_MANY_REQUESTS */
   countCode(source: Source): void {
     this.#options.pace.countCode(source);
+  }
+
+  /** Counts an answer to the page of a request in the same way. @throws KeysError TOO_MANY_REQUESTS */
+  countDecision(source: Source): void {
+    this.#options.pace.countDecision(source);
+  }
+
+  /** Refuses who has failed too often, before anything is read. @throws KeysError TOO_MANY_REQUESTS */
+  requireFewFailures(source: Source): void {
+    this.#options.pace.requireFewFailures(source);
+  }
+
+  /** Counts a failure to get a key or to end one. */
+  countFailure(source: Source): void {
+    this.#options.pace.countFailure(source);
   }
 
   /**
@@ -92,13 +104,13 @@ export class Consent {
   /** The request that waits for a decision. @throws KeysError NOT_FOUND, REQUEST_DECIDED, TOO_MANY_REQUESTS, STORE_… */
   async show(handle: Handle): Promise<ConsentRequest> {
     const { repository, clock } = this.#options;
-    return requirePending(await repository.consents.find('handleDigest', this.#digestOf(handle)), clock());
+    return requirePending(await repository.port(CONSENTS).find('handleDigest', this.#digestOf(handle)), clock());
   }
 
   /** The request, whatever was decided. @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS, STORE_… */
   async find(handle: Handle): Promise<ConsentRequest> {
     const { repository, clock } = this.#options;
-    return requireKnown(await repository.consents.find('handleDigest', this.#digestOf(handle)), clock());
+    return requireKnown(await repository.port(CONSENTS).find('handleDigest', this.#digestOf(handle)), clock());
   }
 
   /** One of those that `list` has, or had. @throws ForbiddenError; KeysError NOT_FOUND, STORE_… */
@@ -106,7 +118,7 @@ export class Consent {
     requireToSeeRequests(actor);
     checkSearchText(id);
     const { repository, clock } = this.#options;
-    const found = await repository.consents.find('id', id);
+    const found = await repository.port(CONSENTS).find('id', id);
     if (found && clock() < found.expiresAt) return found;
     throw new KeysError('NOT_FOUND', `No application waits with the code or id "${printable(id)}".`);
   }
@@ -115,7 +127,7 @@ export class Consent {
   async list(limit: number, actor: Actor): Promise<ConsentRequest[]> {
     requireToSeeRequests(actor);
     const { repository, clock } = this.#options;
-    return repository.consents.listOpen(clock(), limit);
+    return repository.port(CONSENTS).listOpen(clock(), limit);
   }
 
   /**
@@ -134,7 +146,9 @@ export class Consent {
       secret: createSecret(randomBytes),
       codeDigest: digestCode('redirect', code),
     };
-    const request = await this.#transactions.run(actor, (transaction) => approveRequest(transaction, id, choice, made));
+    const request = await this.#options.transactions.run(actor, (transaction) =>
+      approveRequest(transaction, id, choice, made),
+    );
     return { request, code: request.flow === 'CODE' ? code : undefined };
   }
 
@@ -145,7 +159,7 @@ export class Consent {
    */
   async deny({ id }: Pick<ConsentRequest, 'id'>, actor: Actor | null): Promise<ConsentRequest> {
     if (actor !== null && actor !== OPERATOR) requirePermission(actor, 'API_KEY', 'CREATE_OWN');
-    return this.#transactions.run(
+    return this.#options.transactions.run(
       actor ?? OPERATOR,
       (transaction) => denyRequest(transaction, id, { isKnown: actor !== null }),
       { revokes: true, ...(actor === null && { auditActor: { kind: 'REQUEST', id: null, name: null } }) },
@@ -161,7 +175,7 @@ export class Consent {
     const { repository, catalog, clock, randomBytes, randomId, pace } = this.#options;
     const now = clock();
     const digest = digestOf(redemption);
-    const standing = await standingOf(repository.consents, redemption, now);
+    const standing = await standingOf(repository.port(CONSENTS), redemption, now);
     const isKnown = !('reason' in standing) || standing.reason !== UNKNOWN;
     if ('deviceCode' in redemption && isKnown && pace.polls.isTooEarly(digest, now))
       return { refused: 'slow_down', reason: 'too early' };
@@ -179,17 +193,15 @@ export class Consent {
 
   /**
    * Ends a key, as whoever has it may, if it was given to an application (RFC 7009).
-   * @param from where that is asked: its network, which may try only so often, and the address for the audit log
-   * @throws KeysError TOO_MANY_REQUESTS, STORE_…
+   * @param address where that is asked, for the audit log
+   * @throws KeysError STORE_…
    */
-  async end(key: KeyToEnd, { address, ...source }: Source & { address: string | undefined }): Promise<Ended> {
-    const { repository, catalog, clock, operator, pace } = this.#options;
+  async end(key: KeyToEnd, address: string | undefined): Promise<Ended> {
+    const { repository, catalog, clock, operator } = this.#options;
     const now = clock();
     const refused = await refusalToEnd(repository, key, now);
     const options = { catalog, now, operator, address };
-    const ended = refused ?? (await repository.write((writer) => endKey(writer, key, options), { revokes: true }));
-    if (ended !== 'ended') pace.countRevocation(source);
-    return ended;
+    return refused ?? repository.write((writer) => endKey(writer, key, options), { revokes: true });
   }
 
   /** @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS */

@@ -3,7 +3,14 @@ import { buildKey, planCreation } from '../changes/create.ts';
 import type { Transaction } from '../changes/transaction.ts';
 import type { Secret } from '../secret/secret.ts';
 import { formatTime } from '../time.ts';
-import { CODE_MS, type ConsentRequest, decided, refuseOver } from '../requests/consent-request.ts';
+import {
+  CODE_MS,
+  CONSENTS,
+  type ConsentRequest,
+  decided,
+  refuseOver,
+  requestEntry,
+} from '../requests/consent-request.ts';
 import { formatScope } from '../requests/scope.ts';
 import { approvalOf, type ConsentChoice, isSameApproval, keyOf } from './approval.ts';
 import { shortScope, unknownRequest } from './ask.ts';
@@ -41,13 +48,14 @@ export async function approveRequest(
   choice: ConsentChoice,
   made: { operator: string; suffix: string; id: string; secret: Secret; codeDigest: string },
 ): Promise<ConsentRequest> {
-  const { caller, catalog, now, consents, find } = transaction;
+  const { caller, catalog, now } = transaction;
+  const consents = transaction.port(CONSENTS);
   const request = requireOpen(await consents.find('id', id), now);
   const agreed = approvalOf(request, choice, { caller, catalog, now, ...made });
   if (request.approval && !isSameApproval(request.approval, agreed)) throw decided(request, 'approved');
   const approval = request.approval ?? agreed;
   const input = keyOf(request, approval);
-  await planCreation({ caller, find, catalog, now }, input, buildKey(input, { catalog, now, ...made }));
+  await planCreation(transaction, input, buildKey(input, { catalog, now, ...made }));
   if (request.approval && request.flow === 'DEVICE') return request;
   const redirected = {
     codeDigest: made.codeDigest,
@@ -68,7 +76,7 @@ export async function approveRequest(
     name: approval.keyName,
     expiresAt: formatTime(approval.keyExpiresAt),
   };
-  transaction.noteConsent('CONSENT_APPROVE', request, { values });
+  transaction.note(requestEntry('CONSENT_APPROVE', request, { values }));
   return approved;
 }
 
@@ -82,16 +90,17 @@ export async function denyRequest(
   id: string,
   { isKnown }: { isKnown: boolean },
 ): Promise<ConsentRequest> {
-  const { consents, now } = transaction;
+  const { now } = transaction;
+  const consents = transaction.port(CONSENTS);
   const request = requireKnown(await consents.find('id', id), now);
   if (request.status === 'DENIED') return request;
   requireOpen(request, now);
   const denied: ConsentRequest = { ...request, status: 'DENIED' };
   await consents.update(denied);
   if (isKnown || request.isNoted || request.approval)
-    transaction.noteConsent('CONSENT_DENY', request, {
-      values: { asked: shortScope(request), from: request.address },
-    });
+    transaction.note(
+      requestEntry('CONSENT_DENY', request, { values: { asked: shortScope(request), from: request.address } }),
+    );
   return denied;
 }
 

@@ -1,38 +1,45 @@
 import type { Limit } from '../limit.ts';
 import { KeysError } from '../errors.ts';
 import type { Source } from '../networks.ts';
-import { Polls } from './polls.ts';
 
-/** Counts what sources do, in the memory of this process. */
+/** How long an application waits from one question for its key to the next, in seconds (RFC 8628, section 3.2). */
+export const POLL_SECONDS = 5;
+const STEP_MS = POLL_SECONDS * 1000;
+/** Others answer a little later than they were asked. */
+const TOLERANCE_MS = 500;
+const MAX_POLLS = 10_000;
+
+/** Counts what sources do, and their networks together, in the memory of this process. */
 export interface SourceCounter {
   /** In how many microseconds there may be another one; undefined within the limit. */
-  wait(source: string): number | undefined;
+  wait(source: Source): number | undefined;
   /** Counts once more. @returns what `wait` does */
-  add(source: string): number | undefined;
+  add(source: Source): number | undefined;
 }
 
-/** Makes a counter by a limit. */
+/** Makes a counter by the limit of one address. */
 export type CounterOf = (limit: Limit) => SourceCounter;
 
 /**
- * How many requests one address makes, how many codes one address, or one key, tries, and how often one address tries
- * to end a key that it cannot end. There are 20 to the power of 8 codes: one tries a hundred before a request ends.
+ * How many requests one address makes, how many codes one address, or one key, tries, how many pages it answers, and
+ * how often it fails to get a key or to end one. There are 20 to the power of 8 codes: one tries a hundred before a
+ * request ends.
  */
 const EACH: Limit = '10/m';
-/** The same for all addresses of a network together. */
-const NETWORK: Limit = '30/m';
 
-/** Bounds what anybody may do without a key, in one process. */
+/** Bounds what anybody may do without a key, in one process, before anything of it is read. */
 export class Pace {
   readonly polls = new Polls();
-  readonly #requests: Attempts;
-  readonly #codes: Attempts;
-  readonly #revocations: Attempts;
+  readonly #requests: SourceCounter;
+  readonly #codes: SourceCounter;
+  readonly #decisions: SourceCounter;
+  readonly #failures: SourceCounter;
 
   constructor(counterOf: CounterOf) {
-    this.#requests = new Attempts(counterOf);
-    this.#codes = new Attempts(counterOf);
-    this.#revocations = new Attempts(counterOf);
+    this.#requests = counterOf(EACH);
+    this.#codes = counterOf(EACH);
+    this.#decisions = counterOf(EACH);
+    this.#failures = counterOf(EACH);
   }
 
   /** Counts a request for a key. @throws KeysError TOO_MANY_REQUESTS */
@@ -45,28 +52,19 @@ export class Pace {
     refuse(this.#codes.add(source), 'Too many codes were tried from here.');
   }
 
-  /** Counts a key that was not ended: one that can be is never held up. @throws KeysError TOO_MANY_REQUESTS */
-  countRevocation(source: Source): void {
-    refuse(this.#revocations.add(source), 'Too many keys were sent from here that cannot be ended.');
-  }
-}
-
-/** What is tried, by addresses and by their networks. */
-class Attempts {
-  readonly #sources: SourceCounter;
-  readonly #networks: SourceCounter;
-
-  constructor(counterOf: CounterOf) {
-    this.#sources = counterOf(EACH);
-    this.#networks = counterOf(NETWORK);
+  /** Counts an answer to the page of a request, whatever it says. @throws KeysError TOO_MANY_REQUESTS */
+  countDecision(source: Source): void {
+    refuse(this.#decisions.add(source), 'Too many decisions were sent from here.');
   }
 
-  /** Counts once more: what one address has too many of is not at the cost of its network, nor the other way round. */
-  add({ source, network }: Source): number | undefined {
-    const wait = network === undefined ? undefined : this.#networks.wait(network);
-    const refused = wait ?? this.#sources.add(source);
-    if (refused === undefined && network !== undefined) this.#networks.add(network);
-    return refused;
+  /** Refuses who has failed too often to get a key or to end one. @throws KeysError TOO_MANY_REQUESTS */
+  requireFewFailures(source: Source): void {
+    refuse(this.#failures.wait(source), 'Too many requests from here have failed.');
+  }
+
+  /** Counts such a failure. */
+  countFailure(source: Source): void {
+    this.#failures.add(source);
   }
 }
 
@@ -84,5 +82,26 @@ export class TooManyRequestsError extends KeysError {
   constructor(message: string, retryAfter: number) {
     super('TOO_MANY_REQUESTS', message);
     this.retryAfter = retryAfter;
+  }
+}
+
+/** When applications asked last, by the digests of their codes, in the memory of this process. */
+class Polls {
+  readonly #polls = new Map<string, { at: number; intervalMs: number }>();
+
+  /** Counts a question. @returns whether it came too early: from then on the application waits longer */
+  isTooEarly(digest: string, now: number): boolean {
+    const last = this.#polls.get(digest);
+    const isEarly = last !== undefined && now - last.at < last.intervalMs - TOLERANCE_MS;
+    const intervalMs = (last?.intervalMs ?? STEP_MS) + (isEarly ? STEP_MS : 0);
+    // The oldest goes first.
+    this.#polls.delete(digest);
+    this.#polls.set(digest, { at: now, intervalMs });
+    if (this.#polls.size > MAX_POLLS) this.#polls.delete(this.#polls.keys().next().value!);
+    return isEarly;
+  }
+
+  forget(digest: string): void {
+    this.#polls.delete(digest);
   }
 }

@@ -5,9 +5,15 @@ import { refreshed } from '../changes/transactions.ts';
 import { isKeysError } from '../errors.ts';
 import { type ApiKey, withoutDigests } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
-import type { ConsentFinder, KeyWriter } from '../repository.ts';
+import type { KeyWriter } from '../repository.ts';
 import { digestCode } from '../requests/codes.ts';
-import type { ConsentApproval, ConsentRequest } from '../requests/consent-request.ts';
+import {
+  type ConsentApproval,
+  type ConsentFinder,
+  type ConsentRequest,
+  CONSENTS,
+  requestEntry,
+} from '../requests/consent-request.ts';
 import { answersChallenge } from '../requests/pkce.ts';
 import type { Secret } from '../secret/secret.ts';
 import { actorOf } from './ask.ts';
@@ -75,7 +81,7 @@ export async function standingOf(
  * @throws what `createKey` throws, where whoever agreed may no longer do so
  */
 export async function redeem(writer: KeyWriter, redemption: Redemption, options: RedeemOptions): Promise<Redeemed> {
-  const standing = await standingOf(writer.consents, redemption, options.now);
+  const standing = await standingOf(writer.port(CONSENTS), redemption, options.now);
   if ('issue' in standing) return issue(writer, standing, options);
   return 'revoke' in standing ? revoke(writer, standing.revoke, options) : standing;
 }
@@ -112,9 +118,9 @@ async function issue(
   const transaction = new Transaction(writer, { caller, catalog, now, operator: by.name });
   const input = keyOf(request, approval);
   const { key } = await createKey(transaction, input, buildKey(input, { catalog, now, id, secret }));
-  await writer.consents.update({ ...request, status: 'USED', keyId: key.id });
-  await writer.consents.rememberClient(key.id, request.client.id);
-  transaction.noteConsent('CONSENT_EXCHANGE', request, { key, address });
+  await writer.port(CONSENTS).update({ ...request, status: 'USED', keyId: key.id });
+  await writer.port(CONSENTS).rememberClient(key.id, request.client.id);
+  transaction.note(requestEntry('CONSENT_EXCHANGE', request, { key, address }));
   await transaction.finish();
   return { key: secret.text, apiKey: withoutDigests(key) };
 }
@@ -134,10 +140,10 @@ async function revoke(
   } as const;
   const transaction = new Transaction(writer, options);
   const given = await writer.findWithDescendants([request.keyId!]);
-  transaction.noteConsent('CONSENT_REPLAY', request, { key: given[0], address });
+  transaction.note(requestEntry('CONSENT_REPLAY', request, { key: given[0], address }));
   await transaction.delete(given);
   // From then on it is known, and noted no more.
-  await writer.consents.update({ ...request, keyId: null });
+  await writer.port(CONSENTS).update({ ...request, keyId: null });
   await transaction.finish();
   return USED;
 }

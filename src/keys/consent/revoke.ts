@@ -3,6 +3,7 @@ import { OPERATOR } from '../authorization/principal.ts';
 import { finishRotation } from '../changes/rotate.ts';
 import { Transaction, type TransactionOptions } from '../changes/transaction.ts';
 import type { KeyRepository, KeyWriter } from '../repository.ts';
+import { CONSENTS } from '../requests/consent-request.ts';
 import { digestSecret } from '../secret/secret.ts';
 
 /** A key that its application, or whoever else has it, is done with. */
@@ -34,7 +35,7 @@ export async function refusalToEnd(
 ): Promise<RefusedEnd | undefined> {
   const { key, refused } = await lookUp(secret, repository, now);
   if (!key || refused) return { refused: 'invalid', reason: refused };
-  const owner = await repository.consents.clientOf(key.id);
+  const owner = await repository.port(CONSENTS).clientOf(key.id);
   if (owner !== undefined) return owner === clientId ? undefined : { refused: 'other client' };
   // Who owned a key that was ended in between is forgotten with it.
   return (await repository.findById(key.id)) ? { refused: 'not given' } : { refused: 'invalid', reason: 'unknown' };
@@ -58,7 +59,7 @@ export async function endKey(
   if (sparesCreators && created > 0 && !isPrevious) return { refused: 'has created', created };
   const auditActor = { kind: 'KEY', id: key.id, name: key.name } as const;
   const transaction = new Transaction(writer, { ...options, caller: OPERATOR, auditActor });
-  transaction.noteRevocation(key, clientId, address);
+  transaction.note({ action: 'CONSENT_REVOKE', key, after: { client: clientId }, address });
   await (isPrevious ? finishRotation(transaction, key.id) : transaction.delete(family));
   await transaction.finish();
   return 'ended';

@@ -1,6 +1,6 @@
 import { SocketAddress } from 'node:net';
 import type { Issue } from '../errors.ts';
-import { Networks, parseNetwork } from '../networks.ts';
+import { parseNetwork } from '../networks.ts';
 import { printable } from '../text.ts';
 
 /** The most networks that a key may be used from. */
@@ -41,45 +41,69 @@ export function readAllowFrom(texts: readonly string[] | null | undefined): stri
 
 /** Whether each of some networks lies within one of others. */
 export function areWithin(inner: readonly string[], outer: readonly string[]): boolean {
-  return inner.every((text) => {
-    const [address, prefix] = parseNetwork(text)!;
-    return outer.some((other) => parseNetwork(other)![1] <= prefix && new Networks([other]).includes(address));
-  });
+  const others = outer.map(splitNetwork);
+  return inner
+    .map(splitNetwork)
+    .every(({ parts, prefix, family }) =>
+      others.some(
+        (other) =>
+          other.family === family &&
+          other.prefix <= prefix &&
+          firstParts(parts, other.prefix, family).every((part, index) => part === other.parts[index]),
+      ),
+    );
+}
+
+type Family = 'ipv4' | 'ipv6';
+
+/** A network in the form in which it is stored, with the numbers of its address. */
+function splitNetwork(text: string): { parts: number[]; prefix: number; family: Family } {
+  const [address, prefix, family] = parseNetwork(text)!;
+  return { parts: partsOf(address, family), prefix, family };
 }
 
 function readNetwork(text: string): { network: string } | { problem: string } {
   const parsed = parseNetwork(text);
-  const shown = `"${printable(text)}"`;
+  const shown = () => `"${printable(text)}"`;
   if (text === '') return { problem: 'A network is empty. Write it as 10.0.0.0/8 or 2001:db8::/32.' };
-  if (!parsed) return { problem: `${shown} is not a network. Write it as 10.0.0.0/8 or 2001:db8::/32.` };
+  if (!parsed) return { problem: `${shown()} is not a network. Write it as 10.0.0.0/8 or 2001:db8::/32.` };
   const [written, prefix, family] = parsed;
-  const { address } = new SocketAddress({ address: written, family });
-  if (/^::ffff:\d/.test(address)) return { problem: `${shown} is IPv4 within IPv6. Write the IPv4 network alone.` };
-  const first = firstAddress(address, prefix, family);
+  const address = shortForm(written, family);
+  if (/^::ffff:\d/.test(address)) return { problem: `${shown()} is IPv4 within IPv6. Write the IPv4 network alone.` };
+  const parts = partsOf(address, family);
+  const masked = firstParts(parts, prefix, family);
+  const isFirst = masked.every((part, index) => part === parts[index]);
+  const first = isFirst ? address : shortForm(writtenParts(masked, family), family);
   const network = prefix === (family === 'ipv4' ? 32 : 128) ? first : `${first}/${prefix}`;
-  if (first === address) return { network };
-  return { problem: `${shown} has bits beyond its first ${prefix}. Write ${network}, or ${address} for the address.` };
+  if (isFirst) return { network };
+  return {
+    problem: `${shown()} has bits beyond its first ${prefix}. Write ${network}, or ${address} for the address.`,
+  };
 }
 
-/** The first address of the network that an address is in, in its short form. */
-function firstAddress(address: string, prefix: number, family: 'ipv4' | 'ipv6'): string {
-  const [base, bits] = family === 'ipv4' ? [10, 8] : [16, 16];
-  const parts = family === 'ipv4' ? address.split('.') : partsOf(address);
-  const masked = parts.map((part, index) => {
-    const kept = Math.min(Math.max(prefix - index * bits, 0), bits);
-    return (Number.parseInt(part, base) & ~((1 << (bits - kept)) - 1)).toString(base);
-  });
-  const text = masked.join(family === 'ipv4' ? '.' : ':');
-  return new SocketAddress({ address: text, family }).address;
+/** The parts of the first address of the network that an address is in. */
+function firstParts(parts: readonly number[], prefix: number, family: Family): number[] {
+  const bits = family === 'ipv4' ? 8 : 16;
+  return parts.map((part, index) => part & ~((1 << (bits - Math.min(Math.max(prefix - index * bits, 0), bits))) - 1));
 }
 
-/** The eight parts of an IPv6 address in its short form. One that ends like an IPv4 address has other parts there. */
-function partsOf(address: string): string[] {
-  const hex = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...bytes: string[]) => {
-    const [a, b, c, d] = bytes.slice(0, 4).map(Number) as [number, number, number, number];
-    return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
-  });
+function writtenParts(parts: readonly number[], family: Family): string {
+  return family === 'ipv4' ? parts.join('.') : parts.map((part) => part.toString(16)).join(':');
+}
+
+/** An address in its short form, the only one that IPv4 has. */
+function shortForm(address: string, family: Family): string {
+  return family === 'ipv4' ? address : new SocketAddress({ address, family }).address;
+}
+
+/** The four or eight parts of an address. One of IPv6 that ends like an IPv4 address has other parts there. */
+function partsOf(address: string, family: Family): number[] {
+  if (family === 'ipv4') return address.split('.').map(Number);
+  const [, start, end] = /^(.*:)(\d+(?:\.\d+){3})$/.exec(address.includes('.') ? address : '') ?? [];
+  const [a = 0, b = 0, c = 0, d = 0] = end?.split('.').map(Number) ?? [];
+  const hex = end === undefined ? address : `${start}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
   const [before = '', after = ''] = hex.split('::');
   const [first, last] = [before, after].map((part) => (part === '' ? [] : part.split(':')));
-  return [...first!, ...Array<string>(8 - first!.length - last!.length).fill('0'), ...last!];
+  const zeros = Array<string>(8 - first!.length - last!.length).fill('0');
+  return [...first!, ...zeros, ...last!].map((part) => Number.parseInt(part, 16));
 }

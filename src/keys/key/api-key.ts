@@ -40,6 +40,27 @@ export interface ApiKey {
   damaged?: true;
 }
 
+/** The fields that whoever creates a key gives it, in the order in which they are shown. */
+export const GIVEN_FIELDS = [
+  'name',
+  'description',
+  'roles',
+  'permissions',
+  'limits',
+  'allowFrom',
+  'expiresAt',
+] as const satisfies readonly (keyof ApiKey)[];
+/** Those of them that hold its requests. */
+export const HOLDING_FIELDS = ['limits', 'allowFrom'] as const satisfies readonly (keyof ApiKey)[];
+
+/** What whoever creates a key gives it. */
+export type GivenFields = Pick<ApiKey, (typeof GIVEN_FIELDS)[number]>;
+
+/** The same of a key that there is. */
+export function givenFieldsOf(key: ApiKey): GivenFields {
+  return Object.fromEntries(GIVEN_FIELDS.map((field) => [field, key[field]])) as unknown as GivenFields;
+}
+
 /** What of a key is known outside its store as well. */
 export type KeyFields = Omit<ApiKey, 'rotation' | 'damaged'>;
 

@@ -1,17 +1,8 @@
 import { formatTime } from '../time.ts';
-import type { KeyFields } from './api-key.ts';
+import { GIVEN_FIELDS, type KeyFields } from './api-key.ts';
 
 /** The fields of a key that somebody sets, in the order in which they are shown. */
-export const KEY_FIELDS = [
-  'name',
-  'description',
-  'roles',
-  'permissions',
-  'limits',
-  'allowFrom',
-  'expiresAt',
-  'enabled',
-] as const;
+export const KEY_FIELDS = [...GIVEN_FIELDS, 'enabled'] as const;
 /** The fields in which a key can change. */
 const FIELDS = [...KEY_FIELDS, 'createdBy'] as const;
 /** Those that no declaration has: the secrets of a key, by their public parts. */
@@ -25,6 +16,15 @@ export interface FieldChange {
   field: (typeof FIELDS)[number] | SecretField;
   before: FieldValue;
   after: FieldValue;
+}
+
+/** One change of a plan. A key that does not exist yet has no id. */
+export interface PlannedChange {
+  action: 'CREATE' | 'UPDATE' | 'DELETE';
+  name: string;
+  id?: string;
+  /** The fields of a new key that are set, or the fields of an existing key that change. */
+  changes?: FieldChange[];
 }
 
 /** The fields that differ between two states of a key. */

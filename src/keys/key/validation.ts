@@ -1,12 +1,12 @@
-import type { KeyChange, NewKey } from './api-key.ts';
+import type { GivenFields, KeyChange, NewKey } from './api-key.ts';
 import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
-import { validateDescription } from './description.ts';
+import { normalizeDescription, validateDescription } from './description.ts';
 import type { Issue } from '../errors.ts';
 import { validateExpiry } from './expiry.ts';
-import { parseLimits } from '../limit.ts';
+import { NO_LIMITS, parseLimits } from '../limit.ts';
 import { parsePermissions, parseRoles } from '../permissions/grants.ts';
-import { validateNetworks } from './allow-from.ts';
-import { validateName } from './name.ts';
+import { readAllowFrom, validateNetworks } from './allow-from.ts';
+import { normalizeName, validateName } from './name.ts';
 import { anyText, list, orNull, required, type Rules, yesOrNo } from '../options.ts';
 import { debug } from '../steps.ts';
 
@@ -61,6 +61,25 @@ function about(field: string, issues: readonly (Issue | undefined)[]): Issue[] {
 export function validateGrants(roles: readonly unknown[], permissions: readonly unknown[]): Issue[] {
   if (roles.length > 0 || permissions.length > 0) return [];
   return [{ code: 'NO_GRANTS', message: 'An API key needs at least one role or permission.' }];
+}
+
+/** What validated input gives a key but for its end, as it is kept. */
+export function readGiven(given: KeyChange, catalog: Catalog): Partial<Omit<GivenFields, 'expiresAt'>> {
+  const { name, description, roles, permissions, limits, allowFrom } = given;
+  return {
+    ...(name !== undefined && { name: normalizeName(name) }),
+    ...(description !== undefined && { description: normalizeDescription(description) }),
+    ...(roles && { roles: parseRoles(roles, catalog).values }),
+    ...(permissions && { permissions: parsePermissions(permissions, catalog).values }),
+    ...(limits && { limits: parseLimits(limits).values }),
+    ...(allowFrom !== undefined && { allowFrom: readAllowFrom(allowFrom) }),
+  };
+}
+
+/** The same of a new key, which has no more. */
+export function readNewFields(given: NewKey, catalog: Catalog): Omit<GivenFields, 'expiresAt'> {
+  const none = { description: null, roles: [], permissions: [], limits: NO_LIMITS, allowFrom: null };
+  return { ...none, ...readGiven(given, catalog), name: normalizeName(given.name) };
 }
 
 /** The roles and permissions in validated input. */

@@ -66,7 +66,10 @@ export class PermissionSet {
   /** The permissions of this set that another one lacks. */
   missingFrom(other: PermissionSet): Permission[] {
     const missing = new PermissionSet();
-    for (const [resource, mask] of this.#masks) missing.#masks.set(resource, mask & ~(other.#masks.get(resource) ?? 0));
+    for (const [resource, mask] of this.#masks) {
+      const lacking = mask & ~(other.#masks.get(resource) ?? 0);
+      if (lacking !== 0) missing.#masks.set(resource, lacking);
+    }
     return missing.permissions();
   }
 

@@ -1,5 +1,8 @@
+import type { AuditAction, AuditNote, AuditValues } from '../audit/audit-entry.ts';
 import { KeysError } from '../errors.ts';
+import type { ApiKey } from '../key/api-key.ts';
 import type { Catalog, ConsentMode, Permission, Role } from '../permissions/catalog.ts';
+import { declarePort } from '../port.ts';
 
 /**
  * How an application gets its key: by a code that it shows to a person (RFC 8628), or by sending that person to a page,
@@ -121,6 +124,62 @@ export interface ConsentRequest extends Grants {
   approval: ConsentApproval | null;
   /** The id of the key that it got. */
   keyId: string | null;
+}
+
+/** The digests that requests of applications are found by. */
+export type ConsentDigest = 'handleDigest' | 'codeDigest';
+
+/** Finds requests of applications for keys, also those that have ended and are still kept. */
+export interface ConsentFinder {
+  find(by: 'id' | ConsentDigest, value: string): Promise<ConsentRequest | undefined>;
+  /** Those that are open at a time, in milliseconds since 1970, oldest first. */
+  listOpen(now: number, limit: number): Promise<ConsentRequest[]>;
+  /** The application that was given a key; undefined for a key that no application has asked for. */
+  clientOf(keyId: string): Promise<string | undefined>;
+}
+
+/** What there is of requests that have not ended. */
+export interface RecentRequests {
+  all: number;
+  ofNetwork: number;
+  /** The source of each to which nobody has agreed, see `sourceOf`. */
+  held: string[];
+}
+
+/** Changes requests of applications for keys, in a transaction. */
+export interface ConsentWriter extends ConsentFinder {
+  /** Those that have not ended at a time, in milliseconds since 1970, whatever became of them. */
+  recent(now: number, network: string): Promise<RecentRequests>;
+  /** Removes the oldest one of a source to which nobody has agreed. */
+  removeOldest(now: number, source: string): Promise<void>;
+  insert(request: ConsentRequest): Promise<void>;
+  update(request: ConsentRequest): Promise<void>;
+  /** The applications of those of the keys that one was given, by the ids of the keys. */
+  clientsOf(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** Remembers which application was given a key, until that is deleted. */
+  rememberClient(keyId: string, clientId: string): Promise<void>;
+  /** Lets used requests that gave one key have given another, which takes its place. */
+  replaceGivenKey(from: string, to: string): Promise<void>;
+  /** Forgets those that ended before these times, in milliseconds since 1970. */
+  forget(before: { used: number; unused: number }): Promise<void>;
+}
+/** The port for it. */
+export const CONSENTS = declarePort<ConsentFinder, ConsentWriter>('consents');
+
+/**
+ * What becomes of a request, for the audit log.
+ * @param about the key that it got, what was decided, and where that came from
+ */
+export function requestEntry(
+  action: Extract<AuditAction, `CONSENT_${string}`>,
+  { id, client, flow }: ConsentRequest,
+  {
+    key,
+    values,
+    address,
+  }: { key?: ApiKey | undefined; values?: AuditValues; address?: string | null | undefined } = {},
+): AuditNote {
+  return { action, key, after: { request: id, client: client.id, flow, ...values }, address };
 }
 
 /** Refuses a request that nobody can agree to any more. @throws KeysError REQUEST_DECIDED */

@@ -1,15 +1,18 @@
-import type { AuditReader } from '../audit/audit-entry.ts';
+import type { AuditActor, AuditEntry, AuditReader } from '../audit/audit-entry.ts';
 import { findDifferences } from '../audit/compare.ts';
+import { KeysError } from '../errors.ts';
 import type { ApiKey } from '../key/api-key.ts';
+import { normalizeName } from '../key/name.ts';
 import { type Status, statusOf } from '../key/status.ts';
 import { MAX_PAGE_SIZE } from '../page.ts';
 import type { ProgressReport } from '../progress.ts';
-import type { KeyRepository } from '../repository.ts';
+import type { KeyFinder, KeyRepository } from '../repository.ts';
 import { prefixOf } from '../secret/secret.ts';
-import { type BringBack, requireCreators, requireFreeNames, wantedBy } from './bring-back.ts';
-import { findDivergence } from './origin.ts';
-import { broughtBackKey, type Kept, type RestoreContext, restoredKey } from './restored-key.ts';
-import { findSince, type Since } from './since.ts';
+import { printable } from '../text.ts';
+import { isChange, type Kept, type RestoreContext, restoredKey } from './restored-key.ts';
+
+/** Which of the revoked keys a restore brings back: those of these names or ids in the backup, or all. */
+export type BringBack = readonly string[] | 'all';
 
 /** A key that a restore names. */
 export interface NamedKey {
@@ -18,6 +21,9 @@ export interface NamedKey {
   /** Of the secret that the backup has or, of a key that it lacks, of the present one. */
   prefix: string;
 }
+
+/** When a key changed, and who did it; null where the audit log no longer has it. */
+export type Since = { at: number; actor: AuditActor } | null;
 
 /** A key that the backup has, and that was deleted since. */
 export interface DeletedKey extends NamedKey {
@@ -30,6 +36,12 @@ export interface DeletedKey extends NamedKey {
 export interface KeptKey extends NamedKey {
   kept: Kept[];
   since: Since;
+}
+
+/** A key that somebody may have changed in the backup. */
+export interface AlteredKey extends NamedKey {
+  /** What is wrong. */
+  reason: string;
 }
 
 /** What a restore does. */
@@ -56,60 +68,65 @@ export interface RestorePlan {
   logDiffersFrom: number | null;
 }
 
-/** A key that somebody may have changed in the backup. */
-export interface AlteredKey extends NamedKey {
-  /** What is wrong. */
-  reason: string;
-}
+/** What of a store a plan is made of. */
+type Source = Pick<KeyRepository, 'list' | 'findBy' | 'auditLog'>;
 
 /** What a plan is made of. */
 export interface RestoreSources extends RestoreContext {
-  backup: Pick<KeyRepository, 'list' | 'findBy' | 'auditLog'>;
-  present: Pick<KeyRepository, 'list' | 'findBy' | 'auditLog'>;
+  backup: Source;
+  present: Source;
   onProgress?: ProgressReport | undefined;
 }
 
 /**
  * What a restore would do: nothing that was revoked since the backup works again unless it is to be brought back.
+ * @returns undefined if the backup is one of another store
  * @throws KeysError NOT_FOUND, INPUT_INVALID for keys that cannot be brought back; STORE_…
  */
-export async function planRestore(bringBack: BringBack, sources: RestoreSources): Promise<RestorePlan> {
-  const { backup, present, onProgress } = sources;
+export async function planRestore(
+  bringBack: BringBack,
+  { backup, present, onProgress, ...context }: RestoreSources,
+): Promise<RestorePlan | undefined> {
+  const differs = await findDivergence(backup.auditLog, present.auditLog);
+  if (differs === 'from the start') return undefined;
   const head = (await present.auditLog.head())?.number ?? 0;
-  const plan: RestorePlan = {
-    head,
-    keys: 0,
-    deleted: [],
-    kept: [],
-    broughtBack: [],
-    created: [],
-    changed: [],
-    damaged: [],
-    altered: [],
-    logDiffersFrom: (await findDivergence(backup.auditLog, present.auditLog)) ?? null,
-  };
-  const wanted = wantedBy(bringBack);
+  const lists = { deleted: [], kept: [], broughtBack: [], created: [], changed: [], damaged: [], altered: [] };
+  const plan: RestorePlan = { head, keys: 0, ...lists, logDiffersFrom: differs ?? null };
+  const wanted = new Set(bringBack === 'all' ? [] : bringBack.map(normalizeName));
+  const missing = new Set(wanted);
   const returning: ApiKey[] = [];
   const stay = new Map<string, ApiKey>();
   for await (const { keys, others } of pairsOf(backup, present)) {
     for (const key of keys) {
       const now = others.get(key.id);
-      if (addKey(plan, key, now, { ...sources, isWanted: wanted.take(key) }) && !now) returning.push(key);
+      // No id is a name: it has hyphens.
+      const names = [key.id, key.name];
+      for (const name of names) missing.delete(name);
+      const isWanted = bringBack === 'all' || names.some((name) => wanted.has(name));
+      if (addKey(plan, key, now, { ...context, isWanted }) && !now) returning.push(key);
       if (key.damaged && now) stay.set(now.name, now);
     }
     plan.keys += keys.length;
     await onProgress?.(plan.keys);
   }
-  wanted.requireAllTaken();
+  if (missing.size > 0) {
+    const names = [...missing].map((name) => `"${printable(name)}"`).join(', ');
+    throw new KeysError('NOT_FOUND', `The backup has no API key with the name or id ${names}. Nothing was changed.`);
+  }
   await requireCreators(returning, present);
-  await requireFreeNames(stay, backup, async (named) => {
-    const there = new Set((await findByIds(present, named)).map(({ id }) => id));
-    return named.filter(({ id }) => there.has(id) || returning.some((key) => key.id === id));
-  });
+  await requireFreeNames(stay, returning, { backup, present });
   for await (const { keys, others } of pairsOf(present, backup))
     plan.created.push(...keys.filter(({ id }) => !others.has(id)).map(namedKey));
-  await addSince(plan, present.auditLog);
-  await addAltered(plan, backup);
+  for (const key of plan.deleted) key.since = await findSince(present.auditLog, key.id, 'deleted');
+  for (const key of plan.kept) key.since = await findSince(present.auditLog, key.id, key.kept);
+  // What is only narrowed, cannot get more by what somebody has written into the backup.
+  const widened = [...plan.broughtBack, ...plan.kept.filter(({ kept }) => kept.includes('damaged'))];
+  const altered = await findByIds(backup, widened);
+  const reasons = await findDifferences(backup.auditLog, altered);
+  for (const key of altered) {
+    const reason = reasons.get(key.id);
+    if (reason !== undefined) plan.altered.push({ ...namedKey(key), reason });
+  }
   return plan;
 }
 
@@ -137,65 +154,118 @@ function addKey(
   return false;
 }
 
-/** What a key becomes by a plan: as the backup has it, or within what it has now. */
-export function resultOf<Key extends ApiKey>(
-  backup: Key,
-  present: Key | undefined,
-  { isBroughtBack, ...context }: RestoreContext & { isBroughtBack: boolean },
-): Key {
-  if (isBroughtBack || !present) return broughtBackKey(backup, present);
-  return restoredKey(backup, present, context).key;
+/** Requires that the creators of keys that come back are there or come back as well. @throws KeysError INPUT_INVALID */
+async function requireCreators(returning: readonly ApiKey[], present: Pick<KeyFinder, 'findBy'>): Promise<void> {
+  const creators = returning.flatMap(({ createdBy }) => (createdBy === null ? [] : [{ id: createdBy }]));
+  const there = new Set([...returning, ...(await findByIds(present, creators))].map(({ id }) => id));
+  const orphan = returning.find(({ createdBy }) => createdBy !== null && !there.has(createdBy));
+  if (!orphan) return;
+  throw new KeysError(
+    'INPUT_INVALID',
+    `"${orphan.name}" cannot be brought back alone: the key that created it was deleted as well. Bring that back, too.`,
+  );
 }
 
-/** Whether two states of a key differ. */
-export function isChange(before: ApiKey, after: ApiKey): boolean {
-  const fields = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof ApiKey>;
-  return [...fields].some(
-    (field) => before[field] !== after[field] && JSON.stringify(before[field]) !== JSON.stringify(after[field]),
+/**
+ * Requires that no key is to get a name that another one keeps: one that is damaged in the backup stays as it is.
+ * @param stay the names that such keys have now, each with its key
+ * @throws KeysError INPUT_INVALID
+ */
+async function requireFreeNames(
+  stay: ReadonlyMap<string, ApiKey>,
+  returning: readonly ApiKey[],
+  { backup, present }: Pick<RestoreSources, 'backup' | 'present'>,
+): Promise<void> {
+  const named = (stay.size > 0 ? await backup.findBy('name', [...stay.keys()]) : []).filter(({ damaged }) => !damaged);
+  const there = new Set([...returning, ...(await findByIds(present, named))].map(({ id }) => id));
+  const key = named.find(({ id }) => there.has(id));
+  if (!key) return;
+  const { publicId } = stay.get(key.name)!;
+  throw new KeysError(
+    'INPUT_INVALID',
+    `"${printable(key.name)}" is the name of ${prefixOf(key.publicId)} in the backup, and now that of ` +
+      `${prefixOf(publicId)}, which is damaged in the backup and stays as it is. Rename or delete that key first.`,
   );
 }
 
 /** All keys, page by page, with those of the same ids elsewhere. */
 async function* pairsOf(
   from: Pick<KeyRepository, 'list'>,
-  to: Pick<KeyRepository, 'findBy'>,
+  to: Pick<KeyFinder, 'findBy'>,
 ): AsyncGenerator<{ keys: ApiKey[]; others: Map<string, ApiKey> }> {
   for (let after: ApiKey | undefined; ;) {
     const keys = await from.list({ limit: MAX_PAGE_SIZE, after });
     if (keys.length === 0) return;
-    const others = await to.findBy(
-      'id',
-      keys.map(({ id }) => id),
-    );
-    yield { keys, others: new Map(others.map((key) => [key.id, key])) };
+    yield { keys, others: new Map((await findByIds(to, keys)).map((key) => [key.id, key])) };
     after = keys.at(-1);
   }
 }
 
-/** What is only narrowed, cannot get more by what somebody has written into the backup. */
-async function addAltered(plan: RestorePlan, backup: RestoreSources['backup']): Promise<void> {
-  const widened = [...plan.broughtBack, ...plan.kept.filter(({ kept }) => kept.includes('damaged'))];
-  const keys = await findByIds(backup, widened);
-  const reasons = await findDifferences(backup.auditLog, keys);
-  for (const key of keys) {
-    const reason = reasons.get(key.id);
-    if (reason !== undefined) plan.altered.push({ ...namedKey(key), reason });
-  }
-}
-
-async function findByIds(keys: Pick<KeyRepository, 'findBy'>, wanted: readonly { id: string }[]): Promise<ApiKey[]> {
-  if (wanted.length === 0) return [];
-  return keys.findBy(
-    'id',
-    wanted.map(({ id }) => id),
-  );
-}
-
-async function addSince(plan: RestorePlan, log: AuditReader): Promise<void> {
-  for (const key of plan.deleted) key.since = await findSince(log, key.id, 'deleted');
-  for (const key of plan.kept) key.since = await findSince(log, key.id, key.kept);
+async function findByIds(keys: Pick<KeyFinder, 'findBy'>, wanted: readonly { id: string }[]): Promise<ApiKey[]> {
+  const ids = [...new Set(wanted.map(({ id }) => id))];
+  return ids.length > 0 ? keys.findBy('id', ids) : [];
 }
 
 function namedKey({ id, name, publicId }: ApiKey): NamedKey {
   return { id, name, prefix: prefixOf(publicId) };
+}
+
+/** The fields of the audit log that tell of a loss. */
+const FIELDS: Readonly<Record<Kept, readonly string[]>> = {
+  enabled: ['disabledAt'],
+  secret: ['prefix', 'rotation'],
+  grants: ['roles', 'permissions'],
+  expiresAt: ['expiresAt'],
+  limits: ['limits'],
+  allowFrom: ['allowFrom'],
+  damaged: [],
+};
+
+/** How many of a key's newest entries are looked at. */
+const ENTRIES = 200;
+
+/** When a key was deleted, or last lost what it lacks now, and by whom. @throws KeysError STORE_… */
+async function findSince(
+  log: Pick<AuditReader, 'find'>,
+  id: string,
+  lost: 'deleted' | readonly Kept[],
+): Promise<Since> {
+  const entries = await log.find({ changesOf: [id], order: 'newest', limit: ENTRIES });
+  const fields = lost === 'deleted' ? [] : lost.flatMap((aspect) => FIELDS[aspect]);
+  const tells = ({ action, after }: AuditEntry) =>
+    lost === 'deleted' ? action === 'DELETE' : fields.some((field) => Object.hasOwn(after ?? {}, field));
+  const entry = entries.find(tells);
+  return entry ? { at: entry.at, actor: entry.actor } : null;
+}
+
+type Log = Pick<AuditReader, 'find' | 'head'>;
+
+/**
+ * The first entry of the audit log of a backup that is another one in that of the store; undefined if there is none, or
+ * nobody can tell, since one log is empty or was pruned beyond the other. Each has the hash of the one before it: once
+ * they differ, they all do. So the keys of a backup cannot be changed with its log while the store still has the
+ * entries of that time. Where the oldest entry that both have differs, the backup is one of another store.
+ * @throws KeysError STORE_…
+ */
+async function findDivergence(backup: Log, present: Log): Promise<number | 'from the start' | undefined> {
+  const logs = [backup, present];
+  const nextEntry = async (log: Log, after: number) => (await log.find({ order: 'oldest', after, limit: 1 }))[0];
+  /** Undefined where one of them has no entry with this number. */
+  const isSame = async (number: number) => {
+    const [one, other] = await Promise.all(logs.map((log) => nextEntry(log, number - 1)));
+    return one?.number === number && other?.number === number ? one.hash === other.hash : undefined;
+  };
+  const oldest = await Promise.all(logs.map((log) => nextEntry(log, 0)));
+  let same = Math.max(...oldest.map((entry) => entry?.number ?? Number.POSITIVE_INFINITY));
+  if (!Number.isFinite(same)) return undefined;
+  if ((await isSame(same)) === false) return 'from the start';
+  const heads = await Promise.all(logs.map((log) => log.head()));
+  let differs = Math.min(...heads.map((head) => head?.number ?? 0));
+  if ((await isSame(differs)) !== false) return undefined;
+  while (differs - same > 1) {
+    const middle = Math.floor((same + differs) / 2);
+    if (await isSame(middle)) same = middle;
+    else differs = middle;
+  }
+  return differs;
 }

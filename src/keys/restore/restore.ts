@@ -1,10 +1,13 @@
 import type { AuditAction, AuditPosition } from '../audit/audit-entry.ts';
 import type { Transaction } from '../changes/transaction.ts';
-import type { NewEffect } from '../effect.ts';
+import { EFFECTS, type NewEffect } from '../effect.ts';
 import { KeysError } from '../errors.ts';
 import type { StoredKey } from '../key/api-key.ts';
 import { MAX_PAGE_SIZE } from '../page.ts';
-import { isChange, type RestorePlan, resultOf } from './plan.ts';
+import { CONSENTS } from '../requests/consent-request.ts';
+import { SESSIONS } from '../session.ts';
+import type { RestorePlan } from './plan.ts';
+import { broughtBackKey, isChange, restoredKey } from './restored-key.ts';
 
 /** What changes no key. */
 const HARMLESS: ReadonlySet<AuditAction> = new Set(['REFUSE', 'PRUNE', 'CONSENT_REQUEST', 'CONSENT_DENY']);
@@ -47,28 +50,23 @@ export async function restoreKeys(
   noteRestore(transaction, source, plan);
   const created = plan.created.map(({ id }) => id);
   if (created.length > 0) await transaction.delete(await find.findWithDescendants(created));
-  const present = new Map(
-    (
-      await find.findBy(
-        'id',
-        keys.map(({ id }) => id),
-      )
-    ).map((key) => [key.id, key]),
-  );
+  const ids = keys.map(({ id }) => id);
+  const present = new Map((await find.findBy('id', ids)).map((key) => [key.id, key]));
   const broughtBack = new Set(plan.broughtBack.map(({ id }) => id));
   const changes = keys
     .map((key) => {
       const before = present.get(key.id);
-      const after = resultOf(key, before, { catalog, now, isBroughtBack: broughtBack.has(key.id) });
+      const isWhole = !before || broughtBack.has(key.id);
+      const after = isWhole ? broughtBackKey(key, before) : restoredKey(key, before, { catalog, now }).key;
       return { before, after };
     })
     .filter(({ before, after }) => !before || isChange(before, after));
-  await transaction.restore(creatorsFirst(changes));
-  for (const id of broughtBack) await transaction.endSessions(id);
-  await transaction.effects.insert(effects);
+  await transaction.replace(creatorsFirst(changes), 'RESTORE');
+  for (const id of broughtBack) await transaction.port(SESSIONS).leaveNewest(id, 0);
+  await transaction.port(EFFECTS).insert(effects);
   for (const { before, after } of changes) {
     const client = before ? undefined : clients.get(after.id);
-    if (client !== undefined) await transaction.consents.rememberClient(after.id, client);
+    if (client !== undefined) await transaction.port(CONSENTS).rememberClient(after.id, client);
   }
 }
 
@@ -80,13 +78,8 @@ export function noteRestore(transaction: Transaction, { backup, head }: RestoreS
     broughtBack: plan.broughtBack.length,
     created: plan.created.length,
   };
-  transaction.noteRestore({
-    backup,
-    number: head?.number ?? null,
-    hash: head?.hash ?? null,
-    compared: plan !== undefined,
-    ...counts,
-  });
+  const { number = null, hash = null } = head ?? {};
+  transaction.note({ action: 'RESTORE', after: { backup, number, hash, compared: plan !== undefined, ...counts } });
 }
 
 /** A plan that somebody has agreed to must still be what is done. */

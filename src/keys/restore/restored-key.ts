@@ -10,13 +10,13 @@ export const KEPT = ['enabled', 'secret', 'grants', 'expiresAt', 'limits', 'allo
 /** `secret` is that of a key that was rotated since; `damaged` is a key whose row cannot be compared. */
 export type Kept = (typeof KEPT)[number];
 
-/** The aspects, besides its grants, in which a key can have more in a backup than it has now, each with its fields. */
+/** The aspects, besides its grants, in which a key can have more in a backup than it has now, each with its field. */
 const ASPECTS = {
-  enabled: ['disabledAt'],
-  expiresAt: ['expiresAt'],
-  limits: ['limits'],
-  allowFrom: ['allowFrom'],
-} as const satisfies Partial<Record<Kept, readonly (keyof ApiKey)[]>>;
+  enabled: 'disabledAt',
+  expiresAt: 'expiresAt',
+  limits: 'limits',
+  allowFrom: 'allowFrom',
+} as const satisfies Partial<Record<Kept, keyof ApiKey>>;
 
 /** What the rules of a restore need. */
 export interface RestoreContext {
@@ -46,10 +46,10 @@ export function restoredKey<Key extends ApiKey>(
   const kept: Kept[] = hasOtherSecret(backup, present, now) ? ['secret'] : [];
   if (holdsGrants(present, backup, catalog)) key = { ...key, roles: backup.roles, permissions: backup.permissions };
   else kept.push('grants');
-  for (const [aspect, fields] of Object.entries(ASPECTS) as [keyof typeof ASPECTS, readonly (keyof Key)[]][]) {
-    const values = Object.fromEntries(fields.map((field) => [field, backup[field]]));
-    if (isWidened(present, { ...present, ...values }, catalog)) kept.push(aspect);
-    else key = { ...key, ...values };
+  for (const [aspect, field] of Object.entries(ASPECTS) as [Kept, keyof ApiKey][]) {
+    const value = { [field]: backup[field] };
+    if (isWidened(present, { ...present, ...value }, catalog)) kept.push(aspect);
+    else key = { ...key, ...value };
   }
   return { key, kept: KEPT.filter((aspect) => kept.includes(aspect)) };
 }
@@ -99,4 +99,12 @@ function shorterGrace(backup: Rotation | null, present: Rotation | null): Rotati
   if (!backup || present?.previousPublicId !== backup.previousPublicId) return backup;
   const ends = [backup.previousEndsAt, present.previousEndsAt].filter((end) => end !== null);
   return { ...backup, previousEndsAt: ends.length > 0 ? Math.min(...ends) : null };
+}
+
+/** Whether two states of a key differ. */
+export function isChange(before: ApiKey, after: ApiKey): boolean {
+  const fields = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof ApiKey>;
+  return [...fields].some(
+    (field) => before[field] !== after[field] && JSON.stringify(before[field]) !== JSON.stringify(after[field]),
+  );
 }

@@ -94,10 +94,17 @@ function checksumOf(text: string): string {
   return encodeBase62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 }
 
+/** How many digits a number without a fraction surely holds: to divide a long one takes as long for each as for all. */
+const DIGITS = 8;
+const DIGITS_RANGE = 62n ** BigInt(DIGITS);
+
 function encodeBase62(number: bigint, length: number): string {
   let text = '';
-  for (let rest = number; text.length < length; rest /= 62n) text = BASE62[Number(rest % 62n)] + text;
-  return text;
+  for (let rest = number; text.length < length; rest /= DIGITS_RANGE) {
+    let part = Number(rest % DIGITS_RANGE);
+    for (let digit = 0; digit < DIGITS; digit += 1, part = Math.floor(part / 62)) text = BASE62[part % 62] + text;
+  }
+  return text.slice(-length);
 }
 
 /** Discards bytes from 248 on: 248 is a multiple of 62, so every character is equally likely. */

@@ -1,22 +1,27 @@
 import { violationsOfNew } from '../authorization/policy.ts';
 import { OPERATOR } from '../authorization/principal.ts';
-import type { StoredKey } from '../key/api-key.ts';
-import type { Catalog } from '../permissions/catalog.ts';
-import { readAllowFrom } from '../key/allow-from.ts';
-import { normalizeDescription } from '../key/description.ts';
 import type { ErrorCode, Issue } from '../errors.ts';
+import type { StoredKey } from '../key/api-key.ts';
 import { readExpiry } from '../key/expiry.ts';
-import { parseLimits } from '../limit.ts';
+import { normalizeName, validateName } from '../key/name.ts';
+import { readNewFields, validateNewKey } from '../key/validation.ts';
+import { nearest } from '../nearest.ts';
+import type { Catalog } from '../permissions/catalog.ts';
+import { readDigest } from '../secret/digest.ts';
+import {
+  createImportedId,
+  digestSecret,
+  hasOwnForm,
+  isImportedId,
+  publicIdOfPrefix,
+  type RandomBytes,
+  readSecret,
+} from '../secret/secret.ts';
+import { listOf } from '../text.ts';
 import { formatTime, readDate } from '../time.ts';
-import { type ImportedFields, readFields } from './imported-fields.ts';
-import { type ImportedSecret, readImportedSecret } from './imported-secret.ts';
-import { type Line, MAX_LINE_BYTES, linesOf } from './lines.ts';
-import { validateName, normalizeName } from '../key/name.ts';
-import type { RandomBytes } from '../secret/secret.ts';
-import { validateNewKey, readGrants } from '../key/validation.ts';
 
 /** What reading an import depends on. */
-export interface ImportContext {
+interface ImportContext {
   catalog: Catalog;
   /** Milliseconds since 1970. */
   now: number;
@@ -54,6 +59,8 @@ export interface ImportLine {
   warnings: readonly ImportWarning[];
 }
 
+/** The longest line. */
+export const MAX_LINE_BYTES = 65_536;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const UNREADABLE = {
   TOO_LONG: `The line is longer than ${MAX_LINE_BYTES / 1024} KiB.`,
@@ -95,11 +102,7 @@ function readKey(
   if (!secret || name === null || errors.length > 0) return { name, id, errors, warnings: [] };
   const key = {
     id: id ?? randomId(),
-    name,
-    description: normalizeDescription(fields.description),
-    ...readGrants(fields, catalog),
-    limits: parseLimits(fields.limits ?? []).values,
-    allowFrom: readAllowFrom(fields.allowFrom),
+    ...readNewFields(fields, catalog),
     publicId: secret.publicId,
     createdAt: createdAt ?? now,
     createdBy: createdBy ?? null,
@@ -159,4 +162,237 @@ function isIssue(value: unknown): value is Issue {
 
 function invalid(message: string): Issue {
   return { code: 'INPUT_INVALID', message };
+}
+
+/** A line and its number, counted from 1. A line that is too long or not valid UTF-8 comes without its text. */
+export type Line = { number: number; text: string } | { number: number; unreadable: 'TOO_LONG' | 'NOT_UTF8' };
+
+const LINE_FEED = 10;
+
+/** Splits a stream into lines, in bounded memory whatever it holds. */
+export async function* linesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
+  // Strips a byte order mark.
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let parts: Uint8Array[] = [];
+  let length = 0;
+  let number = 0;
+
+  for await (const chunk of input) {
+    let start = 0;
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+      keep(chunk.subarray(start, end));
+      yield take();
+      start = end + 1;
+    }
+    keep(chunk.subarray(start));
+  }
+  if (length > 0) yield take();
+
+  function keep(part: Uint8Array): void {
+    length += part.length;
+    if (length <= MAX_LINE_BYTES) parts.push(part);
+    else parts = [];
+  }
+
+  function take(): Line {
+    number += 1;
+    const line: Line =
+      length > MAX_LINE_BYTES ? { number, unreadable: 'TOO_LONG' } : { number, ...decode(Buffer.concat(parts)) };
+    parts = [];
+    length = 0;
+    return line;
+  }
+
+  function decode(bytes: Uint8Array): { text: string } | { unreadable: 'NOT_UTF8' } {
+    try {
+      return { text: decoder.decode(bytes) };
+    } catch {
+      return { unreadable: 'NOT_UTF8' };
+    }
+  }
+}
+
+/** The fields of a line that describes a key, as they were written. */
+interface ImportedFields {
+  name: string;
+  secret?: string;
+  sha256?: string;
+  description?: string;
+  roles?: string[];
+  permissions?: string[];
+  limits?: string[];
+  allowFrom?: string[];
+  expiresAt?: string;
+  disabled?: boolean;
+  id?: string;
+  createdAt?: string;
+  createdBy?: string;
+  prefix?: string;
+}
+
+const KINDS = {
+  string: { words: 'a string', fits: (value: unknown) => typeof value === 'string' },
+  list: {
+    words: 'a list of strings',
+    fits: (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
+  },
+  boolean: { words: 'true or false', fits: (value: unknown) => typeof value === 'boolean' },
+};
+
+const FIELDS: Record<keyof ImportedFields, keyof typeof KINDS> = {
+  name: 'string',
+  secret: 'string',
+  sha256: 'string',
+  description: 'string',
+  roles: 'list',
+  permissions: 'list',
+  limits: 'list',
+  allowFrom: 'list',
+  expiresAt: 'string',
+  disabled: 'boolean',
+  id: 'string',
+  createdAt: 'string',
+  createdBy: 'string',
+  prefix: 'string',
+};
+const NAMES = Object.keys(FIELDS) as (keyof ImportedFields)[];
+const SECRET_FIELDS: ReadonlySet<string> = new Set(['secret', 'sha256'] satisfies (keyof ImportedFields)[]);
+/** Unknown field names that may be repeated in a message: none that could be a secret. */
+const SHOWABLE_NAME = /^[A-Za-z]+(?:_[A-Za-z]+)*$/;
+/** Shorter secrets may occur in a text by chance. */
+const MIN_EXPOSED_LENGTH = 8;
+
+/**
+ * Parses a line that describes a key. No issue repeats a value: any value may be a misplaced secret.
+ * @returns the fields, if they can be validated further, and the issues
+ */
+function readFields(text: string): { fields?: ImportedFields; issues: Issue[] } {
+  const object = readObject(text);
+  if (!object)
+    return { issues: [invalid('The line is not a JSON object. Write each key as one object on a line of its own.')] };
+  // Databases write null for what is not given.
+  const given = Object.entries(object).filter(([, value]) => value !== null);
+  const others = given.filter(([name]) => !isField(name));
+  const own = given.filter((entry): entry is [keyof ImportedFields, unknown] => isField(entry[0]));
+  // A misspelled field is read as the one that was meant, so that nothing is said that follows from it.
+  const meant = others.flatMap(([name, value]): [keyof ImportedFields, unknown][] =>
+    (nearest(name, NAMES, 1) as (keyof ImportedFields)[]).flatMap((close) =>
+      own.some(([each]) => each === close) ? [] : [[close, value]],
+    ),
+  );
+  const read = [...own, ...meant];
+  const fitting = read.filter((entry) => wrongKind(entry).length === 0);
+  const names = new Set(read.map(([name]) => name));
+  const issues = [...own.flatMap(wrongKind), ...missing(names), ...exposed(fitting)];
+  return {
+    ...(issues.length === 0 &&
+      fitting.length === read.length && { fields: Object.fromEntries(read) as unknown as ImportedFields }),
+    issues: [...others.map(([name]) => unknownField(name)), ...issues],
+  };
+}
+
+function readObject(text: string): object | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && !Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function isField(name: string): boolean {
+  return Object.hasOwn(FIELDS, name);
+}
+
+function unknownField(name: string): Issue {
+  const isShowable = SHOWABLE_NAME.test(name) && name.length <= 30;
+  const problem = isShowable ? `"${name}" is not a field of a key.` : 'The line has an unknown field.';
+  const [close] = nearest(name, NAMES, 1);
+  return invalid(`${problem} ${close ? `Did you mean ${close}?` : `The fields are ${listOf(NAMES)}.`}`);
+}
+
+function wrongKind([name, value]: [keyof ImportedFields, unknown]): Issue[] {
+  const { words, fits } = KINDS[FIELDS[name]];
+  return fits(value) ? [] : [invalid(`"${name}" must be ${words}.`)];
+}
+
+function missing(names: ReadonlySet<keyof ImportedFields>): Issue[] {
+  const issues = names.has('name') ? [] : [invalid('The name is missing.')];
+  if (names.has('secret') !== names.has('sha256')) return issues;
+  const given = names.has('secret') ? 'Both are given' : 'Both are missing';
+  return [
+    ...issues,
+    {
+      code: 'SECRET_INVALID',
+      message: `A key needs either its secret or the secret's sha256. ${given}.`,
+    },
+  ];
+}
+
+/** Finds a secret or digest that is repeated in a field that is stored and shown. */
+function exposed(fitting: readonly [keyof ImportedFields, unknown][]): Issue[] {
+  const secrets = fitting.filter(([name]) => SECRET_FIELDS.has(name)).map(([, value]) => value);
+  return fitting
+    .filter(
+      ([name, value]) =>
+        !SECRET_FIELDS.has(name) && secrets.some((secret) => typeof secret === 'string' && holds(value, secret)),
+    )
+    .map(([name]) => ({
+      code: 'SECRET_INVALID',
+      message: `The secret or its digest also appears in "${name}", which is shown openly. Remove it there.`,
+    }));
+}
+
+function holds(value: unknown, secret: string): boolean {
+  if (value === secret) return true;
+  return secret.length >= MIN_EXPOSED_LENGTH && JSON.stringify(value).includes(JSON.stringify(secret).slice(1, -1));
+}
+
+/** What an `Authorization: Bearer` header can carry. Servers and proxies limit its length. */
+const SENDABLE = /^[\x21-\x7e]{1,8000}$/;
+/** A shorter secret may be guessed. */
+const MIN_SECRET_LENGTH = 20;
+
+/** What is kept of the secret of an imported key. */
+interface ImportedSecret {
+  publicId: string;
+  /** See `digestSecret`. */
+  digest: string;
+  /** Whether the secret is so short that it may be guessed. */
+  guessable: boolean;
+}
+
+/** Reads the secret of an imported key, or its digest. A secret in our own format keeps its public id. */
+function readImportedSecret(
+  { secret, sha256, prefix }: Pick<ImportedFields, 'secret' | 'sha256' | 'prefix'>,
+  randomBytes: RandomBytes,
+): ImportedSecret | Issue {
+  const prefixed = publicIdOfPrefix(prefix ?? '');
+  if (prefix !== undefined && prefixed === undefined)
+    return issue(
+      '"prefix" is not an svc-api prefix, such as svc_0a1B2c3D4e5F_…. Leave it out for a key that was made elsewhere.',
+    );
+  if (secret === undefined) {
+    const digest = readDigest(sha256 ?? '');
+    if (digest === undefined) return issue('"sha256" is not a SHA-256 in hex, base64 or base64url.');
+    return { publicId: prefixed ?? createImportedId(randomBytes), digest, guessable: false };
+  }
+  if (!SENDABLE.test(secret))
+    return issue(
+      'The secret must be 1 to 8,000 visible ASCII characters without spaces: a request can carry no other.',
+    );
+  const own = readSecret(secret)?.publicId;
+  if (own === undefined && hasOwnForm(secret))
+    return issue('The secret has the form of an svc-api key, but its checksum is wrong: it was mistyped.');
+  if (prefixed !== undefined && (own === undefined ? !isImportedId(prefixed) : prefixed !== own))
+    return issue('"prefix" does not belong to the secret. Leave it out.');
+  return {
+    publicId: own ?? prefixed ?? createImportedId(randomBytes),
+    digest: digestSecret(secret),
+    guessable: secret.length < MIN_SECRET_LENGTH,
+  };
+}
+
+function issue(message: string): Issue {
+  return { code: 'SECRET_INVALID', message };
 }

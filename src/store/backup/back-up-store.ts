@@ -1,17 +1,22 @@
 import type { KeyObject } from 'node:crypto';
-import { statSync } from 'node:fs';
-import { isKeysError, KeysError } from '../../keys/errors.ts';
+import { realpathSync, statSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { sql } from 'kysely';
+import type { AuditPosition } from '../../keys/audit/audit-entry.ts';
+import { type AuditVerification, verifyAuditLog } from '../../keys/audit/verify.ts';
+import { type ErrorCode, isKeysError, KeysError } from '../../keys/errors.ts';
 import type { ProgressReport } from '../../keys/progress.ts';
+import { debugTimed } from '../../keys/steps.ts';
 import { printable } from '../../keys/text.ts';
-import { BackupFile, unavailable } from './backup-file.ts';
+import { auditReaderOf } from '../audit-log.ts';
 import type { Connection } from '../connection.ts';
 import { copyStore } from '../copy.ts';
-import { PASSING_TABLES } from '../tables.ts';
-import { type CopiedFile, copySqliteFile } from '../sqlite/copy-file.ts';
-import { findDamage } from '../sqlite/integrity.ts';
+import { newestSchema } from '../migrations.ts';
+import { findDamage } from '../sqlite/sqlite-schema.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
-import { belongsToStore } from './own-files.ts';
-import { type BackupContents, invalid, onBackup, verifyBackup } from './verify-backup.ts';
+import { sqliteError } from '../sqlite/sqlite-errors.ts';
+import { PASSING_TABLES } from '../tables.ts';
+import { BackupFile, belongsToStore, invalid, unavailable } from './backup-file.ts';
 
 /** A backup that was made. */
 export interface StoreBackup extends BackupContents {
@@ -122,4 +127,107 @@ async function endPassing(file: Connection): Promise<void> {
   await file.write(async (db) => {
     for (const table of PASSING_TABLES) await db.deleteFrom(table).execute();
   });
+}
+
+/** How many pages are copied before others get a turn: some 4 MB. */
+const PAGES_PER_TURN = 1000;
+
+/** What a copy of a file must have, as the original had it. */
+interface CopiedFile {
+  keys: number;
+  /** The hash of the newest entry of the audit log. */
+  head: string | undefined;
+}
+
+/** How long to wait for the lock of a file that another program has to itself, in milliseconds. */
+const LOCK_WAIT_MS = 8000;
+
+/**
+ * Copies the file of an open store, page by page, as it is at one moment. Others read and write it meanwhile.
+ * @param target a file of 0 bytes, whose mode stays as it is
+ * @param onCopied in bytes; what it throws ends the copy
+ * @throws KeysError STORE_…
+ */
+function copySqliteFile(path: string, target: string, onCopied?: ProgressReport): Promise<CopiedFile> {
+  return debugTimed(
+    'the file of the store was copied',
+    () => copyFile(path, target, onCopied),
+    (copied) => ({ store: path, to: target, keys: copied?.keys }),
+  );
+}
+
+async function copyFile(path: string, target: string, onCopied?: ProgressReport): Promise<CopiedFile> {
+  let driver;
+  try {
+    driver = new Database(realpathSync(path), { fileMustExist: true, timeout: LOCK_WAIT_MS });
+    const pageBytes = driver.pragma('page_size', { simple: true }) as number;
+    // One read transaction holds the moment. Without it, each change by another program would begin the copy anew.
+    driver.exec('begin');
+    const head = driver.prepare<[], string>('select hash from audit_head').pluck().get();
+    const keys = driver.prepare<[], number>('select count(*) from api_keys').pluck().get()!;
+    const reported = { failure: undefined as unknown };
+    await driver.backup(target, {
+      progress: ({ totalPages, remainingPages }) => {
+        const done = (totalPages - remainingPages) * pageBytes;
+        onCopied?.(done, totalPages * pageBytes).catch((error: unknown) => (reported.failure = error));
+        if (reported.failure !== undefined) throw reported.failure as Error;
+        return PAGES_PER_TURN;
+      },
+    });
+    return { keys, head };
+  } catch (error) {
+    throw sqliteError(error, path);
+  } finally {
+    driver?.close();
+  }
+}
+
+/** What a backup has. */
+export interface BackupContents {
+  keys: number;
+  auditEntries: number;
+  /** The version of its schema. */
+  schema: number;
+  /** The newest entry of its audit log. */
+  head: AuditPosition | undefined;
+  /** Whether its audit log is whole. */
+  log: AuditVerification;
+}
+
+/** What a backup has, whose file is sound, and whether its audit log is whole. @throws KeysError STORE_… */
+export async function verifyBackup(
+  file: PrivateFile,
+  auditKey: KeyObject | undefined,
+  onVerified?: ProgressReport,
+): Promise<BackupContents> {
+  const log = auditReaderOf((work) => file.run(work), auditKey);
+  const count = async (table: 'api_keys' | 'audit_log') => {
+    const rows = await file.run((db) =>
+      db
+        .selectFrom(table)
+        .select(sql<number>`count(*)`.as('count'))
+        .execute(),
+    );
+    return Number(rows[0]!.count);
+  };
+  return {
+    keys: await count('api_keys'),
+    auditEntries: await count('audit_log'),
+    schema: newestSchema(),
+    head: await log.head(),
+    log: await verifyAuditLog(log, undefined, onVerified),
+  };
+}
+
+/** Codes of a store that cannot be opened, which mean that a backup is not whole. */
+const DAMAGED: ReadonlySet<ErrorCode> = new Set(['STORE_CORRUPT', 'STORE_UNAVAILABLE', 'STORE_FAILED']);
+
+/** Runs work on a backup. What shows that the file is damaged becomes an error that says so. */
+export async function onBackup<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isKeysError(error) && DAMAGED.has(error.code)) throw invalid(path, undefined, { cause: error });
+    throw error;
+  }
 }

@@ -1,23 +1,50 @@
 import { randomBytes } from 'node:crypto';
 import {
+  chmodSync,
   closeSync,
+  constants,
+  copyFileSync,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  fstatSync,
   fsyncSync,
   linkSync,
   lstatSync,
   openSync,
   readdirSync,
+  readSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
   unlinkSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
-import { createStoreFile, identifySideFiles, removeSideFiles, sideFilesOf } from '../sqlite/sqlite-file.ts';
+import {
+  createStore,
+  createStoreFile,
+  type FileIdentity,
+  identifySideFiles,
+  identifyStoreFile,
+  isSameFile,
+  removeSideFiles,
+  sideFilesOf,
+} from '../sqlite/sqlite-file.ts';
+import { sqliteError } from '../sqlite/sqlite-errors.ts';
+import { APPLICATION_ID } from '../sqlite/sqlite-schema.ts';
 
 /** After this long without a change, a part of a backup is one that was left behind, in milliseconds. */
 const ABANDONED_MS = 3_600_000;
+
+const OTHERS_WRITE = 0o022;
+/** What an SQLite file begins with (its file format, section 1.3). */
+const MAGIC = 'SQLite format 3\0';
+/** Where the file format of SQLite (section 1.3) has the id of the program that a file belongs to. */
+const APPLICATION_ID_AT = 68;
 
 /** A file that is made under another name, and gets its own once it is whole and on disk. */
 export class BackupFile {
@@ -50,12 +77,7 @@ export class BackupFile {
     try {
       sync(this.partial);
       requireReplaceable(this.path, this.#overwrite);
-      const sideFiles = identifySideFiles(this.path);
-      if (this.#overwrite || !tryLink(this.partial, this.path)) renameSync(this.partial, this.path);
-      else unlinkSync(this.partial);
-      // Whatever opens it must not take the -wal of the file that was there for its own.
-      removeSideFiles(sideFiles);
-      sync(dirname(this.path));
+      putInPlace(this.partial, this.path, { mayReplace: this.#overwrite });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw exists(this.path);
       throw error instanceof KeysError ? error : unwritable(this.path, error);
@@ -73,8 +95,17 @@ export function removeFiles(path: string): void {
   for (const file of [path, ...sideFilesOf(path)]) rmSync(file, { force: true });
 }
 
+/** Gives a file the path of another one, at once. Whatever opens it must not take the -wal of that one for its own. */
+function putInPlace(file: string, path: string, { mayReplace }: { mayReplace: boolean }): void {
+  const sideFiles = identifySideFiles(path);
+  if (mayReplace || !tryLink(file, path)) renameSync(file, path);
+  else unlinkSync(file);
+  removeSideFiles(sideFiles);
+  sync(dirname(path));
+}
+
 /** Brings a file or folder to the disk. */
-export function sync(path: string): void {
+function sync(path: string): void {
   const file = openSync(path, 'r');
   try {
     fsyncSync(file);
@@ -118,7 +149,7 @@ function requireReplaceable(path: string, overwrite: boolean): void {
  * Removes what programs left beside a path that were killed.
  * @param kind what such files are called after that path
  */
-export function removeAbandoned(path: string, kind: 'partial' | 'restore'): void {
+function removeAbandoned(path: string, kind: 'partial' | 'restore'): void {
   const prefix = `${basename(path)}.${kind}-`;
   for (const name of namesIn(dirname(path))) {
     const file = join(dirname(path), name);
@@ -150,4 +181,166 @@ function unwritable(path: string, error: unknown): KeysError {
 /** The error for a backup that cannot be read or written. */
 export function unavailable(path: string, reason: string, options?: ErrorOptions): KeysError {
   return new KeysError('BACKUP_UNAVAILABLE', `The backup ${printable(path, 200)} ${reason}.`, options);
+}
+
+/** The error for a backup that cannot be used. */
+export function invalid(path: string, reason?: string, options?: ErrorOptions): KeysError {
+  const detail = reason === undefined ? '' : ` (${printable(reason, 200)})`;
+  return new KeysError(
+    'BACKUP_INVALID',
+    `The backup ${printable(path, 200)} is damaged, incomplete, or no backup of a key store${detail}. Use another one.`,
+    options,
+  );
+}
+
+/** Whether a path leads to an SQLite store that is there, by whatever way, or to what is kept beside it. */
+export function belongsToStore(path: string, location: string): boolean {
+  const place = realpathSync(location);
+  const own = [location, ...sideFilesOf(place), `${place}-reserve`];
+  const file = identityOf(path);
+  const folder = identityOf(dirname(path));
+  return own.some(
+    (each) =>
+      (file !== undefined && isSameFile(file, identityOf(each))) ||
+      (basename(path) === basename(each) && folder !== undefined && isSameFile(folder, identityOf(dirname(each)))),
+  );
+}
+
+function identityOf(path: string): FileIdentity | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined; // What is done there next tells why.
+  }
+}
+
+/**
+ * Copies a backup to where it is looked at, and may become the store: nobody can exchange it in between, and the backup
+ * itself stays as it is. Its -wal is copied as well: one that was not made by svc-api may have one.
+ * @param near the path next to which the copy is, with mode 0600
+ * @returns the path of the copy
+ * @throws KeysError BACKUP_UNAVAILABLE, BACKUP_INVALID, STORE_INSECURE
+ */
+export async function stageBackup(backup: string, near: string): Promise<string> {
+  const staged = `${near}.restore-${randomBytes(4).toString('hex')}`;
+  removeAbandoned(near, 'restore');
+  try {
+    await copyFile(backup, staged, { isWal: false });
+    await copyFile(`${backup}-wal`, `${staged}-wal`, { isWal: true });
+    return staged;
+  } catch (error) {
+    removeFiles(staged);
+    throw error;
+  }
+}
+
+async function copyFile(from: string, to: string, { isWal }: { isWal: boolean }): Promise<void> {
+  let file: number;
+  try {
+    // Opening a pipe would wait for its writer otherwise.
+    file = openSync(from, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    if (isWal && code === 'ENOENT') return;
+    throw unavailable(from, code === 'ENOENT' ? 'does not exist. Check the path' : `cannot be read (${code})`, {
+      cause: error,
+    });
+  }
+  try {
+    requireOwnFile(file, from);
+    if (!isWal) requireSqlite(file, from);
+    createStore(to);
+    const source = createReadStream(from, { fd: file, autoClose: false, start: 0 });
+    await pipeline(source, createWriteStream(to, { flags: 'r+' }));
+  } catch (error) {
+    if (error instanceof KeysError) throw error;
+    throw unavailable(from, `cannot be copied (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`, {
+      cause: error,
+    });
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Others could have given themselves keys in it. Root also takes that of another user. */
+function requireOwnFile(file: number, path: string): void {
+  const stat = fstatSync(file);
+  if (!stat.isFile()) throw unavailable(path, 'is not a regular file. Check the path');
+  const user = process.geteuid?.();
+  if (user === undefined) return;
+  const isForeign = user !== 0 && stat.uid !== user && stat.uid !== 0;
+  if (!isForeign && (stat.mode & OTHERS_WRITE) === 0) return;
+  const reason = isForeign ? `belongs to another user (${stat.uid})` : 'can be written by others';
+  throw new KeysError(
+    'STORE_INSECURE',
+    `The backup ${printable(path, 200)} ${reason}, who may have given themselves keys in it. ` +
+      `Check it, and ${isForeign ? 'make a copy of your own' : 'run chmod go-w on it'}.`,
+  );
+}
+
+function requireSqlite(file: number, path: string): void {
+  const head = Buffer.alloc(MAGIC.length);
+  const read = readSync(file, head, 0, head.length, 0);
+  if (head.toString('latin1', 0, read) !== MAGIC) throw invalid(path, 'it is no SQLite file');
+}
+
+/**
+ * Puts a file in the place of an SQLite store, at once. What was there is kept, with its -wal. Servers that run on it
+ * use the new one from the next request on.
+ * @param file whole and closed; it is moved
+ * @param kept where the store is that was there before
+ * @returns whether there was one
+ * @throws KeysError STORE_…
+ */
+export function replaceStoreFile(file: string, store: string, kept: string): boolean {
+  try {
+    sync(file);
+    const isThere = statSync(store, { throwIfNoEntry: false })?.isFile() ?? false;
+    // SQLite keeps its files next to the one that a link leads to.
+    const place = isThere ? realpathSync(store) : store;
+    if (isThere) keep(place, kept);
+    if (existsSync(`${place}-wal`)) keepCopy(`${place}-wal`, `${kept}-wal`);
+    if (isThere) chmodSync(kept, 0o600);
+    putInPlace(file, place, { mayReplace: true });
+    return isThere;
+  } catch (error) {
+    throw sqliteError(error, store);
+  }
+}
+
+/** Gives a file a second name, so that there is no moment without it. */
+function keep(file: string, kept: string): void {
+  try {
+    linkSync(file, kept);
+  } catch {
+    keepCopy(file, kept);
+  }
+}
+
+function keepCopy(file: string, kept: string): void {
+  createStoreFile(kept);
+  copyFileSync(file, kept, constants.COPYFILE_FICLONE);
+}
+
+/**
+ * Requires that a file that is to be replaced belongs to no other program. One that is damaged may be replaced.
+ * @throws KeysError STORE_FOREIGN, STORE_UNAVAILABLE
+ */
+export function requireNoForeignFile(path: string): void {
+  if (!statSync(path, { throwIfNoEntry: false })) return;
+  identifyStoreFile(path);
+  const head = Buffer.alloc(APPLICATION_ID_AT + 4);
+  const file = openSync(path, 'r');
+  try {
+    readSync(file, head, 0, head.length, 0);
+  } finally {
+    closeSync(file);
+  }
+  const isForeign =
+    head.toString('latin1', 0, MAGIC.length) === MAGIC && head.readInt32BE(APPLICATION_ID_AT) !== APPLICATION_ID;
+  if (isForeign)
+    throw new KeysError(
+      'STORE_FOREIGN',
+      `${path} is an SQLite file of another program, not a key store. Check the path.`,
+    );
 }

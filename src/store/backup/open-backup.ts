@@ -1,20 +1,21 @@
 import { randomBytes, type KeyObject } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import Database from 'better-sqlite3';
+import { type Kysely, sql } from 'kysely';
 import { isKeysError } from '../../keys/errors.ts';
 import type { ProgressReport } from '../../keys/progress.ts';
 import type { SchemaDifference } from '../../keys/schema.ts';
-import { removeFiles } from './backup-file.ts';
-import { findDamage } from '../sqlite/integrity.ts';
-import { MainFile } from '../sqlite/main-file.ts';
+import { indexedText } from '../schema.ts';
+import { findDamage, migrateSqlite, requireOwnFormat, sqliteSchemaDifferences } from '../sqlite/sqlite-schema.ts';
+import { MainFile, requireOwnWal } from '../sqlite/last-change.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
-import { rebuildStore, UNTRUSTED } from '../sqlite/rebuild.ts';
-import { requireOwnWal } from '../sqlite/replaced.ts';
-import { createStore } from '../sqlite/sqlite-access.ts';
+import { createStore } from '../sqlite/sqlite-file.ts';
+import { dialectOf } from '../sqlite/sqlite-driver.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
-import { requireOwnFormat } from '../sqlite/sqlite-migrate.ts';
-import { sqliteSchemaDifferences } from '../sqlite/sqlite-schema.ts';
-import { stageBackup } from './staged-backup.ts';
-import { type BackupContents, invalid, onBackup, verifyBackup } from './verify-backup.ts';
+import { TABLE_NAMES, type Tables } from '../tables.ts';
+import { tracedKysely } from '../timed-connection.ts';
+import { type BackupContents, onBackup, verifyBackup } from './back-up-store.ts';
+import { invalid, removeFiles, stageBackup } from './backup-file.ts';
 
 /** A backup that was found to be whole, as a new store of the newest schema that has its rows. */
 export interface OpenBackup {
@@ -25,6 +26,9 @@ export interface OpenBackup {
   /** In what the schema of the backup is not as it is made: none of that is in the new store. */
   differences: readonly SchemaDifference[];
 }
+
+/** How a connection is told that others may have made a file, or damaged it. */
+const UNTRUSTED = ['locking_mode = exclusive', 'trusted_schema = off', 'cell_size_check = on'];
 
 /** Which backup to open, and where. */
 export interface OpenBackupOptions {
@@ -85,7 +89,7 @@ async function rebuild(staged: string, rebuilt: string, path: string): Promise<S
     if (damage !== undefined) throw invalid(path, damage);
     driver.close();
     createStore(rebuilt);
-    await rebuildStore({ from: staged, to: rebuilt, version, location: path });
+    await copyInto(rebuilt, staged, version);
     return differences;
   } catch (error) {
     throw sqliteError(error, path);
@@ -105,4 +109,44 @@ function requireWalOf(staged: string, path: string): void {
   } finally {
     main.close();
   }
+}
+
+/**
+ * Makes a new store of the rows of another file, which nobody else uses: of its schema, nothing comes along, and
+ * nothing acts. What was under way in it is left out.
+ * @param to an empty file
+ * @param version of the schema of both
+ */
+async function copyInto(to: string, from: string, version: number): Promise<void> {
+  const driver = new Database(to, { fileMustExist: true });
+  try {
+    // As it is: what became of a key that a row refers to, is found where that is used.
+    for (const pragma of [...UNTRUSTED, 'foreign_keys = off']) driver.pragma(pragma);
+    const db = tracedKysely(dialectOf(driver, () => {}, true));
+    await migrateSqlite(db, to, false, version);
+    await sql`attach ${from} as backup`.execute(db);
+    await db.transaction().execute((transaction) => copyRows(transaction));
+  } finally {
+    driver.close();
+  }
+}
+
+async function copyRows(db: Kysely<Tables>): Promise<void> {
+  const { rows: derived } = await sql<{ type: string; name: string; definition: string }>`
+    select type, name, sql as definition from main.sqlite_schema
+    where type in ('index', 'trigger') and sql is not null order by rowid`.execute(db);
+  for (const { type, name } of derived) await sql`drop ${sql.raw(type)} main.${sql.id(name)}`.execute(db);
+  for (const table of TABLE_NAMES) {
+    const { rows } = await sql<{ name: string }>`select name from pragma_table_info(${table}, 'main')`.execute(db);
+    // A qualified name is that of a column: SQLite takes another one that it does not know for a text.
+    const columns = rows.map(({ name }) => sql.ref(`${table}.${name}`));
+    if (columns.length > 0)
+      await sql`insert into main.${sql.id(table)} (${sql.join(rows.map(({ name }) => sql.id(name)))})
+        select ${sql.join(columns)} from backup.${sql.id(table)} not indexed`.execute(db);
+    await setImmediate();
+  }
+  if (derived.some(({ name }) => name === 'api_keys_search_after_insert'))
+    await sql`insert into main.api_keys_search (rowid, search_text)
+      select rowid, ${sql.raw(indexedText('search_text'))} from main.api_keys`.execute(db);
+  for (const { definition } of derived) await sql.raw(definition).execute(db);
 }

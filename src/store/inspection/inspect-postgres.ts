@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { isKeysError } from '../../keys/errors.ts';
 import { listOf } from '../../keys/text.ts';
 import type { Connection } from '../connection.ts';
-import { MIGRATIONS } from '../migrations/index.ts';
+import { newestSchema } from '../migrations.ts';
 import { PostgresConnection } from '../postgres/postgres-connection.ts';
 import { postgresSchemaDifferences } from '../postgres/postgres-schema.ts';
 import type { Tables } from '../tables.ts';
@@ -17,8 +17,7 @@ import {
   skipped,
   warning,
 } from './finding.ts';
-import { inspectAuditLog, inspectClock } from './inspect-contents.ts';
-import { inspectNotices } from './inspect-notices.ts';
+import { inspectAuditLog, inspectClock, inspectNotices } from './inspect-contents.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
@@ -72,7 +71,7 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
 /** Whether the tables, and what acts on them, are as this version makes them. */
 async function inspectSchema(connection: Connection): Promise<Finding[]> {
   try {
-    return schemaFindings(MIGRATIONS.length, await connection.run(postgresSchemaDifferences), MEND);
+    return schemaFindings(newestSchema(), await connection.run(postgresSchemaDifferences), MEND);
   } catch (error) {
     return [failureBy('SCHEMA', error)];
   }
@@ -84,7 +83,7 @@ const MEND =
 
 function unopened(error: unknown): Finding[] {
   const rest = ['RIGHTS', 'AUDIT_LOG', 'CLOCK'] as const;
-  if (isKeysError(error) && error.code === 'STORE_NEWER')
+  if (isKeysError(error) && ['STORE_NEWER', 'STORE_OLDER'].includes(error.code))
     return [failureBy('SCHEMA', error), ...skipped(rest, 'This version does not know its schema.')];
   if (isKeysError(error) && /\(schema \d+\)/.test(error.message))
     return [

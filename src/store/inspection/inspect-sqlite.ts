@@ -1,15 +1,13 @@
-import { realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, lstatSync, realpathSync, statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { isKeysError, KeysError } from '../../keys/errors.ts';
-import { MIGRATIONS } from '../migrations/index.ts';
-import { findDamage } from '../sqlite/integrity.ts';
-import { MainFile } from '../sqlite/main-file.ts';
+import { newestSchema } from '../migrations.ts';
+import { MainFile, requireOwnWal } from '../sqlite/last-change.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
-import { requireOwnWal } from '../sqlite/replaced.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
-import { identifyStoreFile, storeFileExists } from '../sqlite/sqlite-file.ts';
-import { requireOwnFormat } from '../sqlite/sqlite-migrate.ts';
-import { sqliteSchemaDifferences } from '../sqlite/sqlite-schema.ts';
+import { identifyStoreFile, requireSecureFile, sideFilesOf, storeFileExists } from '../sqlite/sqlite-file.ts';
+import { findDamage, requireOwnFormat, sqliteSchemaDifferences } from '../sqlite/sqlite-schema.ts';
 import {
   failure,
   failureBy,
@@ -21,9 +19,7 @@ import {
   skipped,
   warning,
 } from './finding.ts';
-import { inspectAccess, inspectSpace } from './inspect-files.ts';
-import { inspectAuditLog, inspectClock } from './inspect-contents.ts';
-import { inspectNotices } from './inspect-notices.ts';
+import { inspectAuditLog, inspectClock, inspectNotices } from './inspect-contents.ts';
 
 /** How long to wait for a lock, in milliseconds. */
 const LOCK_WAIT_MS = 1000;
@@ -79,8 +75,7 @@ async function inspectOpened(
   try {
     version = await file.run((db) => requireOwnFormat(db, location));
   } catch (error) {
-    const isNewer = isKeysError(error) && error.code === 'STORE_NEWER';
-    if (!isNewer) throw error;
+    if (!isKeysError(error) || !['STORE_NEWER', 'STORE_OLDER'].includes(error.code)) throw error;
     return [
       ok('STORE', `${location} is a key store.`),
       ...files,
@@ -92,8 +87,8 @@ async function inspectOpened(
     throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} is an empty file. Check the path.`);
   const damage = await findDamage(file);
   const differences = await file.run(sqliteSchemaDifferences);
-  const schema = `schema ${version}; this version needs ${MIGRATIONS.length}`;
-  const isOld = version < MIGRATIONS.length;
+  const schema = `schema ${version}; this version needs ${newestSchema()}`;
+  const isOld = version < newestSchema();
   return [
     ok('STORE', `${location} opens, and is a key store.`),
     ...files,
@@ -114,4 +109,81 @@ async function inspectOpened(
 
 function unopened(others: readonly ('ACCESS' | 'SPACE')[]): Finding[] {
   return skipped([...others, 'SCHEMA', 'INTEGRITY', 'AUDIT_LOG', 'CLOCK'], 'The store cannot be opened.');
+}
+
+const OTHERS = 0o077;
+const MEGABYTE = 1_000_000;
+/** With less, a change fails soon. */
+const SCARCE_BYTES = 10 * MEGABYTE;
+
+/** Whose the files of a store are, and who else may use them. */
+export function inspectAccess(path: string): Finding[] {
+  const findings: Finding[] = [];
+  try {
+    requireSecureFile(path, { repairs: false });
+  } catch (error) {
+    findings.push(failureBy('ACCESS', sqliteError(error, path)));
+  }
+  try {
+    const file = realpathSync(path);
+    const { uid } = statSync(file);
+    for (const each of [file, ...sideFilesOf(file), `${file}-reserve`]) {
+      const stat = lstatSync(each, { throwIfNoEntry: false });
+      if (!stat) continue;
+      const mode = `0${(stat.mode & 0o7777).toString(8)}`;
+      if ((stat.mode & OTHERS) !== 0)
+        findings.push(warning('ACCESS', `${each} can be used by others: its mode is ${mode}.`, `chmod 600 ${each}`));
+      if (!isUsable(each))
+        findings.push(
+          failure(
+            'ACCESS',
+            `${each} cannot be read and written by this user: its mode is ${mode}.`,
+            `Run as the user who owns it (${stat.uid}), or chmod u+rw ${each}`,
+          ),
+        );
+      if (stat.uid !== uid)
+        findings.push(
+          failure(
+            'ACCESS',
+            `${each} belongs to another user (${stat.uid}) than the store (${uid}).`,
+            `chown --reference=${file} ${each}`,
+          ),
+        );
+    }
+    return findings.length > 0
+      ? findings
+      : [ok('ACCESS', `${file} and its folder are those of the user ${uid} alone.`)];
+  } catch (error) {
+    return findings.length > 0 ? findings : [failureBy('ACCESS', sqliteError(error, path))];
+  }
+}
+
+/** Whether the rights of a file let this user read and write it; on a file system that can only be read as well. */
+function isUsable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EROFS';
+  }
+}
+
+/** How much room there is for a store, and for a backup beside it. */
+export function inspectSpace(path: string): Finding {
+  try {
+    const folder = dirname(realpathSync(path));
+    const { bavail, bsize } = statfsSync(folder);
+    const [free, size] = [bavail * bsize, statSync(path).size];
+    const text = `${folder} has ${megabytes(free)} MB of free space; the store has ${megabytes(size)} MB.`;
+    const remedy = 'Make room, or move the store to a larger disk.';
+    if (free < SCARCE_BYTES) return failure('SPACE', text, remedy);
+    // A migration or a restore may need as much as the store has.
+    return free < size + SCARCE_BYTES ? warning('SPACE', text, remedy) : ok('SPACE', text);
+  } catch (error) {
+    return failureBy('SPACE', sqliteError(error, path));
+  }
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / MEGABYTE).toLocaleString('en-US', { maximumFractionDigits: 1 });
 }

@@ -3,17 +3,21 @@ import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/errors.ts';
 import type { HearingReport } from '../../keys/repository.ts';
 import type { Connection, MustExist, WriteWork } from '../connection.ts';
-import { MIGRATIONS } from '../migrations/index.ts';
+import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from './postgres-address.ts';
-import { olderStore } from '../errors.ts';
 import { isLockTimeout, isLost, isSerializationFailure, postgresError } from './postgres-errors.ts';
 import { PostgresListener } from './postgres-listener.ts';
-import { lockWriters, migratePostgres, requireOwner, versionOf } from './postgres-migrate.ts';
-import { requireOwnTables, requireSearchPath } from './postgres-ownership.ts';
+import {
+  lockWriters,
+  migratePostgres,
+  requireOwner,
+  requireOwnTables,
+  requireSearchPath,
+  versionOf,
+} from './postgres-schema.ts';
 import { openPool } from './postgres-pool.ts';
 import { PASSING_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
-import { Mutex } from '../mutex.ts';
-import { retry } from '../retry.ts';
+import { Mutex, retry } from '../waiting.ts';
 
 /** How many lost connections are replaced before that is an error: several may have broken while idle. */
 const MAX_RETRIES = 5;
@@ -65,10 +69,10 @@ export class PostgresConnection implements Connection {
       const version = await findVersion(db, { location, schema, owner });
       if (version === undefined && mustExist)
         throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the address.`);
-      if (version !== undefined && version < MIGRATIONS.length && mustExist === 'migrated')
+      if (version !== undefined && version < newestSchema() && mustExist === 'migrated')
         throw olderStore(location, version);
-      if (version !== undefined && version < MIGRATIONS.length) await requireOwner(db, location, version);
-      const created = version !== MIGRATIONS.length && (await migrate(timedConfig, location, schema));
+      if (version !== undefined && version < newestSchema()) await requireOwner(db, location, version);
+      const created = version !== newestSchema() && (await migrate(timedConfig, location, schema));
       const renewPool = () => void (generation.number += 1);
       const listener = new PostgresListener({ config: timedConfig, location, renewPool });
       return new PostgresConnection({ db, listener, location, created, writeWaitMs });

@@ -1,10 +1,105 @@
 import { randomBytes } from 'node:crypto';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { KeysError } from '../../keys/errors.ts';
 import { differencesOf, type SchemaDifference, type SchemaPart } from '../../keys/schema.ts';
-import { MIGRATIONS } from '../migrations/index.ts';
-import { PASSING_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
+import { debug } from '../../keys/steps.ts';
 import { driverCodeOf } from '../errors.ts';
-import { createVersionTable } from './postgres-migrate.ts';
+import { migrationsBetween, newestSchema, requireKnownSchema } from '../migrations.ts';
+import { PASSING_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
+
+/** Takes the lock that admits one writer at a time, until the transaction ends. Readers do not need it. */
+export async function lockWriters(transaction: Kysely<Tables>): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${lockKey(sql`current_schema()`)})`.execute(transaction);
+}
+
+/** The version of a store's schema; undefined if there is no store. @throws KeysError STORE_NEWER, STORE_OLDER */
+export async function versionOf(db: Kysely<Tables>, location: string): Promise<number | undefined> {
+  let version;
+  try {
+    version = (await sql<{ version: number }>`select version from svc_api_schema`.execute(db)).rows[0]?.version;
+  } catch (error) {
+    if (driverCodeOf(error) === '42P01') return undefined;
+    throw error;
+  }
+  if (version !== undefined) requireKnownSchema(version, location);
+  return version;
+}
+
+/** Refuses to migrate the tables of another user. @throws KeysError STORE_READONLY */
+export async function requireOwner(db: Kysely<Tables>, location: string, version: number): Promise<void> {
+  const { rows } = await sql<{ owner: string; isMember: boolean }>`select pg_get_userbyid(relowner) as owner,
+    pg_has_role(relowner, 'usage') as "isMember" from pg_class where oid = 'svc_api_schema'::regclass`.execute(db);
+  const { owner, isMember } = rows[0]!;
+  if (isMember) return;
+  throw new KeysError(
+    'STORE_READONLY',
+    `The key store ${location} has schema ${version}, and this version of svc-api needs ${newestSchema()}. ` +
+      `Open it once as the owner of its tables, ${owner}, by any command of this version: that migrates it.`,
+  );
+}
+
+/** Which store to migrate, and how far. */
+export interface PostgresMigration {
+  /** The URL without its password. */
+  location: string;
+  /** The schema of the tables, created if it is missing. Default: the first of the search path. */
+  schema: string | undefined;
+}
+
+/**
+ * Brings a PostgreSQL store to the newest schema, in one transaction that locks out other writers: of several programs
+ * that start at once, one migrates and the others find it done.
+ * @returns whether it created the store
+ * @throws KeysError STORE_FOREIGN if another program has tables of the same names; STORE_NEWER, STORE_OLDER
+ */
+export function migratePostgres(db: Kysely<Tables>, { location, schema }: PostgresMigration): Promise<boolean> {
+  const newest = newestSchema();
+  return db
+    .transaction()
+    .setIsolationLevel('read committed')
+    .execute(async (transaction) => {
+      const target = sql`coalesce(${schema ?? null}::text, current_schema())`;
+      await sql`select pg_advisory_xact_lock(${lockKey(target)})`.execute(transaction);
+      if (schema !== undefined) await createSchema(transaction, schema);
+      const { rows } = await sql<{ found: string }>`select table_name::text as found from information_schema.tables
+        where table_schema = current_schema()`.execute(transaction);
+      const found = new Set(rows.map((row) => row.found));
+      const isNew = !found.has('svc_api_schema');
+      if (isNew && [...PASSING_TABLES, ...TABLE_NAMES].some((table) => found.has(table))) {
+        throw new KeysError(
+          'STORE_FOREIGN',
+          `The database ${location} has tables of another program with the same names as those of svc-api. ` +
+            'Use another database, or another schema: …?schema=svc_api.',
+        );
+      }
+      if (isNew) await createVersionTable(transaction);
+      const version = (await versionOf(transaction, location)) ?? 0;
+      for (const migrate of migrationsBetween(version, newest)) await migrate(transaction, 'postgres');
+      await sql`update svc_api_schema set version = ${newest}`.execute(transaction);
+      debug('the store is migrated', () => ({ store: location, from: version, to: newest }));
+      return isNew;
+    });
+}
+
+/** What has the version of the schema. */
+export async function createVersionTable(db: Kysely<Tables>): Promise<void> {
+  await sql`create table svc_api_schema (
+    one integer primary key check (one = 1),
+    version integer not null
+  )`.execute(db);
+  await sql`insert into svc_api_schema values (1, 0)`.execute(db);
+}
+
+/** `create schema if not exists` would need the right to create one even if it exists. */
+async function createSchema(transaction: Kysely<Tables>, schema: string): Promise<void> {
+  const { rows } = await sql`select 1 from pg_namespace where nspname = ${schema}`.execute(transaction);
+  if (rows.length === 0) await sql`create schema ${sql.id(schema)}`.execute(transaction);
+}
+
+/** The lock of a store: one database may have several, each in its own schema. */
+function lockKey(schema: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`hashtextextended('svc-api ' || ${schema}, 0)`;
+}
 
 const OWN_TABLES = ['svc_api_schema', ...PASSING_TABLES, ...TABLE_NAMES];
 /** The index of searches, which a store has where the server has the extension for it. */
@@ -27,7 +122,7 @@ export async function postgresSchemaDifferences(db: Kysely<Tables>): Promise<Sch
       await sql`create schema ${sql.id(scratch)}`.execute(connection);
       await useSchema(connection, scratch);
       await createVersionTable(connection);
-      for (const migrate of MIGRATIONS) await migrate(connection, 'postgres');
+      for (const migrate of migrationsBetween(0, newestSchema())) await migrate(connection, 'postgres');
       const made = await partsIn(connection, scratch);
       const functions = new Set(made.filter(({ type }) => type === 'function').map(({ name }) => name));
       const found = await partsIn(connection, schema);
@@ -110,4 +205,77 @@ async function settingsOfFunctions(db: Kysely<Tables>, schema: string): Promise<
 async function firstSchemaOf(db: Kysely<Tables>, path: string): Promise<string> {
   await sql`select set_config('search_path', ${path}, true)`.execute(db);
   return (await sql<{ schema: string }>`select current_schema()::text as schema`.execute(db)).rows[0]!.schema;
+}
+
+/** Which objects of the database to check. */
+export interface OwnershipCheck {
+  /** The URL without its password. */
+  location: string;
+  tables: readonly string[];
+  /** A role that may own them, too. */
+  owner: string | undefined;
+}
+
+/**
+ * Refuses tables that another role could have planted: it would read digests, and change keys. Superusers and the owner
+ * of the database can do so anyway. To be called before anything is read from the tables: a view would run functions.
+ * @throws KeysError STORE_FOREIGN
+ */
+export async function requireOwnTables(
+  db: Kysely<Tables>,
+  { location, tables, owner = '' }: OwnershipCheck,
+): Promise<void> {
+  // A superuser has the rights of every role, so that does not tell whose objects it means.
+  const trusted = sql`select oid from pg_roles where rolsuper or rolname in (current_user, ${owner}::name)
+    or oid = (select datdba from pg_database where datname = current_database())
+    or pg_has_role(oid, 'usage') and not (select rolsuper from pg_roles where rolname = current_user)`;
+  const { rows: schemas } = await sql<{ name: string; grantee: string }>`select nspname::text as name,
+      case when grantee = 0 then 'public' else pg_get_userbyid(grantee)::text end as grantee
+    from pg_namespace, aclexplode(nspacl)
+    where nspname = any(current_schemas(false)) and privilege_type = 'CREATE'
+      and grantee not in (${trusted}) and grantee <> nspowner`.execute(db);
+  const [schema] = schemas;
+  if (schema) {
+    const { name, grantee } = schema;
+    throw new KeysError(
+      'STORE_FOREIGN',
+      `The key store ${location} is not safe: ${grantee === 'public' ? 'everybody' : `the role "${grantee}"`} may ` +
+        `create functions in the schema "${name}", which its queries would call. ` +
+        `Run "revoke create on schema ${name} from ${grantee}", or use another schema: …?schema=svc_api.`,
+    );
+  }
+  const { rows: objects } = await sql<{ kind: string; name: string; owner: string }>`
+    with trusted(oid) as (
+      ${trusted}
+    ), ours(oid) as (
+      select to_regclass(name)::oid from unnest(${tables}::text[]) as given(name)
+    )
+    select case when relkind in ('r', 'p') then 'table' else 'view' end as kind, relname::text as name,
+        pg_get_userbyid(relowner)::text as owner
+      from pg_class join ours using (oid)
+      where relkind not in ('r', 'p') or relowner not in (select oid from trusted)
+    union all
+    select 'function', proname::text, pg_get_userbyid(proowner)::text
+      from pg_trigger join pg_proc on pg_proc.oid = tgfoid
+      where tgrelid in (select oid from ours) and not tgisinternal and proowner not in (select oid from trusted)
+    limit 1`.execute(db);
+  const [object] = objects;
+  if (!object) return;
+  throw new KeysError(
+    'STORE_FOREIGN',
+    `The key store ${location} is not safe: its ${object.kind} "${object.name}" belongs to the role ` +
+      `"${object.owner}", which can read and change keys. If that is intended, add the parameter ` +
+      `owner=${object.owner} to its address; otherwise use another schema: …?schema=svc_api.`,
+  );
+}
+
+/** Refuses a connection pooler that ignores which schema is asked for. @throws KeysError STORE_UNAVAILABLE */
+export async function requireSearchPath(db: Kysely<Tables>, location: string, schema: string): Promise<void> {
+  const { rows } = await sql<{ path: string }>`select current_setting('search_path') as path`.execute(db);
+  if (rows[0]!.path.split(',')[0] === schema) return;
+  throw new KeysError(
+    'STORE_UNAVAILABLE',
+    `The key store ${location} cannot be opened: a connection pooler ignores "schema". Leave it out, and set ` +
+      `the search path of its user: alter role … set search_path = ${schema}, pg_temp.`,
+  );
 }

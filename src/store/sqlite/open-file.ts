@@ -1,24 +1,31 @@
 import { randomUUID } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
+import { KeysError } from '../../keys/errors.ts';
+import { debug, millisecondsSince } from '../../keys/steps.ts';
 import type { FoundRow, MustExist } from '../connection.ts';
-import { retry } from '../retry.ts';
+import { retry } from '../waiting.ts';
 import type { Tables } from '../tables.ts';
 import { tracedKysely } from '../timed-connection.ts';
-import { ChangedKeys } from './changed-keys.ts';
-import { backfill, checkpoint } from './checkpoint.ts';
-import { KeyRows } from './key-rows.ts';
-import { KnownChanges } from './known-changes.ts';
-import { MainFile } from './main-file.ts';
-import { FileReplaced, requireOwnWal } from './replaced.ts';
-import { requireSecureFile } from './sqlite-access.ts';
-import { besideOthers, dialectOf, PRAGMAS } from './sqlite-driver.ts';
-import { isLocked } from './sqlite-errors.ts';
-import { areShared, emptyWal, identifySideFiles, isSameFile, removeSideFiles, type SideFiles } from './sqlite-file.ts';
-import { migrateSqlite } from './sqlite-migrate.ts';
-import { threadDialectOf } from './thread-driver.ts';
-import { WriteThread } from './write-thread.ts';
+import { ChangedKeys, KeyRows } from './key-rows.ts';
+import { KnownChange, MainFile, requireOwnWal } from './last-change.ts';
+import {
+  areShared,
+  emptyWal,
+  identifySideFiles,
+  isSameFile,
+  removeSideFiles,
+  requireSecureFile,
+  type SideFiles,
+} from './sqlite-file.ts';
+import { besideOthers, dialectOf, PRAGMAS, threadDialectOf, WriteThread } from './sqlite-driver.ts';
+import { isLocked, sqliteError } from './sqlite-errors.ts';
+import { migrateSqlite } from './sqlite-schema.ts';
+
+/** The file at a path was found to be another one, before anything was changed: the work is repeated on that one. */
+export class FileReplaced extends Error {}
 
 /** How long to wait for the lock of the file, in milliseconds. */
 export interface Waits {
@@ -57,7 +64,7 @@ export class OpenFile {
   readonly #dataVersion: Database.Statement<[], number>;
   readonly #changedKeys: ChangedKeys;
   readonly #keyRows: KeyRows;
-  readonly #known: KnownChanges;
+  readonly #known: KnownChange;
   /** What `stat` said of the file when it was last compared. */
   #compared = { modifiedMs: 0, bytes: 0 };
 
@@ -72,7 +79,7 @@ export class OpenFile {
     this.#dataVersion = driver.prepare<[], number>('pragma data_version').pluck();
     this.#changedKeys = new ChangedKeys(driver);
     this.#keyRows = new KeyRows(driver);
-    this.#known = new KnownChanges(driver, main);
+    this.#known = new KnownChange(driver, main);
     this.#sideFiles = identifySideFiles(file);
   }
 
@@ -115,8 +122,8 @@ export class OpenFile {
 
   /** Until the file itself has the mark of a migration, another file in its place could not be told from it. */
   #settleMigration(): void {
-    if (!this.#known.isLastInFile()) backfill(this.#driver);
-    this.#known.areHeld();
+    if (!this.#known.isInFile()) backfill(this.#driver);
+    this.#known.isHeld();
   }
 
   /** A number that SQLite changes when another connection has written. */
@@ -136,16 +143,39 @@ export class OpenFile {
   }
 
   /**
-   * For transactions, one at a time, during which others may read by `db`.
-   * @throws FileReplaced
+   * Runs work in a transaction, one at a time, during which others may read by `db`, and marks the change, if it makes
+   * one. It returns once that is in the file itself, so that nothing is lost with its -wal file.
+   * @throws FileReplaced where nothing was changed; what the work throws; a KeysError where the change may have been
+   * made, and must not be made again, STORE_REPLACED if it may be lost
    */
-  async writer(): Promise<Kysely<Tables>> {
+  async change<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
     if ((await this.#thread?.start()) && !this.isSurelyCurrent()) {
       // It has opened another file, and read nothing yet.
       this.#thread?.close();
       throw new FileReplaced();
     }
-    return this.#writer;
+    let isDecided = false;
+    let changes = 0;
+    let result: Result;
+    try {
+      result = await this.#writer.transaction().execute(async (transaction) => {
+        const before = await changesBy(transaction);
+        const made = await work(transaction);
+        changes = (await changesBy(transaction)) - before;
+        if (changes > 0) await this.#mark(transaction);
+        isDecided = true;
+        return made;
+      });
+    } catch (error) {
+      throw isDecided && !isLocked(error) ? sqliteError(error, this.#path) : error;
+    }
+    if (changes > 0 && !(await this.#settle()))
+      throw new KeysError(
+        'STORE_REPLACED',
+        `The key store ${this.#path} was replaced while it was changed: the change may be lost. ` +
+          'Check, and make it again.',
+      );
+    return result;
   }
 
   /** Whether the file at the path is this one, and nothing was copied over it: one `stat` while nothing changes. */
@@ -153,7 +183,7 @@ export class OpenFile {
     const stat = statSync(this.#path, { throwIfNoEntry: false });
     if (!stat || !isSameFile(stat, this.#main.identity)) return false;
     if (stat.mtimeMs === this.#compared.modifiedMs && stat.size === this.#compared.bytes) return true;
-    if (!this.#hasSideFiles() || !this.#known.areHeld()) return false;
+    if (!this.#hasSideFiles() || !this.#known.isHeld()) return false;
     this.#compared = { modifiedMs: stat.mtimeMs, bytes: stat.size };
     return true;
   }
@@ -164,31 +194,28 @@ export class OpenFile {
     return this.isCurrent();
   }
 
-  /**
-   * Marks a change, in its transaction.
-   * @throws FileReplaced
-   */
-  async mark(transaction: Kysely<Tables>): Promise<void> {
+  async #mark(transaction: Kysely<Tables>): Promise<void> {
     if (!this.isSurelyCurrent()) throw new FileReplaced();
     const { id } = this.#known.see();
     // Until the file has the previous mark, the -wal file goes on from an older one.
-    if (this.#known.isLastInFile()) await sql`update last_change set ids = ${randomUUID() + id}`.execute(transaction);
+    if (this.#known.isInFile()) await sql`update last_change set ids = ${randomUUID() + id}`.execute(transaction);
   }
 
-  /**
-   * Writes what was committed into the file itself, so that nothing is lost with its -wal file.
-   * @returns whether the change is in the file at the path
-   */
-  async settle(): Promise<boolean> {
-    if (!this.isSurelyCurrent()) return false;
+  /** Writes what was committed into the file itself. @returns whether it is known to be in the file at the path */
+  async #settle(): Promise<boolean> {
     try {
-      // Nobody in this process reads what was before the change: it is written as a whole.
-      await checkpoint(this.#writer);
+      if (!this.isSurelyCurrent()) return false;
+      try {
+        // Nobody in this process reads what was before the change: it is written as a whole.
+        await checkpoint(this.#writer);
+      } catch {
+        // Its thread may have ended. For want of room, the change is on disk in the -wal file alone.
+        backfill(this.#driver);
+      }
+      return this.isSurelyCurrent();
     } catch {
-      // Its thread may have ended. For want of room, the change is on disk in the -wal file alone.
-      backfill(this.#driver);
+      return false; // It was committed: nobody may make it again.
     }
-    return this.isSurelyCurrent();
   }
 
   /**
@@ -201,7 +228,7 @@ export class OpenFile {
     // What others write into a new -wal, this connection would read from the old one.
     if (!isMoved && areShared(this.#sideFiles, this.#file)) return this.abandon();
     if (this.#isBusy) return false;
-    const isHeld = isMoved || this.#known.areHeld();
+    const isHeld = isMoved || this.#known.isHeld();
     if (isHeld && !backfill(this.#driver)) return false;
     // The file was overwritten: what the -wal file has must not be written into it.
     if (!isHeld) emptyWal(this.#sideFiles);
@@ -240,5 +267,49 @@ export class OpenFile {
     return [...this.#sideFiles].every(([path, identity]) =>
       isSameFile(statSync(path, { throwIfNoEntry: false }), identity),
     );
+  }
+}
+
+/** How many rows a connection has changed. */
+async function changesBy(db: Kysely<Tables>): Promise<number> {
+  const { rows } = await sql<{ changes: number }>`select total_changes() as changes`.execute(db);
+  return rows[0]!.changes;
+}
+
+/** How often a change tries to write itself into the file, and how long it waits in between. */
+const [MAX_TRIES, WAIT_MS] = [100, 2];
+
+/** What SQLite says of a checkpoint: how many pages its log had, and how many of them the file has now. */
+interface Checkpoint {
+  busy: number;
+  log: number;
+  checkpointed: number;
+}
+
+/**
+ * Writes what was committed into the file itself, as far as nobody reads what was before. Another program that is just
+ * doing so may have begun before the last change.
+ */
+async function checkpoint(db: Kysely<Tables>): Promise<void> {
+  const began = performance.now();
+  let result: Checkpoint | undefined;
+  let tries = 0;
+  while (tries < MAX_TRIES) {
+    [result] = (await sql<Checkpoint>`pragma wal_checkpoint(passive)`.execute(db)).rows;
+    tries += 1;
+    if (result?.busy !== 1) break;
+    await delay(WAIT_MS);
+  }
+  debug('a checkpoint was made', () => ({ ...result, tries, durationMs: millisecondsSince(began) }));
+}
+
+/** Writes what was committed into the file. Returns whether that was possible for all of it. */
+function backfill(driver: Database.Database): boolean {
+  try {
+    const [result] = driver.pragma('wal_checkpoint(passive)') as Checkpoint[];
+    debug('a checkpoint was made', () => ({ ...result }));
+    return result?.log === result?.checkpointed;
+  } catch (error) {
+    return !isLocked(error); // What cannot be written now cannot be written later either.
   }
 }

@@ -7,7 +7,7 @@ import type { Tables } from '../tables.ts';
 import { tracedKysely } from '../timed-connection.ts';
 import { dialectOf } from './sqlite-driver.ts';
 import { sqliteError } from './sqlite-errors.ts';
-import { migrateSqlite } from './sqlite-migrate.ts';
+import { migrateSqlite } from './sqlite-schema.ts';
 
 /** How to open such a file. */
 export interface PrivateFileOptions {

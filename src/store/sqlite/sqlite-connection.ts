@@ -1,28 +1,23 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
-import { isKeysError } from '../../keys/errors.ts';
+import { isKeysError, KeysError } from '../../keys/errors.ts';
 import type { Connection, FoundRow, MustExist, WriteOptions, WriteWork } from '../connection.ts';
 import { KeyChanges } from '../key-changes.ts';
-import { Mutex } from '../mutex.ts';
-import { retry } from '../retry.ts';
+import { Mutex, retry } from '../waiting.ts';
 import type { Tables } from '../tables.ts';
-import { runMarked } from './marked-transaction.ts';
-import { OpenFile, type Waits } from './open-file.ts';
-import { Reserve } from './reserve.ts';
-import {
-  FileReplaced,
-  givenUp,
-  isReplaced,
-  REPLACED_WAIT_MS,
-  repeatableUntil,
-  replacedMeanwhile,
-  stillRead,
-} from './replaced.ts';
+import { FileReplaced, OpenFile, type Waits } from './open-file.ts';
+import { createStore, Reserve } from './sqlite-file.ts';
 import { isLocked, isMixedUp, sqliteError } from './sqlite-errors.ts';
-import { createStore } from './sqlite-access.ts';
-import { MAX_CHECK_AGE_MS, outdateChecks } from './trusted-checks.ts';
 
+/** How long a server that is idle may take to notice that its file was replaced, twice, in milliseconds. */
+const REPLACED_WAIT_MS = 2000;
 /** How often an idle connection checks whether its files are still there. */
 const WATCH_MS = REPLACED_WAIT_MS / 2;
+/**
+ * How long a check of the file is trusted, by every process that has it open, in milliseconds. A change of a key
+ * returns only when all checks that were made before it are older.
+ */
+const MAX_CHECK_AGE_MS = 1;
 
 interface SqliteOptions extends Waits {
   /** How long a change waits for the lock, in all. Default: `lockWaitMs`. */
@@ -86,29 +81,31 @@ export class SqliteConnection implements Connection {
     const deadline = performance.now() + this.#writeWaitMs;
     let keysChanged = false;
     const change = () =>
-      this.#runUntil(deadline, (file) => this.#change(file, (db) => work(db, () => void (keysChanged = true))));
+      this.#runUntil(deadline, (file) => file.change((db) => work(db, () => void (keysChanged = true))));
     const result = await this.#mutex.run(this.#writeWaitMs, () => (revokes ? this.#reserve.use(change) : change()));
     if (keysChanged) await outdateChecks();
     return result;
   }
 
-  /** Runs work in a transaction that marks the change, and returns once the change is in the file itself. */
-  async #change<Result>(file: OpenFile, work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
-    const { result, changes } = await runMarked(await file.writer(), {
-      work,
-      mark: (transaction) => file.mark(transaction),
-      location: this.location,
-    });
-    if (changes > 0 && !(await file.settle())) throw replacedMeanwhile(this.location);
-    return result;
-  }
-
+  /**
+   * Runs work, and repeats it as long as it has changed nothing, until a deadline of `performance.now()`. Side files
+   * that do not belong together are waited for only until those who have them open must have noticed.
+   */
   async #runUntil<Result>(deadline: number, work: (file: OpenFile) => Promise<Result>): Promise<Result> {
-    const isRetryable = repeatableUntil(deadline);
+    const mixedUpUntil = Math.min(deadline, performance.now() + REPLACED_WAIT_MS);
+    const isRetryable = (error: unknown) =>
+      isMixedUp(causeOf(error))
+        ? performance.now() <= mixedUpUntil
+        : (isLocked(error) || error instanceof FileReplaced) && performance.now() <= deadline;
     try {
       return await retry(async () => this.#onFile(await this.#currentFile(), work), { isRetryable });
     } catch (error) {
-      throw givenUp(error, this.location);
+      const cause = causeOf(error);
+      if (!(cause instanceof FileReplaced)) throw sqliteError(cause, this.location);
+      throw new KeysError(
+        'STORE_REPLACED',
+        `The key store ${this.location} was replaced while it was used. Try again.`,
+      );
     }
   }
 
@@ -146,7 +143,8 @@ export class SqliteConnection implements Connection {
   /** Opens the file for the first time. A server that is idle may not have noticed yet that it was replaced. */
   async #open(mustExist: MustExist): Promise<void> {
     const deadline = performance.now() + Math.min(REPLACED_WAIT_MS, this.#waits.lockWaitMs);
-    const isRetryable = (error: unknown) => isReplaced(error) && performance.now() <= deadline;
+    const isRetryable = (error: unknown) =>
+      ((isKeysError(error) && error.code === 'STORE_REPLACED') || isMixedUp(error)) && performance.now() <= deadline;
     await retry(() => this.#openFile(mustExist), { isRetryable });
     this.#checkFile();
   }
@@ -217,7 +215,12 @@ export class SqliteConnection implements Connection {
 
   /** @throws KeysError STORE_REPLACED while another program still reads it */
   #leaveFile(file: OpenFile): void {
-    if (!file.leave()) throw stillRead(this.location);
+    if (!file.leave())
+      throw new KeysError(
+        'STORE_REPLACED',
+        `The key store ${this.location} was replaced, but another program still reads the file that was there ` +
+          'before. Stop that program.',
+      );
     this.#forgetFile();
   }
 
@@ -239,4 +242,16 @@ export class SqliteConnection implements Connection {
     if (!file) return;
     if (file.isSurelyCurrent() || !file.leave()) file.close();
   }
+}
+
+/** What a file was found to be replaced by: side files that do not belong together are an error of their own. */
+function causeOf(error: unknown): unknown {
+  return error instanceof FileReplaced && isMixedUp(error.cause) ? error.cause : error;
+}
+
+/** Waits until no process trusts a check of the file any more that it made before now. */
+async function outdateChecks(): Promise<void> {
+  const changedAt = performance.now();
+  // A timer may fire early, by less than a millisecond.
+  while (performance.now() - changedAt <= MAX_CHECK_AGE_MS) await delay(MAX_CHECK_AGE_MS);
 }

@@ -1,4 +1,6 @@
+import { extname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import {
   CompiledQuery,
@@ -13,6 +15,7 @@ import {
 } from 'kysely';
 import { nextTurn } from '../../keys/turns.ts';
 import { runStatement } from './run-statement.ts';
+import type { WorkerAnswer, WorkerQuestion, WorkerStart } from './write-worker.ts';
 
 /** What each connection to a store is told. */
 export const PRAGMAS = [
@@ -103,7 +106,7 @@ export function dialectOf(database: Database.Database, committed: () => void, ta
 }
 
 /** Kysely's dialect for SQLite, over a driver. */
-export function sqliteDialect(createDriver: () => Driver): Dialect {
+function sqliteDialect(createDriver: () => Driver): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
     createDriver,
@@ -127,4 +130,159 @@ export function besideOthers(path: string, close: () => void): void {
   }
   close();
   reader?.close();
+}
+
+/** Beside this file, from the sources as in the package. */
+const WORKER = new URL(`write-worker${extname(import.meta.url)}`, import.meta.url);
+/** How long closing waits for a statement that is under way. */
+const MAX_CLOSE_MS = 5000;
+
+/** A connection to a database in a thread of its own, where it blocks nobody. It takes one statement at a time. */
+export class WriteThread {
+  readonly #file: string;
+  readonly #pragmas: readonly string[];
+  #worker: Worker | undefined;
+  #closed = new Int32Array(new SharedArrayBuffer(4));
+  #waiting: PromiseWithResolvers<WorkerAnswer> | undefined;
+  #inTransaction = false;
+
+  /** @param pragmas what the connection is told before its first statement */
+  constructor(file: string, pragmas: readonly string[]) {
+    this.#file = file;
+    this.#pragmas = pragmas;
+  }
+
+  get inTransaction(): boolean {
+    return this.#inTransaction;
+  }
+
+  /** Whether a statement is under way, or may follow in the same transaction. */
+  get isBusy(): boolean {
+    return this.#inTransaction || this.#waiting !== undefined;
+  }
+
+  /**
+   * Starts the thread unless it runs, and opens the database there. Nothing is read yet.
+   * @returns whether it was started
+   */
+  async start(): Promise<boolean> {
+    if (this.#worker) return false;
+    this.#closed = new Int32Array(new SharedArrayBuffer(4));
+    const workerData: WorkerStart = { file: this.#file, pragmas: [...this.#pragmas], closed: this.#closed };
+    // Options of the program, such as --input-type, need not suit a file.
+    const worker = new Worker(WORKER, { workerData, execArgv: [] });
+    this.#worker = worker;
+    let reason: unknown = new Error('The thread that writes has ended.');
+    worker.on('error', (error) => (reason = error));
+    worker.once('exit', () => worker === this.#worker && this.#end(reason));
+    worker.on('message', (answer: WorkerAnswer) => worker === this.#worker && this.#take(answer));
+    await this.#answer();
+    return true;
+  }
+
+  /** Runs one statement. @throws an error with SQLite's code */
+  async run(sql: string, parameters: readonly unknown[]): Promise<{ rows: unknown[]; changes: number }> {
+    const first = await this.#ask({ sql, parameters });
+    const { error, rows, changes } = first;
+    if (error) throw Object.assign(new Error(error.message), { code: error.code });
+    for (let { hasMore } = first; hasMore;) {
+      const next = await this.#ask('next');
+      rows.push(...next.rows);
+      ({ hasMore } = next);
+    }
+    return { rows, changes };
+  }
+
+  /** Closes the database and ends the thread, which can be started again. A transaction is rolled back. */
+  close(): void {
+    if (!this.#worker) return;
+    this.#worker.postMessage('close' satisfies WorkerQuestion);
+    // Afterwards another file may be at the path, beside which nothing may be changed.
+    Atomics.wait(this.#closed, 0, 0, MAX_CLOSE_MS);
+    this.#end(new Error('The database was closed.'));
+  }
+
+  async #ask(question: WorkerQuestion): Promise<WorkerAnswer> {
+    if (!this.#worker) throw new Error('The thread that writes has ended.');
+    this.#worker.postMessage(question);
+    return this.#answer();
+  }
+
+  /** Only while it is waited for, the thread keeps the program from ending. */
+  #answer(): Promise<WorkerAnswer> {
+    this.#worker!.ref();
+    this.#waiting = Promise.withResolvers();
+    return this.#waiting.promise;
+  }
+
+  #take(answer: WorkerAnswer): void {
+    this.#worker!.unref();
+    this.#inTransaction = answer.inTransaction;
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting!.resolve(answer);
+  }
+
+  #end(reason: unknown): void {
+    this.#worker!.unref();
+    this.#worker = undefined;
+    this.#inTransaction = false;
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.reject(reason);
+  }
+}
+
+/** Runs transactions by a connection in another thread: one at a time. */
+class ThreadDriver implements Driver {
+  readonly #thread: WriteThread;
+  readonly #committed: () => void;
+  readonly #connection: DatabaseConnection;
+
+  constructor(thread: WriteThread, committed: () => void) {
+    this.#thread = thread;
+    this.#committed = committed;
+    this.#connection = {
+      executeQuery: async <Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> => {
+        const { rows, changes } = await thread.run(sql, parameters);
+        return { rows: rows as Row[], numAffectedRows: BigInt(changes) };
+      },
+      streamQuery: () => {
+        throw new Error('Another thread sends its rows in pages.');
+      },
+    };
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return this.#connection;
+  }
+
+  async beginTransaction(): Promise<void> {
+    await this.#thread.run('begin immediate', []);
+  }
+
+  async commitTransaction(): Promise<void> {
+    try {
+      await this.#thread.run('commit', []);
+    } finally {
+      this.#committed();
+    }
+  }
+
+  async rollbackTransaction(): Promise<void> {
+    if (this.#thread.inTransaction) await this.#thread.run('rollback', []);
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  async destroy(): Promise<void> {
+    this.#thread.close();
+  }
+}
+
+/** Kysely's dialect for a connection in another thread. `committed` is called after each commit. */
+export function threadDialectOf(thread: WriteThread, committed: () => void): Dialect {
+  return sqliteDialect(() => new ThreadDriver(thread, committed));
 }

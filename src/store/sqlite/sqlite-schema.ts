@@ -1,10 +1,69 @@
 import Database from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
+import { isKeysError, KeysError } from '../../keys/errors.ts';
 import { differencesOf, type SchemaDifference, type SchemaPart } from '../../keys/schema.ts';
-import { MIGRATIONS } from '../migrations/index.ts';
+import { debug } from '../../keys/steps.ts';
+import type { Connection, MustExist } from '../connection.ts';
+import { driverCodeOf } from '../errors.ts';
+import { migrationsBetween, newestSchema, olderStore, requireKnownSchema } from '../migrations.ts';
 import type { Tables } from '../tables.ts';
 import { tracedKysely } from '../timed-connection.ts';
 import { dialectOf } from './sqlite-driver.ts';
+
+/** Marks an SQLite file as a key store: "svck". */
+export const APPLICATION_ID = 0x73_76_63_6b;
+
+/**
+ * Brings an SQLite store to the newest schema, in one transaction that holds the write lock: of several programs that
+ * start at once, one migrates and the others find it done. The file's `user_version` is the version of the schema.
+ * @throws KeysError STORE_FOREIGN for an SQLite file that is not a key store, STORE_NEWER for one of a later version,
+ * STORE_OLDER for one of no release, STORE_UNAVAILABLE for an empty file if the store must exist
+ */
+export async function migrateSqlite(
+  db: Kysely<Tables>,
+  location: string,
+  mustExist: MustExist,
+  newest = newestSchema(),
+): Promise<void> {
+  const current = await requireOwnFormat(db, location);
+  if (current === newest) return;
+  if (current === 0 && mustExist)
+    throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} is an empty file. Check the path.`);
+  if (mustExist === 'migrated') throw olderStore(location, current);
+  await sql`pragma journal_mode = wal`.execute(db);
+  await db.transaction().execute(async (transaction) => {
+    const version = await requireOwnFormat(transaction, location);
+    for (const migrate of migrationsBetween(version, newest)) await migrate(transaction, 'sqlite');
+    await sql`pragma application_id = ${sql.lit(APPLICATION_ID)}`.execute(transaction);
+    await sql`pragma user_version = ${sql.lit(newest)}`.execute(transaction);
+    debug('the store is migrated', () => ({ store: location, from: version, to: newest }));
+  });
+}
+
+interface Marks {
+  applicationId: number;
+  version: number;
+  tables: number;
+}
+
+/**
+ * The version of the schema of a file; 0 for an empty one.
+ * @throws KeysError STORE_FOREIGN, STORE_NEWER, STORE_OLDER
+ */
+export async function requireOwnFormat(db: Kysely<Tables>, location: string): Promise<number> {
+  // One statement sees one state of the file: another program may be creating the store.
+  const { rows } = await sql<Marks>`select application_id as "applicationId", user_version as version,
+    (select count(*) from sqlite_schema) as tables from pragma_application_id, pragma_user_version`.execute(db);
+  const { applicationId, version, tables } = rows[0]!;
+  if (applicationId !== APPLICATION_ID && (applicationId !== 0 || version !== 0 || tables > 0)) {
+    throw new KeysError(
+      'STORE_FOREIGN',
+      `${location} is an SQLite file of another program, not a key store. Check the path.`,
+    );
+  }
+  requireKnownSchema(version, location);
+  return version;
+}
 
 /** What the tables begin with in which SQLite keeps the index of searches, as it likes. */
 const SEARCH_TABLES = 'api_keys_search_';
@@ -33,7 +92,7 @@ export async function withNewSchema<Result>(
   const driver = new Database(':memory:');
   try {
     const db = tracedKysely(dialectOf(driver, () => {}, true));
-    for (const migrate of MIGRATIONS.slice(0, version)) await migrate(db, 'sqlite');
+    for (const migrate of migrationsBetween(0, version)) await migrate(db, 'sqlite');
     return await work(db);
   } finally {
     driver.close();
@@ -54,4 +113,60 @@ async function refersTo(db: Kysely<Tables>, { type, name }: SchemaPart, own: Rea
   if (type !== 'table') return false;
   const { rows } = await sql<{ table: string }>`pragma foreign_key_list(${sql.id(name)})`.execute(db);
   return rows.some(({ table }) => own.has(table));
+}
+
+/**
+ * What is wrong with an SQLite file as a whole; undefined for a sound one. It takes seconds for a million keys.
+ * @param runsExpressions false for a file in which others have written expressions that its pages are checked by
+ */
+export async function findDamage(
+  file: Pick<Connection, 'run'>,
+  { runsExpressions = true } = {},
+): Promise<string | undefined> {
+  try {
+    if (!runsExpressions) return await file.run(findDamagedSchema);
+    const { rows } = await file.run((db) => sql<{ integrity_check: string }>`pragma integrity_check(1)`.execute(db));
+    const result = rows[0]?.integrity_check ?? 'it could not be checked';
+    return result === 'ok' ? await file.run(findDamagedSchema) : result;
+  } catch (error) {
+    // A definition that means nothing is found when it is used: before the pages of the table are looked at.
+    const cause = isKeysError(error) ? error.cause : error;
+    if (driverCodeOf(cause) === 'SQLITE_ERROR') return (cause as Error).message;
+    throw error;
+  }
+}
+
+/**
+ * What is missing in the definitions of the tables: a changed letter renames a column, and the file is sound.
+ * @throws an error of SQLite where a statement does not compile
+ */
+async function findDamagedSchema(db: Kysely<Tables>): Promise<string | undefined> {
+  const { rows } = await sql<{ user_version: number }>`pragma user_version`.execute(db);
+  const present = new Map((await columnsIn(db)).map(({ table, columns }) => [table, columns]));
+  for (const { table, columns } of await withNewSchema(rows[0]!.user_version, columnsIn)) {
+    const missing = columns.find((column) => !present.get(table)?.includes(column));
+    if (missing !== undefined) return `the table ${table} has no column ${missing}`;
+    const sets = columns.map((column) => sql`${sql.id(column)} = ${sql.id(column)}`);
+    // Compiles the triggers as well, and runs nothing.
+    await sql`explain insert into ${sql.table(table)} default values`.execute(db);
+    await sql`explain update ${sql.table(table)} set ${sql.join(sets)}`.execute(db);
+    await sql`explain delete from ${sql.table(table)}`.execute(db);
+  }
+  return undefined;
+}
+
+interface TableColumns {
+  table: string;
+  columns: string[];
+}
+
+/** Of tables that can be written: those in which SQLite keeps the index of searches are its own. */
+async function columnsIn(db: Kysely<Tables>): Promise<TableColumns[]> {
+  const { rows } = await sql<{ table: string; columns: string }>`
+    select listed.name as "table", json_group_array(found.name) as columns
+    from sqlite_schema as listed, pragma_table_info(listed.name) as found
+    where listed.type = 'table' and listed.sql not like 'create virtual%'
+      and listed.name not like 'sqlite\\_%' escape '\\' and listed.name not like 'api\\_keys\\_search\\_%' escape '\\'
+    group by listed.name`.execute(db);
+  return rows.map(({ table, columns }) => ({ table, columns: JSON.parse(columns) as string[] }));
 }

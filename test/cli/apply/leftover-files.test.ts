@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hiddenName } from '../../../src/cli/apply/leftover-files.ts';
+import { hiddenName } from '../../../src/cli/apply/secret-files.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { type TestApply, testApply } from '../../support/apply.ts';
 

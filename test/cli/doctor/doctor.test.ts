@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { inspectNode } from '../../../src/cli/doctor/inspect-environment.ts';
 import { differenceText, type SchemaDifference } from '../../../src/keys/schema.ts';
-import { MIGRATIONS } from '../../../src/store/migrations/index.ts';
+import { newestSchema } from '../../../src/store/migrations.ts';
 import { CHECKS, type Finding } from '../../../src/store/inspection/finding.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { damageIndex, damageKey, damageSchema, SCHEMA_DAMAGES } from '../../support/damage.ts';
@@ -299,7 +299,7 @@ describeOnEach('doctor', (dialect) => {
       findings.map(({ message }) => message),
       found.map((difference) => {
         const text = differenceText(difference);
-        return `${text[0]!.toUpperCase()}${text.slice(1)}, in schema ${MIGRATIONS.length}.`;
+        return `${text[0]!.toUpperCase()}${text.slice(1)}, in schema ${newestSchema()}.`;
       }),
     );
     return found.map(({ difference, type, name }) => `${difference} ${type} ${name}`).toSorted();
@@ -413,15 +413,7 @@ describeOnEach('doctor', (dialect) => {
     chmodSync(dirname(cli.database), 0o700);
   });
 
-  it('finds a schema that is older or newer', async () => {
-    const old = join(tempFolder(), 'old.sqlite');
-    copyFileSync('test/fixtures/store-schema-1.sqlite', old);
-    chmodSync(old, 0o600);
-    const before = readFileSync(old, 'base64');
-    const found = await examine({ SVC_API_DATABASE: old });
-    assert.deepEqual(wrong(found), ['SCHEMA warning']);
-    assert.match(found.find(({ check }) => check === 'SCHEMA')!.remedy!, /"backup" too/, 'a backup is no copy of that');
-    assert.equal(readFileSync(old, 'base64'), before);
+  it('finds a schema that is newer', async () => {
     await changeDirectly(cli.database, 'pragma user_version = 9999');
     assert.deepEqual(wrong(await examine()), ['SCHEMA failure']);
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { withKeys } from '../../../src/cli/with-keys.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { authenticate } from '../../support/keys.ts';
 import { type CreatedKey, type TestCli, testCli } from '../../support/cli.ts';
 import { describeOnEachAndRemotely } from '../../support/dialects.ts';
@@ -93,6 +94,23 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
     assert.equal(await accepts(asleep), false);
     const again = await apikey('contain', ops.id, '--yes');
     assert.match(again.stderr + again.stdout, /nothing of a deleted one is in force/);
+  });
+
+  it('names keys as disabled that are so already, in words alone', async () => {
+    await withKeys({ database: cli.database }, async (keys) => {
+      await keys.finishRotation((await keys.findByName('CI', OPERATOR))!.id, OPERATOR);
+      const result = await authenticate(keys, asleep);
+      assert.ok('principal' in result);
+      await keys.create({ name: 'Planted', roles: ['GUEST'] }, result.principal);
+    });
+    await apikey('contain', 'Ops', '--yes');
+    const line = / {2}\S+ created "Planted", by a secret that it gave to another key \(disabled\)\n/;
+    const { stdout } = await apikey('contain', 'Ops', '--dry-run');
+    assert.match(stdout, line);
+    assert.match(stdout, /\nThere is nothing to undo\. "Ops" is disabled, and so are the keys above\.\n$/);
+    assert.deepEqual(issuedIn(await json('contain', 'Ops', '--yes')), ['CREATION Planted']);
+    assert.match((await apikey('show', 'Ops')).stdout, /created "Planted", .* \(disabled\)\n/);
+    assert.match((await apikey('delete', 'Ops')).stderr, line);
   });
 
   it('contain --since leaves what was done to others before', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readDeclaration } from '../../../src/keys/apply/declaration.ts';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { ApplyOptions } from '../../../src/keys/service.ts';
+import type { ApplyOptions } from '../../../src/keys/apply/declarations.ts';
 import { A, applyDeclared, B, C } from '../../support/declared-keys.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
@@ -43,7 +43,7 @@ describe('applying declared keys as a key that may do less than all', () => {
     for (const [actor, declared, prune, message] of refused) {
       await assert.rejects(apply(declared, { prune }, actor), { code: 'FORBIDDEN', message }, String(message));
       const { catalog } = test.keys;
-      await assert.rejects(test.keys.plan(readDeclaration({ keys: declared }, catalog), { prune }, actor), {
+      await assert.rejects(test.keys.plan(await readDeclaration({ keys: declared }, catalog), { prune }, actor), {
         code: 'FORBIDDEN',
         message,
       });

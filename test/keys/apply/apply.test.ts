@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import Database from 'better-sqlite3';
 import type { AppliedKeys } from '../../../src/keys/apply/apply.ts';
-import type { ApplyOptions } from '../../../src/keys/service.ts';
+import type { ApplyOptions } from '../../../src/keys/apply/declarations.ts';
 import { DeclarationError } from '../../../src/keys/apply/declaration.ts';
 import { STEPS } from '../../../src/keys/steps.ts';
 import { KeysError } from '../../../src/keys/errors.ts';

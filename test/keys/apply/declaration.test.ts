@@ -5,9 +5,9 @@ import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 describe('a declaration', () => {
   const read = (value: unknown) => readDeclaration(value, createCatalog());
   /** The lines of the message: each issue with its path. */
-  const issuesOf = (value: unknown): string[] => {
+  const issuesOf = async (value: unknown): Promise<string[]> => {
     try {
-      read(value);
+      await read(value);
       return [];
     } catch (error) {
       assert.ok(error instanceof DeclarationError && error.code === 'DECLARATION_INVALID');
@@ -18,7 +18,7 @@ describe('a declaration', () => {
   const issuesOfKey = (key: unknown) => issuesOf({ keys: [key] });
   const A = { name: 'A', roles: ['GUEST'] };
 
-  it('is read into keys in the form in which they are stored', () => {
+  it('is read into keys in the form in which they are stored', async () => {
     const B = {
       name: ' B ',
       description: ' For B ',
@@ -30,84 +30,87 @@ describe('a declaration', () => {
       enabled: false,
     };
     const none = { description: null, permissions: [], limits: [], allowFrom: null, expiresAt: null };
-    assert.deepEqual(read({ $schema: 'keys.schema.json', keys: [A, B, { ...A, name: 'C', ...none, enabled: true }] }), [
-      { ...A, ...none },
-      {
-        name: 'B',
-        description: 'For B',
-        roles: ['VIEWER'],
-        permissions: ['DOCKER:READ_ANY'],
-        limits: ['100/m', '5/month'],
-        allowFrom: ['2001:db8::/32', '10.0.0.0/8'],
-        expiresAt: Date.UTC(2031, 0, 1),
-        enabled: false,
-      },
-      { name: 'C', roles: ['GUEST'], ...none, enabled: true },
-    ]);
-    assert.deepEqual(read({ keys: [] }), []);
+    assert.deepEqual(
+      await read({ $schema: 'keys.schema.json', keys: [A, B, { ...A, name: 'C', ...none, enabled: true }] }),
+      [
+        { ...A, ...none },
+        {
+          name: 'B',
+          description: 'For B',
+          roles: ['VIEWER'],
+          permissions: ['DOCKER:READ_ANY'],
+          limits: ['100/m', '5/month'],
+          allowFrom: ['2001:db8::/32', '10.0.0.0/8'],
+          expiresAt: Date.UTC(2031, 0, 1),
+          enabled: false,
+        },
+        { name: 'C', roles: ['GUEST'], ...none, enabled: true },
+      ],
+    );
+    assert.deepEqual(await read({ keys: [] }), []);
   });
 
-  it('is a map with a list of keys, and of no other field', () => {
+  it('is a map with a list of keys, and of no other field', async () => {
     for (const value of [null, undefined, 'keys', 1, []])
-      assert.deepEqual(issuesOf(value), [
+      assert.deepEqual(await issuesOf(value), [
         'declaration: The declaration must be a map with the field "keys", a list of keys.',
       ]);
-    assert.deepEqual(issuesOf({}), ['declaration: The field "keys" is missing. Write "keys: []" for none.']);
+    assert.deepEqual(await issuesOf({}), ['declaration: The field "keys" is missing. Write "keys: []" for none.']);
     for (const keys of [null, 'A', A])
-      assert.deepEqual(issuesOf({ keys }), ['keys: The field "keys" must be a list. Write "keys: []" for none.']);
-    assert.deepEqual(issuesOf({ keys: [], 'other.\n': 1, $schema: 1 }), [
+      assert.deepEqual(await issuesOf({ keys }), ['keys: The field "keys" must be a list. Write "keys: []" for none.']);
+    assert.deepEqual(await issuesOf({ keys: [], 'other.\n': 1, $schema: 1 }), [
       'other.<U+000A>: "other.<U+000A>" is not a field. The fields here are keys and $schema.',
       '$schema: The field "$schema" must be text. Quote it if YAML reads it as another type.',
     ]);
   });
 
-  it('has keys that are maps with a name and grants', () => {
+  it('has keys that are maps with a name and grants', async () => {
     for (const key of [null, 'A', 1, [A]])
-      assert.deepEqual(issuesOfKey(key), [
+      assert.deepEqual(await issuesOfKey(key), [
         'keys[0]: A key must be a map with the field "name", and some of description, roles, permissions, limits, ' +
           'allowFrom, expiresAt and enabled.',
       ]);
-    assert.deepEqual(issuesOf({ keys: [A, {}] }), [
+    assert.deepEqual(await issuesOf({ keys: [A, {}] }), [
       'keys[1]: The field "name" is missing.',
       'keys[1]: An API key needs at least one role or permission.',
     ]);
-    assert.deepEqual(issuesOfKey({ ...A, role: 'GUEST' }), [
+    assert.deepEqual(await issuesOfKey({ ...A, role: 'GUEST' }), [
       'keys[0].role: "role" is not a field. Did you mean "roles"?',
     ]);
     // Nothing is said that follows from it.
-    assert.deepEqual(issuesOfKey({ name: 'A', role: 'GUEST' }), [
+    assert.deepEqual(await issuesOfKey({ name: 'A', role: 'GUEST' }), [
       'keys[0].role: "role" is not a field. Did you mean "roles"?',
     ]);
-    assert.deepEqual(issuesOfKey({ name: 'A', may: ['GUEST'] }), [
+    assert.deepEqual(await issuesOfKey({ name: 'A', may: ['GUEST'] }), [
       'keys[0].may: "may" is not a field. The fields here are name, description, roles, permissions, limits, ' +
         'allowFrom, expiresAt and enabled.',
     ]);
-    assert.deepEqual(issuesOf({ key: [{ nme: 'A', roles: ['GUEST'], expiresAt: '2027-02-30T00:00:00Z' }] }), [
+    assert.deepEqual(await issuesOf({ key: [{ nme: 'A', roles: ['GUEST'], expiresAt: '2027-02-30T00:00:00Z' }] }), [
       'key: "key" is not a field. Did you mean "keys"?',
     ]);
   });
 
-  it('tells a wrong field from a wrong value', () => {
-    assert.throws(
-      () => read({ keys: [{ ...A, role: 'GUEST', enabled: 1 }] }),
-      (error: DeclarationError) => {
-        const places = error.issues.map(({ path, ofField }) => [path, ofField]);
-        assert.deepEqual(places, [
-          [['keys', 0, 'role'], true],
-          [['keys', 0, 'enabled'], undefined],
-        ]);
-        return true;
-      },
-    );
+  it('tells a wrong field from a wrong value', async () => {
+    await assert.rejects(read({ keys: [{ ...A, role: 'GUEST', enabled: 1 }] }), (error: DeclarationError) => {
+      const places = error.issues.map(({ path, ofField }) => [path, ofField]);
+      assert.deepEqual(places, [
+        [['keys', 0, 'role'], true],
+        [['keys', 0, 'enabled'], undefined],
+      ]);
+      return true;
+    });
   });
 
-  it('names each key once, in any form', () => {
-    assert.deepEqual(issuesOf({ keys: [{ ...A, name: 'Cafe\u0301' }, A, { ...A, name: ' Caf\u00e9 ' }] }), [
+  it('names each key once, in any form', async () => {
+    assert.deepEqual(await issuesOf({ keys: [{ ...A, name: 'Cafe\u0301' }, A, { ...A, name: ' Caf\u00e9 ' }] }), [
       'keys[2].name: "Caf\u00e9" is declared more than once.',
     ]);
     const invalid = { ...A, name: '-' };
     const issue = 'The name may only contain letters, digits and spaces; found "-" (U+002D).';
-    assert.deepEqual(issuesOf({ keys: [invalid, invalid] }), [`keys[0].name: ${issue}`, `keys[1].name: ${issue}`]);
+    assert.deepEqual(await issuesOf({ keys: [invalid, invalid] }), [
+      `keys[0].name: ${issue}`,
+      `keys[1].name: ${issue}`,
+    ]);
   });
 
   const TEXT = 'must be text. Quote it if YAML reads it as another type.';
@@ -141,8 +144,8 @@ describe('a declaration', () => {
     ['enabled', 'no', 'keys[0].enabled: The field "enabled" must be true or false.'],
     ['enabled', null, 'keys[0].enabled: The field "enabled" must be true or false.'],
   ] as const) {
-    it(`has no ${field} that is ${JSON.stringify(value).slice(0, 40)}`, () => {
-      assert.deepEqual(issuesOfKey({ ...A, [field]: value }), issues);
+    it(`has no ${field} that is ${JSON.stringify(value).slice(0, 40)}`, async () => {
+      assert.deepEqual(await issuesOfKey({ ...A, [field]: value }), issues);
     });
   }
 });

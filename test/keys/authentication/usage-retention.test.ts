@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { HourUsage } from '../../../src/keys/key/usage.ts';
 import { UsageRetention } from '../../../src/keys/authentication/usage-retention.ts';
+import { USAGE } from '../../../src/keys/key/usage.ts';
 import { OUTCOMES, sumOf } from '../../../src/keys/usage/outcomes.ts';
 import { startOf } from '../../../src/keys/usage/periods.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { readDirectly } from '../../support/direct.ts';
-import { authenticate, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
+import { authenticate, openTestKeys, storedKey, type TestKeys, withPort } from '../../support/keys.ts';
 import { Random } from '../../support/random.ts';
 import { until } from '../../support/until.ts';
 
@@ -24,12 +25,12 @@ describeOnEach('what is kept of the use of keys', () => {
     test.store.repository.write((writer) => writer.insert(ids.map((id) => storedKey(id))));
   const addHours = (id: string, hours: readonly HourUsage[]) =>
     test.store.repository.write((writer) =>
-      writer.addUsage([{ id, uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [], hours }]),
+      writer.port(USAGE).add([{ id, uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [], hours }]),
     );
   const accepted = (start: number): HourUsage => ({ start, accepted: 1, forbidden: 0, limited: 0, refused: 0 });
   const step = (rows: number, { now } = test.time) =>
     test.store.repository.write((writer) =>
-      writer.condenseUsage({
+      writer.port(USAGE).condense({
         hoursFrom: startOf('DAY', now) - 90 * DAY,
         daysFrom: startOf('DAY', now) - 730 * DAY,
         rows,
@@ -98,7 +99,7 @@ describeOnEach('what is kept of the use of keys', () => {
         const rows = 1 + Math.floor(random.next() * 30);
         const steps = [test, other].map(({ store }) =>
           store.repository.write((writer) =>
-            writer.condenseUsage({ hoursFrom: test.time.now - 90 * DAY, daysFrom: 0, rows }),
+            writer.port(USAGE).condense({ hoursFrom: test.time.now - 90 * DAY, daysFrom: 0, rows }),
           ),
         );
         await Promise.all(steps);
@@ -184,7 +185,8 @@ describeOnEach('what is kept of the use of keys', () => {
         ...repository,
         write: (work, options) =>
           repository.write(
-            (writer) => work({ ...writer, condenseUsage: () => Promise.reject(new Error('It cannot.')) }),
+            (writer) =>
+              work(withPort(writer, USAGE, () => ({ condense: () => Promise.reject(new Error('It cannot.')) }))),
             options,
           ),
       }),

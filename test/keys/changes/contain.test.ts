@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type Actor, OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
 import { containedFields } from '../../../src/keys/changes/contain.ts';
+import { EFFECTS } from '../../../src/keys/effect.ts';
 import type { KeyChange, NewKey } from '../../../src/keys/key/api-key.ts';
 import type { RotationRequest } from '../../../src/keys/key/rotation.ts';
 import { APP } from '../../support/consent.ts';
@@ -143,7 +144,7 @@ describeOnEach('what a key did to others', () => {
       test.time.now += HOUR;
       await rotate(await create('Late'));
       await test.keys.pruneAuditLog('30m');
-      const kept = await test.store.repository.effects.on([ci.id, web.id, gone.id]);
+      const kept = await test.store.repository.port(EFFECTS).on([ci.id, web.id, gone.id]);
       assert.deepEqual(kept.map(({ keyId }) => keyId).toSorted(), [ci.id, web.id].toSorted());
       assert.deepEqual(await issued(), ['WIDENING Web', 'SECRET Late']);
     });
@@ -204,14 +205,14 @@ describeOnEach('what a key did to others', () => {
     it('in no more rows for a key that replaces itself again and again', async () => {
       await rotate(await create('CI'));
       let actor = ops.principal;
-      const rows = async () => (await test.store.repository.effects.by([actor.apiKey.id])).length;
+      const rows = async () => (await test.store.repository.port(EFFECTS).by([actor.apiKey.id])).length;
       for (let time = 1; time <= 5; time += 1) {
         const { key } = await test.keys.create({ name: 'Ops', roles: ['ADMIN'], overwrite: true }, actor);
         actor = await actorWith(key);
         assert.equal(await rows(), 1);
         assert.deepEqual(await issued({ ...ops, id: actor.apiKey.id }), ['SECRET CI']);
       }
-      assert.equal((await test.store.repository.effects.actorsNamed('Ops')).length, 1);
+      assert.equal((await test.store.repository.port(EFFECTS).actorsNamed('Ops')).length, 1);
     });
 
     it('of a parent and its child that the operator adopts together', async () => {
@@ -407,6 +408,38 @@ describeOnEach('what a key did to others', () => {
       await contain();
       const again = await contain();
       assert.deepEqual([again.changes, again.issued, again.requests], [[], [], []]);
+    });
+
+    it('nothing that somebody else has enabled since it had disabled it', async () => {
+      const other = (await create('Admin')).principal;
+      for (const by of [OPERATOR, other] satisfies Actor[]) {
+        const [fresh, before] = [await create('Fresh'), await create('Before')];
+        await test.keys.setEnabled(before.id, false, OPERATOR);
+        await enable(before);
+        for (const key of [fresh, before]) {
+          await test.keys.setEnabled(key.id, false, ops.principal);
+          await enable(key, by);
+        }
+        const { issued: done, changes } = await contain();
+        assert.deepEqual([done, changes.map(({ before: { name } }) => name)], [[], ['Ops']]);
+        for (const key of [fresh, before]) assert.equal((await keyOf(key)).disabledAt, null);
+        await test.keys.delete([fresh.id, before.id], OPERATOR);
+        await enable(ops, OPERATOR);
+      }
+    });
+
+    it('again what such a secret created and somebody has enabled, but not once it is adopted and rotated', async () => {
+      const asCi = await actorWith(await rotate(await create('CI')));
+      const planted = await create('Planted', asCi);
+      for (let time = 0; time < 2; time += 1) {
+        await contain();
+        assert.equal(await refusal(planted.secret), 'disabled');
+        await enable(planted, OPERATOR);
+      }
+      await test.keys.adopt(planted.id, OPERATOR);
+      const own = await rotate(planted, OPERATOR, { grace: '0s' });
+      assert.deepEqual([(await contain()).changes, await refusal(own)], [[], undefined]);
+      assert.equal(await refusal(planted.secret), 'rotated');
     });
 
     it('as it was planned, and nothing is written by the plan', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { KeysError } from '../../../src/keys/errors.ts';
-import type { ImportReport } from '../../../src/keys/transfer/import.ts';
+import { type ImportReport, STAGING } from '../../../src/keys/transfer/import.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { KeysService } from '../../../src/keys/service.ts';
 import type { Connection } from '../../../src/store/connection.ts';
@@ -201,7 +201,7 @@ describeOnEach('an import that others write beside', () => {
   it('removes what an earlier one has left', async () => {
     const entry = { at: 0, actor: { kind: 'CLI', id: null, name: null }, action: 'IMPORT' } as const;
     const keys = Array.from({ length: 1500 }, (_, index) => storedKey(`left ${index}`));
-    await other.store.repository.stage(keys, entry);
+    await other.store.repository.port(STAGING).stage(keys, entry);
     assert.equal(await staged(), 1500);
     assert.equal((await load(line('One'))).imported, 1);
     await assertWhole(1);

@@ -3,7 +3,7 @@ import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { MIGRATIONS } from '../../../src/store/migrations/index.ts';
+import { newestSchema } from '../../../src/store/migrations.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { authenticate, countKeys, openTestKeys, storedKey } from '../../support/keys.ts';
 import { AS_NOBODY, runStoreChild } from '../../support/store-process.ts';
@@ -56,7 +56,7 @@ describe("the store's files", () => {
     const pragma = (name: string) => file.pragma(name, { simple: true });
     assert.equal(pragma('journal_mode'), 'wal');
     assert.equal(pragma('application_id'), 0x7376636b);
-    assert.equal(pragma('user_version'), MIGRATIONS.length);
+    assert.equal(pragma('user_version'), newestSchema());
     file.close();
     await store.close();
   });

@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict';
-import { sql } from 'kysely';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { type Migration, MIGRATIONS } from '../../../src/store/migrations/index.ts';
+import { newestSchema } from '../../../src/store/migrations.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { readPostgresUrl } from '../../../src/store/postgres/postgres-address.ts';
-import { migratePostgres } from '../../../src/store/postgres/postgres-migrate.ts';
-import { openPool } from '../../../src/store/postgres/postgres-pool.ts';
 import { describeOn } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../../support/direct.ts';
-import { authenticate, openTestKeys } from '../../support/keys.ts';
+import { openTestKeys } from '../../support/keys.ts';
 import { postgresStore } from '../../support/postgres.ts';
 import { runStoreChild } from '../../support/store-process.ts';
-
-const NEWEST = MIGRATIONS.length;
 
 describeOn('postgres', 'the tables of a store', () => {
   it('are made by one of five programs that start at once, which all write into them', async () => {
@@ -25,7 +20,9 @@ describeOn('postgres', 'the tables of a store', () => {
     );
     const { keys, store } = await openTestKeys({ asServer: true, database });
     assert.equal((await keys.list({}, OPERATOR)).keys.length, 5);
-    assert.deepEqual(await readDirectly(database, 'select * from svc_api_schema'), [{ one: 1, version: NEWEST }]);
+    assert.deepEqual(await readDirectly(database, 'select * from svc_api_schema'), [
+      { one: 1, version: newestSchema() },
+    ]);
     await store.close();
   });
 
@@ -34,37 +31,6 @@ describeOn('postgres', 'the tables of a store', () => {
     const stores = await Promise.all(Array.from({ length: 5 }, () => openStore({ database })));
     assert.equal(stores.filter(({ created }) => created).length, 1);
     for (const store of stores) await store.close();
-  });
-
-  it('are brought to a newer schema while the version before goes on', async () => {
-    const database = postgresStore();
-    const { keys, store } = await openTestKeys({ asServer: true, database });
-    const done = new AbortController();
-    const working = (async () => {
-      let made = 0;
-      for (; !done.signal.aborted || made === 0; made += 1) {
-        const { key: secret, apiKey: key } = await keys.create({ name: `Key ${made}`, roles: ['GUEST'] }, OPERATOR);
-        assert.ok('principal' in (await authenticate(keys, secret)));
-        await keys.delete([key.id], OPERATOR);
-      }
-    })();
-    const newer: Migration[] = [
-      ...MIGRATIONS,
-      async (db) => void (await sql`alter table api_keys add column team text`.execute(db)),
-    ];
-    const { location, schema, config } = readPostgresUrl(database);
-    const pools = await Promise.all(Array.from({ length: 5 }, () => openPool(config)));
-    await Promise.all(pools.map((db) => migratePostgres(db, { location, schema, migrations: newer })));
-    for (const db of pools) await db.destroy();
-    await keys.create({ name: 'After', roles: ['GUEST'] }, OPERATOR);
-    done.abort();
-    await working;
-    assert.ok(!('broken' in (await keys.verifyAuditLog())));
-    await store.close();
-    await assert.rejects(openTestKeys({ asServer: true, database }), {
-      code: 'STORE_NEWER',
-      message: `The key store ${location} was made by a newer version of svc-api (schema ${NEWEST + 1}; this one knows ${NEWEST}). Update svc-api.`,
-    });
   });
 
   it('are not made among those of another program that have their names', async () => {

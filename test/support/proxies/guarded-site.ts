@@ -4,7 +4,7 @@ import { readRequirements } from '../../../src/guard/proxy/requirement.ts';
 import { serveGuard } from '../../../src/guard/proxy/serve-guard.ts';
 import { listen } from '../../../src/http/server.ts';
 import { type Log, NO_LOG } from '../../../src/log.ts';
-import type { Allow, Route } from '../../../src/routes/route.ts';
+import type { Allow, Route } from '../../../src/routes/router.ts';
 import { openTestKeys, type TestKeys } from '../keys.ts';
 import { SITE } from './client.ts';
 import { type ProxyName, type RunningProxy, type Setting, startProxy } from './examples.ts';

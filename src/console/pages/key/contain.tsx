@@ -7,7 +7,7 @@ import type { IssuedChange } from './shown-key.ts';
 const CONTAIN = `mutation Contain($input: ContainKeyInput!) {
   containKey(input: $input) {
     keyId name exists
-    issued { name keyId what at }
+    issued { name keyId what at disabled }
     changes { name keyId changes { field before after } }
     requests { clientName keyName }
   }
@@ -45,9 +45,10 @@ export function IssuedSection({ visit, issued }: { visit: Visit; issued: readonl
       <h2 id="issued">What it did to others</h2>
       <p class="help">It is in force also without this key: whoever had the key may have done it.</p>
       <ul>
-        {issued.map(({ name, keyId, what, at }) => (
+        {issued.map(({ name, keyId, what, at, disabled }) => (
           <li>
-            {WORDS[what]} {keyId === null ? name : <a href={`${visit.root}keys/${keyId}`}>{name}</a>}{' '}
+            {WORDS[what]} {keyId === null ? name : <a href={`${visit.root}keys/${keyId}`}>{name}</a>}
+            {disabled && ' (disabled)'}{' '}
             <span class="faint">
               <Time at={at} now={visit.now} />
             </span>

@@ -7,7 +7,7 @@ import type { Beneath, IssuedChange } from './shown-key.ts';
 import { BackToKey, countOf, type KeyVisit, withKey } from './with-key.tsx';
 
 const DELETE = `mutation Delete($ids: [ID!]!) {
-  deleteApiKeys(ids: $ids) { deleted keys { id name } issued { name keyId what at } }
+  deleteApiKeys(ids: $ids) { deleted keys { id name } issued { name keyId what at disabled } }
 }`;
 
 /** What was deleted: see `DeletedApiKeys`. */

@@ -20,7 +20,7 @@ const QUERY = `query Key($id: ID!) {
       count hasMore lastUsedAt
       keys { id name status lastUsedAt createdBy }
     }
-    issued { name keyId what at }
+    issued { name keyId what at disabled }
     possibleChanges { change reason }
   }
 }`;
@@ -78,6 +78,7 @@ export interface IssuedChange {
   readonly keyId: string | null;
   readonly what: IssuedKind;
   readonly at: string;
+  readonly disabled: boolean;
 }
 
 /** A rotation under way. */

@@ -1,0 +1,179 @@
+import type { Config as OclifConfig } from '@oclif/core/interfaces';
+import type { Config } from '../config/config.ts';
+import { KeysError } from '../keys/errors.ts';
+import type { ApiKey } from '../keys/key/api-key.ts';
+import type { Status } from '../keys/key/status.ts';
+import { withoutUndefined } from '../keys/options.ts';
+import type { CatalogAdditions } from '../keys/permissions/catalog.ts';
+import { listOf, printable } from '../keys/text.ts';
+import type { Explanation } from '../routes/decide.ts';
+import type { WideRoute } from '../routes/faults.ts';
+import type { Allow, Match } from '../routes/router.ts';
+import { hostResources } from './host.ts';
+import { countOf } from './views/count.ts';
+
+/** What a file of configuration declares. */
+export interface DeclaredRoutes extends Pick<Config, 'routes' | 'expect'> {
+  /** An absolute path. */
+  file: string;
+  /** What the file and the host add to what can be granted. */
+  additions: CatalogAdditions;
+}
+
+/**
+ * Reads the routes of the configuration, whose expectations hold.
+ * @param named the path that the user named
+ * @param onUnmet is told of expectations that do not hold, if those are to be no failure
+ * @throws KeysError CONFIG_…; CONFIG_UNAVAILABLE also where no file is named and there is none; SCHEMA_INVALID, USAGE
+ */
+export async function readDeclaredRoutes(
+  oclif: OclifConfig,
+  named: string | undefined,
+  onUnmet?: (text: string) => void,
+): Promise<DeclaredRoutes> {
+  const [{ loadConfig }, ofHost] = await Promise.all([import('../config/load-config.ts'), hostResources(oclif)]);
+  const { file, routes, expect, resources, roles } = await loadConfig(
+    withoutUndefined({ file: named, resources: ofHost, onUnmet }),
+  );
+  if (file === undefined) {
+    const remedy = 'Pass --config <path>, or set SVC_API_CONFIG.';
+    throw new KeysError('CONFIG_UNAVAILABLE', `There is no configuration. ${remedy}`);
+  }
+  return { file, routes, expect, additions: { resources: [...ofHost, ...resources], roles } };
+}
+
+/** How many routes a line names. */
+const MAX_NAMED = 3;
+
+/** What is there to say about routes whose expectations hold, as JSON and as text. */
+export async function checkRoutes({ file, routes, expect }: DeclaredRoutes): Promise<{ json: object; text: string }> {
+  const [{ createRouter, findUnreachable }, { findWideRoutes }, { describeMatch }] = await Promise.all([
+    import('../routes/router.ts'),
+    import('../routes/faults.ts'),
+    import('../routes/decide.ts'),
+  ]);
+  const matchAt = (index: number) => ({ route: routes[index]!, index });
+  const unreachable = findUnreachable(routes).map(({ index, behind }) => ({
+    match: matchAt(index),
+    behind: behind.map(matchAt),
+  }));
+  const expected = expect.length === 1 ? 'expectation, which holds' : 'expectations, which hold';
+  const summary = `${countOf(routes.length, 'route', 'routes')}, and ${expect.length} ${expected}`;
+  const lines = unreachable.map(({ match, behind }) => {
+    const verb = behind.length === 1 ? 'decides' : 'decide';
+    const others = listOf(behind.map(describeMatch));
+    return atRoute(file, match, `${describeMatch(match)} can never match: ${others} ${verb} in its place`);
+  });
+  const wide = [...Map.groupBy(findWideRoutes(createRouter(routes)), ({ match }) => match.index).values()];
+  const warnings = wide.map((found) => {
+    const [{ match, path }] = found as [WideRoute];
+    const narrower = found.slice(0, MAX_NAMED).map(({ narrower: other }) => describeMatch(other));
+    if (found.length > MAX_NAMED) narrower.push(`${found.length - MAX_NAMED} more`);
+    const verb = found.length === 1 ? 'needs' : 'need';
+    return atRoute(
+      file,
+      match,
+      `${describeMatch(match)} decides about ${path}, too: to a service with a front controller, that is the path of ` +
+        `${listOf(narrower)}, which ${verb} more`,
+    );
+  });
+  return {
+    json: {
+      file,
+      routes: routes.length,
+      expectations: expect.length,
+      unreachable: unreachable.map(({ match, behind }) => ({ ...routeJson(match), behind: behind.map(routeJson) })),
+      wide: wide.map((found) => ({
+        ...routeJson(found[0]!.match),
+        reached: found[0]!.path,
+        narrower: found.map(({ narrower }) => routeJson(narrower)),
+      })),
+    },
+    text: [`${printable(file, 200)}: ${summary}`, ...lines, ...warnings].join('\n'),
+  };
+}
+
+/** A route as JSON. */
+interface RouteJson {
+  /** From 1. */
+  number: number;
+  line: number | null;
+  methods: readonly string[] | null;
+  host: string;
+  path: string;
+  /** As the file has it. */
+  allow: string | readonly string[] | { any: readonly string[] };
+  preflight: 'open' | null;
+}
+
+function routeJson({ route, index }: Match): RouteJson {
+  const { line = null, methods = null, host, path, allow, preflightOpen } = route;
+  return {
+    number: index + 1,
+    line,
+    methods,
+    host,
+    path,
+    allow: allowJson(allow),
+    preflight: preflightOpen ? 'open' : null,
+  };
+}
+
+function allowJson(allow: Allow): RouteJson['allow'] {
+  if (!('permissions' in allow)) return allow.kind;
+  return allow.kind === 'any' ? { any: allow.permissions } : allow.permissions;
+}
+
+/** What there is to say about a route, after where it is: `/etc/svc-api.yaml:12: …`. */
+function atRoute(file: string, { route }: Match, text: string): string {
+  return `${printable(file, 200)}:${route.line ?? 1}: ${text}`;
+}
+
+/** What an explanation is of. */
+export interface Explained {
+  /** The file that declares the routes. */
+  file: string;
+  /** The request as it was typed. */
+  typed: string;
+  explanation: Explanation;
+  /** The key that the request has, if one is named. */
+  key?: { key: ApiKey; status: Status } | undefined;
+}
+
+/** An explanation as JSON and as text. */
+export async function explanationView(explained: Explained): Promise<{ json: object; text: string }> {
+  return { json: jsonOf(explained), text: await textOf(explained) };
+}
+
+function jsonOf({ file, explanation, key }: Explained): object {
+  const { decision, request, preflightFor, otherCaseOf, others, otherMethods } = explanation;
+  return {
+    outcome: decision.outcome,
+    request: request ?? null,
+    preflightFor: preflightFor ?? null,
+    refusal: decision.match ? null : decision.refusal,
+    route: decision.match ? routeJson(decision.match) : null,
+    used: 'used' in decision ? decision.used : [],
+    missing: 'missing' in decision ? decision.missing : [],
+    otherCaseOf: otherCaseOf ? routeJson(otherCaseOf) : null,
+    after: others.map(({ match, because }) => ({ ...routeJson(match), because })),
+    otherMethods: otherMethods.map(routeJson),
+    apiKey: key ? { id: key.key.id, name: key.key.name, status: key.status } : null,
+    file,
+  };
+}
+
+async function textOf({ file, typed, explanation, key }: Explained): Promise<string> {
+  const { describeAllow, describeExplanation, describeMatch } = await import('../routes/decide.ts');
+  const { decision, request, otherCaseOf, others, otherMethods } = explanation;
+  const subject = request ? `${request.method} ${request.host}${request.path}` : printable(typed, 200);
+  const reason = describeExplanation(explanation, key && { name: key.key.name, status: key.status });
+  const lines = [`${subject} is ${decision.outcome}: ${reason}`];
+  const add = (match: Parameters<typeof describeMatch>[0], text: string) =>
+    lines.push(atRoute(file, match, `${describeMatch(match)} ${text}`));
+  if (decision.match) add(decision.match, `decides, and requires ${describeAllow(decision.match.route.allow)}`);
+  if (otherCaseOf) add(otherCaseOf, 'differs from it only by case');
+  for (const { match, because } of others) add(match, `comes after that: ${because}`);
+  for (const match of otherMethods) add(match, 'is for other methods');
+  return lines.join('\n');
+}

@@ -1,0 +1,275 @@
+import { type DocumentIssue, type DocumentPath, type DocumentReader, isRecord } from '../keys/document.ts';
+import { parseLimits } from '../keys/limit.ts';
+import { withoutUndefined } from '../keys/options.ts';
+import {
+  type Catalog,
+  type HostResource,
+  invalidResource,
+  invalidRole,
+  type Permission,
+} from '../keys/permissions/catalog.ts';
+import { parsePermissions, parseRoles } from '../keys/permissions/grants.ts';
+import { POLICY_RULES, type PolicyRules, readPolicy } from '../keys/permissions/policy.ts';
+import { listOf } from '../keys/text.ts';
+import { type Expectation, failureOf, parseExpectation } from '../routes/decide.ts';
+import { findFaults } from '../routes/faults.ts';
+import { parseHostPattern, parseMethod, parsePathPattern, type Pattern } from '../routes/request.ts';
+import { type Allow, createRouter, type Route } from '../routes/router.ts';
+import { type Config, DEFAULT_CONFIG } from './config.ts';
+
+/** The fields of a resource that is not a name alone. */
+export const RESOURCE_FIELDS = ['name', 'credentials'] as const;
+/** The most resources, and the most roles: each is in the GraphQL schema. */
+export const MAX_DECLARED = 1000;
+
+/** Reads the installation's own resources. If there are issues, those that remain are valid. */
+export function readResources(reader: DocumentReader, value: unknown): HostResource[] {
+  const names = new Set<string>();
+  const list = reader.list(value, ['resources']);
+  if (list.length > MAX_DECLARED) reader.report(['resources'], tooMany(list.length, 'resources'));
+  return list.slice(0, MAX_DECLARED).flatMap((item, index) => {
+    const resource = readResource(reader, item, index);
+    if (!resource) return [];
+    if (names.has(resource.name)) reader.report(['resources', index], `"${resource.name}" is declared more than once.`);
+    names.add(resource.name);
+    return [resource];
+  });
+}
+
+function readResource(reader: DocumentReader, item: unknown, index: number): Exclude<HostResource, string> | undefined {
+  const path = ['resources', index];
+  if (typeof item !== 'string' && !isRecord(item)) {
+    reader.report(path, 'A resource must be a name, or a map with the field "name", and "credentials".');
+    return undefined;
+  }
+  const { name: given, credentials } =
+    typeof item === 'string' ? { name: item } : reader.knownFields(item, path, RESOURCE_FIELDS);
+  if (given === undefined) return reader.missing(path, 'name');
+  const name = reader.text(given, typeof item === 'string' ? path : [...path, 'name']);
+  if (name === undefined) return undefined;
+  if (credentials !== undefined && typeof credentials !== 'boolean') {
+    reader.report([...path, 'credentials'], 'The field "credentials" must be true or false.');
+    return undefined;
+  }
+  const resource = { name, ...(credentials !== undefined && { credentials }) };
+  const problem = invalidResource(resource);
+  if (problem === undefined) return resource;
+  reader.report(path, problem);
+  return undefined;
+}
+
+/** Reads the installation's own roles. @param catalog with all resources */
+export function readRoles(
+  reader: DocumentReader,
+  value: unknown,
+  catalog: Catalog,
+): Record<string, readonly Permission[]> {
+  if (value === undefined) return {};
+  if (!isRecord(value)) {
+    reader.report(['roles'], 'The field "roles" must be a map of names to lists of permissions.');
+    return {};
+  }
+  const names = Object.keys(value);
+  if (names.length > MAX_DECLARED) reader.report(['roles'], tooMany(names.length, 'roles'));
+  const roles = names.slice(0, MAX_DECLARED).flatMap((name): [string, Permission[]][] => {
+    const problem = invalidRole(name);
+    if (problem !== undefined) reader.issues.push({ path: ['roles', name], ofField: true, message: problem });
+    const permissions = reader.parsedList(value[name], ['roles', name], (items) => parsePermissions(items, catalog));
+    if (Array.isArray(value[name]) && value[name].length === 0)
+      reader.report(['roles', name], `The role "${name}" needs at least one permission.`);
+    return problem === undefined ? [[name, permissions]] : [];
+  });
+  return Object.fromEntries(roles);
+}
+
+function tooMany(count: number, what: string): string {
+  return `There are ${count} ${what}; at most ${MAX_DECLARED} are allowed.`;
+}
+
+/** Reads what is demanded of keys. @param catalog with all resources and roles */
+export function readPolicySection(reader: DocumentReader, value: unknown, catalog: Catalog): PolicyRules {
+  if (value === undefined) return DEFAULT_CONFIG.policy;
+  if (!isRecord(value)) {
+    reader.report(['policy'], `The field "policy" must be a map with fields of ${listOf(POLICY_RULES)}.`);
+    return DEFAULT_CONFIG.policy;
+  }
+  const { maxLifetime, requireExpiry, grantableByKeys, maxKeysPerCreator, disableUnused } = reader.knownFields(
+    value,
+    ['policy'],
+    POLICY_RULES,
+  );
+  if (requireExpiry !== undefined && typeof requireExpiry !== 'boolean')
+    reader.report(['policy', 'requireExpiry'], 'The field "requireExpiry" must be true or false.');
+  if (maxKeysPerCreator !== undefined && typeof maxKeysPerCreator !== 'number')
+    reader.report(['policy', 'maxKeysPerCreator'], 'The field "maxKeysPerCreator" must be a number.');
+  const textOf = (rule: 'maxLifetime' | 'disableUnused', given: unknown) =>
+    given === undefined ? undefined : reader.text(given, ['policy', rule]);
+  const rules: PolicyRules = withoutUndefined({
+    maxLifetime: textOf('maxLifetime', maxLifetime),
+    requireExpiry: requireExpiry === true,
+    grantableByKeys:
+      grantableByKeys === undefined
+        ? undefined
+        : reader.parsedList(grantableByKeys, ['policy', 'grantableByKeys'], (items) => parseGrants(items, catalog)),
+    maxKeysPerCreator: typeof maxKeysPerCreator === 'number' ? maxKeysPerCreator : undefined,
+    disableUnused: textOf('disableUnused', disableUnused),
+  });
+  for (const { rule, message } of readPolicy(rules).issues) reader.report(['policy', rule], message);
+  return rules;
+}
+
+/** Parses roles and permissions. */
+function parseGrants(items: readonly string[], catalog: Catalog) {
+  const parsed = items.map((item) =>
+    item.includes(':') ? parsePermissions([item], catalog) : parseRoles([item], catalog),
+  );
+  const values = new Set(parsed.flatMap(({ values: [grant] }) => grant ?? []));
+  return { values: [...values], issues: parsed.flatMap(({ issues }) => issues) };
+}
+
+export const LIMITS_FIELDS = ['default', 'failedCredentials'] as const;
+
+/** Reads the limits of keys that have none of their own, and of failed credentials. */
+export function readLimits(reader: DocumentReader, value: unknown): Config['limits'] {
+  if (value === undefined) return DEFAULT_CONFIG.limits;
+  if (!isRecord(value)) {
+    reader.report(['limits'], 'The field "limits" must be a map with the fields "default" and "failedCredentials".');
+    return DEFAULT_CONFIG.limits;
+  }
+  const { default: all, failedCredentials: failed } = reader.knownFields(value, ['limits'], LIMITS_FIELDS);
+  return {
+    default: reader.parsedList(all, ['limits', 'default'], parseLimits),
+    failedCredentials:
+      failed === undefined
+        ? DEFAULT_CONFIG.limits.failedCredentials
+        : readLimit(reader, failed, ['limits', 'failedCredentials']),
+  };
+}
+
+function readLimit(reader: DocumentReader, value: unknown, path: DocumentPath): string {
+  const text = reader.text(value, path);
+  const { values, issues } = parseLimits(text === undefined ? [] : [text]);
+  for (const { message } of issues) reader.report(path, message);
+  return values[0] ?? '';
+}
+
+/** The fields of a route. */
+export const ROUTE_FIELDS = ['host', 'path', 'methods', 'allow', 'preflight'] as const;
+const ALLOW_FORMS =
+  'Write a permission, a list of permissions that are all required, { any: [...] }, key for any valid key, or open.';
+
+/**
+ * Reads what requests require, and what is expected of that. Routes that contradict one another are issues.
+ * @param catalog with all resources
+ * @returns also the expectations that do not hold
+ */
+export function readRoutes(
+  reader: DocumentReader,
+  { routes: value, expect }: { routes?: unknown; expect?: unknown },
+  catalog: Catalog,
+): Pick<Config, 'routes' | 'expect'> & { unmet: readonly DocumentIssue[] } {
+  const issuesBefore = reader.issues.length;
+  const routes = reader
+    .list(value, ['routes'])
+    .flatMap((item, index) => readRoute(reader, item, ['routes', index], catalog) ?? []);
+  const areRead = reader.issues.length === issuesBefore;
+  const expectations = readExpectations(reader, expect, catalog);
+  const unmet: DocumentIssue[] = [];
+  const read = { routes, expect: expectations.map(({ expectation }) => expectation.text), unmet };
+  if (!areRead) return read;
+  for (const { indexes, message } of findFaults(routes)) {
+    const [first, second] = indexes;
+    reader.issues.push({ path: ['routes', second], message, related: ['routes', first] });
+  }
+  const router = createRouter(routes);
+  for (const { index, expectation } of expectations) {
+    const failure = failureOf(expectation, router);
+    if (failure !== undefined) unmet.push({ path: ['expect', index], message: failure });
+  }
+  return read;
+}
+
+function readExpectations(
+  reader: DocumentReader,
+  value: unknown,
+  catalog: Catalog,
+): { index: number; expectation: Expectation }[] {
+  return reader.list(value, ['expect']).flatMap((item, index) => {
+    const text = reader.text(item, ['expect', index]);
+    if (text === undefined) return [];
+    const parsed = parseExpectation(text, catalog);
+    if ('value' in parsed) return [{ index, expectation: parsed.value }];
+    for (const fault of parsed.faults) reader.report(['expect', index], fault);
+    return [];
+  });
+}
+
+function readRoute(reader: DocumentReader, item: unknown, path: DocumentPath, catalog: Catalog): Route | undefined {
+  if (!isRecord(item)) {
+    reader.report(path, 'A route must be a map with the fields "host", "path" and "allow".');
+    return undefined;
+  }
+  const {
+    host: givenHost,
+    path: givenPath,
+    methods: listed,
+    allow: given,
+    preflight,
+  } = reader.knownFields(item, path, ROUTE_FIELDS);
+  const host = readPattern(reader, givenHost, [...path, 'host'], parseHostPattern);
+  const pattern = readPattern(reader, givenPath, [...path, 'path'], parsePathPattern);
+  const methods = listed === undefined ? undefined : readMethods(reader, listed, [...path, 'methods']);
+  const allow = readAllow(reader, given, [...path, 'allow'], catalog);
+  if (preflight !== undefined && preflight !== 'open')
+    reader.report([...path, 'preflight'], 'The field "preflight" must be open, or left out.');
+  if (host === undefined || pattern === undefined || !allow) return undefined;
+  return { host, path: pattern, ...(methods && { methods }), allow, preflightOpen: preflight === 'open' };
+}
+
+function readPattern(
+  reader: DocumentReader,
+  value: unknown,
+  path: DocumentPath,
+  parse: (text: string) => Pattern,
+): string | undefined {
+  if (value === undefined) return missing(reader, path);
+  const text = reader.text(value, path);
+  const pattern = text === undefined ? undefined : parse(text);
+  if (pattern && 'fault' in pattern) reader.report(path, pattern.fault);
+  return pattern && 'value' in pattern ? pattern.value : undefined;
+}
+
+function readMethods(reader: DocumentReader, value: unknown, path: DocumentPath): string[] {
+  if (Array.isArray(value) && value.length === 0)
+    reader.report(path, 'The list "methods" is empty, so that nothing matches. Leave it out for all methods.');
+  return reader.textsOf(value, path, (text, at) => {
+    const method = parseMethod(text);
+    return 'value' in method ? method.value : reader.report(at, method.fault);
+  });
+}
+
+function readAllow(reader: DocumentReader, value: unknown, path: DocumentPath, catalog: Catalog): Allow | undefined {
+  if (value === undefined) return missing(reader, path);
+  if (value === 'open' || value === 'key') return { kind: value };
+  const isAny = isRecord(value) && Object.keys(value).join() === 'any';
+  if (!isAny && typeof value !== 'string' && !Array.isArray(value)) {
+    reader.report(path, `The field "allow" says nothing that is known. ${ALLOW_FORMS}`);
+    return undefined;
+  }
+  const permissions = isAny
+    ? readPermissions(reader, value['any'], [...path, 'any'], catalog)
+    : readPermissions(reader, typeof value === 'string' ? [value] : value, path, catalog);
+  const [first, ...others] = permissions;
+  return first && { kind: isAny ? 'any' : 'all', permissions: [first, ...others] };
+}
+
+function readPermissions(reader: DocumentReader, value: unknown, path: DocumentPath, catalog: Catalog): Permission[] {
+  if (Array.isArray(value) && value.length === 0)
+    reader.report(path, `The field "${path.at(-1)}" has no permission. ${ALLOW_FORMS}`);
+  return reader.parsedList(value, path, (items) => parsePermissions(items, catalog));
+}
+
+function missing(reader: DocumentReader, path: DocumentPath): undefined {
+  const field = String(path.at(-1));
+  return reader.missing(path.slice(0, -1), field, field === 'host' ? ' Write "*" for every host.' : '');
+}

@@ -1,0 +1,248 @@
+import { dirname, resolve } from 'node:path';
+import { type CredentialPlace, problemOfHeader } from '../keys/credential-places.ts';
+import { type DocumentPath, type DocumentReader, isRecord } from '../keys/document.ts';
+import { nearest, suggestion } from '../keys/nearest.ts';
+import { Networks, parseNetwork } from '../keys/networks.ts';
+import { NOTICE_TYPES, type NoticeType } from '../keys/notices/notice.ts';
+import { DEFAULT_NOTICES, invalidWebhook, MAX_REFUSED_OFTEN, type NoticeSettings } from '../keys/notices/settings.ts';
+import { invalidOrigin } from '../keys/origin.ts';
+import { CONSENT_MODES, type ConsentMode } from '../keys/permissions/catalog.ts';
+import { type Client, invalidClient, unusableClients } from '../keys/requests/clients.ts';
+import { invalidPublicUrl } from '../keys/requests/public-url.ts';
+import { listOf, printable } from '../keys/text.ts';
+import { isCount, SERVER_NUMBERS, type ServerSettings } from '../server-settings.ts';
+import { type Config, DEFAULT_CONFIG } from './config.ts';
+
+/** Reads where a key may stand in a request. */
+export function readCredentials(reader: DocumentReader, value: unknown): readonly CredentialPlace[] {
+  if (value === undefined) return DEFAULT_CONFIG.credentials;
+  const items = reader.list(value, ['credentials']);
+  if (Array.isArray(value) && items.length === 0)
+    reader.report(
+      ['credentials'],
+      'The list "credentials" is empty, so that no key could be sent. Leave it out for bearer.',
+    );
+  const seen = new Set<string>();
+  return items.flatMap((item, index) => {
+    const path = ['credentials', index];
+    const place = readPlace(reader, item, path);
+    if (place === undefined) return [];
+    const name = typeof place === 'string' ? place : `the header ${place.header}`;
+    if (seen.has(name)) reader.report(path, `${name} is listed more than once.`);
+    seen.add(name);
+    return [place];
+  });
+}
+
+function readPlace(reader: DocumentReader, item: unknown, path: DocumentPath): CredentialPlace | undefined {
+  if (item === 'bearer' || item === 'basic') return item;
+  // Of other fields, all that is possible is said below.
+  const meant = isRecord(item) ? Object.keys(item).flatMap((field) => nearest(field, ['header'])) : [];
+  if (!isRecord(item) || meant.length === 0) {
+    const shown = typeof item === 'string' ? `"${printable(item)}" is no place for a key. Write` : 'Write';
+    reader.report(path, `${shown} bearer, basic, or { header: X-Api-Key }.`);
+    return undefined;
+  }
+  const { header } = reader.knownFields(item, path, ['header']);
+  const name = reader.text(header, [...path, 'header']);
+  if (name === undefined) return undefined;
+  const problem = problemOfHeader(name);
+  if (problem === undefined) return { header: name.toLowerCase() };
+  reader.report([...path, 'header'], `The header "${printable(name)}" cannot hold a key: it ${problem}.`);
+  return undefined;
+}
+
+/** Reads whose forwarded headers are believed. */
+export function readTrust(reader: DocumentReader, value: unknown): Networks {
+  if (value === undefined) return DEFAULT_CONFIG.trust;
+  return new Networks(
+    reader.textsOf(value, ['trust'], (text, at) =>
+      parseNetwork(text)
+        ? text
+        : reader.report(at, `"${printable(text)}" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.`),
+    ),
+  );
+}
+
+/** The fields of an application. */
+export const CLIENT_FIELDS = ['id', 'name', 'redirects'] as const;
+/** The most applications. */
+export const MAX_CLIENTS = 1000;
+
+/** Reads how applications may ask for keys. */
+export function readConsent(reader: DocumentReader, value: unknown): ConsentMode | undefined {
+  const mode = CONSENT_MODES.find((each) => each === value);
+  if (value !== undefined && mode === undefined) {
+    const meant = typeof value === 'string' ? suggestion(value, CONSENT_MODES) : '';
+    reader.report(['consent'], `${meant}The field "consent" must be off, device, code or both.`);
+  }
+  return mode;
+}
+
+/** Reads the applications that may ask for keys. @param consent how they may; undefined if that is not said */
+export function readClients(reader: DocumentReader, value: unknown, consent: unknown): Client[] {
+  const faults = reader.issues.length;
+  const list = reader.list(value, ['clients']);
+  if (list.length > MAX_CLIENTS)
+    reader.report(['clients'], `There are ${list.length} clients; at most ${MAX_CLIENTS} are allowed.`);
+  const ids = new Set<string>();
+  const clients = list.slice(0, MAX_CLIENTS).flatMap((item, index) => {
+    const client = readClient(reader, item, index);
+    if (!client) return [];
+    if (ids.has(client.id)) reader.report(['clients', index], `"${printable(client.id)}" is declared more than once.`);
+    ids.add(client.id);
+    return [client];
+  });
+  const unusable = consent === undefined ? unusableClients(clients, undefined) : undefined;
+  if (unusable !== undefined && reader.issues.length === faults) reader.report(['clients'], unusable);
+  return clients;
+}
+
+function readClient(reader: DocumentReader, item: unknown, index: number): Client | undefined {
+  const path = ['clients', index];
+  if (!isRecord(item)) {
+    reader.report(path, 'A client must be a map with the fields "id" and "name", and "redirects", a list.');
+    return undefined;
+  }
+  const fields = reader.knownFields(item, path, CLIENT_FIELDS);
+  const [id, name] = (['id', 'name'] as const).map((field) => {
+    if (fields[field] !== undefined) return reader.text(fields[field], [...path, field]);
+    return reader.missing(path, field);
+  });
+  const redirects = reader.list(fields.redirects, [...path, 'redirects']).flatMap((redirect, position) => {
+    const text = reader.text(redirect, [...path, 'redirects', position]);
+    return text === undefined ? [] : [text];
+  });
+  if (id === undefined || name === undefined) return undefined;
+  const client = { id, name, redirects };
+  for (const problem of invalidClient(client)) reader.report([...path, ...problem.path], problem.message);
+  return client;
+}
+
+/** Reads the address under which clients reach the service. */
+export function readPublicUrl(reader: DocumentReader, value: unknown): string | undefined {
+  const text = value === undefined ? undefined : reader.text(value, ['publicUrl']);
+  const message = text === undefined ? undefined : invalidPublicUrl(text);
+  if (message === undefined) return text;
+  reader.report(['publicUrl'], message);
+  return undefined;
+}
+
+export const NOTICES_FIELDS = ['url', 'secretFile', 'events', 'refusedOften'] as const;
+
+/** Reads who is told of what. The file of the secret is given from the folder of this file. */
+export function readNotices(reader: DocumentReader, value: unknown, file: string): NoticeSettings | undefined {
+  if (value === undefined) return undefined;
+  if (!isRecord(value)) {
+    reader.report(['notices'], `The field "notices" must be a map with fields of ${listOf(NOTICES_FIELDS)}.`);
+    return undefined;
+  }
+  const fields = reader.knownFields(value, ['notices'], NOTICES_FIELDS);
+  const { url: givenUrl, secretFile, events, refusedOften = DEFAULT_NOTICES.refusedOften } = fields;
+  if (givenUrl === undefined) reader.missing(['notices'], 'url');
+  const url = givenUrl === undefined ? undefined : reader.text(givenUrl, ['notices', 'url']);
+  const problem = url === undefined ? undefined : invalidWebhook(url);
+  if (problem !== undefined) reader.report(['notices', 'url'], problem);
+  if (!isCount(refusedOften, MAX_REFUSED_OFTEN))
+    reader.report(
+      ['notices', 'refusedOften'],
+      `The field "refusedOften" must be a whole number from 1 to ${MAX_REFUSED_OFTEN}.`,
+    );
+  return {
+    url: url ?? '',
+    secretFile: secretFile === undefined ? undefined : readPath(reader, secretFile, file),
+    events: events === undefined ? DEFAULT_NOTICES.events : readEvents(reader, events),
+    refusedOften: isCount(refusedOften, MAX_REFUSED_OFTEN) ? refusedOften : DEFAULT_NOTICES.refusedOften,
+  };
+}
+
+function readPath(reader: DocumentReader, value: unknown, file: string): string | undefined {
+  const path = ['notices', 'secretFile'];
+  const text = reader.text(value, path);
+  if (text === '' || text?.includes('\0')) reader.report(path, 'The field "secretFile" must be the path of a file.');
+  return text === undefined ? undefined : resolve(dirname(file), text);
+}
+
+function readEvents(reader: DocumentReader, value: unknown): NoticeType[] {
+  const path = ['notices', 'events'];
+  const events = reader.textsOf(value, path, (text, at) => {
+    const type = NOTICE_TYPES.find((each) => each === text);
+    const message = `"${printable(text)}" is not an event. ${suggestion(text, NOTICE_TYPES)}`;
+    return type ?? reader.report(at, `${message}The events are ${listOf(NOTICE_TYPES)}.`);
+  });
+  if (Array.isArray(value) && value.length === 0)
+    reader.report(path, 'The field "events" is empty. Leave it out for all events, or leave out "notices".');
+  return events;
+}
+
+export const TLS_FIELDS = ['cert', 'key'] as const;
+export const INTROSPECTION = ['on', 'off', 'permitted'] as const satisfies Config['introspection'][];
+
+const NUMBER_FIELDS = Object.keys(SERVER_NUMBERS) as (keyof typeof SERVER_NUMBERS)[];
+export const SERVER_FIELDS = [...NUMBER_FIELDS, 'metricsHost'] as const;
+
+/** Reads what tunes a server. */
+export function readServer(reader: DocumentReader, value: unknown): ServerSettings {
+  if (value === undefined) return DEFAULT_CONFIG.server;
+  if (!isRecord(value)) {
+    reader.report(['server'], `The field "server" must be a map with fields of ${listOf(SERVER_FIELDS)}.`);
+    return DEFAULT_CONFIG.server;
+  }
+  const fields = reader.knownFields(value, ['server'], SERVER_FIELDS);
+  const numbers = NUMBER_FIELDS.filter((field) => fields[field] !== undefined).map((field) => {
+    const [given, most] = [fields[field], SERVER_NUMBERS[field]];
+    if (!isCount(given, most))
+      reader.report(['server', field], `The field "${field}" must be a whole number from 1 to ${most}.`);
+    return [field, given];
+  });
+  const { metricsHost } = fields;
+  if (metricsHost === undefined) return Object.fromEntries(numbers) as ServerSettings;
+  const host = reader.text(metricsHost, ['server', 'metricsHost']);
+  if (host?.trim() === '')
+    reader.report(
+      ['server', 'metricsHost'],
+      'The field "metricsHost" is empty. Give an address to listen on, such as 127.0.0.1.',
+    );
+  return { ...(Object.fromEntries(numbers) as ServerSettings), metricsHost: host };
+}
+
+/** Reads whose pages may send requests. */
+export function readCors(reader: DocumentReader, value: unknown): Config['cors'] {
+  if (value === undefined) return DEFAULT_CONFIG.cors;
+  if (!isRecord(value)) {
+    reader.report(['cors'], 'The field "cors" must be a map with the field "origins", a list.');
+    return DEFAULT_CONFIG.cors;
+  }
+  const { origins: given } = reader.knownFields(value, ['cors'], ['origins']);
+  const origins = reader.textsOf(given, ['cors', 'origins'], (text, at) => {
+    const problem = invalidOrigin(text);
+    return problem === undefined ? text : reader.report(at, problem);
+  });
+  return { origins };
+}
+
+/** Reads where the certificate and its key are, from the folder of the file. */
+export function readTls(reader: DocumentReader, value: unknown, file: string): Config['tls'] {
+  if (value === undefined) return undefined;
+  if (!isRecord(value)) {
+    reader.report(['tls'], 'The field "tls" must be a map with the fields "cert" and "key".');
+    return undefined;
+  }
+  const fields = reader.knownFields(value, ['tls'], TLS_FIELDS);
+  const [cert, key] = TLS_FIELDS.map((field) => {
+    const path = ['tls', field];
+    if (fields[field] === undefined) reader.missing(['tls'], field);
+    const text = fields[field] === undefined ? undefined : reader.text(fields[field], path);
+    if (text === '' || text?.includes('\0')) reader.report(path, `The field "${field}" must be the path of a file.`);
+    return resolve(dirname(file), text ?? '');
+  });
+  return { cert: cert!, key: key! };
+}
+
+/** Reads to whom GraphQL introspection is answered. */
+export function readIntrospection(reader: DocumentReader, value: unknown): Config['introspection'] {
+  const answered = INTROSPECTION.find((each) => each === value);
+  if (value === undefined || answered) return answered ?? DEFAULT_CONFIG.introspection;
+  reader.report(['introspection'], 'The field "introspection" must be on, off or permitted.');
+  return DEFAULT_CONFIG.introspection;
+}

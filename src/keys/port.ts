@@ -1,0 +1,43 @@
+/**
+ * What a feature asks of a store beside the keys themselves. The feature declares it beside its rules, and the store
+ * implements it beside the feature's tables: neither keys nor transactions need know it.
+ * @typeParam Reader what it asks at any time
+ * @typeParam Writer the same in a transaction, in which it also changes something
+ */
+export interface Port<Reader, Writer extends Reader = Reader> {
+  readonly name: string;
+  /** For the compiler alone. */
+  readonly sides?: { reader: Reader; writer: Writer };
+}
+
+/** Declares a port. @param name what it is for, such as `sessions` */
+export function declarePort<Reader, Writer extends Reader = Reader>(name: string): Port<Reader, Writer> {
+  return { name };
+}
+
+/** What features read. */
+export interface ReadPorts {
+  port<Reader, Writer extends Reader>(port: Port<Reader, Writer>): Reader;
+}
+
+/** What features read and write, in a transaction. */
+export interface WritePorts {
+  port<Reader, Writer extends Reader>(port: Port<Reader, Writer>): Writer;
+}
+
+type Together<Features extends readonly object[]> = Features extends readonly [
+  infer First,
+  ...infer Others extends readonly object[],
+]
+  ? First & Together<Others>
+  : unknown;
+
+/** The methods of features, as those of one object. */
+export function methodsOf<Features extends readonly object[]>(...features: Features): Together<Features> {
+  const methods: Record<string, unknown> = {};
+  for (const feature of features)
+    for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(feature)))
+      if (name !== 'constructor')
+        methods[name] = (feature as Record<string, (...given: unknown[]) => unknown>)[name]!.bind(feature);
+  return methods as Together<Features>;
+}

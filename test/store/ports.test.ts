@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { declarePort } from '../../src/keys/port.ts';
+import { PORTS } from '../../src/store/ports.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { openTestKeys } from '../support/keys.ts';
+import { ROOT } from '../support/process.ts';
+
+describeOnEach('what a store keeps for features', () => {
+  it('is all that any of them declares', () => {
+    const declared = globSync('src/keys/**/*.ts', { cwd: ROOT }).flatMap((file) =>
+      Array.from(
+        readFileSync(join(ROOT, file), 'utf8').matchAll(/= declarePort<[^;]*>\('([^']+)'\)/g),
+        ([, name]) => name!,
+      ),
+    );
+    assert.ok(declared.length > 5);
+    assert.deepEqual(declared.toSorted(), PORTS.map(({ port }) => port.name).toSorted());
+  });
+
+  it('is nothing else', async () => {
+    const { store } = await openTestKeys();
+    const unknown = declarePort<{ find(): void }>('wishes');
+    const message = 'The store keeps nothing for "wishes".';
+    assert.throws(() => store.repository.port(unknown), { message });
+    await store.repository.write(async (writer) => assert.throws(() => writer.port(unknown), { message }));
+    await store.close();
+  });
+});
