@@ -1,5 +1,6 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { embedded } from './embedded.ts';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
 
 /** Commands that are loaded as chunks, from `dist/commands`. */
@@ -138,8 +139,10 @@ function changedBy(all: readonly Change[]): Plugin {
     setup(bundle) {
       bundle.onLoad({ filter: /\.(ts|js)$/ }, ({ path }) => {
         const changes = all.filter(({ file }) => file.test(path));
-        if (changes.length === 0) return undefined;
+        const isOwn = path.includes('/src/');
+        if (changes.length === 0 && !isOwn) return undefined;
         let contents = readFileSync(path, 'utf8');
+        if (isOwn) contents = embedded(path, contents);
         for (const { from, to } of changes) {
           if (path.includes('node_modules') && contents.search(from) < 0)
             throw new Error(`${path} has no ${from.source}. Adapt scripts/bundle-program.ts.`);

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { bundleConsole } from './bundle-console.ts';
 import { bundleProgram } from './bundle-program.ts';
+import { embedded } from './embedded.ts';
 import { licensesOf } from './licenses.ts';
 
 /**
@@ -50,7 +51,7 @@ const lazy = new Set(
  * code: if all of them import the rules, and all commands their base class, each of these two becomes one chunk.
  */
 function sharedBy(path: string): string[] {
-  const rules = entryPoints.includes(path) || lazy.has(path) ? ['src/open-keys.ts'] : [];
+  const rules = entryPoints.includes(path) || lazy.has(path) ? ['src/service/open-keys.ts'] : [];
   const command = path.startsWith('src/commands/')
     ? ['src/cli/manage/key-command.ts', 'src/cli/input/key-flags.ts']
     : [];
@@ -87,7 +88,7 @@ const { metafile } = await build({
         bundle.onLoad({ filter: /\/src\/.*\.tsx?$/ }, ({ path }) => {
           const own = path.slice(root.length);
           const imports = sharedBy(own).map((shared) => `import './${relative(dirname(own), shared)}';`);
-          const contents = [readFileSync(path, 'utf8'), ...imports].join('\n');
+          const contents = [embedded(path, readFileSync(path, 'utf8')), ...imports].join('\n');
           return { contents, loader: path.endsWith('x') ? 'tsx' : 'ts' };
         });
       },

@@ -11,7 +11,7 @@ import { CONFIG_FIELDS } from '../src/config/load-config.ts';
 import { NOTICE_TYPES } from '../src/keys/notices/notice.ts';
 import { MAX_REFUSED_OFTEN } from '../src/keys/notices/settings.ts';
 import { OTHER_ORIGIN } from '../src/keys/origin.ts';
-import { SERVER_NUMBERS } from '../src/server-settings.ts';
+import { SERVER_NUMBERS } from '../src/config/config.ts';
 import { ROLES } from '../src/keys/permissions/built-in.ts';
 import { CONSENT_MODES, NAME } from '../src/keys/permissions/catalog.ts';
 import { MAX_KEYS_PER_CREATOR, POLICY_RULES } from '../src/keys/permissions/policy.ts';

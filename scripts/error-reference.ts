@@ -1,6 +1,6 @@
 import { ERROR_CODES } from './error-codes/index.ts';
 import type { Explanation } from './error-codes/explanation.ts';
-import { EXIT_CODES, exitOf } from '../src/cli/exit-codes.ts';
+import { EXIT_CODES, exitOf } from '../src/cli/errors.ts';
 import { tableOf } from './tables.ts';
 
 const INTRODUCTION = `# Errors

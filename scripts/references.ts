@@ -1,30 +1,33 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { typeDefsOf } from '../src/graphql/type-defs.ts';
+import { typeDefsOf } from '../src/graphql/schema.ts';
 import { HELP_TOPICS } from '../src/cli/help/topics.ts';
 import { createCatalog } from '../src/keys/permissions/catalog.ts';
 import { configSchema } from './config-schema.ts';
 import { errorReference } from './error-reference.ts';
+import { operationTypes, resolverTypes } from './graphql-types.ts';
 import { keysSchema } from './keys-schema.ts';
 import { pagesWithTables } from './tables.ts';
 
 const BIN = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 
 /** The references that are generated from the code, by path. They need a fresh build. */
-export function references(): Record<string, string> {
+export async function references(): Promise<Record<string, string>> {
   return {
     'docs/cli.md': commandReference(),
     'docs/errors.md': errorReference(),
     ...pagesWithTables(),
     'docs/schema.graphql': schemaReference(),
+    'src/graphql/schema-types.ts': await resolverTypes(),
+    'src/remote/operations.ts': await operationTypes(),
     'schemas/config.schema.json': configSchema(),
     'schemas/keys.schema.json': keysSchema(),
   };
 }
 
 function schemaReference(): string {
-  return typeDefsOf(createCatalog()).join('').trimStart();
+  return typeDefsOf(createCatalog()).join('\n');
 }
 
 /** The help of every command and topic, as it is printed. */

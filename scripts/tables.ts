@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ENVIRONMENT } from '../src/cli/help/environment.ts';
-import { REPLY_CODES } from '../src/http/error-codes.ts';
+import { REPLY_CODES } from '../src/http/replies.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 

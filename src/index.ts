@@ -1,11 +1,10 @@
-export type { Config } from './config/config.ts';
-export type { ServerSettings } from './server-settings.ts';
+export type { Config, ServerSettings } from './config/config.ts';
 export { loadConfig, type LoadConfigOptions } from './config/load-config.ts';
-export { createApp, type CreateAppOptions } from './create-app.ts';
+export { createApp, type CreateAppOptions } from './service/create-app.ts';
 export type { GraphQLContext } from './graphql/context.ts';
-export type { BudgetLimits } from './graphql/budget/request-budget.ts';
+export type { BudgetLimits } from './graphql/execution/index.ts';
 export type { ParsedTypeDefs, Resolvers, SchemaExtension } from './graphql/extension.ts';
-export type { IntrospectionMode } from './graphql/introspection.ts';
+export type { IntrospectionMode } from './http/graphql-errors.ts';
 export type { ServiceApp } from './http/app.ts';
 export { bearerAuth, type BearerEnv } from './http/bearer-auth.ts';
 export type { BearerAuthOptions, RequiredPermissions } from './http/bearer-options.ts';
@@ -18,20 +17,29 @@ export type {
   RequestCheck,
 } from './http/request-check.ts';
 export type { HeaderValues } from './http/credentials.ts';
-export type { ClientAddress, ClientAddresses, Received } from './http/client-address.ts';
+export type {
+  ClientAddress,
+  ClientAddresses,
+  NamedOperation,
+  Received,
+  RequestDetails,
+  RequestNotes,
+} from './http/received.ts';
 export type { CertificateFiles } from './http/certificate.ts';
 export type { CorsOptions } from './http/cors.ts';
-export type { FailureLog } from './http/failure-log.ts';
-export type { ConnectionLimits } from './http/connections.ts';
-export type { RefusalLog, Refused } from './http/refusal-log.ts';
+export type { FailureLog, RefusalLog, Refused } from './http/refusal-log.ts';
+export type { ConnectionLimits, UnreadLimits } from './http/connections.ts';
 export type { ListenAddress } from './http/listen-address.ts';
 export { listen, type ListenOptions, type RunningServer } from './http/server.ts';
 export type { ServerLimits, ServerOptions, StartedServer } from './http/serve-requests.ts';
-export type { Endpoint } from './http/endpoints.ts';
-export type { NotedRequest } from './http/noted-request.ts';
-export type { NamedOperation, RequestDetails, RequestNotes } from './http/request-notes.ts';
-export type { UnreadLimits } from './http/unread-answers.ts';
-export type { RequestWatcher, Span, UnreadRequest, WatchedRequest } from './http/watched-request.ts';
+export type {
+  Endpoint,
+  NotedRequest,
+  RequestWatcher,
+  Span,
+  UnreadRequest,
+  WatchedRequest,
+} from './http/watched-request.ts';
 export type { AppliedKeys } from './keys/apply/apply.ts';
 export type { DeclarationError, DeclaredKey, Plan } from './keys/apply/declaration.ts';
 export type {
@@ -47,11 +55,15 @@ export type { KeyComparison, KeyDifference } from './keys/audit/compare.ts';
 export type { PrunedEntries } from './keys/audit/prune.ts';
 export type { AuditVerification } from './keys/audit/verify.ts';
 export type { ProgressReport } from './keys/progress.ts';
-export type { Authentication, RefusalReason } from './keys/authentication/authenticate.ts';
-export type { CheckCounts } from './keys/authentication/check-counts.ts';
-export type { Authenticator } from './keys/authentication/authenticator.ts';
-export type { Identification, SecretStatus } from './keys/authentication/identify.ts';
-export type { VerifiedKey } from './keys/authentication/verified-keys.ts';
+export type {
+  Authentication,
+  Authenticator,
+  CheckCounts,
+  Identification,
+  RefusalReason,
+  SecretStatus,
+  VerifiedKey,
+} from './keys/authentication/authenticator.ts';
 export {
   type AccessObserver,
   type Actor,
@@ -113,9 +125,8 @@ export type { Period, PeriodUsage, UsageByPeriod, UsageRange } from './keys/usag
 export type { UsageRequest } from './keys/usage/usage-request.ts';
 export type { Health } from './keys/health.ts';
 export type { Limit, LimitParts, LimitUnit } from './keys/limit.ts';
-export type { Standing } from './limits/allowance.ts';
+export type { Answer, Decision, Limited, Limiter, Standing } from './limits/limiter.ts';
 export type { AttemptCounter } from './limits/attempt-counter.ts';
-export type { Answer, Decision, Limited, Limiter } from './limits/limiter.ts';
 export type { Page, PageQuery } from './keys/list.ts';
 export type {
   Action,
@@ -148,9 +159,9 @@ export type { ExportedKey, ExportedPage, ExportOptions } from './keys/transfer/e
 export type { ImportReport, LineReport } from './keys/transfer/import.ts';
 export type { ImportProblem, ImportWarning } from './keys/transfer/read-import.ts';
 export { type FinishedLines, type Log, type LogLevel, type OpenLog, openLog } from './log.ts';
-export { type OpenKeys, openKeys, type OpenKeysOptions } from './open-keys.ts';
-export type { SchemaHook, SvcApiHooks } from './schema-hook.ts';
+export { type OpenKeys, openKeys, type OpenKeysOptions } from './service/open-keys.ts';
+export type { SchemaHook, SvcApiHooks } from './cli/host.ts';
 export type { Allow, Route } from './routes/router.ts';
-export { startTelemetry, type Telemetry, type TelemetryOptions } from './start-telemetry.ts';
+export { startTelemetry, type Telemetry, type TelemetryOptions } from './telemetry/start-telemetry.ts';
 export type { OpenStoreOptions } from './store/open.ts';
 export type { StoreOperation, StoreTimer } from './store/timed-connection.ts';

@@ -1,22 +1,17 @@
 import { Command } from '@oclif/core/command';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
-import { type Log, type LogLevel, logLevelOf, NO_LOG, type OpenLog, openLog } from '../log.ts';
+import { type Log, type LogLevel, logLevelOf, NO_LOG, openLog, type OpenLog } from '../log.ts';
 import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
 import { ROLES } from '../keys/permissions/built-in.ts';
 import { explainSpacedList } from './explain/did-you-mean.ts';
 import type { CatalogAdditions } from '../keys/permissions/catalog.ts';
 import { debug, isDebugged, millisecondsSince } from '../keys/steps.ts';
-import { additionsOf } from './additions.ts';
-import { turnColorsOff } from './colors.ts';
-import { commandText } from './command-text.ts';
-import { hostDatabase } from './default-store.ts';
-import { withHiddenSecrets } from './hidden-secrets.ts';
-import { CliError, isParserError, ReaderGoneError } from './errors.ts';
+import { additionsOf, hostDatabase } from './host.ts';
+import { commandText, hasFlag, jsonText, turnColorsOff, withHiddenSecrets } from './output.ts';
+import { CliError, isParserError, ReaderGoneError, ReportedFailure } from './errors.ts';
 import type { Failed } from './explain/present.ts';
-import { ReportedFailure } from './failure.ts';
-import { hasFlag, jsonText } from './output.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
 
 /** The parsed flags of a command. */

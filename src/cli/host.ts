@@ -1,10 +1,67 @@
-import type { Config } from '@oclif/core/interfaces';
+import { isAbsolute, join } from 'node:path';
+import type { Config, Hook, Hooks } from '@oclif/core/interfaces';
 import type { Resolvers, SchemaExtension } from '../graphql/extension.ts';
-import type { HostResource } from '../keys/permissions/catalog.ts';
 import { KeysError } from '../keys/errors.ts';
+import {
+  type CatalogAdditions,
+  createCatalog,
+  HOST_RESOURCES,
+  type HostResource,
+} from '../keys/permissions/catalog.ts';
+import { parsePermissions } from '../keys/permissions/grants.ts';
 import { debug, millisecondsSince } from '../keys/steps.ts';
 import { printable } from '../keys/text.ts';
-import { readExtension } from './extension.ts';
+
+/** What each field of a host's part must be: how it is said, and how it is checked. */
+const FIELDS: Readonly<Record<string, readonly [allowed: string, isRight: (value: unknown) => boolean]>> = {
+  resources: [
+    'a list of names, or of { name, credentials? }',
+    (value) => HOST_RESOURCES(value, 'resources') === undefined,
+  ],
+  typeDefs: ['SDL, a parsed document, or a list of them', (value) => isTypeDefs(value) || isList(value, isTypeDefs)],
+  resolvers: [
+    'an object, by type and field, or a function that returns it',
+    (value) => isObject(value) || typeof value === 'function',
+  ],
+};
+const ALLOWED = `It may return { ${Object.keys(FIELDS).join(', ')} }, each of which may be left out.`;
+
+/**
+ * Validates what a hook `svc-api:schema` returned: hooks are other people's JavaScript.
+ * @throws Error that names the field, what it is, and what is allowed
+ */
+function readExtension(result: unknown): SchemaExtension {
+  if (!isObject(result)) throw new Error(`It returned ${kindOf(result)}. ${ALLOWED}`);
+  for (const [field, value] of Object.entries(result)) {
+    const [allowed, isRight] = (Object.hasOwn(FIELDS, field) && FIELDS[field]) || [];
+    if (!isRight) throw new Error(`It returned "${printable(field)}", which is not a field. ${ALLOWED}`);
+    if (value !== undefined && !isRight(value))
+      throw new Error(`Its field "${field}" is ${kindOf(value)}; it must be ${allowed}.`);
+  }
+  const { resources, typeDefs, resolvers } = result as SchemaExtension;
+  createCatalog({ resources });
+  return { ...(resources && { resources }), ...(typeDefs && { typeDefs }), ...(resolvers && { resolvers }) };
+}
+
+function isTypeDefs(value: unknown): boolean {
+  return typeof value === 'string' || (isObject(value) && value['kind'] === 'Document');
+}
+
+function isList(value: unknown, isItem: (item: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.every(isItem);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What a value is, in words, without the value itself. */
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  if (value === undefined) return 'nothing';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
 
 /** How long a hook may take, and the resolvers that it returns may take to load, in milliseconds. */
 const LIMIT_MS = 10_000;
@@ -81,4 +138,91 @@ function hookFailed(plugin: string, cause: unknown): KeysError {
   const message = cause instanceof Error ? cause.message : String(cause);
   const reason = message === `Timed out after ${LIMIT_MS} ms.` ? `it ${TOO_SLOW}` : message;
   return new KeysError('SCHEMA_INVALID', `The hook ${HOOK} of ${plugin} failed: ${reason}`, { cause });
+}
+
+/**
+ * The hooks that svc-api calls, for oclif's type `Hook`.
+ * @example
+ * const hook: Hook<'svc-api:schema', Interfaces.Hooks & SvcApiHooks> = async () => ({ resources: ['BACKUP'] });
+ */
+export interface SvcApiHooks {
+  /** Brings the host's part of the schema. `apikey` asks for its resources, and `serve` for all of it. */
+  'svc-api:schema': { options: Record<string, unknown>; return: Omit<SchemaExtension, 'name'> | undefined };
+}
+
+/**
+ * The oclif hook `svc-api:schema`.
+ * @example
+ * const hook: SchemaHook = async () => ({ resources: ['BACKUP'] });
+ * export default hook;
+ */
+export type SchemaHook = Hook<'svc-api:schema', Hooks & SvcApiHooks>;
+
+/**
+ * The key store that a host CLI has chosen for its users, by `"oclif": { "svc-api": { "database": … } }` in its
+ * package.json: a path in its data folder, an absolute path, or a postgres:// URL.
+ * @returns an absolute path or a URL; undefined if the host leaves it to svc-api
+ * @throws KeysError HOST_INVALID that names the host and the setting
+ */
+export function hostDatabase({ pjson, dataDir, name }: Pick<Config, 'pjson' | 'dataDir' | 'name'>): string | undefined {
+  const settings = (pjson.oclif as Record<string, unknown>)['svc-api'];
+  if (settings === undefined) return undefined;
+  const invalid = (setting: string, problem: string) =>
+    new KeysError('HOST_INVALID', `In the package.json of ${name}, oclif["svc-api"]${setting} ${problem}`);
+  if (typeof settings !== 'object' || settings === null || Array.isArray(settings))
+    throw invalid('', 'must be an object, such as { "database": "keys.sqlite" }.');
+  const { database, ...others } = settings as Record<string, unknown>;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw invalid(`["${unknown}"]`, 'is not a setting. The only one is "database".');
+  if (database === undefined) return undefined;
+  if (typeof database !== 'string' || database.trim() === '' || database.includes('\0'))
+    throw invalid('.database', "must be a path in the CLI's data folder, an absolute path, or a postgres:// URL.");
+  if (isAbsolute(database) || /^[a-z][a-z0-9+.-]+:\/\//i.test(database)) return database;
+  if (isAbsolute(dataDir)) return join(dataDir, database);
+  throw new KeysError(
+    'USAGE',
+    `The key store has no place: the data folder of ${name} is "${dataDir}", which is relative. ` +
+      'Set XDG_DATA_HOME to an absolute path, or pass --database <path>.',
+  );
+}
+
+/** For whom something is granted, and what. */
+interface AdditionsOptions {
+  /** The CLI that we are, or are a plugin of. */
+  config: Config;
+  /** The path of the configuration that the user named. */
+  file: string | undefined;
+  /** Default: the environment of the process. */
+  env?: NodeJS.ProcessEnv;
+  /** All permissions that are concerned, as written. Where all are built in, and there is no file, no host is asked. */
+  permissions?: readonly string[] | undefined;
+}
+
+/**
+ * What the host and svc-api.yaml add to what can be granted, and what is demanded of keys.
+ * @throws KeysError CONFIG_…, SCHEMA_INVALID, USAGE
+ */
+export async function additionsOf({
+  config,
+  file,
+  env = process.env,
+  permissions,
+}: AdditionsOptions): Promise<CatalogAdditions> {
+  const { configLocation, readConfigFile } = await import('../config/config-file.ts');
+  const location = configLocation(file, env);
+  const found = location && readConfigFile(location);
+  const declaredIn = location?.path;
+  if (!found) {
+    const needsHost = !permissions || !areBuiltIn(permissions);
+    if (!needsHost) debug('the hooks of the host were not asked', () => ({ reason: 'all grants are built in' }));
+    return { resources: needsHost ? await hostResources(config) : [], declaredIn };
+  }
+  const ofHost = await hostResources(config);
+  const { parseConfig } = await import('../config/load-config.ts');
+  const { resources, roles, policy, consent } = await parseConfig(found, ofHost);
+  return { resources: [...ofHost, ...resources], roles, policy, consent, declaredIn };
+}
+
+function areBuiltIn(permissions: readonly string[]): boolean {
+  return parsePermissions(permissions, createCatalog()).issues.length === 0;
 }

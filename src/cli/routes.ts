@@ -1,4 +1,6 @@
 import type { Config as OclifConfig } from '@oclif/core/interfaces';
+import { hostResources } from './host.ts';
+import { countOf } from './views/table.ts';
 import type { Config } from '../config/config.ts';
 import { KeysError } from '../keys/errors.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
@@ -9,8 +11,6 @@ import { listOf, printable } from '../keys/text.ts';
 import type { Explanation } from '../routes/decide.ts';
 import type { WideRoute } from '../routes/faults.ts';
 import type { Allow, Match } from '../routes/router.ts';
-import { hostResources } from './host.ts';
-import { countOf } from './views/count.ts';
 
 /** What a file of configuration declares. */
 export interface DeclaredRoutes extends Pick<Config, 'routes' | 'expect'> {

@@ -1,15 +1,14 @@
 import type { KeyAdministration } from '../keys/administration.ts';
 import { type Catalog, type CatalogAdditions, createCatalog } from '../keys/permissions/catalog.ts';
-import type { OpenKeys, OpenKeysOptions } from '../open-keys.ts';
-import type { PlaceFlags } from './remote/place-flags.ts';
-import { type ServerTarget, serverTarget } from './remote/target.ts';
+import type { OpenKeys, OpenKeysOptions } from '../service/open-keys.ts';
+import { type PlaceFlags, type ServerTarget, serverTarget } from './server-target.ts';
 
 /** How long SQLite waits for the lock before a command tries again: a command has nothing else to do meanwhile. */
 export const BUSY_TIMEOUT_MS = 100;
 
 /** Opens the store for a command. @throws KeysError STORE_… */
 async function openForCommand(options: OpenKeysOptions): Promise<OpenKeys> {
-  const { openKeysWithNotices } = await import('../open-keys.ts');
+  const { openKeysWithNotices } = await import('../service/open-keys.ts');
   return (await openKeysWithNotices({ busyTimeoutMs: BUSY_TIMEOUT_MS, ...options })).keys;
 }
 
@@ -100,7 +99,7 @@ function storePlace(database: string | undefined, find: FindAdditions): KeysPlac
 }
 
 async function remotePlace(target: ServerTarget): Promise<KeysPlace> {
-  const { remoteKeys } = await import('../remote/remote-keys.ts');
-  const keys = remoteKeys(target);
+  const { RemoteKeys } = await import('../remote/remote-keys.ts');
+  const keys = new RemoteKeys(target);
   return { catalog: () => keys.catalog(), open: async () => keys };
 }

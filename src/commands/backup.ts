@@ -1,15 +1,13 @@
 import { resolve } from 'node:path';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { contentsJson, contentsText, problemOf } from '../cli/backup/contents-view.ts';
+import { contentsJson, contentsText, problemOf } from '../cli/views/backup-view.ts';
 import { BaseCommand } from '../cli/base-command.ts';
-import { commandText } from '../cli/command-text.ts';
+import { commandText } from '../cli/output.ts';
 import { CliError, shownText } from '../cli/errors.ts';
 import { interruptible } from '../cli/interruptible.ts';
-import { withProgress } from '../cli/progress.ts';
-import { hiddenServerFlags } from '../cli/remote/place-flags.ts';
-import { requireStore } from '../cli/remote/target.ts';
-import { warn } from '../cli/terminal.ts';
+import { warn, withProgress } from '../cli/terminal.ts';
+import { hiddenServerFlags, requireStore } from '../cli/server-target.ts';
 import { BUSY_TIMEOUT_MS } from '../cli/with-keys.ts';
 
 const BROKEN = 1;

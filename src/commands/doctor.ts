@@ -1,9 +1,8 @@
 import { BaseCommand } from '../cli/base-command.ts';
-import { commandText } from '../cli/command-text.ts';
+import { commandText } from '../cli/output.ts';
 import { shownText } from '../cli/errors.ts';
-import { withProgress } from '../cli/progress.ts';
-import { hiddenServerFlags } from '../cli/remote/place-flags.ts';
-import { requireStore } from '../cli/remote/target.ts';
+import { withProgress } from '../cli/terminal.ts';
+import { hiddenServerFlags, requireStore } from '../cli/server-target.ts';
 import type { Finding } from '../store/inspection/finding.ts';
 
 const FAILED = 1;
@@ -25,8 +24,8 @@ export default class Doctor extends BaseCommand {
     // A variable that says otherwise is one of the things to find.
     if (flags.server !== undefined) requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
     const [{ examine }, { inspectEnvironment, inspectNode }, { readCertificate }] = await Promise.all([
-      import('../examine.ts'),
-      import('../cli/doctor/inspect-environment.ts'),
+      import('../service/examine.ts'),
+      import('../cli/doctor.ts'),
       import('../http/certificate.ts'),
     ]);
     const environment = [inspectNode(), ...(await inspectEnvironment(this.environment, readCertificate))];
@@ -43,7 +42,7 @@ export default class Doctor extends BaseCommand {
     const count = (status: Finding['status']) => findings.filter((finding) => finding.status === status).length;
     const [failures, warnings] = [count('failure'), count('warning')];
     if (failures > 0) process.exitCode = FAILED;
-    const { linesOf } = await import('../cli/doctor/findings-view.ts');
+    const { linesOf } = await import('../cli/doctor.ts');
     return this.printLines({ failures, warnings, checks: findings }, shownText(linesOf(findings).join('\n')));
   }
 }

@@ -1,16 +1,13 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { permissionsFlag } from '../cli/input/key-flags.ts';
-import { exclusiveFlags } from '../cli/input/exclusive-flags.ts';
+import { exclusiveFlags, permissionsFlag } from '../cli/input/key-flags.ts';
 import { CliError } from '../cli/errors.ts';
-import { readNumber, readOptions } from '../cli/serve/options.ts';
+import { readNumber, readOptions, servingFlags } from '../cli/serve/options.ts';
 import { ServingCommand } from '../cli/serve/serving-command.ts';
-import { servingFlags } from '../cli/serve/serving-flags.ts';
-import type { GuardOptions } from '../guard/proxy/guard.ts';
-import type { AskedRequirement } from '../guard/proxy/requirement.ts';
-import type { GuardRules } from '../guard/proxy/rules.ts';
+import type { GuardOptions } from '../guard/guard.ts';
+import type { AskedRequirement, GuardRules } from '../guard/access.ts';
 import type { ServerOptions } from '../http/serve-requests.ts';
-import type { OpenedService, ServedService } from '../configured-server.ts';
+import type { OpenedService, ServedService } from '../service/configured-server.ts';
 import { printable } from '../keys/text.ts';
 
 const PORT = 8080;
@@ -68,8 +65,8 @@ export default class Guard extends ServingCommand {
     const { database, config, permission: permissions, 'any-key': anyKey } = flags;
     if (permissions && anyKey) throw exclusiveFlags('--permission', '--any-key');
     const [{ parseUpstream }, { readRequirements }] = await Promise.all([
-      import('../guard/proxy/upstream.ts'),
-      import('../guard/proxy/requirement.ts'),
+      import('../guard/exchange.ts'),
+      import('../guard/access.ts'),
     ]);
     const asked: Asked = {
       permissions,
@@ -91,8 +88,8 @@ export default class Guard extends ServingCommand {
 
   private async serveGuard(asked: Asked, opened: OpenedService, server: ServerOptions): Promise<ServedService> {
     const [{ readRequirements }, { serveGuard }] = await Promise.all([
-      import('../guard/proxy/requirement.ts'),
-      import('../guard/proxy/serve-guard.ts'),
+      import('../guard/access.ts'),
+      import('../guard/guard.ts'),
     ]);
     const rulesBy = ({ keys, config: { routes, credentials, trust, limits } }: OpenedService): GuardRules => ({
       keys,

@@ -3,9 +3,8 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.ts';
 import { CliError } from '../cli/errors.ts';
 import { permissionsFlag, rolesFlag } from '../cli/input/key-flags.ts';
-import { requirePlace } from '../cli/remote/credentials.ts';
-import { keepGivenKey } from '../cli/remote/keep-given-key.ts';
-import { loginServer } from '../cli/remote/login-server.ts';
+import { keepGivenKey, requirePlace } from '../cli/credentials.ts';
+import { loginServer } from '../cli/server-target.ts';
 import { scopeItems } from '../keys/requests/scope.ts';
 import { printable } from '../keys/text.ts';
 import { formatTime } from '../keys/time.ts';
@@ -51,7 +50,7 @@ export default class Login extends BaseCommand {
     const server = loginServer(flags, this.environment, { isSent: true });
     const scope = readScope(flags);
     requirePlace(server, this.environment);
-    const { askForKey } = await import('../remote/ask-for-key.ts');
+    const { askForKey } = await import('../remote/oauth.ts');
     const given = await askForKey(
       { server, scope, expiresIn: flags['expires-in'] ?? DEFAULT_END },
       {

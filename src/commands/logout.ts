@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.ts';
 import { CliError } from '../cli/errors.ts';
-import { noInputFlag, yesFlag } from '../cli/input/question-flags.ts';
-import { forgetKey, keptKey } from '../cli/remote/credentials.ts';
-import { loginServer } from '../cli/remote/login-server.ts';
+import { noInputFlag, yesFlag } from '../cli/input/key-flags.ts';
+import { forgetKey, keptKey } from '../cli/credentials.ts';
+import { loginServer } from '../cli/server-target.ts';
 import { isKeysError, KeysError } from '../keys/errors.ts';
 
 export default class Logout extends BaseCommand {
@@ -42,7 +42,7 @@ export default class Logout extends BaseCommand {
 
   /** @throws CliError CANCELLED, USAGE where nobody can be asked; what `endKey` throws, with what to do about it */
   private async end(server: string, secret: string): Promise<void> {
-    const { endKey } = await import('../remote/end-key.ts');
+    const { endKey } = await import('../remote/oauth.ts');
     const spared = await endKey({ server, secret, endsCreated: this.assumesYes }).catch(orKept);
     if (spared === undefined) return;
     await this.confirmEnd(spared);

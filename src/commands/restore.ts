@@ -1,23 +1,20 @@
 import { resolve } from 'node:path';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { contentsJson, contentsText } from '../cli/backup/contents-view.ts';
-import { changesNothing, planJson, planLines } from '../cli/backup/restore-view.ts';
+import { changesNothing, contentsJson, contentsText, planJson, planLines } from '../cli/views/backup-view.ts';
 import { BaseCommand } from '../cli/base-command.ts';
 import { CliError, shownText } from '../cli/errors.ts';
-import { exclusiveFlags } from '../cli/input/exclusive-flags.ts';
+import { exclusiveFlags, noInputFlag, yesFlag } from '../cli/input/key-flags.ts';
 import { interruptible, type Stoppable } from '../cli/interruptible.ts';
-import { noInputFlag, yesFlag } from '../cli/input/question-flags.ts';
-import { StoreCommand } from '../cli/manage/store-command.ts';
-import { commandText } from '../cli/command-text.ts';
-import { type Progress, withProgress } from '../cli/progress.ts';
-import { hiddenServerFlags } from '../cli/remote/place-flags.ts';
-import { requireStore } from '../cli/remote/target.ts';
+import { StoreCommand } from '../cli/manage/key-command.ts';
+import { commandText } from '../cli/output.ts';
+import { type Progress, withProgress } from '../cli/terminal.ts';
+import { hiddenServerFlags, requireStore } from '../cli/server-target.ts';
 import { BUSY_TIMEOUT_MS } from '../cli/with-keys.ts';
 import type { RestorePlan } from '../keys/restore/plan.ts';
 import { differenceText } from '../keys/schema.ts';
 import { listOf } from '../keys/text.ts';
-import type { ProposedRestore, Restored } from '../restore-store.ts';
+import type { ProposedRestore, Restored } from '../store/backup/restore-store.ts';
 
 const BLIND =
   'The present store is not looked at. Every key of the backup will work as it did when that was made, also those ' +
@@ -75,7 +72,7 @@ export default class Restore extends StoreCommand {
     if (names && flags['bring-back-all']) throw exclusiveFlags('--bring-back', '--bring-back-all');
     requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
     const additions = await this.additions();
-    const { restoreStore } = await import('../restore-store.ts');
+    const { restoreStore } = await import('../store/backup/restore-store.ts');
     const agree = (progress: Progress, stoppable: Stoppable) => async (proposed: ProposedRestore) => {
       progress.end();
       if (flags['dry-run']) return false;

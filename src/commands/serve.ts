@@ -1,8 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { inGroup } from '../cli/input/key-flags.ts';
-import { readOptions } from '../cli/serve/options.ts';
+import { readOptions, servingFlags } from '../cli/serve/options.ts';
 import { ServingCommand } from '../cli/serve/serving-command.ts';
-import { servingFlags } from '../cli/serve/serving-flags.ts';
 
 const PORT = 4000;
 
@@ -34,7 +33,7 @@ export default class Serve extends ServingCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Serve);
     const { database, config } = flags;
-    const { serveApp } = await import('../serve-app.ts');
+    const { serveApp } = await import('../service/create-app.ts');
     await this.serve({
       ...readOptions(flags, process.env, PORT),
       database,

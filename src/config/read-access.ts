@@ -199,7 +199,7 @@ function readExpectations(
     if (text === undefined) return [];
     const parsed = parseExpectation(text, catalog);
     if ('value' in parsed) return [{ index, expectation: parsed.value }];
-    for (const fault of parsed.faults) reader.report(['expect', index], fault);
+    for (const fault of parsed.refusal) reader.report(['expect', index], fault);
     return [];
   });
 }
@@ -235,7 +235,7 @@ function readPattern(
   if (value === undefined) return missing(reader, path);
   const text = reader.text(value, path);
   const pattern = text === undefined ? undefined : parse(text);
-  if (pattern && 'fault' in pattern) reader.report(path, pattern.fault);
+  if (pattern && 'refusal' in pattern) reader.report(path, pattern.refusal);
   return pattern && 'value' in pattern ? pattern.value : undefined;
 }
 
@@ -244,7 +244,7 @@ function readMethods(reader: DocumentReader, value: unknown, path: DocumentPath)
     reader.report(path, 'The list "methods" is empty, so that nothing matches. Leave it out for all methods.');
   return reader.textsOf(value, path, (text, at) => {
     const method = parseMethod(text);
-    return 'value' in method ? method.value : reader.report(at, method.fault);
+    return 'value' in method ? method.value : reader.report(at, method.refusal);
   });
 }
 

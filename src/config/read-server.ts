@@ -10,8 +10,7 @@ import { CONSENT_MODES, type ConsentMode } from '../keys/permissions/catalog.ts'
 import { type Client, invalidClient, unusableClients } from '../keys/requests/clients.ts';
 import { invalidPublicUrl } from '../keys/requests/public-url.ts';
 import { listOf, printable } from '../keys/text.ts';
-import { isCount, SERVER_NUMBERS, type ServerSettings } from '../server-settings.ts';
-import { type Config, DEFAULT_CONFIG } from './config.ts';
+import { type Config, DEFAULT_CONFIG, isCount, SERVER_NUMBERS, type ServerSettings } from './config.ts';
 
 /** Reads where a key may stand in a request. */
 export function readCredentials(reader: DocumentReader, value: unknown): readonly CredentialPlace[] {

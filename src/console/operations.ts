@@ -2,8 +2,7 @@ import type { Context } from 'hono';
 import type { Admitted } from '../http/bearer-check.ts';
 import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
 import type { GraphQLRequest } from '../http/graphql-request.ts';
-import { HonoHead } from '../http/hono-head.ts';
-import type { RequestHead } from '../http/request-head.ts';
+import { HonoHead, type RequestHead } from '../http/received.ts';
 
 /** An error of a GraphQL answer. */
 export interface OperationError {

@@ -1,5 +1,8 @@
 import type { Principal } from '../keys/authorization/principal.ts';
-import type { RequestBudget } from './budget/request-budget.ts';
+import type { Status } from '../keys/key/status.ts';
+import type { Permission } from '../keys/permissions/catalog.ts';
+import type { PermissionSet } from '../keys/permissions/permission-set.ts';
+import type { BudgetedRequest, BudgetLimits } from './execution/index.ts';
 
 /** The context of every resolver. */
 export interface GraphQLContext {
@@ -12,7 +15,88 @@ export interface GraphQLContext {
 }
 
 /** The context with what only the server itself needs. */
-export interface BudgetedContext extends GraphQLContext {
-  /** What the request has taken of what it may take. */
-  readonly budget: RequestBudget;
+export interface BudgetedContext extends GraphQLContext, BudgetedRequest {}
+
+/** What the schema tells of the service beside its keys. What is missing is null. */
+export interface ServiceParts {
+  readonly routes?: RouteExplainer | undefined;
+  readonly limits?: ServiceLimits | undefined;
+}
+
+/** How much there may be, beside what is the same everywhere. */
+export interface ServiceLimits {
+  /** Failed credentials of one address, such as `20/m`; null for any number. */
+  readonly failedCredentials: string | null;
+  /** What one request may take. */
+  readonly request: BudgetLimits;
+}
+
+/** The routes, and what becomes of requests by them. */
+export interface RouteExplainer {
+  /** Whether there is a file of configuration. */
+  readonly isConfigured: boolean;
+  /** How many routes there are. */
+  readonly count: number;
+  /** So many routes, after so many that are left out. */
+  list(leftOut: number, most: number): ExplainedRoute[];
+  /** The numbers of the routes that decide in place of one, for each of its requests; empty if it ever decides. */
+  hiddenBy(number: number): readonly number[];
+  /**
+   * What becomes of a request. Nothing is sent.
+   * @param caller whose key it has; undefined without a key
+   * @throws KeysError INPUT_INVALID if it is not a request
+   */
+  explain(request: AskedRequest, caller: RouteCaller | undefined): ExplainedRequest;
+}
+
+/** A request as somebody has written it. */
+export interface AskedRequest {
+  readonly method: string;
+  readonly url: string;
+  /** Whether the CORS preflight is meant that a browser sends before it. */
+  readonly preflight: boolean;
+}
+
+/** Whose key a request has. */
+export interface RouteCaller {
+  readonly name: string;
+  readonly status: Status;
+  /** What the key may do, if it is accepted. */
+  readonly permissions: PermissionSet;
+}
+
+/** A route, as it is published. */
+export interface ExplainedRoute {
+  /** Counted from 1. */
+  readonly number: number;
+  readonly line: number | undefined;
+  readonly host: string;
+  readonly path: string;
+  readonly methods: readonly string[] | undefined;
+  readonly allow: 'OPEN' | 'KEY' | 'ALL' | 'ANY';
+  readonly permissions: readonly Permission[];
+  readonly requires: string;
+  readonly preflightOpen: boolean;
+}
+
+/** What becomes of a request, as it is published. */
+export interface ExplainedRequest {
+  readonly outcome: 'ALLOWED' | 'REFUSED' | 'FORBIDDEN';
+  readonly reason: string;
+  readonly request: { readonly method: string; readonly host: string; readonly path: string } | undefined;
+  readonly preflightFor: string | undefined;
+  readonly route: ExplainedRoute | undefined;
+  readonly used: readonly Permission[];
+  readonly missing: readonly Permission[];
+  readonly otherCaseOf: ExplainedRoute | undefined;
+  readonly after: readonly { readonly route: ExplainedRoute; readonly because: string }[];
+  readonly otherMethods: readonly ExplainedRoute[];
+}
+
+/** What the schema tells about the running program. */
+export interface ServiceInfo {
+  name: string;
+  version: string;
+  /** Milliseconds since 1970. */
+  startedAt: number;
 }

@@ -1,18 +1,17 @@
 import { GraphQLError } from 'graphql';
 import type { AuditValues } from '../keys/audit/audit-entry.ts';
-import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
+import { assertValid, type Issue } from '../keys/errors.ts';
+import type { Issued } from '../keys/changes/contain.ts';
+import type { Catalog, Permission, Role } from '../keys/permissions/catalog.ts';
 import { groupPermissions, type ResourceActions } from '../keys/permissions/permission-set.ts';
-import type { GraphQLContext } from './context.ts';
-
-/** A resolver of a root field. */
-export type Resolve<Args = object> = (parent: unknown, args: Args, context: GraphQLContext) => unknown;
+import type { AuditChange, IssuedChange, PageInfo, PermissionInput } from './schema-types.ts';
 
 /** A page of a list as a Relay cursor connection. */
 export function connectionOf<Node>(
   nodes: readonly Node[],
   cursorOf: (node: Node) => string,
   hasNextPage: boolean,
-): object {
+): { edges: { node: Node; cursor: string }[]; pageInfo: PageInfo } {
   const edges = nodes.map((node) => ({ node, cursor: cursorOf(node) }));
   const pageInfo = {
     hasNextPage,
@@ -34,7 +33,7 @@ export function badInput(message: string): GraphQLError {
 }
 
 /** The changes of a key, field by field, with values as JSON. */
-export function auditChanges(before: AuditValues | null, after: AuditValues | null): object[] {
+export function auditChanges(before: AuditValues | null, after: AuditValues | null): AuditChange[] {
   return Object.keys(after ?? before ?? {}).map((field) => ({
     field,
     before: jsonOf(before?.[field]),
@@ -42,6 +41,43 @@ export function auditChanges(before: AuditValues | null, after: AuditValues | nu
   }));
 }
 
+/** What a key did to another one, as it is published. */
+export function issuedAs({ name, apiKey, what, at }: Issued): IssuedChange {
+  return { name, keyId: apiKey?.id, what, at, disabled: apiKey?.disabledAt != null };
+}
+
+/** Roles and permissions in the form in which the rules take them. */
+export function grantsIn({ roles, permissions }: GrantsInput): { roles: readonly Role[]; permissions: Permission[] } {
+  const grants = (permissions ?? []).flatMap(({ resource, actions }) =>
+    actions.map((action): Permission => `${resource}:${action}`),
+  );
+  return { roles: roles ?? [], permissions: grants };
+}
+
+interface GrantsInput {
+  roles?: readonly Role[] | null | undefined;
+  permissions?: readonly PermissionInput[] | null | undefined;
+}
+
 function jsonOf(value: unknown): string | null {
   return value === undefined ? null : JSON.stringify(value);
+}
+
+/**
+ * Refuses null for the fields of an input, but for those where it means something: whoever writes it may expect that it
+ * takes a value away, and would not see that nothing happened.
+ * @throws ValidationError INPUT_INVALID
+ */
+export function refuseNulls<Input extends object, Meaningful extends keyof Input & string = never>(
+  input: Input,
+  meaningful: readonly Meaningful[] = [],
+): asserts input is Input & { [Field in Exclude<keyof Input, Meaningful>]: Exclude<Input[Field], null> } {
+  const allowed: readonly string[] = meaningful;
+  const nulls = Object.entries(input).filter(([field, value]) => value === null && !allowed.includes(field));
+  assertValid(
+    nulls.map(([field]): Issue => {
+      const message = `"${field}" is null, which means nothing here. Leave it out, or give it a value.`;
+      return { code: 'INPUT_INVALID', message, field };
+    }),
+  );
 }

@@ -1,22 +1,56 @@
+import { readFileSync } from 'node:fs';
 import { makeExecutableSchema } from '@graphql-tools/schema';
 import { assertValidSchema, defaultFieldResolver, type GraphQLSchema, isNonNullType } from 'graphql';
 import { KeysError } from '../keys/errors.ts';
+import type { Catalog } from '../keys/permissions/catalog.ts';
 import type { KeysService } from '../keys/service.ts';
-import { refuseReplacements } from './built-in.ts';
-import { applyResolversOf } from './apply.ts';
-import { auditResolversOf } from './audit-resolvers.ts';
-import { keepToBudget } from './budget/budgeted-fields.ts';
-import { consentResolversOf } from './consent-resolvers.ts';
-import type { SchemaExtension, ServiceInfo } from './extension.ts';
-import { readHostPart } from './host-part.ts';
-import { tellOwnTimes } from './own-times.ts';
-import { documentsOf, readRequirements } from './requirements.ts';
-import { enforceRequires, refuseRepeatedRootFields, type RootField, rootFieldsOf } from './requires.ts';
-import { resolversOf } from './resolvers.ts';
-import { routeResolversOf } from './route-resolvers.ts';
-import type { ServiceParts } from './service-parts.ts';
-import { serviceResolversOf } from './service-resolvers.ts';
-import { typeDefsOf } from './type-defs.ts';
+import { readHostPart, refuseReplacements, type SchemaExtension } from './extension.ts';
+import { changeResolversOf } from './changes.ts';
+import { auditResolversOf } from './audit.ts';
+import { keepToBudget } from './execution/index.ts';
+import { consentResolversOf } from './consent.ts';
+import { DateTime, tellOwnTimes } from './date-time.ts';
+import {
+  documentsOf,
+  enforceRequires,
+  readRequirements,
+  refuseRepeatedRootFields,
+  type RootField,
+  rootFieldsOf,
+} from './requires.ts';
+import { keyResolversOf } from './keys.ts';
+import { routeResolversOf, serviceResolversOf } from './service.ts';
+import type { ServiceInfo, ServiceParts } from './context.ts';
+
+/** The built-in schema, but for what can be granted: the bundler puts the texts in the place of reading them. */
+const PARTS: readonly string[] = [
+  readFileSync(new URL('./keys.graphql', import.meta.url), 'utf8'),
+  readFileSync(new URL('./changes.graphql', import.meta.url), 'utf8'),
+  readFileSync(new URL('./audit.graphql', import.meta.url), 'utf8'),
+  readFileSync(new URL('./consent.graphql', import.meta.url), 'utf8'),
+  readFileSync(new URL('./service.graphql', import.meta.url), 'utf8'),
+];
+
+/** The built-in schema, in SDL, in parts. What can be granted comes from the catalog, with all additions. */
+export function typeDefsOf(catalog: Catalog): string[] {
+  const resources = catalog.resources.map((name) => `  "${describeResource(name)}"\n  ${name}`);
+  const roles = catalog.roles.map((name) => `  "${catalog.meaningOf(name)}"\n  ${name}`);
+  const granted = `"What a permission applies to."
+enum Resource {
+${resources.join('\n')}
+}
+
+"A named set of permissions."
+enum Role {
+${roles.join('\n')}
+}
+`;
+  return [...PARTS, granted];
+}
+
+function describeResource(name: string): string {
+  return `The resource ${name.toLowerCase().replaceAll('_', ' ').replaceAll(/ +/g, ' ')}.`;
+}
 
 /**
  * Creates the schema from the built-in part and those of the host.
@@ -38,14 +72,15 @@ export async function createSchema(
     const schema = makeExecutableSchema({
       typeDefs: documents,
       resolvers: [
-        resolversOf(keys, info),
+        { DateTime },
+        keyResolversOf(keys),
+        changeResolversOf(keys),
         auditResolversOf(keys),
-        applyResolversOf(keys),
         consentResolversOf(keys),
         routeResolversOf(keys, service),
-        serviceResolversOf(keys, service),
+        serviceResolversOf(keys, info, service),
         ...parts.map(({ resolvers }) => resolvers),
-      ] as never,
+      ] as Parameters<typeof makeExecutableSchema>[0]['resolvers'],
     });
     assertValidSchema(schema);
     if (schema.getSubscriptionType()) throw new Error('The schema is invalid: subscriptions are not supported.');

@@ -1,7 +1,18 @@
 import { chainHolds } from '../keys/authorization/chain.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
 import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
-import { canonicalName } from './canonical-name.ts';
+import { printable } from '../keys/text.ts';
+import type { RequestParts } from '../routes/request.ts';
+
+const UNUSUAL = /[^a-z\d-]/g;
+
+/**
+ * A header's name as services may take it: those that make variables of headers, as CGI, WSGI and PHP do, take
+ * `X_Auth_Key_Id` for `X-Auth-Key-Id`.
+ */
+export function canonicalName(name: string): string {
+  return name.toLowerCase().replaceAll(UNUSUAL, '-');
+}
 
 /**
  * The headers that tell a service who makes a request. Always all of them, empty on an open route: so a proxy that
@@ -40,7 +51,7 @@ export function identityHeaders(
   };
 }
 
-const NAMES: ReadonlySet<string> = new Set(Object.keys(NOBODY).map((name) => name.toLowerCase()));
+const IDENTITY_NAMES: ReadonlySet<string> = new Set(Object.keys(NOBODY).map((name) => name.toLowerCase()));
 /** Most headers have names of other lengths, and are not looked at. */
 const LENGTHS: readonly boolean[] = Array.from({ length: 18 }, (_, length) =>
   Object.keys(NOBODY).some((name) => name.length === length),
@@ -49,5 +60,24 @@ const LENGTHS: readonly boolean[] = Array.from({ length: 18 }, (_, length) =>
 /** Whether a header's name is taken for one of these, such as `X_Auth_Roles`, which no proxy replaces. */
 export function isAliasOfIdentity(name: string): boolean {
   if (!LENGTHS[name.length] || !/^x/i.test(name)) return false;
-  return !NAMES.has(name.toLowerCase()) && NAMES.has(canonicalName(name));
+  return !IDENTITY_NAMES.has(name.toLowerCase()) && IDENTITY_NAMES.has(canonicalName(name));
+}
+
+/** Headers by which a client can ask some servers for another method or path than the one that a route is found by. */
+const REWRITING: ReadonlySet<string> = new Set([
+  'x-http-method',
+  'x-http-method-override',
+  'x-method-override',
+  'x-original-url',
+  'x-rewrite-url',
+]);
+
+/** Whether a request may become another one by the header of this name, in whatever form. */
+export function isRewriting(name: string): boolean {
+  return /^x/i.test(name) && REWRITING.has(canonicalName(name));
+}
+
+/** What the log says of a request that nobody may make: why, and which one it was, without its query. */
+export function refusedRequest(refusal: string, { method, host, target }: RequestParts): string {
+  return `${refusal}: ${printable(`${method} ${host}${target.replace(/\?.*/s, '')}`, 200)}`;
 }

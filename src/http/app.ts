@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import { Hono } from 'hono';
-import { type BudgetLimits, Budgets } from '../graphql/budget/request-budget.ts';
-import type { IntrospectionMode } from '../graphql/introspection.ts';
+import { type BudgetLimits, Budgets } from '../graphql/execution/index.ts';
+import type { IntrospectionMode } from './graphql-errors.ts';
 import type { CredentialPlace } from '../keys/credential-places.ts';
 import { LOOPBACK } from '../keys/networks.ts';
 import { checkClients, type Client } from '../keys/requests/clients.ts';
@@ -13,18 +13,15 @@ import { type Log, NO_LOG } from '../log.ts';
 import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
 import { type CheckParts, partsOf } from './bearer-options.ts';
-import { ClientAddresses } from './client-address.ts';
+import { ClientAddresses, HonoHead } from './received.ts';
 import { Cors, corsBy, type CorsOptions } from './cors.ts';
-import type { FailureLog } from './failure-log.ts';
-import { HonoHead } from './hono-head.ts';
+import type { FailureLog, RefusalLog } from './refusal-log.ts';
 import { GraphQLPipeline } from './graphql-pipeline.ts';
-import { handlersOf } from './graphql-routes.ts';
-import { addHealthChecks, HEALTH_PATHS } from './health.ts';
-import { addHomePage } from './home-page.ts';
-import { answerIntrospection } from './introspection.ts';
+import { handlersOf } from './hono-adapter.ts';
+import { addHealthChecks, addHomePage, answerIntrospection, HEALTH_PATHS } from './plain-endpoints.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
+import type { ConsentParts } from './oauth/endpoints.ts';
 import { Issuer } from './oauth/issuer.ts';
-import type { RefusalLog } from './refusal-log.ts';
 import { errorReply, respond } from './replies.ts';
 
 /** What the service is made of. */
@@ -70,10 +67,9 @@ export type ServiceApp = Hono<BearerEnv> & {
 export type HttpApp = Hono<BearerEnv> &
   Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses'> & {
     readonly check: BearerCheck;
-    /** Takes keys that people show in forms, wherever programs put theirs. */
-    readonly formCheck: BearerCheck;
     readonly pipeline: GraphQLPipeline;
-    readonly issuer: Issuer;
+    /** What the pages on which people decide share with the endpoints for applications. */
+    readonly consentParts: ConsentParts;
   };
 
 /**
@@ -107,20 +103,19 @@ export function createHttpApp({
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
   addHomePage(app, { hasConsole });
-  const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
   const { credentials: _, ...fromForms } = from;
-  const formCheck = new BearerCheck({ keys, ...fromForms }, parts);
-  addOAuth(app, allowOrigins, {
+  const consentParts = {
     consent: keys.consent,
     catalog: keys.catalog,
     clients: checkClients(clients, keys.catalog),
-    issuer,
+    issuer: new Issuer(publicUrl, from.trust ?? LOOPBACK),
     addresses,
-    check: formCheck,
+    check: new BearerCheck({ keys, ...fromForms }, parts),
     ...parts,
-  });
+  };
+  addOAuth(app, allowOrigins, consentParts);
   const notFound = errorReply(404, 'NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
   app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
   app.onError((error, c) => respond(c, pipeline.failed(error, new HonoHead(c))));
-  return Object.assign(app, parts, { startedAt, check, formCheck, pipeline, issuer, addresses });
+  return Object.assign(app, parts, { startedAt, check, pipeline, addresses, consentParts });
 }

@@ -1,10 +1,21 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import type { Principal } from '../keys/authorization/principal.ts';
 import { type Admission, type Admitted, BearerCheck } from './bearer-check.ts';
 import type { BearerAuthOptions } from './bearer-options.ts';
-import { HonoHead } from './hono-head.ts';
-import type { RateLimitFields } from './rate-limit-fields.ts';
-import { respond } from './replies.ts';
+import { HonoHead } from './received.ts';
+import { type RateLimitFields, respond } from './replies.ts';
+import type { Principal } from '../keys/authorization/principal.ts';
+
+/** What a request has that was let in, by Express, Fastify or Node alone. */
+export interface Authenticated {
+  /** The authenticated key. */
+  principal: Principal;
+  /**
+   * Checks the key again, as it is now: the one that was let in may have been deleted while its body arrived. Call it
+   * once the body has been read. If the key must be refused, answers the request, and resolves to false; otherwise
+   * `principal` is up to date.
+   */
+  checkAgain(): Promise<boolean>;
+}
 
 /** The variables that the middleware sets. */
 export interface BearerEnv {

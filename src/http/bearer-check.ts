@@ -1,13 +1,4 @@
-import type { RefusalReason } from '../keys/authentication/authenticate.ts';
-import type { VerifiedKey } from '../keys/authentication/verified-keys.ts';
-import type { Principal } from '../keys/authorization/principal.ts';
-import { BEARER_ALONE } from '../keys/credential-places.ts';
-import { sourceOf } from '../keys/networks.ts';
-import type { Action, Permission } from '../keys/permissions/catalog.ts';
-import { splitPermission } from '../keys/permissions/permission-set.ts';
-import { listOf } from '../keys/text.ts';
-import { digestSecret, prefixOf } from '../keys/secret/secret.ts';
-import type { AttemptCounter } from '../limits/attempt-counter.ts';
+import type { OrRefusal } from '../keys/errors.ts';
 import {
   type BearerAuthOptions,
   checkBearerOptions,
@@ -15,15 +6,173 @@ import {
   partsOf,
   type RequiredPermissions,
 } from './bearer-options.ts';
-import { Challenge, type Problem } from './challenge.ts';
-import { ClientAddresses, type Received } from './client-address.ts';
-import { CredentialReader, type Credentials } from './credentials.ts';
-import type { FailureLog } from './failure-log.ts';
-import { type Held, LimitCheck, tooManyFailures } from './limit-check.ts';
-import { type RateLimitFields, withFields } from './rate-limit-fields.ts';
-import { codeOf, errorReply, type Reply, unavailable } from './replies.ts';
-import type { RequestDetails } from './request-notes.ts';
-import { RequestObserver, type Told } from './request-observer.ts';
+import { Challenge, CredentialReader, type Credentials, type Problem } from './credentials.ts';
+import { ClientAddresses, type Received, type RequestDetails } from './received.ts';
+import type { FailureLog, RefusalLog } from './refusal-log.ts';
+import {
+  codeOf,
+  errorReply,
+  type RateLimitFields,
+  rateLimitFields,
+  type Reply,
+  secondsUntil,
+  unavailable,
+  withFields,
+} from './replies.ts';
+import type { Authenticator, RefusalReason, VerifiedKey } from '../keys/authentication/authenticator.ts';
+import type { AccessObserver, Principal } from '../keys/authorization/principal.ts';
+import type { Restrictions } from '../keys/authorization/restrictions.ts';
+import { BEARER_ALONE } from '../keys/credential-places.ts';
+import { sourceOf } from '../keys/networks.ts';
+import type { Action, Permission, Role } from '../keys/permissions/catalog.ts';
+import { splitPermission } from '../keys/permissions/permission-set.ts';
+import { digestSecret, prefixOf } from '../keys/secret/secret.ts';
+import { listOf } from '../keys/text.ts';
+import type { Answer, Limiter, Standing } from '../limits/limiter.ts';
+import type { AttemptCounter } from '../limits/attempt-counter.ts';
+
+/** What is told of requests. */
+interface Told {
+  readonly refusals: RefusalLog;
+  readonly clients: ClientAddresses;
+  /** Is told once of a request that lacks a permission, and when it was counted as a use of its key. */
+  readonly noteForbidden: (principal: Principal, usedAt: number) => void;
+}
+
+/** Observes one request of a key: what it lacks is also logged, with the client's address. */
+class RequestObserver implements AccessObserver {
+  readonly #principal: Principal;
+  readonly #told: Told;
+  readonly #request: Received;
+  /** Undefined once the request has lacked a permission. */
+  #usedAt: number | undefined;
+
+  /** @param usedAt when the request was counted as a use of its key, in milliseconds since 1970 */
+  constructor(principal: Principal, told: Told, request: Received, usedAt: number) {
+    this.#principal = principal;
+    this.#told = told;
+    this.#request = request;
+    this.#usedAt = usedAt;
+  }
+
+  used(permission: Permission): void {
+    this.#request.notes?.details?.permissions.add(permission);
+    this.#principal.observer?.used(permission);
+  }
+
+  granted(role: Role): void {
+    this.#principal.observer?.granted(role);
+  }
+
+  lacked(missing: readonly Permission[]): void {
+    const { apiKey: key, observer } = this.#principal;
+    const { refusals, clients, noteForbidden } = this.#told;
+    if (this.#usedAt !== undefined) noteForbidden(this.#principal, this.#usedAt);
+    this.#usedAt = undefined;
+    const { address } = clients.of(this.#request);
+    const refused = { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address };
+    if (this.#request.notes?.details) this.#request.notes.details.code = 'FORBIDDEN';
+    refusals.add('request forbidden', refused, this.#request.notes);
+    observer?.lacked(missing, address);
+  }
+}
+
+/** What came of holding a request to the restrictions of its key; `gone` if that was deleted meanwhile. */
+type Held = OrRefusal<{ readonly fields: RateLimitFields | undefined }, Reply> | 'gone';
+
+/** What a check of limits needs from outside. */
+interface LimitCheckOptions {
+  limiter: Limiter;
+  told: Told;
+  failures: FailureLog;
+  /** Records a refused request of a key. */
+  noteRefusal: Authenticator['noteRefusal'];
+}
+
+/** Holds requests to the restrictions of their keys: where they may come from, and how many there may be. */
+class LimitCheck {
+  readonly #options: LimitCheckOptions;
+
+  constructor(options: LimitCheckOptions) {
+    this.#options = options;
+  }
+
+  /** Counts a request that has just arrived, if it may come from there. */
+  enter(principal: Principal, restrictions: Restrictions, request: Received): Held | Promise<Held> {
+    const refusal = this.refuseAddress(principal, restrictions, request);
+    if (refusal) return { refusal };
+    if (restrictions.limits.length === 0) return { fields: undefined };
+    const answer = this.#options.limiter.enter(restrictions);
+    if (!(answer instanceof Promise)) return this.#heldBy(answer, principal, request);
+    return answer.then(
+      (decided) => this.#heldBy(decided, principal, request),
+      (error: unknown) => {
+        this.#options.failures.add(error, request.notes?.id);
+        return { refusal: unavailable() };
+      },
+    );
+  }
+
+  /**
+   * The reply to a request that may not come from where it does, or of which it is not certain where that is.
+   * @param usedAt when it was counted as a use before, in milliseconds since 1970
+   */
+  refuseAddress(
+    principal: Principal,
+    { networks }: Restrictions,
+    request: Received,
+    usedAt?: number,
+  ): Reply | undefined {
+    if (networks.length === 0) return undefined;
+    const { address, isCertain } = this.#options.told.clients.of(request);
+    if (isCertain && address !== undefined && networks.every((network) => network.includes(address))) return undefined;
+    this.#tell('request forbidden', principal, 'address', request, { address, usedAt });
+    return errorReply(403, 'FORBIDDEN', 'This key may not be used from this address.');
+  }
+
+  #heldBy(answer: Answer, principal: Principal, request: Received): Held {
+    if (answer === 'gone') return answer;
+    const { isWithin, standings } = answer;
+    if (isWithin) return { fields: rateLimitFields(standings) };
+    const { address } = this.#options.told.clients.of(request);
+    this.#tell('request limited', principal, 'limited', request, { address });
+    return { refusal: overLimit(standings) };
+  }
+
+  #tell(
+    message: string,
+    principal: Principal,
+    reason: 'address' | 'limited',
+    request: Received,
+    { address, usedAt }: { address: string | undefined; usedAt?: number | undefined },
+  ): void {
+    const { told, noteRefusal } = this.#options;
+    told.refusals.add(message, { reason, prefix: prefixOf(principal.apiKey.publicId), address }, request.notes);
+    noteRefusal(principal, reason, address, usedAt);
+  }
+}
+
+/** The reply to a request whose key is not valid, as those of too many others were from its address. */
+function tooManyFailures(wait: number): Reply {
+  const seconds = secondsUntil(wait);
+  const message = `Too many requests from here had API keys that are not valid. Try again in ${inWords(seconds)}.`;
+  return errorReply(429, 'RATE_LIMITED', message, { 'Retry-After': `${seconds}` });
+}
+
+function inWords(seconds: number): string {
+  return `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`;
+}
+
+/** The reply to a request over a limit: of those that are used up, the one that takes longest. */
+function overLimit(standings: readonly Standing[]): Reply {
+  const fewest = Math.min(...standings.map(({ remaining }) => remaining));
+  // What others have leased may have come back since, but was not asked for again yet.
+  const known = standings.map((standing) => (standing.remaining === fewest ? { ...standing, remaining: 0 } : standing));
+  const [longest] = known.filter(({ remaining }) => remaining === 0).toSorted((a, b) => b.moreIn - a.moreIn);
+  const seconds = secondsUntil(longest!.moreIn);
+  const message = `The limit of ${longest!.limit} is used up. Try again in ${inWords(seconds)}.`;
+  return errorReply(429, 'RATE_LIMITED', message, { 'Retry-After': `${seconds}`, ...rateLimitFields(known) });
+}
 
 /** The codes of refusals, by their status. */
 const CODES = { 400: 'INVALID_REQUEST', 401: 'UNAUTHENTICATED', 403: 'FORBIDDEN' } as const;
@@ -49,7 +198,7 @@ type Known = Pick<Admitted, 'token' | 'digest' | 'fields' | 'required'>;
 type Accepted = Pick<VerifiedKey, 'principal'>;
 
 /** What a key must be allowed to: all of these permissions, or one of them where that is enough. */
-export interface Requirement {
+interface Requirement {
   readonly items: readonly (readonly [permission: Permission, resource: string, action: Action])[];
   readonly isEnough: boolean;
 }
@@ -72,7 +221,7 @@ function missingFrom(principal: Principal, { items, isEnough }: Requirement): Pe
 }
 
 /** Who makes a request, or the reply to one that must be refused. */
-export type Admission = Admitted | { readonly refusal: Reply };
+export type Admission = OrRefusal<Admitted, Reply>;
 
 /** Notes who was let in, or refused, and that this is done. */
 function withDetails(

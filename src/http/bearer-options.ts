@@ -20,8 +20,7 @@ import type { KeysService } from '../keys/service.ts';
 import { AttemptCounter } from '../limits/attempt-counter.ts';
 import type { Limited } from '../limits/limiter.ts';
 import { type Log, NO_LOG } from '../log.ts';
-import { FailureLog } from './failure-log.ts';
-import { RefusalLog } from './refusal-log.ts';
+import { FailureLog, RefusalLog } from './refusal-log.ts';
 
 /** What a key must be allowed to: one of these. Default: any valid key is accepted. */
 export interface RequiredPermissions {

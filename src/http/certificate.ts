@@ -1,9 +1,12 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import type { Server } from 'node:https';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { FileWatch, type Schedule } from '../file-watch.ts';
 import { KeysError } from '../keys/errors.ts';
 import { printable } from '../keys/text.ts';
+import type { Log } from '../log.ts';
 
 /** The files of a certificate, in PEM. */
 export interface CertificateFiles {
@@ -23,7 +26,7 @@ const FORBIDDEN_RIGHTS = 0o026;
  * @throws KeysError TLS_INVALID that says which file is wrong, and why
  */
 export async function readCertificate(files: CertificateFiles): Promise<SecureContextOptions> {
-  const [cert, key] = [await readFile(files.cert), await readFile(files.key, FORBIDDEN_RIGHTS)];
+  const [cert, key] = [await readPem(files.cert), await readPem(files.key, FORBIDDEN_RIGHTS)];
   const certificate = parse(() => new X509Certificate(cert), files.cert, 'does not begin with a certificate in PEM');
   if (!certificate.checkPrivateKey(privateKeyIn(key, files.key)))
     throw invalid(files.key, `is not the key of the certificate in ${printable(files.cert)}`);
@@ -32,7 +35,7 @@ export async function readCertificate(files: CertificateFiles): Promise<SecureCo
   return options;
 }
 
-async function readFile(path: string, forbiddenRights = 0): Promise<Buffer> {
+async function readPem(path: string, forbiddenRights = 0): Promise<Buffer> {
   let file;
   try {
     // A pipe would wait for its other end.
@@ -67,4 +70,64 @@ function parse<Value>(read: () => Value, path: string, problem: string): Value {
 
 function invalid(path: string, reason: string, cause?: unknown): KeysError {
   return new KeysError('TLS_INVALID', `For TLS, ${printable(path)} ${reason}.`, { cause });
+}
+
+/**
+ * Lets a server take a certificate anew when its files have changed, and are left alone for a moment. Connections that
+ * are open keep the previous one; so do new ones if the files cannot be used, which is logged.
+ */
+export class CertificateWatch {
+  #files: CertificateFiles;
+  readonly #log: Log;
+  readonly #schedule: Schedule | undefined;
+  #watch: FileWatch;
+
+  /** Changes from now on will be noticed. @param schedule when to look at the files next */
+  constructor(files: CertificateFiles, log: Log, schedule?: Schedule) {
+    this.#files = files;
+    this.#log = log;
+    this.#schedule = schedule;
+    this.#watch = this.#watchOf(files);
+  }
+
+  /** Reads the files. @throws KeysError TLS_INVALID */
+  read(): Promise<SecureContextOptions> {
+    return readCertificate(this.#files);
+  }
+
+  /** Goes on with other files, at once. @throws KeysError TLS_INVALID, and goes on with those that it has */
+  async replace(files: CertificateFiles, server: Server): Promise<void> {
+    const watch = this.#watchOf(files);
+    server.setSecureContext(await readCertificate(files));
+    this.end();
+    [this.#files, this.#watch] = [files, watch];
+    this.start(server);
+  }
+
+  /** Follows what becomes of the files. */
+  start(server: Server): void {
+    const watch = this.#watch;
+    watch.start(async () => {
+      try {
+        const read = await this.read();
+        // Meanwhile, others may have taken their place.
+        if (watch !== this.#watch) return;
+        server.setSecureContext(read);
+        this.#log.info(this.#files, 'the certificate has changed: new connections get the new one');
+      } catch (error) {
+        this.#log.error(
+          { err: error },
+          'the certificate has changed, but cannot be used: new connections get the old one',
+        );
+      }
+    });
+  }
+
+  end(): void {
+    this.#watch.stop();
+  }
+
+  #watchOf({ cert, key }: CertificateFiles): FileWatch {
+    return new FileWatch([cert, key], this.#schedule);
+  }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
+import { forbidden, type Principal, uses } from '../keys/authorization/principal.ts';
 import type { DocumentIssue } from '../keys/document.ts';
 import { isKeysError, type Issue, type KeysError, type NameTakenError } from '../keys/errors.ts';
 import { redactSecrets } from '../keys/secret/secret.ts';
@@ -150,4 +151,33 @@ function messageOf(error: GraphQLError): string {
 function defaultCodeOf(error: GraphQLError): string {
   if (error.path) return 'BAD_REQUEST';
   return error.message.startsWith('Syntax Error') ? 'GRAPHQL_PARSE_FAILED' : 'GRAPHQL_VALIDATION_FAILED';
+}
+
+/** Whether the schema is told to all keys, to none, or to those with PERMISSION:READ_ANY. */
+export type IntrospectionMode = 'on' | 'off' | 'permitted';
+
+/**
+ * Refuses a request for the schema. Of a key that may make it, it counts as a use of the permission.
+ * @throws GraphQLError INTROSPECTION_OFF; FORBIDDEN if the key lacks the permission
+ */
+export function checkIntrospection(mode: IntrospectionMode, principal: Principal): void {
+  if (mode === 'on') return;
+  if (mode === 'off') {
+    const message = 'This server does not tell its schema: __schema and __type are switched off.';
+    throw new GraphQLError(message, { extensions: { code: 'INTROSPECTION_OFF' } });
+  }
+  if (uses(principal, 'PERMISSION', 'READ_ANY')) return;
+  const error = forbidden(principal, ['PERMISSION:READ_ANY'], 'to ask for the schema, ');
+  throw new GraphQLError(error.message, { originalError: error });
+}
+
+/** Whether a key may get to know what is in the schema. */
+export function mayKnowSchema(mode: IntrospectionMode, { access }: Principal): boolean {
+  return mode === 'on' || (mode === 'permitted' && access.has('PERMISSION', 'READ_ANY'));
+}
+
+/** The text of an error without what it suggests in place of a wrong name, which is in the schema. */
+export function withoutSuggestion(message: string): string {
+  const start = message.indexOf(' Did you mean ');
+  return start === -1 ? message : message.slice(0, start);
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { graphqlServer } from '@hono/graphql-server';
 import {
   type DocumentNode,
   type ExecutionResult,
@@ -6,41 +7,65 @@ import {
   type GraphQLFormattedError,
   type GraphQLSchema,
 } from 'graphql';
-import { type Amount, amountFor } from '../graphql/budget/amount.ts';
-import { writeData } from '../graphql/budget/answer.ts';
-import { costOf } from '../graphql/budget/cost.ts';
-import { clientGone, costExceeded } from '../graphql/budget/errors.ts';
-import type { Budgets, RequestBudget } from '../graphql/budget/request-budget.ts';
+import type { Context } from 'hono';
+import { LRUCache } from 'lru-cache';
 import type { BudgetedContext } from '../graphql/context.ts';
-import { isMutation, operationNameIn, readDocument } from '../graphql/document.ts';
+import {
+  type Amount,
+  amountFor,
+  type Budgets,
+  clientGone,
+  costExceeded,
+  costOf,
+  type Eventual,
+  introspects,
+  isMutation,
+  operationNameIn,
+  type PreparedOperation,
+  PreparedOperations,
+  readDocument,
+  type RequestBudget,
+  withoutStackTrace,
+  writeData,
+} from '../graphql/execution/index.ts';
+import type { Admitted, BearerCheck } from './bearer-check.ts';
+import type { Cors } from './cors.ts';
 import {
   checkIntrospection,
-  introspects,
+  errorsInOrder,
+  firstErrors,
+  formatGraphQLError,
   type IntrospectionMode,
   mayKnowSchema,
   withoutSuggestion,
-} from '../graphql/introspection.ts';
-import type { Eventual } from '../graphql/execution/results.ts';
-import type { PreparedOperation } from '../graphql/prepared-operation.ts';
-import { PreparedOperations } from '../graphql/prepared-operations.ts';
+} from './graphql-errors.ts';
+import {
+  type GraphQLParameters,
+  type GraphQLRequest,
+  isByUrl,
+  readBody,
+  readBodyParameters,
+  readSearchParameters,
+} from './graphql-request.ts';
+import type { RequestNotes } from './received.ts';
+import {
+  codeOf,
+  errorReply,
+  GRAPHQL_RESPONSE,
+  graphqlReply,
+  internalError,
+  JSON_RESPONSE,
+  negotiate,
+  type Reply,
+  RequestRefused,
+  type ResponseType,
+  withFields,
+} from './replies.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
 import type { Log } from '../log.ts';
-import type { Admitted, BearerCheck } from './bearer-check.ts';
-import type { Cors } from './cors.ts';
-import { contextOf } from './graphql-context.ts';
-import { errorsInOrder, firstErrors, formatGraphQLError } from './graphql-errors.ts';
-import { FirstHandler } from './graphql-handler.ts';
-import { type GraphQLParameters, readBodyParameters, readSearchParameters } from './graphql-parameters.ts';
-import { type GraphQLRequest, isByUrl, readBody } from './graphql-request.ts';
-import { methodNotAllowed, mutationByUrl, refusedReply } from './graphql-refusals.ts';
-import { GRAPHQL_RESPONSE, JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
-import { withFields } from './rate-limit-fields.ts';
-import { codeOf, graphqlReply, internalError, type Reply } from './replies.ts';
-import type { RequestNotes } from './request-notes.ts';
-import { RequestRefused } from './request-refused.ts';
 
 /** What the pipeline is made of. */
-export interface GraphQLPipelineOptions {
+interface GraphQLPipelineOptions {
   schema: GraphQLSchema;
   check: BearerCheck;
   budgets: Budgets;
@@ -253,4 +278,135 @@ async function finish(
 function failedWith(error: unknown): ExecutionResult {
   if (error instanceof GraphQLError) return { data: null, errors: [error] };
   throw error;
+}
+
+/** How many results are kept, and the characters of their documents and messages. */
+const MAX_KEPT = 100;
+const MAX_KEPT_CHARACTERS = 100_000;
+
+/** Stands for the result of a document that was sent once: most of those that differ each time never come again. */
+const SEEN: ExecutionResult = {};
+
+/** Is thrown where the handler begins to execute a valid document. It passes on what is no `Error`. */
+const VALID = Symbol('valid');
+
+/**
+ * Has `@hono/graphql-server` handle documents that are seen for the first time: it parses and validates them, and tells
+ * what is wrong with them, which is kept: a client that is out of date sends the same all the time.
+ */
+export class FirstHandler {
+  readonly #handle: (parameters: GraphQLParameters) => Promise<ExecutionResult | typeof VALID>;
+  readonly #results = new LRUCache<string, ExecutionResult>({
+    max: MAX_KEPT,
+    maxSize: MAX_KEPT_CHARACTERS,
+    sizeCalculation: ({ errors = [] }, query) =>
+      errors.reduce((sum, { message }) => sum + message.length, query.length + 1),
+  });
+
+  constructor(schema: GraphQLSchema) {
+    this.#handle = handlerOf(schema);
+  }
+
+  /** The result of a request for a document that was found not to be valid twice. */
+  findInvalid(query: string): ExecutionResult | undefined {
+    const result = this.#results.get(query);
+    return result === SEEN ? undefined : result;
+  }
+
+  /**
+   * Validates the document of a request. Call `readDocument` first: it bounds what that takes.
+   * @returns what is wrong with it; undefined if it is valid
+   */
+  async validate(parameters: GraphQLParameters): Promise<ExecutionResult | undefined> {
+    const { query } = parameters;
+    const result = await this.#handle(parameters);
+    if (result === VALID) return undefined;
+    // A scalar that failed may not fail the next time.
+    if (!result.errors?.some(({ originalError }) => originalError))
+      this.#results.set(query, this.#results.has(query) ? errorsOf(result) : SEEN);
+    return result;
+  }
+}
+
+/** The errors of a result alone: those of graphql-js hold the document and, by their stacks, all that made them. */
+function errorsOf({ errors = [] }: ExecutionResult): ExecutionResult {
+  return withoutStackTrace(() => ({
+    errors: errors.map(
+      ({ message, source, positions, path, extensions }) =>
+        new GraphQLError(message, { source, positions, path, extensions }),
+    ),
+  }));
+}
+
+/**
+ * Calls the handler of `@hono/graphql-server` with the four members of a request that it reads, and captures what it
+ * would have sent: its status is wrong. This relies on internals of version 0.7, so that version is pinned.
+ */
+function handlerOf(schema: GraphQLSchema): (parameters: GraphQLParameters) => Promise<ExecutionResult | typeof VALID> {
+  const handler = graphqlServer({
+    schema,
+    rootResolver: () => {
+      throw VALID;
+    },
+  });
+  const headers = new Headers({ 'content-type': 'application/json' });
+  return async (parameters) => {
+    const raw = {
+      method: 'POST',
+      url: '/',
+      headers,
+      json: async () => parameters,
+    };
+    let result: ExecutionResult = {};
+    const json = (body: ExecutionResult) => void (result = body);
+    try {
+      await handler({ req: { method: 'POST', raw }, json } as unknown as Context, async () => {});
+    } catch (thrown) {
+      if (thrown === VALID) return VALID;
+      throw thrown;
+    }
+    return result;
+  };
+}
+
+/** Where a context keeps the request that it was made for. */
+const SOURCE = Symbol('source');
+
+/** Created on first use. Own properties, so that copies of the context have them, too; one getter for all. */
+const REQUEST: PropertyDescriptor = {
+  enumerable: true,
+  get(this: { [SOURCE]: GraphQLRequest }): Request {
+    return this[SOURCE].webRequest;
+  },
+};
+const SIGNAL: PropertyDescriptor = {
+  enumerable: true,
+  get(this: { budget: RequestBudget }): AbortSignal {
+    return this.budget.signal;
+  },
+};
+
+/** The context of a request for its resolvers. */
+function contextOf(request: GraphQLRequest, principal: Principal, budget: RequestBudget): BudgetedContext {
+  const context = { principal, budget, [SOURCE]: request };
+  // Getters in a literal, and `defineProperties`, take several times as long.
+  Object.defineProperty(context, 'request', REQUEST);
+  return Object.defineProperty(context, 'signal', SIGNAL) as unknown as BudgetedContext;
+}
+
+/** The reply to a request that was refused, in the media type that its client wants. */
+function refusedReply(type: ResponseType, { status, code, message, headers }: RequestRefused): Reply {
+  const { text } = errorReply(status, code, message);
+  return graphqlReply(status, type, text, headers);
+}
+
+/** The reply to a request by another method. */
+function methodNotAllowed(): Reply {
+  const message = 'GraphQL is served by POST, and queries by GET as well.';
+  return errorReply(405, 'METHOD_NOT_ALLOWED', message, { Allow: 'GET, HEAD, POST' });
+}
+
+/** Of a mutation that stands in the URL of a GET request. */
+function mutationByUrl(): RequestRefused {
+  return new RequestRefused(405, 'METHOD_NOT_ALLOWED', 'Mutations are served by POST only.', { Allow: 'POST' });
 }

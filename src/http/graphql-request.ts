@@ -1,8 +1,6 @@
-import type { Received } from './client-address.ts';
-import { bodyTooLarge, MAX_BODY_BYTES } from './graphql-parameters.ts';
-import { readMediaType } from './media-type.ts';
-import type { RequestHead } from './request-head.ts';
-import { RequestRefused } from './request-refused.ts';
+import { GraphQLError } from 'graphql';
+import type { Received, RequestHead } from './received.ts';
+import { readMediaType, RequestRefused } from './replies.ts';
 
 /** A request to the GraphQL endpoint, whichever server it came by. */
 export interface GraphQLRequest extends Received {
@@ -59,4 +57,156 @@ export function bodyCutOff(): RequestRefused {
 
 function unsupported(message: string): RequestRefused {
   return new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', message);
+}
+
+/** The parameters of a GraphQL request (GraphQL over HTTP, "Request Parameters"). */
+export interface GraphQLParameters {
+  query: string;
+  operationName: string | null;
+  variables: Record<string, unknown> | null;
+}
+
+/** The most that a body may have, in bytes. */
+export const MAX_BODY_BYTES = 1024 * 1024;
+/** The most that the query of a URL may have, in characters. */
+export const MAX_SEARCH_LENGTH = 8192;
+const NAMES: ReadonlySet<string> = new Set(['query', 'operationName', 'variables', 'extensions']);
+/** How deep arrays and objects in JSON may nest. */
+const MAX_NESTING = 64;
+
+/**
+ * Reads the parameters in the body of a POSTed request. Nothing is taken from the URL.
+ * @throws RequestRefused; GraphQLError for a persisted query
+ */
+export function readBodyParameters(body: Uint8Array): GraphQLParameters {
+  if (body.byteLength > MAX_BODY_BYTES) throw bodyTooLarge();
+  let text;
+  try {
+    text = UTF8.decode(body);
+  } catch {
+    throw badRequest('The body is not valid UTF-8.');
+  }
+  if (text === '') throw badRequest('The body is empty; it must be a JSON object with a query.');
+  const parameters = parseJson(text, 'The body');
+  if (!isObject(parameters)) throw badRequest('The body must be a JSON object with a query.');
+  return checkParameters(parameters);
+}
+
+/**
+ * Reads the parameters in the URL of a GET request. Others are ignored, and those that are empty count as missing.
+ * @param search the query of the URL as it came, with its question mark; or empty
+ * @throws RequestRefused; GraphQLError for a persisted query
+ */
+export function readSearchParameters(search: string): GraphQLParameters {
+  if (search.length > MAX_SEARCH_LENGTH) {
+    const message = `The URL's query is longer than ${MAX_SEARCH_LENGTH} characters: send the request by POST.`;
+    throw new RequestRefused(414, 'URL_TOO_LONG', message);
+  }
+  const found = new Map<string, string>();
+  for (const pair of search.slice(1).split('&')) {
+    const [name, value] = splitAtEquals(pair).map(decode) as [string, string];
+    if (!NAMES.has(name)) continue;
+    if (found.has(name)) throw badRequest(`"${name}" is in the URL twice.`);
+    if (value !== '') found.set(name, value);
+  }
+  const [variables, extensions] = [found.get('variables'), found.get('extensions')];
+  return checkParameters({
+    query: found.get('query'),
+    operationName: found.get('operationName'),
+    variables: variables && parseJson(variables, '"variables" in the URL'),
+    extensions: extensions && parseJson(extensions, '"extensions" in the URL'),
+  });
+}
+
+function checkParameters({
+  query,
+  operationName = null,
+  variables = null,
+  extensions = null,
+}: Record<string, unknown>): GraphQLParameters {
+  if (operationName !== null && typeof operationName !== 'string')
+    throw badRequest('"operationName" must be a string.');
+  if (variables !== null && !isObject(variables)) throw badRequest('"variables" must be an object.');
+  if (extensions !== null && !isObject(extensions)) throw badRequest('"extensions" must be an object.');
+  if (query == null && isObject(extensions?.['persistedQuery'])) throw persistedQueryNotSupported();
+  if (typeof query !== 'string') throw badRequest('"query" must be a string that holds a GraphQL document.');
+  return { query, operationName, variables };
+}
+
+/** Clients with automatic persisted queries first send the hash of a query alone. By this text they send all of it. */
+function persistedQueryNotSupported(): GraphQLError {
+  return new GraphQLError('PersistedQueryNotSupported', { extensions: { code: 'PERSISTED_QUERY_NOT_SUPPORTED' } });
+}
+
+function splitAtEquals(pair: string): [name: string, value: string] {
+  const end = pair.indexOf('=');
+  return end === -1 ? [pair, ''] : [pair.slice(0, end), pair.slice(end + 1)];
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    throw badRequest("The URL's query is not valid percent-encoded UTF-8.");
+  }
+}
+
+/** Without a byte order mark at its start, if there is one. */
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
+/** @param what the name of the text for errors, at the start of a sentence */
+function parseJson(text: string, what: string): unknown {
+  checkNesting(text, what);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw badRequest(`${what} is not valid JSON.`);
+  }
+}
+
+const [QUOTE, BACKSLASH, BRACE, CLOSING_BRACE, BRACKET, CLOSING_BRACKET] = Array.from('"\\{}[]', (character) =>
+  character.charCodeAt(0),
+);
+
+/** Bounds what recursive code will meet later, without parsing: brackets outside strings are counted. */
+function checkNesting(text: string, what: string): void {
+  if (!hasManyBrackets(text)) return;
+  let depth = 0;
+  let inString = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text.charCodeAt(index);
+    if (inString) {
+      if (character === BACKSLASH) index += 1;
+      else if (character === QUOTE) inString = false;
+    } else if (character === QUOTE) inString = true;
+    else if (character === BRACE || character === BRACKET) depth += 1;
+    else if (character === CLOSING_BRACE || character === CLOSING_BRACKET) depth -= 1;
+    if (depth > MAX_NESTING)
+      throw badRequest(`${what} nests deeper than ${MAX_NESTING} levels, which is the most that is allowed.`);
+  }
+}
+
+/** Whether so many brackets open in a text, also within strings, that they could nest too deep. Few texts have. */
+function hasManyBrackets(text: string): boolean {
+  let count = 0;
+  for (const bracket of ['{', '['])
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
+      count += 1;
+      if (count > MAX_NESTING) return true;
+    }
+  return false;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The refusal of a request whose body is longer than allowed, in bytes. */
+export function bodyTooLarge(max = MAX_BODY_BYTES): RequestRefused {
+  const message = `The body is larger than ${max} bytes, which is the most that is allowed.`;
+  return new RequestRefused(413, 'BODY_TOO_LARGE', message);
+}
+
+function badRequest(message: string): RequestRefused {
+  return new RequestRefused(400, 'BAD_REQUEST', message);
 }

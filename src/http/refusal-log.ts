@@ -1,6 +1,32 @@
+import type { RequestNotes } from './received.ts';
 import type { Log } from '../log.ts';
-import type { RequestNotes } from './request-notes.ts';
-import { type AtPeriodEnd, atPeriodEnd } from './periods.ts';
+
+/** How long what repeats itself is only counted. */
+const PERIOD_MS = 60_000;
+
+/** Calls `work` once the present period is over; it must not keep the process alive. */
+type AtPeriodEnd = (work: () => void) => void;
+
+/** What is to be done at the ends of periods that are not over. */
+const open = new Set<() => void>();
+
+/** Calls `work` after a minute, or when the process ends, if that is sooner and no signal kills it. */
+export const atPeriodEnd: AtPeriodEnd = (work) => {
+  // One listener for all: a host may have many middlewares.
+  if (open.size === 0) process.on('exit', endAll);
+  const end = () => {
+    clearTimeout(timer);
+    open.delete(end);
+    if (open.size === 0) process.off('exit', endAll);
+    work();
+  };
+  const timer = setTimeout(end, PERIOD_MS).unref();
+  open.add(end);
+};
+
+function endAll(): void {
+  for (const end of open) end();
+}
 
 /** What the log says of a refused request. */
 export interface Refused {
@@ -23,7 +49,7 @@ interface Counted {
 }
 
 /** How many kinds of refusals for one reason from one address are logged in a period, one by one. */
-const MAX_KINDS = 5;
+const MAX_KINDS_OF_SOURCE = 5;
 /** For how many reasons and addresses that is done. */
 const MAX_SOURCES = 20;
 
@@ -56,7 +82,7 @@ export class RefusalLog {
     const source = keyOf(message, { reason, address });
     const kinds = this.#kinds.get(source) ?? 0;
     if (kinds === 0 && this.#kinds.size >= MAX_SOURCES) return this.#count(message, { reason });
-    if (kinds >= MAX_KINDS) return this.#count(message, { reason, address });
+    if (kinds >= MAX_KINDS_OF_SOURCE) return this.#count(message, { reason, address });
     this.#kinds.set(source, kinds + 1);
     this.#counted.set(keyOf(message, refused), { message, refused, count: 0 });
     this.#log.info(notes === undefined ? refused : { ...refused, requestId: notes.id }, message);
@@ -80,4 +106,50 @@ export class RefusalLog {
 
 function keyOf(message: string, refused: Refused): string {
   return JSON.stringify([message, refused]);
+}
+
+/** How many kinds of failures are told apart in a period; the others are logged as `various`. */
+const MAX_KINDS = 20;
+const VARIOUS = 'various';
+
+/**
+ * Logs failures of the store, or of an upstream, in sums: each kind once in a period, at once and with its cause, and
+ * its repetitions as one line with their `count` at the period's end. So an outage writes few lines, however many
+ * requests it fails.
+ */
+export class FailureLog {
+  readonly #log: Log;
+  readonly #atPeriodEnd: AtPeriodEnd;
+  readonly #message: string;
+  /** How many failures of each kind were not logged yet. */
+  #counts = new Map<string, number>();
+
+  constructor(log: Log, schedule: AtPeriodEnd = atPeriodEnd, message = 'the store did not answer') {
+    this.#log = log;
+    this.#atPeriodEnd = schedule;
+    this.#message = message;
+  }
+
+  /** A request has failed. @param requestId its id, for the line that says it at once */
+  add(error: unknown, requestId?: string): void {
+    if (this.#counts.size === 0) this.#atPeriodEnd(() => this.finish());
+    const kind = this.#kindOf(error);
+    const count = this.#counts.get(kind);
+    this.#counts.set(kind, count === undefined ? 0 : count + 1);
+    if (count === undefined)
+      this.#log.error({ err: error, ...(requestId !== undefined && { requestId }) }, this.#message);
+  }
+
+  /** Ends the period: logs what was only counted. */
+  finish(): void {
+    const counts = this.#counts;
+    this.#counts = new Map();
+    for (const [code, count] of counts) if (count > 0) this.#log.error({ code, count }, this.#message);
+  }
+
+  #kindOf(error: unknown): string {
+    const { code, name = 'unknown' } = error as { code?: unknown; name?: string };
+    const kind = typeof code === 'string' ? code : name;
+    return this.#counts.has(kind) || this.#counts.size < MAX_KINDS ? kind : VARIOUS;
+  }
 }

@@ -1,8 +1,186 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { MIMEType } from 'node:util';
 import type { Context } from 'hono';
-import type { ReplyCode } from './error-codes.ts';
-import { JSON_RESPONSE, type ResponseType } from './media-type.ts';
-import { memoized } from './memoized.ts';
+import Negotiator from 'negotiator';
+import { memoized } from './received.ts';
+import type { ErrorCode } from '../keys/errors.ts';
+import { LIMIT_SECONDS, type LimitUnit, unitName } from '../keys/limit.ts';
+import type { Standing } from '../limits/limiter.ts';
+
+/** Codes of the rules that only the command line, or the start of a server, can meet. */
+type LocalCode =
+  | `STORE_${string}`
+  | `BACKUP_${string}`
+  | `RESTORE_${string}`
+  | `CONFIG_${string}`
+  | `SERVER_${string}`
+  | 'CREDENTIALS_INVALID'
+  | 'USAGE'
+  | 'SECRET_INVALID'
+  | 'OUTPUT_FAILED'
+  | 'LISTEN_FAILED'
+  | 'TLS_INVALID'
+  | 'SCHEMA_INVALID'
+  | 'HOST_INVALID'
+  | 'OPTION_INVALID'
+  | 'GRAPHQL_UNSUPPORTED'
+  | 'NODE_UNSUPPORTED'
+  | 'ID_TAKEN'
+  | 'SECRET_TAKEN'
+  | 'PREFIX_TAKEN';
+
+/** Codes of HTTP and of GraphQL, beside those of the rules. */
+type ProtocolCode =
+  | 'UNAUTHENTICATED'
+  | 'INVALID_REQUEST'
+  | 'BAD_REQUEST'
+  | 'METHOD_NOT_ALLOWED'
+  | 'NOT_ACCEPTABLE'
+  | 'TIMEOUT'
+  | 'BODY_TOO_LARGE'
+  | 'URL_TOO_LONG'
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'EXPECTATION_FAILED'
+  | 'HEADERS_TOO_LARGE'
+  | 'PERSISTED_QUERY_NOT_SUPPORTED'
+  | 'GRAPHQL_PARSE_FAILED'
+  | 'GRAPHQL_VALIDATION_FAILED'
+  | 'INTROSPECTION_OFF'
+  | 'COST_EXCEEDED'
+  | 'TIME_EXCEEDED'
+  | 'RATE_LIMITED'
+  | 'SERVICE_UNAVAILABLE'
+  | 'BAD_GATEWAY'
+  | 'GATEWAY_TIMEOUT'
+  | 'STORE_READONLY'
+  | 'INTERNAL_SERVER_ERROR';
+
+/** Every code that a reply can carry, in `errors[].extensions.code`. Codes are stable: clients compare them. */
+export type ReplyCode = ProtocolCode | Exclude<ErrorCode, LocalCode>;
+
+/** The status of a code's replies: one of HTTP, or that of a GraphQL reply, whose errors come beside data. */
+type ReplyStatus = number | 'GraphQL';
+
+/** What each code means, and with which status it comes. `docs/http.md` has it as a table. */
+export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStatus, meaning: string]>> = {
+  UNAUTHENTICATED: [401, 'No API key, or one that is not valid.'],
+  INVALID_REQUEST: [400, 'The credentials are malformed, or there are several.'],
+  BAD_REQUEST: [400, 'The request is not valid: its HTTP, its body, or its operation.'],
+  NOT_FOUND: [404, 'There is nothing at this address. As a GraphQL error: no API key has this id or name.'],
+  METHOD_NOT_ALLOWED: [405, 'The address is for another method; GraphQL has queries alone by GET.'],
+  NOT_ACCEPTABLE: [406, 'The client accepts neither media type of the replies.'],
+  TIMEOUT: [408, 'The request took too long to arrive.'],
+  BODY_TOO_LARGE: [413, 'The body is larger than is allowed.'],
+  URL_TOO_LONG: [414, 'The query of a URL is longer than is allowed.'],
+  UNSUPPORTED_MEDIA_TYPE: [415, 'The body is of another type or charset than the address takes, or compressed.'],
+  EXPECTATION_FAILED: [417, 'The Expect header asks for something other than 100-continue.'],
+  RATE_LIMITED: [429, 'A limit of the key is used up, or there were too many failed credentials; see Retry-After.'],
+  HEADERS_TOO_LARGE: [431, 'The headers are larger than is allowed.'],
+  INTERNAL_SERVER_ERROR: [500, 'A failure of the server; extensions.requestId finds it in the log.'],
+  BAD_GATEWAY: [502, 'From guard: the service behind it cannot be reached, or did not answer properly.'],
+  SERVICE_UNAVAILABLE: [503, 'The key store does not answer. Try again later.'],
+  GATEWAY_TIMEOUT: [504, 'From guard: the service behind it took too long to answer.'],
+  STORE_READONLY: ['GraphQL', 'This server has no right to change the key store.'],
+  PERSISTED_QUERY_NOT_SUPPORTED: ['GraphQL', 'A hash in place of a query: send the query.'],
+  GRAPHQL_PARSE_FAILED: ['GraphQL', 'The document has a syntax error.'],
+  GRAPHQL_VALIDATION_FAILED: ['GraphQL', 'The document or its variables do not fit the schema.'],
+  LIMIT_EXCEEDED: ['GraphQL', 'The document is larger than is allowed; see the limits below.'],
+  INTROSPECTION_OFF: ['GraphQL', 'The server does not tell its schema, by __schema or __type.'],
+  COST_EXCEEDED: [
+    'GraphQL',
+    'The request costs, or its answer is, more than is allowed; extensions has cost and limit.',
+  ],
+  TIME_EXCEEDED: ['GraphQL', 'The request took longer than is allowed, and was abandoned.'],
+  FORBIDDEN: ['GraphQL', 'The key lacks a permission; extensions.missing lists which. From bearerAuth: status 403.'],
+  NAME_INVALID: ['GraphQL', 'The name breaks its rule.'],
+  DESCRIPTION_INVALID: ['GraphQL', 'The description breaks its rule.'],
+  ROLE_INVALID: ['GraphQL', 'There is no such role.'],
+  PERMISSION_INVALID: ['GraphQL', 'There is no such permission.'],
+  NO_GRANTS: ['GraphQL', 'A key needs at least one role or permission.'],
+  EXPIRY_INVALID: ['GraphQL', 'The expiry or a duration cannot be read, is in the past, or is too far away.'],
+  LIMIT_INVALID: ['GraphQL', 'A limit breaks its rule.'],
+  NETWORK_INVALID: ['GraphQL', 'A network breaks its rule.'],
+  INPUT_INVALID: ['GraphQL', 'Another argument breaks its rule.'],
+  DECLARATION_INVALID: ['GraphQL', 'The declared keys break rules; the message names each place.'],
+  NAME_TAKEN: ['GraphQL', 'Another key has this name.'],
+  NAME_CONFUSABLE: ['GraphQL', 'The name looks like that of another key, in other characters.'],
+  ROTATION_IN_PROGRESS: ['GraphQL', 'The key has two secrets already.'],
+  ROTATION_NONE: ['GraphQL', 'The key has only one secret.'],
+  CHAIN_TOO_LONG: ['GraphQL', 'The key would have too many ancestors: at most 16 keys create one another.'],
+  POLICY_VIOLATED: ['GraphQL', 'The policy of the installation demands something else; the message names the rule.'],
+  REQUEST_DECIDED: ['GraphQL', 'Somebody has decided on the request of that application already.'],
+  CONSENT_OFF: ['GraphQL', '`consent` in `svc-api.yaml` does not let applications ask for keys in that way.'],
+  TOO_MANY_REQUESTS: ['GraphQL', 'This key has tried too many codes of applications.'],
+  TAKEOVER_REFUSED: ['GraphQL', 'A declared key was created by another key.'],
+  PRUNE_REFUSED: ['GraphQL', 'Pruning would delete keys that no apply made, or the key that asks for it.'],
+};
+
+/** A request that is refused before it is carried out. */
+export class RequestRefused extends Error {
+  readonly status: 400 | 403 | 405 | 406 | 413 | 414 | 415;
+  readonly code: ReplyCode;
+  /** Headers that the status calls for. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+
+  constructor(
+    status: RequestRefused['status'],
+    code: ReplyCode,
+    message: string,
+    headers?: Readonly<Record<string, string>>,
+  ) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.headers = headers;
+  }
+}
+
+export const GRAPHQL_RESPONSE = 'application/graphql-response+json';
+export const JSON_RESPONSE = 'application/json';
+/** The media types of GraphQL replies. */
+export type ResponseType = typeof GRAPHQL_RESPONSE | typeof JSON_RESPONSE;
+
+const CHARSETS: ReadonlySet<string> = new Set(['utf-8', 'utf8']);
+/** In both spellings of the charset, since a range with a parameter only accepts a type that has it. */
+const RESPONSES = [...CHARSETS].flatMap((charset) =>
+  ([JSON_RESPONSE, GRAPHQL_RESPONSE] as const).map((type) => ({ type, text: `${type}; charset=${charset}` })),
+);
+
+/**
+ * Picks the media type of a GraphQL reply (GraphQL over HTTP, "Accept"; RFC 9110, section 12.5.1). Without a preference
+ * it is `application/json`, which every client can read.
+ * @throws RequestRefused 406 when the client accepts neither
+ */
+export function negotiate(accept: string | undefined): ResponseType {
+  return accept === undefined || accept.trim() === '' ? JSON_RESPONSE : negotiateBy(accept);
+}
+
+const negotiateBy = memoized(negotiateAnew);
+
+function negotiateAnew(accept: string): ResponseType {
+  const best = new Negotiator({ headers: { accept } }).mediaType(RESPONSES.map(({ text }) => text));
+  const found = RESPONSES.find(({ text }) => text === best);
+  if (!found) throw new RequestRefused(406, 'NOT_ACCEPTABLE', `Replies are ${GRAPHQL_RESPONSE} or ${JSON_RESPONSE}.`);
+  return found.type;
+}
+
+/** What a Content-Type says. */
+interface MediaType {
+  type: string;
+  isUtf8: boolean;
+}
+
+/** Reads a Content-Type; `type` is empty where it is not a media type. */
+export const readMediaType = memoized(readMediaTypeAnew);
+
+function readMediaTypeAnew(contentType: string): MediaType {
+  try {
+    const { essence, params } = new MIMEType(contentType);
+    return { type: essence, isUtf8: CHARSETS.has(params.get('charset')?.toLowerCase() ?? 'utf-8') };
+  } catch {
+    return { type: '', isUtf8: true };
+  }
+}
 
 /** What every reply has: it may not be cached, and nobody may take it for another type than it says. */
 export const REPLY_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
@@ -81,6 +259,18 @@ export function send(outgoing: ServerResponse, reply: Reply): void {
   outgoing.end(text, length === text.length ? 'latin1' : 'utf8');
 }
 
+/** How long a refused request's body is still taken, in milliseconds: its client may read only once it has sent it. */
+const LINGER_MS = 500;
+
+/** Closes the connection of a request whose body goes on for long after it was answered: nobody reads that. */
+export function endUnread(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  if (incoming.complete) return;
+  outgoing.once('finish', () => {
+    const timer = setTimeout(() => incoming.destroy(), LINGER_MS).unref();
+    incoming.once('close', () => clearTimeout(timer));
+  });
+}
+
 /** The headers of replies that have no others, by their media types, which are few. */
 const usualHeaders = memoized((type): readonly string[] => headersOf({ type }).flat());
 
@@ -89,4 +279,40 @@ export function headersOf({ type, headers = {} }: Pick<Reply, 'type' | 'headers'
   const all = Object.entries({ ...headers, ...REPLY_HEADERS, 'Content-Type': type });
   const entries = all.map(([name, value]): [string, string] => [name.toLowerCase(), value]);
   return entries.toSorted(([one], [other]) => (one < other ? -1 : 1));
+}
+
+/** The fields that tell a client of its limits (draft-ietf-httpapi-ratelimit-headers-11). */
+export type RateLimitFields = Readonly<Record<'RateLimit-Policy' | 'RateLimit', string>>;
+
+/** Where a request stands to its limits: one policy for each unit, named after it, the one that leaves the fewest. */
+export function rateLimitFields(standings: readonly Standing[]): RateLimitFields {
+  const [first, ...others] = standings;
+  // Most keys have one limit.
+  if (first && others.length === 0) return { 'RateLimit-Policy': policyOf(first), RateLimit: serviceLimitOf(first) };
+  const closest = new Map<LimitUnit, Standing>();
+  for (const standing of standings) {
+    const other = closest.get(standing.unit);
+    if (!other || standing.remaining < other.remaining) closest.set(standing.unit, standing);
+  }
+  const shown = [...closest.values()];
+  return { 'RateLimit-Policy': shown.map(policyOf).join(', '), RateLimit: shown.map(serviceLimitOf).join(', ') };
+}
+
+/** A reply that tells of limits, if there are any. */
+export function withFields(reply: Reply, fields: RateLimitFields | undefined): Reply {
+  return fields ? { ...reply, headers: { ...reply.headers, ...fields } } : reply;
+}
+
+/** In whole seconds, at least one: so long a client has to wait. */
+export function secondsUntil(microseconds: number): number {
+  return Math.max(Math.ceil(microseconds / 1_000_000), 1);
+}
+
+function policyOf({ count, unit }: Standing): string {
+  return `"${unitName(unit)}";q=${count};w=${LIMIT_SECONDS[unit]}`;
+}
+
+/** `t` is when more becomes available; there is no more where nothing was used. */
+function serviceLimitOf({ unit, remaining, moreIn }: Standing): string {
+  return `"${unitName(unit)}";r=${remaining}${moreIn > 0 ? `;t=${secondsUntil(moreIn)}` : ''}`;
 }

@@ -9,9 +9,7 @@ import {
   permissionOptions,
   type RequiredPermissions,
 } from './bearer-options.ts';
-import { plainAddress } from './forwarded.ts';
-import type { Received } from './client-address.ts';
-import { NodeHead } from './node-head.ts';
+import { NodeHead, plainAddress, type Received } from './received.ts';
 import { codeOf, headersOf } from './replies.ts';
 
 /** A request of any protocol, such as one of tRPC or gRPC, or the message by which a WebSocket signs in. */

@@ -1,10 +1,28 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
+import type { ServiceApp } from './app.ts';
+import { COMMON_OPTIONS } from './bearer-options.ts';
+import type { CertificateFiles } from './certificate.ts';
+import { GraphQLRoutes } from './hono-adapter.ts';
+import { answerByNode, answersOfTurn } from './node-adapter.ts';
+import { isOldHealthCheck } from './plain-endpoints.ts';
+import { ClientAddresses } from './received.ts';
+import {
+  answerFailedRequest,
+  refuseAmbiguous,
+  serveRequests,
+  type ServerLimits,
+  type ServerOptions,
+  type StartedServer,
+} from './serve-requests.ts';
+import { endpointOf } from './watched-request.ts';
 import {
   amount,
-  count,
-  duration,
   anything,
   checkOptions,
+  count,
+  duration,
   having,
   invalidOption,
   list,
@@ -13,12 +31,72 @@ import {
   type Rules,
   text,
 } from '../keys/options.ts';
-import { COMMON_OPTIONS } from './bearer-options.ts';
-import type { CertificateFiles } from './certificate.ts';
-import { endpointOf } from './endpoints.ts';
-import { continueWhenRead } from './expect-continue.ts';
-import { serveRequests, type ServerLimits, type ServerOptions, type StartedServer } from './serve-requests.ts';
-import { ServedApp } from './served-app.ts';
+
+/**
+ * Tells a client that waits for it to send its body (RFC 9110, section 10.1.1) once that is to be read. One that is
+ * refused before gets its answer instead, and the connection is closed: whether the body still comes is unknown.
+ */
+function continueWhenRead(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  const read = incoming._read.bind(incoming);
+  const { shouldKeepAlive } = outgoing;
+  outgoing.shouldKeepAlive = false;
+  incoming._read = (size) => {
+    incoming._read = read;
+    // What was not read is thrown away after the answer.
+    if (!outgoing.headersSent && !outgoing.destroyed) {
+      outgoing.shouldKeepAlive = shouldKeepAlive;
+      outgoing.writeContinue();
+    }
+    read(size);
+  };
+}
+
+type FetchCallback = Parameters<typeof getRequestListener>[0];
+type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
+
+/** An app as a server hands requests to it. */
+class ServedApp {
+  /** See `ServiceApp`; other apps have none. */
+  readonly logs: Partial<Pick<ServiceApp, 'refusals' | 'failures'>>;
+  /** See `ServiceApp`. */
+  readonly answerProxy: ServiceApp['answerProxy'];
+  /** Finds out where requests come from. */
+  readonly clients: ClientAddresses;
+  readonly #routes: GraphQLRoutes;
+  readonly #answer: Answer;
+  readonly #answerWithoutHost: Answer;
+
+  // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
+  constructor(app: Hono<any>) {
+    const options = { errorHandler: answerFailedRequest, overrideGlobalObjects: false };
+    this.logs = app as Partial<ServiceApp>;
+    this.answerProxy = (app as Partial<ServiceApp>).answerProxy ?? (() => false);
+    this.clients = (app as Partial<ServiceApp>).addresses ?? new ClientAddresses();
+    this.#routes = new GraphQLRoutes(app);
+    const hold = (answer: Response) => answersOfTurn.hold(answer);
+    const fetch: FetchCallback = (...asked) => {
+      const answer = app.fetch(...(asked as Parameters<typeof app.fetch>));
+      return answer instanceof Promise ? answer.then(hold) : hold(answer);
+    };
+    this.#answer = getRequestListener(fetch, options);
+    this.#answerWithoutHost = getRequestListener(fetch, { ...options, hostname: 'localhost' });
+  }
+
+  handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    if (this.answerProxy(incoming, outgoing)) return;
+    const pipeline = this.#routes.find(incoming);
+    if (pipeline && answerByNode(pipeline, incoming, outgoing)) return;
+    if (refuseAmbiguous(incoming, outgoing)) return;
+    if (isOldHealthCheck(incoming)) this.#answerWithoutHost(incoming, outgoing);
+    else this.#answer(incoming, outgoing);
+  }
+
+  /** Logs what was only counted. */
+  finishLogs(): void {
+    this.logs.refusals?.finish();
+    this.logs.failures?.finish();
+  }
+}
 
 /** What to serve, and where. */
 export type ListenOptions = ServerOptions & {

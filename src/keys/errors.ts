@@ -107,6 +107,12 @@ export function withoutStackTrace<Value>(make: () => Value): Value {
   }
 }
 
+/**
+ * What was decided, or why not. A decision that may well be no is returned so; what ends an operation is thrown, as an
+ * error with a code. It is told by `'refusal' in`, so that a yes, of which there are most, costs no object of its own.
+ */
+export type OrRefusal<Decided, Refusal = string> = Decided | { readonly refusal: Refusal };
+
 /** Another key has this name. */
 export class NameTakenError extends KeysError {
   /** Whether `overwrite` would help: a new key can replace the other one, a renamed key cannot. */

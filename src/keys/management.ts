@@ -1,4 +1,4 @@
-import { type Identification, identify } from './authentication/identify.ts';
+import { type Identification, identify } from './authentication/authenticator.ts';
 import {
   type AncestorLimit,
   type Chain,

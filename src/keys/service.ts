@@ -1,8 +1,5 @@
-import { Activity } from './authentication/activity.ts';
-import { Authenticator } from './authentication/authenticator.ts';
-import { type CheckCounts, noChecks } from './authentication/check-counts.ts';
-import { UsageRetention } from './authentication/usage-retention.ts';
-import { writeActivity } from './authentication/write-activity.ts';
+import { Activity, UsageRetention, writeActivity } from './authentication/activity.ts';
+import { Authenticator, type CheckCounts, noChecks } from './authentication/authenticator.ts';
 import { Transactions } from './changes/transactions.ts';
 import { type FeatureParts, type Features, featuresOf } from './features.ts';
 import { KeyManagement } from './management.ts';
@@ -66,7 +63,12 @@ export class KeysService extends KeyManagement {
    * that it has verified are looked up again by the other one, since what they may do may have changed.
    */
   withCatalog(catalog: Catalog): KeysService {
-    return new KeysService({ ...this.#options, catalog }, this.#shared);
+    return new KeysService(...this.partsWith(catalog));
+  }
+
+  /** What a service over the same store with another catalog is made of. */
+  protected partsWith(catalog: Catalog): ConstructorParameters<typeof KeysService> {
+    return [{ ...this.#options, catalog }, this.#shared];
   }
 
   /** How many uses of keys are not written yet. */

@@ -1,6 +1,6 @@
 import { type Limit, parseLimits } from '../keys/limit.ts';
 import { type Source, WIDE_DIGITS } from '../keys/networks.ts';
-import { available, availableAt, type Rate, rateOf, spend } from './gcra.ts';
+import { available, availableAt, type Rate, rateOf, spend } from './lease.ts';
 
 /** How many names of each width are told apart, so that their number takes no more memory. */
 const MAX_NAMES = 10_000;

@@ -1,5 +1,38 @@
-import { type Limit, splitLimit } from '../keys/limit.ts';
-import { available, type Rate, rateOf, spend } from './gcra.ts';
+import { type Limit, LIMIT_SECONDS, splitLimit } from '../keys/limit.ts';
+
+/**
+ * A limit in the terms of the generic cell rate algorithm (GCRA, ITU-T I.371): `burst` requests at once, then one each
+ * `interval`, in microseconds. So of a limit of n in a time, any span of s microseconds has at most n + s / interval.
+ *
+ * What was used up of it is one number: the time at which it is unused again, which each request moves on by one
+ * interval. That is at most `burst` intervals away.
+ */
+export interface Rate {
+  readonly burst: number;
+  readonly interval: number;
+}
+
+/** The rate of a limit. A part of a microsecond counts as a whole one. */
+export function rateOf(limit: Limit): Rate {
+  const { count, unit } = splitLimit(limit);
+  return { burst: count, interval: Math.ceil((LIMIT_SECONDS[unit] * 1_000_000) / count) };
+}
+
+/** When a limit is unused again after so many more requests. All times are in microseconds, by one clock. */
+export function spend(unusedAt: number, now: number, count: number, { interval }: Rate): number {
+  return count === 0 ? unusedAt : Math.max(unusedAt, now) + count * interval;
+}
+
+/** How many requests may be made now. */
+export function available(unusedAt: number, now: number, rate: Rate): number {
+  const used = Math.max(unusedAt - now, 0);
+  return Math.max(Math.floor((rate.burst * rate.interval - used) / rate.interval), 0);
+}
+
+/** The earliest time at which so many requests may be made. */
+export function availableAt(unusedAt: number, count: number, { burst, interval }: Rate): number {
+  return unusedAt - (burst - count) * interval;
+}
 
 /** Requests that a process has taken in advance, and may let in until an end, in microseconds of the store's clock. */
 export interface Lease {
@@ -145,4 +178,14 @@ function expired(state: LimitState, rate: Rate, now: number): LimitState {
 function leasable({ burst, interval }: Rate, left: number, { leases }: LimitState): number {
   if (leases.length >= MAX_LEASES) return 0;
   return Math.min(left, Math.max(left / 2, DRIP / interval), burst * LARGEST_PART);
+}
+
+/** Where the processes of a store share what is used of limits. */
+export interface LimitStore {
+  /**
+   * Grants requests for leases in one transaction, one after another, as `grantLease` does.
+   * @returns the grants in the order of the requests; undefined for one whose limits are of a key that is gone
+   * @throws KeysError STORE_…, as a rejection
+   */
+  lease(requests: readonly LeaseRequest[]): Promise<(LeaseGrant | undefined)[]>;
 }

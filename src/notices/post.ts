@@ -1,9 +1,45 @@
+import { createHmac } from 'node:crypto';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
+import { KeysError } from '../keys/errors.ts';
 import type { Notice } from '../keys/notices/notice.ts';
+import type { NoticeSettings } from '../keys/notices/settings.ts';
 import { debugTimed } from '../keys/steps.ts';
 import { printable } from '../keys/text.ts';
-import { type SigningKey, signatureHeaders } from './signature.ts';
+
+/** A key that signs, as bytes. */
+type SigningKey = Buffer;
+
+const SECRET = /^(?:whsec_)?([0-9A-Za-z+/]{32,88}={0,2})$/;
+/** What Standard Webhooks asks for. */
+const [MIN_BYTES, MAX_BYTES] = [24, 64];
+
+/** The key in a secret in the form of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64; undefined otherwise. */
+export function readSigningKey(text: string): SigningKey | undefined {
+  const base64 = SECRET.exec(text)?.[1];
+  if (base64 === undefined) return undefined;
+  const key = Buffer.from(base64, 'base64');
+  const isWhole = key.toString('base64').replace(/=+$/, '') === base64.replace(/=+$/, '');
+  return isWhole && key.length >= MIN_BYTES && key.length <= MAX_BYTES ? key : undefined;
+}
+
+/**
+ * The headers by which a receiver knows a message (Standard Webhooks 1.0): signed with each key, so that one can take
+ * the place of another.
+ * @param at milliseconds since 1970
+ */
+function signatureHeaders(
+  { id, body }: { id: string; body: string },
+  keys: readonly SigningKey[],
+  at: number,
+): Record<string, string> {
+  const timestamp = String(Math.floor(at / 1000));
+  const signatures = keys.map(
+    (key) => `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`,
+  );
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
+}
 
 /** Where notices go, and what signs them. */
 export interface Webhook {
@@ -25,7 +61,7 @@ export type Answer =
     };
 
 /** How a notice is sent. */
-export interface PostOptions {
+interface PostOptions {
   /** Milliseconds since 1970. */
   now: number;
   /** The version of this program. */
@@ -115,4 +151,80 @@ function reasonOf(error: NodeJS.ErrnoException, ends: AbortSignal, timeoutMs: nu
   if (ends.aborted) return 'the attempt was ended';
   // Texts of TLS errors name the host alone; what a server sends is in none of them.
   return printable(error.code ?? error.message, 200);
+}
+
+/** Whom to tell, and of what. */
+export interface Destination extends Webhook {
+  readonly settings: NoticeSettings;
+}
+
+/** Whom to tell, with the secrets as they are now. @throws KeysError CONFIG_… */
+export function readDestination(settings: NoticeSettings, env: NodeJS.ProcessEnv): Destination {
+  return { url: settings.url, keys: readSigningKeys(settings, env), settings };
+}
+
+const VARIABLE = 'SVC_API_NOTICES_SECRET';
+const MAX_FILE_BYTES = 4096;
+const MAX_SECRETS = 5;
+const FORM =
+  'Write each as whsec_ and 24 to 64 bytes in base64, with white space between several. ' +
+  'A new one: echo "whsec_$(openssl rand -base64 32)"';
+
+/**
+ * Reads the secrets that sign notices: from the file that the configuration names, otherwise from
+ * SVC_API_NOTICES_SECRET. Several, between white space, all sign, so that a receiver can take another one.
+ * @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE if other users can read them, CONFIG_INVALID
+ */
+export function readSigningKeys({ secretFile }: NoticeSettings, env: NodeJS.ProcessEnv): SigningKey[] {
+  const text = secretFile === undefined ? env[VARIABLE] : readPrivateFile(secretFile);
+  if (!text?.trim()) {
+    if (secretFile !== undefined) throw invalid(`${nameOf(secretFile)} is empty`);
+    throw new KeysError(
+      'CONFIG_UNAVAILABLE',
+      `Notices have no secret that signs them. Set ${VARIABLE}, or name a file by "secretFile" under "notices".`,
+    );
+  }
+  const from = secretFile === undefined ? VARIABLE : nameOf(secretFile);
+  const texts = text.trim().split(/\s+/);
+  if (texts.length > MAX_SECRETS) throw invalid(`${from} has ${texts.length} secrets; at most ${MAX_SECRETS} sign`);
+  return texts.map((each, index) => {
+    const key = readSigningKey(each);
+    if (!key) throw invalid(`${from}: secret ${index + 1} of ${texts.length} is none of Standard Webhooks`);
+    return key;
+  });
+}
+
+function readPrivateFile(path: string): string {
+  let file;
+  try {
+    // A pipe would wait for its other end.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stat = fstatSync(file);
+    if (!stat.isFile()) throw unavailable(path, 'is not a file');
+    // One that belongs to another user, as root, can be given to this one by its group alone.
+    const forbidden = stat.uid === process.geteuid?.() ? 0o077 : 0o037;
+    if ((stat.mode & forbidden) !== 0)
+      throw new KeysError('CONFIG_INSECURE', `${nameOf(path)} can be accessed by other users. Run chmod 600 on it.`);
+    const bytes = Buffer.alloc(MAX_FILE_BYTES);
+    return bytes.subarray(0, readSync(file, bytes)).toString('latin1');
+  } catch (error) {
+    if (error instanceof KeysError) throw error;
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    throw unavailable(path, code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`, error);
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
+function nameOf(path: string): string {
+  return `The file of the secrets that sign notices, ${printable(path, 200)},`;
+}
+
+function unavailable(path: string, reason: string, cause?: unknown): KeysError {
+  const message = `${nameOf(path)} ${reason}. Correct "secretFile" under "notices".`;
+  return new KeysError('CONFIG_UNAVAILABLE', message, { cause });
+}
+
+function invalid(reason: string): KeysError {
+  return new KeysError('CONFIG_INVALID', `${reason}. ${FORM}`);
 }

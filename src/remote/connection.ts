@@ -1,8 +1,10 @@
-import { KeysError } from '../keys/errors.ts';
+import { readFileSync } from 'node:fs';
+import { DeclarationError } from '../keys/apply/declaration.ts';
+import { type ErrorCode, KeysError, NameTakenError } from '../keys/errors.ts';
 import { readSecret } from '../keys/secret/secret.ts';
 import { debugTimed } from '../keys/steps.ts';
-import { type AnsweredError, errorOf, incompatible } from './errors.ts';
-import { unreachable } from './failures.ts';
+import { printable } from '../keys/text.ts';
+import type { Operations } from './operations.ts';
 
 /** The server that requests go to. */
 export interface ServerOptions {
@@ -14,16 +16,26 @@ export interface ServerOptions {
   timeoutMs?: number;
 }
 
-/** What to ask a server for, and how to read its answer, which may be anything. */
-export interface Question<Result> {
-  document: string;
-  variables?: Readonly<Record<string, unknown>>;
-  /** Reads the data; what it throws means that the answer is not that of a server of ours. */
-  read: (data: Data) => Result;
-}
+/** The operations, with the fragments that they share: the bundler puts the text in the place of reading it. */
+const DEFINITIONS: ReadonlyMap<string, string> = new Map(
+  readFileSync(new URL('./operations.graphql', import.meta.url), 'utf8')
+    .split(/\n(?=query|mutation|fragment)/)
+    .map((text) => [/^\w+ (\w+)/.exec(text)![1]!, text.trim()]),
+);
 
-// oxlint-disable-next-line typescript/no-explicit-any -- what is not as expected throws, and that is caught
-export type Data = any;
+/** An operation with its fragments. What is left out costs nothing: also the variables of which there are none. */
+export function documentOf(name: string, variables: Readonly<Record<string, unknown>>): string {
+  let text = DEFINITIONS.get(name)!;
+  for (const [, variable] of text.matchAll(/\$(\w+): /g))
+    if (variables[variable!] === undefined)
+      text = text
+        .replace(new RegExp(`\\$${variable}: [\\w[\\]!]+,?`), '')
+        .replace(new RegExp(`\\w+: \\$${variable}\\b,?`), '');
+  const definitions = new Set([text]);
+  for (const definition of definitions)
+    for (const [, fragment] of definition.matchAll(/\.\.\.(\w+)/g)) definitions.add(DEFINITIONS.get(fragment!)!);
+  return [...definitions].join(' ');
+}
 
 const MAX_CHARACTERS = 64 * 1024 * 1024;
 /** No text of a key has them; a terminal would obey them. */
@@ -51,10 +63,16 @@ export class ServerConnection {
   }
 
   /**
-   * Asks, and reads the answer.
+   * Asks, and reads the answer, which may be anything.
+   * @param read reads the data; what it throws means that the answer is not that of a server of ours
    * @throws KeysError as the rules do on the server; UNAUTHENTICATED, RATE_LIMITED, SERVER_…
    */
-  async ask<Result>({ document, variables = {}, read }: Question<Result>): Promise<Result> {
+  async ask<Name extends keyof Operations, Result>(
+    name: Name,
+    variables: Operations[Name]['variables'],
+    read: (data: Operations[Name]['data']) => Result,
+  ): Promise<Result> {
+    const document = documentOf(name, variables);
     const { status, text, headers } = await debugTimed(
       'a server was asked',
       () => this.#send(document, variables),
@@ -71,7 +89,7 @@ export class ServerConnection {
     if (error) throw errorOf(code === undefined && status >= 500 ? asFailure(error) : error, this.server);
     try {
       if (status !== 200 || hasControls(data)) throw new TypeError(`status ${status}`);
-      return read(data);
+      return read(data as Operations[Name]['data']);
     } catch (cause) {
       if (cause instanceof KeysError) throw cause;
       throw incompatible(this.server, 'answered, but not as a server of svc-api does.', cause);
@@ -111,9 +129,9 @@ export class ServerConnection {
     }
   }
 
-  #parse(text: string, status: number): { data: Data; errors: AnsweredError[] } {
+  #parse(text: string, status: number): { data: unknown; errors: AnsweredError[] } {
     try {
-      const { data, errors = [] } = JSON.parse(text) as { data?: Data; errors?: AnsweredError[] };
+      const { data, errors = [] } = JSON.parse(text) as { data?: unknown; errors?: AnsweredError[] };
       if (data === undefined && errors.length === 0) throw new TypeError('neither data nor errors');
       if (!errors.every(({ message }) => typeof message === 'string')) throw new TypeError('errors without messages');
       return { data, errors };
@@ -155,4 +173,112 @@ function hasControls(value: unknown): boolean {
 function rateLimited(server: string, retryAfter: string | null): KeysError {
   const wait = /^\d{1,9}$/.test(retryAfter ?? '') ? ` Try again in ${retryAfter} s.` : '';
   return new KeysError('RATE_LIMITED', `The server ${server} takes no more requests for now.${wait}`);
+}
+
+/** What an error of an answer says, as far as it is known. */
+export interface AnsweredError {
+  message: string;
+  extensions?: {
+    code?: unknown;
+    reason?: unknown;
+    replaceable?: unknown;
+    requestId?: unknown;
+    problems?: unknown;
+  };
+}
+
+/** Codes of the rules: they mean the same wherever the rules run. */
+const RULES: readonly ErrorCode[] = [
+  'NAME_INVALID',
+  'DESCRIPTION_INVALID',
+  'ROLE_INVALID',
+  'PERMISSION_INVALID',
+  'NO_GRANTS',
+  'EXPIRY_INVALID',
+  'LIMIT_INVALID',
+  'NETWORK_INVALID',
+  'INPUT_INVALID',
+  'DECLARATION_INVALID',
+  'NAME_TAKEN',
+  'NAME_CONFUSABLE',
+  'NOT_FOUND',
+  'FORBIDDEN',
+  'ROTATION_IN_PROGRESS',
+  'ROTATION_NONE',
+  'PRUNE_REFUSED',
+  'TAKEOVER_REFUSED',
+  'CHAIN_TOO_LONG',
+  'POLICY_VIOLATED',
+  'REQUEST_DECIDED',
+  'CONSENT_OFF',
+  'TOO_MANY_REQUESTS',
+  'STORE_READONLY',
+];
+
+/** Codes of a server that does not know what it is asked for. */
+const MISFITS = new Set<unknown>(['GRAPHQL_VALIDATION_FAILED', 'GRAPHQL_PARSE_FAILED', 'BAD_REQUEST']);
+
+/** The error of the rules, or of the server, that an answer has. */
+function errorOf({ message, extensions = {} }: AnsweredError, server: string): KeysError {
+  const { code, reason, replaceable, requestId } = extensions;
+  const text = typeof reason === 'string' ? reason : message;
+  if (code === 'NAME_TAKEN') return nameTaken(text, replaceable === true);
+  const issues = code === 'DECLARATION_INVALID' ? issuesIn(extensions.problems) : [];
+  if (issues.length > 0) return new DeclarationError(issues);
+  const known = RULES.find((each) => each === code);
+  if (known) return new KeysError(known, text);
+  if (MISFITS.has(code))
+    return incompatible(server, `does not know what this command asks for, and is probably older: ${message}`);
+  const id = typeof requestId === 'string' ? ` Its request id is ${requestId}.` : '';
+  return new KeysError('SERVER_FAILED', `The server ${server} failed: ${message}${id}`);
+}
+
+/** The error for an answer that is not that of a server of ours. @param what goes on after "The server" */
+export function incompatible(server: string, what: string, cause?: unknown): KeysError {
+  return new KeysError('SERVER_INCOMPATIBLE', `The server ${server} ${what}`, { cause });
+}
+
+function nameTaken(message: string, isReplaceable: boolean): KeysError {
+  const error = new NameTakenError('', isReplaceable);
+  error.message = message;
+  return error;
+}
+
+function issuesIn(problems: unknown): { path: (string | number)[]; message: string }[] {
+  if (!Array.isArray(problems)) return [];
+  return (problems as { path?: unknown; message?: unknown }[]).flatMap(({ path, message }) =>
+    Array.isArray(path) && typeof message === 'string' ? [{ path: path as (string | number)[], message }] : [],
+  );
+}
+
+/** Failures before anything was sent. */
+const BEFORE = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'bad port']);
+/** Failures of OpenSSL that are about the certificate. */
+const CERTIFICATE = /CERT|SIGNATURE|ISSUER/;
+const UNKNOWN = 'Whether the change was made is not known: look at the keys before you try again.';
+
+/**
+ * The error for a server that gave no answer.
+ * @param changes whether a change was asked for
+ */
+export function unreachable(server: string, error: unknown, changes: boolean): KeysError {
+  const code = codeOf(error);
+  const isUntrusted = CERTIFICATE.test(code);
+  const what = isUntrusted
+    ? `has a certificate that is not trusted here (${code}). NODE_EXTRA_CA_CERTS names a file with others to trust.`
+    : code === 'TimeoutError'
+      ? 'did not answer in time.'
+      : `cannot be reached (${code}). Check its address, and whether it runs.`;
+  const doubt = changes && !isUntrusted && !BEFORE.has(code) ? ` ${UNKNOWN}` : '';
+  return new KeysError('SERVER_UNREACHABLE', `The server ${server} ${what}${doubt}`, { cause: error });
+}
+
+/** The code of what went wrong, which `fetch` has in the cause; of a port that it never uses, its message. */
+function codeOf(error: unknown): string {
+  const { name, cause } = error as Error & {
+    cause?: { code?: string; message?: string; errors?: { code?: string }[] };
+  };
+  if (name === 'TimeoutError' || name === 'AbortError') return 'TimeoutError';
+  const code = cause?.code ?? cause?.errors?.[0]?.code ?? cause?.message ?? 'no connection';
+  return printable(code, 100);
 }

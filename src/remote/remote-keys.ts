@@ -1,68 +1,59 @@
 import type {
+  Applied,
   Changed,
+  ConsentPlace,
+  ConsentState,
+  Contained,
   Created,
   Deleted,
   KeyAdministration,
   KeyDecision,
-  KeyOperations,
   KeyPage,
   KeyState,
   KeyWithAccess,
   Preview,
   Rotated,
 } from '../keys/administration.ts';
+import type { ApplyRules, DeclaredKey, PlannedChanges } from '../keys/apply/declaration.ts';
 import type { AuditEntry } from '../keys/audit/audit-entry.ts';
 import { type AuditRequest, readAuditRequest } from '../keys/audit/audit-log.ts';
 import type { Suggestion } from '../keys/authorization/suggest.ts';
 import type { SecretDelivery } from '../keys/changes/delivery.ts';
-import { KeysError, assertValid } from '../keys/errors.ts';
+import type { ContainRequest } from '../keys/changes/operator-containments.ts';
+import { type ConsentChoice, validateChosen } from '../keys/consent/approval.ts';
+import { assertValid, isKeysError, KeysError } from '../keys/errors.ts';
 import type { KeyChange, KeyFields, NewKey } from '../keys/key/api-key.ts';
-import { type RotationRequest, readRotation } from '../keys/key/rotation.ts';
+import { validateExpiry } from '../keys/key/expiry.ts';
+import { readRotation, type RotationRequest } from '../keys/key/rotation.ts';
 import { validateChange, validateNewKey } from '../keys/key/validation.ts';
-import { type PageQuery, cursorOf, readRoles, readStatus } from '../keys/list.ts';
+import { cursorOf, type PageQuery, readRoles, readStatus } from '../keys/list.ts';
 import { DEFAULT_PAGE_SIZE } from '../keys/page.ts';
-import { type Catalog, createCatalog } from '../keys/permissions/catalog.ts';
-import { methodsOf } from '../keys/port.ts';
-import { formatTime } from '../keys/time.ts';
+import { type Catalog, createCatalog, type Permission } from '../keys/permissions/catalog.ts';
+import { formatTime, requirePastTime } from '../keys/time.ts';
 import type { UsageByPeriod } from '../keys/usage/periods.ts';
-import { type UsageRequest, readUsageRequest } from '../keys/usage/usage-request.ts';
-import { type Data, ServerConnection, type ServerOptions } from './connection.ts';
-import { deliver } from './deliver.ts';
+import { readUsageRequest, type UsageRequest } from '../keys/usage/usage-request.ts';
+import { ServerConnection, type ServerOptions } from './connection.ts';
 import {
-  ACCESS,
-  CATALOG,
-  CREATE,
-  DELETE,
-  DISABLE,
-  ENABLE,
-  FIND,
-  PREVIEW,
-  ROTATE,
-  SHOW,
-  SUGGEST,
-  UPDATE,
-  USAGE,
-  auditLogDocument,
-  listDocument,
-  rotationDocument,
-} from './documents.ts';
-import { readCatalog } from './read-catalog.ts';
-import { readEntry } from './read-changes.ts';
-import {
+  changeInput,
+  declaredInput,
+  newKeyInput,
   permissionsIn,
   readAccess,
+  readCatalog,
+  readConsent,
+  readContained,
   readCreated,
+  readEntry,
   readIssue,
   readName,
   readPeriod,
+  readPlanned,
   readPreview,
   readRotated,
   readState,
-} from './read-key.ts';
-import { RemoteConsents } from './remote-consents.ts';
-import { RemoteContainments } from './remote-containments.ts';
-import { RemoteDeclarations } from './remote-declarations.ts';
-import { changeInput } from './write-key.ts';
+  secretIn,
+} from './forms.ts';
+import type { CreateApiKeyInput, Operations } from './operations.ts';
 
 /** More keys at a time would cost more than a request may. */
 const PAGE_KEYS = 200;
@@ -71,18 +62,7 @@ const PAGE_KEYS = 200;
  * What commands do with the keys of a running server, over its GraphQL, as the key that they send. The rules run on the
  * server; here, what was typed is brought into the form of the schema.
  */
-export function remoteKeys(options: ServerOptions): KeyAdministration {
-  const connection = new ServerConnection(options);
-  const keys = new RemoteKeys(options.server, connection);
-  const features = methodsOf(
-    new RemoteConsents(connection, () => keys.catalog()),
-    new RemoteContainments(connection),
-    new RemoteDeclarations(connection),
-  );
-  return Object.assign(keys, features);
-}
-
-class RemoteKeys implements KeyOperations {
+export class RemoteKeys implements KeyAdministration {
   readonly location: string;
   readonly exists = true;
   readonly revertsAll = false;
@@ -90,26 +70,21 @@ class RemoteKeys implements KeyOperations {
   readonly #connection: ServerConnection;
   #catalog: Promise<Catalog> | undefined;
 
-  constructor(location: string, connection: ServerConnection) {
-    this.#connection = connection;
-    this.location = location;
+  constructor(options: ServerOptions) {
+    this.#connection = new ServerConnection(options);
+    this.location = options.server;
   }
 
   catalog(): Promise<Catalog> {
-    return (this.#catalog ??= this.#connection.ask({
-      document: CATALOG,
-      read: ({ permissions }) => readCatalog(permissions),
-    }));
+    return (this.#catalog ??= this.#connection.ask('Catalog', {}, ({ permissions }) => readCatalog(permissions!)));
   }
 
   find(name: string): Promise<KeyState | undefined> {
-    const read = ({ apiKey }: Data) => (apiKey === null ? undefined : readState(apiKey));
-    return this.#connection.ask({ document: FIND, variables: { name }, read });
+    return this.#connection.ask('Find', { name }, ({ apiKey }) => (apiKey === null ? undefined : readState(apiKey)));
   }
 
   show(name: string): Promise<KeyWithAccess | undefined> {
-    const read = ({ apiKey }: Data) => (apiKey === null ? undefined : readAccess(apiKey));
-    return this.#connection.ask({ document: SHOW, variables: { name }, read });
+    return this.#connection.ask('Show', { name }, ({ apiKey }) => (apiKey === null ? undefined : readAccess(apiKey)));
   }
 
   async list({ first, after, search, roles, status }: PageQuery): Promise<KeyPage> {
@@ -118,13 +93,11 @@ class RemoteKeys implements KeyOperations {
       roles: roles ? readRoles(roles, await this.catalog()) : undefined,
       status: status == null ? undefined : readStatus(status),
     };
-    const given = { search: search != null, roles: roles != null, status: status != null };
-    const document = listDocument(given);
     const keys: KeyState[] = [];
     const wanted = first ?? DEFAULT_PAGE_SIZE;
     for (let cursor = after ?? undefined; ;) {
       const variables = { ...filters, first: Math.min(wanted - keys.length, PAGE_KEYS), after: cursor };
-      const page = await this.#connection.ask({ document, variables, read: readPage });
+      const page = await this.#connection.ask('List', variables, readPage);
       keys.push(...page.keys);
       const last = page.keys.at(-1);
       if (!page.hasNextPage || !last || keys.length >= wanted) return { keys, hasNextPage: page.hasNextPage };
@@ -139,38 +112,35 @@ class RemoteKeys implements KeyOperations {
 
   async preview(input: NewKey): Promise<Preview> {
     const variables = { input: await this.#newKey(input) };
-    return this.#connection.ask({
-      document: PREVIEW,
-      variables,
-      read: ({ previewApiKey }) => readPreview(previewApiKey),
-    });
+    return this.#connection.ask('Preview', variables, ({ previewApiKey }) => readPreview(previewApiKey!));
   }
 
   decide({ id }: KeyFields, permission: string): Promise<KeyDecision> {
-    const read = ({ apiKey }: Data): KeyDecision => {
-      const { deniedById, deniedByName, ...access } = found(apiKey, id).access;
-      return { ...access, deniedBy: deniedById === null ? null : { id: deniedById, name: deniedByName } };
-    };
-    return this.#connection.ask({ document: ACCESS, variables: { id, permission }, read });
+    return this.#connection.ask('Access', { id, permission }, ({ apiKey }) => {
+      const { deniedById, deniedByName, permission: asked, ...access } = found(apiKey, id).access;
+      const deniedBy = deniedById === null ? null : { id: deniedById, name: deniedByName };
+      return { ...access, permission: asked as Permission, deniedBy };
+    });
   }
 
   suggest({ id }: KeyFields): Promise<Suggestion> {
-    const read = ({ apiKey }: Data): Suggestion => {
+    return this.#connection.ask('Suggest', { id }, ({ apiKey }) => {
       const { suggestedRoles, suggestedPermissions, unusedPermissions } = found(apiKey, id);
       return {
         roles: suggestedRoles,
         permissions: permissionsIn(suggestedPermissions),
         unused: permissionsIn(unusedPermissions),
       };
-    };
-    return this.#connection.ask({ document: SUGGEST, variables: { id }, read });
+    });
   }
 
   usageOf({ id }: KeyFields, request: UsageRequest): Promise<UsageByPeriod> {
     const range = readUsageRequest(request, Date.now());
     const variables = { id, by: range.by, from: formatTime(range.from), to: formatTime(range.to) };
-    const read = ({ apiKey }: Data): UsageByPeriod => ({ ...range, periods: found(apiKey, id).usage.map(readPeriod) });
-    return this.#connection.ask({ document: USAGE, variables, read });
+    return this.#connection.ask('Usage', variables, ({ apiKey }) => ({
+      ...range,
+      periods: found(apiKey, id).usage!.map(readPeriod),
+    }));
   }
 
   auditLog(request: AuditRequest, { before, after }: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
@@ -183,19 +153,15 @@ class RemoteKeys implements KeyOperations {
       beforeNumber: before,
       afterNumber: after,
     };
-    const given = Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-    return this.#connection.ask({
-      document: auditLogDocument(given),
-      variables,
-      read: ({ auditLog }) => auditLog.edges.map(({ node }: Data) => readEntry(node)),
-    });
+    return this.#connection.ask('AuditLog', variables, ({ auditLog }) =>
+      auditLog!.edges.map(({ node }) => readEntry(node)),
+    );
   }
 
   async create(input: NewKey, delivery?: SecretDelivery<Created>): Promise<Created> {
     const variables = { input: await this.#newKey(input) };
     delivery?.begin?.();
-    const read = ({ createApiKey }: Data) => readCreated(createApiKey);
-    const created = await this.#connection.ask({ document: CREATE, variables, read });
+    const created = await this.#connection.ask('Create', variables, ({ createApiKey }) => readCreated(createApiKey!));
     const what = `The secret of the new API key "${created.apiKey.name}"`;
     await deliver(created, delivery, what, async () => void (await this.delete([created.apiKey.id])));
     return created;
@@ -205,16 +171,19 @@ class RemoteKeys implements KeyOperations {
     const catalog = (change.roles ?? change.permissions) ? await this.catalog() : createCatalog();
     assertValid(validateChange(change, catalog, Date.now()));
     const variables = { input: { id: before.id, ...changeInput(change, catalog) } };
-    const read = ({ updateApiKey }: Data) => readState(updateApiKey);
-    return { before, after: await this.#connection.ask({ document: UPDATE, variables, read }), confusable: [] };
+    const after = await this.#connection.ask('Update', variables, ({ updateApiKey }) => readState(updateApiKey!));
+    return { before, after, confusable: [] };
   }
 
   async setEnabled(before: KeyFields, enabled: boolean): Promise<Changed & Pick<Deleted, 'issued'>> {
-    const read = ({ setApiKeyEnabled: changed }: Data) => {
-      return { before, after: readState(changed), issued: enabled ? [] : changed.issued.map(readIssue) };
-    };
-    const document = enabled ? ENABLE : DISABLE;
-    return this.#connection.ask({ document, variables: { id: before.id }, read });
+    const { id } = before;
+    if (enabled)
+      return this.#connection.ask('Enable', { id }, ({ setApiKeyEnabled: changed }) => {
+        return { before, after: readState(changed!), issued: [] };
+      });
+    return this.#connection.ask('Disable', { id }, ({ setApiKeyEnabled: changed }) => {
+      return { before, after: readState(changed!), issued: changed!.issued.map(readIssue) };
+    });
   }
 
   /** The previous secret works at least until the new one was delivered. */
@@ -224,67 +193,162 @@ class RemoteKeys implements KeyOperations {
     assertValid(issues);
     const { grace, disableCreated, createdSince } = request;
     const since = createdSince == null || disableSince === null ? undefined : formatTime(disableSince);
-    const input = { id, grace, activate: 'ON_FIRST_USE', disableCreated, createdSince: since };
+    const input = { id, grace, activate: 'ON_FIRST_USE', disableCreated, createdSince: since } as const;
     delivery.begin?.();
-    const read = ({ rotateApiKey }: Data) => readRotated(rotateApiKey);
-    const rotated = await this.#connection.ask({ document: ROTATE, variables: { input }, read });
+    const rotated = await this.#connection.ask('Rotate', { input }, ({ rotateApiKey }) => readRotated(rotateApiKey!));
     // A previous secret changes no keys: where the key has rotated itself, it goes on with the new one.
     const connection = this.#connection.isSent(publicId) ? this.#connection.withKey(rotated.key) : this.#connection;
     await deliver(rotated, delivery, `The new secret of the API key "${before.name}"`, async () => {
-      await changeRotation(connection, 'rollBackApiKeyRotation', id);
+      await changeRotation(connection, 'RollBackRotation', id);
       for (const key of rotated.disabled) await this.setEnabled(key, true);
     });
     if (activate !== 'NOW') return rotated;
-    const { apiKey, rotation } = await changeRotation(connection, 'activateApiKeyRotation', id);
+    const { apiKey, rotation } = await changeRotation(connection, 'ActivateRotation', id);
     // One without a grace is over, and is not told any more.
     const { startedAt } = rotated.rotation!;
     return { ...rotated, apiKey, rotation: rotation ?? { ...rotated.rotation!, previousEndsAt: startedAt } };
   }
 
   finishRotation(id: string): Promise<KeyState> {
-    return changeRotation(this.#connection, 'finishApiKeyRotation', id);
+    return changeRotation(this.#connection, 'FinishRotation', id);
   }
 
   rollBackRotation(id: string): Promise<KeyState> {
-    return changeRotation(this.#connection, 'rollBackApiKeyRotation', id);
+    return changeRotation(this.#connection, 'RollBackRotation', id);
   }
 
   delete(ids: readonly string[]): Promise<Deleted> {
-    const read = ({ deleteApiKeys: { keys, issued } }: Data): Deleted => {
-      return { keys: keys.map(readName), issued: issued.map(readIssue) };
-    };
-    return this.#connection.ask({ document: DELETE, variables: { ids }, read });
+    return this.#connection.ask('Delete', { ids }, ({ deleteApiKeys: deleted }) => {
+      return { keys: deleted!.keys.map(readName), issued: deleted!.issued.map(readIssue) };
+    });
+  }
+
+  planContainment(request: ContainRequest): Promise<Contained> {
+    return this.#contain(request, true);
+  }
+
+  contain(request: ContainRequest): Promise<Contained> {
+    return this.#contain(request, false);
+  }
+
+  #contain({ key, since }: ContainRequest, dryRun: boolean): Promise<Contained> {
+    const from = since === undefined ? undefined : formatTime(requirePastTime(since, Date.now()));
+    const variables = { input: { name: key, since: from, dryRun } };
+    return this.#connection.ask('Contain', variables, ({ containKey }) => readContained(containKey!));
+  }
+
+  async plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges> {
+    return this.#apply(declared, rules, true);
+  }
+
+  async apply(
+    declared: readonly DeclaredKey[],
+    rules: ApplyRules,
+    delivery: SecretDelivery<Applied>,
+  ): Promise<Applied> {
+    const plan = await this.plan(declared, rules);
+    if (plan.changes.length === 0) return { ...plan, created: [] };
+    const planned = plan.changes.filter(({ action }) => action === 'CREATE');
+    delivery.begin?.();
+    // What would go wrong with the secrets afterwards goes wrong now, as far as that can be told.
+    delivery.prepare?.({ ...plan, created: planned.map(({ name }) => ({ key: '', apiKey: { id: '', name } })) });
+    const applied = await this.#apply(declared, rules, false);
+    const ids = applied.created.map(({ apiKey }) => apiKey.id);
+    await deliver(applied, delivery, 'The secrets of the new API keys', async () => {
+      if (ids.length > 0) await this.delete(ids);
+    });
+    return applied;
+  }
+
+  #apply(declared: readonly DeclaredKey[], { prune, adopt }: ApplyRules, dryRun: boolean): Promise<Applied> {
+    if (adopt)
+      throw new KeysError(
+        'STORE_REQUIRED',
+        'Only the operator adopts keys. Run it where the store is, or leave it out.',
+      );
+    const variables = { input: { keys: declared.map(declaredInput), prune, dryRun } };
+    return this.#connection.ask('Apply', variables, ({ applyApiKeys: applied }) => {
+      const created = applied!.created.map(({ key, apiKey }) => ({ key: secretIn(key), apiKey: readName(apiKey) }));
+      // A file gets the name of its key: no other than one of those declared here.
+      if (!created.every(({ apiKey }) => declared.some(({ name }) => name === apiKey.name)))
+        throw new TypeError('a key that is not declared');
+      const ids = created.map(({ apiKey }) => apiKey.id);
+      return { ...readPlanned(applied!, declared, ids), created };
+    });
+  }
+
+  consentRequests(limit: number): Promise<ConsentState[]> {
+    return this.#connection.ask('ConsentRequests', { first: limit }, ({ consentRequests }) =>
+      consentRequests!.map(readConsent),
+    );
+  }
+
+  consentRequest(place: ConsentPlace): Promise<ConsentState> {
+    return this.#connection.ask('Request', { ...place }, ({ consentRequest }) => readConsent(consentRequest!));
+  }
+
+  async approveConsentRequest(userCode: string, choice: ConsentChoice): Promise<ConsentState> {
+    const isNarrowed = (choice.roles ?? choice.permissions) !== undefined;
+    const catalog = isNarrowed ? await this.catalog() : createCatalog();
+    if (isNarrowed) assertValid(validateChosen(choice, catalog));
+    assertValid(validateExpiry(choice, Date.now()));
+    const variables = { input: { userCode, ...changeInput(choice, catalog) } };
+    return this.#connection.ask('Approve', variables, ({ approveConsentRequest: approved }) => readConsent(approved!));
+  }
+
+  denyConsentRequest(place: ConsentPlace): Promise<ConsentState> {
+    return this.#connection.ask('Deny', { ...place }, ({ denyConsentRequest: denied }) => readConsent(denied!));
   }
 
   /** A new key as the schema takes it. @throws ValidationError */
-  async #newKey(input: NewKey): Promise<object> {
+  async #newKey(input: NewKey): Promise<CreateApiKeyInput> {
     const catalog = await this.catalog();
     assertValid(validateNewKey(input, catalog, Date.now()));
-    return changeInput(input, catalog);
+    return newKeyInput(input, catalog);
   }
 
   /** Nothing is kept open. */
   async close(): Promise<void> {}
 }
 
-function changeRotation(
-  connection: ServerConnection,
-  field: Parameters<typeof rotationDocument>[0],
-  id: string,
-): Promise<KeyState> {
-  return connection.ask({
-    document: rotationDocument(field),
-    variables: { id },
-    read: ({ apiKey }) => readState(apiKey),
-  });
-}
-
-function readPage({ apiKeys: { edges, pageInfo } }: Data): KeyPage {
-  return { keys: edges.map(({ node }: Data) => readState(node)), hasNextPage: pageInfo.hasNextPage === true };
+function readPage({ apiKeys }: Operations['List']['data']): KeyPage {
+  const { edges, pageInfo } = apiKeys!;
+  return { keys: edges.map(({ node }) => readState(node)), hasNextPage: pageInfo.hasNextPage === true };
 }
 
 /** A key that was there a moment ago. @throws KeysError NOT_FOUND */
-function found(data: Data, id: string): Data {
+function found<Key>(data: Key | null, id: string): Key {
   if (data !== null) return data;
   throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
+}
+
+function changeRotation(
+  connection: ServerConnection,
+  operation: 'ActivateRotation' | 'FinishRotation' | 'RollBackRotation',
+  id: string,
+): Promise<KeyState> {
+  return connection.ask(operation, { id }, ({ apiKey }) => readState(apiKey!));
+}
+
+/**
+ * Delivers secrets, and reverts the change where that fails.
+ * @throws what `delivery` throws; KeysError where the change cannot be reverted
+ */
+async function deliver<Change>(
+  change: Change,
+  delivery: SecretDelivery<Change> | undefined,
+  what: string,
+  revert: () => Promise<void>,
+): Promise<void> {
+  try {
+    delivery?.prepare?.(change);
+    await delivery?.deliver(change);
+  } catch (error) {
+    await revert().catch((cause: unknown) => {
+      const code = isKeysError(cause) ? cause.code : 'SERVER_FAILED';
+      const reason = `${what} could not be delivered, and the change not be reverted: ${(cause as Error).message}`;
+      throw new KeysError(code, reason, { cause: error });
+    });
+    throw error;
+  }
 }

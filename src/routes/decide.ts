@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { OrRefusal } from '../keys/errors.ts';
 import type { Status } from '../keys/key/status.ts';
 import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
 import { parsePermissions } from '../keys/permissions/grants.ts';
@@ -226,18 +227,18 @@ const FORM =
 const OUTCOMES: readonly string[] = ['allowed', 'refused', 'forbidden'] satisfies Decision['outcome'][];
 
 /** Parses `GET https://example.org/path with R:A, R:A is allowed`. Faults are sentences. */
-export function parseExpectation(text: string, catalog: Catalog): { value: Expectation } | { faults: string[] } {
+export function parseExpectation(text: string, catalog: Catalog): OrRefusal<{ value: Expectation }, string[]> {
   const [method = '', url = '', ...words] = text.trim().split(/\s+/);
   const outcome = words.pop() ?? '';
   const is = words.pop();
   const caller = words.join(' ');
   if (is !== 'is' || !OUTCOMES.includes(outcome) || !/^with(?:out a key$| )/.test(caller)) {
-    return { faults: [`"${printable(text, 200)}" is not an expectation. ${FORM}`] };
+    return { refusal: [`"${printable(text, 200)}" is not an expectation. ${FORM}`] };
   }
   const request = parseRequest(method, url);
   const permissions = parseCaller(caller, catalog);
-  const faults = [...('fault' in request ? [request.fault] : []), ...permissions.faults];
-  if ('fault' in request || faults.length > 0) return { faults };
+  const faults = [...('refusal' in request ? [request.refusal] : []), ...permissions.faults];
+  if ('refusal' in request || faults.length > 0) return { refusal: faults };
   return {
     value: {
       text: text.trim(),

@@ -1,7 +1,8 @@
 import { printable } from '../keys/text.ts';
+import type { OrRefusal } from '../keys/errors.ts';
 
 /** A value in the one form in which it is compared, or why it has none. */
-type Canonical<Value = string> = { readonly value: Value } | { readonly refusal: string };
+export type Canonical<Value = string> = OrRefusal<{ readonly value: Value }>;
 
 /** A token (RFC 9110, 5.6.2). */
 const METHOD = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
@@ -186,18 +187,18 @@ export function preflightMethod({ method, origin, requestMethod }: RequestParts)
 const MAX_SEGMENTS = 100;
 
 /** A pattern in canonical form, or a sentence that says what is wrong with it and what to write. */
-export type Pattern = { readonly value: string } | { readonly fault: string };
+export type Pattern = OrRefusal<{ readonly value: string }>;
 
 /** Parses a route's host: a name, `*.example.org` for one or more labels before it, or `*`. */
 export function parseHostPattern(text: string): Pattern {
   const host = readHost(text);
-  return 'value' in host ? host : { fault: `"${printable(text)}" is not a host for a route: ${host.refusal}.` };
+  return 'value' in host ? host : { refusal: `"${printable(text)}" is not a host for a route: ${host.refusal}.` };
 }
 
 /** Parses a route's path, whose segments are text, `*` for exactly one, or, at the end, `**` for the rest. */
 export function parsePathPattern(text: string): Pattern {
   const path = readPath(text);
-  return 'value' in path ? path : { fault: `"${printable(text)}" is not a path for a route: ${path.refusal}.` };
+  return 'value' in path ? path : { refusal: `"${printable(text)}" is not a path for a route: ${path.refusal}.` };
 }
 
 /** Parses one of a route's methods. */
@@ -205,7 +206,7 @@ export function parseMethod(text: string): Pattern {
   const method = canonicalMethod(text);
   return 'value' in method
     ? method
-    : { fault: `"${printable(text)}" is not a method: write it in capital letters, as GET.` };
+    : { refusal: `"${printable(text)}" is not a method: write it in capital letters, as GET.` };
 }
 
 function readHost(text: string): Canonical {
@@ -248,14 +249,14 @@ function readSegment(text: string): Canonical {
  * ASCII is encoded, as browsers do.
  * @param url `https://example.org/path?query`, http or https
  */
-export function parseRequest(method: string, url: string): { value: RequestParts } | { fault: string } {
+export function parseRequest(method: string, url: string): OrRefusal<{ value: RequestParts }> {
   const parsed = parseMethod(method);
-  if ('fault' in parsed) return parsed;
+  if ('refusal' in parsed) return parsed;
   const [, authority, target = ''] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(url) ?? [];
   const host = canonicalHost(authority ?? '');
   if ('refusal' in host) {
     const reason = authority === undefined ? '' : `: ${host.refusal}`;
-    return { fault: `"${printable(url, 200)}" is not a URL${reason}. Write it as https://example.org/path.` };
+    return { refusal: `"${printable(url, 200)}" is not a URL${reason}. Write it as https://example.org/path.` };
   }
   const path = target.startsWith('/') ? target : `/${target}`;
   return { value: { method, host: host.value, target: encodeInternational(path) } };

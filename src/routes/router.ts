@@ -129,7 +129,7 @@ export function parsedPatterns({ host, path }: Route): { host: string; path: str
 }
 
 function valueOf(pattern: Pattern): string {
-  if ('fault' in pattern) throw new RangeError(pattern.fault);
+  if ('refusal' in pattern) throw new RangeError(pattern.refusal);
   return pattern.value;
 }
 

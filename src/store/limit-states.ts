@@ -1,7 +1,13 @@
 import { type Kysely, sql } from 'kysely';
 import { type Limit, SPENT_LIMITS, splitLimit } from '../keys/limit.ts';
-import { grantLease, type Lease, type LeaseGrant, type LeaseRequest, type LimitState } from '../limits/lease.ts';
-import type { LimitStore } from '../limits/limit-store.ts';
+import {
+  grantLease,
+  type Lease,
+  type LeaseGrant,
+  type LeaseRequest,
+  type LimitState,
+  type LimitStore,
+} from '../limits/lease.ts';
 import { chunksOf } from './chunks.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
 import { givenNumber, givenRows, givenText } from './given-rows.ts';

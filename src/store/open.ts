@@ -9,7 +9,7 @@ import type { Connection, DialectName, MustExist } from './connection.ts';
 import { readAuditKey } from './audit-log.ts';
 import { emptyNotices, emptyRepository } from './empty-repository.ts';
 import { missingStore } from './errors.ts';
-import type { LimitStore } from '../limits/limit-store.ts';
+import type { LimitStore } from '../limits/lease.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { createLimitStore, type StoreClock } from './limit-states.ts';
 import { createNoticeStore } from './notices.ts';

@@ -4,11 +4,13 @@ import { join, posix } from 'node:path';
 import { ROOT } from '../support/process.ts';
 
 /** Each public name with its declaration file, which the package ships. */
-const PUBLIC = ['dist/index.d.ts', 'dist/express.d.ts', 'dist/fastify.d.ts'].flatMap((entry) =>
-  Array.from(read(entry).matchAll(/^export (?:type )?\{([^}]+)\} from '([^']+)';$/gm)).flatMap(
-    ([, names = '', from = '']) => namesIn(names).map((name) => ({ name, file: declarationFile(entry, from) })),
+const PUBLIC = ['dist/index.d.ts', 'dist/express.d.ts', 'dist/fastify.d.ts'].flatMap((entry) => [
+  ...reexportsIn(entry).map(({ name, file }) => ({ name, file: declaringFile(name, file) })),
+  ...Array.from(
+    withoutComments(entry).matchAll(/^export (?:declare )?(?:interface|type|class|function|const) (\w+)/gm),
+    ([, name = '']) => ({ name, file: entry }),
   ),
-);
+]);
 
 describe('the public types', () => {
   it('can be imported when a public signature mentions them', () => {
@@ -66,6 +68,18 @@ function declarationsOf(name: string, file: string): string[] {
   );
   assert.notEqual(found.length, 0, `no declaration of ${name} in ${file}`);
   return found;
+}
+
+function reexportsIn(file: string): { name: string; file: string }[] {
+  return Array.from(read(file).matchAll(/^export (?:type )?\{([^}]+)\} from '([^']+)';$/gm)).flatMap(
+    ([, names = '', from = '']) => namesIn(names).map((name) => ({ name, file: declarationFile(file, from) })),
+  );
+}
+
+/** The file behind a folder's door that has the declaration. */
+function declaringFile(name: string, file: string): string {
+  const behind = reexportsIn(file).find((reexport) => reexport.name === name);
+  return behind ? declaringFile(name, behind.file) : file;
 }
 
 function withoutComments(file: string): string {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import type { Grantable } from '../../src/keys/changes/grantable.ts';
 import { KEY_CHANGES, type KeyChangeKind } from '../../src/keys/changes/possible-changes.ts';
 import { formatTime } from '../../src/keys/time.ts';
+import { principalOf } from '../support/keys.ts';
 import { STRICT, type World, WorldMaker } from '../support/offers.ts';
 import { Random } from '../support/random.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
@@ -21,9 +23,6 @@ const MUTATIONS: Readonly<Record<KeyChangeKind, string>> = {
   DELETE: 'deleteApiKeys(ids: [$id]) { deleted }',
   CONTAIN: 'containKey(input: { id: $id }) { name }',
 };
-const GRANTABLE = `{
-  reason withheld creatable roles { role } permissions { resource actions } ends { reason latest required }
-}`;
 const ROLES = ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST'];
 const PERMISSIONS = [
   ['DOCKER', 'READ_ANY'],
@@ -33,21 +32,6 @@ const PERMISSIONS = [
   ['API_KEY', 'UPDATE_ANY'],
   ['ME', 'READ_OWN'],
 ] as const;
-
-interface Granted {
-  reason: string | null;
-  withheld: string[];
-  creatable: number | null;
-  roles: { role: string }[];
-  permissions: { resource: string; actions: string[] }[];
-  ends: { reason: string | null; latest: string | null; required: boolean };
-}
-
-/** What these questions are answered. */
-interface Answer {
-  grantable: Granted;
-  apiKey: { possibleChanges: { change: string; allowed: boolean; code: string | null }[]; grantable: Granted } | null;
-}
 
 for (const [demands, policy] of [
   ['nothing', {}],
@@ -64,13 +48,18 @@ for (const [demands, policy] of [
     });
     after(() => test.stop());
 
-    const ask = async ({ secret }: Pick<World, 'secret'>, document: string, variables?: object) => {
-      const { body } = await query(test.url, secret, document, variables as Record<string, unknown>);
-      return { data: body.data as unknown as Answer, error: body.errors?.[0] };
-    };
     /** Asks for a change, and whether it is made. @returns the code of the error; null if it is made */
-    const attempt = async (world: World, document: string, variables: object) =>
-      ((await ask(world, document, variables)).error?.extensions['code'] as string | undefined) ?? null;
+    const attempt = async ({ secret }: World, document: string, variables: object) => {
+      const { body } = await query(test.url, secret, document, variables as Record<string, unknown>);
+      return (body.errors?.[0]?.extensions['code'] as string | undefined) ?? null;
+    };
+    /** Who asks, and about which key, where they may see it. */
+    const asked = async ({ secret, target }: World) => {
+      const { body } = await query(test.url, secret, 'query ($id: ID!) { apiKey(id: $id) { id } }', { id: target.id });
+      if (!body.data?.['apiKey']) return undefined;
+      const apiKey = (await test.keys.findById(target.id, OPERATOR))!;
+      return { principal: await principalOf(test.keys, secret), apiKey };
+    };
 
     it(`is what is done when it asks, and nothing else (seed ${SEED})`, async () => {
       let allowed = 0;
@@ -79,22 +68,17 @@ for (const [demands, policy] of [
         const recipe = worlds.recipe();
         for (const change of KEY_CHANGES) {
           const world = await worlds.make(recipe);
-          const { data, error } = await ask(
-            world,
-            'query ($id: ID!) { apiKey(id: $id) { possibleChanges { change allowed code } } }',
-            {
-              id: world.target.id,
-            },
-          );
-          if (error || !data.apiKey) continue;
-          const told = data.apiKey.possibleChanges.find((one) => one.change === change)!;
+          const seen = await asked(world);
+          if (!seen) continue;
+          const [changes] = await test.keys.possibleChanges([seen.apiKey], seen.principal);
+          const told = changes!.find((one) => one.change === change)!;
           if (change === 'ENABLE' && world.target.disabledAt === null) {
             // It is told of as of one that is disabled.
             if (world.caller.id === world.target.id || world.target.id === world.caller.createdBy) continue;
             await test.keys.setEnabled(world.target.id, false, OPERATOR);
           }
           const code = await attempt(world, `mutation ($id: ID!) { ${MUTATIONS[change]} }`, { id: world.target.id });
-          assert.deepEqual([told.code, told.allowed], [code, code === null], `${change} ${world.said}`);
+          assert.equal(told.refusal?.code ?? null, code, `${change} ${world.said}`);
           if (code === null) allowed += 1;
           else refused += 1;
         }
@@ -106,15 +90,10 @@ for (const [demands, policy] of [
       let created = 0;
       for (let index = 0; index < WORLDS; index += 1) {
         const world = await worlds.make(worlds.recipe());
-        const { data, error } = await ask(world, `{ grantable ${GRANTABLE} }`);
-        if (error) {
-          const code = await attempt(world, CREATE, { input: { name: `New ${index}`, roles: ['GUEST'] } });
-          assert.deepEqual([error.extensions['code'], code], ['FORBIDDEN', 'FORBIDDEN'], world.said);
-          continue;
-        }
-        const { ends, ...granted } = data.grantable;
-        const end = ends.latest ?? (ends.required ? formatTime(test.time.now + 1000) : null);
-        const mayCreate = granted.reason === null && granted.creatable !== 0;
+        const granted = await test.keys.grantable(await principalOf(test.keys, world.secret));
+        const ends = await granted.ends();
+        const end = formatTime(ends.latest ?? (ends.required ? test.time.now + 1000 : null));
+        const mayCreate = granted.refusal === null && (await granted.countCreatable()) !== 0;
         const create = async (grants: object, expiresAt: string | null, isOffered: boolean, what: string) => {
           const name = `New ${index} ${what.replaceAll(/[^A-Z]+/gi, ' ')}`;
           const input = { name, ...grants, ...(expiresAt !== null && { expiresAt }) };
@@ -130,8 +109,7 @@ for (const [demands, policy] of [
         // Without an end, it gets that of the key that creates it.
         if (ends.required && world.caller.expiresAt === null) await create(some.grants, null, false, 'never');
         if (!ends.required) await create(some.grants, null, true, 'never');
-        if (ends.latest !== null)
-          await create(some.grants, formatTime(Date.parse(ends.latest) + 1000), false, 'too late');
+        if (ends.latest !== null) await create(some.grants, formatTime(ends.latest + 1000), false, 'too late');
         else await create(some.grants, formatTime(test.time.now + 3000 * 86_400_000), true, 'far');
       }
       assert.ok(created > 20, `${created}`);
@@ -141,12 +119,11 @@ for (const [demands, policy] of [
       let added = 0;
       for (let index = 0; index < WORLDS; index += 1) {
         const recipe = worlds.recipe();
-        const asked = await worlds.make(recipe);
-        const { data, error } = await ask(asked, `query ($id: ID!) { apiKey(id: $id) { grantable ${GRANTABLE} } }`, {
-          id: asked.target.id,
-        });
-        if (error || !data.apiKey) continue;
-        const { ends, ...granted } = data.apiKey.grantable;
+        const first = await worlds.make(recipe);
+        const seen = await asked(first);
+        if (!seen) continue;
+        const granted = await test.keys.grantableTo(seen.apiKey, seen.principal);
+        const ends = await granted.ends();
         const update = async (fields: (world: World) => object, isOffered: boolean, what: string) => {
           const world = await worlds.make(recipe);
           const input = { id: world.target.id, ...fields(world) };
@@ -160,7 +137,7 @@ for (const [demands, policy] of [
           assert.equal(code === null, isOffered, `${what} ${code} ${JSON.stringify(ends)} ${world.said}`);
           if (code === null) added += 1;
         };
-        const { roles, permissions } = asked.target;
+        const { roles, permissions } = first.target;
         for (const role of ROLES.filter((one) => !roles.includes(one)))
           await update(() => ({ roles: [...roles, role] }), isIn(granted, role), role);
         for (const [resource, action] of PERMISSIONS) {
@@ -171,12 +148,12 @@ for (const [demands, policy] of [
           await update(() => fields, isIn(granted, `${resource}:${action}`), `${resource}:${action}`);
         }
         const after = (time: number) => ({ expiresAt: formatTime(time) });
-        await update(() => ({ expiresAt: null }), ends.reason === null && !ends.required, 'no end');
-        await update(() => after(test.time.now + 1000), ends.reason === null, 'a near end');
-        if (ends.reason !== null) continue;
-        const latest = ends.latest === null ? test.time.now + 3000 * 86_400_000 : Date.parse(ends.latest);
+        await update(() => ({ expiresAt: null }), ends.refusal === null && !ends.required, 'no end');
+        await update(() => after(test.time.now + 1000), ends.refusal === null, 'a near end');
+        if (ends.refusal !== null) continue;
+        const latest = ends.latest ?? test.time.now + 3000 * 86_400_000;
         await update(() => after(latest - 1000), true, 'about the latest end');
-        if (ends.latest !== null && latest + 1000 !== asked.target.expiresAt)
+        if (ends.latest !== null && latest + 1000 !== first.target.expiresAt)
           await update(() => after(latest + 1000), false, 'a later end');
       }
       assert.ok(added > 20, `${added}`);
@@ -185,7 +162,7 @@ for (const [demands, policy] of [
 
 const CREATE = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key } }';
 
-function choices(granted: Omit<Granted, 'ends'>) {
+function choices(granted: Grantable) {
   return [
     ...ROLES.map((role) => ({ grants: { roles: [role] }, what: role, isOffered: isIn(granted, role) })),
     ...PERMISSIONS.map(([resource, action]) => ({
@@ -196,9 +173,6 @@ function choices(granted: Omit<Granted, 'ends'>) {
   ];
 }
 
-function isIn({ roles, permissions }: Omit<Granted, 'ends'>, grant: string): boolean {
-  return (
-    roles.some(({ role }) => role === grant) ||
-    permissions.some(({ resource, actions }) => actions.some((action) => `${resource}:${action}` === grant))
-  );
+function isIn({ roles, permissions }: Grantable, grant: string): boolean {
+  return roles.includes(grant) || permissions.permissions().some((permission) => permission === grant);
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { lookUp } from '../../src/keys/authentication/authenticate.ts';
+import { lookUp } from '../../src/keys/authentication/authenticator.ts';
 import { OPERATOR, principalOf } from '../../src/keys/authorization/principal.ts';
 import { isKeysError } from '../../src/keys/errors.ts';
 import { digestSecret } from '../../src/keys/secret/secret.ts';

@@ -5,8 +5,8 @@ import type { DeclaredKey } from '../../src/keys/apply/declaration.ts';
 import { isKeysError } from '../../src/keys/errors.ts';
 import { operatorKeys } from '../../src/keys/operator-keys.ts';
 import { formatTime } from '../../src/keys/time.ts';
-import { remoteKeys } from '../../src/remote/remote-keys.ts';
-import { restoreStore } from '../../src/restore-store.ts';
+import { RemoteKeys } from '../../src/remote/remote-keys.ts';
+import { restoreStore } from '../../src/store/backup/restore-store.ts';
 import { backUpStore } from '../../src/store/backup/back-up-store.ts';
 import { openConnection } from '../../src/store/open.ts';
 import { APP } from '../support/consent.ts';
@@ -122,7 +122,7 @@ class World {
     this.unseen.delete(by);
     const accepted = this.model.acceptedBy(by);
     this.#acting = accepted?.isCurrent ? { ...accepted.key } : undefined;
-    return { by, door: remoteKeys({ server: server.url, key: by }) };
+    return { by, door: new RemoteKeys({ server: server.url, key: by }) };
   }
 
   /** Has written that the key has used its secret. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { deliverSecrets } from '../../src/cli/deliver-secrets.ts';
+import { deliverSecrets } from '../../src/cli/interruptible.ts';
 import { presentError } from '../../src/cli/errors.ts';
 import type { NewSecret } from '../../src/keys/changes/delivery.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';

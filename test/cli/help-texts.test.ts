@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
+import { EXIT_CODES } from '../../src/cli/errors.ts';
 import { ENVIRONMENT } from '../../src/cli/help/environment.ts';
 import { VERB_GROUPS } from '../../src/cli/help/verbs.ts';
 import { ROOT } from '../support/process.ts';

@@ -3,7 +3,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { openKeys } from '../../src/open-keys.ts';
+import { openKeys } from '../../src/service/open-keys.ts';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { damageKey } from '../support/damage.ts';
 import { changeDirectly } from '../support/direct.ts';

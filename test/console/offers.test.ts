@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { KeyChangeKind } from '../../src/keys/changes/possible-changes.ts';
 import { startConsoleService, Visitor } from '../support/console.ts';
+import { principalOf } from '../support/keys.ts';
 import { STRICT, WorldMaker } from '../support/offers.ts';
 import { Random } from '../support/random.ts';
 import { query, type TestService } from '../support/server.ts';
@@ -9,20 +11,11 @@ const SEED = Number(process.env['TEST_SEED'] ?? 20);
 const WORLDS = 40;
 
 // That this is what is done in the end, test/attacks/offers.test.ts shows.
-const QUERY = `query ($id: ID!) { apiKey(id: $id) {
-  disabledAt rotation { startedAt } possibleChanges { change allowed }
-  grantable { roles { role } permissions { resource actions } ends { reason } }
-} }`;
+const QUERY = 'query ($id: ID!) { apiKey(id: $id) { disabledAt rotation { startedAt } } }';
 
 interface Told {
   disabledAt: string | null;
   rotation: object | null;
-  possibleChanges: { change: KeyChangeKind; allowed: boolean }[];
-  grantable: {
-    roles: { role: string }[];
-    permissions: { resource: string; actions: string[] }[];
-    ends: { reason: string | null };
-  };
 }
 
 for (const [demands, policy] of [
@@ -43,7 +36,10 @@ for (const [demands, policy] of [
         const told = (body.data as { apiKey: Told | null } | null)?.apiKey;
         if (!told) continue;
         seen += 1;
-        const may = (change: KeyChangeKind) => told.possibleChanges.find((one) => one.change === change)!.allowed;
+        const principal = await principalOf(test.keys, secret);
+        const apiKey = (await test.keys.findById(target.id, OPERATOR))!;
+        const [changes] = await test.keys.possibleChanges([apiKey], principal);
+        const may = (change: KeyChangeKind) => changes!.find((one) => one.change === change)!.refusal === null;
         const visitor = new Visitor(test.url);
         await visitor.signIn(secret);
         const { html } = await visitor.open(`keys/${target.id}`);
@@ -84,13 +80,11 @@ for (const [demands, policy] of [
         const offered = Array.from(form.matchAll(/<input type="checkbox"[^>]*>/g), ([tag]) => tag)
           .filter((tag) => !/\sdisabled/.test(tag))
           .map((tag) => /value="([^"]*)"/.exec(tag)![1]!);
-        const grantable = [
-          ...told.grantable.roles.map(({ role }) => role),
-          ...told.grantable.permissions.flatMap(({ resource, actions }) => actions.map((one) => `${resource}:${one}`)),
-        ];
+        const granted = await test.keys.grantableTo(apiKey, principal);
+        const grantable = [...granted.roles, ...granted.permissions.permissions()];
         const kept = [...target.roles, ...target.permissions];
         assert.deepEqual(new Set(offered), new Set([...grantable, ...kept]), said);
-        assert.equal(/name="expires"[^>]*readonly/.test(form), told.grantable.ends.reason !== null, said);
+        assert.equal(/name="expires"[^>]*readonly/.test(form), (await granted.ends()).refusal !== null, said);
       }
       assert.ok(seen > WORLDS / 2, `${seen}`);
     });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { rateLimitFields } from '../../src/http/rate-limit-fields.ts';
+import { rateLimitFields } from '../../src/http/replies.ts';
 import { testCli } from '../support/cli.ts';
 import { blocksOf, pathWithCli, runBlock } from '../support/pages.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { openKeys } from '../../src/open-keys.ts';
+import { openKeys } from '../../src/service/open-keys.ts';
 import { testApply } from '../support/apply.ts';
 import { finished, startCli } from '../support/process.ts';
 import { authenticate } from '../support/keys.ts';

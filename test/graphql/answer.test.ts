@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
-import { writeData } from '../../src/graphql/budget/answer.ts';
-import { BUDGET, RequestBudget } from '../../src/graphql/budget/request-budget.ts';
-import { Turns } from '../../src/graphql/budget/turns.ts';
+import { BUDGET, RequestBudget, Turns, writeData } from '../../src/graphql/execution/budget.ts';
 
 describe('the data of an answer', () => {
   const LONG = 'x'.repeat(60_000);

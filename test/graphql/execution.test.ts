@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { makeExecutableSchema } from '@graphql-tools/schema';
 import { execute, type ExecutionResult, parse, validate } from 'graphql';
-import { keepToBudget } from '../../src/graphql/budget/budgeted-fields.ts';
-import { BUDGET, RequestBudget } from '../../src/graphql/budget/request-budget.ts';
-import { GROUP_SIZE, Turns } from '../../src/graphql/budget/turns.ts';
+import { BUDGET, GROUP_SIZE, keepToBudget, RequestBudget, Turns } from '../../src/graphql/execution/budget.ts';
 import type { BudgetedContext } from '../../src/graphql/context.ts';
-import { PreparedOperation } from '../../src/graphql/prepared-operation.ts';
+import { PreparedOperation } from '../../src/graphql/execution/prepared.ts';
 import { errorsInOrder, formatGraphQLError } from '../../src/http/graphql-errors.ts';
 import { NO_LOG } from '../../src/log.ts';
 import { passOverLeaks } from '../support/leaks.ts';
@@ -276,7 +274,7 @@ describe('a prepared operation', () => {
     );
     const run = async (all: boolean) => {
       const budget = new RequestBudget({ ...BUDGET, nodes: 150 }, turns);
-      const { errors } = await operation.execute({ budget } as unknown as BudgetedContext, { all });
+      const { errors } = await operation.execute({ budget }, { all });
       return errors?.some(({ extensions }) => extensions['code'] === 'COST_EXCEEDED') ?? false;
     };
     for (const all of [false, true, false, true]) assert.equal(await run(all), all);

@@ -11,6 +11,14 @@ import {
   isInterfaceType,
   isObjectType,
 } from 'graphql';
+import { MAX_DECLARED_KEYS } from '../../src/graphql/changes.ts';
+import { typeDefsOf } from '../../src/graphql/schema.ts';
+import { MAX_URL_LENGTH, ROUTES_PAGE_SIZE } from '../../src/graphql/service.ts';
+import { AUDIT_ACTIONS } from '../../src/keys/audit/audit-entry.ts';
+import { DEFAULT_GRACE } from '../../src/keys/key/rotation.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../src/keys/page.ts';
+import { ACTIONS, createCatalog } from '../../src/keys/permissions/catalog.ts';
+import { KEPT_DAYS } from '../../src/keys/usage/periods.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 
@@ -24,7 +32,6 @@ const QUERY = {
   explainRequest:
     '(method: String = "GET", url: String!, preflight: Boolean = false, keyId: ID, keyName: String): RequestExplanation',
   limits: '(): ServiceLimits',
-  grantable: '(): Grantable',
   health: '(): Health',
   info: '(): Info',
   apiKeys: '(first: Int = 50, after: String, search: String, roles: [Role!], status: ApiKeyStatus): ApiKeyConnection',
@@ -130,6 +137,26 @@ describe('the schema, as introspection shows it', () => {
   it('says what a DateTime is', () => {
     const { specifiedByURL } = schema.getType('DateTime') as GraphQLScalarType;
     assert.equal(specifiedByURL, 'https://www.rfc-editor.org/rfc/rfc3339#section-5.6');
+  });
+
+  it('says the numbers and the names that the rules go by', () => {
+    const sdl = typeDefsOf(createCatalog()).join('\n');
+    const said = (pattern: RegExp) => Array.from(sdl.matchAll(pattern), ([, value]) => value);
+    const most = String(MAX_PAGE_SIZE);
+    assert.deepEqual(new Set(said(/assumedSize: (\d+), slicingArguments/g)), new Set([most]));
+    assert.deepEqual(new Set(said(/up to (\d+)\."\s+first:/g)), new Set([most]));
+    assert.deepEqual(said(/ids of the keys, at most (\d+)/g), [most]);
+    assert.deepEqual(new Set(said(/first: Int = (\d+)/g)), new Set([`${DEFAULT_PAGE_SIZE}`, `${ROUTES_PAGE_SIZE}`]));
+    assert.deepEqual(said(/The keys, at most (\d+)\./g), [`${MAX_DECLARED_KEYS}`]);
+    assert.deepEqual(said(/at most (\d+) characters\."\s+url/g), [`${MAX_URL_LENGTH}`]);
+    assert.deepEqual(said(/grace: String = "(.*)"/g), [DEFAULT_GRACE]);
+    assert.match(sdl, new RegExp(`kept for ${KEPT_DAYS.HOUR} days, days for ${KEPT_DAYS.DAY}\\.`));
+    const names = (type: string) => {
+      const named = schema.getType(type);
+      return isEnumType(named) ? named.getValues().map(({ name }) => name) : [];
+    };
+    assert.deepEqual(names('AuditAction'), AUDIT_ACTIONS);
+    assert.deepEqual(names('AuthAction'), ACTIONS);
   });
 
   it('has ids of objects that `node` finds, and of those that were deleted, under no other name', () => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { buildSchema, parse } from 'graphql';
-import { MAX_BYTES, PreparedOperations } from '../../src/graphql/prepared-operations.ts';
-import { preparedSizeOf } from '../../src/graphql/prepared-size.ts';
+import { MAX_BYTES, PreparedOperations, preparedSizeOf } from '../../src/graphql/execution/prepared.ts';
 
 const schema = buildSchema('type Query { a(x: Int): Int b: Int } type Mutation { c: Int }');
 

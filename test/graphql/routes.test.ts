@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { additionsIn, ConfiguredServer } from '../../src/configured-server.ts';
+import { additionsIn, ConfiguredServer } from '../../src/service/configured-server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { openKeys } from '../../src/open-keys.ts';
-import { serveApp } from '../../src/serve-app.ts';
+import { openKeys } from '../../src/service/open-keys.ts';
+import { serveApp } from '../../src/service/create-app.ts';
 import { configFile } from '../support/config-file.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { ROUTES, startConfiguredService } from '../support/configured-service.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { renameSync } from 'node:fs';
-import type { CreateAppOptions } from '../../src/create-app.ts';
+import type { CreateAppOptions } from '../../src/service/create-app.ts';
 import { createApp, type OpenKeys, openKeys } from '../../src/index.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOn, describeOnEach } from '../support/dialects.ts';

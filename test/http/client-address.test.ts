@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request as httpRequest } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { ClientAddresses, peerOf } from '../../src/http/client-address.ts';
-import { headerValue } from '../../src/http/request-head.ts';
+import { ClientAddresses, headerValue, peerOf } from '../../src/http/received.ts';
 import { growthOf } from '../support/cpu.ts';
 import { tempFolder } from '../support/temp.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { Hono } from 'hono';
-import { type CreateAppOptions, createApp } from '../../src/create-app.ts';
+import { createApp, type CreateAppOptions } from '../../src/service/create-app.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 

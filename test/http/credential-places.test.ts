@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { CredentialReader } from '../../src/http/credentials.ts';
-import { headerValue } from '../../src/http/request-head.ts';
+import { headerValue } from '../../src/http/received.ts';
 import type { CredentialPlace } from '../../src/keys/credential-places.ts';
 import { growthOf } from '../support/cpu.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { GraphQLError } from 'graphql';
-import { createApp } from '../../src/create-app.ts';
+import { createApp } from '../../src/service/create-app.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { Hono } from 'hono';
-import { createApp } from '../../src/create-app.ts';
+import { createApp } from '../../src/service/create-app.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { connectTo, readToEnd } from '../support/client.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';

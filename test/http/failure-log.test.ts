@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { FailureLog } from '../../src/http/failure-log.ts';
+import { FailureLog } from '../../src/http/refusal-log.ts';
 import { KeysError } from '../../src/keys/errors.ts';
 import { collectingLog } from '../support/log.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { buildSchema, type GraphQLScalarType, parse, validate } from 'graphql';
-import { FirstHandler } from '../../src/http/graphql-handler.ts';
+import { FirstHandler } from '../../src/http/graphql-pipeline.ts';
 
 const schema = buildSchema('type Query { online(at: Int): Boolean me: Me } type Me { id: ID }');
 

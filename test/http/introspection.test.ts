@@ -6,7 +6,7 @@ import {
   processIntrospectionResponse,
   WWWAuthenticateChallengeError,
 } from 'oauth4webapi';
-import { createApp } from '../../src/create-app.ts';
+import { createApp } from '../../src/service/create-app.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';

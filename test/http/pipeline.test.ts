@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { Hono } from 'hono';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
-import { createApp } from '../../src/create-app.ts';
+import { createApp } from '../../src/service/create-app.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { Hono } from 'hono';
-import { createApp } from '../../src/create-app.ts';
+import { createApp } from '../../src/service/create-app.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readHead } from '../../src/http/request-head.ts';
+import { readHead } from '../../src/http/received.ts';
 
 describe('the head of a request', () => {
   it('is read whatever the case of names, with several Accept headers as one', () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { getIntrospectionQuery } from 'graphql';
 import { DEFAULT_CONFIG } from '../../src/config/config.ts';
-import { createApp } from '../../src/create-app.ts';
-import type { IntrospectionMode } from '../../src/graphql/introspection.ts';
+import { createApp } from '../../src/service/create-app.ts';
+import type { IntrospectionMode } from '../../src/http/graphql-errors.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { Hono } from 'hono';
-import { createApp } from '../../src/create-app.ts';
+import { createApp } from '../../src/service/create-app.ts';
 import { isInClear } from '../../src/http/listen-address.ts';
 import { listen } from '../../src/http/server.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { createApp } from '../../src/create-app.ts';
+import { createApp } from '../../src/service/create-app.ts';
 import { listen } from '../../src/http/server.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { accepts } from '../support/port.ts';

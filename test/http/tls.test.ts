@@ -7,7 +7,7 @@ import { request } from 'node:https';
 import { connect as connectPlainly } from 'node:net';
 import { dirname } from 'node:path';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import { createApp } from '../../src/create-app.ts';
+import { createApp } from '../../src/service/create-app.ts';
 import type { CertificateFiles } from '../../src/http/certificate.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { pairOf, writePair } from '../support/certificates.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { available, availableAt, rateOf, spend } from '../../src/limits/gcra.ts';
+import { available, availableAt, rateOf, spend } from '../../src/limits/lease.ts';
 import { Random } from '../support/random.ts';
 
 const SECOND = 1_000_000;

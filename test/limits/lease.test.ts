@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import type { AppliedLimit } from '../../src/keys/authorization/restrictions.ts';
 import type { Limit } from '../../src/keys/limit.ts';
-import { available, rateOf, spend } from '../../src/limits/gcra.ts';
-import { grantLease, type LeaseRequest, unusedState } from '../../src/limits/lease.ts';
+import { available, grantLease, type LeaseRequest, rateOf, spend, unusedState } from '../../src/limits/lease.ts';
 import { EPOCH, LeasingProcess, SharedLimits } from '../support/leasing.ts';
 import { Random } from '../support/random.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { Restrictions } from '../../src/keys/authorization/restrictions.ts';
 import type { Limit } from '../../src/keys/limit.ts';
-import type { LimitStore } from '../../src/limits/limit-store.ts';
+import type { LimitStore } from '../../src/limits/lease.ts';
 import { type Answer, Limiter } from '../../src/limits/limiter.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { type OpenKeys, openKeys } from '../../src/open-keys.ts';
+import { type OpenKeys, openKeys } from '../../src/service/open-keys.ts';
 import { agree, openPage } from '../support/consent.ts';
 import { blocksOf, pathWithCli, runBlock } from '../support/pages.ts';
 import { cleanEnv, finished, ROOT, startCli } from '../support/process.ts';

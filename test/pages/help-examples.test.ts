@@ -6,7 +6,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { digestCode } from '../../src/keys/requests/codes.ts';
 import { CONSENTS } from '../../src/keys/requests/consent-request.ts';
-import { openKeys } from '../../src/open-keys.ts';
+import { openKeys } from '../../src/service/open-keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { pairOf, writePair } from '../support/certificates.ts';
 import { type CreatedKey, type TestCli, testCli } from '../support/cli.ts';

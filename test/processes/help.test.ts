@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { exitOf, EXIT_CODES } from '../../src/cli/exit-codes.ts';
+import { EXIT_CODES, exitOf } from '../../src/cli/errors.ts';
 import { ENVIRONMENT } from '../../src/cli/help/environment.ts';
 import { examplesOf } from '../support/help-pages.ts';
 import { ROOT, runCli } from '../support/process.ts';

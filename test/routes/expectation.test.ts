@@ -72,24 +72,24 @@ describe('an expectation', () => {
     `GET ${G}/ without a key is allowed now`,
   ]) {
     it(`is not ${JSON.stringify(text)}`, () => {
-      assert.deepEqual(parseExpectation(text, catalog), { faults: [`"${text}" is not an expectation. ${HOW}`] });
+      assert.deepEqual(parseExpectation(text, catalog), { refusal: [`"${text}" is not an expectation. ${HOW}`] });
     });
   }
 
   it('names all that is wrong with its request and its permissions', () => {
     const URL_FAULT = 'is not a URL';
     assert.deepEqual(parseExpectation('GET grafana/ with GRAFANA:REED_ANY, WIKKI:READ_ANY is allowed', catalog), {
-      faults: [
+      refusal: [
         `"grafana/" ${URL_FAULT}. Write it as https://example.org/path.`,
         '"GRAFANA:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '"WIKKI:READ_ANY" is not a permission: "WIKKI" is not a resource. Did you mean WIKI?',
       ],
     });
     assert.deepEqual(parseExpectation('get https://user@a/ with any key is allowed', catalog), {
-      faults: ['"get" is not a method: write it in capital letters, as GET.'],
+      refusal: ['"get" is not a method: write it in capital letters, as GET.'],
     });
     assert.deepEqual(parseExpectation('GET https://user@a/ with any key is allowed', catalog), {
-      faults: [
+      refusal: [
         '"https://user@a/" is not a URL: the host is not a name or an address. Write it as https://example.org/path.',
       ],
     });

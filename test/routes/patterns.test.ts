@@ -35,7 +35,7 @@ describe('a pattern', () => {
   };
   for (const [text, reason] of Object.entries(HOSTS)) {
     it(`of a host cannot be ${JSON.stringify(text)}`, () => {
-      assert.deepEqual(parseHostPattern(text), { fault: `"${text}" is not a host for a route: ${reason}` });
+      assert.deepEqual(parseHostPattern(text), { refusal: `"${text}" is not a host for a route: ${reason}` });
     });
   }
 
@@ -60,20 +60,22 @@ describe('a pattern', () => {
   };
   for (const [text, reason] of Object.entries(PATHS)) {
     it(`of a path cannot be ${JSON.stringify(text)}`, () => {
-      assert.deepEqual(parsePathPattern(text), { fault: `"${text}" is not a path for a route: ${reason}` });
+      assert.deepEqual(parsePathPattern(text), { refusal: `"${text}" is not a path for a route: ${reason}` });
     });
   }
 
   it('of a path has at most 100 segments', () => {
     const path = '/a'.repeat(100);
     assert.deepEqual(parsePathPattern(path), { value: path });
-    assert.match((parsePathPattern(`${path}/a`) as { fault: string }).fault, /: it has more than 100 segments\.$/);
+    assert.match((parsePathPattern(`${path}/a`) as { refusal: string }).refusal, /: it has more than 100 segments\.$/);
   });
 
   it('of a method is a token in capital letters', () => {
     for (const value of ['GET', 'M-SEARCH', 'BASELINE-CONTROL', "!#$%&'*+.^_`|~-9"])
       assert.deepEqual(parseMethod(value), { value });
     for (const text of ['', 'get', 'Get', 'GET POST', 'GET,POST', 'GÉT', 'G(T'])
-      assert.deepEqual(parseMethod(text), { fault: `"${text}" is not a method: write it in capital letters, as GET.` });
+      assert.deepEqual(parseMethod(text), {
+        refusal: `"${text}" is not a method: write it in capital letters, as GET.`,
+      });
   });
 });

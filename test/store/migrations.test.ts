@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { Kysely, sql, SqliteDialect } from 'kysely';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { restoreStore } from '../../src/restore-store.ts';
+import { restoreStore } from '../../src/store/backup/restore-store.ts';
 import { backUpStore } from '../../src/store/backup/back-up-store.ts';
 import type { Check } from '../../src/store/inspection/finding.ts';
 import { inspectStore } from '../../src/store/inspection/inspect-store.ts';

@@ -1,6 +1,6 @@
 import { loadConfig } from '../../src/config/load-config.ts';
-import { additionsIn } from '../../src/configured-server.ts';
-import type { CreateAppOptions } from '../../src/create-app.ts';
+import { additionsIn } from '../../src/service/configured-server.ts';
+import type { CreateAppOptions } from '../../src/service/create-app.ts';
 import { configFile } from './config-file.ts';
 import { startTestService, type TestService } from './server.ts';
 

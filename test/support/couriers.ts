@@ -2,9 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { DEFAULT_NOTICES, type NoticeSettings } from '../../src/keys/notices/settings.ts';
 import { NO_LOG } from '../../src/log.ts';
 import { Courier } from '../../src/notices/courier.ts';
-import type { Destination } from '../../src/notices/destination.ts';
-import { postNotice } from '../../src/notices/post.ts';
-import { readSigningKey } from '../../src/notices/signature.ts';
+import { type Destination, postNotice, readSigningKey } from '../../src/notices/post.ts';
 import type { TestKeys } from './keys.ts';
 import type { Receiver } from './webhook.ts';
 

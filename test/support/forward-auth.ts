@@ -1,4 +1,4 @@
-import { createApp } from '../../src/create-app.ts';
+import { createApp } from '../../src/service/create-app.ts';
 import { type Config, DEFAULT_CONFIG } from '../../src/config/config.ts';
 import { listen } from '../../src/http/server.ts';
 import { Networks } from '../../src/keys/networks.ts';

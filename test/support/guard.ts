@@ -1,10 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import type { GuardOptions } from '../../src/guard/proxy/guard.ts';
-import { always } from '../../src/guard/proxy/requirement.ts';
-import type { GuardRules } from '../../src/guard/proxy/rules.ts';
-import { type RunningGuard, serveGuard } from '../../src/guard/proxy/serve-guard.ts';
+import { type GuardOptions, type RunningGuard, serveGuard } from '../../src/guard/guard.ts';
+import { always, type GuardRules } from '../../src/guard/access.ts';
 import type { ServerOptions } from '../../src/http/serve-requests.ts';
 import { Networks } from '../../src/keys/networks.ts';
 import type { Permission } from '../../src/keys/permissions/catalog.ts';

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
 import type { AuditReader } from '../../src/keys/audit/audit-entry.ts';
-import type { Authentication } from '../../src/keys/authentication/authenticate.ts';
+import type { Authentication } from '../../src/keys/authentication/authenticator.ts';
 import { Pace } from '../../src/keys/consent/pace.ts';
 import type { NewKey, StoredKey } from '../../src/keys/key/api-key.ts';
 import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions/catalog.ts';
@@ -135,9 +135,14 @@ export async function createPrincipal(
   by: Principal | typeof OPERATOR = OPERATOR,
 ): Promise<{ secret: string; principal: Principal }> {
   const { key: secret } = await keys.create(input, by);
+  return { secret, principal: await principalOf(keys, secret) };
+}
+
+/** Who has a secret, which counts as a use. */
+export async function principalOf(keys: Pick<KeysService, 'authenticator'>, secret: string): Promise<Principal> {
   const result = await authenticate(keys, secret);
-  if ('refused' in result) throw new Error(`The new key was refused: ${result.refused}`);
-  return { secret, principal: result.principal };
+  if ('refused' in result) throw new Error(`The key was refused: ${result.refused}`);
+  return result.principal;
 }
 
 /** What takes something from a key that another one created, and how the key is refused then. */

@@ -1,11 +1,13 @@
 import type { AppliedLimit } from '../../src/keys/authorization/restrictions.ts';
-import { Allowance } from '../../src/limits/allowance.ts';
-import { available, rateOf, spend } from '../../src/limits/gcra.ts';
+import { Allowance } from '../../src/limits/limiter.ts';
 import {
+  available,
   grantLease,
   type LeaseGrant,
   type LeaseRequest,
   type LimitState,
+  rateOf,
+  spend,
   unusedState,
 } from '../../src/limits/lease.ts';
 

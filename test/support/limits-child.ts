@@ -3,7 +3,7 @@
 // ends, or waits to be killed.
 import { once } from 'node:events';
 import { writeSync } from 'node:fs';
-import type { LimitStore } from '../../src/limits/limit-store.ts';
+import type { LimitStore } from '../../src/limits/lease.ts';
 import { Limiter } from '../../src/limits/limiter.ts';
 import type { Limit } from '../../src/keys/limit.ts';
 import { openStore } from '../../src/store/open.ts';

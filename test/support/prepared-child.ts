@@ -1,10 +1,8 @@
 import { parse } from 'graphql';
-import { BUDGET, RequestBudget } from '../../src/graphql/budget/request-budget.ts';
-import { Turns } from '../../src/graphql/budget/turns.ts';
-import { costOf } from '../../src/graphql/budget/cost.ts';
+import { BUDGET, RequestBudget, Turns } from '../../src/graphql/execution/budget.ts';
+import { costOf } from '../../src/graphql/execution/cost.ts';
 import type { BudgetedContext } from '../../src/graphql/context.ts';
-import { MAX_BYTES, PreparedOperations } from '../../src/graphql/prepared-operations.ts';
-import { preparedSizeOf } from '../../src/graphql/prepared-size.ts';
+import { MAX_BYTES, PreparedOperations, preparedSizeOf } from '../../src/graphql/execution/prepared.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { createPrincipal, openTestKeys } from './keys.ts';
 

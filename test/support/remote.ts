@@ -1,9 +1,9 @@
 import { withKeys } from '../../src/cli/with-keys.ts';
-import { createApp } from '../../src/create-app.ts';
+import { createApp } from '../../src/service/create-app.ts';
 import { listen } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { NO_LOG } from '../../src/log.ts';
-import { openKeys } from '../../src/open-keys.ts';
+import { openKeys } from '../../src/service/open-keys.ts';
 import type { Finished } from './process.ts';
 import { makeStore } from './temp.ts';
 

@@ -1,4 +1,4 @@
-import { createApp, type CreateAppOptions } from '../../src/create-app.ts';
+import { createApp, type CreateAppOptions } from '../../src/service/create-app.ts';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { listen } from '../../src/http/server.ts';
 import type { KeysService } from '../../src/keys/service.ts';

@@ -134,7 +134,7 @@ const post =
     to: 'service',
     method: 'POST',
     path,
-    headers: FORM,
+    headers: [...FORM, 'Sec-Fetch-Site', 'same-origin'],
     body: body(random),
   });
 const get =
@@ -310,10 +310,10 @@ export async function startAttacked(): Promise<{ strangers: Strangers; stop: () 
     { openTestKeys },
   ] = await Promise.all([
     import('../../src/http/server.ts'),
-    import('../../src/create-app.ts'),
+    import('../../src/service/create-app.ts'),
     import('../../src/config/config.ts'),
     import('./guard.ts'),
-    import('../../src/guard/proxy/requirement.ts'),
+    import('../../src/guard/access.ts'),
     import('../../src/routes/router.ts'),
     import('./keys.ts'),
   ]);

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { createApp } from '../../src/create-app.ts';
+import { createApp } from '../../src/service/create-app.ts';
 import { listen } from '../../src/http/server.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { type Family, parseExposition } from '../support/exposition.ts';

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { createApp } from '../../src/create-app.ts';
+import { createApp } from '../../src/service/create-app.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { exposed, summed } from '../../src/telemetry/exposition.ts';
-import { KeyCounter } from '../../src/telemetry/key-counter.ts';
-import { Metrics } from '../../src/telemetry/metrics.ts';
+import { exposed, KeyCounter, Metrics, summed } from '../../src/telemetry/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../../src/telemetry/metrics-server.ts';
 import { parseExposition, valueOf } from '../support/exposition.ts';
 import { destinationOf, testCourier } from '../support/couriers.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { renameSync } from 'node:fs';
 import { GraphQLError } from 'graphql';
-import { createApp } from '../../src/create-app.ts';
+import { createApp } from '../../src/service/create-app.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { type Step, STEPS } from '../../src/keys/steps.ts';

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http';
-import { createApp } from '../../src/create-app.ts';
+import { createApp } from '../../src/service/create-app.ts';
 import { listen } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { startSdk } from '../../src/telemetry/tracing-sdk.ts';
-import { Traces } from '../../src/telemetry/traces.ts';
+import { startSdk, Traces } from '../../src/telemetry/traces.ts';
 import { startGuarded } from '../support/guard.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';

@@ -22,7 +22,7 @@ import type { DocumentIssue } from '../../keys/document.ts';
 import { KeysError } from '../../keys/errors.ts';
 import { readSecret } from '../../keys/secret/secret.ts';
 import { listOf, printable } from '../../keys/text.ts';
-import { readPlainFile } from '../input/plain-file.ts';
+import { readPlainFile } from '../input/input.ts';
 
 /** The longest file name that common file systems accept. */
 const MAX_NAME_BYTES = 255;

@@ -7,7 +7,7 @@ import type { LoadOptions } from '@oclif/core/interfaces';
 import { run } from '@oclif/core/run';
 import { reportFailure } from '../explain/report.ts';
 import { outputFailed, processTerminal } from '../terminal.ts';
-import { SHELLS } from './reply.ts';
+import { SHELLS } from './offer.ts';
 import { scriptOf } from './script.ts';
 
 const COMMANDS = ['autocomplete', 'autocomplete:script'];

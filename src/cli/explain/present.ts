@@ -1,10 +1,207 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { isParserError, presentError, type PresentedError, shownText } from '../errors.ts';
-import { explainParserError, type Place } from './parser-errors.ts';
-import { commandText } from '../command-text.ts';
-import { usageOf } from './usage.ts';
+import type { Command } from '@oclif/core/command';
+import { CommandHelp } from '@oclif/core/help';
+import type { Config } from '@oclif/core/interfaces';
+import { isParserError, type ParserError, type PresentedError, presentError, shownText } from '../errors.ts';
+import { closeTo, didYouMean, explainSpacedList } from './did-you-mean.ts';
+import { wordsBesideCommands } from '../help/topics.ts';
+import { commandText } from '../output.ts';
 import { wrapped } from '../wrapped.ts';
+import { listOf, printable } from '../../keys/text.ts';
+
+/** Lines are wrapped later, by the width of stderr. */
+const UNLIMITED = 100_000;
+
+/** The lines of a command's usage, as help has them. */
+function usageOf(id: string, config: Config): string[] {
+  const command = config.findCommand(id);
+  if (!command) return [];
+  const typed = { ...command, id: id.replaceAll(':', config.topicSeparator ?? ':') };
+  const help = new CommandHelp(typed, config, { sections: ['usage'], maxWidth: UNLIMITED, stripAnsi: true });
+  const [, ...lines] = help.generate().split('\n');
+  return lines.map((line) => line.trim().replace(/^\$ /, ''));
+}
+
+/** The usage of a topic, or of the program if it is empty. */
+function topicUsage(topic: string, config: Config): string[] {
+  return [topic === '' ? `${config.bin} [COMMAND]` : commandText(config, `${topic}:COMMAND`)];
+}
+
+/** What is wrong with a line that names no command, and the command or topic whose usage helps; `''` is the root. */
+interface UnknownCommand {
+  message: string;
+  id: string;
+  usage: string[];
+}
+
+/**
+ * Explains what was typed where a command was expected. Of words after the one that is wrong, which may be the values
+ * of flags, nothing is repeated.
+ * @param id the words as typed, separated by colons, which is how oclif has them
+ * @param help whether help for the command was asked for
+ */
+export function explainUnknownCommand(id: string, config: Config, help = false): UnknownCommand {
+  const words = id.split(':');
+  if (id.startsWith('-')) return { message: explainFlag(id, config), id: '', usage: topicUsage('', config) };
+  const known = knownPart(words, config);
+  const rest = words.slice(known.length);
+  const topic = known.join(':');
+  const commands = [...commandsOf(topic, config), ...(topic === '' ? wordsBesideCommands(config, help).keys() : [])];
+  if (commands.length === 0 && !help)
+    return { message: unexpectedArguments(rest), id: topic, usage: usageOf(topic, config) };
+  const line = (command: string) => commandText(config, help ? `help:${command}` : command);
+  const prefix = topic === '' ? '' : `${topic}:`;
+  const close = closeCommands(rest, commands).map((command) => `"${line(prefix + command)}"`);
+  const names = [...new Set(commands.map((command) => command.split(':')[0]!))].toSorted();
+  const typed = printable([...known, rest[0]!].join(config.topicSeparator ?? ':'));
+  const sentences = [
+    `There is no command "${typed}".`,
+    didYouMean(close),
+    names.length === 0
+      ? undefined
+      : help && topic === ''
+        ? `There is help on ${listOf(names)}.`
+        : `The commands of "${commandText(config, topic)}" are ${listOf(names)}.`,
+  ];
+  const message = sentences.filter((sentence) => sentence !== undefined).join(' ');
+  return { message, id: topic, usage: topicUsage(topic, config) };
+}
+
+/** Says that arguments are too many. */
+export function unexpectedArguments(args: readonly string[]): string {
+  const shown = args.map((arg) => printable(arg)).join(', ');
+  const [many, them] = args.length === 1 ? ['', 'it'] : ['s', 'them'];
+  return `Unexpected argument${many}: ${shown}. Leave ${them} out, or put a value that has spaces in quotes.`;
+}
+
+/** The commands below a topic that a word may stand for, best first. */
+function closeCommands(typed: readonly string[], commands: readonly string[]): string[] {
+  for (let depth = typed.length; depth > 0; depth -= 1) {
+    const alike = commands.filter((command) => command.split(':').length === depth);
+    const close = closeTo(typed.slice(0, depth).join(':'), alike);
+    if (close.length > 0) return close;
+  }
+  const verbs = new Map(commands.map((command) => [command.slice(command.lastIndexOf(':') + 1), command]));
+  return closeTo(typed[0] ?? '', [...verbs.keys()]).map((verb) => verbs.get(verb)!);
+}
+
+/** The ids of the commands below a topic, relative to it. */
+function commandsOf(topic: string, config: Config): string[] {
+  const prefix = topic === '' ? '' : `${topic}:`;
+  return config.commands
+    .filter(({ id, hidden }) => !hidden && id.startsWith(prefix))
+    .map(({ id }) => id.slice(prefix.length));
+}
+
+function knownPart(words: readonly string[], config: Config): string[] {
+  const isKnown = (id: string) => config.findCommand(id) !== undefined || config.findTopic(id) !== undefined;
+  const count = words.findIndex((_, index) => !isKnown(words.slice(0, index + 1).join(':')));
+  return words.slice(0, count < 0 ? words.length - 1 : count);
+}
+
+function explainFlag(flag: string, config: Config): string {
+  const [name = ''] = flag.split(/[=:\s]/, 1);
+  const close = closeTo(name.replace(/^-+/, ''), ['help', 'version']).map((word) => `--${word}`);
+  const remedy =
+    didYouMean(close) ?? `Flags come after the command, as in: ${commandText(config, 'apikey:list')} --json`;
+  return `The first argument is the flag ${printable(name)}, not a command. ${remedy}`;
+}
+
+/** Where an error was met. */
+interface Place {
+  config: Config;
+  /** The id of the command. */
+  id: string;
+  /** Its arguments and flags. */
+  argv: readonly string[];
+}
+
+/** What is wrong with the flags or arguments of a command, and what to do. Values of unknown flags are not repeated. */
+function explainParserError(error: ParserError, place: Place): string {
+  const separated = otherwiseSeparated(place);
+  if (separated !== undefined) return separated;
+  if (error.flags) return unknownFlags(error.flags, place);
+  const args: readonly unknown[] = Array.isArray(error.args) ? error.args : [];
+  const extra = args.filter((arg) => typeof arg === 'string');
+  if (extra.length > 0) return tooMany(extra, place);
+  const missing = args.map((arg) => (arg as { name: string }).name);
+  if (missing.length > 0) return missingArguments(missing, place);
+  const [, , chosen, choices] = /^Expected (--[^=]+=)?(.*) to be one of: (.*)$/ms.exec(error.message) ?? [];
+  if (chosen !== undefined) return notAmong(chosen, choices!.split('\n', 1)[0]!.split(', '));
+  const sentence = error.message.replace(/\nSee more help with.*$/s, '').trim();
+  const [, repeated] = /^Flag --(\S+) can only be specified once$/.exec(sentence) ?? [];
+  if (repeated !== undefined) return `${sentence}. Leave the others out.`;
+  const [, empty] = /^Flag --(\S+) expects a value$/.exec(sentence) ?? [];
+  return empty === undefined ? sentence : `${sentence}. Pass --${empty} ${valueOf(flagsOf(place)[empty])}.`;
+}
+
+function notAmong(typed: string, choices: readonly string[]): string {
+  const question = didYouMean(closeTo(typed, choices));
+  return [`"${printable(typed)}" is not one of ${listOf(choices, 'or')}.`, question].filter(Boolean).join(' ');
+}
+
+function unknownFlags(typed: readonly string[], place: Place): string {
+  const names = [...Object.keys(flagsOf(place)), 'help'];
+  const shown = typed.map((flag) => shownFlag(flag, names));
+  const close = shown.flatMap((flag) => closeTo(flag.replace(/^-+/, ''), names)).map((name) => `--${name}`);
+  const [many, them] = typed.length === 1 ? ['', 'it'] : ['s', 'them'];
+  const list = shown.map((flag) => printable(flag)).join(', ');
+  const verbs = close.length > 0 ? [] : closeVerbs(shown, place);
+  const remedy = didYouMean([...close, ...verbs]) ?? `Leave ${them} out.`;
+  return `Nonexistent flag${many}: ${list}. ${remedy}`;
+}
+
+/** What to type for a command after a space, where this program has another separator. */
+function otherwiseSeparated({ config, id, argv: [verb = ''] }: Place): string | undefined {
+  const { bin, topicSeparator } = config;
+  if (topicSeparator === ' ' || config.findCommand(`${id}:${verb}`) === undefined) return undefined;
+  const command = commandText(config, `${id}:${verb}`);
+  return `The words of a command of ${bin} have "${topicSeparator}" between them: write "${command}".`;
+}
+
+/** Commands that flags may stand for, such as `apikey list` for `apikey --list`. */
+function closeVerbs(flags: readonly string[], { config, id }: Place): string[] {
+  const verbs = commandsOf(id, config);
+  return flags
+    .flatMap((flag) => closeTo(flag.replace(/^-+/, ''), verbs))
+    .map((verb) => `"${commandText(config, `${id}:${verb}`)}"`);
+}
+
+/** An unknown flag without what may be its value: `--token=…`, `-p…`. */
+function shownFlag(typed: string, names: readonly string[]): string {
+  const [name = ''] = typed.split(/[=:\s]/, 1);
+  return /^-[^-]/.test(name) && !names.includes(name.slice(1)) ? Array.from(name).slice(0, 2).join('') : name;
+}
+
+function tooMany(extra: readonly string[], { config, id, argv }: Place): string {
+  const spaced = explainSpacedList(argv, flagsOf({ config, id, argv }), extra[0]!);
+  if (spaced !== undefined) return spaced;
+  const verbs = commandsOf(id, config);
+  // With a colon between topics, a command that does not exist is an argument of its topic.
+  if (verbs.length > 0 && argv[0] === extra[0]) return explainUnknownCommand(`${id}:${extra[0]}`, config).message;
+  const close = closeCommands(extra, verbs).map((verb) => `"${commandText(config, `${id}:${verb}`)}"`);
+  const question = didYouMean(close);
+  return question === undefined
+    ? unexpectedArguments(extra)
+    : `Unexpected argument: ${printable(extra[0]!)}. ${question}`;
+}
+
+function missingArguments(names: readonly string[], { config, id }: Place): string {
+  const [usage = ''] = usageOf(id, config);
+  const what = names.length === 1 ? 'arg' : 'args';
+  return `Missing ${names.length} required ${what}: ${listOf(names)}. Run: ${usage.split(' [-', 1)[0]}`;
+}
+
+function flagsOf({ config, id }: Place): Record<string, Command.Flag.Cached> {
+  return config.findCommand(id)?.flags ?? {};
+}
+
+/** How help shows the value of a flag. */
+function valueOf(flag: Command.Flag.Cached | undefined): string {
+  const shown = flag?.type === 'option' ? flag.helpValue : undefined;
+  return (Array.isArray(shown) ? shown.join(' ') : shown) ?? '<value>';
+}
 
 /** What the user did; there is nothing to look up. */
 const WITHOUT_DETAILS = new Set(['CANCELLED', 'INTERRUPTED']);

@@ -3,12 +3,10 @@ import { handle } from '@oclif/core/handle';
 import { normalizeArgv } from '@oclif/core/help';
 import type { LoadOptions } from '@oclif/core/interfaces';
 import { isKeysError } from '../../keys/errors.ts';
-import { CliError, isParserError, presentError, ReaderGoneError, shownError, shownText } from '../errors.ts';
-import { exitOf } from '../exit-codes.ts';
+import { CliError, exitOf, isParserError, presentError, ReaderGoneError, shownError, shownText } from '../errors.ts';
 import { hasFlag, jsonText } from '../output.ts';
 import { processTerminal } from '../terminal.ts';
-import { type Failed, failureText, presentFailure, type ShownFailure } from './present.ts';
-import { explainUnknownCommand } from './unknown-command.ts';
+import { explainUnknownCommand, type Failed, failureText, presentFailure, type ShownFailure } from './present.ts';
 
 /** How oclif says that there is no such command, when one is to run and when help is asked for. */
 const UNKNOWN_COMMAND = /^[cC]ommand (.*?) not found\.?$/s;

@@ -1,14 +1,118 @@
 import { join } from 'node:path';
 import type { Command } from '@oclif/core/command';
-import { Help } from '@oclif/core/help';
+import { CommandHelp, Help } from '@oclif/core/help';
 import type { Config, HelpOptions } from '@oclif/core/interfaces';
 import { ReaderGoneError } from '../errors.ts';
+import { Columns, HELP_TOPICS, renderTemplates, topicNamed, topicText, VERSION_TOPIC, widthOf } from './topics.ts';
+import { VERB_GROUPS, VERB_LINES } from './verbs.ts';
 import { processTerminal } from '../terminal.ts';
-import { Columns, renderTemplates, widthOf } from './columns.ts';
-import { OwnCommandHelp } from './command-help.ts';
-import { HELP_TOPICS, topicNamed, topicText } from './topics.ts';
-import { VERB_GROUPS } from './verbs.ts';
-import { VERSION_TOPIC } from './version.ts';
+
+const INDENTATION = '  ';
+const CONTINUED = ' \\';
+
+/** Words that stay on one line where there is room. */
+type Group = readonly string[];
+
+/**
+ * A shell command in lines of that width, each but the last with a backslash at its end, so that it can be pasted.
+ * Words stay whole, and a flag keeps its value. Breaks that the command has are kept.
+ */
+function wrapCommand(command: string, width: number): string {
+  // Text in quotes belongs to a word.
+  const words = command.match(/\n|(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? [];
+  return fill(flagsWithValues(words), width - CONTINUED.length).join(`${CONTINUED}\n`);
+}
+
+/** A usage in lines of that width. What is in brackets stays together. */
+function wrapUsage(usage: string, width: number): string {
+  const groups = usage.match(/\[[^\]]*\]|\S+/g) ?? [];
+  return fill(
+    groups.map((group) => group.split(' ')),
+    width,
+  ).join('\n');
+}
+
+function flagsWithValues(words: readonly string[]): Group[] {
+  const groups: Group[] = [];
+  for (const word of words) {
+    const last = groups.at(-1) ?? [];
+    const isValue = last.length === 1 && /^--?\w[\w-]*$/.test(last[0]!) && !/^(-|\n)/.test(word);
+    if (isValue) groups.splice(-1, 1, [...last, word]);
+    else groups.push([word]);
+  }
+  return groups;
+}
+
+/** Lines of groups, all but the first indented. A word that is a line break begins a new one. */
+function fill(groups: readonly Group[], width: number): string[] {
+  const lines = [''];
+  const room = width - INDENTATION.length;
+  const parts = groups.flatMap((group) => (group.join(' ').length <= room ? [group.join(' ')] : group));
+  for (const part of parts) {
+    const line = lines.at(-1)!;
+    const isEmpty = line.trim() === '';
+    const longer = isEmpty ? `${line}${part}` : `${line} ${part}`;
+    if (part === '\n') lines.push(INDENTATION);
+    else if (isEmpty || longer.length <= width) lines.splice(-1, 1, longer);
+    else lines.push(`${INDENTATION}${part}`);
+  }
+  return lines.flatMap((line) => line.replaceAll('\n', `\n${INDENTATION}`).split('\n'));
+}
+
+/** The group of flags that all commands have. */
+const GLOBAL = 'GLOBAL';
+
+/** The help of a command as oclif writes it, within the width, with examples that can be pasted as they are shown. */
+class OwnCommandHelp extends CommandHelp {
+  constructor(...options: ConstructorParameters<typeof CommandHelp>) {
+    super(...options);
+    this.render = renderTemplates(this.render);
+  }
+
+  override renderList(...list: Parameters<Columns['renderList']>): string {
+    return new Columns(this.config, this.opts).renderList(...list);
+  }
+
+  protected override usage(): string {
+    const { id, usage = this.defaultUsage() } = this.command;
+    return [usage]
+      .flat()
+      .map((line) => `$ ${this.config.bin} ${id} ${line.replace('<%= command.id %>', '').trim()}`)
+      .map((line) => wrapUsage(this.render(line), this.opts.maxWidth - this.indentSpacing))
+      .join('\n');
+  }
+
+  protected override examples(examples: Parameters<CommandHelp['examples']>[0]): string | undefined {
+    const all = [examples ?? []].flat();
+    // Those of other plugins may have another form.
+    if (all.length === 0 || all.some((example) => typeof example === 'string')) return super.examples(examples);
+    return (all as { description: string; command: string }[]).map((example) => this.example(example)).join('\n\n');
+  }
+
+  /** Without the summary, which is the first line of the page, and the groups, which are its last part. */
+  protected override description(): string | undefined {
+    const { description = '', summary } = this.command;
+    const text = summary === undefined ? description.split('\n').slice(1).join('\n') : description;
+    return this.wrap(text.replace(`${VERB_LINES}\n\n`, '').trim()) || undefined;
+  }
+
+  private example({ description, command }: { description: string; command: string }): string {
+    const [spacing, line] = [this.indentSpacing * 2, this.render(command)];
+    const prompt = line.startsWith(`${this.config.bin} `) ? '$ ' : '';
+    const text = wrapCommand(`${prompt}${line}`, this.opts.maxWidth - spacing);
+    return `${this.wrap(description, spacing)}\n${this.indent(text)}`;
+  }
+
+  /** The groups in the order in which the command has them, the global one last. */
+  protected override groupFlags(
+    flags: Parameters<CommandHelp['groupFlags']>[0],
+  ): ReturnType<CommandHelp['groupFlags']> {
+    const order = Object.values(this.command.flags).map(({ helpGroup }) => helpGroup);
+    const placeOf = ({ helpGroup }: { helpGroup?: string | undefined }) =>
+      helpGroup === GLOBAL ? order.length : order.indexOf(helpGroup);
+    return super.groupFlags(flags.toSorted((a, b) => placeOf(a) - placeOf(b)));
+  }
+}
 
 /** The verbs of `apikey` that a newcomer needs. */
 const FIRST_VERBS = ['create', 'list', 'show', 'update', 'rotate', 'delete', 'exec'];

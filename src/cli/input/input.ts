@@ -1,10 +1,107 @@
-import { fstatSync, type Stats } from 'node:fs';
+import { closeSync, constants, createReadStream, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import { CliError } from '../errors.ts';
+import type { Terminal } from '../terminal.ts';
 import { KeysError } from '../../keys/errors.ts';
 import type { ProgressReport } from '../../keys/progress.ts';
 import { printable } from '../../keys/text.ts';
-import { CliError } from '../errors.ts';
-import type { Terminal } from '../terminal.ts';
+
+/** The content of a regular file of limited size; undefined of anything else. Neither links nor pipes are followed. */
+export function readPlainFile(path: Buffer | string, maxBytes: number): Buffer | undefined {
+  let descriptor: number;
+  try {
+    // Opening a pipe would block otherwise.
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    return undefined;
+  }
+  try {
+    const stat = fstatSync(descriptor);
+    return stat.isFile() && stat.size <= maxBytes ? readFileSync(descriptor) : undefined;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const MAX_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Reads UTF-8 text from a file of any kind, or from stdin if the path is `-`.
+ * @param name the name of the file in errors
+ * @throws KeysError INPUT_INVALID if it can't be read, is not UTF-8, or is larger than 8 MiB
+ */
+export async function readText(path: string, name: string): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    const stream: AsyncIterable<Uint8Array> = path === '-' ? process.stdin : createReadStream(path);
+    for await (const chunk of stream) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > MAX_BYTES) break;
+    }
+  } catch (error) {
+    const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
+    throw new KeysError('INPUT_INVALID', `The file ${name} could not be read (${code}). Check the path.`, {
+      cause: error,
+    });
+  }
+  if (size > MAX_BYTES)
+    throw new KeysError(
+      'INPUT_INVALID',
+      `The file ${name} is larger than ${MAX_BYTES / 1024 / 1024} MiB. Declare fewer keys.`,
+    );
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+  } catch (error) {
+    throw new KeysError('INPUT_INVALID', `The file ${name} is not UTF-8 text. Save it as UTF-8.`, { cause: error });
+  }
+}
+
+const MAX_SECRET_BYTES = 64 * 1024;
+
+/** Reads a secret: asks for it if `interactive`, otherwise reads stdin. @throws CliError USAGE, CANCELLED */
+export async function readSecretInput(interactive: boolean): Promise<string> {
+  const text = interactive ? await askForSecret() : await readStdin();
+  const secret = text.trim();
+  if (secret === '') throw new CliError('USAGE', 'The secret is missing: stdin is empty. Pipe the secret to it.');
+  return secret;
+}
+
+async function askForSecret(): Promise<string> {
+  const { withPrompts } = await import('../prompts/with-prompts.ts');
+  return withPrompts((prompts) => prompts.secret('Secret'));
+}
+
+async function readStdin(): Promise<string> {
+  if (process.stdin.isTTY)
+    throw new CliError(
+      'USAGE',
+      'A secret can only be typed if stderr is a terminal too, without --json and --no-input. ' +
+        'Pass it by a pipe or a file.',
+    );
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stdinChunks()) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > MAX_SECRET_BYTES)
+      throw new CliError(
+        'USAGE',
+        `Stdin has more than ${MAX_SECRET_BYTES} bytes, which can't be a secret. Pass the secret alone.`,
+      );
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+async function* stdinChunks(): AsyncGenerator<Buffer> {
+  try {
+    yield* process.stdin as AsyncIterable<Buffer>;
+  } catch (error) {
+    const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
+    throw new CliError('USAGE', `Stdin could not be read (${code}). Pass the secret by a pipe or a file.`);
+  }
+}
 
 /** Where a command reads from. */
 export interface Input {

@@ -1,8 +1,28 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
+import { CliError } from '../errors.ts';
 import { KeysError } from '../../keys/errors.ts';
+import { isCursor } from '../../keys/list.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../keys/page.ts';
 import { printable } from '../../keys/text.ts';
+
+/** The error for flags of which only one may be given. */
+export function exclusiveFlags(...flags: readonly string[]): CliError {
+  return new CliError('USAGE', `${flags.join(' and ')} cannot be used together. Pass one of them.`);
+}
+
+/** For commands that ask for values. */
+export const noInputFlag = Flags.boolean({
+  description: 'Never ask for anything: what is missing is an error, as it is without a terminal.',
+  helpGroup: 'GLOBAL',
+});
+
+/** For commands that ask for confirmation. */
+export const yesFlag = Flags.boolean({
+  description: 'Answer every request for confirmation with yes.',
+  helpGroup: 'GLOBAL',
+});
 
 /** A comma-separated list. Empty items are kept, so that they can be refused. */
 const list = { multiple: true, multipleNonGreedy: true, delimiter: ',' } as const;
@@ -112,4 +132,26 @@ export function readNumber(text: string | undefined, flag: string, remedy = ''):
   if (!/^\d{1,15}$/.test(text.trim()))
     throw new KeysError('INPUT_INVALID', `${flag} is "${printable(text)}", which is not a number.${remedy}`);
   return Number(text);
+}
+
+/** How many of something to show. */
+export function limitFlag(plural: string) {
+  return Flags.string({
+    description: `Number of ${plural} to show, up to ${MAX_PAGE_SIZE}. Default: ${DEFAULT_PAGE_SIZE}.`,
+    helpValue: '<number>',
+  });
+}
+
+/** Reads the value of `--limit`. @throws KeysError INPUT_INVALID */
+export function readLimit(text: string | undefined, plural: string): number | undefined {
+  const limit = readNumber(text, '--limit');
+  if (limit === undefined || (limit >= 1 && limit <= MAX_PAGE_SIZE)) return limit;
+  throw new KeysError('INPUT_INVALID', `--limit is ${limit}; a page has 1 to ${MAX_PAGE_SIZE} ${plural}.`);
+}
+
+/** Reads the value of `--after`. @throws KeysError INPUT_INVALID */
+export function readAfter(text: string | undefined): string | undefined {
+  if (text === undefined || isCursor(text)) return text;
+  const remedy = 'Pass the one that the previous page ended with: "next" in JSON.';
+  throw new KeysError('INPUT_INVALID', `--after is "${printable(text)}", which is no cursor of this list. ${remedy}`);
 }

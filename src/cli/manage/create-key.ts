@@ -5,10 +5,10 @@ import { validateChange, validateNewKey } from '../../keys/key/validation.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import { listOf } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
-import { deliverSecrets } from '../deliver-secrets.ts';
+import { deliverSecrets } from '../interruptible.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import { type Terminal, warn } from '../terminal.ts';
-import { countOf } from '../views/count.ts';
+import { countOf } from '../views/table.ts';
 import { timeAndDistance } from '../../keys/relative-time.ts';
 import type { KeysPlace } from '../with-keys.ts';
 

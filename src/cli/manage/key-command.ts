@@ -1,27 +1,24 @@
+import { BaseCommand } from '../base-command.ts';
+import { CliError, ReportedFailure } from '../errors.ts';
+import { runCreate } from './create-key.ts';
+import { MAX_LIKELY, runDelete, searchIn } from './delete-keys.ts';
+import { commandText } from '../output.ts';
+import type { KeyRequest } from '../prompts/new-key.ts';
+import { hiddenServerFlags, type PlaceFlags, requireStore, serverFlags } from '../server-target.ts';
+import { warn } from '../terminal.ts';
+import { issuedJson, issuedLines, keyJson } from '../views/key-view.ts';
+import { countOf } from '../views/table.ts';
+import { type KeysPlace, keysPlace, withAdministration, withKeys } from '../with-keys.ts';
 import type { KeyAdministration, KeyName, KeyState, NamedIssue } from '../../keys/administration.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { KeysError } from '../../keys/errors.ts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import { normalizeName } from '../../keys/key/name.ts';
 import { printable } from '../../keys/text.ts';
-import type { OpenKeys, OpenKeysOptions } from '../../open-keys.ts';
-import { BaseCommand } from '../base-command.ts';
-import { type PlaceFlags, serverFlags } from '../remote/place-flags.ts';
-import { requireStore } from '../remote/target.ts';
-import type { KeyRequest } from '../prompts/new-key.ts';
-import { runCreate } from './create-key.ts';
-import { MAX_LIKELY, runDelete, searchIn } from './delete-keys.ts';
-import { CliError } from '../errors.ts';
-import { ReportedFailure } from '../failure.ts';
-import { commandText } from '../command-text.ts';
-import { countOf } from '../views/count.ts';
-import { issuedJson, issuedLines } from '../views/issued-view.ts';
-import { keyJson } from '../views/key-view.ts';
-import { warn } from '../terminal.ts';
-import { type KeysPlace, keysPlace, withAdministration, withKeys } from '../with-keys.ts';
+import type { OpenKeys, OpenKeysOptions } from '../../service/open-keys.ts';
 
 /** The name of a key, as an argument or as a flag. */
-export interface NamedInput {
+interface NamedInput {
   args: { name?: string | undefined };
   flags: PlaceFlags & { name?: string | undefined };
 }
@@ -167,4 +164,9 @@ export abstract class KeyCommand extends BaseCommand {
       (await didYouMeanKey(wanted, search)) ?? `Run "${commandText(this.config, 'apikey:list')}" to see all.`;
     throw new KeysError('NOT_FOUND', `There is no API key named "${printable(wanted)}". ${remedy}`);
   }
+}
+
+/** What the commands about keys share that need the key store itself, and say so where a server is named. */
+export abstract class StoreCommand extends KeyCommand {
+  static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };
 }

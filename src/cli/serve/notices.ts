@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Config } from '../../config/config.ts';
 import type { NoticeStore } from '../../keys/notices/notice-store.ts';
 import type { Log } from '../../log.ts';
-import type { Courier } from '../../notices/courier.ts';
-import type { DeliveryCounts } from '../../notices/deliveries.ts';
-import type { Destination } from '../../notices/destination.ts';
+import type { Courier, DeliveryCounts } from '../../notices/courier.ts';
+import type { Destination } from '../../notices/post.ts';
 
 /** How often the store is asked for what is new. */
 const EVERY_MS = 1000;
@@ -12,7 +11,7 @@ const EVERY_MS = 1000;
 /** Whom the configuration wants to be told, with the secrets as they are now. @throws KeysError CONFIG_… */
 export async function destinationIn({ notices }: Config): Promise<Destination | undefined> {
   if (!notices) return undefined;
-  const { readDestination } = await import('../../notices/destination.ts');
+  const { readDestination } = await import('../../notices/post.ts');
   return readDestination(notices, process.env);
 }
 

@@ -1,10 +1,199 @@
+import cluster from 'node:cluster';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { resolve } from 'node:path';
+import * as Flags from '@oclif/core/flags';
+import { CliError } from '../errors.ts';
+import { exclusiveFlags, inGroup } from '../input/key-flags.ts';
+import { isCount, SERVER_NUMBERS, type ServerSettings } from '../../config/config.ts';
 import type { CertificateFiles } from '../../http/certificate.ts';
 import type { ListenAddress } from '../../http/listen-address.ts';
+import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
-import { isCount, SERVER_NUMBERS, type ServerSettings } from '../../server-settings.ts';
-import { CliError } from '../errors.ts';
-import { type AddressFlags, readAddress, readCertificateFiles } from './address.ts';
-import { readMetricsHost, readTelemetry, type TelemetryFlags, type TelemetryOptions } from './telemetry-options.ts';
+
+/** The first descriptor that a service manager hands over. */
+const FIRST_DESCRIPTOR = 3;
+
+/**
+ * The socket that a service manager, as systemd, has opened for this process, or for the first of its workers
+ * (sd_listen_fds(3)); undefined if there is none.
+ * @param owner the process that it must be for
+ * @throws KeysError LISTEN_FAILED if there are several
+ */
+export function handedSocket(
+  { LISTEN_PID: pid, LISTEN_FDS: count }: NodeJS.ProcessEnv,
+  owner = cluster.isWorker ? process.ppid : process.pid,
+): (ListenAddress & { fd: number }) | undefined {
+  // Those of another process are none of ours, whoever has left the variables.
+  if (!count || Number(pid) !== owner) return undefined;
+  if (count !== '1')
+    throw new KeysError(
+      'LISTEN_FAILED',
+      `The server cannot start: ${count} sockets were handed over (LISTEN_FDS), and it takes one. ` +
+        'Give its socket unit a single ListenStream=, such as ListenStream=4000 for IPv4 and IPv6.',
+    );
+  return { fd: FIRST_DESCRIPTOR, socket: pathOfSocket(owner, FIRST_DESCRIPTOR) };
+}
+
+/** The path of a Unix socket by its descriptor; undefined for that of a port. */
+function pathOfSocket(process: number, fd: number): string | undefined {
+  try {
+    const [, inode] = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${process}/fd/${fd}`)) ?? [];
+    // Num, RefCount, Protocol, Flags, Type, St, Inode, Path.
+    const row = new RegExp(String.raw`^\S+: (?:\S+ +){5}${inode} (.+)$`, 'm');
+    return row.exec(readFileSync('/proc/self/net/unix', 'utf8'))?.[1];
+  } catch {
+    return undefined; // There are such files on Linux alone.
+  }
+}
+
+/** The flags that say where to serve, and by which certificate, as they were typed. */
+interface AddressFlags {
+  host: string | undefined;
+  port: string | undefined;
+  socket: string | undefined;
+  'tls-cert': string | undefined;
+  'tls-key': string | undefined;
+}
+
+/**
+ * Where to serve. What is typed counts before the environment; of that, a socket that was handed over comes first.
+ * @param defaultPort the port if neither says so
+ * @throws CliError USAGE; KeysError LISTEN_FAILED for several sockets
+ */
+export function readAddress(flags: AddressFlags, env: NodeJS.ProcessEnv, defaultPort: number): ListenAddress {
+  const host =
+    typed('--host', flags.host, 'an address to listen on, such as 127.0.0.1') ??
+    set('SVC_API_HOST', env['SVC_API_HOST']);
+  const port = typed('--port', flags.port, 'a number from 0 to 65535') ?? set('SVC_API_PORT', env['SVC_API_PORT']);
+  const socket =
+    typed('--socket', flags.socket, 'a path, such as /run/svc-api/api.sock') ??
+    set('SVC_API_SOCKET', env['SVC_API_SOCKET']);
+  const handed = handedSocket(env);
+  if (handed) {
+    const flag = [host, port, socket].find((given) => given?.isTyped);
+    if (flag) throw exclusiveFlags(flag.from, 'a socket that was handed over (LISTEN_FDS)');
+    return handed;
+  }
+  const others = [host, port].filter((other) => other !== undefined);
+  const rival = others.find(({ isTyped }) => isTyped === socket?.isTyped);
+  if (socket && rival) throw exclusiveFlags(socket.from, rival.from);
+  if (socket && (socket.isTyped || others.length === 0)) return { socket: resolve(socket.value) };
+  return {
+    // In a URL, an address of IPv6 has brackets.
+    host: host?.value.replace(/^\[(.*)\]$/, '$1') ?? '127.0.0.1',
+    port: port ? readPort(port) : defaultPort,
+  };
+}
+
+/** The certificate to serve by; undefined for plain HTTP. @throws CliError USAGE */
+export function readCertificateFiles(
+  flags: AddressFlags,
+  env: NodeJS.ProcessEnv,
+  { socket }: ListenAddress,
+): CertificateFiles | undefined {
+  const cert =
+    typed('--tls-cert', flags['tls-cert'], 'the path of a certificate in PEM') ??
+    set('SVC_API_TLS_CERT', env['SVC_API_TLS_CERT']);
+  const key =
+    typed('--tls-key', flags['tls-key'], 'the path of its key in PEM') ??
+    set('SVC_API_TLS_KEY', env['SVC_API_TLS_KEY']);
+  const given = cert ?? key;
+  if (!given) return undefined;
+  if (!cert || !key) {
+    const missing = cert ? '--tls-key' : '--tls-cert';
+    throw new CliError('USAGE', `${given.from} is given without ${missing}. TLS needs a certificate and its key.`);
+  }
+  if (socket !== undefined)
+    throw new CliError('USAGE', `On a Unix socket, no TLS is spoken. Leave out ${cert.from} and ${key.from}.`);
+  return { cert: resolve(cert.value), key: resolve(key.value) };
+}
+
+/** A value, and where it was given. */
+interface Given {
+  value: string;
+  /** The flag or the variable. */
+  from: string;
+  isTyped: boolean;
+}
+
+/**
+ * What was typed for a flag.
+ * @param wanted what the flag takes, for the error
+ * @throws CliError USAGE if it is empty
+ */
+function typed(from: string, value: string | undefined, wanted: string): Given | undefined {
+  if (value?.trim() === '') throw new CliError('USAGE', `${from} is empty. Give ${wanted}.`);
+  return value === undefined ? undefined : { value, from, isTyped: true };
+}
+
+/** What is set for a variable; undefined if it is empty. */
+function set(from: string, value: string | undefined): Given | undefined {
+  return value ? { value, from, isTyped: false } : undefined;
+}
+
+/** @throws CliError USAGE */
+function readPort({ value, from }: Given): number {
+  const port = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
+  if (!(port <= 65_535))
+    throw new CliError(
+      'USAGE',
+      `${from} is "${printable(value)}", which is not a port. Give a number from 0 to 65535.`,
+    );
+  return port;
+}
+
+/** What operators see of a running server, beside its log. */
+export interface TelemetryOptions {
+  /** Whether there is a line in the log for each request. */
+  requestLog: boolean;
+  /** The port at which metrics are served; undefined for nowhere. */
+  metricsPort: number | undefined;
+  /** Whether requests are traced. */
+  traces: boolean;
+}
+
+/** The flags about it, as they were typed. */
+interface TelemetryFlags {
+  'request-log': boolean;
+  'metrics-host': string | undefined;
+  'metrics-port': string | undefined;
+}
+
+/** What is typed counts before the environment. @throws CliError USAGE */
+function readTelemetry(flags: TelemetryFlags, env: NodeJS.ProcessEnv): TelemetryOptions {
+  const port = metricsPort(flags, env);
+  return {
+    requestLog: flags['request-log'] || isOn('SVC_API_REQUEST_LOG', env['SVC_API_REQUEST_LOG']),
+    metricsPort: port && readPort(port),
+    traces: wantsTraces(env),
+  };
+}
+
+/** The address at which metrics are served; undefined where neither says so. @throws CliError USAGE */
+function readMetricsHost(flags: TelemetryFlags, env: NodeJS.ProcessEnv): string | undefined {
+  const typedHost = typed('--metrics-host', flags['metrics-host'], 'an address to listen on, such as 127.0.0.1');
+  if (typedHost && !metricsPort(flags, env))
+    throw new CliError('USAGE', '--metrics-host is given without --metrics-port.');
+  return (typedHost ?? set('SVC_API_METRICS_HOST', env['SVC_API_METRICS_HOST']))?.value;
+}
+
+function metricsPort(flags: TelemetryFlags, env: NodeJS.ProcessEnv): Given | undefined {
+  return (
+    typed('--metrics-port', flags['metrics-port'], 'a number from 0 to 65535') ??
+    set('SVC_API_METRICS_PORT', env['SVC_API_METRICS_PORT'])
+  );
+}
+
+/** Whether the variables of OpenTelemetry ask for traces: by an endpoint, which they can switch off again. */
+function wantsTraces(env: NodeJS.ProcessEnv): boolean {
+  if (env['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') return false;
+  return Boolean(env['OTEL_EXPORTER_OTLP_ENDPOINT'] || env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']);
+}
+
+function isOn(name: string, value = ''): boolean {
+  if (value === '1' || value === '0' || value === '') return value === '1';
+  throw new CliError('USAGE', `${name} is "${printable(value)}". Set it to 1 for on, or to 0 for off.`);
+}
 
 /** Where to serve, in how many processes, and what flags and environment say of what the configuration tunes. */
 export interface ServeOptions {
@@ -62,3 +251,74 @@ export function readNumber(value: string | undefined, from: string, most: number
     throw new CliError('USAGE', `${from} is "${printable(value)}". Give a number from 1 to ${most}.`);
   return number;
 }
+
+/** The flags of what serves: where, by which certificate, in how many processes, and what each of them takes. */
+export function servingFlags(port: number) {
+  return {
+    ...inGroup('ADDRESS AND TLS', {
+      host: Flags.string({
+        description: 'Address to listen on. Default: SVC_API_HOST, or 127.0.0.1.',
+        helpValue: '<address>',
+      }),
+      port: Flags.string({
+        description: `Port; 0 picks a free one. Default: SVC_API_PORT, or ${port}.`,
+        helpValue: '<port>',
+      }),
+      socket: Flags.string({
+        description: 'Unix socket to listen on. Default: SVC_API_SOCKET.',
+        helpValue: '<path>',
+      }),
+      'tls-cert': Flags.string({
+        description: 'Certificate chain in PEM, to serve by TLS. Default: SVC_API_TLS_CERT, or plain HTTP.',
+        helpValue: '<path>',
+      }),
+      'tls-key': Flags.string({
+        description: 'Private key, in PEM. Default: SVC_API_TLS_KEY.',
+        helpValue: '<path>',
+      }),
+    }),
+    ...inGroup('OPERATION', {
+      workers: Flags.string({
+        description: 'Number of processes, up to 256. Default: 1.',
+        helpValue: '<number>',
+      }),
+      'request-log': Flags.boolean({
+        description: 'Log one line for each request. Default: SVC_API_REQUEST_LOG, or off.',
+      }),
+      'metrics-port': Flags.string({
+        description: 'Port of /metrics for Prometheus; 0 picks a free one. Default: SVC_API_METRICS_PORT, or none.',
+        helpValue: '<port>',
+      }),
+    }),
+    ...SETTING_FLAGS,
+  };
+}
+
+/** What only tunes: help shows where it is set in svc-api.yaml instead. */
+const SETTING_FLAGS = {
+  'keep-alive': Flags.string({
+    description: 'How many seconds a connection is kept for a further request: "server.keepAlive" in svc-api.yaml.',
+    helpValue: '<seconds>',
+    hidden: true,
+  }),
+  'max-connections': Flags.string({
+    description: 'Connections that each process has at a time: "server.maxConnections" in svc-api.yaml.',
+    helpValue: '<number>',
+    hidden: true,
+  }),
+  'max-connections-per-address': Flags.string({
+    description: 'Connections from one address: "server.maxConnectionsPerAddress" in svc-api.yaml.',
+    helpValue: '<number>',
+    hidden: true,
+  }),
+  'max-verified-keys': Flags.string({
+    description: 'Accepted secrets that each process remembers: "server.maxVerifiedKeys" in svc-api.yaml.',
+    helpValue: '<number>',
+    hidden: true,
+  }),
+  'metrics-host': Flags.string({
+    description: 'Address at which metrics are served: "server.metricsHost" in svc-api.yaml.',
+    helpValue: '<address>',
+    hidden: true,
+  }),
+};

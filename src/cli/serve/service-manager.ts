@@ -1,8 +1,59 @@
 import { spawn } from 'node:child_process';
-import type { Log } from '../../log.ts';
+import { type Log, neverBlock, type OpenLog } from '../../log.ts';
+
+export const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** What stops a server. */
+export interface StopSignal {
+  /** Resolves with the reason once the server is to stop. A second signal ends the process at once. */
+  readonly received: Promise<string>;
+  /** Says that there may be requests to finish from now on. Until then, a signal ends the process at once. */
+  serving(): void;
+}
+
+/** Listens to SIGINT and SIGTERM, on which the first process of a container would do nothing by itself. */
+export function listenForStop(): StopSignal {
+  let isServing = false;
+  const received = new Promise<string>((resolve) => {
+    const stop = (signal: NodeJS.Signals) => {
+      if (!isServing) process.exit(0);
+      for (const name of STOP_SIGNALS) {
+        process.off(name, stop);
+        process.once(name, () => process.exit(name === 'SIGINT' ? 130 : 143));
+      }
+      resolve(signal);
+    };
+    for (const name of STOP_SIGNALS) process.on(name, stop);
+  });
+  return {
+    received,
+    serving() {
+      isServing = true;
+    },
+  };
+}
+
+/** How long the reader of the log gets for its last lines. */
+export const FLUSH_MS = 1000;
+
+/**
+ * Lets the reader of the log have its last lines. A reader that does not read keeps no process from ending.
+ * @param exit the exit code of a failure, which nobody has set yet
+ */
+export async function leave(log: OpenLog, exit: number | undefined): Promise<void> {
+  const isRead = await log.drained(FLUSH_MS);
+  if (!isRead || process.stdout.writableLength > 0) process.exit(exit);
+}
+
+/** Prints where the server listens. It neither waits for a reader of stdout nor fails without one. */
+export function announce(url: string): void {
+  if (process.stdout.listenerCount('error') === 0) process.stdout.on('error', () => {});
+  neverBlock(process.stdout);
+  process.stdout.write(`Listening on ${url}\n`);
+}
 
 /** Who has started this process, and follows what becomes of it. */
-export interface ServiceManager {
+interface ServiceManager {
   /** Requests are answered from now on. */
   ready(status: string): void;
   /** Reads the configuration again. */

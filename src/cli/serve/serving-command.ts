@@ -1,32 +1,64 @@
-import type { Config } from '../../config/config.ts';
-import type { StartService } from '../../configured-server.ts';
-import { type Catalog, createCatalog } from '../../keys/permissions/catalog.ts';
-import { isDebugged } from '../../keys/steps.ts';
-import type { MetricsServer } from '../../telemetry/metrics-server.ts';
-import type { Telemetry, TelemetryOptions } from '../../telemetry/telemetry.ts';
-import type { SchemaExtension } from '../../graphql/extension.ts';
-import type { HostResource } from '../../keys/permissions/catalog.ts';
-import type { ConfigFile } from '../../config/config-file.ts';
-import type { OpenKeys } from '../../open-keys.ts';
-import type { ServerSettings } from '../../server-settings.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BaseCommand } from '../base-command.ts';
-import { commandText } from '../command-text.ts';
 import { hostExtensions } from '../host.ts';
+import { commandText } from '../output.ts';
 import {
-  type ConfigSource,
   configOfPrimary,
+  type ConfigSource,
   ownConfig,
   reloadingOf,
+  reportRefused,
+  reportTaken,
   type StartConfig,
   startConfig,
 } from './config-source.ts';
 import { destinationIn, NoticeDelivery, type StartedDelivery } from './notices.ts';
 import type { ServeOptions } from './options.ts';
-import { announce, FLUSH_MS, leave } from './output.ts';
-import { reportRefused, reportTaken } from './reload-log.ts';
-import { serviceManager } from './service-manager.ts';
-import { listenForStop, type StopSignal } from './signals.ts';
-import { keepDisablingUnused } from './unused-keys.ts';
+import { announce, FLUSH_MS, leave, listenForStop, serviceManager, type StopSignal } from './service-manager.ts';
+import type { ConfigFile } from '../../config/config-file.ts';
+import type { Config, ServerSettings } from '../../config/config.ts';
+import type { SchemaExtension } from '../../graphql/extension.ts';
+import { type Catalog, createCatalog, type HostResource } from '../../keys/permissions/catalog.ts';
+import type { KeysService } from '../../keys/service.ts';
+import { isDebugged } from '../../keys/steps.ts';
+import type { Log } from '../../log.ts';
+import type { StartService } from '../../service/configured-server.ts';
+import type { OpenKeys } from '../../service/open-keys.ts';
+import type { MetricsServer } from '../../telemetry/metrics-server.ts';
+import type { Telemetry, TelemetryOptions } from '../../telemetry/telemetry.ts';
+
+/** Seldom, and not right at the start: after a long rest, those who use keys first get the time to do so. */
+const EVERY_MS = 3_600_000;
+
+/**
+ * Has keys that are not used disabled once an hour, as the policy of that time says.
+ * @param keysOf the service by the present configuration
+ * @returns stops it, and resolves once nothing of it is under way
+ */
+function keepDisablingUnused(keysOf: () => KeysService, log: Log): () => Promise<void> {
+  let [isStopped, running] = [false, Promise.resolve()];
+  const pass = async () => {
+    const keys = keysOf();
+    let count = 0;
+    try {
+      for await (const disabled of keys.disableUnused()) {
+        count += disabled;
+        await nextTurn();
+        if (isStopped || keysOf() !== keys) break;
+      }
+    } catch (error) {
+      log.warn({ err: error }, 'keys that are not used could not be disabled');
+    }
+    if (count > 0) log.info({ disabled: count }, 'disabled keys that were not used, as the policy says');
+  };
+  const timer = setInterval(() => (running = running.then(pass)), EVERY_MS);
+  timer.unref();
+  return () => {
+    isStopped = true;
+    clearInterval(timer);
+    return running;
+  };
+}
 
 /** How long a request may wait for the store's lock, and how long for one that a large import holds. */
 const LOCK_WAIT_MS = 2000;
@@ -39,7 +71,7 @@ const IN_CLEAR =
   'keys cross the network in clear text: serve by TLS (--tls-cert, --tls-key), or to a proxy that does, on 127.0.0.1';
 
 /** What is to be served, and in how many processes. */
-export interface Serving extends ServeOptions {
+interface Serving extends ServeOptions {
   readonly database: string | undefined;
   /** The path of the configuration that the user named. */
   readonly config: string | undefined;
@@ -91,7 +123,7 @@ export abstract class ServingCommand extends BaseCommand {
     if (!isWorker) start = await startConfig(config, process.env);
     const [{ isInClear }, { SOCKET_UMASK }] = await Promise.all([
       import('../../http/listen-address.ts'),
-      import('../../http/unix-socket.ts'),
+      import('../../http/listen-address.ts'),
     ]);
     const announceListening = (url: string) => {
       announce(url);
@@ -164,9 +196,9 @@ export abstract class ServingCommand extends BaseCommand {
     const { database, source, check, start, logPath = '', stop, onListening, address, tls } = context;
     const { keepAlive, maxConnections, maxConnectionsPerAddress, maxVerifiedKeys } = settings;
     const [{ openKeysWithNotices }, { parseConfig }, { additionsIn, ConfiguredServer }] = await Promise.all([
-      import('../../open-keys.ts'),
+      import('../../service/open-keys.ts'),
       import('../../config/load-config.ts'),
-      import('../../configured-server.ts'),
+      import('../../service/configured-server.ts'),
     ]);
     const additions = additionsIn(config, ofHost);
     check?.(config, createCatalog(additions));

@@ -1,9 +1,8 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import type { Log } from '../../log.ts';
-import { followForWorkers } from './config-for-workers.ts';
-import type { StartConfig } from './config-source.ts';
-import { STOP_SIGNALS, type StopSignal } from './signals.ts';
+import { followForWorkers, type StartConfig } from './config-source.ts';
+import { STOP_SIGNALS, type StopSignal } from './service-manager.ts';
 
 /** The message by which the primary tells a worker to stop. */
 const STOP = 'stop';

@@ -1,9 +1,18 @@
-import type { KeyLimit, KeyState } from '../../keys/administration.ts';
+import { CliError } from '../errors.ts';
+import type { Column } from './table.ts';
+import type { KeyLimit, KeyState, NamedIssue } from '../../keys/administration.ts';
+import type { Identification } from '../../keys/authentication/authenticator.ts';
+import { chainAccess, chainExpiry } from '../../keys/authorization/chain.ts';
+import type { IssuedKind } from '../../keys/changes/contain.ts';
 import type { FieldChange, FieldValue } from '../../keys/key/field-changes.ts';
-import { prefixOf } from '../../keys/secret/secret.ts';
 import type { Status } from '../../keys/key/status.ts';
-import { printable } from '../../keys/text.ts';
 import { previousUseSince, type UsageTotals } from '../../keys/key/usage.ts';
+import { nearest } from '../../keys/nearest.ts';
+import type { Catalog, Permission } from '../../keys/permissions/catalog.ts';
+import { splitPermission } from '../../keys/permissions/permission-set.ts';
+import { relativeTime } from '../../keys/relative-time.ts';
+import { prefixOf } from '../../keys/secret/secret.ts';
+import { listOf, printable } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
 
 /** A key in the JSON of every command: a closed list of fields. Times are in RFC 3339 format, in UTC. */
@@ -34,7 +43,7 @@ export interface KeyJson {
   rotation: RotationJson | null;
 }
 
-export interface RotationJson {
+interface RotationJson {
   startedAt: string;
   previousPrefix: string;
   /** Null while the new secret has not been used yet. */
@@ -44,7 +53,7 @@ export interface RotationJson {
 }
 
 /** What an ancestor takes away from a key. */
-export interface LimitJson {
+interface LimitJson {
   id: string;
   /** Null if it may not be read. */
   name: string | null;
@@ -130,4 +139,181 @@ function rotationText({ previousPrefix, previousEndsAt, previousLastUsedAt }: Ro
   const end = previousEndsAt ?? 'the new secret is used and the grace period is over';
   const use = previousLastUsedAt === null ? 'not used since' : `last used ${previousLastUsedAt}`;
   return `${previousPrefix} accepted until ${end}, ${use}`;
+}
+
+/** What a key did, in the words `gave "CI" a secret`. */
+const WORDS: Readonly<Record<IssuedKind, (name: string) => string>> = {
+  SECRET: (name) => `gave ${name} a secret`,
+  WIDENING: (name) => `widened ${name}`,
+  ENABLING: (name) => `enabled ${name}`,
+  APPROVAL: (name) => `agreed to a request, for which there is to be ${name}`,
+  ADOPTION: (name) => `created ${name}, which was adopted since`,
+  CREATION: (name) => `created ${name}, by a secret that it gave to another key`,
+};
+
+/** What a key did to others, as the field `issued` of JSON; nothing where it did nothing. */
+export function issuedJson(issued: readonly NamedIssue[]): { issued?: object[] } {
+  if (issued.length === 0) return {};
+  return { issued: issued.map(issueJson) };
+}
+
+/** One of them. */
+export function issueJson({ name, what, at }: NamedIssue): object {
+  return { key: name, what, at: formatTime(at) };
+}
+
+/** The same as text, a line each. */
+export function issuedLines(issued: readonly NamedIssue[]): string[] {
+  return issued.map(({ name, what, at, isDisabled }) => {
+    const did = WORDS[what](`"${printable(name, 100)}"`);
+    return `${formatTime(at)} ${did}${isDisabled ? ' (disabled)' : ''}`;
+  });
+}
+
+type Known = Extract<Identification, { apiKey: unknown }>;
+type Unknown = Exclude<Identification, Known>;
+
+interface Verdict {
+  valid: boolean;
+  reason: 'malformed' | 'unknown' | 'disabled' | 'expired' | 'rotated' | 'forbidden' | null;
+  /** Whether the key has the permission asked for; null if none was. */
+  permitted: boolean | null;
+  text: string;
+}
+
+const REASONS = { DISABLED: 'disabled', EXPIRED: 'expired', ROTATED: 'rotated' } as const;
+
+/** The verdict on a secret, and on a permission if one is asked for. */
+export function verdictOn(found: Identification, permission: Permission | undefined, catalog: Catalog): Verdict {
+  const refused = { valid: false, permitted: permission === undefined ? null : false };
+  if ('unknown' in found) return { ...refused, reason: found.unknown, text: `not valid: ${unknownText(found)}` };
+  const text = `API key "${found.apiKey.name}" (${prefixOf(found.publicId)}), ${statusText(found)}`;
+  if (found.status !== 'ACTIVE') return { ...refused, reason: REASONS[found.status], text: `not valid: ${text}` };
+  if (permission === undefined) return { valid: true, reason: null, permitted: null, text: `valid: ${text}` };
+  const permitted = chainAccess(found.chain, catalog).has(...splitPermission(permission));
+  const access = `${permitted ? 'has' : 'lacks'} ${permission}`;
+  return { valid: true, reason: permitted ? null : 'forbidden', permitted, text: `valid: ${text}, ${access}` };
+}
+
+function unknownText({ unknown, publicId }: Unknown): string {
+  if (unknown === 'malformed') return 'malformed, with a wrong format or checksum';
+  return `unknown, no API key has this secret${publicId === undefined ? '' : ` (${prefixOf(publicId)})`}`;
+}
+
+function statusText({ apiKey: key, chain, status, publicId }: Known): string {
+  const end = chainExpiry(chain);
+  if (status === 'ROTATED') return 'ROTATED, replaced by a newer secret';
+  if (status === 'EXPIRED')
+    return `EXPIRED since ${formatTime(end)}${end === key.expiresAt ? '' : ', as a key above it'}`;
+  if (status === 'DISABLED' && key.damaged) return 'DISABLED, because its row in the key store is damaged';
+  if (status === 'DISABLED')
+    return key.disabledAt === null
+      ? 'DISABLED, because a key above it is'
+      : `DISABLED since ${formatTime(key.disabledAt)}`;
+  const active = `ACTIVE, ${end === null ? 'does not expire' : `expires ${formatTime(end)}`}`;
+  if (publicId === key.publicId) return active;
+  const graceEnd =
+    formatTime(key.rotation?.previousEndsAt ?? null) ?? 'the new one is used and the grace period is over';
+  return `${active}; this is its previous secret, accepted until ${graceEnd}`;
+}
+
+/** A column of a list of keys. */
+export interface KeyColumn extends Column {
+  /** By which `--columns` picks it. */
+  readonly name: string;
+  /** Its cell for a program. */
+  text(key: KeyJson): string;
+  /** Its cell on a terminal, if that differs. */
+  shown?(key: KeyJson): string;
+}
+
+/** To which width texts may be shortened. */
+const [NAME, TEXT] = [10, 8];
+
+const name = column('name', ({ name }) => name, { least: NAME });
+const status = column('status', ({ status }) => status, {
+  shown: ({ status, rotation, disabledByPolicy }) =>
+    [status, ...(disabledByPolicy ? ['unused'] : []), ...(rotation ? ['rotating'] : [])].join(', '),
+});
+const roles = grantColumn('roles', ({ roles }) => roles);
+const permissions = grantColumn('permissions', ({ permissions }) => permissions);
+const grants = grantColumn('grants', ({ roles, permissions }) => [...roles, ...permissions]);
+const unknownGrants = column('unknown-grants', (key) => key.unknownGrants, { least: TEXT });
+const limits = column('limits', (key) => key.limits, { least: TEXT });
+const allowFrom = column('allow-from', (key) => key.allowFrom, { least: TEXT });
+const prefix = column('prefix', ({ prefix }) => prefix, { least: TEXT });
+const created = time('created', ({ createdAt }) => createdAt);
+const expires = time('expires', ({ expiresAt }) => expiresAt, 1);
+const lastUsed = time('last-used', ({ lastUsedAt }) => lastUsedAt, 2);
+const uses = column('uses', (key) => key.uses);
+const rotation = column('rotation', (key) => key.rotation, { least: TEXT });
+const id = column('id', (key) => key.id, { least: TEXT });
+const description = column('description', (key) => key.description, { least: TEXT });
+
+/** What a terminal shows unless told otherwise. */
+export const DEFAULT_COLUMNS: readonly KeyColumn[] = [name, grants, status, lastUsed, expires];
+/** What programs read: the order is part of the public interface. */
+export const ALL_COLUMNS: readonly KeyColumn[] = [
+  name,
+  status,
+  roles,
+  permissions,
+  prefix,
+  created,
+  expires,
+  lastUsed,
+  uses,
+  rotation,
+];
+/** What can be picked. */
+const PICKABLE = [...ALL_COLUMNS, grants, unknownGrants, limits, allowFrom, id, description];
+
+/** The names of all columns that can be picked. */
+export const COLUMN_NAMES: readonly string[] = PICKABLE.map((column) => column.name);
+
+/** The columns of these names, each once; case and the form of word breaks don't matter. @throws CliError USAGE */
+export function pickColumns(names: readonly string[]): KeyColumn[] {
+  return [...new Set(names.map(pick))].map((column) => ({ ...column, least: 1 }));
+}
+
+function pick(text: string): KeyColumn {
+  const wanted = formOf(text);
+  const found = PICKABLE.find((column) => formOf(column.name) === wanted);
+  if (found) return found;
+  const [first] = nearest(
+    text.trim(),
+    COLUMN_NAMES.map((known) => known.toUpperCase()),
+    1,
+  );
+  const remedy = first ? `Did you mean ${first.toLowerCase()}?` : `The columns are ${listOf(COLUMN_NAMES)}.`;
+  throw new CliError('USAGE', `"${printable(text)}" is not a column of the list. ${remedy}`);
+}
+
+function formOf(text: string): string {
+  return text.toLowerCase().replaceAll(/[\s_-]/g, '');
+}
+
+function column(
+  name: string,
+  value: (key: KeyJson) => KeyJson[keyof KeyJson],
+  rest: Omit<Column, 'title'> & Pick<KeyColumn, 'shown'> = {},
+): KeyColumn {
+  const title = name.toUpperCase().replace('-', ' ');
+  return { name, title, text: (key) => fieldText(value(key)), ...rest };
+}
+
+/** A column of grants; a terminal shows which of them are unknown. */
+function grantColumn(name: string, grantsOf: (key: KeyJson) => string[]): KeyColumn {
+  const shown = (key: KeyJson) =>
+    fieldText(grantsOf(key).map((grant) => (key.unknownGrants.includes(grant) ? `${grant} (unknown)` : grant)));
+  return column(name, grantsOf, { shown, least: TEXT });
+}
+
+/** A column of times, which programs read in RFC 3339 format. */
+function time(name: string, value: (key: KeyJson) => string | null, leaves?: number): KeyColumn {
+  const shown = (key: KeyJson) => {
+    const at = value(key);
+    return at === null ? 'never' : relativeTime(Date.parse(at));
+  };
+  return column(name, value, { shown, ...(leaves !== undefined && { leaves }) });
 }

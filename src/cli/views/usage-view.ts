@@ -1,10 +1,38 @@
+import { type Column, GAP } from './table.ts';
 import type { KeyName } from '../../keys/administration.ts';
 import { formatTime } from '../../keys/time.ts';
 import { NO_REQUESTS, type OutcomeCounts, OUTCOMES, sumOf } from '../../keys/usage/outcomes.ts';
 import { type Period, PERIOD_MS, type PeriodUsage, type UsageByPeriod } from '../../keys/usage/periods.ts';
-import { GAP } from './layout.ts';
-import { plot, type PlotSpace, valuesAColumn } from './plot.ts';
-import type { Column } from './table.ts';
+
+/** Where a plot is drawn. */
+interface PlotSpace {
+  /** How many columns of the terminal it may take. */
+  readonly columns: number;
+  /** Whether that shows more than ASCII. */
+  readonly showsUnicode: boolean;
+}
+
+/** What stands for a value, by its height: eighths of a line, or characters of more and more ink. */
+const [BLOCKS, ASCII] = ['▁▂▃▄▅▆▇█', '.:-=+*#@'];
+
+/** How many neighbouring values share a column of a plot. */
+function valuesAColumn(count: number, columns: number): number {
+  return Math.max(1, Math.ceil(count / Math.max(1, columns)));
+}
+
+/**
+ * Draws counts in one line, as high as they are compared with the highest; none are blank. Where there are more than
+ * columns, as many neighbours as necessary are drawn together, the last ones of all in full columns.
+ */
+export function plot(values: readonly number[], { columns, showsUnicode }: PlotSpace): string {
+  const size = valuesAColumn(values.length, columns);
+  const sums: number[] = [];
+  for (let end = values.length; end > 0; end -= size)
+    sums.unshift(values.slice(Math.max(0, end - size), end).reduce((sum, value) => sum + value, 0));
+  const marks = showsUnicode ? BLOCKS : ASCII;
+  const highest = Math.max(...sums);
+  return sums.map((sum) => (sum > 0 ? marks[Math.ceil((sum / highest) * marks.length) - 1] : ' ')).join('');
+}
 
 /** The use of a key as JSON: a closed list of fields. Times are in RFC 3339 format, in UTC. */
 export interface UsageJson {

@@ -1,6 +1,5 @@
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
-import { nameOf } from '../../cli/manage/key-command.ts';
-import { StoreCommand } from '../../cli/manage/store-command.ts';
+import { nameOf, StoreCommand } from '../../cli/manage/key-command.ts';
 import { keyJson } from '../../cli/views/key-view.ts';
 import { fieldChanges } from '../../keys/key/field-changes.ts';
 import { stateOf } from '../../keys/operator-keys.ts';

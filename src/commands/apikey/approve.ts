@@ -1,6 +1,5 @@
-import { codeArg, ConsentCommand } from '../../cli/consent/consent-command.ts';
-import { grantFlags } from '../../cli/input/key-flags.ts';
-import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
+import { codeArg, ConsentCommand } from '../../cli/consent-command.ts';
+import { grantFlags, noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 import { consentJson } from '../../cli/views/consent-view.ts';
 import { refuseOver } from '../../keys/requests/consent-request.ts';
 

@@ -1,11 +1,9 @@
 import * as Args from '@oclif/core/args';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { readCommandLine } from '../../cli/completion/command-line.ts';
-import { wordsBesideCommands } from '../../cli/help/words.ts';
-import { offerFor } from '../../cli/completion/offer.ts';
-import { type Shell, SHELLS, replyOf } from '../../cli/completion/reply.ts';
-import { resolveOffer } from '../../cli/completion/resolve-offer.ts';
-import { additionsOf } from '../../cli/additions.ts';
+import { wordsBesideCommands } from '../../cli/help/topics.ts';
+import { offerFor, replyOf, resolveOffer, type Shell, SHELLS } from '../../cli/completion/offer.ts';
+import { additionsOf } from '../../cli/host.ts';
 import { validateName } from '../../keys/key/name.ts';
 import { createCatalog } from '../../keys/permissions/catalog.ts';
 import { normalizeText } from '../../keys/text.ts';

@@ -1,11 +1,10 @@
 import * as Flags from '@oclif/core/flags';
 import { CliError, shownText } from '../../cli/errors.ts';
-import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
-import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
+import { nameArgs, nameFlag, noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { diffOf } from '../../cli/apply/apply-keys.ts';
-import { countOf } from '../../cli/views/count.ts';
-import { issuedLines, issueJson } from '../../cli/views/issued-view.ts';
+import { countOf } from '../../cli/views/table.ts';
+import { issuedLines, issueJson } from '../../cli/views/key-view.ts';
 import type { Contained } from '../../keys/administration.ts';
 import { printable } from '../../keys/text.ts';
 

@@ -1,12 +1,10 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
-import { commandText } from '../../cli/command-text.ts';
-import { hiddenServerFlags } from '../../cli/remote/place-flags.ts';
-import { requireStore } from '../../cli/remote/target.ts';
+import { commandText } from '../../cli/output.ts';
+import { hiddenServerFlags, requireStore } from '../../cli/server-target.ts';
 import { CliError, shownText } from '../../cli/errors.ts';
-import { countOf } from '../../cli/views/count.ts';
-import { withProgress } from '../../cli/progress.ts';
-import { warn } from '../../cli/terminal.ts';
+import { countOf } from '../../cli/views/table.ts';
+import { warn, withProgress } from '../../cli/terminal.ts';
 import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
 
 const CHANGED =

@@ -1,7 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
-import { nameArgs, nameFlag, newKeyFlags, requestOf } from '../../cli/input/key-flags.ts';
-import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
+import { nameArgs, nameFlag, newKeyFlags, noInputFlag, requestOf, yesFlag } from '../../cli/input/key-flags.ts';
 
 export default class Create extends KeyCommand {
   static override summary = 'Create an API key.';

@@ -1,6 +1,5 @@
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
-import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
-import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
+import { nameArgs, nameFlag, noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 
 export default class Delete extends KeyCommand {
   static override summary = 'Delete API keys, and the keys that they created.';

@@ -1,5 +1,5 @@
-import { codeArg, ConsentCommand, placeOf } from '../../cli/consent/consent-command.ts';
-import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
+import { codeArg, ConsentCommand, placeOf } from '../../cli/consent-command.ts';
+import { noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 import { consentJson } from '../../cli/views/consent-view.ts';
 
 export default class Deny extends ConsentCommand {

@@ -1,15 +1,13 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { serverFlags } from '../../cli/remote/place-flags.ts';
+import { serverFlags } from '../../cli/server-target.ts';
 import { keysPlace } from '../../cli/with-keys.ts';
 import { grantFlags } from '../../cli/input/key-flags.ts';
-import { childEnvironment } from '../../cli/exec/child-environment.ts';
-import { commandText } from '../../cli/command-text.ts';
+import { childEnvironment, createTemporaryKey, runWithKey } from '../../cli/exec.ts';
+import { commandText } from '../../cli/output.ts';
 import { explainSpacedList } from '../../cli/explain/did-you-mean.ts';
 import { ROLES } from '../../keys/permissions/built-in.ts';
-import { runWithKey } from '../../cli/exec/run-with-key.ts';
-import { createTemporaryKey } from '../../cli/exec/temporary-key.ts';
 import type { Issue } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
 

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags';
-import { StoreCommand } from '../../cli/manage/store-command.ts';
+import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { printableJson } from '../../keys/text.ts';
 
 export default class Export extends StoreCommand {

@@ -28,7 +28,7 @@ export default class ApiKeyHelp extends BaseCommand {
     ]);
     const topic = topicNamed(words[0] ?? '');
     if (topic && words.length > 1) {
-      const { unexpectedArguments } = await import('../../cli/explain/unknown-command.ts');
+      const { unexpectedArguments } = await import('../../cli/explain/present.ts');
       throw new CliError('USAGE', unexpectedArguments(words.slice(1)));
     }
     if (topic) return this.write(`${topicText(topic, this.config)}\n`);

@@ -1,13 +1,55 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { CliError } from '../../cli/errors.ts';
-import { ReportedFailure } from '../../cli/failure.ts';
-import { failureOf, reportText, summaryOf } from '../../cli/views/import-report.ts';
+import { CliError, exitOf, ReportedFailure } from '../../cli/errors.ts';
 import { countedBytes, type Input, openInput } from '../../cli/input/input.ts';
-import { withProgress } from '../../cli/progress.ts';
-import { StoreCommand } from '../../cli/manage/store-command.ts';
-import type { OpenKeys } from '../../open-keys.ts';
-import type { ImportReport } from '../../keys/transfer/import.ts';
+import { StoreCommand } from '../../cli/manage/key-command.ts';
+import { withProgress } from '../../cli/terminal.ts';
+import { countOf } from '../../cli/views/table.ts';
+import type { ImportReport, LineReport } from '../../keys/transfer/import.ts';
+import type { OpenKeys } from '../../service/open-keys.ts';
+
+/** Why an import failed as a whole. */
+interface ImportFailure {
+  error: string;
+  /** The code of the first error. */
+  code: string;
+  exit: number;
+}
+
+/** Why nothing was imported, if a line failed. Invalid values decide the exit code over conflicts with the store. */
+function failureOf({ failed, lines }: ImportReport): ImportFailure | undefined {
+  const codes = lines.flatMap(({ errors }) => errors.map(({ code }) => code));
+  const [code] = codes;
+  if (code === undefined) return undefined;
+  const error = `Nothing was imported: ${failed} of ${lines.length} ${lines.length === 1 ? 'line' : 'lines'} failed.`;
+  return { error, code, exit: Math.max(...new Set(codes.map(exitOf))) };
+}
+
+/** How many faults and warnings are shown: the first ones. */
+const MAX_SHOWN = 100;
+
+/** What is wrong with lines of the input, as text; with `all`, all of it, and a line for each of the others. */
+function reportText({ lines }: ImportReport, all: boolean): string | undefined {
+  const texts = lines.flatMap((line) => textsOf(line, all));
+  if (texts.length === 0) return undefined;
+  const rest = all ? 0 : texts.length - MAX_SHOWN;
+  if (rest <= 0) return texts.join('\n');
+  return [...texts.slice(0, MAX_SHOWN), `${rest} more are not shown: pass --verbose to see them.`].join('\n');
+}
+
+/** The line after the report of an import that did not fail. */
+function summaryOf({ imported, lines }: ImportReport): string {
+  if (lines.length === 0) return 'The input has no keys.';
+  if (imported === 0)
+    return `Nothing was imported: this was a dry run. ${countOf(lines.length, 'API key', 'API keys')} can be imported.`;
+  return `Imported ${countOf(imported, 'API key', 'API keys')}.`;
+}
+
+function textsOf({ line, status, name, prefix, errors, warnings }: LineReport, all: boolean): string[] {
+  if (status === 'failed') return errors.map(({ code, message }) => `line ${line}: ${code} ${message}`);
+  const shown = `line ${line}: ${status} "${name}"${prefix === null ? '' : ` as ${prefix}`}`;
+  return [...(all ? [shown] : []), ...warnings.map(({ code, message }) => `line ${line}: ${code} ${message}`)];
+}
 
 export default class Import extends StoreCommand {
   static override summary = 'Import API keys from elsewhere: they keep working unchanged.';

@@ -3,8 +3,7 @@ import type { FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { VERB_LINES } from '../../cli/help/verbs.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { inGroup, nameFlag, newKeyFlags, requestOf } from '../../cli/input/key-flags.ts';
-import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
+import { inGroup, nameFlag, newKeyFlags, noInputFlag, requestOf, yesFlag } from '../../cli/input/key-flags.ts';
 
 /** Flags that describe a new key, and mean nothing with --delete. */
 const CREATE_ONLY = [

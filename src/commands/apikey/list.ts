@@ -1,20 +1,48 @@
 import * as Flags from '@oclif/core/flags';
 import type { FlagsOf } from '../../cli/base-command.ts';
-import { exclusiveFlags } from '../../cli/input/exclusive-flags.ts';
-import { listFlags } from '../../cli/input/key-flags.ts';
-import { limitFlag, readAfter, readLimit } from '../../cli/input/page-flags.ts';
+import { exclusiveFlags, limitFlag, listFlags, readAfter, readLimit } from '../../cli/input/key-flags.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { type ListedKeys, listPages } from '../../cli/manage/list-keys.ts';
 import {
   ALL_COLUMNS,
   COLUMN_NAMES,
   DEFAULT_COLUMNS,
   type KeyColumn,
+  keyJson,
+  type KeyJson,
   pickColumns,
-} from '../../cli/views/key-columns.ts';
-import { listOf } from '../../keys/text.ts';
-import type { KeyJson } from '../../cli/views/key-view.ts';
+} from '../../cli/views/key-view.ts';
 import { openTable, titlesLeftOut } from '../../cli/views/table.ts';
+import type { KeyAdministration } from '../../keys/administration.ts';
+import { cursorOf, type PageQuery } from '../../keys/list.ts';
+import { MAX_PAGE_SIZE } from '../../keys/page.ts';
+import { listOf } from '../../keys/text.ts';
+
+/** A page of a list of keys. */
+interface ListedKeys {
+  keys: KeyJson[];
+  /** The cursor after which the next page starts; null on the last. */
+  next: string | null;
+}
+
+/** The page of a query; with `all`, also those that follow, one by one. @throws KeysError INPUT_INVALID, STORE_… */
+async function* listPages(open: KeyAdministration, query: PageQuery, all: boolean): AsyncGenerator<ListedKeys> {
+  if (!all) {
+    yield await readPage(open, query);
+    return;
+  }
+  let { after } = query;
+  do {
+    const page = await readPage(open, { ...query, first: MAX_PAGE_SIZE, after });
+    yield page;
+    after = page.next;
+  } while (after !== null);
+}
+
+async function readPage(open: KeyAdministration, query: PageQuery): Promise<ListedKeys> {
+  const { keys, hasNextPage } = await open.list(query);
+  const last = keys.at(-1);
+  return { keys: keys.map(keyJson), next: hasNextPage && last ? cursorOf(last.apiKey) : null };
+}
 
 export default class List extends KeyCommand {
   static override summary = 'List API keys, oldest first.';

@@ -1,24 +1,50 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as Flags from '@oclif/core/flags';
-import { withProgress } from '../../cli/progress.ts';
-import { runPrune } from '../../cli/audit/prune-log.ts';
-import { AUDIT_COLUMNS, auditJson, auditRow } from '../../cli/views/audit-view.ts';
 import { CliError } from '../../cli/errors.ts';
-import { hasFlag } from '../../cli/output.ts';
+import { exclusiveFlags, limitFlag, noInputFlag, readLimit, readNumber, yesFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { exclusiveFlags } from '../../cli/input/exclusive-flags.ts';
-import { readNumber } from '../../cli/input/key-flags.ts';
-import { limitFlag, readLimit } from '../../cli/input/page-flags.ts';
-import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
-import { openTable } from '../../cli/views/table.ts';
-import { countOf } from '../../cli/views/count.ts';
-import { verificationView } from '../../cli/views/verification-view.ts';
-import { type AuditEntry, AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
+import { hasFlag } from '../../cli/output.ts';
+import { withProgress } from '../../cli/terminal.ts';
+import { AUDIT_COLUMNS, auditJson, auditRow, verificationView } from '../../cli/views/audit-view.ts';
+import { countOf, openTable } from '../../cli/views/table.ts';
+import type { KeyAdministration } from '../../keys/administration.ts';
+import { AUDIT_ACTIONS, type AuditEntry } from '../../keys/audit/audit-entry.ts';
 import type { AuditRequest } from '../../keys/audit/audit-log.ts';
+import type { PrunedEntries } from '../../keys/audit/prune.ts';
 import { MAX_PAGE_SIZE } from '../../keys/page.ts';
 import { printableJson } from '../../keys/text.ts';
-import type { KeyAdministration } from '../../keys/administration.ts';
-import type { OpenKeys } from '../../open-keys.ts';
+import type { OpenKeys } from '../../service/open-keys.ts';
+
+interface PruneOptions {
+  /** Delete the entries that were written before this time. */
+  before: string | undefined;
+  /** Delete them without a question. */
+  yes: boolean;
+  /** Whether the user can be asked. */
+  interactive: boolean;
+}
+
+/** Deletes the oldest entries of the audit log; undefined if there are none. @throws CliError USAGE, CANCELLED */
+async function runPrune(
+  keys: OpenKeys,
+  { before, yes, interactive }: PruneOptions,
+): Promise<PrunedEntries | undefined> {
+  if (before === undefined)
+    throw new CliError('USAGE', 'The time is missing. Pass --before <date>, or an age, such as --before 52w.');
+  if (!yes && !interactive)
+    throw new CliError(
+      'USAGE',
+      'Pass --yes to delete entries: you can only be asked on a terminal, without --json and --no-input.',
+    );
+  const prunable = await keys.findPrunableAudit(before);
+  if (!prunable) return undefined;
+  if (!yes) {
+    const { confirmOrCancel } = await import('../../cli/prompts/with-prompts.ts');
+    const entries = countOf(prunable.entries, 'entry', 'entries');
+    await confirmOrCancel(`Delete ${entries} of the audit log, up to number ${prunable.last.number}?`);
+  }
+  return keys.pruneAuditLog(before);
+}
 
 const BROKEN = 1;
 /** Flags that belong to every mode. */

@@ -1,5 +1,5 @@
-import { ConsentCommand } from '../../cli/consent/consent-command.ts';
-import { limitFlag, readLimit } from '../../cli/input/page-flags.ts';
+import { ConsentCommand } from '../../cli/consent-command.ts';
+import { limitFlag, readLimit } from '../../cli/input/key-flags.ts';
 import { CONSENT_COLUMNS, consentJson, consentRow } from '../../cli/views/consent-view.ts';
 import { openTable } from '../../cli/views/table.ts';
 import { DEFAULT_PAGE_SIZE } from '../../keys/page.ts';

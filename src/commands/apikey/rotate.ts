@@ -1,17 +1,30 @@
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
+import { exclusiveFlags, nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import { deliverSecrets } from '../../cli/interruptible.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
-import { exclusiveFlags } from '../../cli/input/exclusive-flags.ts';
-import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
-import { runRotate } from '../../cli/manage/rotate-key.ts';
-import { issuedJson } from '../../cli/views/issued-view.ts';
-import { keyJson } from '../../cli/views/key-view.ts';
-import { timeAndDistance } from '../../keys/relative-time.ts';
-import type { KeyState, Rotated } from '../../keys/administration.ts';
+import { issuedJson, keyJson } from '../../cli/views/key-view.ts';
+import type { KeyAdministration, KeyState, Rotated } from '../../keys/administration.ts';
 import type { KeyFields } from '../../keys/key/api-key.ts';
-import { DEFAULT_GRACE } from '../../keys/key/rotation.ts';
+import { DEFAULT_GRACE, type RotationRequest } from '../../keys/key/rotation.ts';
+import { timeAndDistance } from '../../keys/relative-time.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import { listOf } from '../../keys/text.ts';
+
+/**
+ * Rotates a key, and writes its new secret out.
+ * @param show writes the secret out; when it throws, the rotation is reverted
+ * @returns the rotation as it is afterwards
+ */
+async function runRotate(
+  keys: KeyAdministration,
+  key: KeyFields,
+  request: RotationRequest,
+  show: (rotated: Rotated) => Promise<void>,
+): Promise<Rotated> {
+  const reverted = 'The key has its old secret alone again, because nobody has the new one.';
+  return deliverSecrets({ deliver: show }, reverted, (delivery) => keys.rotate(key, request, delivery));
+}
 
 /** How many of the created keys are named. */
 const MAX_NAMES = 10;

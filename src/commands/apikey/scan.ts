@@ -1,14 +1,13 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { StoreCommand } from '../../cli/manage/store-command.ts';
+import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { commandText } from '../../cli/command-text.ts';
-import { requireStore } from '../../cli/remote/target.ts';
-import { withProgress } from '../../cli/progress.ts';
-import { FoundKeys } from '../../cli/scan/found-keys.ts';
-import { type Finding, scan, type ScanOptions } from '../../cli/scan/scan.ts';
+import { commandText } from '../../cli/output.ts';
+import { requireStore } from '../../cli/server-target.ts';
+import { withProgress } from '../../cli/terminal.ts';
+import { type Finding, FoundKeys, scan, type ScanOptions } from '../../cli/scan.ts';
 import { withKeys } from '../../cli/with-keys.ts';
-import { countOf } from '../../cli/views/count.ts';
+import { countOf } from '../../cli/views/table.ts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 

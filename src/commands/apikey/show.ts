@@ -1,8 +1,7 @@
 import { searchIn } from '../../cli/manage/delete-keys.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
-import { issuedJson, issuedLines } from '../../cli/views/issued-view.ts';
-import { fieldText, keyJson, limitJson, limitText } from '../../cli/views/key-view.ts';
+import { fieldText, issuedJson, issuedLines, keyJson, limitJson, limitText } from '../../cli/views/key-view.ts';
 import { timeAndDistance } from '../../keys/relative-time.ts';
 
 export default class Show extends KeyCommand {

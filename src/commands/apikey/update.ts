@@ -1,8 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
-import { exclusiveFlags } from '../../cli/input/exclusive-flags.ts';
+import { exclusiveFlags, grantFlags, nameArgs, nameFlag, restrictionFlags } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
-import { grantFlags, nameArgs, nameFlag, restrictionFlags } from '../../cli/input/key-flags.ts';
 import { changeText, keyJson } from '../../cli/views/key-view.ts';
 import { warn } from '../../cli/terminal.ts';
 import { warningsOf } from '../../keys/changes/confusable-names.ts';

@@ -1,12 +1,11 @@
 import { createCatalog } from '../../keys/permissions/catalog.ts';
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
-import { commandText } from '../../cli/command-text.ts';
-import { StoreCommand } from '../../cli/manage/store-command.ts';
-import { noInputFlag } from '../../cli/input/question-flags.ts';
-import { readSecretInput } from '../../cli/input/read-secret.ts';
-import { keyJson } from '../../cli/views/key-view.ts';
-import { verdictOn } from '../../cli/views/verdict.ts';
+import { commandText } from '../../cli/output.ts';
+import { StoreCommand } from '../../cli/manage/key-command.ts';
+import { noInputFlag } from '../../cli/input/key-flags.ts';
+import { readSecretInput } from '../../cli/input/input.ts';
+import { keyJson, verdictOn } from '../../cli/views/key-view.ts';
 import { readPermission } from '../../keys/authorization/explain.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { stateOf } from '../../keys/operator-keys.ts';

@@ -1,5 +1,5 @@
 import { BaseCommand } from '../../cli/base-command.ts';
-import type { Tried } from '../../cli/notices/try-webhook.ts';
+import type { Tried } from '../../cli/webhook.ts';
 
 export default class Test extends BaseCommand {
   static override summary = 'Send a test notice to the webhook, and say what it answers.';
@@ -20,9 +20,9 @@ export default class Test extends BaseCommand {
   async run(): Promise<object> {
     await this.parse(Test);
     const [{ readDeclaredWebhook }, { tryWebhook }, { operatorName }] = await Promise.all([
-      import('../../cli/notices/declared-webhook.ts'),
-      import('../../cli/notices/try-webhook.ts'),
-      import('../../operator-name.ts'),
+      import('../../cli/webhook.ts'),
+      import('../../cli/webhook.ts'),
+      import('../../keys/authorization/principal.ts'),
     ]);
     const settings = await readDeclaredWebhook(this.config, this.configFile);
     const tried = await tryWebhook(settings, {

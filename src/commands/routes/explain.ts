@@ -4,7 +4,7 @@ import type { FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { permissionsFlag } from '../../cli/input/key-flags.ts';
 import { warn } from '../../cli/terminal.ts';
-import { StoreCommand } from '../../cli/manage/store-command.ts';
+import { StoreCommand } from '../../cli/manage/key-command.ts';
 import type { DeclaredRoutes, Explained } from '../../cli/routes.ts';
 import { assertValid, KeysError } from '../../keys/errors.ts';
 import { type Catalog, type CatalogAdditions, createCatalog } from '../../keys/permissions/catalog.ts';
@@ -101,7 +101,7 @@ async function readRequest(
 ): Promise<RequestParts> {
   const { parseRequest, preflightOf } = await import('../../routes/request.ts');
   const request = parseRequest(method, url);
-  if ('fault' in request) throw new KeysError('INPUT_INVALID', request.fault);
+  if ('refusal' in request) throw new KeysError('INPUT_INVALID', request.refusal);
   return isPreflight ? preflightOf(request.value) : request.value;
 }
 

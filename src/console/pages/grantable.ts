@@ -1,17 +1,13 @@
 import { chainExpiry } from '../../keys/authorization/chain.ts';
+import type { Refusal } from '../../keys/changes/possible-changes.ts';
+import type { ApiKey } from '../../keys/key/api-key.ts';
 import { ROLE_MEANINGS } from '../../keys/permissions/built-in.ts';
-import type { ExpiryBounds } from '../parts/expiry-field.tsx';
+import { groupPermissions } from '../../keys/permissions/permission-set.ts';
+import type { ExpiryBounds } from '../parts/field.tsx';
 import type { Grantable, GrantableRole } from '../parts/grants.ts';
 import { inYourWords } from '../parts/notice.tsx';
 import type { Visit } from '../visit.tsx';
 
-const FIELDS = `{
-  reason withheld creatable
-  roles { role description permissions { resource actions } } permissions { resource actions }
-  ends { reason latest required }
-}`;
-const NEW = `{ grantable ${FIELDS} }`;
-const TO = `query Grantable($id: ID!) { apiKey(id: $id) { grantable ${FIELDS} } }`;
 const ROLES = '{ permissions { roles { role description permissions { resource actions } } } }';
 
 /** What is said to those who may create no more keys, by the policy. */
@@ -19,7 +15,7 @@ export const NO_MORE_KEYS =
   'By the policy of this service, your key may have no more live keys than it has created. ' +
   'Delete or disable one first.';
 
-/** What somebody may give to a key, as GraphQL tells of it beforehand: see `Grantable` of the schema. */
+/** What somebody may give to a key, by the rules that decide when they do so. */
 export interface AskedGrantable extends Grantable {
   /** Why they may grant nothing; null if they may. */
   readonly reason: string | null;
@@ -28,35 +24,41 @@ export interface AskedGrantable extends Grantable {
   readonly ends: {
     /** Why the end cannot be set; null if it can. */
     readonly reason: string | null;
-    /** In RFC 3339. */
-    readonly latest: string | null;
+    /** In milliseconds since 1970; null if there is none. */
+    readonly latest: number | null;
     readonly required: boolean;
   };
 }
 
-/** What somebody may give to a key that they create. @throws OperationFailed */
-export async function askGrantable(visit: Visit): Promise<AskedGrantable> {
-  return said((await visit.ask<{ grantable: AskedGrantable }>(NEW)).grantable);
-}
-
-/** What somebody may give to a key, beside what it has. @throws OperationFailed, also where it is gone */
-export async function askGrantableTo(visit: Visit, id: string): Promise<AskedGrantable | undefined> {
-  const { apiKey } = await visit.ask<{ apiKey: { grantable: AskedGrantable } | null }>(TO, { id });
-  return apiKey ? said(apiKey.grantable) : undefined;
-}
-
-function said({ reason, ends, ...granted }: AskedGrantable): AskedGrantable {
+/**
+ * What somebody may give to a key beside what it has, or to one that they create. Nothing counts as used.
+ * @throws KeysError STORE_…
+ */
+export async function findGrantable({ keys, principal }: Visit, key?: ApiKey): Promise<AskedGrantable> {
+  const { catalog } = keys;
+  const found = await (key ? keys.grantableTo(key, principal) : keys.grantable(principal));
+  const { refusal, latest, required } = await found.ends();
   return {
-    ...granted,
-    reason: reason && inYourWords(reason),
-    ends: { ...ends, reason: ends.reason && inYourWords(ends.reason) },
+    reason: wordsOf(found.refusal),
+    withheld: found.withheld,
+    creatable: await found.countCreatable(),
+    permissions: found.permissions.byResource(),
+    roles: found.roles.map((role) => ({
+      role,
+      description: catalog.meaningOf(role),
+      permissions: groupPermissions(catalog.permissionsOf(role)),
+    })),
+    ends: { reason: wordsOf(refusal), latest, required },
   };
+}
+
+function wordsOf(refusal: Refusal | null): string | null {
+  return refusal && inYourWords(refusal.reason);
 }
 
 /** Between now and which time the end of a new key lies. */
 export function boundsOf({ now, principal }: Visit, { ends: { latest, required } }: AskedGrantable): ExpiryBounds {
-  const end = latest === null ? null : Date.parse(latest);
-  return { now, end, required, isOwnEnd: end !== null && end === chainExpiry(principal.chain) };
+  return { now, end: latest, required, isOwnEnd: latest !== null && latest === chainExpiry(principal.chain) };
 }
 
 /**

@@ -1,10 +1,36 @@
-import { type ExecutionResult, type GraphQLError, OperationTypeNode } from 'graphql';
-import { checkErrors } from '../budget/answer.ts';
-import type { BudgetedContext } from '../context.ts';
-import { FieldExecution } from './field-execution.ts';
-import type { ExecutedOperation } from './resolution.ts';
-import { type Eventual, isThenable, set } from './results.ts';
-import type { SelectedField } from './selection.ts';
+import {
+  defaultTypeResolver,
+  type ExecutionResult,
+  getArgumentValues,
+  type GraphQLError,
+  type GraphQLObjectType,
+  type GraphQLResolveInfo,
+  type GraphQLSchema,
+  locatedError,
+  type OperationDefinitionNode,
+  OperationTypeNode,
+  type ResponsePath,
+  responsePathAsArray,
+} from 'graphql';
+import { withoutStackTrace } from './document.ts';
+import {
+  AnswerLength,
+  answerTooLarge,
+  checkErrors,
+  GROUP_SIZE,
+  MAX_ERRORS,
+  type RequestBudget,
+  type BudgetedRequest,
+} from './budget.ts';
+import {
+  type OutputType,
+  possibleType,
+  type SelectedField,
+  type Selection,
+  type SelectionScope,
+  serialize,
+  serializedAsItIs,
+} from './selection.ts';
 
 /**
  * Executes an operation once (GraphQL, "Execution"), step by step as `execute` of graphql-js does, and with the same
@@ -14,7 +40,7 @@ export class Execution {
   readonly #executed: ExecutedOperation;
   readonly #fields: FieldExecution;
 
-  constructor(executed: ExecutedOperation, context: BudgetedContext, variables: Record<string, unknown>) {
+  constructor(executed: ExecutedOperation, context: BudgetedRequest, variables: Record<string, unknown>) {
     this.#executed = executed;
     this.#fields = new FieldExecution(executed, context, variables);
   }
@@ -59,5 +85,446 @@ export class Execution {
       set(results, field.key, isThenable(value) ? await value : value);
     }
     return results;
+  }
+}
+
+/** Executes the fields of one operation, and completes their values (GraphQL, "Executing Selection Sets"). */
+export class FieldExecution {
+  readonly errors = new FieldErrors();
+  readonly length: AnswerLength;
+  readonly #schema: GraphQLSchema;
+  readonly #context: BudgetedRequest;
+  readonly #resolution: Resolution;
+  readonly #plain: PlainFields;
+  readonly #turns: ListTurns;
+
+  constructor(executed: ExecutedOperation, context: BudgetedRequest, variables: Record<string, unknown>) {
+    this.length = new AnswerLength(context.budget);
+    this.#schema = executed.scope.schema;
+    this.#context = context;
+    this.#resolution = new Resolution(executed, context, variables);
+    this.#plain = new PlainFields(this.length);
+    this.#turns = new ListTurns(context.budget);
+  }
+
+  /** The results of an object's fields. @throws the error of a field that cannot be null */
+  executeFields(
+    fields: readonly SelectedField[],
+    source: unknown,
+    path: ResponsePath | undefined,
+  ): Eventual<Record<string, unknown>> {
+    return this.#plain.takeOver(fields, source) ?? this.#executeOthers(fields, source, path);
+  }
+
+  /** Goes on with the fields that were not taken over. */
+  #executeOthers(
+    fields: readonly SelectedField[],
+    source: unknown,
+    path: ResponsePath | undefined,
+  ): Eventual<Record<string, unknown>> {
+    const { results } = this.#plain;
+    let { count: index, read } = this.#plain;
+    let hasPromise = false;
+    try {
+      for (; index < fields.length; index += 1) {
+        const field = fields[index]!;
+        const value = this.executeField(field, source, path, read);
+        read = undefined;
+        set(results, field.key, value);
+        if (typeof value === 'object' && isThenable(value)) hasPromise = true;
+      }
+    } catch (error) {
+      if (!hasPromise) throw error;
+      // The promises may reject, too.
+      return resolved(results).finally(() => {
+        throw error;
+      });
+    }
+    return hasPromise ? resolved(results) : results;
+  }
+
+  /** The result of a field. @throws its error if it cannot be null */
+  executeField(field: SelectedField, source: unknown, parent: ResponsePath | undefined, read?: Read): unknown {
+    let path: ResponsePath | undefined;
+    try {
+      let value: unknown;
+      const { type, definition, plain } = field;
+      this.length.add(field.key.length + 3);
+      if (definition.resolve || field.hasArguments) {
+        path = pathOf(field, parent);
+        value = this.#resolution.resolve(field, source, path);
+      } else {
+        value = read ? valueOf(read) : propertyOf(source, field.name);
+        if (serializedAsItIs(plain, value)) {
+          this.length.add(typeof value === 'string' ? value.length + 2 : 4);
+          return value;
+        }
+        path = pathOf(field, parent);
+        if (typeof value === 'function') value = this.#resolution.callMethod(field, source, {}, path);
+      }
+      const place = path;
+      const completed = isThenable(value)
+        ? value.then((result) => this.#complete(type, field, place, result))
+        : this.#complete(type, field, place, value);
+      if (!isThenable(completed)) return completed;
+      return completed.then(undefined, (error: unknown) => this.#nullFor(error, field, type, place));
+    } catch (error) {
+      return this.#nullFor(error, field, field.type, path ?? pathOf(field, parent));
+    }
+  }
+
+  /** @throws the error of a field that cannot be null */
+  #nullFor(cause: unknown, { nodes }: SelectedField, { isNonNull }: OutputType, path: ResponsePath): null {
+    const error = withoutStackTrace(() => locatedError(cause, nodes, responsePathAsArray(path)));
+    if (isNonNull) throw error;
+    this.errors.add(error, path);
+    if (this.errors.errors.length > MAX_ERRORS) this.#context.budget.abandon(answerTooLarge('errors', MAX_ERRORS));
+    return null;
+  }
+
+  #complete(type: OutputType, field: SelectedField, path: ResponsePath, value: unknown): unknown {
+    if (value instanceof Error) throw value;
+    if (value === null || value === undefined) {
+      const { parentType, name } = field;
+      if (type.isNonNull) throw new Error(`Cannot return null for non-nullable field ${parentType.name}.${name}.`);
+      this.length.add(4);
+      return null;
+    }
+    if (type.kind === 'leaf') {
+      const serialized = serialize(type.type, field, value);
+      this.length.addValue(serialized);
+      return serialized;
+    }
+    if (type.kind === 'list') return this.#completeList(type.item, field, path, value);
+    if (type.kind === 'object') return this.#completeObject(type.type, field, path, value);
+    const info = this.#resolution.infoOf(field, path);
+    const name: unknown = (type.type.resolveType ?? defaultTypeResolver)(value, this.#context, info, type.type);
+    return isThenable(name)
+      ? name.then((result) => this.#completeObject(possibleType(this.#schema, type.type, result), field, path, value))
+      : this.#completeObject(possibleType(this.#schema, type.type, name), field, path, value);
+  }
+
+  #completeList(item: OutputType, field: SelectedField, path: ResponsePath, value: unknown): Eventual<unknown[]> {
+    if (typeof value !== 'object' || typeof (value as Partial<Iterable<unknown>>)[Symbol.iterator] !== 'function')
+      throw new Error(`Expected Iterable, but did not find one for field "${field.parentType.name}.${field.name}".`);
+    const items = Array.isArray(value) ? value : Array.from(value as Iterable<unknown>);
+    return this.#completeItems(item, field, path, items, 0);
+  }
+
+  /** The items from an index on. */
+  #completeItems(
+    item: OutputType,
+    field: SelectedField,
+    path: ResponsePath,
+    items: readonly unknown[],
+    from: number,
+  ): Eventual<unknown[]> {
+    const known = item.kind === 'object' && !item.type.isTypeOf ? field.selection.known(item.type) : undefined;
+    const completed: unknown[] = [];
+    let hasPromise = false;
+    try {
+      for (let index = from; index < items.length; index += 1) {
+        if (this.#turns.mustWait()) {
+          if (from === 0) expectRejectionsIn(items.slice(index), item, field.selection);
+          const rest = this.#turns.wait(() => this.#completeItems(item, field, path, items, index));
+          const done = hasPromise ? Promise.all(completed) : completed;
+          return Promise.all([done, rest]).then(([some, others]) => some.concat(others));
+        }
+        const value = items[index];
+        const fields = known && isObject(value) ? known : undefined;
+        // Most items need nothing else, not even a path.
+        const result =
+          (fields && this.#plain.takeOver(fields, value)) ??
+          this.#completeItem(item, field, { prev: path, key: index, typename: undefined }, value, fields);
+        if (typeof result === 'object' && isThenable(result)) hasPromise = true;
+        completed.push(result);
+      }
+    } catch (error) {
+      expectRejections(completed);
+      expectRejectionsIn(items.slice(from + completed.length), item, field.selection);
+      throw error;
+    }
+    return hasPromise ? Promise.all(completed) : completed;
+  }
+
+  /** @param begun the fields of the item, if the plain ones at their start were taken over already */
+  #completeItem(
+    item: OutputType,
+    field: SelectedField,
+    path: ResponsePath,
+    value: unknown,
+    begun: readonly SelectedField[] | undefined,
+  ): unknown {
+    try {
+      const completed = begun
+        ? this.#executeOthers(begun, value, path)
+        : isThenable(value)
+          ? value.then((result) => this.#complete(item, field, path, result))
+          : this.#complete(item, field, path, value);
+      if (typeof completed !== 'object' || !isThenable(completed)) return completed;
+      return completed.then(undefined, (error: unknown) => this.#nullFor(error, field, item, path));
+    } catch (error) {
+      return this.#nullFor(error, field, item, path);
+    }
+  }
+
+  #completeObject(
+    type: GraphQLObjectType,
+    field: SelectedField,
+    path: ResponsePath,
+    value: unknown,
+  ): Eventual<Record<string, unknown>> {
+    const fields = field.selection.fieldsOf(type);
+    if (!type.isTypeOf) return this.executeFields(fields, value, path);
+    const execute = (isTypeOf: unknown) => {
+      const { parentType, name } = field;
+      if (!isTypeOf) throw new Error(`Expected value of type "${type.name}" for ${parentType.name}.${name}.`);
+      return this.executeFields(fields, value, path);
+    };
+    const isTypeOf: unknown = type.isTypeOf(value, this.#context, this.#resolution.infoOf(field, path));
+    return isThenable(isTypeOf) ? isTypeOf.then(execute) : execute(isTypeOf);
+  }
+}
+
+/** What reading a property has given: it is read once, whatever comes of it. */
+export type Read = { readonly value: unknown } | { readonly thrown: unknown };
+
+/** The value that was read. @throws what its getter has thrown */
+export function valueOf(read: Read): unknown {
+  if ('thrown' in read) throw read.thrown;
+  return read.value;
+}
+
+/**
+ * Takes over the fields with which a selection begins, as long as they are properties that scalars of GraphQL serialize
+ * as they are, or `__typename`. The items of most lists have no others: one loop for these is faster than to execute
+ * each field.
+ */
+export class PlainFields {
+  readonly #length: AnswerLength;
+  /** What was taken over. */
+  results: Record<string, unknown> = {};
+  /** How many fields these are. */
+  count = 0;
+  /** What the next one has given, where it was read already. */
+  read: Read | undefined = undefined;
+
+  constructor(length: AnswerLength) {
+    this.#length = length;
+  }
+
+  /** The results if these are all fields; otherwise the others are still to be executed. */
+  takeOver(fields: readonly SelectedField[], source: unknown): Record<string, unknown> | undefined {
+    const results: Record<string, unknown> = {};
+    this.results = results;
+    this.read = undefined;
+    this.count = 0;
+    if (typeof source !== 'object' || source === null) return fields.length === 0 ? results : undefined;
+    let characters = 0;
+    let index = 0;
+    try {
+      for (; index < fields.length; index += 1) {
+        const { key, name, plain, typename } = fields[index]!;
+        if (plain === undefined) break;
+        const value = typename ?? (source as Record<string, unknown>)[name];
+        if (!serializedAsItIs(plain, value)) {
+          this.read = { value };
+          break;
+        }
+        characters += key.length + (typeof value === 'string' ? value.length + 5 : 7);
+        results[key] = value;
+      }
+    } catch (thrown) {
+      this.read = { thrown };
+    }
+    this.count = index;
+    this.#length.add(characters);
+    return index === fields.length ? results : undefined;
+  }
+}
+
+/** What is executed. */
+export interface ExecutedOperation {
+  readonly scope: SelectionScope;
+  readonly operation: OperationDefinitionNode;
+  readonly selection: Selection;
+  readonly rootType: GraphQLObjectType;
+}
+
+/** Calls the resolvers of one execution, with what they are told. */
+export class Resolution {
+  readonly #executed: ExecutedOperation;
+  readonly #context: BudgetedRequest;
+  readonly #variables: Record<string, unknown>;
+
+  constructor(executed: ExecutedOperation, context: BudgetedRequest, variables: Record<string, unknown>) {
+    this.#executed = executed;
+    this.#context = context;
+    this.#variables = variables;
+  }
+
+  /** The value of a field that has a resolver or arguments. */
+  resolve(field: SelectedField, source: unknown, path: ResponsePath): unknown {
+    const { definition, nodes, hasArguments, name } = field;
+    const args = hasArguments ? getArgumentValues(definition, nodes[0]!, this.#variables) : {};
+    if (definition.resolve) return definition.resolve(source, args, this.#context, this.infoOf(field, path));
+    const property = propertyOf(source, name);
+    return typeof property === 'function' ? this.callMethod(field, source, args, path) : property;
+  }
+
+  /** Calls a method of the source. It is read once more, as the default resolver of graphql-js does. */
+  callMethod(field: SelectedField, source: unknown, args: object, path: ResponsePath): unknown {
+    const methods = source as Record<string, (...args: unknown[]) => unknown>;
+    return methods[field.name]!(args, this.#context, this.infoOf(field, path));
+  }
+
+  infoOf({ name, nodes, definition, parentType }: SelectedField, path: ResponsePath): GraphQLResolveInfo {
+    const { scope, operation } = this.#executed;
+    return {
+      fieldName: name,
+      fieldNodes: nodes,
+      returnType: definition.type,
+      parentType,
+      path,
+      schema: scope.schema,
+      fragments: scope.fragments,
+      rootValue: null,
+      operation,
+      variableValues: this.#variables,
+    };
+  }
+}
+
+/** The place of a field in the answer. */
+function pathOf({ key, parentType }: SelectedField, prev: ResponsePath | undefined): ResponsePath {
+  return { prev, key, typename: parentType.name };
+}
+
+/** The property of a source that a field without a resolver stands for. */
+function propertyOf(source: unknown, name: string): unknown {
+  return (typeof source === 'object' && source !== null) || typeof source === 'function'
+    ? (source as Record<string, unknown>)[name]
+    : undefined;
+}
+
+/**
+ * Interrupts the lists of one request when its turn is over: all of them, lest one that contains those that wait goes
+ * on without end.
+ */
+export class ListTurns {
+  readonly #budget: RequestBudget;
+  #items = 0;
+  #isOver = false;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(budget: RequestBudget) {
+    this.#budget = budget;
+  }
+
+  /** Counts an item that comes next. Whether it has to wait. */
+  mustWait(): boolean {
+    this.#items += 1;
+    if (this.#items % GROUP_SIZE === 0 && this.#budget.turns.isTimeUp) this.#isOver = true;
+    return this.#isOver;
+  }
+
+  /** Goes on in the request's turn, after the lists that began to wait before. */
+  wait<Result>(goOn: () => Result): Promise<Awaited<Result>> {
+    this.#last = this.#last.then(() => (this.#isOver ? this.#next() : undefined));
+    return this.#last.then(goOn) as Promise<Awaited<Result>>;
+  }
+
+  async #next(): Promise<void> {
+    await this.#budget.nextTurn();
+    this.#isOver = false;
+  }
+}
+
+/**
+ * The errors of one execution, by the place that became null for each (GraphQL, "Handling Execution Errors"). What
+ * fails beneath a place that is null already is not said.
+ */
+class FieldErrors {
+  readonly errors: GraphQLError[] = [];
+  readonly #nulled = new Set<ResponsePath | undefined>();
+
+  /** @param path undefined if the whole answer becomes null */
+  add(error: GraphQLError, path: ResponsePath | undefined): void {
+    for (let place = path; place; place = place.prev) if (this.#nulled.has(place)) return;
+    if (this.#nulled.has(undefined)) return;
+    this.#nulled.add(path);
+    this.errors.push(error);
+  }
+}
+
+/** Has promises that nobody waits for, or only later, not end the process when they reject. */
+function expectRejections(values: readonly unknown[]): void {
+  for (const value of values)
+    try {
+      if (isThenable(value)) value.then(undefined, () => {});
+    } catch {
+      // What cannot even be asked is no promise.
+    }
+}
+
+/**
+ * The same for what is completed later, or never: also the promises within that are selected. No getter is called, nor
+ * any resolver, nor what is no `Promise` itself: what these begin to do has not begun yet.
+ */
+function expectRejectionsIn(values: readonly unknown[], type: OutputType, selection: Selection): void {
+  for (const value of values)
+    try {
+      if (value instanceof Promise)
+        value.then(
+          (result) => expectRejectionsIn([result], type, selection),
+          () => {},
+        );
+      else if (type.kind === 'list' && Array.isArray(value)) expectRejectionsIn(value, type.item, selection);
+      else if (type.kind === 'object' && typeof value === 'object' && value !== null)
+        for (const field of selection.fieldsOf(type.type)) {
+          const property = Object.getOwnPropertyDescriptor(value, field.name);
+          if (typeof property?.value === 'object') expectRejectionsIn([property.value], field.type, field.selection);
+        }
+      // Its type is not known yet, nor which fields are selected from it.
+      else if (type.kind === 'abstract' && typeof value === 'object' && value !== null)
+        for (const { value: property } of Object.values(Object.getOwnPropertyDescriptors(value)))
+          if (property instanceof Promise) expectRejections([property]);
+    } catch {
+      // What cannot even be asked is no promise.
+    }
+}
+
+/** A value, or the promise of one. */
+export type Eventual<Value> = Value | Promise<Value>;
+
+/** Results are plain objects, which are written faster than those without a prototype. */
+function set(results: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__')
+    Object.defineProperty(results, key, { value, enumerable: true, configurable: true, writable: true });
+  else results[key] = value;
+}
+
+/** The results with their promises replaced by what these resolve to. */
+function resolved(results: Record<string, unknown>): Promise<Record<string, unknown>> {
+  return Promise.all(Object.values(results)).then((values) => {
+    for (const [index, key] of Object.keys(results).entries()) set(results, key, values[index]);
+    return results;
+  });
+}
+
+/** Whether a value is to be waited for. */
+function isThenable(value: unknown): value is Promise<unknown> {
+  return (
+    ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
+    typeof (value as PromiseLike<unknown>).then === 'function'
+  );
+}
+
+/** Whether a value is surely an object that has fields: no error, and nothing that is to be waited for. */
+function isObject(value: unknown): value is object {
+  try {
+    return typeof value === 'object' && value !== null && !(value instanceof Error) && !isThenable(value);
+  } catch {
+    return false;
   }
 }

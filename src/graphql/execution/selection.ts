@@ -3,12 +3,16 @@ import {
   type FragmentDefinitionNode,
   getNullableType,
   type GraphQLAbstractType,
+  GraphQLBoolean,
   type GraphQLField,
+  GraphQLID,
+  GraphQLInt,
   type GraphQLLeafType,
   type GraphQLList,
   type GraphQLObjectType,
   type GraphQLOutputType,
   type GraphQLSchema,
+  GraphQLString,
   isAbstractType,
   isLeafType,
   isListType,
@@ -19,7 +23,6 @@ import {
   TypeNameMetaFieldDef,
 } from 'graphql';
 import { collectSubfields } from 'graphql/execution/collectFields.js';
-import { type PlainType, plainTypeOf } from './leaf-values.ts';
 
 /** An output type, taken apart. */
 export type OutputType = { readonly isNonNull: boolean } & (
@@ -149,4 +152,38 @@ export function possibleType(
   const type = typeof name === 'string' ? schema.getType(name) : undefined;
   if (isObjectType(type) && schema.isSubType(abstractType, type)) return type;
   throw new Error(`Abstract type "${abstractType.name}" was resolved to something that is not one of its types.`);
+}
+
+/** The values that a scalar of GraphQL serializes as they are, as `typeof` names them. */
+export type PlainType = 'string' | 'number' | 'boolean';
+
+const PLAIN_TYPES: ReadonlyMap<GraphQLLeafType, PlainType> = new Map<GraphQLLeafType, PlainType>([
+  [GraphQLString, 'string'],
+  [GraphQLID, 'string'],
+  [GraphQLInt, 'number'],
+  [GraphQLBoolean, 'boolean'],
+]);
+
+/** The values that a type serializes as they are, which spares the call; undefined for none. */
+function plainTypeOf(type: GraphQLLeafType): PlainType | undefined {
+  return PLAIN_TYPES.get(type);
+}
+
+/** Whether a value is one of those; of numbers, the integers of an Int are. */
+export function serializedAsItIs(plain: PlainType | undefined, value: unknown): value is string | number | boolean {
+  return typeof value === plain && (typeof value !== 'number' || (value | 0) === value);
+}
+
+/** Where a field is declared. */
+interface Declared {
+  readonly parentType: { readonly name: string };
+  readonly name: string;
+}
+
+/** Serializes the value of a field. @throws what the type throws; Error if it makes nothing of the value */
+export function serialize(type: GraphQLLeafType, { parentType, name }: Declared, value: unknown): unknown {
+  const serialized: unknown = type.serialize(value);
+  if (serialized === null || serialized === undefined)
+    throw new Error(`${type.name} serializes a value of ${parentType.name}.${name} as nothing.`);
+  return serialized;
 }

@@ -1,10 +1,9 @@
 import type { Context, Handler } from 'hono';
 import { isKeysError, ValidationError } from '../../keys/errors.ts';
 import { TooManyRequestsError } from '../../keys/consent/pace.ts';
-import type { FailureLog } from '../failure-log.ts';
-import { requestIdIn } from '../hono-head.ts';
-import { type Reply, respond } from '../replies.ts';
-import { RequestRefused } from '../request-refused.ts';
+import type { FailureLog } from '../refusal-log.ts';
+import { requestIdIn } from '../received.ts';
+import { type Reply, RequestRefused, respond } from '../replies.ts';
 import { type ConsentParts, originOf } from './endpoints.ts';
 import { type OAuthCode, OAuthError } from './oauth-error.ts';
 
@@ -44,7 +43,7 @@ export function answering(work: (c: Context) => Promise<Reply>, failures: Failur
  */
 export function unlessFailing(
   work: (c: Context, parts: ConsentParts) => Promise<Reply>,
-  parts: ConsentParts & { readonly failures: FailureLog },
+  parts: ConsentParts,
 ): (c: Context) => Promise<Reply> {
   return async (c) => {
     const source = originOf(c, parts);

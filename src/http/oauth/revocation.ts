@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { HonoHead } from '../hono-head.ts';
+import { HonoHead } from '../received.ts';
 import { jsonReply, type Reply } from '../replies.ts';
 import { applicationForm, clientIn, type ConsentParts, originOf } from './endpoints.ts';
 import { OAuthError } from './oauth-error.ts';

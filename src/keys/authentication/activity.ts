@@ -1,11 +1,174 @@
-import type { ApiKey } from '../key/api-key.ts';
 import type { AuditDraft } from '../audit/audit-entry.ts';
-import type { AccessObserver } from '../authorization/principal.ts';
 import { type Refusal, RefusalSampler } from '../audit/refusals.ts';
-import type { KeyUsage, UsedGrant } from '../key/usage.ts';
-import type { Outcome } from '../usage/outcomes.ts';
-import { CollectedUsage } from './collected-usage.ts';
-import { KeyObserver } from './key-observer.ts';
+import { findChain } from '../authorization/chain.ts';
+import { type AccessObserver, principalOf } from '../authorization/principal.ts';
+import { activateRotation } from '../changes/rotate.ts';
+import { Transaction } from '../changes/transaction.ts';
+import type { ApiKey } from '../key/api-key.ts';
+import { type HourUsage, type KeyUsage, USAGE, type UsedGrant } from '../key/usage.ts';
+import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
+import type { KeyRepository, KeyWriter } from '../repository.ts';
+import { UNIT_MS } from '../time.ts';
+import { sortInTurns } from '../turns.ts';
+import { NO_REQUESTS, type Outcome, OUTCOMES } from '../usage/outcomes.ts';
+import { firstKept, PERIOD_MS, startOf } from '../usage/periods.ts';
+
+/** What is told of which permissions keys use and lack. */
+interface AccessRecord {
+  usedPermission(id: string, grant: UsedGrant): void;
+  refused(refusal: Refusal): void;
+}
+
+/**
+ * Tells which permissions a key uses and lacks. There is one for each key that is remembered: an object with closures
+ * would take four times as much memory.
+ */
+class KeyObserver implements AccessObserver {
+  readonly #record: AccessRecord;
+  readonly #key: ApiKey;
+
+  constructor(record: AccessRecord, key: ApiKey) {
+    this.#record = record;
+    this.#key = key;
+  }
+
+  used(permission: Permission): void {
+    this.#record.usedPermission(this.#key.id, permission);
+  }
+
+  granted(role: Role): void {
+    this.#record.usedPermission(this.#key.id, `role:${role}`);
+  }
+
+  lacked(permissions: readonly Permission[], address?: string): void {
+    const { id, name } = this.#key;
+    this.#record.refused({
+      reason: 'forbidden',
+      actor: { kind: 'KEY', id, name },
+      apiKey: null,
+      missing: permissions.slice(0, 5),
+      address,
+    });
+  }
+}
+
+/** How many keys are written at once: neither their transaction nor making its parameters keeps others waiting. */
+const PIECE_KEYS = 2000;
+/** How many hours of a key are told apart while they cannot be written: what comes then counts for the last of them. */
+const MAX_HOURS = 24;
+
+type CollectedHour = { -readonly [Field in keyof HourUsage]: HourUsage[Field] };
+
+/** One for each key: it is made with the first request, and changed by the others. */
+interface CollectedKeyUsage extends Omit<KeyUsage, 'permissions'> {
+  permissions: Set<UsedGrant>;
+  hours: CollectedHour[];
+}
+
+/** How much keys were used, until that is taken to be written. */
+class CollectedUsage {
+  readonly #byId = new Map<string, CollectedKeyUsage>();
+  /** That of the latest request, which most often has more to add. */
+  #latest: CollectedKeyUsage | undefined;
+  #uses = 0;
+
+  /** Of how many keys there is something to write. */
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  /** How many uses there are to write. */
+  get uses(): number {
+    return this.#uses;
+  }
+
+  /** @param now milliseconds since 1970 */
+  addUse(id: string, secret: 'current' | 'previous', now: number): void {
+    const usage = this.#usageOf(id);
+    usage.uses += 1;
+    this.#uses += 1;
+    usage.lastUsedAt = now;
+    if (secret === 'previous') usage.previousLastUsedAt = now;
+    hourOf(usage, now).accepted += 1;
+  }
+
+  /** Counts a request that is no use of its key. @param now milliseconds since 1970 */
+  addRequest(id: string, outcome: Outcome, now: number): void {
+    hourOf(this.#usageOf(id), now)[outcome] += 1;
+  }
+
+  /** Counts a request otherwise that was counted as accepted before. @param usedAt when, in milliseconds since 1970 */
+  changeOutcome(id: string, outcome: Outcome, usedAt: number): void {
+    const hour = hourOf(this.#usageOf(id), usedAt);
+    hour.accepted -= 1;
+    hour[outcome] += 1;
+  }
+
+  /** @param clock milliseconds since 1970; only read if the use itself was taken already */
+  addGrant(id: string, grant: UsedGrant, clock: () => number): void {
+    const usage = this.#usageOf(id);
+    usage.lastUsedAt ??= clock();
+    usage.permissions.add(grant);
+  }
+
+  /** The ids of the keys, in pieces to be taken. They are sorted, as neighbours share the pages of an index. */
+  async pieces(): Promise<string[][]> {
+    const ids = await sortInTurns([...this.#byId.keys()], (one, other) => (one < other ? -1 : 1));
+    return Array.from({ length: Math.ceil(ids.length / PIECE_KEYS) }, (_, index) =>
+      ids.slice(index * PIECE_KEYS, (index + 1) * PIECE_KEYS),
+    );
+  }
+
+  /** Removes the usage of these keys, to be written. */
+  take(ids: readonly string[]): KeyUsage[] {
+    this.#latest = undefined;
+    return ids.flatMap((id) => {
+      const usage = this.#byId.get(id);
+      this.#byId.delete(id);
+      this.#uses -= usage?.uses ?? 0;
+      return usage ? { ...usage, permissions: [...usage.permissions] } : [];
+    });
+  }
+
+  /** Adds what was taken and could not be written. What was added since is later. */
+  putBack(taken: readonly KeyUsage[]): void {
+    for (const { id, uses, lastUsedAt, previousLastUsedAt, permissions, hours } of taken) {
+      const usage = this.#usageOf(id);
+      usage.uses += uses;
+      this.#uses += uses;
+      usage.lastUsedAt ??= lastUsedAt;
+      usage.previousLastUsedAt ??= previousLastUsedAt;
+      for (const permission of permissions) usage.permissions.add(permission);
+      for (const { start, ...counts } of hours) {
+        const hour = hourOf(usage, start);
+        for (const outcome of OUTCOMES) hour[outcome] += counts[outcome];
+      }
+    }
+  }
+
+  #usageOf(id: string): CollectedKeyUsage {
+    if (this.#latest?.id === id) return this.#latest;
+    let usage = this.#byId.get(id);
+    if (!usage) {
+      usage = { id, uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: new Set(), hours: [] };
+      this.#byId.set(id, usage);
+    }
+    this.#latest = usage;
+    return usage;
+  }
+}
+
+/** The counts of the hour that a time is in. Most often, that is the last one. */
+function hourOf({ hours }: CollectedKeyUsage, time: number): CollectedHour {
+  const last = hours.at(-1);
+  if (last && time >= last.start && time < last.start + PERIOD_MS.HOUR) return last;
+  const start = startOf('HOUR', time);
+  const known = hours.find((hour) => hour.start === start) ?? (hours.length < MAX_HOURS ? undefined : last);
+  if (known) return known;
+  const hour = { start, ...NO_REQUESTS };
+  hours.push(hour);
+  return hour;
+}
 
 /** Some of the activity since it was last written, for one transaction. */
 export interface ActivityBatch {
@@ -18,7 +181,7 @@ export interface ActivityBatch {
 }
 
 /** What `Activity` needs from outside. */
-export interface ActivityOptions {
+interface ActivityOptions {
   /** Writes a batch. When it throws, the batch is kept and written later. */
   write: (batch: ActivityBatch) => Promise<void>;
   /** Is called after usage was written, in the background. When it throws, nothing is lost. */
@@ -188,5 +351,59 @@ export class Activity {
     for (const [id, publicId] of activated) if (!this.#activated.has(id)) this.#activated.set(id, publicId);
     this.#drafts = [...refusals, ...this.#drafts].slice(0, 1000);
     if (this.#activated.size + this.#drafts.length > 0) this.#scheduleEvents();
+  }
+}
+
+/** Writes a batch of activity: uses, the activation of rotations, and refused requests. */
+export async function writeActivity(
+  writer: KeyWriter,
+  { usage, activated, refusals }: ActivityBatch,
+  { catalog, now, operator }: { catalog: Catalog; now: number; operator: string },
+): Promise<void> {
+  await writer.port(USAGE).add(usage);
+  for (const { id, publicId } of activated) {
+    const key = await writer.findById(id);
+    if (!key || key.damaged) continue;
+    const caller = principalOf(await findChain(writer, key), catalog);
+    const transaction = new Transaction(writer, { caller, catalog, now, operator });
+    await activateRotation(transaction, id, publicId);
+    await transaction.finish();
+  }
+  await writer.appendToAuditLog(refusals);
+  await writer.rememberTime(now);
+}
+
+/** What keeping use within bounds needs from outside. */
+interface UsageRetentionOptions {
+  repository: KeyRepository;
+  /** Milliseconds since 1970. */
+  clock: () => number;
+}
+
+/** How much one transaction does, in rows: others write in between. */
+const PASS_ROWS = 2000;
+
+/**
+ * Bounds what is kept of the use of keys: hours become days, and days are removed. It does so in small steps, each when
+ * use was written, and looks once an hour whether there is something to do. Several servers may do so at once.
+ */
+export class UsageRetention {
+  readonly #options: UsageRetentionOptions;
+  /** In milliseconds since 1970. */
+  #nextAt = 0;
+
+  constructor(options: UsageRetentionOptions) {
+    this.#options = options;
+  }
+
+  /** Does the next step, if there is one. @throws KeysError STORE_… */
+  async step(): Promise<void> {
+    const { repository, clock } = this.#options;
+    const now = clock();
+    if (now < this.#nextAt) return;
+    this.#nextAt = now + UNIT_MS.h;
+    const bounds = { hoursFrom: firstKept('HOUR', now), daysFrom: firstKept('DAY', now), rows: PASS_ROWS };
+    const isDone = await repository.write((writer) => writer.port(USAGE).condense(bounds));
+    if (!isDone) this.#nextAt = now;
   }
 }

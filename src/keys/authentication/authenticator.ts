@@ -1,19 +1,263 @@
 import type { Activity } from './activity.ts';
-import {
-  type AcceptedLookup,
-  type Authentication,
-  type Lookup,
-  lookUp,
-  lookUpDigest,
-  type RefusedLookup,
-} from './authenticate.ts';
-import type { CheckCounts } from './check-counts.ts';
+import { type Chain, chainExpiry, chainOf, chainStatus } from '../authorization/chain.ts';
+import { type Actor, mayFor, type Principal, principalOf } from '../authorization/principal.ts';
+import type { ApiKey } from '../key/api-key.ts';
+import { isInProgress } from '../key/rotation.ts';
+import type { Status } from '../key/status.ts';
 import type { Catalog } from '../permissions/catalog.ts';
-import { chainExpiry } from '../authorization/chain.ts';
-import { type Principal, principalOf } from '../authorization/principal.ts';
-import type { KeyRepository } from '../repository.ts';
-import { digestSecret, prefixOf } from '../secret/secret.ts';
-import { type VerifiedKey, VerifiedKeys } from './verified-keys.ts';
+import type { FoundBySecret, KeyRepository } from '../repository.ts';
+import { digestSecret, hasOwnForm, prefixOf, readSecret } from '../secret/secret.ts';
+
+/** Why a secret is refused. `rotated` means that a newer secret has replaced it. */
+export type RefusalReason = 'malformed' | 'unknown' | 'damaged' | 'disabled' | 'expired' | 'rotated';
+
+/** The key of an accepted secret, with its ancestors and the public id of the secret itself. */
+interface AcceptedLookup {
+  key: ApiKey;
+  chain: Chain;
+  publicId: string;
+  secret: 'current' | 'previous';
+  refused?: undefined;
+}
+
+/** Why a secret is refused, and its key, if there is one. */
+type RefusedLookup =
+  | { key: ApiKey; chain: Chain; publicId: string; refused: 'damaged' | 'disabled' | 'expired' | 'rotated' }
+  | { key?: undefined; publicId?: string | undefined; refused: 'malformed' | 'unknown' };
+
+/** The result of looking up a secret. */
+type Lookup = AcceptedLookup | RefusedLookup;
+
+/** The principal of an accepted secret, or why the secret is refused. Only logs may tell the reasons apart. */
+export type Authentication = { principal: Principal } | { refused: RefusalReason; publicId?: string };
+
+const REFUSALS = { ACTIVE: undefined, DISABLED: 'disabled', EXPIRED: 'expired' } as const satisfies Record<
+  Status,
+  RefusalReason | undefined
+>;
+
+/**
+ * Finds the key that a secret belongs to, at once if the store can. The checksum of a secret in our own format is
+ * verified first, so that a typo costs no query; a secret in another format may have been imported.
+ * @param digest that of the secret, if the caller has it already
+ * @throws KeysError STORE_… if the store does not answer
+ */
+export function lookUp(
+  secret: string,
+  repository: KeyRepository,
+  now: number,
+  digest: string = digestSecret(secret),
+): Lookup | Promise<Lookup> {
+  const publicId = readSecret(secret)?.publicId;
+  if (publicId === undefined && hasOwnForm(secret)) return { refused: 'malformed' };
+  const unknown = { refused: publicId === undefined ? 'malformed' : 'unknown', publicId } as const;
+  return lookUpDigest(digest, repository, now, unknown);
+}
+
+/**
+ * Finds the key that a secret belongs to, by its digest.
+ * @param unknown what to say if it belongs to none
+ * @throws KeysError STORE_… if the store does not answer
+ */
+function lookUpDigest(
+  digest: string,
+  repository: KeyRepository,
+  now: number,
+  unknown: RefusedLookup = { refused: 'unknown' },
+): Lookup | Promise<Lookup> {
+  const judge = (found: FoundBySecret | undefined): Lookup => (found ? lookupOf(found, now) : unknown);
+  const found = repository.findByDigest(digest);
+  return found instanceof Promise ? found.then(judge) : judge(found);
+}
+
+function lookupOf({ key, ancestors, publicId, secret }: FoundBySecret, now: number): Lookup {
+  const chain = chainOf(key, ancestors);
+  const known = { key, chain, publicId };
+  if (secret === 'rotated' || (secret === 'previous' && !isInProgress(key.rotation, now)))
+    return { refused: 'rotated', ...known };
+  const isDamaged = chain.keys.some(({ damaged }) => damaged);
+  const refused = isDamaged ? 'damaged' : REFUSALS[chainStatus(chain, now)];
+  if (refused) return { refused, ...known };
+  return { ...known, secret };
+}
+
+/** How the secrets of requests were checked since the program started. */
+export interface CheckCounts {
+  /** Those that were remembered. */
+  remembered: number;
+  /** Those that the store was asked for, and accepted. */
+  found: number;
+  /** Those that were refused, by the reason. */
+  readonly refused: Record<RefusalReason, number>;
+  /** Those that were forgotten to make room for others. */
+  evicted: number;
+}
+
+/** Before the first request. */
+export function noChecks(): CheckCounts {
+  const refused = { malformed: 0, unknown: 0, damaged: 0, disabled: 0, expired: 0, rotated: 0 };
+  return { remembered: 0, found: 0, refused, evicted: 0 };
+}
+
+/** The status of a secret: that of its key, or ROTATED if a newer secret has replaced it. */
+export type SecretStatus = Status | 'ROTATED';
+
+/** The key that a secret belongs to, with the public id of the secret itself, or why there is none. */
+export type Identification =
+  | { apiKey: ApiKey; chain: Chain; status: SecretStatus; publicId: string }
+  | { unknown: 'malformed' | 'unknown'; publicId?: string | undefined };
+
+/**
+ * Finds the key that a secret belongs to, whatever its status. A key that the actor may not read counts as unknown.
+ * @throws KeysError STORE_… if the store does not answer
+ */
+export async function identify(
+  secret: string,
+  repository: KeyRepository,
+  actor: Actor,
+  now: number,
+): Promise<Identification> {
+  const found = await lookUp(secret, repository, now);
+  if (!found.key) return { unknown: found.refused, publicId: found.publicId };
+  const { key, chain, publicId, refused } = found;
+  if (!mayFor(actor, 'READ', key)) return { unknown: 'unknown', publicId };
+  return { apiKey: key, chain, status: refused === 'rotated' ? 'ROTATED' : chainStatus(chain, now), publicId };
+}
+
+/** A key that was accepted by one of its secrets. */
+export interface VerifiedKey {
+  /** The principal that the secret authenticates. */
+  principal: Principal;
+  /** When the first key of its chain expires, in milliseconds since 1970; null for never. */
+  expiresAt: number | null;
+}
+
+interface Entry extends VerifiedKey {
+  digest: string;
+  /** Its index in the list of all entries. */
+  position: number;
+}
+
+/** How many secrets are kept by default. Each takes about 1 KB: see docs/operations.md. */
+const MAX_VERIFIED_KEYS = 100_000;
+
+/** What a cache of accepted secrets needs. */
+interface VerifiedKeysOptions {
+  repository: Pick<KeyRepository, 'revision' | 'keysChangedSince'>;
+  /** Default: 100,000. */
+  maxVerifiedKeys?: number | undefined;
+  /** A number from 0 to 1, without 1. */
+  random?: () => number;
+  counts: Pick<CheckCounts, 'evicted'>;
+}
+
+/**
+ * A cache of accepted secrets, by digest. A change of a key drops the secrets of that key and of those beneath it. It
+ * only holds secrets of the store, so requests with made-up secrets can neither fill it nor evict entries.
+ */
+export class VerifiedKeys {
+  readonly #changes: Pick<KeyRepository, 'revision' | 'keysChangedSince'>;
+  readonly #maxEntries: number;
+  readonly #random: () => number;
+  readonly #counts: Pick<CheckCounts, 'evicted'>;
+  /** The revision of the store at which the entries are right. */
+  #revision: number | undefined;
+  readonly #entries = new Map<string, Entry>();
+  readonly #list: Entry[] = [];
+  /** For the id of each key, the entries in whose chain it is: one, which most keys have, or several. */
+  readonly #byKey = new Map<string, Entry | Set<Entry>>();
+
+  constructor({ repository, maxVerifiedKeys = MAX_VERIFIED_KEYS, random = Math.random, counts }: VerifiedKeysOptions) {
+    this.#changes = repository;
+    this.#maxEntries = maxVerifiedKeys;
+    this.#random = random;
+    this.#counts = counts;
+  }
+
+  /** How many there are. */
+  get size(): number {
+    return this.#list.length;
+  }
+
+  /** The entry of a digest, if it is right at this time and the store's present revision. */
+  get(digest: string, clock: () => number): VerifiedKey | undefined {
+    if (!this.#isUpToDate()) return undefined;
+    const entry = this.#entries.get(digest);
+    if (!entry || (entry.expiresAt !== null && entry.expiresAt <= clock())) return undefined;
+    const { apiKey: key, secret } = entry.principal;
+    return secret === 'current' || isInProgress(key.rotation, clock()) ? entry : undefined;
+  }
+
+  /**
+   * Caches a secret that was accepted, unless a key of its chain may have changed since.
+   * @param revision that of the store before it was asked
+   */
+  set(digest: string, revision: number | undefined, verified: VerifiedKey): void {
+    if (revision === undefined || !this.#isUpToDate()) return;
+    const { keys } = verified.principal.chain;
+    if (revision !== this.#revision) {
+      const changed = this.#changes.keysChangedSince(revision);
+      if (changed === 'any' || keys.some(({ id }) => changed.includes(id))) return;
+    }
+    this.#drop(this.#entries.get(digest));
+    // At random: what is evicted in the order of insertion or of use is never there when keys take turns.
+    if (this.#list.length >= this.#maxEntries) {
+      this.#drop(this.#list[Math.floor(this.#random() * this.#list.length)]);
+      this.#counts.evicted += 1;
+    }
+    const entry = { ...verified, digest, position: this.#list.length };
+    this.#entries.set(digest, entry);
+    this.#list.push(entry);
+    for (const { id } of keys) this.#link(id, entry);
+  }
+
+  /** Brings the entries to the store's present revision. Returns whether that is known. */
+  #isUpToDate(): boolean {
+    const revision = this.#changes.revision();
+    if (revision === this.#revision) return revision !== undefined;
+    if (revision === undefined) return false;
+    const changed = this.#revision === undefined ? 'any' : this.#changes.keysChangedSince(this.#revision);
+    this.#revision = revision;
+    if (changed === 'any') this.#clear();
+    else for (const id of changed) this.#dropKey(id);
+    return true;
+  }
+
+  #clear(): void {
+    this.#entries.clear();
+    this.#byKey.clear();
+    this.#list.length = 0;
+  }
+
+  #dropKey(id: string): void {
+    const linked = this.#byKey.get(id);
+    if (linked instanceof Set) for (const entry of linked) this.#drop(entry);
+    else this.#drop(linked);
+  }
+
+  #drop(entry: Entry | undefined): void {
+    if (!entry) return;
+    this.#entries.delete(entry.digest);
+    const last = this.#list.pop()!;
+    if (last !== entry) {
+      this.#list[entry.position] = last;
+      last.position = entry.position;
+    }
+    for (const { id } of entry.principal.chain.keys) this.#unlink(id, entry);
+  }
+
+  #link(id: string, entry: Entry): void {
+    const linked = this.#byKey.get(id);
+    if (linked instanceof Set) linked.add(entry);
+    else this.#byKey.set(id, linked && linked !== entry ? new Set([linked, entry]) : entry);
+  }
+
+  #unlink(id: string, entry: Entry): void {
+    const linked = this.#byKey.get(id);
+    if (linked instanceof Set) linked.delete(entry);
+    if (linked === entry || (linked instanceof Set && linked.size === 0)) this.#byKey.delete(id);
+  }
+}
 
 /** What an authenticator needs from outside. */
 export interface AuthenticatorOptions {

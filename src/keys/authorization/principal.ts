@@ -1,10 +1,11 @@
-import type { ApiKey } from '../key/api-key.ts';
-import type { Action, Catalog, Permission, Role } from '../permissions/catalog.ts';
-import { KeysError, withoutStackTrace } from '../errors.ts';
-import type { PermissionSet } from '../permissions/permission-set.ts';
-import { listOf } from '../text.ts';
+import { userInfo } from 'node:os';
 import { type Chain, chainAccess } from './chain.ts';
 import { type Restrictions, restrictionsOf } from './restrictions.ts';
+import { KeysError, withoutStackTrace } from '../errors.ts';
+import type { ApiKey } from '../key/api-key.ts';
+import type { Action, Catalog, Permission, Role } from '../permissions/catalog.ts';
+import type { PermissionSet } from '../permissions/permission-set.ts';
+import { listOf } from '../text.ts';
 
 /** Is told which permissions a key uses, and which it lacks. */
 export interface AccessObserver {
@@ -110,4 +111,13 @@ export function forbidden(principal: Principal, missing: readonly Permission[], 
 export function denied(principal: Principal, message: string, missing: readonly Permission[] = []): ForbiddenError {
   principal.observer?.lacked(missing);
   return withoutStackTrace(() => new ForbiddenError(message, missing));
+}
+
+/** The user who runs the process; in a container it may have no name. */
+export function operatorName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
 }

@@ -1,4 +1,4 @@
-import { lookUp } from '../authentication/authenticate.ts';
+import { lookUp } from '../authentication/authenticator.ts';
 import { OPERATOR } from '../authorization/principal.ts';
 import { finishRotation } from '../changes/rotate.ts';
 import { Transaction, type TransactionOptions } from '../changes/transaction.ts';

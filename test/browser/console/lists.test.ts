@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { loadConfig } from '../../../src/config/load-config.ts';
-import { additionsIn } from '../../../src/configured-server.ts';
+import { additionsIn } from '../../../src/service/configured-server.ts';
 import { inBrowser } from '../../support/browser.ts';
 import { expectAccessible } from '../../support/browser/accessible.ts';
 import { addTeamKeys, signedIn, startConsole } from '../../support/browser/console-pages.ts';

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { chainHash } from '../../../src/keys/audit/audit-entry.ts';
 import { withKeys } from '../../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { OpenKeys } from '../../../src/open-keys.ts';
+import type { OpenKeys } from '../../../src/service/open-keys.ts';
 import { auditEntryOf } from '../../../src/store/rows.ts';
 import type { AuditLogTable } from '../../../src/store/tables.ts';
 import { isPostgresUrl } from '../../../src/store/postgres/postgres-address.ts';

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { inspectNode } from '../../../src/cli/doctor/inspect-environment.ts';
+import { inspectNode } from '../../../src/cli/doctor.ts';
 import { differenceText, type SchemaDifference } from '../../../src/keys/schema.ts';
 import { newestSchema } from '../../../src/store/migrations.ts';
 import { CHECKS, type Finding } from '../../../src/store/inspection/finding.ts';

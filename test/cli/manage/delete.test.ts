@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { openKeys } from '../../../src/open-keys.ts';
+import { openKeys } from '../../../src/service/open-keys.ts';
 import { describeOnEachAndRemotely, isRemote, itOnStores } from '../../support/dialects.ts';
 import { testCli } from '../../support/cli.ts';
 import { keysIn } from '../../support/stored.ts';

@@ -123,7 +123,7 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
 
   it('of the keys above one are shown with it', async () => {
     const parent = await cli.given('Parent', { roles: ['ADMIN'], limits: ['100/m'], allowFrom: ['10.0.0.0/8'] });
-    const { openKeys } = await import('../../../src/open-keys.ts');
+    const { openKeys } = await import('../../../src/service/open-keys.ts');
     const keys = await openKeys({ database: cli.database });
     const found = await authenticate(keys, parent.key);
     assert.ok('principal' in found);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { UNIT_MS } from '../../../src/keys/time.ts';
 import type { KeyJson } from '../../../src/cli/views/key-view.ts';
-import { openKeys } from '../../../src/open-keys.ts';
+import { openKeys } from '../../../src/service/open-keys.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { startConfiguredService } from '../../support/configured-service.ts';

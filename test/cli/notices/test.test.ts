@@ -6,7 +6,7 @@ import { createServer as createTlsServer, type Server } from 'node:https';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Config } from '@oclif/core/config';
-import { type Tried, tryWebhook } from '../../../src/cli/notices/try-webhook.ts';
+import { type Tried, tryWebhook } from '../../../src/cli/webhook.ts';
 import { DEFAULT_NOTICES } from '../../../src/keys/notices/settings.ts';
 import { destinationOf, testCourier } from '../../support/couriers.ts';
 import { pairOf, writePair } from '../../support/certificates.ts';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
-import { askForKey, type KeyWanted, type ShownCode } from '../../../src/remote/ask-for-key.ts';
+import { askForKey, type KeyWanted, type ShownCode } from '../../../src/remote/oauth.ts';
 import { startConsentService } from '../../support/consent.ts';
 import { freePort } from '../../support/port.ts';
 import { authenticate } from '../../support/keys.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { forgetKey, keepKey, keptKey, keyFor } from '../../../src/cli/remote/credentials.ts';
-import { isLoopback, readServerUrl } from '../../../src/cli/remote/server-url.ts';
+import { forgetKey, keepKey, keptKey, keyFor } from '../../../src/cli/credentials.ts';
+import { isLoopback, readServerUrl } from '../../../src/cli/server-target.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { tempFolder } from '../../support/temp.ts';
 

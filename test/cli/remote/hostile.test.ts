@@ -8,11 +8,10 @@ import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { noticeOf } from '../../../src/keys/notices/notice.ts';
-import { postNotice } from '../../../src/notices/post.ts';
-import { readSigningKey } from '../../../src/notices/signature.ts';
-import { askForKey } from '../../../src/remote/ask-for-key.ts';
-import { endKey } from '../../../src/remote/end-key.ts';
-import { remoteKeys } from '../../../src/remote/remote-keys.ts';
+import { postNotice, readSigningKey } from '../../../src/notices/post.ts';
+import { askForKey } from '../../../src/remote/oauth.ts';
+import { endKey } from '../../../src/remote/oauth.ts';
+import { RemoteKeys } from '../../../src/remote/remote-keys.ts';
 import { pairOf } from '../../support/certificates.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { freePort } from '../../support/port.ts';
@@ -39,7 +38,7 @@ const failure = (code: string, status = 200, headers = {}, message = 'No.') =>
   answer(JSON.stringify({ errors: [{ message, extensions: { code, requestId: 'r1' } }] }), status, headers);
 
 const keysOf = (server: string, timeoutMs?: number) =>
-  remoteKeys({ server, key: KEY, ...(timeoutMs !== undefined && { timeoutMs }) });
+  new RemoteKeys({ server, key: KEY, ...(timeoutMs !== undefined && { timeoutMs }) });
 const refusal = (code: string, message: RegExp) => (error: Error & { code?: string }) => {
   assert.equal(error.code, code, error.message);
   assert.match(error.message, message);
@@ -168,7 +167,7 @@ describe('a server elsewhere', () => {
       /(?<![.\w])fetch\(|\bhttps?\.(?:get|request)\(/.test(readFileSync(join(ROOT, file), 'utf8')),
     );
     const clients = asking.filter((file) => file.startsWith('src/remote/'));
-    assert.deepEqual(clients.toSorted(), ['src/remote/connection.ts', 'src/remote/oauth-form.ts']);
+    assert.deepEqual(clients.toSorted(), ['src/remote/connection.ts', 'src/remote/oauth.ts']);
     for (const file of clients) {
       const source = readFileSync(join(ROOT, file), 'utf8');
       assert.match(source, /await textOf\(response, server, MAX_CHARACTERS\)/);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { keepKey } from '../../../src/cli/remote/credentials.ts';
-import { readServerUrl } from '../../../src/cli/remote/server-url.ts';
+import { keepKey } from '../../../src/cli/credentials.ts';
+import { readServerUrl } from '../../../src/cli/server-target.ts';
 import { testCli } from '../../support/cli.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { type RemoteStore, remoteStore, stopRemoteStores } from '../../support/remote.ts';

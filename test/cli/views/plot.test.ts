@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { showsUnicode } from '../../../src/cli/terminal.ts';
-import { plot } from '../../../src/cli/views/plot.ts';
-import { usagePlot } from '../../../src/cli/views/usage-view.ts';
+import { plot, usagePlot } from '../../../src/cli/views/usage-view.ts';
 import { NO_REQUESTS } from '../../../src/keys/usage/outcomes.ts';
 
 describe('a plot', () => {

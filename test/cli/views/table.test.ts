@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { layOut } from '../../../src/cli/views/layout.ts';
-import { shorten, widthOf } from '../../../src/cli/views/shorten.ts';
-import { type Column, openTable } from '../../../src/cli/views/table.ts';
+import { type Column, layOut, openTable } from '../../../src/cli/views/table.ts';
+import { shorten, widthOf } from '../../../src/cli/wrapped.ts';
 
 describe('a text that is shortened', () => {
   const rows: readonly (readonly [text: string, columns: number, shown: string])[] = [

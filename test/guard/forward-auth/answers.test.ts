@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { Hono } from 'hono';
-import { createApp } from '../../../src/create-app.ts';
+import { createApp } from '../../../src/service/create-app.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/config.ts';
 import { listen } from '../../../src/http/server.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';

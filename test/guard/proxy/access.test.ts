@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { byRoutes, always } from '../../../src/guard/proxy/requirement.ts';
+import { always, byRoutes } from '../../../src/guard/access.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { Networks } from '../../../src/keys/networks.ts';
 import type { Permission } from '../../../src/keys/permissions/catalog.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { OpenExchanges } from '../../../src/guard/proxy/open-exchanges.ts';
+import { OpenExchanges } from '../../../src/guard/guard.ts';
 import { until } from '../../support/until.ts';
 
 /** Keeps the processor busy. */

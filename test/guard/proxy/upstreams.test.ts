@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { hostOf, parseUpstream } from '../../../src/guard/proxy/upstream.ts';
+import { hostOf, parseUpstream } from '../../../src/guard/exchange.ts';
 import { type GuardedService, startGuarded } from '../../support/guard.ts';
 import { collectingLog } from '../../support/log.ts';
 import { tempFolder } from '../../support/temp.ts';

@@ -283,7 +283,7 @@ describeOnEach('the audit log', (dialect) => {
       [
         'one was added by hand',
         5,
-        'insert into audit_log select 5, at, actor_kind, actor_id, actor_name, action, key_id, key_name, before, after, hash, address from audit_log where number = 4',
+        'insert into audit_log select 5, at, actor_kind, actor_id, actor_name, action, key_id, key_name, before, after, address, hash from audit_log where number = 4',
       ],
     ] as const) {
       it(`as broken when ${what}: the first broken entry is named`, async () => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Activity, type ActivityBatch } from '../../../src/keys/authentication/activity.ts';
-import { writeActivity } from '../../../src/keys/authentication/write-activity.ts';
+import { Activity, type ActivityBatch, writeActivity } from '../../../src/keys/authentication/activity.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';

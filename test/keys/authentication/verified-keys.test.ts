@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { openKeys } from '../../../src/open-keys.ts';
+import { openKeys } from '../../../src/service/open-keys.ts';
 import { digestSecret } from '../../../src/keys/secret/secret.ts';
 import { tempStore } from '../../support/temp.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
@@ -8,7 +8,7 @@ import { OPERATOR, principalOf } from '../../../src/keys/authorization/principal
 import type { KeyRepository } from '../../../src/keys/repository.ts';
 import { MAX_CHANGES, KeyChanges } from '../../../src/store/key-changes.ts';
 import type { Chain } from '../../../src/keys/authorization/chain.ts';
-import { VerifiedKeys } from '../../../src/keys/authentication/verified-keys.ts';
+import { VerifiedKeys } from '../../../src/keys/authentication/authenticator.ts';
 import { KeysService } from '../../../src/keys/service.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { changeDirectly } from '../../support/direct.ts';

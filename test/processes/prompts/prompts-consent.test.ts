@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { AskedConsent } from '../../../src/keys/consent/ask.ts';
-import { keepKey, keptKey } from '../../../src/cli/remote/credentials.ts';
-import { openKeys } from '../../../src/open-keys.ts';
+import { keepKey, keptKey } from '../../../src/cli/credentials.ts';
+import { openKeys } from '../../../src/service/open-keys.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { APP, pollDevice, postJson, startConsentService } from '../../support/consent.ts';
 import { tempFolder } from '../../support/temp.ts';

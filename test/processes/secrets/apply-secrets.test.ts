@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { openKeys } from '../../../src/open-keys.ts';
+import { openKeys } from '../../../src/service/open-keys.ts';
 import { type TestApply, testApply } from '../../support/apply.ts';
 import { SECRET } from '../../support/cli.ts';
 import { errorText } from '../../support/errors.ts';

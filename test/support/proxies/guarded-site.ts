@@ -1,7 +1,7 @@
-import { createApp } from '../../../src/create-app.ts';
+import { createApp } from '../../../src/service/create-app.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/config.ts';
-import { readRequirements } from '../../../src/guard/proxy/requirement.ts';
-import { serveGuard } from '../../../src/guard/proxy/serve-guard.ts';
+import { readRequirements } from '../../../src/guard/access.ts';
+import { serveGuard } from '../../../src/guard/guard.ts';
 import { listen } from '../../../src/http/server.ts';
 import { type Log, NO_LOG } from '../../../src/log.ts';
 import type { Allow, Route } from '../../../src/routes/router.ts';

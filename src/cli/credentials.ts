@@ -1,0 +1,219 @@
+import { hash, randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { isKeysError, KeysError } from '../keys/errors.ts';
+import { prefixOf, readSecret } from '../keys/secret/secret.ts';
+import { printable } from '../keys/text.ts';
+
+/**
+ * The keys that this user keeps for servers. Who logs in and out uses three functions, all of which take the address
+ * of the server in the form of `readServerUrl`, and `process.env`:
+ *
+ * - `keepKey(server, key, env)` keeps a key, in place of an earlier one, and returns the path of its file;
+ * - `keptKey(server, env)` reads it;
+ * - `forgetKey(server, env)` removes it, and returns whether there was one.
+ *
+ * `keyFor(server, env)` is what commands send: `SVC_API_KEY`, or else the kept key.
+ *
+ * Each server has a file of its own, so that programs which log in at the same time do not overwrite one another:
+ * `svc-api/credentials/<host>-<8 hex digits>.json` in the user's data folder, of mode 0600 in a folder of 0700.
+ */
+
+/** The modes that only the owner has. */
+const OWN_FOLDER = 0o700;
+const OWN_FILE = 0o600;
+const OTHERS = 0o077;
+
+/**
+ * The key to send to a server: `SVC_API_KEY`, or the one that is kept for it; undefined if there is none.
+ * @throws KeysError CREDENTIALS_INVALID
+ */
+export function keyFor(server: string, env: NodeJS.ProcessEnv): string | undefined {
+  const given = env['SVC_API_KEY']?.trim();
+  if (!given) return keptKey(server, env);
+  // Whatever was imported may be a key, but a header has no room for anything else.
+  if (/^[\x21-\x7e]+$/.test(given)) return given;
+  throw invalid('SVC_API_KEY is not an API key: it has spaces, or characters beyond ASCII. Set it to the secret alone');
+}
+
+/**
+ * The key that is kept for a server; undefined if there is none.
+ * @throws KeysError CREDENTIALS_INVALID if its file cannot be read, is not whole, or is open to other users
+ */
+export function keptKey(server: string, env: NodeJS.ProcessEnv): string | undefined {
+  const path = pathFor(server, env);
+  if (path === undefined) return undefined;
+  let text: string;
+  try {
+    text = readOwnFile(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw orUnusable(error, path);
+  }
+  const kept = parse(text);
+  if (kept?.server === server && typeof kept.key === 'string' && readSecret(kept.key)) return kept.key;
+  throw invalid(`${shown(path)} does not hold a key for ${server}. Remove it, and log in again`);
+}
+
+/**
+ * Keeps a key for a server, in place of an earlier one.
+ * @returns the path of its file
+ * @throws KeysError CREDENTIALS_INVALID if it cannot be written
+ */
+export function keepKey(server: string, key: string, env: NodeJS.ProcessEnv): string {
+  const path = placeFor(server, env);
+  writeFile(path, `${JSON.stringify({ server, key }, null, 2)}\n`, (temporary) => renameSync(temporary, path));
+  return path;
+}
+
+/**
+ * Refuses a place at which no key could be kept, before one is asked for.
+ * @throws KeysError CREDENTIALS_INVALID
+ */
+export function requirePlace(server: string, env: NodeJS.ProcessEnv): void {
+  writeFile(placeFor(server, env), '', (temporary) => rmSync(temporary));
+}
+
+/** Writes a file beside the path, and hands it on. @throws KeysError CREDENTIALS_INVALID */
+function writeFile(path: string, text: string, done: (temporary: string) => void): void {
+  const temporary = `${path}.${randomBytes(8).toString('hex')}`;
+  let isThere = false;
+  try {
+    mkdirSync(join(path, '..'), { recursive: true, mode: OWN_FOLDER });
+    const descriptor = openSync(temporary, 'wx', OWN_FILE);
+    isThere = true;
+    try {
+      fchmodSync(descriptor, OWN_FILE);
+      writeFileSync(descriptor, text);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    done(temporary);
+  } catch (error) {
+    if (isThere) rmSync(temporary, { force: true });
+    throw orUnusable(error, path);
+  }
+}
+
+/**
+ * Removes the key that is kept for a server.
+ * @returns whether there was one
+ * @throws KeysError CREDENTIALS_INVALID if it cannot be removed
+ */
+export function forgetKey(server: string, env: NodeJS.ProcessEnv): boolean {
+  const path = pathFor(server, env);
+  if (path === undefined) return false;
+  try {
+    rmSync(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw orUnusable(error, path);
+  }
+}
+
+function readOwnFile(path: string): string {
+  const descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const stat = fstatSync(descriptor);
+    const user = process.geteuid?.();
+    if (!stat.isFile()) throw invalid(`${shown(path)} is not a regular file. Remove it, and log in again`);
+    if ((user !== undefined && stat.uid !== user) || (stat.mode & OTHERS) !== 0)
+      throw invalid(`${shown(path)} is open to other users, who may have its key. Delete that key, and log in again`);
+    return readFileSync(descriptor, 'utf8');
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function parse(text: string): { server?: unknown; key?: unknown } | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function placeFor(server: string, env: NodeJS.ProcessEnv): string {
+  const path = pathFor(server, env);
+  if (path === undefined) throw invalid('There is no place to keep a key: this user has no home folder. Set HOME');
+  return path;
+}
+
+/** Where the key of a server is kept; undefined for a user without a home folder. */
+function pathFor(server: string, env: NodeJS.ProcessEnv): string | undefined {
+  const folder = dataFolder(env);
+  const host = new URL(server).hostname.replaceAll(/[^0-9A-Za-z.-]/g, '');
+  const name = `${host}-${hash('sha256', server).slice(0, 8)}.json`;
+  return folder && join(folder, 'svc-api', 'credentials', name);
+}
+
+/** The user's data folder (XDG Base Directory): `XDG_DATA_HOME` if it is absolute, otherwise `~/.local/share`. */
+function dataFolder(env: NodeJS.ProcessEnv): string | undefined {
+  const folder = env['XDG_DATA_HOME'];
+  if (folder && isAbsolute(folder)) return folder;
+  const home = env['HOME'] ?? knownHome();
+  return home !== undefined && isAbsolute(home) ? join(home, '.local', 'share') : undefined;
+}
+
+function knownHome(): string | undefined {
+  try {
+    return homedir();
+  } catch {
+    return undefined;
+  }
+}
+
+function shown(path: string): string {
+  return `The file ${printable(path, 200)}`;
+}
+
+function orUnusable(error: unknown, path: string): KeysError {
+  if (error instanceof KeysError) return error;
+  const { code = 'unknown' } = error as NodeJS.ErrnoException;
+  return invalid(`${shown(path)} cannot be used (${code}). Check it and its folder`, { cause: error });
+}
+
+function invalid(message: string, options?: ErrorOptions): KeysError {
+  return new KeysError('CREDENTIALS_INVALID', `${message}.`, options);
+}
+
+/**
+ * Keeps a key that a server has just given. One that cannot be kept is ended there, as nobody has its secret.
+ * @returns the path of its file
+ * @throws KeysError CREDENTIALS_INVALID, with what became of the key
+ */
+export async function keepGivenKey(server: string, secret: string, env: NodeJS.ProcessEnv): Promise<string> {
+  try {
+    return keepKey(server, secret, env);
+  } catch (error) {
+    if (!isKeysError(error)) throw error;
+    const { endKey } = await import('../remote/oauth.ts');
+    const outcome = await endKey({ server, secret, endsCreated: true }).then(
+      () => 'The new key is ended again.',
+      () => `The new key, ${shownAs(secret)}, is valid, and nobody has it: delete it on the server.`,
+    );
+    throw new KeysError(error.code, `${error.message} ${outcome}`, { cause: error });
+  }
+}
+
+/** What lists of keys show of a secret. */
+function shownAs(secret: string): string {
+  const { publicId } = readSecret(secret)!;
+  return prefixOf(publicId);
+}

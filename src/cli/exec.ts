@@ -1,0 +1,253 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { isatty } from 'node:tty';
+import { CliError, presentError } from './errors.ts';
+import { exitCodeOf, TERMINATING_SIGNALS } from './signals.ts';
+import { warn } from './terminal.ts';
+import { type KeysPlace, withAdministration } from './with-keys.ts';
+import { warningsOf } from '../keys/changes/confusable-names.ts';
+import { assertValid, type Issue, NameTakenError } from '../keys/errors.ts';
+import type { NewKey } from '../keys/key/api-key.ts';
+import { validateNewKey } from '../keys/key/validation.ts';
+import { debugTimed } from '../keys/steps.ts';
+import { printable } from '../keys/text.ts';
+import { formatTime } from '../keys/time.ts';
+
+/** Variables of libpq that hold a credential, or name a file that does. */
+const CREDENTIALS = new Set([
+  'PGPASSWORD',
+  'PGPASSFILE',
+  'PGSERVICE',
+  'PGSERVICEFILE',
+  'PGSSLCERT',
+  'PGSSLKEY',
+  'PGSSLPASSWORD',
+]);
+
+/**
+ * The environment for a command that gets a temporary key: it must not also get the credentials of the key store, or
+ * the key for a server, with which it could make itself any key. The path of a file stays: it grants nothing that the
+ * file's mode does not.
+ */
+export function childEnvironment(env: NodeJS.ProcessEnv, database: string | undefined): NodeJS.ProcessEnv {
+  const isOnServer = isServer(database ?? env['SVC_API_DATABASE']);
+  return Object.fromEntries(
+    Object.entries(env).filter(
+      ([name, value]) =>
+        name !== 'SVC_API_KEY' &&
+        !(name === 'SVC_API_DATABASE' && isServer(value)) &&
+        !(isOnServer && CREDENTIALS.has(name)),
+    ),
+  );
+}
+
+function isServer(database: string | undefined): boolean {
+  return /^\s*postgres(ql)?:/i.test(database ?? '');
+}
+
+/** Those that a terminal sends on Ctrl-C and Ctrl-\, to all processes of its foreground group. */
+const TYPED: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>(['SIGINT', 'SIGQUIT']);
+
+/**
+ * Catches the signals that would end this process, from construction until `stop`, and passes them on to a child while
+ * it runs.
+ */
+class SignalRelay {
+  /** The first signal received. */
+  first: NodeJS.Signals | undefined;
+  #child: ChildProcess | undefined;
+  readonly #onFirst: () => void;
+  readonly #listener = (signal: NodeJS.Signals) => this.#handle(signal);
+
+  /** @param onFirst is called on the first signal, after it was passed on */
+  constructor(onFirst: () => void) {
+    this.#onFirst = onFirst;
+    for (const signal of TERMINATING_SIGNALS) process.on(signal, this.#listener);
+  }
+
+  /** Passes signals on to this child from now on. */
+  passTo(child: ChildProcess): void {
+    this.#child = child;
+  }
+
+  /** Restores the default effect of the signals. */
+  stop(): void {
+    for (const signal of TERMINATING_SIGNALS) process.off(signal, this.#listener);
+  }
+
+  #handle(signal: NodeJS.Signals): void {
+    if (!(TYPED.has(signal) && inForeground())) this.#child?.kill(signal);
+    if (this.first) return;
+    this.first = signal;
+    this.#onFirst();
+  }
+}
+
+/**
+ * Whether this process is in the terminal's foreground group, so that typed signals reach it, and also the child, which
+ * is in the same group. Looking at stdin would not tell: Ctrl-C ends a foreground program whose stdin is a file, too.
+ */
+function inForeground(): boolean {
+  try {
+    // The program's name may contain anything; after it: state, parent, group, session, terminal, foreground group.
+    const stat = readFileSync('/proc/self/stat', 'utf8');
+    const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return group === foreground;
+  } catch {
+    return isatty(0); // Without /proc, the next best guess.
+  }
+}
+
+/** What the flags say about a temporary key. */
+interface TemporaryKeyRequest extends Pick<NewKey, 'roles' | 'permissions'> {
+  name?: string | undefined;
+  /** How long the key lives where nobody deletes it: a duration such as `10m`. */
+  ttl: string;
+  /** The command that it is for, as typed. Its arguments, which may be secret, are not wanted here. */
+  command: string;
+}
+
+/** A key for as long as one command runs. */
+export interface TemporaryKey {
+  secret: string;
+  name: string;
+  expiresAt: number | null;
+  /** Deletes it, and the keys that it created; one that is gone already is fine. @throws KeysError STORE_… */
+  remove: () => Promise<void>;
+}
+
+interface TemporaryKeyOptions {
+  request: TemporaryKeyRequest;
+  place: KeysPlace;
+  /** What else is wrong with the flags: all issues are reported together. */
+  issues: readonly Issue[];
+  /** Shows a line to the user. */
+  note: (text: string) => Promise<void>;
+}
+
+/**
+ * Creates a temporary key. The store is open for this moment only, and for that of its removal.
+ * @throws ValidationError with all issues; NameTakenError; KeysError STORE_…
+ */
+export async function createTemporaryKey({ request, place, issues, note }: TemporaryKeyOptions): Promise<TemporaryKey> {
+  const { roles, permissions, ttl, command, name } = request;
+  const input: NewKey = {
+    name: name ?? temporaryName(new Date()),
+    description: `Temporary, for the command "${printable(basename(command))}". Deleted when it ends.`,
+    roles,
+    permissions,
+    expiresIn: ttl,
+  };
+  const grants = permissions ?? [];
+  assertValid([...issues, ...validateNewKey(input, await place.catalog(grants), Date.now())]);
+
+  const created = await withAdministration(place, { ifMissing: 'create', grants }, (keys) => keys.create(input)).catch(
+    (error) => {
+      // Nothing is replaced here: a command must not delete a key that happens to have the same name.
+      throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
+    },
+  );
+  await warn({ note }, warningsOf(created.confusable));
+  const { id, name: given, expiresAt } = created.apiKey;
+  return {
+    secret: created.key,
+    name: given,
+    expiresAt,
+    // By id, since another key may have got the name meanwhile. A store that is gone is not created again.
+    remove: () =>
+      withAdministration(place, { ifMissing: 'fail', grants: 'none' }, async (keys) => void (await keys.delete([id]))),
+  };
+}
+
+/** Tells when it was made, and two of one second apart: `exec 20261121 103000 ab12cd`. */
+function temporaryName(now: Date): string {
+  const [day, time] = now
+    .toISOString()
+    .replaceAll(/[-:]|\..*/g, '')
+    .split('T');
+  return `exec ${day} ${time} ${randomBytes(3).toString('hex')}`;
+}
+
+interface RunOptions {
+  command: string;
+  args: readonly string[];
+  /** The environment of the command, without the key. */
+  environment: NodeJS.ProcessEnv;
+  /** The environment variable for the secret. */
+  variable: string;
+  create: () => Promise<TemporaryKey>;
+  /** Shows a line to the user. */
+  note: (text: string) => Promise<void>;
+}
+
+/**
+ * Runs a command with a temporary key in its environment. The key is deleted when the command ends, however it ends, or
+ * as soon as this process is told to terminate: the command may take long to comply.
+ * @returns the exit code for this process
+ * @throws CliError COMMAND_NOT_FOUND or COMMAND_NOT_RUN; what `create` throws
+ */
+export async function runWithKey({ command, args, environment, variable, create, note }: RunOptions): Promise<number> {
+  let key: TemporaryKey | undefined;
+  // Listening starts before the key exists, so that no signal leaves it behind. A failed removal is retried at the end.
+  const signals = new SignalRelay(() => void key?.remove().catch(() => {}));
+  try {
+    key = await create();
+    let removed = false;
+    let code: number;
+    try {
+      const env = { ...environment, [variable]: key.secret };
+      const runIt = async () => (signals.first ? exitCodeOf(signals.first) : run(command, args, env, signals));
+      code = await debugTimed('another command was run', runIt, (exit) => ({ program: printable(command), exit }));
+    } finally {
+      removed = await remove(key, note);
+    }
+    return removed ? code : code || 1;
+  } finally {
+    signals.stop();
+  }
+}
+
+/** Runs a command on this process's own streams, and waits until it exits. @returns its exit code */
+function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv, signals: SignalRelay): Promise<number> {
+  return new Promise<number>((resolve, reject) => {
+    const child = spawn(command, args, { stdio: 'inherit', env });
+    signals.passTo(child);
+    child.on('error', (error) => {
+      // Once the child runs, this means that it could not be signalled, as when another user owns it: keep waiting.
+      if (child.pid === undefined) reject(error);
+    });
+    child.once('exit', (code, signal) => resolve(signal ? exitCodeOf(signal) : (code ?? 1)));
+  }).catch((error: NodeJS.ErrnoException) => {
+    throw startError(command, error);
+  });
+}
+
+/** Follows the exit codes of shells: 127 for a command that was not found, 126 for one that can't be executed. */
+function startError(command: string, error: NodeJS.ErrnoException): CliError {
+  const shown = `"${printable(command)}"`;
+  if (error.code === 'ENOENT')
+    return new CliError('COMMAND_NOT_FOUND', `The command ${shown} was not found. Check its name, and PATH.`, {
+      cause: error,
+    });
+  const reason =
+    error.code === 'EACCES'
+      ? 'permission denied, or it is not executable. Make it executable, or name the program that runs it'
+      : `${error.code ?? error.message}. Check its path`;
+  return new CliError('COMMAND_NOT_RUN', `The command ${shown} could not be run: ${reason}.`, { cause: error });
+}
+
+/** Deletes the key. A failure is reported, not thrown: it must not hide the command's own result. */
+async function remove(key: TemporaryKey, note: RunOptions['note']): Promise<boolean> {
+  try {
+    await key.remove();
+    return true;
+  } catch (error) {
+    const { code, message } = presentError(error);
+    const reason = message.replaceAll('\n', ' ');
+    const expiry = key.expiresAt === null ? '' : ` It expires at ${formatTime(key.expiresAt)}.`;
+    await note(`Error: The temporary key "${key.name}" could not be deleted (${code}): ${reason}${expiry}`);
+    return false;
+  }
+}

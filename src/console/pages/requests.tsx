@@ -1,0 +1,220 @@
+import { OAUTH_PATHS } from '../../http/oauth/issuer.ts';
+import type { ResourceActions } from '../../keys/permissions/permission-set.ts';
+import { OperationFailed } from '../operations.ts';
+import type { Pages, Visit } from '../visit.tsx';
+import { type GrantableRole, permissionsOf } from '../parts/grants.ts';
+import { Done, Empty, Problem, Time } from '../parts/notice.tsx';
+import { PermissionWords } from '../permission-words.tsx';
+import { OnceOnly } from '../sent-form.tsx';
+import { CodeForm } from './consent.tsx';
+import { askRoles } from './grantable.ts';
+
+/** What an application asks for. */
+interface Request {
+  readonly requestId: string;
+  readonly clientId: string;
+  readonly clientName: string;
+  readonly roles: readonly string[];
+  readonly permissions: readonly ResourceActions[];
+  readonly keyExpiresIn: string | null;
+  readonly address: string | null;
+  readonly createdAt: string;
+  readonly expiresAt: string;
+  readonly status: 'PENDING' | 'APPROVED' | 'DENIED';
+}
+
+/** What a page says of what was done. */
+interface Said {
+  readonly problem?: string;
+  readonly isRefused?: boolean;
+}
+
+const LIST = `query Requests($first: Int!) { consentRequests(first: $first) {
+  requestId clientId clientName roles permissions { resource actions } keyExpiresIn address createdAt expiresAt status
+} }`;
+const REFUSE = `mutation Refuse($requestId: ID!) { denyConsentRequest(requestId: $requestId) { requestId } }`;
+
+const MAX_SHOWN = 100;
+
+/**
+ * Adds the page of what applications ask for. Whoever has the code of a request decides on a page that others see, too:
+ * see `addConsentPages`.
+ */
+export function addRequests(pages: Pages): void {
+  pages.get('requests', (visit) => show(visit, { isRefused: visit.query('done') === 'refused' }));
+  pages.post('requests/refuse', async (visit) => {
+    const form = await visit.form();
+    try {
+      await visit.ask(REFUSE, { requestId: form.get('request') ?? '' });
+    } catch (error) {
+      if (!(error instanceof OperationFailed)) throw error;
+      return show(visit, { problem: error.message }, error.pageStatus);
+    }
+    return visit.seeOther('requests?done=refused');
+  });
+}
+
+async function show(visit: Visit, said: Said, status = 200): Promise<Response> {
+  if (!visit.may('API_KEY:CREATE_OWN'))
+    return visit.page('Requests', <RequestList visit={visit} said={{ problem: MAY_NOT }} />, 403);
+  const requests = visit.may('API_KEY:CREATE_ANY')
+    ? (await visit.ask<{ consentRequests: Request[] }>(LIST, { first: MAX_SHOWN })).consentRequests
+    : undefined;
+  const roles = requests?.some((request) => request.roles.length > 0) ? await askRoles(visit) : [];
+  return visit.page('Requests', <RequestList visit={visit} said={said} requests={requests} roles={roles} />, status);
+}
+
+const MAY_NOT = 'Your key may not decide what applications get: that takes API_KEY:CREATE_OWN.';
+
+/** The form for a code, and the open requests. @param requests undefined if they may not be seen */
+function RequestList({
+  visit,
+  said,
+  requests,
+  roles = [],
+}: {
+  visit: Visit;
+  said: Said;
+  requests?: readonly Request[] | undefined;
+  roles?: readonly GrantableRole[];
+}) {
+  return (
+    <>
+      <div class="head">
+        <h1>Requests</h1>
+      </div>
+      {said.isRefused && <Done>The request is refused: the application gets no key.</Done>}
+      {said.problem !== undefined && <Problem>{said.problem}</Problem>}
+      {visit.may('API_KEY:CREATE_OWN') && visit.consent !== 'off' && visit.consent !== 'code' && (
+        <CodeForm action={`${visit.root}..${OAUTH_PATHS.device}`} code={visit.query('code')} />
+      )}
+      {requests && (
+        <>
+          <h2>Open requests</h2>
+          {requests.length === 0 ? (
+            <NoRequests visit={visit} />
+          ) : (
+            <RequestTable visit={visit} requests={requests} roles={roles} />
+          )}
+        </>
+      )}
+      {!requests && visit.may('API_KEY:CREATE_OWN') && (
+        <p class="help">
+          <HowToAsk visit={visit} />
+        </p>
+      )}
+    </>
+  );
+}
+
+function RequestTable({
+  visit: { root, now },
+  requests,
+  roles,
+}: {
+  visit: Visit;
+  requests: readonly Request[];
+  roles: readonly GrantableRole[];
+}) {
+  return (
+    <table class="list">
+      <thead>
+        <tr>
+          <th scope="col">Application</th>
+          <th scope="col">It asks to</th>
+          <th scope="col">From</th>
+          <th scope="col">Asked</th>
+          <th scope="col">Ends</th>
+          <th scope="col">
+            <span class="hidden">Refuse</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {requests.map((request) => (
+          <tr>
+            <th scope="row">
+              <strong>{request.clientName}</strong>
+              <div>
+                <code class="faint">{request.clientId}</code>
+              </div>
+              {request.status === 'APPROVED' && <div class="faint">agreed, and not fetched yet</div>}
+            </th>
+            <td data-label="It asks to">
+              <Asked request={request} roles={roles} />
+            </td>
+            <td data-label="From">{request.address ?? <span class="faint">not known</span>}</td>
+            <td data-label="Asked">
+              <Time at={request.createdAt} now={now} />
+            </td>
+            <td data-label="Ends">
+              <Time at={request.expiresAt} now={now} />
+            </td>
+            <td>
+              <form method="post" action={`${root}requests/refuse`}>
+                <OnceOnly />
+                <input type="hidden" name="request" value={request.requestId} />
+                <button class="danger" aria-label={`Refuse ${request.clientName}`}>
+                  Refuse
+                </button>
+              </form>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Asked({ request, roles }: { request: Request; roles: readonly GrantableRole[] }) {
+  const permissions = permissionsOf(request.permissions);
+  return (
+    <>
+      {permissions.length > 0 && <PermissionWords permissions={permissions} />}
+      {request.roles.map((role) => (
+        <div>
+          <code>{role}</code> {roles.find((known) => known.role === role)?.description}
+        </div>
+      ))}
+      {request.keyExpiresIn !== null && <div class="faint">{`for ${request.keyExpiresIn}`}</div>}
+    </>
+  );
+}
+
+function NoRequests({ visit }: { visit: Visit }) {
+  return (
+    <Empty title="No application asks for a key.">
+      <p>
+        <HowToAsk visit={visit} />
+      </p>
+    </Empty>
+  );
+}
+
+function HowToAsk({ visit: { origin, consent } }: { visit: Visit }) {
+  const login = <code>{`svc-api login --server ${origin}`}</code>;
+  const others = (
+    <>
+      an application of <code>svc-api.yaml</code>, by <code>{`${origin}/.well-known/oauth-authorization-server`}</code>
+    </>
+  );
+  if (consent === 'off')
+    return (
+      <>
+        None may: <code>consent</code> in <code>svc-api.yaml</code> is <code>off</code>.
+      </>
+    );
+  if (consent === undefined)
+    return (
+      <>
+        To ask for one: {login}. Other applications may where <code>svc-api.yaml</code> says so, by <code>consent</code>
+        .
+      </>
+    );
+  if (consent === 'code') return <>To ask for one: {others}. It opens a page of its own.</>;
+  return (
+    <>
+      To ask for one: {login}, or {others}. It shows a code{consent === 'both' && ', or opens a page of its own'}.
+    </>
+  );
+}

@@ -1,0 +1,178 @@
+import { Time } from '../parts/notice.tsx';
+import type { Pages } from '../visit.tsx';
+
+const HEALTH = `{
+  health { storeKind storeAnswers answeredInMs hearsChanges searchIndex clockBehind }
+  info { version startedAt runtime platform }
+}`;
+
+interface Answer {
+  health: {
+    storeKind: 'SQLITE' | 'POSTGRESQL';
+    storeAnswers: boolean;
+    answeredInMs: number | null;
+    hearsChanges: boolean;
+    searchIndex: boolean | null;
+    clockBehind: number;
+  };
+  info: { version: string; startedAt: string; runtime: string; platform: string };
+}
+
+const STORES = { SQLITE: 'SQLite', POSTGRESQL: 'PostgreSQL' } as const;
+
+/** Adds how the service and its key store are. */
+export function addHealth(pages: Pages): void {
+  pages.get('health', async (visit) => {
+    const answer = await visit.ask<Answer>(HEALTH);
+    return visit.page('Health', <Health {...answer} now={visit.now} />);
+  });
+}
+
+function Health({ health, info, now }: Answer & { now: number }) {
+  const { storeKind, storeAnswers, answeredInMs, hearsChanges, searchIndex, clockBehind } = health;
+  return (
+    <>
+      <div class="head">
+        <h1>Health</h1>
+      </div>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">What</th>
+            <th scope="col">State</th>
+            <th scope="col">What to do</th>
+          </tr>
+        </thead>
+        <tbody>
+          <Check
+            what={`Key store, ${STORES[storeKind]}`}
+            isWell={storeAnswers}
+            state={answeredInMs === null ? 'does not answer' : `answers in ${answeredInMs.toFixed(1)} ms`}
+            remedy="Nobody gets in until it does. The server's log says why."
+          />
+          <Check
+            what="Changes by other processes"
+            isWell={hearsChanges}
+            state={hearsChanges ? 'heard at once' : 'not heard'}
+            remedy="Every request asks the store meanwhile, and takes longer. The server's log says why."
+          />
+          <Check
+            what="Searches of keys"
+            isWell={searchIndex !== false}
+            state={searchIndex === null ? 'not known' : searchIndex ? 'by an index' : 'without an index'}
+            remedy="With many keys, searches take longer: let the database have the extension pg_trgm."
+          />
+          <Check
+            what="Clock"
+            isWell={clockBehind === 0}
+            state={clockBehind === 0 ? 'as the store knows it' : `${Math.round(clockBehind)} seconds behind the store`}
+            remedy="Set the machine's clock: keys end by the time that the store has seen."
+          />
+        </tbody>
+      </table>
+      <h2>Program</h2>
+      <dl class="facts">
+        <dt>Version</dt>
+        <dd>{info.version}</dd>
+        <dt>Started</dt>
+        <dd>
+          <Time at={info.startedAt} now={now} />
+        </dd>
+        <dt>Runs on</dt>
+        <dd>
+          {info.runtime}, {info.platform}
+        </dd>
+      </dl>
+    </>
+  );
+}
+
+function Check({ what, isWell, state, remedy }: { what: string; isWell: boolean; state: string; remedy: string }) {
+  return (
+    <tr>
+      <th scope="row">{what}</th>
+      <td>
+        <span class={`status ${isWell ? 'active' : 'bad'}`}>{state}</span>
+      </td>
+      <td class="faint">{isWell ? 'nothing' : remedy}</td>
+    </tr>
+  );
+}
+
+const LIMITS = `{
+  limits {
+    defaultKeyLimits failedCredentials
+    request { cost nodes characters timeMs errors pageSize tokens nesting depth fields aliases directives fragments }
+  }
+}`;
+
+interface ServiceLimits {
+  defaultKeyLimits: string[];
+  failedCredentials: string | null;
+  request: Readonly<Record<keyof typeof REQUEST_LIMITS, number | null>>;
+}
+
+/** The limits of one GraphQL request, in words. */
+const REQUEST_LIMITS = {
+  cost: 'Cost, as the schema counts it',
+  timeMs: 'Time, in milliseconds',
+  nodes: 'Fields and items that are resolved',
+  characters: 'Characters of the answer',
+  pageSize: 'Items of a page',
+  depth: 'Levels of fields',
+  fields: 'Fields',
+  aliases: 'Aliases',
+  directives: 'Directives',
+  fragments: 'Fragments',
+  tokens: 'Tokens of the document',
+  nesting: 'Levels of brackets',
+  errors: 'Errors of the answer',
+} as const;
+
+/** Adds what all keys and requests are held to. */
+export function addLimits(pages: Pages): void {
+  pages.get('limits', async (visit) => {
+    const { limits } = await visit.ask<{ limits: ServiceLimits }>(LIMITS);
+    return visit.page('Limits', <Limits limits={limits} />);
+  });
+}
+
+function Limits({ limits: { defaultKeyLimits, failedCredentials, request } }: { limits: ServiceLimits }) {
+  return (
+    <>
+      <div class="head">
+        <h1>Limits</h1>
+      </div>
+      <dl class="facts">
+        <dt>A key without limits of its own</dt>
+        <dd>
+          {defaultKeyLimits.length > 0 ? `${defaultKeyLimits.join(', ')} requests` : 'any number of requests'}
+          <p class="help">
+            Set for all by <code>limits.default</code> in svc-api.yaml, for one on its page.
+          </p>
+        </dd>
+        <dt>Keys that are not valid, from one address</dt>
+        <dd>{failedCredentials ?? 'any number'}</dd>
+      </dl>
+      <h2>One GraphQL request</h2>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">What</th>
+            <th scope="col" class="number">
+              At most
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {Object.entries(REQUEST_LIMITS).map(([name, words]) => (
+            <tr>
+              <th scope="row">{words}</th>
+              <td class="number">{request[name as keyof typeof REQUEST_LIMITS]?.toLocaleString('en') ?? 'any'}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}

@@ -1,0 +1,47 @@
+import { DEFAULT_PAGE_SIZE } from '../keys/page.ts';
+import type { KeysService } from '../keys/service.ts';
+import { auditChanges, badInput, connectionOf } from './resolve.ts';
+import type { QueryResolvers, Resolvers } from './schema-types.ts';
+
+/** The resolvers for the audit log. */
+export function auditResolversOf(keys: KeysService): Resolvers {
+  const auditLog: QueryResolvers['auditLog'] = async (
+    _,
+    { after, beforeNumber, afterNumber, ...request },
+    { principal },
+  ) => {
+    if ([after, beforeNumber, afterNumber].filter((place) => place != null).length > 1)
+      throw badInput('Pass one of after, beforeNumber and afterNumber.');
+    const before = after ? readCursor(after) : beforeNumber;
+    const place = afterNumber != null ? { after: afterNumber } : before == null ? {} : { before };
+    const entries = await keys.auditLog(request, principal, place);
+    const last = entries.at(-1);
+    const first = request.first ?? DEFAULT_PAGE_SIZE;
+    const isNewestFirst = afterNumber == null;
+    const hasNextPage =
+      entries.length === first &&
+      last !== undefined &&
+      (last.number > 1 || !isNewestFirst) &&
+      (await hasMore(request, principal, isNewestFirst ? { before: last.number } : { after: last.number }));
+    return connectionOf(entries, ({ number }) => Buffer.from(`log:${number}`).toString('base64url'), hasNextPage);
+  };
+
+  const hasMore: (...asked: Parameters<KeysService['auditLog']>) => Promise<boolean> = async (request, ...rest) =>
+    (await keys.auditLog({ ...request, first: 1 }, ...rest)).length > 0;
+
+  return {
+    Query: { auditLog },
+    AuditActor: { keyId: ({ id }) => id },
+    AuditEntry: {
+      keyId: ({ apiKey }) => apiKey?.id,
+      keyName: ({ apiKey }) => apiKey?.name,
+      changes: ({ before, after }) => auditChanges(before, after),
+    },
+  };
+}
+
+function readCursor(cursor: string): number {
+  const [, number] = /^log:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+  if (number === undefined) throw badInput('"after" is not a cursor of this list. Use an endCursor that it returned.');
+  return Number(number);
+}

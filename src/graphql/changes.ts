@@ -1,0 +1,151 @@
+import { type DeclaredKey, type Plan, readDeclaration } from '../keys/apply/declaration.ts';
+import { auditChange, type AuditValues } from '../keys/audit/audit-entry.ts';
+import { mayFor } from '../keys/authorization/principal.ts';
+import type { ApiKey, NewKey } from '../keys/key/api-key.ts';
+import { containedAs } from '../keys/changes/operator-containments.ts';
+import { withoutUndefined } from '../keys/options.ts';
+import { MAX_PAGE_SIZE } from '../keys/page.ts';
+import { groupPermissions } from '../keys/permissions/permission-set.ts';
+import type { KeysService } from '../keys/service.ts';
+import { formatTime } from '../keys/time.ts';
+import { auditChanges, badInput, grantsIn, issuedAs, refuseNulls } from './resolve.ts';
+import type {
+  AppliedChange,
+  CreateApiKeyInput,
+  DeclaredApiKeyInput,
+  MutationResolvers,
+  QueryResolvers,
+  Resolvers,
+} from './schema-types.ts';
+
+/** The number of keys that one request may declare. */
+export const MAX_DECLARED_KEYS = 1000;
+
+/** The resolvers for changes of keys: they shape the answers of the service, which decides what is allowed. */
+export function changeResolversOf(keys: KeysService): Resolvers {
+  const Query: QueryResolvers = {
+    previewApiKey: async (_, { input }, { principal }) => {
+      const preview = await keys.preview(newKeyOf(input), principal);
+      const { roles, permissions, effectivePermissions } = preview;
+      return {
+        ...preview,
+        grants: [...roles, ...permissions],
+        effectivePermissions: groupPermissions(effectivePermissions),
+      };
+    },
+  };
+
+  const Mutation: MutationResolvers = {
+    createApiKey: async (_, { input }, { principal }) => {
+      const { key, apiKey, replaced } = await keys.create(newKeyOf(input), principal);
+      return { key, apiKey, replaced };
+    },
+    updateApiKey: async (_, { input: { id, ...input } }, { principal }) => {
+      refuseNulls(input, ['description', 'allowFrom', 'expiresAt']);
+      const { roles, permissions, ...change } = input;
+      const granted = grantsIn({ roles, permissions });
+      const grants = { roles: roles && granted.roles, permissions: permissions && granted.permissions };
+      return (await keys.update(id, withoutUndefined({ ...change, ...grants }), principal)).after;
+    },
+    setApiKeyEnabled: async (_, { id, enabled }, { principal }) =>
+      (await keys.setEnabled(id, enabled, principal)).after,
+    rotateApiKey: async (_, { input: { id, ...request } }, { principal }) => {
+      const { key, after, created, disabled, issued } = await keys.rotate(id, request, principal);
+      const readable = (page: readonly ApiKey[]) => page.filter((each) => mayFor(principal, 'READ', each));
+      const others = { created: readable(created), disabled: readable(disabled), issued: issued.map(issuedAs) };
+      return { key, apiKey: after, ...others };
+    },
+    activateApiKeyRotation: async (_, { id }, { principal }) => (await keys.startGrace(id, principal)).after,
+    finishApiKeyRotation: async (_, { id }, { principal }) => (await keys.finishRotation(id, principal)).after,
+    rollBackApiKeyRotation: async (_, { id }, { principal }) => (await keys.rollBackRotation(id, principal)).after,
+    deleteApiKeys: async (_, { ids }, { principal }) => {
+      if (ids.length > MAX_PAGE_SIZE)
+        throw badInput(`There are ${ids.length} ids; at most ${MAX_PAGE_SIZE} are allowed.`);
+      const deleted = await keys.delete(ids, principal);
+      const issued = async () => (await keys.issuedBy(ids, principal)).map(issuedAs);
+      return { deleted: deleted.length, keys: deleted, issued };
+    },
+    containKey: async (_, { input: { id, name, since, dryRun } }, { principal }) => {
+      if ((id == null) === (name == null)) throw badInput('Pass either the id or the name of the key.');
+      const contained = await keys[dryRun ? 'planContainment' : 'contain'](id ?? name!, since ?? undefined, principal);
+      const { changes, requests, apiKey: key, exists } = containedAs(contained);
+      return {
+        keyId: key.id,
+        name: key.name,
+        exists,
+        issued: contained.issued.map(issuedAs),
+        changes: changes.map(({ id: keyId, changes: fields = [], ...change }) => ({
+          ...change,
+          keyId,
+          changes: fields.map(({ field, before, after }) => ({
+            field,
+            before: JSON.stringify(before),
+            after: JSON.stringify(after),
+          })),
+        })),
+        requests: requests.map(({ id: requestId, client: clientName, keyName }) => ({
+          requestId,
+          clientName,
+          keyName,
+        })),
+      };
+    },
+    applyApiKeys: async (_, { input }, { principal }) => {
+      refuseNulls(input);
+      if (input.keys.length > MAX_DECLARED_KEYS)
+        throw badInput(`There are ${input.keys.length} keys; at most ${MAX_DECLARED_KEYS} are allowed.`);
+      const declared = await readDeclaration({ keys: input.keys.map(declarationOf) }, keys.catalog);
+      const options = { prune: input.prune ?? false };
+      if (input.dryRun) {
+        const plan = await keys.plan(declared, options, principal);
+        return { changes: changesIn(plan), created: [], unchanged: plan.unchanged };
+      }
+      const { plan, created } = await keys.apply(declared, options, principal);
+      return {
+        changes: changesIn(plan),
+        created: created.map((each) => ({ ...each, replaced: [] })),
+        unchanged: plan.unchanged,
+      };
+    },
+  };
+
+  return { Query, Mutation };
+}
+
+function newKeyOf(input: CreateApiKeyInput): NewKey {
+  refuseNulls(input, ['description', 'allowFrom', 'expiresAt']);
+  const { roles, permissions, ...fields } = input;
+  return {
+    ...withoutUndefined({ ...fields, expiresAt: fields.expiresAt ?? undefined }),
+    ...grantsIn({ roles, permissions }),
+  };
+}
+
+/** The form in which a file declares a key, so that both are read by the same rules. */
+function declarationOf({ permissions, ...fields }: DeclaredApiKeyInput): object {
+  return { ...fields, permissions: permissions && grantsIn({ permissions }).permissions };
+}
+
+function changesIn({ creates, updates, deletes }: Plan): AppliedChange[] {
+  return [
+    ...creates.map((key): AppliedChange => ({
+      action: 'CREATE',
+      name: key.name,
+      changes: auditChanges(null, valuesOf(key)),
+    })),
+    ...updates.map(({ before, after }): AppliedChange => {
+      const change = auditChange(before, after);
+      return {
+        action: 'UPDATE',
+        name: after.name,
+        keyId: after.id,
+        changes: auditChanges(change.before, change.after),
+      };
+    }),
+    ...deletes.map(({ id, name }): AppliedChange => ({ action: 'DELETE', name, keyId: id, changes: [] })),
+  ];
+}
+
+function valuesOf({ expiresAt, ...key }: DeclaredKey): AuditValues {
+  return { ...key, expiresAt: formatTime(expiresAt) };
+}

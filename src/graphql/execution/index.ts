@@ -1,0 +1,30 @@
+/**
+ * Executes operations of any schema, each prepared once, within limits: of its document, its cost, and what it takes as
+ * it runs. Knows nothing of keys.
+ */
+export {
+  type BudgetedRequest,
+  type BudgetLimits,
+  Budgets,
+  clientGone,
+  costExceeded,
+  keepToBudget,
+  MAX_ERRORS,
+  type RequestBudget,
+  writeData,
+} from './budget.ts';
+export { type Amount, amountFor, costOf } from './cost.ts';
+export {
+  DOCUMENT_LIMITS,
+  FIELD_LIMITS,
+  introspects,
+  isMutation,
+  MAX_EXPANDED_LEVELS,
+  MAX_FRAGMENTS,
+  MAX_REPEATED_PAIRS,
+  operationNameIn,
+  readDocument,
+  withoutStackTrace,
+} from './document.ts';
+export type { Eventual } from './execution.ts';
+export { type PreparedOperation, PreparedOperations } from './prepared.ts';

@@ -1,0 +1,209 @@
+import DataLoader from 'dataloader';
+import type { AncestorLimit, Chain } from '../keys/authorization/chain.ts';
+import { readPermission } from '../keys/authorization/explain.ts';
+import { mayFor } from '../keys/authorization/principal.ts';
+import { splitUsed, suggestGrants } from '../keys/authorization/suggest.ts';
+import type { ApiKey } from '../keys/key/api-key.ts';
+import { NO_USAGE, previousUseSince, type UsageTotals, type UsedGrant } from '../keys/key/usage.ts';
+import { cursorOf } from '../keys/list.ts';
+import { unknownGrantsOf } from '../keys/permissions/catalog.ts';
+import { groupPermissions, PermissionSet, splitPermission } from '../keys/permissions/permission-set.ts';
+import { prefixOf } from '../keys/secret/secret.ts';
+import type { KeysService } from '../keys/service.ts';
+import type { BudgetedContext } from './context.ts';
+import { badInput, connectionOf, issuedAs, knownTo } from './resolve.ts';
+import type { ApiKeyResolvers, QueryResolvers, Resolvers, ResolversTypes } from './schema-types.ts';
+
+/** The resolvers for keys: they shape the answers of the service, which decides what may be read. */
+export function keyResolversOf(keys: KeysService): Resolvers {
+  const Query: QueryResolvers = {
+    me: (_, __, { principal }) => principal.apiKey,
+    apiKeys: async (_, args, { principal }) => {
+      const page = await keys.list(args, principal);
+      return connectionOf(page.keys, cursorOf, page.hasNextPage);
+    },
+    apiKey: async (_, { id, name }, { principal }) => {
+      if ((id == null) === (name == null)) throw badInput('Pass either the id or the name of the key.');
+      return id == null ? keys.findByName(name!, principal) : keys.findById(id, principal);
+    },
+    node: (_, { id }, { principal }) => keys.findById(id, principal),
+  };
+  return {
+    // A host's own types say which they are.
+    Node: { __resolveType: (node) => ('__typename' in node ? (node.__typename as 'ApiKey') : 'ApiKey') },
+    Query,
+    ApiKey: apiKeyResolversOf(keys),
+  };
+}
+
+/** What depends on a key, its ancestors, and its use. What is loaded is loaded for a whole page at once. */
+function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
+  const { catalog } = keys;
+  const loadersIn = loadersOf(keys);
+  const accesses = new WeakMap<Chain, PermissionSet>();
+  const accessOf = (chain: Chain): PermissionSet => {
+    const access = accesses.get(chain) ?? keys.accessOf(chain);
+    accesses.set(chain, access);
+    return access;
+  };
+  /** Without waiting where that is possible: a promise for each key of a page is expensive. */
+  const withChain = <Result>(
+    key: ApiKey,
+    context: BudgetedContext,
+    use: (chain: Chain) => Result,
+  ): Result | Promise<Awaited<Result>> => {
+    if (key === context.principal.apiKey) return use(context.principal.chain);
+    if (key.createdBy === null) return use({ keys: [key], isComplete: true });
+    return loadersIn(context)
+      .chain.load(key)
+      .then((chain) => context.budget.inTurn(() => use(chain))) as Promise<Awaited<Result>>;
+  };
+  const suggestion = async (key: ApiKey, chain: Chain, context: BudgetedContext) =>
+    suggestGrants(chain, await loadersIn(context).usedPermissions.load(key.id), keys.catalog);
+  const usageOf = ({ id }: ApiKey, context: BudgetedContext) => loadersIn(context).usage.load(id);
+
+  return {
+    roles: ({ roles }) => roles.filter((role) => catalog.knows(role)),
+    permissions: ({ permissions }) => knownTo(catalog, permissions),
+    grants: ({ roles, permissions }) => [...roles, ...permissions],
+    unknownGrants: (key) => unknownGrantsOf(key, catalog),
+    issued: ({ id }, _, { principal, budget }) =>
+      budget.inSequence(async () => (await keys.issuedBy([id], principal)).map(issuedAs)),
+    prefix: ({ publicId }) => prefixOf(publicId),
+    effectivePermissions: (key, _, context) => withChain(key, context, (chain) => accessOf(chain).byResource()),
+    status: (key, _, context) => withChain(key, context, (chain) => keys.statusOf(chain)),
+    disabledByPolicy: (key, _, context) => key.disabledAt !== null && loadersIn(context).disabledByPolicy.load(key),
+    access: (key, { permission: text }, context) => {
+      const permission = readPermission(text, catalog);
+      return withChain(key, context, (chain) => {
+        const { deniedBy, ...decision } = keys.decide(chain, permission);
+        const isReadable = deniedBy !== null && mayFor(context.principal, 'READ', deniedBy);
+        return {
+          ...decision,
+          permission,
+          deniedById: deniedBy?.id,
+          deniedByName: isReadable ? deniedBy.name : null,
+        };
+      });
+    },
+    limitedBy: (key, _, context) =>
+      withChain(key, context, (chain) => keys.limitsOf(chain).map((limit) => limitAs(limit, context))),
+    descendants: ({ id }, { first }, { budget, principal }) =>
+      budget.inSequence(async () => {
+        const { keys: found, hasMore } = await keys.descendantsOf(id, first);
+        return {
+          count: found.length,
+          hasMore,
+          lastUsedAt: () => lastUseOf(keys, found),
+          keys: found.filter((key) => mayFor(principal, 'READ', key)),
+        };
+      }),
+    suggestedRoles: (key, _, context) =>
+      withChain(key, context, async (chain) => (await suggestion(key, chain, context)).roles),
+    suggestedPermissions: (key, _, context) =>
+      withChain(key, context, async (chain) => groupPermissions((await suggestion(key, chain, context)).permissions)),
+    excessPermissions: (key, _, context) =>
+      withChain(key, context, async (chain) => {
+        const { roles, unused } = await suggestion(key, chain, context);
+        const kept = PermissionSet.of(catalog, { roles, permissions: [] });
+        return groupPermissions(unused.filter((permission) => !kept.has(...splitPermission(permission))));
+      }),
+    unusedPermissions: (key, _, context) =>
+      withChain(key, context, async (chain) => groupPermissions((await suggestion(key, chain, context)).unused)),
+    uses: async (key, _, context) => (await usageOf(key, context)).uses,
+    lastUsedAt: async (key, _, context) => (await usageOf(key, context)).lastUsedAt,
+    usage: ({ id }, request, { budget }) =>
+      budget.inSequence(async () => (await keys.periodUsageOf(id, request)).periods),
+    usedPermissions: async ({ id }, _, context) =>
+      knownTo(catalog, splitUsed(await loadersIn(context).usedPermissions.load(id)).permissions),
+    rotation: (key, _, context) => {
+      const rotation = keys.rotationOf(key);
+      return (
+        rotation && {
+          ...rotation,
+          previousPrefix: prefixOf(rotation.previousPublicId),
+          previousLastUsedAt: async () => previousUseSince(rotation, await usageOf(key, context)),
+        }
+      );
+    },
+  };
+}
+
+function limitAs(
+  { ancestor, status, expiresAt, permissions, limits, allowFrom }: AncestorLimit,
+  { principal }: BudgetedContext,
+): ResolversTypes['ApiKeyLimit'] {
+  return {
+    // Not "id": clients that keep what they got by its id would take this for the key itself.
+    keyId: ancestor.id,
+    name: mayFor(principal, 'READ', ancestor) ? ancestor.name : null,
+    status,
+    expiresAt,
+    permissions: groupPermissions(permissions),
+    limits,
+    allowFrom,
+  };
+}
+
+/** When the one of some keys that was used last was accepted, in milliseconds since 1970; null if none ever was. */
+async function lastUseOf(keys: KeysService, found: readonly ApiKey[]): Promise<number | null> {
+  const usage = await keys.usageOf(found.map(({ id }) => id));
+  return [...usage.values()].reduce<number | null>(
+    (latest, { lastUsedAt }) => (lastUsedAt !== null && lastUsedAt > (latest ?? 0) ? lastUsedAt : latest),
+    null,
+  );
+}
+
+/** What is loaded for each key: for all keys of a page at once, and once per request. */
+interface Loaders {
+  /** A key with its ancestors. */
+  chain: DataLoader<ApiKey, Chain>;
+  /** Whether the policy has disabled a key. */
+  disabledByPolicy: DataLoader<ApiKey, boolean>;
+  /** How often a key was used, by its id. */
+  usage: DataLoader<string, UsageTotals>;
+  /** The permissions that a key has used, and the roles that it has granted, by its id. */
+  usedPermissions: DataLoader<string, readonly UsedGrant[]>;
+}
+
+/** How many keys are loaded at a time. */
+const BATCH_SIZE = 50;
+
+/** The loaders of each request. */
+function loadersOf(keys: KeysService): (context: BudgetedContext) => Loaders {
+  const loaders = new WeakMap<BudgetedContext['budget'], Loaders>();
+  return ({ budget }) => {
+    let known = loaders.get(budget);
+    if (!known) loaders.set(budget, (known = createLoaders(keys, budget)));
+    return known;
+  };
+}
+
+function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Loaders {
+  // After all keys of a page have asked: DataLoader itself waits as long, but leaves no turn to other requests.
+  const schedule = (load: () => void) =>
+    Promise.resolve().then(() => process.nextTick(() => void budget.nextTurn().then(load, load)));
+  const loader = <Key, Value>(load: (wanted: readonly Key[]) => Promise<Value[]>) =>
+    new DataLoader<Key, Value>(
+      async (wanted) => {
+        budget.check();
+        return load(wanted);
+      },
+      { maxBatchSize: BATCH_SIZE, batchScheduleFn: (start) => void schedule(start) },
+    );
+  return {
+    chain: loader((page: readonly ApiKey[]) => keys.chainsOf(page)),
+    disabledByPolicy: loader(async (page: readonly ApiKey[]) => {
+      const found = await keys.disabledByPolicy(page);
+      return page.map(({ id }) => found.has(id));
+    }),
+    usage: loader(async (ids: readonly string[]) => {
+      const found = await keys.usageOf(ids);
+      return ids.map((id) => found.get(id) ?? NO_USAGE);
+    }),
+    usedPermissions: loader(async (ids: readonly string[]) => {
+      const found = await keys.usedPermissionsOfAll(ids);
+      return ids.map((id) => [...found.get(id)!.keys()]);
+    }),
+  };
+}

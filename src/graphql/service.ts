@@ -1,0 +1,157 @@
+import { arch, platform } from 'node:process';
+import { type Principal, requirePermission } from '../keys/authorization/principal.ts';
+import { KeysError } from '../keys/errors.ts';
+import type { ApiKey } from '../keys/key/api-key.ts';
+import { MAX_PAGE_SIZE } from '../keys/page.ts';
+import { groupPermissions, PermissionSet } from '../keys/permissions/permission-set.ts';
+import type { KeysService } from '../keys/service.ts';
+import { printable } from '../keys/text.ts';
+import { formatDuration } from '../keys/time.ts';
+import type { ExplainedRoute, RouteCaller, ServiceInfo, ServiceParts } from './context.ts';
+import {
+  type BudgetLimits,
+  DOCUMENT_LIMITS,
+  FIELD_LIMITS,
+  MAX_ERRORS,
+  MAX_EXPANDED_LEVELS,
+  MAX_FRAGMENTS,
+  MAX_REPEATED_PAIRS,
+} from './execution/index.ts';
+import { badInput, connectionOf, grantsIn } from './resolve.ts';
+import type { QueryExplainRequestArgs, QueryResolvers, RequestLimits, Resolvers } from './schema-types.ts';
+
+/** How many routes a page has where nothing is asked for. */
+export const ROUTES_PAGE_SIZE = 100;
+/** The most characters of a URL, as of the query in that of a GET request, and of a method. */
+export const MAX_URL_LENGTH = 8192;
+const MAX_METHOD_LENGTH = 100;
+
+/** The resolvers for the running program, what can be granted, what the service allows, and how it is. */
+export function serviceResolversOf(keys: KeysService, info: ServiceInfo, service: ServiceParts): Resolvers {
+  const { catalog } = keys;
+  const Query: QueryResolvers = {
+    online: () => true,
+    info: () => ({
+      ...info,
+      uptime: Math.max(0, Date.now() - info.startedAt) / 1000,
+      runtime: `Node.js ${process.version}`,
+      platform: `${platform} ${arch}`,
+    }),
+    permissions: () => ({
+      roles: catalog.roles.map((role) => ({
+        role,
+        description: catalog.meaningOf(role),
+        permissions: groupPermissions(catalog.permissionsOf(role)),
+      })),
+      resources: catalog.resources,
+      actions: catalog.actions,
+    }),
+    previewPermissions: (_, args) => PermissionSet.of(catalog, grantsIn(args)).byResource(),
+    policy: () => {
+      const { maxLifetime, disableUnused, ...others } = catalog.policy;
+      return { ...others, maxLifetime: durationOf(maxLifetime), disableUnused: durationOf(disableUnused) };
+    },
+    limits: () =>
+      service.limits && {
+        defaultKeyLimits: catalog.defaultLimits,
+        failedCredentials: service.limits.failedCredentials,
+        request: requestLimitsOf(service.limits.request),
+      },
+    health: async () => {
+      const { store, answeredInMs, hasSearchIndex, clockBehindMs, hearsChanges } = await keys.health();
+      return {
+        storeKind: ({ sqlite: 'SQLITE', postgres: 'POSTGRESQL' } as const)[store],
+        storeAnswers: answeredInMs !== undefined,
+        answeredInMs,
+        hearsChanges,
+        searchIndex: hasSearchIndex,
+        clockBehind: clockBehindMs / 1000,
+      };
+    },
+  };
+  return { Query };
+}
+
+function durationOf(time: number | null): string | null {
+  return time === null ? null : formatDuration(time);
+}
+
+function requestLimitsOf(budget: BudgetLimits): RequestLimits {
+  // JSON has no infinity.
+  const finite = Object.entries(budget).map(([name, limit]) => [name, Number.isFinite(limit) ? limit : null]);
+  return {
+    ...Object.fromEntries(finite),
+    errors: MAX_ERRORS,
+    pageSize: MAX_PAGE_SIZE,
+    ...DOCUMENT_LIMITS,
+    ...FIELD_LIMITS,
+    fragments: MAX_FRAGMENTS,
+    expandedNesting: MAX_EXPANDED_LEVELS,
+    repeatedPairs: MAX_REPEATED_PAIRS,
+  };
+}
+
+/** The resolvers for the routes. */
+export function routeResolversOf(keys: KeysService, { routes: explainer }: ServiceParts): Resolvers {
+  const routes: QueryResolvers['routes'] = (_, { first, after }) => {
+    if (!explainer) return null;
+    const limit = first ?? ROUTES_PAGE_SIZE;
+    if (limit < 0 || limit > MAX_PAGE_SIZE)
+      throw badInput(`"first" is ${limit}; a page has 0 to ${MAX_PAGE_SIZE} routes.`);
+    const leftOut = after == null ? 0 : readCursor(after);
+    const { isConfigured, count } = explainer;
+    const page = connectionOf(explainer.list(leftOut, limit), cursorOf, leftOut + limit < count);
+    return { ...page, configured: isConfigured, total: count };
+  };
+
+  const explainRequest: QueryResolvers['explainRequest'] = async (
+    _,
+    { method, url, preflight, ...named },
+    { principal },
+  ) => {
+    if (!explainer) return null;
+    checkLength('method', method ?? '', MAX_METHOD_LENGTH);
+    checkLength('url', url, MAX_URL_LENGTH);
+    const key = await findKey(named, principal);
+    const request = { method: method ?? 'GET', url, preflight: preflight ?? false };
+    return { ...explainer.explain(request, key && (await callerOf(key))), apiKey: key };
+  };
+
+  /** @throws ForbiddenError; KeysError NOT_FOUND for a key that the caller may not read, too */
+  async function findKey(
+    { keyId, keyName }: Pick<QueryExplainRequestArgs, 'keyId' | 'keyName'>,
+    principal: Principal,
+  ): Promise<ApiKey | undefined> {
+    if (keyId == null && keyName == null) return undefined;
+    if (keyId != null && keyName != null) throw badInput('Pass either the id or the name of the key.');
+    requirePermission(principal, 'API_KEY', 'READ_OWN');
+    const key = await (keyId == null ? keys.findByName(keyName!, principal) : keys.findById(keyId, principal));
+    if (key) return key;
+    const which = keyId == null ? `named "${printable(keyName!)}"` : `with the id "${printable(keyId)}"`;
+    throw new KeysError('NOT_FOUND', `There is no API key ${which}.`);
+  }
+
+  async function callerOf(key: ApiKey): Promise<RouteCaller> {
+    const [chain] = await keys.chainsOf([key]);
+    return { name: key.name, status: keys.statusOf(chain!), permissions: keys.accessOf(chain!) };
+  }
+
+  return {
+    Query: { routes, explainRequest },
+    Route: { hiddenBy: ({ number }) => explainer?.hiddenBy(number) ?? [] },
+  };
+}
+
+function checkLength(argument: string, text: string, most: number): void {
+  if (text.length > most) throw badInput(`"${argument}" has ${text.length} characters; at most ${most} are allowed.`);
+}
+
+function cursorOf({ number }: ExplainedRoute): string {
+  return Buffer.from(`route:${number}`).toString('base64url');
+}
+
+function readCursor(cursor: string): number {
+  const [, number] = /^route:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+  if (number === undefined) throw badInput('"after" is not a cursor of this list. Use an endCursor that it returned.');
+  return Number(number);
+}

@@ -1,0 +1,212 @@
+import type { IncomingMessage } from 'node:http';
+import { isRewriting, refusedRequest } from './identity-headers.ts';
+import { credentialHeaders, type IsCredential, type RequestTarget } from './passed-headers.ts';
+import { type Admission, type Admitted, BearerCheck } from '../http/bearer-check.ts';
+import type { BearerAuthOptions, CheckParts } from '../http/bearer-options.ts';
+import { ClientAddresses, NodeHead } from '../http/received.ts';
+import type { RefusalLog } from '../http/refusal-log.ts';
+import { errorReply, type Reply, withFields } from '../http/replies.ts';
+import type { CredentialPlace } from '../keys/credential-places.ts';
+import { assertValid, KeysError, type OrRefusal } from '../keys/errors.ts';
+import type { Networks } from '../keys/networks.ts';
+import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
+import { parsePermissions } from '../keys/permissions/grants.ts';
+import type { KeysService } from '../keys/service.ts';
+import { checkAllow, describeMatch, requirementOf } from '../routes/decide.ts';
+import { preflightParts, type RequestParts } from '../routes/request.ts';
+import { type Allow, createRouter, type Match, type Route, type Router } from '../routes/router.ts';
+
+/** A request as it is decided about. */
+interface JudgedRequest {
+  readonly parts: RequestParts;
+  /** Names and values in turn. */
+  readonly rawHeaders: readonly string[];
+}
+
+/** Who may make a request; or why nobody may. */
+type Requirement = OrRefusal<{ readonly allow: Allow; readonly match?: Match }>;
+
+/** Says who may make a request. */
+type Requirements = (request: JudgedRequest) => Requirement;
+
+/** What the user asks for where routes are not to decide. */
+export interface AskedRequirement {
+  /** All of these permissions, as typed. */
+  readonly permissions: readonly string[] | undefined;
+  /** Any valid key. */
+  readonly anyKey: boolean;
+}
+
+/**
+ * Who may make requests: what is asked for, or what routes say.
+ * @throws ValidationError PERMISSION_INVALID; KeysError USAGE if neither is there
+ */
+export function readRequirements(
+  { permissions, anyKey }: AskedRequirement,
+  { routes, catalog }: { routes: readonly Route[]; catalog: Catalog },
+): Requirements {
+  if (anyKey) return always({ kind: 'key' });
+  if (permissions) {
+    const { values, issues } = parsePermissions(permissions, catalog);
+    const undeclared = permissions
+      .map((text) => text.split(':')[0]!.trim().toUpperCase())
+      .filter((name) => isUndeclared(name, catalog));
+    const declare = `Declare resources of your own in svc-api.yaml: resources: [${undeclared.join(', ')}]`;
+    assertValid(undeclared.length > 0 ? [...issues, { code: 'PERMISSION_INVALID', message: declare }] : issues);
+    return always({ kind: 'all', permissions: values as [Permission, ...Permission[]] });
+  }
+  if (routes.length > 0) return byRoutes(createRouter(routes));
+  const ways = 'Pass --permission RESOURCE:ACTION or --any-key, or declare routes in svc-api.yaml.';
+  throw new KeysError('USAGE', `Nothing says who may pass. ${ways}`);
+}
+
+/** Whether a text could be the name of a resource that is not declared. */
+function isUndeclared(name: string, { resources }: Catalog): boolean {
+  return /^[A-Z][A-Z0-9_]*$/.test(name) && !resources.includes(name);
+}
+
+/** One requirement for all requests. */
+export function always(allow: Allow): Requirements {
+  const requirement = { allow };
+  return () => requirement;
+}
+
+/** What routes require. */
+export function byRoutes(router: Router): Requirements {
+  return ({ parts, rawHeaders }) => {
+    const rewriting = rawHeaders.find((name, index) => index % 2 === 0 && isRewriting(name));
+    if (rewriting !== undefined) return { refusal: `${rewriting} asks for another request` };
+    return requirementOf(router, parts);
+  };
+}
+
+/** A request that may pass. */
+export interface Entered {
+  /** Undefined where no key is needed. */
+  readonly admitted: Admitted | undefined;
+  /** The permissions by which it may. */
+  readonly permissions: readonly Permission[];
+}
+
+/** A request that may pass, or the reply to one that may not. */
+export type Entry = OrRefusal<Entered, Reply>;
+
+const OPEN: Entered = { admitted: undefined, permissions: [] };
+
+/** A request as it is decided about: by the same target that is passed on. */
+export class GuardedRequest extends NodeHead implements JudgedRequest {
+  readonly parts: RequestParts;
+  readonly rawHeaders: readonly string[];
+
+  constructor(incoming: IncomingMessage, { host, path }: RequestTarget) {
+    super(incoming);
+    this.rawHeaders = incoming.rawHeaders;
+    this.parts = {
+      method: incoming.method ?? '',
+      host,
+      target: path,
+      ...preflightParts((name) => this.header(name)),
+    };
+  }
+}
+
+/** What decides about requests. */
+interface AccessOptions {
+  readonly check: BearerCheck;
+  readonly requirements: Requirements;
+  readonly refusals: RefusalLog;
+}
+
+/** Decides which requests may pass. */
+export class Access {
+  readonly #options: AccessOptions;
+
+  constructor(options: AccessOptions) {
+    this.#options = options;
+  }
+
+  /** Decides about a request that has just arrived. Counts as a use of its key. */
+  enter(request: GuardedRequest): Entry | Promise<Entry> {
+    return this.#decide(request, () => this.#options.check.enter(request));
+  }
+
+  /** Decides again about a request that may pass, as things are now. Counts as a use if no key was needed so far. */
+  again(request: GuardedRequest, { admitted }: Entered): Entry | Promise<Entry> {
+    const { check } = this.#options;
+    return this.#decide(request, () => (admitted ? check.again(request, admitted) : check.enter(request)));
+  }
+
+  #decide(request: GuardedRequest, authenticate: () => Admission | Promise<Admission>): Entry | Promise<Entry> {
+    const requirement = this.#options.requirements(request);
+    if ('refusal' in requirement) return { refusal: this.#refuse(request, requirement.refusal) };
+    const { allow } = requirement;
+    const details = request.notes?.details;
+    if (details && requirement.match) details.route = describeMatch(requirement.match);
+    if (allow.kind === 'open') return OPEN;
+    const admission = authenticate();
+    return admission instanceof Promise
+      ? admission.then((settled) => this.#authorize(settled, allow))
+      : this.#authorize(admission, allow);
+  }
+
+  #authorize(admission: Admission, allow: Allow): Entry {
+    if ('refusal' in admission) return admission;
+    const { principal } = admission;
+    const checked = checkAllow(allow, principal.access);
+    if (checked.outcome === 'forbidden') {
+      principal.observer?.lacked(checked.missing);
+      return { refusal: withFields(this.#options.check.lacking(checked.missing), admission.fields) };
+    }
+    for (const permission of checked.used) principal.observer?.used(permission);
+    return { admitted: admission, permissions: checked.used };
+  }
+
+  #refuse(request: GuardedRequest, refusal: string): Reply {
+    const detail = refusedRequest(refusal, request.parts);
+    const refused = { reason: 'no route', detail, address: request.peer() };
+    if (request.notes?.details) request.notes.details.code = 'FORBIDDEN';
+    this.#options.refusals.add('request refused', refused, request.notes);
+    return errorReply(403, 'FORBIDDEN', `This request is not passed on: ${refusal}.`);
+  }
+}
+
+/** Who may pass. This may change while the guard runs. */
+export interface GuardRules {
+  readonly keys: Pick<KeysService, 'catalog' | 'checkStore'> & BearerAuthOptions['keys'];
+  /** Who may make which requests. */
+  readonly requirements: Requirements;
+  /** Where a key may stand in a request. */
+  readonly credentials: readonly CredentialPlace[];
+  /** Whose forwarded headers are believed. */
+  readonly trust: Networks;
+  /** See `BearerAuthOptions`. */
+  readonly failedCredentials?: string | false;
+}
+
+/** The rules, as they are applied. */
+export interface AppliedRules {
+  readonly access: Access;
+  readonly catalog: Catalog;
+  readonly isCredential: IsCredential;
+  readonly trust: Networks;
+  readonly clients: ClientAddresses;
+  /** Resolves when the store answers. */
+  check(): Promise<void>;
+}
+
+/** @param passCredential whether the upstream gets the key, too */
+export function applyRules(
+  { keys, requirements, credentials, trust }: GuardRules,
+  parts: CheckParts,
+  passCredential: boolean,
+): AppliedRules {
+  const check = new BearerCheck({ keys, credentials, trust: trust.texts }, parts);
+  return {
+    access: new Access({ check, requirements, refusals: parts.refusals }),
+    catalog: keys.catalog,
+    isCredential: passCredential ? () => false : credentialHeaders(credentials),
+    trust,
+    clients: new ClientAddresses(trust.texts),
+    check: () => keys.checkStore(),
+  };
+}

@@ -1,0 +1,232 @@
+import type { OrRefusal } from '../keys/errors.ts';
+import type { IncomingMessage } from 'node:http';
+import { isAliasOfIdentity, isRewriting } from './identity-headers.ts';
+import { headerValue, isDecodable, memoized } from '../http/received.ts';
+import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
+import { parsePermissions } from '../keys/permissions/grants.ts';
+import { printable } from '../keys/text.ts';
+import { preflightParts, type RequestParts } from '../routes/request.ts';
+import type { Allow } from '../routes/router.ts';
+
+/** A request by which a proxy asks whether another one may pass. */
+interface AskingRequest {
+  readonly method: string;
+  /** Names and values in turn, as Node has them. */
+  readonly rawHeaders: readonly string[];
+  /** What follows the endpoint in the URL, where the proxy puts the target of the other request there. */
+  readonly target: string;
+}
+
+/** What a proxy says of the other request. */
+interface Said {
+  readonly method: string;
+  /** The value of Host. */
+  readonly host: string;
+  /** A path, with or without a query. */
+  readonly target: string;
+}
+
+/** How a kind of proxy asks. */
+interface Contract {
+  /** What it says, or why that cannot be known. */
+  read(asking: AskingRequest): OrRefusal<Said>;
+  /** Whether the client gets an answer of status 429 as it is. */
+  readonly passes429: boolean;
+}
+
+/** The headers that say it. */
+interface SayingHeaders extends Said {
+  /** Decides nothing, but a proxy that sets it does so always. */
+  readonly scheme?: string;
+}
+
+const ORIGINAL: SayingHeaders = { method: 'X-Original-Method', host: 'X-Forwarded-Host', target: 'X-Original-URI' };
+const FORWARDED: SayingHeaders = {
+  method: 'X-Forwarded-Method',
+  host: 'X-Forwarded-Host',
+  target: 'X-Forwarded-Uri',
+  scheme: 'X-Forwarded-Proto',
+};
+/** WebSocket's schemes are what some proxies write of a handshake. */
+const SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss']);
+
+/**
+ * The contracts by the names of their endpoints. Each believes the headers that its proxy always sets, and no other:
+ * the client may have written those.
+ */
+const CONTRACTS: ReadonlyMap<string, Contract> = new Map([
+  ['nginx', { read: byHeaders(ORIGINAL), passes429: false }],
+  ['caddy', { read: byHeaders(FORWARDED), passes429: true }],
+  ['traefik', { read: byHeaders(FORWARDED), passes429: true }],
+  ['haproxy', { read: byHeaders(FORWARDED), passes429: true }],
+  ['envoy', { read: asItself, passes429: true }],
+]);
+
+function byHeaders(names: SayingHeaders): Contract['read'] {
+  const parts = Object.entries(names) as [keyof SayingHeaders, string][];
+  return ({ rawHeaders }) => {
+    const said = { method: '', host: '', target: '', scheme: 'http' };
+    for (const [part, name] of parts) {
+      const value = onlyValue(rawHeaders, name);
+      if (typeof value !== 'string') return value;
+      said[part] = value;
+    }
+    return SCHEMES.has(said.scheme) ? said : { refusal: `${names.scheme} is neither http nor https` };
+  };
+}
+
+/** Envoy asks with the method and Host of the request itself, and its target behind a prefix. */
+function asItself({ method, rawHeaders, target }: AskingRequest): OrRefusal<Said> {
+  const host = onlyValue(rawHeaders, 'Host');
+  return typeof host === 'string' ? { method, host, target } : host;
+}
+
+/** The value of a header that must be there once. */
+function onlyValue(rawHeaders: readonly string[], name: string): OrRefusal<string> {
+  const lowerCase = name.toLowerCase();
+  let value: string | undefined;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const here = rawHeaders[index]!;
+    if (here.length !== name.length || here.toLowerCase() !== lowerCase) continue;
+    if (value !== undefined) return { refusal: `${name} is there twice` };
+    value = rawHeaders[index + 1]!;
+  }
+  return value ?? { refusal: `${name} is missing` };
+}
+
+/** The endpoint that a proxy asks. */
+interface Endpoint {
+  readonly contract: Contract;
+  /** What its URL says about the requirement, in the form of a query; empty if it says nothing. */
+  readonly requirement: string;
+  /** What follows it in the URL. */
+  readonly target: string;
+}
+
+const BY_HEADERS = /^\/auth\/([a-z]+)(?:\?(.*))?$/s;
+/**
+ * Envoy appends the client's path and query to a prefix. So its requirement stands before the endpoint's name: whatever
+ * the client appends to `/auth/envoy`, it is not this.
+ */
+const BY_PREFIX = /^\/auth\/(?:((?:permission|any)=[^/?]*|key)\/)?envoy(\/.*)$/s;
+
+/** The endpoint at a URL; undefined if there is none. */
+function endpointAt(url: string): Endpoint | undefined {
+  const prefixed = BY_PREFIX.exec(url);
+  if (prefixed) return { contract: CONTRACTS.get('envoy')!, requirement: prefixed[1] ?? '', target: prefixed[2]! };
+  const [, name = '', requirement = ''] = BY_HEADERS.exec(url) ?? [];
+  const contract = name === 'envoy' ? undefined : CONTRACTS.get(name);
+  return contract && { contract, requirement, target: '' };
+}
+
+const NAMES: ReadonlySet<string> = new Set(['permission', 'any', 'key']);
+const ENCODED_ASCII = /%[0-7][\da-f]/gi;
+const FORMS = 'write permission=RESOURCE:ACTION (repeated: all of them), any=RESOURCE:ACTION, or key';
+
+/** Whether a query names a requirement, rightly or not. It is the client's, and need not be UTF-8. */
+function namesRequirement(query: string): boolean {
+  return query.split('&').some((pair) => NAMES.has(pair.split('=', 1)[0]!.replaceAll(ENCODED_ASCII, asciiOf)));
+}
+
+function asciiOf(encoded: string): string {
+  return String.fromCharCode(Number.parseInt(encoded.slice(1), 16));
+}
+
+/** What the configurations of proxies require of keys. They are few, and asked about with each request. */
+export class Requirements {
+  /**
+   * Reads the query of an endpoint's URL: `permission=R:A`, repeated for all of several, `any=R:A`, repeated for any of
+   * them, or `key` for any valid key.
+   */
+  readonly read: (query: string) => OrRefusal<Allow>;
+
+  constructor(catalog: Catalog) {
+    this.read = memoized((query) => readRequirement(query, catalog));
+  }
+}
+
+function readRequirement(query: string, catalog: Catalog): OrRefusal<Allow> {
+  // What is not UTF-8 names nothing.
+  const parameters = new URLSearchParams(isDecodable(query) ? query : [[query, '']]);
+  const [name = '', ...others] = new Set(parameters.keys());
+  const unknown = [name, ...others].find((other) => !NAMES.has(other));
+  if (unknown !== undefined) return { refusal: `"${printable(unknown)}" in the endpoint's URL is unknown: ${FORMS}` };
+  if (others.length > 0) return { refusal: `the endpoint's URL has ${name} and ${others.join()}: ${FORMS}` };
+  if (name === 'key') return { kind: 'key' };
+  const permissions = new Set<Permission>();
+  for (const item of parameters.getAll(name)) {
+    const { values, issues } = parsePermissions([item], catalog);
+    // What is wrong with all the others is not looked for: to explain one takes time.
+    if (issues[0]) return { refusal: `the endpoint's URL: ${issues[0].message}` };
+    permissions.add(values[0]!);
+  }
+  return { kind: name === 'any' ? 'any' : 'all', permissions: [...permissions] as [Permission, ...Permission[]] };
+}
+
+/** The request that a proxy asks about. */
+export interface AskedRequest {
+  readonly parts: RequestParts;
+  /** What the configuration of the proxy requires; undefined where routes decide. */
+  readonly allow: Allow | undefined;
+  /** Whether the client gets an answer of status 429 as it is. */
+  readonly passes429: boolean;
+}
+
+/** Why a request may not pass, whoever makes it, for the log: one of few reasons, and what exactly. */
+export interface Fault {
+  readonly reason: string;
+  readonly detail: string;
+}
+
+/**
+ * Reads the request that a proxy asks about, by the contract of the endpoint.
+ * @param url that of the proxy's own request, without where the app is mounted
+ */
+export function readAsked(
+  incoming: IncomingMessage,
+  url: string,
+  requirements: Requirements,
+): OrRefusal<AskedRequest, Fault> {
+  const { method = '', rawHeaders } = incoming;
+  const alias = headerThat(isAliasOfIdentity, rawHeaders);
+  if (alias !== undefined) return refuse('forged', `the client has sent ${printable(alias)}`);
+  const endpoint = endpointAt(url);
+  if (!endpoint) return refuse('unknown endpoint', `there is none at ${printable(url)}`);
+  const { contract, target } = endpoint;
+  const said = contract.read({ method, rawHeaders, target });
+  if ('refusal' in said) return refuse('contract', said.refusal);
+  const allow = allowOf(endpoint, said.target, requirements);
+  if (allow && 'refusal' in allow) return refuse('requirement', allow.refusal);
+  const rewriting = allow ? undefined : headerThat(isRewriting, rawHeaders);
+  if (rewriting !== undefined) return refuse('rewriting', `${rewriting} asks for another request`);
+  const preflight = preflightParts((name) => headerValue(rawHeaders, name));
+  return { parts: { ...said, ...preflight }, allow, passes429: contract.passes429 };
+}
+
+/** Why a request may not pass, as a decision about it. */
+export function refuse(reason: string, detail: string): { readonly refusal: Fault } {
+  return { refusal: { reason, detail } };
+}
+
+/** The first header whose name is such a one. */
+function headerThat(isSuch: (name: string) => boolean, rawHeaders: readonly string[]): string | undefined {
+  for (let index = 0; index < rawHeaders.length; index += 2) if (isSuch(rawHeaders[index]!)) return rawHeaders[index];
+  return undefined;
+}
+
+/**
+ * Where the endpoint's URL has no query, a proxy may append that of the client, who must not choose what is required.
+ * @param target that of the client's request
+ */
+function allowOf(
+  { requirement, target: prefixed }: Endpoint,
+  target: string,
+  requirements: Requirements,
+): ReturnType<Requirements['read']> | undefined {
+  const [, clientQuery] = /\?(.+)$/s.exec(target) ?? [];
+  if (prefixed === '' && clientQuery !== undefined && requirement.endsWith(clientQuery)) {
+    if (namesRequirement(clientQuery)) return { refusal: 'the query is that of the client, too: end the URL with "?"' };
+    if (requirement === clientQuery) return undefined;
+  }
+  return requirement === '' ? undefined : requirements.read(requirement);
+}

@@ -1,0 +1,354 @@
+import * as http from 'node:http';
+import type { ClientRequest, IncomingMessage, InformationEvent } from 'node:http';
+import * as https from 'node:https';
+import { isIP } from 'node:net';
+import { Transform } from 'node:stream';
+import {
+  type ArrivedRequest,
+  badGateway,
+  type BareConnection,
+  ENDLESS,
+  gatewayTimeout,
+  refuse,
+  requestTimeout,
+} from './arrived-request.ts';
+import {
+  answerFraming,
+  answerHeaders,
+  type Framing,
+  hasBody,
+  hasTrailers,
+  headText,
+  pairsOf,
+  reasonOf,
+} from './passed-headers.ts';
+import { type RateLimitFields, type Reply, withFields } from '../http/replies.ts';
+import { KeysError } from '../keys/errors.ts';
+import { printable } from '../keys/text.ts';
+
+/**
+ * Passes the upstream's answer back as it arrives. One that breaks off breaks off for the client, too: it must not look
+ * whole.
+ * @param more headers that it is to have besides, names and values in turn
+ * @throws Error if it cannot be passed on as it is, before anything of it was
+ */
+function passAnswer(answer: IncomingMessage, { incoming, outgoing }: ArrivedRequest, more: readonly string[]): void {
+  const { statusCode = 0, statusMessage = '', rawHeaders } = answer;
+  const framing = statusCode < 200 ? undefined : answerFraming(answer, incoming);
+  if (!framing) throw new Error(`The upstream answered with status ${statusCode}, or with an unclear length.`);
+  outgoing.writeHead(statusCode, reasonOf(statusMessage), answerHeaders(rawHeaders, framing, more));
+  answer.pipe(outgoing, { end: false });
+  answer.once('end', () => {
+    if (hasTrailers(framing)) outgoing.addTrailers(pairsOf(answer.rawTrailers));
+    outgoing.end();
+  });
+  answer.once('close', () => answer.complete || outgoing.destroy());
+  // The head must not wait for a body that is still to come.
+  setImmediate(() => answer.readableDidRead || outgoing.destroyed || outgoing.flushHeaders());
+}
+
+/** Passes an informational answer back, other than 100 Continue. HTTP/1.0 has none (RFC 9110, section 15.2). */
+function passInformation(information: InformationEvent, { incoming, outgoing }: ArrivedRequest): void {
+  const { statusCode, statusMessage, rawHeaders } = information;
+  if (incoming.httpVersionMinor === 0 || outgoing.headersSent) return;
+  // Node's own methods send only some. On a connection where an earlier request is not answered yet there is no socket.
+  outgoing.socket?.write(headText(statusCode, statusMessage, answerHeaders(rawHeaders)), 'latin1');
+}
+
+/** Where an upstream listens. */
+export type UpstreamAddress =
+  | { readonly protocol: 'http:' | 'https:'; readonly host: string; readonly port: number }
+  | { readonly protocol: 'http:'; readonly socketPath: string };
+
+/** A request as it is sent to the upstream. */
+interface UpstreamRequest {
+  readonly method: string;
+  readonly path: string;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+}
+
+/** How long an idle connection is kept: many servers close theirs after 5 seconds, and say so to nobody. */
+const IDLE_MS = 4000;
+/** The most that the headers of an answer may have, in bytes. */
+const MAX_HEADER_BYTES = 64 * 1024;
+
+/**
+ * Parses the address of an upstream: `http://127.0.0.1:3000`, `https://grafana.internal`, `http+unix:///run/app.sock`.
+ * @throws KeysError USAGE
+ */
+export function parseUpstream(text: string): UpstreamAddress {
+  const url = URL.parse(text);
+  const { protocol = '', hostname = '', port = '', pathname = '', username = '', password = '' } = url ?? {};
+  if (username !== '' || password !== '') throw unusable('the upstream has a password in it, which every user can see');
+  const socketPath = protocol === 'http+unix:' && hostname === '' && pathname !== '/' ? decoded(pathname) : undefined;
+  if (socketPath !== undefined) return { protocol: 'http:', socketPath };
+  if ((protocol !== 'http:' && protocol !== 'https:') || hostname === '') {
+    throw unusable(`"${printable(text)}" is not the address of an upstream`);
+  }
+  if (url!.href !== `${url!.origin}/`) {
+    throw unusable(`"${printable(text)}" has more than an address: paths are passed on as they are`);
+  }
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  return { protocol, host, port: port === '' ? { 'http:': 80, 'https:': 443 }[protocol] : Number(port) };
+}
+
+/** Undefined if it is not percent-encoded UTF-8. */
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function unusable(problem: string): KeysError {
+  const forms = 'http://127.0.0.1:3000, https://grafana.internal or http+unix:///run/app.sock';
+  return new KeysError('USAGE', `${problem.replace(/^t/, 'T')}. Write it as ${forms}.`);
+}
+
+/** The Host header that an upstream expects by its address. */
+export function hostOf(address: UpstreamAddress): string {
+  if ('socketPath' in address) return 'localhost';
+  const host = isIP(address.host) === 6 ? `[${address.host}]` : address.host;
+  return address.port === { 'http:': 80, 'https:': 443 }[address.protocol] ? host : `${host}:${address.port}`;
+}
+
+/** Sends requests to an upstream, over connections that are kept. */
+export class Upstream {
+  readonly #options: https.RequestOptions;
+  readonly #kept: http.Agent;
+  readonly #single: http.Agent;
+
+  /** @param maxConnections how many connections there may be at a time; further requests wait */
+  constructor(address: UpstreamAddress, maxConnections: number) {
+    const isTls = address.protocol === 'https:';
+    const Agent = isTls ? https.Agent : http.Agent;
+    const servername = 'host' in address && isIP(address.host) === 0 ? address.host : '';
+    this.#options = {
+      ...address,
+      ...(isTls && { servername, rejectUnauthorized: true }),
+      maxHeaderSize: MAX_HEADER_BYTES,
+    };
+    const shared = { keepAlive: true, maxTotalSockets: maxConnections };
+    this.#kept = new Agent({ ...shared, timeout: IDLE_MS });
+    this.#single = new Agent({ ...shared, maxFreeSockets: 0 });
+  }
+
+  /**
+   * Opens a request. A kept connection may have been closed by the upstream at this very moment.
+   * @param isNew whether it must have a connection of its own
+   */
+  open(request: UpstreamRequest, isNew: boolean): http.ClientRequest {
+    const { request: send } = this.#options.protocol === 'https:' ? https : http;
+    const sent = send({ ...this.#options, ...request, agent: isNew ? this.#single : this.#kept });
+    // Of an answer, Node would drop the headers after the 1,000th.
+    sent.maxHeadersCount = 0;
+    return sent;
+  }
+
+  /** Closes all connections. */
+  close(): void {
+    this.#kept.destroy();
+    this.#single.destroy();
+  }
+}
+
+/** A request that is passed on. */
+export interface PassedRequest extends ArrivedRequest {
+  /** As the upstream gets it. */
+  readonly request: UpstreamRequest;
+  readonly framing: Framing;
+  /** Whether the client waits for `100 Continue` before it sends its body. */
+  readonly expectsContinue: boolean;
+  /** The trailers that the upstream gets. */
+  trailers(rawTrailers: readonly string[]): [string, string][];
+  readonly switching: Switching | undefined;
+  /** What the client is told of the limits of its key. */
+  readonly fields: RateLimitFields | undefined;
+  readonly requestId: string | undefined;
+  /** The reply to it if its key, as that is now, may not go on with it. */
+  readonly refusedNow: () => Reply | undefined | Promise<Reply | undefined>;
+}
+
+/** The protocol that the client asks to switch to. */
+interface Switching {
+  readonly protocol: string;
+  /** Takes the upstream's connection once that has switched. */
+  switched(answer: IncomingMessage, connection: BareConnection): void;
+}
+
+/** Where requests are passed on to. */
+interface ExchangeOptions {
+  readonly upstream: Upstream;
+  /** How long the upstream may take to begin its answer, and the client to go on with its body, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Is told why an upstream did not answer. */
+  failed(error: unknown, requestId?: string): void;
+}
+
+/** Requests that may be repeated when nobody knows whether the upstream has got them (RFC 9110, section 9.2.2). */
+const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
+/** How a connection fails that the upstream has closed while it was idle. */
+const CLOSED: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
+/** How long a client may go on with a body after the answer to it. */
+const LINGER_MS = 5000;
+
+/** Passes one request on, and its answer back, both as they arrive: each side waits for the other to take the data. */
+export class Exchange {
+  readonly #passed: PassedRequest;
+  readonly #options: ExchangeOptions;
+  #timer!: NodeJS.Timeout;
+  #request!: ClientRequest;
+  /** Whether it is settled what the client is answered. */
+  #isAnswered = false;
+  #hasContinued = false;
+
+  constructor(passed: PassedRequest, options: ExchangeOptions) {
+    this.#passed = passed;
+    this.#options = options;
+  }
+
+  /** Sends the request to the upstream. */
+  start(): void {
+    const { outgoing, framing } = this.#passed;
+    this.#timer = setTimeout(() => this.#expire(), this.#options.timeoutMs);
+    this.#request = this.#open(false);
+    outgoing.once('close', () => this.#leave());
+    if (hasBody(framing)) this.#passBody();
+    else this.#request.end();
+  }
+
+  /** Ends it: with this reply, if its answer has not begun. */
+  end(refusal?: Reply): void {
+    const { incoming, outgoing, switching } = this.#passed;
+    if (refusal && !this.#isAnswered) this.#refuse(refusal);
+    else (switching ? incoming.socket : outgoing).destroy();
+  }
+
+  /** Gives the client this answer of ours. */
+  #refuse(reply: Reply, framing = this.#passed.framing): void {
+    const { incoming, outgoing, fields } = this.#passed;
+    this.#settle();
+    incoming.unpipe();
+    this.#request.destroy();
+    if (!outgoing.destroyed) refuse(this.#passed, withFields(reply, fields), framing);
+  }
+
+  #open(isNew: boolean): ClientRequest {
+    const request = this.#options.upstream.open(this.#passed.request, isNew);
+    request.once('response', (answer) => this.#answer(answer));
+    request.on('information', (information) => this.#inform(information));
+    request.once('upgrade', (answer, socket, head) => this.#switch(answer, { socket, head }));
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      if (this.#isAnswered || this.#passed.outgoing.destroyed) return;
+      if (!isNew && this.#isRepeatable(error)) this.#request = this.#open(true).end();
+      else this.#fail(error);
+    });
+    return request;
+  }
+
+  /** Whether a request has met the end of a kept connection, and may be sent over another one. */
+  #isRepeatable({ code }: NodeJS.ErrnoException): boolean {
+    const { request, framing } = this.#passed;
+    const wasClosed = this.#request.reusedSocket && CLOSED.has(code);
+    return wasClosed && !hasBody(framing) && IDEMPOTENT.has(request.method);
+  }
+
+  #passBody(): void {
+    const { incoming } = this.#passed;
+    const request = this.#request;
+    incoming.on('data', () => this.#isAnswered || this.#timer.refresh());
+    const body = new Transform({
+      transform: (chunk, _encoding, done) => this.#unlessRefused(() => done(null, chunk)),
+      flush: (done) => this.#unlessRefused(done),
+    });
+    incoming.pipe(body).pipe(request, { end: false });
+    // The head must not wait for a body that is still to come.
+    setImmediate(() => incoming.readableDidRead || request.destroyed || request.flushHeaders());
+    body.once('end', () => {
+      request.addTrailers(this.#passed.trailers(incoming.rawTrailers));
+      request.end();
+    });
+    // What the upstream does not take any more is dropped.
+    request.once('close', () => incoming.unpipe().resume());
+  }
+
+  /** Goes on, unless the key has lost meanwhile what the request needs: then no more of a body is passed on, either. */
+  #unlessRefused(goOn: () => void): void {
+    const settle = (refusal: Reply | undefined) => (refusal ? this.end(refusal) : goOn());
+    try {
+      const refusal = this.#passed.refusedNow();
+      if (refusal instanceof Promise) refusal.then(settle).catch(() => this.end());
+      else settle(refusal);
+    } catch {
+      this.end();
+    }
+  }
+
+  #inform(information: InformationEvent): void {
+    const { outgoing, expectsContinue } = this.#passed;
+    if (this.#isAnswered) return;
+    if (information.statusCode !== 100) return passInformation(information, this.#passed);
+    if (expectsContinue && !this.#hasContinued) outgoing.writeContinue();
+    this.#hasContinued = true;
+  }
+
+  #answer(answer: IncomingMessage): void {
+    // Its client may now send a body, or leave it out.
+    if (this.#passed.expectsContinue && !this.#hasContinued) this.#passed.closeAfter();
+    try {
+      passAnswer(answer, this.#passed, Object.entries(this.#passed.fields ?? {}).flat());
+    } catch (error) {
+      return this.#fail(error);
+    }
+    this.#settle();
+  }
+
+  #switch(answer: IncomingMessage, connection: BareConnection): void {
+    const { outgoing, switching } = this.#passed;
+    if (answer.headers.upgrade?.toLowerCase() !== switching?.protocol.toLowerCase()) {
+      connection.socket.destroy();
+      return this.#fail(new Error('The upstream switched to a protocol that nobody asked for.'));
+    }
+    outgoing.once('close', () => connection.socket.destroy());
+    this.#unlessRefused(() => {
+      if (outgoing.destroyed) return;
+      this.#settle();
+      switching!.switched(answer, connection);
+    });
+  }
+
+  #settle(): void {
+    this.#isAnswered = true;
+    clearTimeout(this.#timer);
+  }
+
+  #fail(error: unknown): void {
+    this.#options.failed(error, this.#passed.requestId);
+    this.#refuse(badGateway());
+  }
+
+  #expire(): void {
+    if (this.#isAnswered) return;
+    const { incoming, framing, expectsContinue } = this.#passed;
+    const mayBeSent = !expectsContinue || this.#hasContinued;
+    const isMissing = hasBody(framing) && !incoming.complete && !this.#request.writableNeedDrain;
+    if (isMissing && mayBeSent) return this.#refuse(requestTimeout(), ENDLESS);
+    this.#options.failed(new Error('The upstream took too long to answer.'), this.#passed.requestId);
+    this.#refuse(gatewayTimeout());
+  }
+
+  /** The client has its answer, or is gone. */
+  #leave(): void {
+    const { incoming, outgoing } = this.#passed;
+    clearTimeout(this.#timer);
+    if (!outgoing.writableFinished) return void this.#request.destroy();
+    if (incoming.complete) return;
+    const linger = setTimeout(() => incoming.socket.destroy(), LINGER_MS);
+    incoming.once('close', () => {
+      clearTimeout(linger);
+      if (!incoming.complete) this.#request.destroy();
+    });
+  }
+}

@@ -1,0 +1,165 @@
+import type { OrRefusal } from '../keys/errors.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { HttpBindings } from '@hono/node-server';
+import { basePath } from 'hono/route';
+import { type AskedRequest, type Fault, readAsked, refuse, Requirements } from './asked-request.ts';
+import { identityHeaders, type IdentityHeaders, NOBODY, refusedRequest } from './identity-headers.ts';
+import type { HttpApp, ServiceApp } from '../http/app.ts';
+import type { Admission, BearerCheck } from '../http/bearer-check.ts';
+import type { CheckParts } from '../http/bearer-options.ts';
+import { answersOfTurn } from '../http/node-adapter.ts';
+import { ClientAddresses, HonoHead, NodeHead, type Received } from '../http/received.ts';
+import { errorReply, type Reply, REPLY_HEADERS, respond, send, unavailable, withFields } from '../http/replies.ts';
+import { isForProxies } from '../http/serve-requests.ts';
+import type { Networks } from '../keys/networks.ts';
+import type { Catalog } from '../keys/permissions/catalog.ts';
+import { checkAllow, describeMatch, requirementOf } from '../routes/decide.ts';
+import { canonicalRequest } from '../routes/request.ts';
+import type { Allow, Router } from '../routes/router.ts';
+
+/** What decisions need. */
+interface ForwardAuthOptions {
+  readonly check: BearerCheck;
+  readonly catalog: Catalog;
+  readonly router: Router;
+  /** The proxies that are believed. */
+  readonly trust: Networks;
+  readonly logs: Pick<CheckParts, 'refusals' | 'failures'>;
+}
+
+/** Whether a request may pass, and who makes it; or the reply to one that may not, of status 401, 403, 429 or 503. */
+type Verdict = OrRefusal<{ readonly identity: IdentityHeaders }, Reply>;
+
+const NOT_TRUSTED: Fault = {
+  reason: 'not trusted',
+  detail: 'proxies ask from the networks in "trust" of svc-api.yaml',
+};
+const NOT_CONFIGURED: Fault = {
+  reason: 'not configured',
+  detail: 'declare routes in svc-api.yaml, or add ?permission=RESOURCE:ACTION to the URL that the proxy asks',
+};
+
+/** Decides for proxies whether requests may pass. */
+class ForwardAuth {
+  readonly #options: ForwardAuthOptions;
+  readonly #requirements: Requirements;
+  readonly #clients: ClientAddresses;
+
+  constructor(options: ForwardAuthOptions) {
+    this.#options = options;
+    this.#requirements = new Requirements(options.catalog);
+    this.#clients = new ClientAddresses(options.trust.texts);
+  }
+
+  /**
+   * Decides about a request for which a proxy asks.
+   * @param asking the proxy's own request, with the client's credentials
+   * @param read reads from it which request it asks about
+   */
+  decide(
+    asking: Received,
+    read: (requirements: Requirements) => OrRefusal<AskedRequest, Fault>,
+  ): Verdict | Promise<Verdict> {
+    try {
+      const verdict = this.#decide(asking, read);
+      return verdict instanceof Promise ? verdict.catch((error: unknown) => this.#failed(asking, error)) : verdict;
+    } catch (error) {
+      return this.#failed(asking, error);
+    }
+  }
+
+  #decide(
+    asking: Received,
+    read: (requirements: Requirements) => OrRefusal<AskedRequest, Fault>,
+  ): Verdict | Promise<Verdict> {
+    const { check, router, trust } = this.#options;
+    const peer = asking.peer();
+    if (peer === undefined || !trust.includes(peer)) return this.#refuse(asking, NOT_TRUSTED);
+    const asked = read(this.#requirements);
+    if ('refusal' in asked) return this.#refuse(asking, asked.refusal);
+    const allow = required(asked, router, asking.notes);
+    if ('refusal' in allow) return this.#refuse(asking, allow.refusal);
+    if (allow.kind === 'open') return { identity: NOBODY };
+    const admission = check.enter(asking);
+    const settle = (admission: Admission) => this.#settle(admission, allow, asked);
+    return admission instanceof Promise ? admission.then(settle) : settle(admission);
+  }
+
+  #settle(admission: Admission, allow: Allow, { passes429 }: AskedRequest): Verdict {
+    const { check, catalog } = this.#options;
+    if ('refusal' in admission) return { refusal: this.#asProxiesTakeIt(admission.refusal, passes429) };
+    const { principal, fields } = admission;
+    const checked = checkAllow(allow, principal.access);
+    if (checked.outcome === 'forbidden') {
+      principal.observer?.lacked(checked.missing);
+      return { refusal: withFields(check.lacking(checked.missing), fields) };
+    }
+    for (const permission of checked.used) principal.observer?.used(permission);
+    return { identity: identityHeaders(principal, checked.used, catalog) };
+  }
+
+  /** A refusal with a status that proxies take for one. */
+  #asProxiesTakeIt(refusal: Reply, passes429: boolean): Reply {
+    const { challenge } = this.#options.check;
+    if (refusal.status === 400) return { ...refusal, status: 401, headers: { ...challenge, ...refusal.headers } };
+    return refusal.status === 429 && !passes429 ? { ...refusal, status: 403 } : refusal;
+  }
+
+  #refuse(asking: Received, { reason, detail }: Fault): Verdict {
+    const { address } = this.#clients.of(asking);
+    if (asking.notes?.details) asking.notes.details.code = 'FORBIDDEN';
+    this.#options.logs.refusals.add('forward-auth refused', { reason, detail, address }, asking.notes);
+    return { refusal: errorReply(403, 'FORBIDDEN', 'This request may not pass.') };
+  }
+
+  #failed(asking: Received, error: unknown): Verdict {
+    this.#options.logs.failures.add(error, asking.notes?.id);
+    return { refusal: unavailable() };
+  }
+}
+
+/** What a request requires, by the configuration of its proxy or by routes. */
+function required({ allow, parts }: AskedRequest, router: Router, notes: Received['notes']): OrRefusal<Allow, Fault> {
+  if (allow) {
+    const canonical = canonicalRequest(parts);
+    if (!('refusal' in canonical)) return allow;
+    return refuse('not canonical', refusedRequest(canonical.refusal, parts));
+  }
+  if (router.routes.length === 0) return { refusal: NOT_CONFIGURED };
+  const required = requirementOf(router, parts);
+  if (notes?.details && required.match) notes.details.route = describeMatch(required.match);
+  return required.match ? required.allow : refuse('no route', refusedRequest(required.refusal, parts));
+}
+
+const PASSED = { ...REPLY_HEADERS, 'Content-Length': '0' };
+
+/** Adds the endpoints of forward-auth to an app, at `/auth/…`. */
+export function serveForwardAuth(app: HttpApp, options: Omit<ForwardAuthOptions, 'check' | 'logs'>): ServiceApp {
+  const forwardAuth = new ForwardAuth({ check: app.check, logs: app, ...options });
+  // For an app that is mounted in another one, whose middleware comes first.
+  app.all('/auth/*', async (c) => {
+    const verdict = await forwardAuth.decide(new HonoHead(c), (requirements) => {
+      // Who asks is known, so it came by Node.
+      const { incoming } = c.env as HttpBindings;
+      return readAsked(incoming, incoming.url!.slice(basePath(c).replace(/\/$/, '').length), requirements);
+    });
+    if ('refusal' in verdict) return respond(c, verdict.refusal);
+    return c.body(null, 200, { ...PASSED, ...verdict.identity });
+  });
+  const answerProxy = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const { url = '' } = incoming;
+    if (!isForProxies(url)) return false;
+    const asking = new NodeHead(incoming);
+    const verdict = forwardAuth.decide(asking, (requirements) => readAsked(incoming, url, requirements));
+    const settle = (verdict: Verdict) => answersOfTurn.add(outgoing, () => answer(outgoing, verdict));
+    if (verdict instanceof Promise) void verdict.then(settle);
+    else settle(verdict);
+    return true;
+  };
+  return Object.assign(app, { answerProxy });
+}
+
+function answer(outgoing: ServerResponse, verdict: Verdict): void {
+  if ('refusal' in verdict) return send(outgoing, verdict.refusal);
+  outgoing.writeHead(200, { ...PASSED, ...verdict.identity }).end();
+}

@@ -1,0 +1,307 @@
+import type { OrRefusal } from '../keys/errors.ts';
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { type AppliedRules, applyRules, type Entered, type Entry, GuardedRequest, type GuardRules } from './access.ts';
+import {
+  type ArrivedRequest,
+  badRequest,
+  type BareConnection,
+  ENDLESS,
+  methodNotAllowed,
+  type ReceivedRequest,
+  refuse,
+} from './arrived-request.ts';
+import { identityHeaders, NOBODY } from './identity-headers.ts';
+import { type Framing, readTarget, requestFraming, type RequestTarget } from './passed-headers.ts';
+import { protocolOf, ReverseProxy, type ReverseProxyOptions } from './reverse-proxy.ts';
+import { type CheckParts, partsOf } from '../http/bearer-options.ts';
+import { affordableConnections } from '../http/connections.ts';
+import { isOldHealthCheck } from '../http/plain-endpoints.ts';
+import { type ClientAddresses, notesOf } from '../http/received.ts';
+import { atPeriodEnd, FailureLog } from '../http/refusal-log.ts';
+import { internalError, jsonReply, type Reply, unavailable } from '../http/replies.ts';
+import {
+  type ConnectionHandler,
+  type RequestHandler,
+  serveRequests,
+  type ServerOptions,
+  type StartedServer,
+} from '../http/serve-requests.ts';
+import type { Endpoint } from '../http/watched-request.ts';
+import { inTurns } from '../keys/turns.ts';
+import type { Log } from '../log.ts';
+
+/** What is passed on and has not ended. */
+interface OpenExchange {
+  /** The reply to it if it may not go on, as things are now. */
+  readonly refusedNow: () => Reply | undefined | Promise<Reply | undefined>;
+  /** @param refusal undefined where it could not be found out whether it may go on */
+  end(refusal: Reply | undefined): void;
+}
+
+/** How often is looked whether what is open may go on: so a key ends what it has begun within a second. */
+const CHECK_MS = 500;
+
+/** Ends what is open once its key does: when that is deleted, disabled, narrowed or expires, or routes change. */
+export class OpenExchanges {
+  readonly #open = new Set<OpenExchange>();
+  #isChecking = false;
+
+  /** @returns a function that forgets it, once it has ended */
+  add(exchange: OpenExchange): () => void {
+    this.#open.add(exchange);
+    if (!this.#isChecking) this.#checkSoon();
+    return () => void this.#open.delete(exchange);
+  }
+
+  #checkSoon(): void {
+    this.#isChecking = true;
+    setTimeout(() => void this.#check(), CHECK_MS).unref();
+  }
+
+  async #check(): Promise<void> {
+    const asked: Promise<void>[] = [];
+    for await (const exchange of inTurns([...this.#open])) {
+      if (!this.#open.has(exchange)) continue;
+      // Mostly it is known at once. Where the store must be asked, it is asked about all of them together.
+      const settle = (refusal: Reply | undefined) => {
+        // It may take a while until its connection has closed.
+        if (refusal && this.#open.delete(exchange)) exchange.end(refusal);
+      };
+      try {
+        const refusal = exchange.refusedNow();
+        if (refusal instanceof Promise) asked.push(refusal.then(settle).catch(() => this.#endUnknown(exchange)));
+        else settle(refusal);
+      } catch {
+        this.#endUnknown(exchange);
+      }
+    }
+    await Promise.all(asked);
+    if (this.#open.size > 0) this.#checkSoon();
+    else this.#isChecking = false;
+  }
+
+  /** Where nobody can say whether it may go on, it may not; others are looked at all the same. */
+  #endUnknown(exchange: OpenExchange): void {
+    this.#open.delete(exchange);
+    exchange.end(undefined);
+  }
+}
+
+/** What is guarded, and how. */
+export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
+  /** Whether the upstream gets the key, too. */
+  readonly passCredential: boolean;
+  /** The path at which the guard says whether it can let anybody pass; undefined for none. */
+  readonly healthPath?: string | undefined;
+  readonly log: Log;
+}
+
+/** Methods for proxies that clients choose: to pass them on would do harm. */
+const REFUSED_METHODS: ReadonlySet<string | undefined> = new Set(['CONNECT', 'TRACE']);
+
+/** A reverse proxy that lets only requests with an API key pass. */
+class Guard implements RequestHandler, ConnectionHandler {
+  readonly connections = this;
+  readonly #options: GuardOptions;
+  readonly #proxy: ReverseProxy;
+  #rules: AppliedRules;
+  readonly #open = new OpenExchanges();
+  /** Connections that close after the present answer. */
+  readonly #closing = new WeakSet<Socket>();
+  #parts: CheckParts;
+  readonly #upstreamFailures: FailureLog;
+
+  constructor(options: GuardOptions, rules: GuardRules) {
+    const { log } = options;
+    this.#options = options;
+    this.#parts = partsOf({ log });
+    this.#upstreamFailures = new FailureLog(log, atPeriodEnd, 'the upstream did not answer');
+    this.#proxy = new ReverseProxy({ ...options, failed: (...failure) => this.#upstreamFailures.add(...failure) });
+    this.#rules = this.#apply(rules);
+  }
+
+  /** Goes on by other rules, which also decide about what is open. */
+  changeRules(rules: GuardRules): void {
+    this.#rules = this.#apply(rules);
+  }
+
+  handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    this.#handle(incoming, outgoing, false);
+  }
+
+  handleExpecting(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    this.#handle(incoming, outgoing, true);
+  }
+
+  isUpgrade(incoming: IncomingMessage): boolean {
+    return protocolOf(incoming, requestFraming(incoming) ?? []) !== undefined;
+  }
+
+  get clients(): ClientAddresses {
+    return this.#rules.clients;
+  }
+
+  endpointOf(incoming: IncomingMessage): Endpoint {
+    return this.#isHealthCheck(incoming, readTarget(incoming)) ? 'health' : 'guard';
+  }
+
+  handleConnection(incoming: IncomingMessage, outgoing: ServerResponse, connection: BareConnection): void {
+    const { socket } = connection;
+    socket.on('error', () => {}); // It closes.
+    outgoing.shouldKeepAlive = false;
+    outgoing.once('finish', () => (socket as Socket).destroySoon());
+    try {
+      outgoing.assignSocket(socket as Socket);
+    } catch {
+      return void socket.destroy(); // An earlier request on it is not answered yet.
+    }
+    const protocol = protocolOf(incoming, []);
+    const switching = protocol === undefined ? undefined : { protocol, connection };
+    this.#receive({ incoming, outgoing, closeAfter: () => {} }, { expectsContinue: false, switching });
+  }
+
+  refusedConnection(reason: string, address: string): void {
+    this.#parts.refusals.add('connection refused', { reason, address });
+  }
+
+  /** Ends what would never end by itself, so that the server can stop. */
+  endTunnels(): void {
+    this.#proxy.endTunnels();
+  }
+
+  /** Closes the connections to the upstream, and logs what was only counted. */
+  close(): void {
+    this.#proxy.close();
+    for (const log of [this.#parts.refusals, this.#parts.failures, this.#upstreamFailures]) log.finish();
+  }
+
+  #apply(rules: GuardRules): AppliedRules {
+    const { log, passCredential } = this.#options;
+    const { failedCredentials } = rules;
+    this.#parts = partsOf({ log, ...(failedCredentials !== undefined && { failedCredentials }) }, this.#parts);
+    return applyRules(rules, this.#parts, passCredential);
+  }
+
+  #handle(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void {
+    const { socket } = incoming;
+    if (this.#closing.has(socket)) return;
+    const closeAfter = () => {
+      this.#closing.add(socket);
+      outgoing.shouldKeepAlive = false;
+    };
+    // Where a protocol is not switched, Node drops what the client has sent behind the request.
+    if (incoming.headers.upgrade !== undefined) closeAfter();
+    this.#receive({ incoming, outgoing, closeAfter }, { expectsContinue, switching: undefined });
+  }
+
+  #receive(arrived: ArrivedRequest, wish: Pick<ReceivedRequest, 'expectsContinue' | 'switching'>): void {
+    const { incoming } = arrived;
+    const framing = requestFraming(incoming);
+    if (!framing) return refuse(arrived, badRequest('The length of the body is not clear.'), ENDLESS);
+    if (REFUSED_METHODS.has(incoming.method)) return refuse(arrived, methodNotAllowed(incoming.method!), framing);
+    const target = readTarget(incoming);
+    if (this.#isHealthCheck(incoming, target)) return void this.#answerHealth(arrived, framing);
+    if ('refusal' in target) return refuse(arrived, badRequest(target.refusal), framing);
+    const received = { ...arrived, ...wish, target, framing };
+    try {
+      this.#judge(received);
+    } catch (error) {
+      this.#fail(received, error);
+    }
+    return undefined;
+  }
+
+  #judge(received: ReceivedRequest): void {
+    const { incoming, outgoing, target, framing } = received;
+    const request = new GuardedRequest(incoming, target);
+    const settle = (entry: Entry) => {
+      if ('refusal' in entry) refuse(received, entry.refusal, framing);
+      else if (!outgoing.destroyed) this.#pass(received, request, entry);
+    };
+    const entry = this.#rules.access.enter(request);
+    if (entry instanceof Promise) entry.then(settle).catch((error: unknown) => this.#fail(received, error));
+    else settle(entry);
+  }
+
+  #pass(received: ReceivedRequest, request: GuardedRequest, entered: Entered): void {
+    const { outgoing } = received;
+    const { catalog, isCredential, trust } = this.#rules;
+    const { admitted, permissions } = entered;
+    const identity = admitted ? identityHeaders(admitted.principal, permissions, catalog) : NOBODY;
+    const { fields } = admitted ?? {};
+    let known = entered;
+    const refusalIn = (entry: Entry) => {
+      // A key that is needed only now is counted now, and that is remembered where none is needed for a while.
+      if ('admitted' in entry && entry.admitted) known = entry;
+      return 'refusal' in entry ? entry.refusal : undefined;
+    };
+    const refusedNow = () => {
+      const entry = this.#rules.access.again(request, known);
+      return entry instanceof Promise ? entry.then(refusalIn) : refusalIn(entry);
+    };
+    const passing = { identity: Object.entries(identity).flat(), isCredential, trust, fields, refusedNow };
+    const exchange = this.#proxy.pass(received, passing);
+    const forget = this.#open.add({ refusedNow, end: (refusal) => exchange.end(refusal) });
+    outgoing.once('close', forget);
+  }
+
+  #isHealthCheck(incoming: IncomingMessage, target: OrRefusal<RequestTarget>): boolean {
+    const { healthPath } = this.#options;
+    if (healthPath === undefined) return false;
+    return 'refusal' in target ? isOldHealthCheck(incoming, [healthPath]) : target.path === healthPath;
+  }
+
+  async #answerHealth(arrived: ArrivedRequest, framing: Framing): Promise<void> {
+    let reply: Reply = jsonReply({ status: 'ok' });
+    try {
+      await this.#rules.check();
+    } catch (error) {
+      this.#parts.failures.add(error, notesOf(arrived.incoming)?.id);
+      reply = unavailable();
+    }
+    refuse(arrived, reply, framing);
+  }
+
+  #fail(received: ReceivedRequest, error: unknown): void {
+    const requestId = notesOf(received.incoming)?.id ?? randomUUID();
+    this.#options.log.error({ err: error, requestId }, 'a request failed');
+    if (received.outgoing.headersSent) received.outgoing.destroy();
+    else refuse(received, internalError(requestId), received.framing);
+  }
+}
+
+/** A guard that accepts requests. */
+export interface RunningGuard extends StartedServer {
+  /** See `Guard.changeRules`. */
+  changeRules(rules: GuardRules): void;
+}
+
+/** A client's, and that to the upstream for it. */
+const DESCRIPTORS_EACH = 2;
+
+/**
+ * Starts a guard. When it stops, requests in flight are finished, and connections whose protocol was switched end.
+ * @throws KeysError LISTEN_FAILED if the address is not available; TLS_INVALID for a certificate that cannot be used
+ */
+export async function serveGuard(
+  options: Omit<GuardOptions, 'maxConnections'>,
+  rules: GuardRules,
+  server: ServerOptions,
+): Promise<RunningGuard> {
+  const connections = affordableConnections(server.limits?.connections, DESCRIPTORS_EACH);
+  const guard = new Guard({ ...options, maxConnections: connections }, rules);
+  // Large bodies take their time: the guard ends those that do not go on.
+  const limits = { ...server.limits, connections, requestMs: 0 };
+  const started = await serveRequests(guard, { ...server, limits });
+  return {
+    ...started,
+    changeRules: (changed) => guard.changeRules(changed),
+    async stop(graceMs) {
+      guard.endTunnels();
+      await started.stop(graceMs);
+      guard.close();
+    },
+  };
+}

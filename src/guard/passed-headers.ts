@@ -1,0 +1,319 @@
+import type { OrRefusal } from '../keys/errors.ts';
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { canonicalName } from './identity-headers.ts';
+import { REQUEST_ID } from '../http/watched-request.ts';
+import type { CredentialPlace } from '../keys/credential-places.ts';
+
+/** Headers of one connection (RFC 9110, section 7.6.1), or of one hop's authentication, which are not passed on. */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Whether a header, by its canonical name, belongs to one connection. */
+function isHopByHop(name: string): boolean {
+  return HOP_BY_HOP.has(name);
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** The headers which the Connection header says that they are for one connection, in lower case. */
+function connectionOptions(rawHeaders: readonly string[]): ReadonlySet<string> {
+  let options: Set<string> | undefined;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    if (name.length !== 'connection'.length || name.toLowerCase() !== 'connection') continue;
+    options ??= new Set();
+    for (const option of rawHeaders[index + 1]!.split(',')) options.add(option.trim().toLowerCase());
+  }
+  return options ?? NONE;
+}
+
+/** The values of a header, by its name in lower case. */
+export function valuesOf(rawHeaders: readonly string[], name: string): string[] {
+  const values: string[] = [];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    if (rawHeaders[index]!.length === name.length && rawHeaders[index]!.toLowerCase() === name)
+      values.push(rawHeaders[index + 1]!);
+  }
+  return values;
+}
+
+/** Names and values in turn, as pairs. */
+export function pairsOf(raw: readonly string[]): [string, string][] {
+  return Array.from({ length: raw.length / 2 }, (_, index) => [raw[2 * index]!, raw[2 * index + 1]!]);
+}
+
+/** A reason phrase (RFC 9112, section 4). */
+const REASON = /^[\t -~\x80-\xff]*$/;
+
+/** What may be passed on of a reason phrase. Nobody needs one. */
+export function reasonOf(message: string): string {
+  return REASON.test(message) ? message : '';
+}
+
+/**
+ * The head of an answer as text, to be sent as Latin-1: for informational ones, of which Node cannot send all.
+ * @param headers names and values in turn
+ */
+export function headText(status: number, message: string, headers: readonly string[]): string {
+  const lines = pairsOf(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${reasonOf(message)}\r\n${lines.join('')}\r\n`;
+}
+
+/** The headers that say how long a body is (RFC 9112, section 6), names and values in turn; empty without one. */
+export type Framing = readonly string[];
+
+const CHUNKED: Framing = ['Transfer-Encoding', 'chunked'];
+/** Without a length, these have no body. Others have one, of length 0. */
+const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
+
+/** The framing of a request to the upstream, which is that of the client; undefined if that is not clear. */
+export function requestFraming({ method = '', httpVersionMinor, rawHeaders }: IncomingMessage): Framing | undefined {
+  const lengths = valuesOf(rawHeaders, 'content-length');
+  const codings = valuesOf(rawHeaders, 'transfer-encoding');
+  if (codings.length > 0) {
+    const isClear = lengths.length === 0 && httpVersionMinor === 1 && isChunked(codings);
+    return isClear ? CHUNKED : undefined;
+  }
+  if (lengths.length > 1) return undefined;
+  const [length] = lengths;
+  if (length !== undefined) return ['Content-Length', length];
+  return BODILESS.has(method) ? [] : ['Content-Length', '0'];
+}
+
+/**
+ * The framing of an answer to a client, for a body as the upstream sends it; undefined if that is not clear. Where the
+ * upstream ends its answer by closing the connection, the client gets chunks.
+ */
+export function answerFraming(
+  { statusCode = 0, rawHeaders }: IncomingMessage,
+  { method, httpVersionMinor }: IncomingMessage,
+): Framing | undefined {
+  const lengths = valuesOf(rawHeaders, 'content-length');
+  const codings = valuesOf(rawHeaders, 'transfer-encoding');
+  if (lengths.length > 1 || (codings.length > 0 && !isChunked(codings))) return undefined;
+  const [length] = lengths;
+  if (length !== undefined && codings.length === 0) return ['Content-Length', length];
+  const hasBody = method !== 'HEAD' && statusCode !== 204 && statusCode !== 304;
+  return hasBody && httpVersionMinor === 1 ? CHUNKED : [];
+}
+
+/** Whether there may be a body. */
+export function hasBody(framing: Framing): boolean {
+  return framing.length > 0 && framing[1] !== '0';
+}
+
+/** Whether a body comes in chunks, so that trailers may follow it. */
+export function hasTrailers(framing: Framing): boolean {
+  return framing === CHUNKED;
+}
+
+function isChunked(codings: readonly string[]): boolean {
+  return codings.length === 1 && codings[0]!.toLowerCase() === 'chunked';
+}
+
+/** The client's end of a connection. */
+export interface Peer {
+  /** Undefined where there is none, as over a Unix socket. */
+  readonly address: string | undefined;
+  readonly isEncrypted: boolean;
+  /** Whether what it says of its own clients is believed. */
+  readonly isTrusted: boolean;
+}
+
+/** Whether a header, by its canonical name, says where a request came from. */
+function isForwarding(name: string): boolean {
+  return name === 'forwarded' || name === 'x-real-ip' || name.startsWith('x-forwarded-');
+}
+
+/** The headers of a trusted peer that are written anew, with it in them. */
+const EXTENDED: ReadonlySet<string> = new Set(['forwarded', 'x-forwarded-for']);
+
+/**
+ * Whether a header that says where a request came from is passed on as it is. Under a name that is only taken for the
+ * canonical one, it may be a client's: proxies replace what they know by its name.
+ * @param name in lower case
+ */
+function isBelieved(name: string, canonical: string, peer: Peer): boolean {
+  return peer.isTrusted && name === canonical && !EXTENDED.has(name);
+}
+
+/**
+ * The headers that tell the upstream where a request came from, names and values in turn: `Forwarded` (RFC 7239) and
+ * its older relatives. What a trusted peer says of its own clients is kept.
+ * @param host the value of the Host header
+ */
+function forwardingHeaders(rawHeaders: readonly string[], peer: Peer, host: string): string[] {
+  const protocol = peer.isEncrypted ? 'https' : 'http';
+  const earlier = (name: string) => (peer.isTrusted ? valuesOf(rawHeaders, name) : []);
+  const headers: string[] = [];
+  const addresses = [...earlier('x-forwarded-for'), ...(peer.address === undefined ? [] : [peer.address])];
+  if (addresses.length > 0) headers.push('X-Forwarded-For', addresses.join(', '));
+  if (earlier('x-forwarded-proto').length === 0) headers.push('X-Forwarded-Proto', protocol);
+  if (earlier('x-forwarded-host').length === 0) headers.push('X-Forwarded-Host', host);
+  const element = `for=${node(peer.address)};host=${quoted(host)};proto=${protocol}`;
+  headers.push('Forwarded', [...earlier('forwarded'), element].join(', '));
+  return headers;
+}
+
+/** A node identifier (RFC 7239, section 6). */
+function node(address: string | undefined): string {
+  if (address === undefined) return 'unknown';
+  return isIP(address) === 6 ? `"[${address}]"` : address;
+}
+
+/** A token if it is one, otherwise a quoted string (RFC 7239, section 4). A valid host has nothing to be escaped. */
+function quoted(host: string): string {
+  return /^[\w.~%-]+$/.test(host) ? host : `"${host}"`;
+}
+
+/** Whether a header, by its canonical name, is one in which a key may stand. */
+export type IsCredential = (name: string, value: string) => boolean;
+
+const CREDENTIAL_SCHEMES = { bearer: /^bearer\b/i, basic: /^basic\b/i };
+
+/**
+ * Finds the headers in which keys may stand, so that none gets to the upstream. Of Authorization those of our schemes
+ * count: another one is the upstream's own matter.
+ */
+export function credentialHeaders(places: readonly CredentialPlace[]): IsCredential {
+  const schemes = places.flatMap((place) => (typeof place === 'string' ? CREDENTIAL_SCHEMES[place] : []));
+  const names = new Set(places.flatMap((place) => (typeof place === 'string' ? [] : place.header)));
+  return (name, value) =>
+    names.has(name) || (name === 'authorization' && schemes.some((scheme) => scheme.test(value.trimStart())));
+}
+
+/** Where a request is going: the only form in which it is both judged and passed on. */
+export interface RequestTarget {
+  /** The value of its Host header. */
+  readonly host: string;
+  /** Its path with the query, as it arrived, or `*`. */
+  readonly path: string;
+}
+
+/** A host as RFC 9110, section 7.2, has it, without the characters that no real one has. */
+const HOST = /^(?:[\w.~%-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
+const ABSOLUTE = /^https?:\/\/([^/?]*)(.*)$/i;
+
+/**
+ * Reads the target of a request. One in absolute form replaces the Host header (RFC 9112, section 3.2.2).
+ * @returns a sentence that says what is wrong if it is not clear where the request is going
+ */
+export function readTarget({ method, url = '', rawHeaders }: IncomingMessage): OrRefusal<RequestTarget> {
+  const hosts = valuesOf(rawHeaders, 'host');
+  if (hosts.length > 1) return { refusal: 'The request has several Host headers.' };
+  if (url.includes('#')) return { refusal: 'The target of the request has a "#".' };
+  const [, authority, rest = ''] = ABSOLUTE.exec(url) ?? [];
+  const host = authority ?? hosts[0] ?? '';
+  if (hosts.length === 0 || !HOST.test(host)) return { refusal: 'The Host of the request is missing or invalid.' };
+  if (authority !== undefined) return { host, path: rest.startsWith('/') ? rest : `/${rest}` };
+  const isOrigin = url.startsWith('/') || (url === '*' && method === 'OPTIONS');
+  return isOrigin ? { host, path: url } : { refusal: 'The target of the request is invalid.' };
+}
+
+/** A client's request, and what the upstream is told about it. */
+export interface RequestToPass {
+  readonly rawHeaders: readonly string[];
+  readonly target: RequestTarget;
+  /** The Host that the upstream gets. */
+  readonly host: string;
+  readonly framing: Framing;
+  readonly peer: Peer;
+  /** Names and values in turn. */
+  readonly identity: readonly string[];
+  /** The id by which the upstream may log it, too; undefined where it has none. */
+  readonly requestId: string | undefined;
+  /** The headers of the trace that it goes on with, names and values in turn; undefined for the client's own. */
+  readonly trace: readonly string[] | undefined;
+  /** The protocol to upgrade to. */
+  readonly upgrade: string | undefined;
+  /** Whether a header has the key, which is not passed on. The name is canonical. */
+  isCredential(name: string, value: string): boolean;
+}
+
+/** How the names of all headers begin that say who makes a request. No client may set one. */
+const IDENTITY_PREFIX = 'x-auth-';
+/** The name that we have as an intermediary, in `Via` (RFC 9110, section 7.6.3). */
+const VIA = '1.1 svc-api';
+/** Headers that are written anew, Content-Length and Host among them. */
+const REWRITTEN: ReadonlySet<string> = new Set(['content-length', 'host', 'x-request-id']);
+
+/**
+ * The headers of a request to the upstream, names and values in turn: the client's as they are, in their order, without
+ * those of the connection, the key, and what only we may say. Framing comes last: Node would decode a
+ * Content-Disposition that comes after a Content-Length.
+ */
+export function requestHeaders(request: RequestToPass): string[] {
+  const { rawHeaders, target, host, framing, peer, identity, requestId, trace = [], upgrade } = request;
+  const ofConnection = connectionOptions(rawHeaders);
+  const headers = ['Host', host];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const [name, value] = [rawHeaders[index]!, rawHeaders[index + 1]!];
+    const [lowerCase, canonical] = [name.toLowerCase(), canonicalName(name)];
+    const isPassed = isForwarding(canonical)
+      ? isBelieved(lowerCase, canonical, peer)
+      : !ofConnection.has(lowerCase) && isOwn(canonical, value, request);
+    if (isPassed && (canonical !== 'trailer' || hasTrailers(framing))) headers.push(name, value);
+  }
+  headers.push(...forwardingHeaders(rawHeaders, peer, target.host), 'Via', VIA, ...identity);
+  if (requestId !== undefined) headers.push(REQUEST_ID, requestId);
+  headers.push(...trace);
+  if (upgrade !== undefined) headers.push('Connection', 'Upgrade', 'Upgrade', upgrade);
+  else if (takesTrailers(rawHeaders)) headers.push('Connection', 'keep-alive, TE', 'TE', 'trailers');
+  headers.push(...framing);
+  return headers;
+}
+
+/** The trailers of a request to the upstream, of which some servers make headers. */
+export function requestTrailers(rawTrailers: readonly string[], request: RequestToPass): [string, string][] {
+  return pairsOf(rawTrailers).filter(([name, value]) => {
+    const canonical = canonicalName(name);
+    return !isForwarding(canonical) && isOwn(canonical, value, request);
+  });
+}
+
+/**
+ * The headers of an answer to a client, names and values in turn.
+ * @param more those that it is to have besides
+ */
+export function answerHeaders(
+  rawHeaders: readonly string[],
+  framing: Framing = [],
+  more: readonly string[] = [],
+): string[] {
+  const ofConnection = connectionOptions(rawHeaders);
+  const headers: string[] = [];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!.toLowerCase();
+    const isFraming = name === 'content-length' || (name === 'trailer' && !hasTrailers(framing));
+    // An id is that of the request here, which the upstream has got.
+    if (isFraming || name === 'x-request-id' || isHopByHop(name) || ofConnection.has(name)) continue;
+    headers.push(rawHeaders[index]!, rawHeaders[index + 1]!);
+  }
+  headers.push(...more, ...framing);
+  return headers;
+}
+
+/** Headers that a trace is passed on by. */
+const TRACING: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
+
+/** Whether a header is the client's own matter. */
+function isOwn(name: string, value: string, request: RequestToPass): boolean {
+  if (request.trace && TRACING.has(name)) return false;
+  return (
+    !isHopByHop(name) && !REWRITTEN.has(name) && !name.startsWith(IDENTITY_PREFIX) && !request.isCredential(name, value)
+  );
+}
+
+function takesTrailers(rawHeaders: readonly string[]): boolean {
+  return valuesOf(rawHeaders, 'te').some((value) => /(?:^|,)\s*trailers\s*(?:,|$)/i.test(value));
+}

@@ -1,0 +1,181 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+import type { BareConnection, ReceivedRequest } from './arrived-request.ts';
+import { Exchange, hostOf, type PassedRequest, Upstream, type UpstreamAddress } from './exchange.ts';
+import {
+  answerHeaders,
+  type Framing,
+  hasBody,
+  headText,
+  type IsCredential,
+  type Peer,
+  requestHeaders,
+  type RequestToPass,
+  requestTrailers,
+  valuesOf,
+} from './passed-headers.ts';
+import { notesOf, peerOf } from '../http/received.ts';
+import type { RateLimitFields, Reply } from '../http/replies.ts';
+import { REQUEST_ID } from '../http/watched-request.ts';
+import type { Networks } from '../keys/networks.ts';
+
+/** One protocol, as `websocket`. */
+const PROTOCOL = /^[\w!#$%&'*+.^`|~-]+(?:\/[\w!#$%&'*+.^`|~-]+)?$/;
+/** Over another version of HTTP, further requests would pass unchecked. */
+const HTTP = /^(?:h2c?|http|tls)(?:\/|$)/i;
+/** How often a peer that says nothing is asked whether it is still there, in milliseconds. */
+const PROBE_MS = 60_000;
+
+/**
+ * The protocol that a client asks to switch to, such as `websocket`; undefined where it gets an ordinary answer. A
+ * WebSocket begins with GET (RFC 6455, section 4.1); Docker attaches by POST.
+ */
+export function protocolOf(
+  { method, rawHeaders, httpVersionMinor }: IncomingMessage,
+  framing: Framing,
+): string | undefined {
+  const [protocol = '', ...others] = valuesOf(rawHeaders, 'upgrade');
+  const isSuitable = PROTOCOL.test(protocol) && !HTTP.test(protocol) && others.length === 0;
+  const mayBegin = method === 'GET' || (method === 'POST' && protocol.toLowerCase() !== 'websocket');
+  return isSuitable && mayBegin && httpVersionMinor === 1 && !hasBody(framing) ? protocol : undefined;
+}
+
+/** The upstream's answer by which the protocol is switched. */
+interface Switched {
+  readonly answer: IncomingMessage;
+  /** Those that the client is to get besides, names and values in turn. */
+  readonly headers: readonly string[];
+}
+
+/**
+ * Joins two connections: tells the client that the protocol is switched, and passes on what either side sends. When one
+ * ends, so does the other.
+ */
+function join(client: BareConnection, upstream: BareConnection, { answer, headers: more }: Switched): void {
+  const [near, far] = [client.socket, upstream.socket];
+  const headers = [
+    ...answerHeaders(answer.rawHeaders, [], more),
+    'Connection',
+    'Upgrade',
+    'Upgrade',
+    answer.headers.upgrade!,
+  ];
+  near.write(headText(101, answer.statusMessage!, headers), 'latin1');
+  if (client.head.length > 0) near.unshift(client.head);
+  if (upstream.head.length > 0) far.unshift(upstream.head);
+  for (const [here, there] of [
+    [near, far],
+    [far, near],
+  ] as const) {
+    prepare(here as Socket);
+    here.on('error', () => {}); // It closes.
+    here.once('close', () => there.destroy());
+    here.pipe(there);
+  }
+}
+
+function prepare(socket: Socket): void {
+  socket.setTimeout(0);
+  socket.setKeepAlive(true, PROBE_MS);
+  socket.setNoDelay(true);
+}
+
+/** Where requests are passed on to, and what changes on the way. */
+export interface ReverseProxyOptions {
+  readonly upstream: UpstreamAddress;
+  /** Whether the upstream gets its own address as the Host, instead of the client's. */
+  readonly rewriteHost: boolean;
+  /** How long the upstream may take to begin its answer, and the client to go on with its body, in milliseconds. */
+  readonly timeoutMs: number;
+  /** How many connections to the upstream there may be at a time. */
+  readonly maxConnections: number;
+  /** Is told why the upstream did not answer a request. */
+  failed(error: unknown, requestId?: string): void;
+}
+
+/** What the upstream is told of a request, and what not. */
+interface Passing {
+  /** The headers that say who makes it, names and values in turn. */
+  readonly identity: readonly string[];
+  readonly isCredential: IsCredential;
+  /** Whose forwarded headers are believed. */
+  readonly trust: Networks;
+  /** What the client is told of the limits of its key. */
+  readonly fields: RateLimitFields | undefined;
+  /** The reply to it if its key, as that is now, may not go on with it. */
+  readonly refusedNow: () => Reply | undefined | Promise<Reply | undefined>;
+}
+
+/** Passes requests on to an upstream. */
+export class ReverseProxy {
+  readonly #options: ReverseProxyOptions;
+  readonly #upstream: Upstream;
+  readonly #tunnels = new Set<Duplex>();
+
+  constructor(options: ReverseProxyOptions) {
+    this.#options = options;
+    this.#upstream = new Upstream(options.upstream, options.maxConnections);
+  }
+
+  /** Passes a request on, and the answer back. */
+  pass(received: ReceivedRequest, { identity, isCredential, trust, fields, refusedNow }: Passing): Exchange {
+    const { incoming, outgoing, target, framing, switching } = received;
+    const { upstream, rewriteHost } = this.#options;
+    const { id: requestId, trace } = notesOf(incoming) ?? {};
+    const toPass: RequestToPass = {
+      rawHeaders: incoming.rawHeaders,
+      target,
+      host: rewriteHost ? hostOf(upstream) : target.host,
+      framing,
+      peer: peerAt(incoming.socket, trust),
+      identity,
+      requestId,
+      trace,
+      upgrade: switching?.protocol,
+      isCredential,
+    };
+    const passed: PassedRequest = {
+      ...received,
+      fields,
+      requestId,
+      refusedNow,
+      request: { method: incoming.method!, path: target.path, headers: requestHeaders(toPass) },
+      trailers: (rawTrailers) => requestTrailers(rawTrailers, toPass),
+      switching: switching && {
+        protocol: switching.protocol,
+        switched: (answer, connection) => {
+          outgoing.statusCode = 101;
+          const headers = requestId === undefined ? [] : [REQUEST_ID, requestId];
+          this.#join(switching.connection, connection, { answer, headers });
+        },
+      },
+    };
+    const exchange = new Exchange(passed, { ...this.#options, upstream: this.#upstream });
+    exchange.start();
+    return exchange;
+  }
+
+  /** Ends the connections whose protocol was switched: they would never end by themselves. */
+  endTunnels(): void {
+    for (const socket of this.#tunnels) socket.destroy();
+  }
+
+  /** Closes the connections to the upstream. */
+  close(): void {
+    this.#upstream.close();
+  }
+
+  #join(client: BareConnection, upstream: BareConnection, switched: Switched): void {
+    this.#tunnels.add(client.socket);
+    client.socket.once('close', () => this.#tunnels.delete(client.socket));
+    join(client, upstream, switched);
+  }
+}
+
+function peerAt(socket: Socket, trust: Networks): Peer {
+  const address = peerOf(socket);
+  const isTrusted = address !== undefined && trust.includes(address);
+  return { address, isEncrypted: (socket as Partial<TLSSocket>).encrypted === true, isTrusted };
+}

@@ -1,0 +1,168 @@
+import { hash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Context, Handler, Hono } from 'hono';
+import Negotiator from 'negotiator';
+import type { BearerEnv } from './bearer-auth.ts';
+import { readForm } from './form.ts';
+import { requestIdIn } from './received.ts';
+import type { FailureLog } from './refusal-log.ts';
+import { errorBody, JSON_RESPONSE, jsonReply, type Reply, RequestRefused, respond, unavailable } from './replies.ts';
+import type { VerifiedKey } from '../keys/authentication/authenticator.ts';
+import type { KeysService } from '../keys/service.ts';
+
+/** Whether the process is alive, and whether its key store answers: without a key, and without details. */
+const [ALIVE, READY] = ['/healthz', '/readyz'] as const;
+export const HEALTH_PATHS: readonly string[] = [ALIVE, READY];
+
+/** HTTP/1.0 needs no Host, and some load balancers check by that. Elsewhere, the host may decide what is answered. */
+export function isOldHealthCheck(
+  { httpVersion, headers, url = '' }: IncomingMessage,
+  paths: readonly string[] = HEALTH_PATHS,
+): boolean {
+  return httpVersion === '1.0' && !headers.host && paths.includes(url);
+}
+
+const ok = (c: Context): Response => respond(c, jsonReply({ status: 'ok' }));
+
+/** Adds the addresses for health checks to an app. */
+export function addHealthChecks(app: Hono<BearerEnv>, keys: KeysService, failures: FailureLog): void {
+  app.get(ALIVE, ok);
+  app.get(READY, async (c) => {
+    try {
+      await keys.checkStore();
+      return ok(c);
+    } catch (error) {
+      failures.add(error, requestIdIn(c));
+      return respond(c, unavailable());
+    }
+  });
+}
+
+const STYLE = `
+:root { color-scheme: light dark; }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; padding: 0 1rem; }
+code { overflow-wrap: anywhere; }
+`;
+
+/** @param console what the page says of the console */
+const pageWith = (console: string) => `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>svc-api</title>
+<style>${STYLE}</style>
+<main>
+<h1>svc-api</h1>
+<p>This is a GraphQL service for programs. It answers those that send a valid API key.</p>
+<dl>
+<dt><code>POST /graphql</code></dt>
+<dd>GraphQL, with <code>Authorization: Bearer &lt;API key&gt;</code> and <code>Content-Type: application/json</code>;
+queries also by <code>GET /graphql?query=…</code></dd>
+<dt>${HEALTH_PATHS.map((path) => `<code>GET ${path}</code>`).join(', ')}</dt>
+<dd>whether it is alive, and whether its key store answers; without a key</dd>
+</dl>
+${console}
+<p>Keys come from whoever runs this service, by <code>svc-api apikey create</code>. The documentation is in the folder
+<code>docs</code> of the package <code>svc-api</code>; <code>docs/http.md</code> is about this interface.</p>
+</main>
+</html>
+`;
+
+/** Nothing is loaded, nothing runs, nothing is sent, and no other page shows it. */
+const POLICY = [
+  "default-src 'none'",
+  `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const HTML = {
+  status: 200,
+  type: 'text/html; charset=utf-8',
+  headers: { 'Content-Security-Policy': POLICY, 'Referrer-Policy': 'no-referrer', Vary: 'Accept' },
+};
+const JSON_TYPE = 'application/json';
+
+const CONSOLE = '<p>People sign in at the <a href="console/">console</a>.</p>';
+
+/** Adds a page to an app that says what it is: to a browser as HTML, to anybody else as JSON. */
+export function addHomePage(app: Hono<BearerEnv>, { hasConsole }: { hasConsole: boolean }): void {
+  const page: Reply = { ...HTML, text: pageWith(hasConsole ? CONSOLE : '') };
+  const json = jsonReply(
+    {
+      service: 'svc-api',
+      graphql: '/graphql',
+      authorization: 'Bearer <API key>',
+      ...(hasConsole && { console: '/console' }),
+      health: HEALTH_PATHS,
+      documentation: 'docs/http.md in the package svc-api',
+    },
+    { Vary: 'Accept' },
+  );
+  app.get('/', (c) => {
+    const accept = c.req.header('accept') ?? '*/*';
+    const best = new Negotiator({ headers: { accept } }).mediaType([JSON_TYPE, 'text/html']);
+    return respond(c, best === 'text/html' ? page : json);
+  });
+}
+
+/** Answers token introspection (RFC 7662) to callers that `bearerAuth` has let in. */
+export function answerIntrospection(
+  keys: Pick<KeysService, 'authenticator'>,
+  failures: FailureLog,
+): Handler<BearerEnv> {
+  return async (c) => {
+    let token;
+    try {
+      token = await readToken(c);
+    } catch (error) {
+      if (error instanceof RequestRefused) return respond(c, refusedIntrospection(error));
+      throw error;
+    }
+    const refusal = await c.get('checkAgain')();
+    if (refusal) return refusal;
+    try {
+      const text = JSON.stringify(descriptionOf(await keys.authenticator.introspect(token)));
+      return respond(c, { status: 200, type: JSON_RESPONSE, text });
+    } catch (error) {
+      failures.add(error, requestIdIn(c));
+      return respond(c, unavailable());
+    }
+  };
+}
+
+/** The answer (RFC 7662, section 2.2). Of a key that is not accepted, nobody learns why. */
+function descriptionOf(found: VerifiedKey | undefined): object {
+  if (!found) return { active: false };
+  const { principal, expiresAt } = found;
+  const { id, name, createdAt } = principal.apiKey;
+  return {
+    active: true,
+    scope: principal.access.permissions().join(' '),
+    sub: id,
+    client_id: name,
+    token_type: 'Bearer',
+    iat: Math.floor(createdAt / 1000),
+    ...(expiresAt !== null && { exp: Math.floor(expiresAt / 1000) }),
+  };
+}
+
+/** The token in a form (RFC 7662, section 2.1), and nowhere else. @throws RequestRefused */
+async function readToken(c: Context): Promise<string> {
+  const tokens = (await readForm(c, 'Keys are introspected')).getAll('token');
+  const [token = ''] = tokens;
+  if (token === '' || tokens.length > 1)
+    throw new RequestRefused(400, 'BAD_REQUEST', 'The form must have exactly one "token", the API key in question.');
+  return token;
+}
+
+/** In the form of RFC 6749, section 5.2, beside that of all other errors. */
+function refusedIntrospection({ status, code, message }: RequestRefused): Reply {
+  const text = JSON.stringify({
+    error: 'invalid_request',
+    error_description: message,
+    ...errorBody(message, code),
+  });
+  return { status, type: JSON_RESPONSE, text, ...(status === 405 && { headers: { Allow: 'POST' } }) };
+}

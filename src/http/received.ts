@@ -1,0 +1,397 @@
+import type { IncomingMessage } from 'node:http';
+import { isIP, isIPv4, type Server, type Socket, SocketAddress } from 'node:net';
+import type { Context } from 'hono';
+import type { HeaderValues } from './credentials.ts';
+import { LOOPBACK, Networks } from '../keys/networks.ts';
+
+/**
+ * Keeps what was computed from texts, of which clients send few. Once there are too many, all are forgotten: to know
+ * which was used least recently would take longer than to find one.
+ * @param compute what it throws is not kept
+ * @param max how many are kept
+ */
+export function memoized<Value extends object | string | boolean>(
+  compute: (text: string) => Value,
+  max = 100,
+): (text: string) => Value {
+  const known = new Map<string, Value>();
+  return (text) => {
+    const found = known.get(text);
+    if (found !== undefined) return found;
+    const value = compute(text);
+    if (known.size >= max) known.clear();
+    known.set(text, value);
+    return value;
+  };
+}
+
+/** What an operation is called, and what kind it is. */
+export interface NamedOperation {
+  readonly isMutation: boolean;
+  /** As its document has it; undefined for one without a name. */
+  readonly name: string | undefined;
+}
+
+/** What the log has of a request at level debug: who decided what, and how long each stage took. */
+export class RequestDetails {
+  /** The public id of the key, once that is known. */
+  prefix: string | undefined = undefined;
+  /** Whether the key was one of those that are remembered. */
+  keyFrom: 'cache' | 'store' | undefined = undefined;
+  /** The route that decides about it. */
+  route: string | undefined = undefined;
+  readonly permissions = new Set<string>();
+  /** The code of the error that it is answered, if any. */
+  code: string | undefined = undefined;
+  /** Why it is refused, and what it lacks. */
+  reason: object | undefined = undefined;
+  /** In milliseconds, in their order. */
+  readonly stages: Record<string, number> = {};
+  #last = performance.now();
+
+  /** A stage has ended, and the next one begins. */
+  ended(stage: string): void {
+    const now = performance.now();
+    this.stages[stage] = Math.round(((this.stages[stage] ?? 0) + now - this.#last) * 1000) / 1000;
+    this.#last = now;
+  }
+}
+
+/** What is noted of a request while it is answered. */
+export interface RequestNotes {
+  /** Its id, which its answer has as `X-Request-Id`. */
+  readonly id: string;
+  /** The id of the key that makes it, once that is known. */
+  keyId: string | undefined;
+  /** Headers that tell an upstream of the trace that it belongs to, names and values in turn; undefined for none. */
+  readonly trace: readonly string[] | undefined;
+  /** What is noted besides where the log is at level debug. */
+  readonly details: RequestDetails | undefined;
+  /** How many errors the answer of GraphQL has. */
+  errors: number;
+  /** Notes what GraphQL was asked. @param token the secret by which, which a name must not show */
+  noteOperation(operation: NamedOperation, token: string | undefined): void;
+  /** Notes when the store was waited for to know the key, in milliseconds of `performance.now()`. */
+  noteStoreTime(from: number, to: number): void;
+}
+
+const NOTES = Symbol('notes');
+type Noted = IncomingMessage & { [NOTES]?: RequestNotes };
+
+/** Keeps the notes of a request of Node: a WeakMap of all would cost more. */
+export function keepNotes(incoming: IncomingMessage, notes: RequestNotes): void {
+  (incoming as Noted)[NOTES] = notes;
+}
+
+/** The notes of a request; undefined for one that came by a server of somebody else. */
+export function notesOf(incoming: IncomingMessage | undefined): RequestNotes | undefined {
+  const noted: Noted | undefined = incoming;
+  return noted?.[NOTES];
+}
+
+/** A hop that a proxy has noted: an address, or undefined where it is none. */
+type Hop = string | undefined;
+
+/** `192.0.2.1`, `192.0.2.1:80`, `[2001:db8::1]` or `[2001:db8::1]:80`: the part without the port. */
+const NODE_FORM = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::\d{1,5})?$/i;
+/** One parameter after another, without a gap. */
+const PARAMETER = /\s*([!#$%&'*+.^_`|~\da-z-]+)=(?:"([^"\\]*)"|([!#$%&'*+.^_`|~\da-z-]+))\s*(?:;|$)/giy;
+
+/** The hops in `X-Forwarded-For`, the nearest first. */
+function* hopsInXForwardedFor(header: string): Generator<Hop> {
+  for (const entry of entriesOf(header)) yield readNode(entry);
+}
+
+/** The hops in `Forwarded` (RFC 7239), the nearest first. Those that hide behind a word are undefined. */
+function* hopsInForwarded(header: string): Generator<Hop> {
+  for (const entry of entriesOf(header)) yield readElement(entry);
+}
+
+/**
+ * The entries of a list, from the end: what stands before an entry is the client's to write, and must not change how
+ * that entry is read. Empty ones are left out (RFC 9110, section 5.6.1).
+ */
+function* entriesOf(list: string): Generator<string> {
+  let end = list.length;
+  let inQuotes = false;
+  for (let index = list.length - 1; index >= -1; index -= 1) {
+    if (list[index] === '"') inQuotes = !inQuotes;
+    if (index >= 0 && (list[index] !== ',' || inQuotes)) continue;
+    const entry = list.slice(index + 1, end).trim();
+    if (entry !== '') yield entry;
+    end = index;
+  }
+}
+
+function readElement(element: string): Hop {
+  const parameters = Array.from(element.matchAll(PARAMETER));
+  const [node, ...others] = parameters.filter(([, name]) => name!.toLowerCase() === 'for');
+  const isWhole = parameters.map(([text]) => text).join('') === element;
+  return isWhole && node && others.length === 0 ? readNode(node[2] ?? node[3]!) : undefined;
+}
+
+/** The address of a node, in the form that `Socket.remoteAddress` has. IPv6 may stand without brackets. */
+function readNode(node: string): Hop {
+  const [, inBrackets, v4] = NODE_FORM.exec(node) ?? [];
+  const address = inBrackets ?? v4 ?? node;
+  const family = isIP(address);
+  if (family === 4) return inBrackets === undefined ? address : undefined;
+  if (family !== 6 || address.includes('%')) return undefined;
+  return plainAddress(new SocketAddress({ address, family: 'ipv6' }).address);
+}
+
+/** How a server that listens on `::` sees IPv4 addresses: as parts of IPv6. */
+const MAPPED = /^::ffff:(?=\d+\.)/;
+
+/** An address, as IPv4 if it is IPv4 that is mapped into IPv6. */
+export function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') ? address.replace(MAPPED, '') : address;
+}
+
+/** A request that knows where it came from. */
+export interface Received extends HeaderValues {
+  /** The address at the other end of the connection, see `peerOf`. */
+  peer(): string | undefined;
+  /** What is noted of it; undefined where it came by a server of somebody else. */
+  readonly notes?: RequestNotes | undefined;
+}
+
+/** Where a request comes from. */
+export interface ClientAddress {
+  /** Undefined if it is not known. */
+  readonly address: string | undefined;
+  /**
+   * False where the headers of a trusted proxy do not say, or not clearly, for whom it forwards: nothing may be allowed
+   * because of such an address.
+   */
+  readonly isCertain: boolean;
+}
+
+const MAX_PEERS = 1000;
+
+/** Finds out from which address a request comes: by the connection, or by the headers of proxies that are trusted. */
+export class ClientAddresses {
+  readonly #trust: Networks;
+  /** Whether peers are trusted that came lately: to look for one among the networks takes a microsecond. */
+  readonly #trusts = memoized((peer) => this.#trust.includes(peer), MAX_PEERS);
+
+  /**
+   * @param trust networks whose `X-Forwarded-For` and `Forwarded` are believed. Default: this machine
+   * @throws RangeError if one is invalid
+   */
+  constructor(trust: readonly string[] = LOOPBACK) {
+    this.#trust = new Networks(trust);
+  }
+
+  /** Whether the headers of a peer are believed. */
+  trusts(peer: string | undefined): boolean {
+    return peer !== undefined && this.#trusts(peer);
+  }
+
+  /**
+   * The address of a request's client: the last one, from the connection back through what proxies have noted, that is
+   * not trusted itself. Where a trusted one has noted no address, the connection's. Where both headers are there and
+   * differ, a proxy has passed on one that the client made up: `X-Forwarded-For` is the one that most proxies set.
+   */
+  of(request: Received): ClientAddress {
+    const peer = request.peer();
+    if (peer === undefined || !this.trusts(peer)) return { address: peer, isCertain: peer !== undefined };
+    const [plain, standard] = [request.header('x-forwarded-for'), request.header('forwarded')];
+    const byStandard = standard === undefined ? undefined : this.#walk(peer, hopsInForwarded(standard));
+    if (plain === undefined) return byStandard ?? { address: peer, isCertain: true };
+    const byPlain = this.#walk(peer, hopsInXForwardedFor(plain));
+    const agree = byStandard === undefined || (byStandard.isCertain && byStandard.address === byPlain.address);
+    return agree ? byPlain : { address: byPlain.address, isCertain: false };
+  }
+
+  #walk(peer: string, hops: Iterable<string | undefined>): ClientAddress {
+    let address = peer;
+    for (const hop of hops) {
+      if (hop === undefined) return { address: peer, isCertain: false };
+      address = hop;
+      if (!this.#trust.includes(hop)) break;
+    }
+    return { address, isCertain: true };
+  }
+}
+
+/**
+ * The address at the other end of a connection; 127.0.0.1 on a Unix socket, which only this machine reaches. Undefined
+ * for a request that came by no connection, or by one that is gone.
+ */
+export function peerOf(socket: Socket | undefined): string | undefined {
+  const { remoteAddress } = socket ?? {};
+  if (remoteAddress !== undefined) return plainAddress(remoteAddress);
+  // A connection that was reset has no address either, and must not count as local.
+  const { server } = (socket ?? {}) as { server?: Server };
+  return typeof server?.address() === 'string' ? '127.0.0.1' : undefined;
+}
+
+/**
+ * What one client has of addresses: an IPv4 address, or the /64 of an IPv6 address, as `2001:db8:0:1::/64`. Takes
+ * addresses as `Socket.remoteAddress` has them; empty where there is none.
+ */
+export function networkOf(address = ''): string {
+  const plain = plainAddress(address).replace(/%.*$/, '');
+  if (!plain.includes(':') || plain === '::1') return plain;
+  const [before = '', after = ''] = plain.split('::');
+  const [first, last] = [before, after].map((part) => (part === '' ? [] : part.split(':')));
+  const zeros = plain.includes('::') ? Array<string>(8 - first!.length - last!.length).fill('0') : [];
+  return `${[...first!, ...zeros, ...last!].slice(0, 4).join(':')}::/64`;
+}
+
+/** Whether an address is one of this machine for itself. */
+export function isLoopback(address: string): boolean {
+  return address === '::1' || (isIPv4(address) && address.startsWith('127.'));
+}
+
+/** The headers of a request that decide how it is handled, with their values as they came. */
+export interface RequestHead {
+  host?: string | undefined;
+  origin?: string | undefined;
+  authorization?: string | undefined;
+  /** Several are joined with commas. */
+  accept?: string | undefined;
+  contentType?: string | undefined;
+  contentLength?: string | undefined;
+  contentEncoding?: string | undefined;
+  transferEncoding?: string | undefined;
+}
+
+const MEMBERS: Readonly<Record<string, keyof RequestHead>> = {
+  Host: 'host',
+  Origin: 'origin',
+  Authorization: 'authorization',
+  Accept: 'accept',
+  'Content-Type': 'contentType',
+  'Content-Length': 'contentLength',
+  'Content-Encoding': 'contentEncoding',
+  'Transfer-Encoding': 'transferEncoding',
+};
+
+/** A header that is looked for: its name as clients and proxies write it, and in lower case. */
+interface Sought {
+  readonly usual: string;
+  readonly lower: string;
+  readonly member: keyof RequestHead;
+}
+
+/** By the length of the name: most headers have names of other lengths, and are not looked at. */
+const SOUGHT: readonly (readonly Sought[] | undefined)[] = soughtByLength();
+/** One shape for all heads: what reads them is faster. */
+const NOTHING = Object.fromEntries(Object.values(MEMBERS).map((member) => [member, undefined])) as RequestHead;
+
+function soughtByLength(): Sought[][] {
+  const all: Sought[][] = [];
+  for (const [usual, member] of Object.entries(MEMBERS))
+    (all[usual.length] ??= []).push({ usual, lower: usual.toLowerCase(), member });
+  return all;
+}
+
+/**
+ * Reads the head of a request.
+ * @param rawHeaders names and values in turn, as Node has them
+ * @returns undefined if one of these headers is there twice, but for those that are lists
+ */
+export function readHead(rawHeaders: readonly string[]): RequestHead | undefined {
+  const head: RequestHead = { ...NOTHING };
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    const member = memberOf(name);
+    if (member === undefined) continue;
+    const before = head[member];
+    if (before !== undefined && member !== 'accept') return undefined;
+    head[member] = before === undefined ? rawHeaders[index + 1]! : `${before}, ${rawHeaders[index + 1]!}`;
+  }
+  return head;
+}
+
+function memberOf(name: string): keyof RequestHead | undefined {
+  const sought = SOUGHT[name.length];
+  if (sought === undefined) return undefined;
+  for (const { usual, lower, member } of sought)
+    if (name === usual || name === lower || name.toLowerCase() === lower) return member;
+  return undefined;
+}
+
+/**
+ * The value of a header, several of them joined with commas as `Headers` does; undefined without one.
+ * @param rawHeaders names and values in turn, as Node has them
+ * @param name in lower case
+ */
+export function headerValue(rawHeaders: readonly string[], name: string): string | undefined {
+  let value: string | undefined;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const here = rawHeaders[index]!;
+    if (here.length !== name.length || here.toLowerCase() !== name) continue;
+    value = value === undefined ? rawHeaders[index + 1]! : `${value}, ${rawHeaders[index + 1]!}`;
+  }
+  return value;
+}
+
+/**
+ * Whether percent-encoding stands for UTF-8. What does not is refused before anything else reads it: to replace byte by
+ * byte what is no UTF-8 takes thousands of times as long.
+ */
+export function isDecodable(text: string): boolean {
+  if (!text.includes('%')) return true;
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The head of a request as Node has it. */
+export class NodeHead implements Received {
+  protected readonly incoming: IncomingMessage;
+
+  constructor(incoming: IncomingMessage) {
+    this.incoming = incoming;
+  }
+
+  /** `incoming.headers` would leave out the second one of many headers. */
+  header(name: string): string | undefined {
+    return headerValue(this.incoming.rawHeaders, name);
+  }
+
+  get notes(): RequestNotes | undefined {
+    return notesOf(this.incoming);
+  }
+
+  peer(): string | undefined {
+    return peerOf(this.incoming.socket);
+  }
+}
+
+/** The head of a request as Hono has it. */
+export class HonoHead implements Received {
+  protected readonly c: Context;
+
+  constructor(c: Context) {
+    this.c = c;
+  }
+
+  header(name: string): string | undefined {
+    return this.c.req.header(name);
+  }
+
+  get notes(): RequestNotes | undefined {
+    return notesOf(this.#incoming);
+  }
+
+  peer(): string | undefined {
+    return peerOf(this.#incoming?.socket);
+  }
+
+  get #incoming(): IncomingMessage | undefined {
+    const { incoming } = (this.c.env ?? {}) as { incoming?: IncomingMessage };
+    return incoming;
+  }
+}
+
+/** The id of a request, if it has one. */
+export function requestIdIn(c: Context): string | undefined {
+  return new HonoHead(c).notes?.id;
+}

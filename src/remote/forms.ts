@@ -1,0 +1,338 @@
+import type {
+  ConsentState,
+  Contained,
+  Created,
+  KeyLimit,
+  KeyName,
+  KeyState,
+  KeyWithAccess,
+  NamedIssue,
+  Preview,
+  Rotated,
+} from '../keys/administration.ts';
+import { type DeclaredKey, type PlannedChanges, plannedCreation } from '../keys/apply/declaration.ts';
+import type { AuditEntry, AuditValues } from '../keys/audit/audit-entry.ts';
+import type { KeyChange, KeyFields, NewKey } from '../keys/key/api-key.ts';
+import type { FieldChange, FieldValue, PlannedChange } from '../keys/key/field-changes.ts';
+import { type Catalog, createCatalog, type Permission, type Role } from '../keys/permissions/catalog.ts';
+import { parsePermissions, parseRoles } from '../keys/permissions/grants.ts';
+import { type ResourceActions, splitPermission } from '../keys/permissions/permission-set.ts';
+import { NO_POLICY } from '../keys/permissions/policy.ts';
+import { publicIdOfPrefix, readSecret } from '../keys/secret/secret.ts';
+import { formatTime, readDate } from '../keys/time.ts';
+import type { PeriodUsage } from '../keys/usage/periods.ts';
+import type {
+  ApplyMutation,
+  AuditLogQuery,
+  CatalogQuery,
+  ChangeFragment,
+  ConsentFragment,
+  ContainMutation,
+  CreateApiKeyInput,
+  CreateMutation,
+  DeclaredApiKeyInput,
+  IssueFragment,
+  PermissionInput,
+  PreviewQuery,
+  RotateMutation,
+  ShowQuery,
+  StateFragment,
+  UsageQuery,
+} from './operations.ts';
+
+/** What an operation answers where it answers. */
+type Answered<Data> = NonNullable<Data[keyof Data]>;
+
+/** Reads a key as `State` of the documents has it. Whatever is not as it should be throws. */
+export function readState(data: StateFragment): KeyState {
+  const { rotation } = data;
+  return {
+    apiKey: readFields(data),
+    status: data.status,
+    disabledByPolicy: data.disabledByPolicy === true,
+    unknownGrants: data.unknownGrants,
+    rotation: rotation && {
+      startedAt: timeIn(rotation.startedAt)!,
+      previousPublicId: publicIdIn(rotation.previousPrefix),
+      previousEndsAt: timeIn(rotation.previousEndsAt),
+    },
+    usage: {
+      uses: data.uses,
+      lastUsedAt: timeIn(data.lastUsedAt),
+      previousLastUsedAt: timeIn(rotation?.previousLastUsedAt ?? null),
+    },
+  };
+}
+
+function readFields(data: StateFragment): KeyFields {
+  const { id, name, description, limits, allowFrom, createdBy, managed } = data;
+  if (typeof id !== 'string' || typeof name !== 'string') throw new TypeError('a key without an id and a name');
+  return {
+    id,
+    name,
+    description,
+    ...grantsIn(data.grants),
+    limits: limitsIn(limits),
+    allowFrom,
+    publicId: publicIdIn(data.prefix),
+    createdAt: timeIn(data.createdAt)!,
+    createdBy,
+    expiresAt: timeIn(data.expiresAt),
+    disabledAt: timeIn(data.disabledAt),
+    managed,
+  };
+}
+
+/** Reads a key with all that it may do. */
+export function readAccess(data: Answered<ShowQuery>): KeyWithAccess {
+  const limitedBy = data.limitedBy.map(
+    ({ keyId, name, expiresAt, permissions, status, limits, allowFrom }): KeyLimit => ({
+      ancestor: { id: keyId, name },
+      status,
+      expiresAt: timeIn(expiresAt),
+      permissions: permissionsIn(permissions),
+      limits: limitsIn(limits),
+      allowFrom,
+    }),
+  );
+  const effectivePermissions = permissionsIn(data.effectivePermissions);
+  return { ...readState(data), effectivePermissions, limitedBy, issued: data.issued.map(readIssue) };
+}
+
+/** Reads what a key would be. */
+export function readPreview(data: Answered<PreviewQuery>): Preview {
+  const { name, description, limits, allowFrom, grants, expiresAt, effectivePermissions } = data;
+  return {
+    name,
+    description,
+    ...grantsIn(grants),
+    limits: limitsIn(limits),
+    allowFrom,
+    expiresAt: timeIn(expiresAt),
+    effectivePermissions: permissionsIn(effectivePermissions),
+    confusable: [],
+  };
+}
+
+/** Reads a new key with its secret. */
+export function readCreated({ key, apiKey, replaced }: Answered<CreateMutation>): Created {
+  return { key: secretIn(key), apiKey: readFields(apiKey), replaced: replaced.map(readName), confusable: [] };
+}
+
+/** Reads a key with a new secret. */
+export function readRotated({ key, apiKey, created, disabled, issued }: Answered<RotateMutation>): Rotated {
+  const state = readState(apiKey);
+  return {
+    key: secretIn(key),
+    apiKey: state.apiKey,
+    rotation: state.rotation,
+    created: created.map(readFields),
+    disabled: disabled.map(readFields),
+    issued: issued.map(readIssue),
+  };
+}
+
+/** Reads what a key did to another one. */
+export function readIssue({ name, what, at, disabled }: IssueFragment): NamedIssue {
+  if (typeof name !== 'string' || typeof what !== 'string') throw new TypeError('not what a key did');
+  return { name, what, at: timeIn(at)!, isDisabled: disabled };
+}
+
+type UsagePeriodData = NonNullable<Answered<UsageQuery>['usage']>[number];
+
+/** Reads how requests ended in an hour or on a day. */
+export function readPeriod({ start, ...counts }: UsagePeriodData): PeriodUsage {
+  return { start: timeIn(start)!, ...counts };
+}
+
+/** Reads what names a key. */
+export function readName({ id, name }: KeyName): KeyName {
+  return { id, name };
+}
+
+/** Reads a secret, which goes to stdout as it is. */
+export function secretIn(text: unknown): string {
+  if (typeof text !== 'string' || !readSecret(text)) throw new TypeError('not a secret');
+  return text;
+}
+
+/** Reads permissions in groups. */
+export function permissionsIn(groups: readonly ResourceActions[]): Permission[] {
+  return groups.flatMap(({ resource, actions }) => actions.map((action): Permission => `${resource}:${action}`));
+}
+
+/** Reads a time into milliseconds since 1970. */
+function timeIn(text: unknown): number | null {
+  if (text === null) return null;
+  const time = typeof text === 'string' ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(time)) throw new TypeError('not a time');
+  return time;
+}
+
+/** Reads grants, roles first. */
+function grantsIn(grants: string[]): Pick<KeyFields, 'roles' | 'permissions'> {
+  const isPermission = (grant: string): grant is Permission => grant.includes(':');
+  return { roles: grants.filter((grant) => !isPermission(grant)), permissions: grants.filter(isPermission) };
+}
+
+/** The server has checked them. */
+function limitsIn(limits: string[]): KeyFields['limits'] {
+  return limits as unknown as KeyFields['limits'];
+}
+
+function publicIdIn(prefix: unknown): string {
+  const publicId = typeof prefix === 'string' ? publicIdOfPrefix(prefix) : undefined;
+  if (publicId === undefined) throw new TypeError('not a prefix');
+  return publicId;
+}
+
+/** Reads what an apply changes. @param ids of the keys that were created, in the order of their declarations */
+export function readPlanned(
+  { changes, unchanged }: Answered<ApplyMutation>,
+  declared: readonly DeclaredKey[],
+  ids: readonly string[],
+): PlannedChanges {
+  let created = 0;
+  const read = changes.map(({ action, name, keyId, changes: fields }): PlannedChange => {
+    if (action === 'CREATE') {
+      const key = declared.find((each) => each.name === name);
+      if (!key) throw new TypeError('a key that is not declared');
+      return plannedCreation(key, ids[created++]);
+    }
+    if (action === 'DELETE') return { action, name, id: keyId! };
+    return { action: 'UPDATE', name, id: keyId!, changes: fieldsIn(fields) };
+  });
+  if (!Number.isInteger(unchanged)) throw new TypeError('not a number');
+  return { changes: read, unchanged, confusable: [] };
+}
+
+/** The log has when a key was disabled; commands show whether it is enabled, before who created it. */
+function fieldsIn(fields: ChangeFragment['changes']): FieldChange[] {
+  const read = fields.map(({ field, before, after }): FieldChange => {
+    const [old, fresh] = [JSON.parse(before!), JSON.parse(after!)] as [FieldValue, FieldValue];
+    if (field !== 'disabledAt') return { field: field as FieldChange['field'], before: old, after: fresh };
+    return { field: 'enabled', before: old === null, after: fresh === null };
+  });
+  const isLast = ({ field }: FieldChange) => Number(field === 'createdBy');
+  return read.toSorted((one, other) => isLast(one) - isLast(other));
+}
+
+/** Reads what containing a key does. */
+export function readContained({
+  keyId,
+  name,
+  exists,
+  issued,
+  changes,
+  requests,
+}: Answered<ContainMutation>): Contained {
+  return {
+    apiKey: readName({ id: keyId, name }),
+    exists: exists === true,
+    issued: issued.map(readIssue),
+    changes: changes.map(({ name: changed, keyId: id, changes: fields }): PlannedChange => {
+      return { action: 'UPDATE', name: changed, id: id!, changes: fieldsIn(fields) };
+    }),
+    requests: requests.map(({ requestId: id, clientName: client, keyName }) => ({ id, client, keyName })),
+  };
+}
+
+type EntryData = Answered<AuditLogQuery>['edges'][number]['node'];
+
+/** Reads an entry of the audit log. */
+export function readEntry(data: EntryData): AuditEntry {
+  const { number, actor, action, keyId, keyName, changes, address, hash } = data;
+  if (!Number.isInteger(number)) throw new TypeError('not a number');
+  const { kind, keyId: id, name } = actor;
+  return {
+    number,
+    at: timeIn(data.at)!,
+    actor: { kind, id, name },
+    action,
+    apiKey: keyId === null ? null : { id: keyId, name: keyName! },
+    before: valuesIn(changes, 'before'),
+    after: valuesIn(changes, 'after'),
+    ...(address !== null && { address }),
+    hash,
+  };
+}
+
+/** One side of all changed fields; null if there was no key then. */
+function valuesIn(changes: EntryData['changes'], side: 'before' | 'after'): AuditValues | null {
+  if (changes.every((change) => change[side] === null)) return null;
+  return Object.fromEntries(changes.map((change) => [change.field, JSON.parse(change[side]!) as unknown]));
+}
+
+/** Reads what can be granted at a server. */
+export function readCatalog({ resources, actions, roles }: Answered<CatalogQuery>): Catalog {
+  const builtIn = createCatalog();
+  const permissions = new Map<Role, readonly Permission[]>();
+  const meanings = new Map<Role, string>();
+  for (const { role, description, permissions: included } of roles) {
+    permissions.set(role, permissionsIn(included));
+    meanings.set(role, description);
+  }
+  const known = new Set<string>(resources.flatMap((name) => actions.map((action) => `${name}:${action}`)));
+  return {
+    resources,
+    actions,
+    roles: [...permissions.keys()],
+    // What is limited, and demanded, is decided there.
+    defaultLimits: [],
+    policy: NO_POLICY,
+    declaredIn: 'the svc-api.yaml of the server',
+    meaningOf: (role) => meanings.get(role) ?? '',
+    permissionsOf: (role) => permissions.get(role) ?? [],
+    includes: (role, other) => builtIn.includes(role, other),
+    knows: (grant) => permissions.has(grant) || known.has(grant),
+  };
+}
+
+/** A new key as the schema takes it. Its values are valid. */
+export function newKeyInput({ name, overwrite, ...input }: NewKey, catalog: Catalog): CreateApiKeyInput {
+  return { name, ...changeInput(input, catalog), overwrite };
+}
+
+/** Changes of a key as the schema takes them. Their values are valid. */
+export function changeInput({ roles, permissions, expiresAt, ...change }: KeyChange, catalog: Catalog) {
+  return {
+    ...change,
+    roles: roles && parseRoles(roles, catalog).values,
+    permissions: permissions && permissionsInput(parsePermissions(permissions, catalog).values),
+    // The command line takes forms that the schema does not.
+    expiresAt: expiresAt ? formatTime(readDate(expiresAt) ?? null) : expiresAt,
+  };
+}
+
+/** A declared key as the schema takes it. */
+export function declaredInput({ permissions, expiresAt, ...key }: DeclaredKey): DeclaredApiKeyInput {
+  return { ...key, permissions: permissionsInput(permissions), expiresAt: formatTime(expiresAt) };
+}
+
+/** One by one: grouped by their resources, they would lose their order. */
+function permissionsInput(permissions: readonly Permission[]): PermissionInput[] {
+  return permissions.map((permission) => {
+    const [resource, action] = splitPermission(permission);
+    return { resource, actions: [action] };
+  });
+}
+
+/** Reads what an application asks for. Whatever is not as it should be throws. */
+export function readConsent(data: ConsentFragment): ConsentState {
+  const { requestId: id, flow, clientId, clientName, keyExpiresIn, address, status, keyName } = data;
+  if (typeof id !== 'string' || typeof clientName !== 'string')
+    throw new TypeError('a request without an id and a name');
+  return {
+    id,
+    flow,
+    client: { id: clientId, name: clientName },
+    ...grantsIn(data.grants),
+    keyExpiresIn,
+    address,
+    createdAt: timeIn(data.createdAt)!,
+    expiresAt: timeIn(data.expiresAt)!,
+    status,
+    approval:
+      keyName === null ? null : { keyName, ...grantsIn(data.keyGrants!), keyExpiresAt: timeIn(data.keyExpiresAt) },
+  };
+}

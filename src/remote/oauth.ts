@@ -1,0 +1,178 @@
+import { KeysError } from '../keys/errors.ts';
+import { OWN_CLIENT } from '../keys/requests/clients.ts';
+import { readUserCode } from '../keys/requests/codes.ts';
+import { readSecret } from '../keys/secret/secret.ts';
+import { debugTimed } from '../keys/steps.ts';
+import { printable } from '../keys/text.ts';
+import { incompatible, textOf, unreachable } from './connection.ts';
+
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+
+/** What to ask a server for. */
+export interface KeyWanted {
+  /** Its address, in the form of `readServerUrl`. */
+  server: string;
+  /** See `parseScope`. */
+  scope: string;
+  /** After which time the key is to end, such as `30d`. */
+  expiresIn: string | undefined;
+}
+
+/** What a person needs to agree. */
+export interface ShownCode {
+  userCode: string;
+  /** The page on which they type it. */
+  page: string;
+}
+
+/** What is needed from outside. */
+export interface Asking {
+  show: (code: ShownCode) => Promise<void>;
+  wait: (milliseconds: number) => Promise<unknown>;
+}
+
+/** A key that a server has given. */
+export interface GivenKey {
+  secret: string;
+  scope: string;
+  /** How long it lasts, in seconds; null without an end. */
+  expiresIn: number | null;
+}
+
+/**
+ * Asks a server for a key, shows a code, and waits until a person has decided (RFC 8628).
+ * @throws KeysError FORBIDDEN if they refuse or do not decide; SERVER_…; what the scope is refused with
+ */
+export async function askForKey({ server, scope, expiresIn }: KeyWanted, { show, wait }: Asking): Promise<GivenKey> {
+  const wanted = { client_id: OWN_CLIENT.id, scope, ...(expiresIn !== undefined && { key_expires_in: expiresIn }) };
+  const device = await postForm(server, '/oauth/device_authorization', wanted);
+  if ('error' in device) throw refused(server, device);
+  const deviceCode = textIn(device, 'device_code', server);
+  const userCode = readUserCode(textIn(device, 'user_code', server));
+  if (userCode === undefined) throw isNotOurs(server);
+  await show({ userCode, page: `${server}/device` });
+  let seconds = numberIn(device, 'interval') ?? 5;
+  for (;;) {
+    await wait(seconds * 1000);
+    const form = { client_id: OWN_CLIENT.id, grant_type: DEVICE_GRANT, device_code: deviceCode };
+    const answer = await postForm(server, '/oauth/token', form);
+    if (!('error' in answer)) return givenIn(answer, server);
+    if (answer['error'] === 'slow_down') seconds += 5;
+    else if (answer['error'] !== 'authorization_pending') throw refused(server, answer);
+  }
+}
+
+function givenIn(answer: Answer, server: string): GivenKey {
+  const secret = textIn(answer, 'access_token', server);
+  if (!readSecret(secret)) throw isNotOurs(server);
+  return { secret, scope: textIn(answer, 'scope', server), expiresIn: numberIn(answer, 'expires_in') ?? null };
+}
+
+/** Why there is no key, by what the server answers. */
+function refused(server: string, answer: Answer): KeysError {
+  const { error } = answer;
+  if (error === 'access_denied')
+    return new KeysError('FORBIDDEN', 'The request was refused, or whoever agreed to it may not grant that any more.');
+  if (error === 'expired_token')
+    return new KeysError('FORBIDDEN', 'Nobody has agreed in time. Run the command again for a new code.');
+  if (error === 'invalid_scope' || error === 'invalid_request')
+    return new KeysError('INPUT_INVALID', descriptionIn(answer));
+  if (error === 'unauthorized_client') throw new KeysError('CONSENT_OFF', descriptionIn(answer));
+  return failed(server, answer);
+}
+
+/** A text without what a terminal would obey. @throws KeysError SERVER_INCOMPATIBLE */
+function textIn(answer: Answer, field: string, server: string): string {
+  const value = answer[field];
+  if (typeof value === 'string' && /^[\x20-\x7e]+$/.test(value)) return value;
+  throw isNotOurs(server);
+}
+
+function numberIn(answer: Answer, field: string): number | undefined {
+  const value = answer[field];
+  return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
+}
+
+/** A key that is to be ended. */
+export interface KeyToEnd {
+  /** The server's address, in the form of `readServerUrl`. */
+  server: string;
+  secret: string;
+  /** Whether it is ended also if it has created others, which end with it. */
+  endsCreated: boolean;
+}
+
+/**
+ * Ends a key that a server has given to this program (RFC 7009). One that is not valid any more counts as ended.
+ * @returns undefined, or why a key is spared that has created others
+ * @throws KeysError FORBIDDEN for a key that this program was not given; SERVER_…
+ */
+export async function endKey({ server, secret, endsCreated }: KeyToEnd): Promise<string | undefined> {
+  const form = { client_id: OWN_CLIENT.id, token: secret, ...(!endsCreated && { created_keys: 'refuse' }) };
+  const answer = await postForm(server, '/oauth/revoke', form);
+  const { error } = answer;
+  // Whatever else answers must not look as if the key were ended.
+  if (error === undefined && Object.keys(answer).length > 0) throw isNotOurs(server);
+  if (error === undefined) return undefined;
+  if (error === 'has_created_keys') return descriptionIn(answer);
+  if (error === 'unsupported_token_type' || error === 'invalid_grant')
+    throw new KeysError('FORBIDDEN', `The server ${server} does not end this key: ${descriptionIn(answer)}`);
+  throw failed(server, answer);
+}
+
+const TIMEOUT_MS = 60_000;
+const MAX_CHARACTERS = 64 * 1024;
+
+/** What a server answers to applications, which may be anything. */
+export type Answer = Readonly<Record<string, unknown>>;
+
+/**
+ * Sends a form as an application does, to that address alone.
+ * @returns what a server of ours answers, also that something is wrong
+ * @throws KeysError SERVER_UNREACHABLE, SERVER_INCOMPATIBLE
+ */
+async function postForm(server: string, path: string, form: Record<string, string>): Promise<Answer> {
+  let text: string;
+  let isOk: boolean;
+  try {
+    const send = () =>
+      fetch(server + path, {
+        method: 'POST',
+        body: new URLSearchParams(form),
+        headers: { accept: 'application/json', 'user-agent': 'svc-api' },
+        redirect: 'manual',
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+    const response = await debugTimed('a server was asked', send, (answer) => ({
+      server,
+      path,
+      status: answer?.status,
+    }));
+    text = await textOf(response, server, MAX_CHARACTERS);
+    isOk = response.status === 200;
+  } catch (error) {
+    throw error instanceof KeysError ? error : unreachable(server, error, false);
+  }
+  try {
+    const answer: unknown = JSON.parse(text);
+    if (typeof answer === 'object' && answer !== null && (isOk || 'error' in answer)) return answer as Answer;
+  } catch {
+    // Not ours, as below.
+  }
+  throw isNotOurs(server);
+}
+
+/** What an error of such an answer says. */
+function descriptionIn({ error, error_description: description }: Answer): string {
+  return printable(typeof description === 'string' ? description : String(error), 500);
+}
+
+/** The error for an answer that is one. */
+function failed(server: string, answer: Answer): KeysError {
+  return new KeysError('SERVER_FAILED', `The server ${server} failed: ${descriptionIn(answer)}`);
+}
+
+/** The error for an answer that is not that of a server of ours. */
+function isNotOurs(server: string): KeysError {
+  return incompatible(server, 'answered, but not as one of svc-api does that applications can ask for keys.');
+}

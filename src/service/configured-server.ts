@@ -1,0 +1,95 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Config } from '../config/config.ts';
+import type { SchemaExtension } from '../graphql/extension.ts';
+import type { CertificateFiles } from '../http/certificate.ts';
+import type { ServerOptions, StartedServer } from '../http/serve-requests.ts';
+import type { CatalogAdditions, HostResource } from '../keys/permissions/catalog.ts';
+import { NO_LOG } from '../log.ts';
+import type { OpenKeys } from './open-keys.ts';
+
+/** The key store, and the configuration by which it is open. */
+export interface OpenedService {
+  /** Opened with the additions of the configuration: see `additionsIn`. */
+  readonly keys: OpenKeys;
+  readonly config: Config;
+  readonly extensions: readonly SchemaExtension[];
+}
+
+/** What is served. */
+export interface ServedService {
+  readonly server: StartedServer;
+  /** What the log says beside the address. */
+  readonly details?: object;
+  /** Prepares to go on by another configuration. What it returns does so, and cannot fail. */
+  prepare(opened: OpenedService): Promise<() => void>;
+  /** Stops accepting requests, and resolves once those in flight have ended. */
+  stop(): Promise<void>;
+}
+
+/** Starts to serve. */
+export type StartService = (opened: OpenedService, server: ServerOptions) => Promise<ServedService>;
+
+/** What is beside what is built in: the resources of a host, and what its configuration declares. */
+export function additionsIn(
+  { resources, roles, limits, policy, consent }: Config,
+  ofHost: readonly HostResource[],
+): CatalogAdditions {
+  return { resources: [...ofHost, ...resources], roles, defaultLimits: limits.default, policy, consent };
+}
+
+/** A server that takes another configuration while it runs. */
+export class ConfiguredServer {
+  readonly service: ServedService;
+  readonly #server: ServerOptions;
+  /** What tunes it, as it started. */
+  readonly #settings: Config['server'];
+  #opened: OpenedService;
+
+  private constructor(opened: OpenedService, server: ServerOptions, service: ServedService) {
+    this.#opened = opened;
+    this.#settings = opened.config.server;
+    this.#server = server;
+    this.service = service;
+  }
+
+  /** The key store by the present configuration. The previous one is not needed any more. */
+  get keys(): OpenKeys {
+    return this.#opened.keys;
+  }
+
+  /** @throws KeysError LISTEN_FAILED, TLS_INVALID; what `start` throws */
+  static async start(opened: OpenedService, server: ServerOptions, start: StartService): Promise<ConfiguredServer> {
+    const service = await start(opened, { ...server, tls: certificateOf(server, opened.config) });
+    return new ConfiguredServer(opened, server, service);
+  }
+
+  /**
+   * Takes another configuration: whole, or not at all if it throws. Requests in flight are finished by the old one.
+   * @throws KeysError TLS_INVALID; Error as `createCatalog`; what the service throws
+   */
+  async take(config: Config): Promise<void> {
+    const { extensions } = this.#opened;
+    const { server } = this.service;
+    const ofHost = extensions.flatMap(({ resources }) => resources ?? []);
+    const opened = { keys: this.keys.withAdditions(additionsIn(config, ofHost)), config, extensions };
+    const goOn = await this.service.prepare(opened);
+    const tls = certificateOf(this.#server, config);
+    const isTls = tls ? await server.replaceCertificate(tls) : server.url.startsWith('https:');
+    // From here on, nothing fails.
+    goOn();
+    this.#opened = opened;
+    const { log = NO_LOG } = this.#server;
+    if (isTls !== (tls !== undefined))
+      log.warn({ tls: tls !== undefined }, 'TLS begins or ends with the next start; all else was taken');
+    if (!isDeepStrictEqual(config.server, this.#settings))
+      log.warn({ server: config.server }, 'a changed "server" takes effect with the next start; all else was taken');
+  }
+}
+
+/** The certificate to serve by. On a Unix socket no TLS is spoken: the file may be that of other servers, too. */
+function certificateOf(
+  { tls, socket }: Pick<ServerOptions, 'tls' | 'socket'>,
+  config: Config,
+): CertificateFiles | undefined {
+  return socket === undefined ? (tls ?? config.tls) : undefined;
+}

@@ -1,0 +1,179 @@
+import type { Config } from '../config/config.ts';
+import type { BudgetLimits } from '../graphql/execution/index.ts';
+import type { SchemaExtension } from '../graphql/extension.ts';
+import { checkGraphQLRelease } from '../graphql/release.ts';
+import type { ServiceApp } from '../http/app.ts';
+import { COMMON_OPTIONS } from '../http/bearer-options.ts';
+import type { CorsOptions } from '../http/cors.ts';
+import type { IntrospectionMode } from '../http/graphql-errors.ts';
+import { listen } from '../http/server.ts';
+import type { CredentialPlace } from '../keys/credential-places.ts';
+import { LOOPBACK, Networks } from '../keys/networks.ts';
+import {
+  amount,
+  anything,
+  checkOptions,
+  having,
+  invalidOption,
+  list,
+  oneOf,
+  options as optionsIn,
+  readBy,
+  required,
+  type Rules,
+  text,
+  withoutUndefined,
+  yesOrNo,
+} from '../keys/options.ts';
+import { invalidOrigin } from '../keys/origin.ts';
+import { HOST_RESOURCES } from '../keys/permissions/catalog.ts';
+import { checkClients, type Client, unusableClients } from '../keys/requests/clients.ts';
+import { invalidPublicUrl } from '../keys/requests/public-url.ts';
+import type { KeysService } from '../keys/service.ts';
+import type { Limited } from '../limits/limiter.ts';
+import type { Log } from '../log.ts';
+import type { StartService } from './configured-server.ts';
+import { packageVersion } from '../version.ts';
+
+/** What the service is made of. */
+export interface CreateAppOptions {
+  /** The service of an open key store, see `openKeys`. */
+  keys: KeysService & Limited;
+  /** The host's own parts of the schema. Their resources must be passed to `openKeys`. */
+  extensions?: readonly SchemaExtension[];
+  /**
+   * What `svc-api.yaml` says, see `loadConfig`; the other options win. Its resources, roles, default limits, policy and
+   * consent must be passed to `openKeys`.
+   */
+  config?: Config;
+  /** What one request may take, where it differs from the default. */
+  limits?: Partial<BudgetLimits>;
+  /** Where a key may stand in a request. Default: `['bearer']`. */
+  credentials?: readonly CredentialPlace[];
+  /** Networks of proxies whose `X-Forwarded-For` and `Forwarded` headers are believed. Default: this machine. */
+  trust?: readonly string[];
+  /** Whether the schema is told to all keys, to none, or to those with PERMISSION:READ_ANY. Default: to all. */
+  introspection?: IntrospectionMode;
+  /** Which pages of other origins may call the service from a browser. Default: none. */
+  cors?: CorsOptions;
+  /**
+   * The address under which clients reach the service, with the path that it is beneath, such as
+   * `https://keys.example.org`. Default: the one that a request was made to.
+   */
+  publicUrl?: string;
+  /**
+   * Applications that may ask for keys, beside the program itself, in the way that `openKeys` was told as `consent`.
+   * Default: none.
+   */
+  clients?: readonly Client[];
+  /** See `BearerAuthOptions`. */
+  failedCredentials?: string | false;
+  /** Whether the console is served, at `/console`: pages on which people manage keys. Default: no. */
+  console?: boolean;
+  /** Default: nothing is logged. */
+  log?: Log;
+  /** The app whose place it takes, see `RunningServer.replaceApp`: it goes on with its log, and has run as long. */
+  replaces?: ServiceApp;
+}
+
+const OPTIONS: Rules<CreateAppOptions> = {
+  ...COMMON_OPTIONS,
+  extensions: list(
+    optionsIn<SchemaExtension>({ typeDefs: anything, resolvers: anything, resources: HOST_RESOURCES, name: text }),
+  ),
+  config: having<Config>('what loadConfig gives', 'routes', 'trust', 'limits'),
+  limits: optionsIn<Partial<BudgetLimits>>({ cost: amount, nodes: amount, characters: amount, timeMs: amount }),
+  introspection: oneOf('on', 'off', 'permitted'),
+  cors: optionsIn<CorsOptions>({ origins: list((value, name) => text(value, name) ?? invalidOrigin(value as string)) }),
+  publicUrl: (value, name) => text(value, name) ?? invalidPublicUrl(value as string),
+  clients: readBy(
+    // Whether they may ask at all is said by the keys.
+    (clients) => checkClients(clients, { consent: 'both' }),
+    list(optionsIn<Client>({ id: required(text), name: required(text), redirects: required(list(text)) })),
+  ),
+  console: yesOrNo,
+  replaces: having<ServiceApp>('what createApp gives', 'startedAt', 'refusals', 'failures'),
+};
+
+/**
+ * Creates the whole service as a Hono app: `/graphql`, `/introspect`, `/auth/…` for proxies, `/healthz` and `/readyz`,
+ * and, if wanted, a console at `/console`.
+ * @throws KeysError OPTION_INVALID; SCHEMA_INVALID if an extension of the schema is invalid; GRAPHQL_UNSUPPORTED
+ * @example
+ * const app = await createApp({ keys: await openKeys() });
+ * const server = await listen({ app, host: '127.0.0.1', port: 4000 });
+ */
+export async function createApp(options: CreateAppOptions): Promise<ServiceApp> {
+  checkOptions('createApp', options, OPTIONS);
+  const { keys, extensions, config, console = false, ...others } = options;
+  const unusable = unusableClients(others.clients ?? [], keys.catalog.consent);
+  if (unusable !== undefined) throw invalidOption('createApp', `${unusable} Pass it to openKeys.`);
+  await checkGraphQLRelease();
+  const [
+    { createSchema },
+    { createHttpApp },
+    { serveForwardAuth },
+    { createRouter },
+    { describeService },
+    { addPages },
+  ] = await Promise.all([
+    import('../graphql/schema.ts'),
+    import('../http/app.ts'),
+    import('../guard/forward-auth.ts'),
+    import('../routes/router.ts'),
+    import('./describe-service.ts'),
+    import('../console/add-console.ts'),
+  ]);
+  const startedAt = others.replaces?.startedAt ?? Date.now();
+  const info = { name: 'svc-api', version: packageVersion(), startedAt };
+  const configured = config && {
+    credentials: config.credentials,
+    trust: config.trust.texts,
+    cors: config.cors,
+    introspection: config.introspection,
+    publicUrl: config.publicUrl,
+    clients: config.clients,
+    failedCredentials: config.limits.failedCredentials,
+  };
+  const router = createRouter(config?.routes ?? []);
+  const described = describeService({ router, file: config?.file, ...configured, ...others });
+  const schema = await createSchema(keys, info, extensions, described);
+  const app = createHttpApp({ keys, schema, startedAt, hasConsole: console, ...configured, ...others });
+  const { sessions, authenticator, clock } = keys;
+  addPages(app, {
+    ...app.consentParts,
+    hasConsole: console,
+    keys,
+    sessions,
+    authenticator,
+    pipeline: app.pipeline,
+    clock,
+  });
+  return serveForwardAuth(app, {
+    catalog: keys.catalog,
+    router,
+    trust: new Networks(others.trust ?? configured?.trust ?? LOOPBACK),
+  });
+}
+
+/** Serves the app. Throws KeysError SCHEMA_INVALID, GRAPHQL_UNSUPPORTED, LISTEN_FAILED, TLS_INVALID. */
+export const serveApp =
+  ({ console }: { console: boolean }): StartService =>
+  async (opened, options) => {
+    const { log } = options;
+    const logged = log && { log };
+    let app = await createApp({ ...opened, ...logged, console });
+    const server = await listen(withoutUndefined({ ...options, app }));
+    return {
+      server,
+      details: { ...(console && options.socket === undefined && { console: `${server.url}/console` }) },
+      prepare: async (changed) => {
+        const next = await createApp({ ...changed, ...logged, console, replaces: app });
+        return () => {
+          server.replaceApp(next);
+          app = next;
+        };
+      },
+      stop: () => server.stop(),
+    };
+  };

@@ -1,0 +1,76 @@
+import type { ExplainedRoute, RouteExplainer, ServiceParts } from '../graphql/context.ts';
+import { type BudgetLimits, Budgets } from '../graphql/execution/index.ts';
+import { failedCredentialsBy } from '../http/bearer-options.ts';
+import { KeysError } from '../keys/errors.ts';
+import { describeAllow, describeExplanation, explain } from '../routes/decide.ts';
+import { parseRequest, preflightOf } from '../routes/request.ts';
+import type { Match, Router } from '../routes/router.ts';
+
+/** How many routes are named beside the one that decides, of each kind: there may be thousands. */
+const MOST_OTHERS = 20;
+
+/** What the schema tells of routes. @param isConfigured whether there is a file of configuration */
+function routeExplainer(router: Router, isConfigured: boolean): RouteExplainer {
+  const { routes } = router;
+  return {
+    isConfigured,
+    count: routes.length,
+    list: (leftOut, most) =>
+      routes.slice(leftOut, leftOut + most).map((route, index) => explained({ route, index: leftOut + index })),
+    hiddenBy: (number) => router.coverOf(number - 1).map((index) => index + 1),
+    explain: ({ method, url, preflight }, caller) => {
+      const parsed = parseRequest(method, url);
+      if ('refusal' in parsed) throw new KeysError('INPUT_INVALID', parsed.refusal);
+      const request = preflight ? preflightOf(parsed.value) : parsed.value;
+      const permissions = caller?.status === 'ACTIVE' ? caller.permissions : undefined;
+      const explanation = explain(router, request, permissions, MOST_OTHERS);
+      const { decision, otherCaseOf, others, otherMethods } = explanation;
+      return {
+        outcome: ({ allowed: 'ALLOWED', refused: 'REFUSED', forbidden: 'FORBIDDEN' } as const)[decision.outcome],
+        reason: describeExplanation(explanation, caller),
+        request: explanation.request,
+        preflightFor: explanation.preflightFor,
+        route: decision.match && explained(decision.match),
+        used: 'used' in decision ? decision.used : [],
+        missing: 'missing' in decision ? decision.missing : [],
+        otherCaseOf: otherCaseOf && explained(otherCaseOf),
+        after: others.map(({ match, because }) => ({ route: explained(match), because })),
+        otherMethods: otherMethods.map(explained),
+      };
+    },
+  };
+}
+
+function explained({ route: { host, path, methods, allow, preflightOpen, line }, index }: Match): ExplainedRoute {
+  return {
+    number: index + 1,
+    line,
+    host,
+    path,
+    methods,
+    allow: ({ open: 'OPEN', key: 'KEY', all: 'ALL', any: 'ANY' } as const)[allow.kind],
+    permissions: 'permissions' in allow ? allow.permissions : [],
+    requires: describeAllow(allow),
+    preflightOpen,
+  };
+}
+
+/** What a service is made of, as far as its schema tells of it. */
+interface DescribedService {
+  router: Router;
+  /** The file of configuration; undefined if there is none. */
+  file: string | undefined;
+  limits?: Partial<BudgetLimits>;
+  failedCredentials?: string | false;
+}
+
+/** What the schema tells of a service. @throws RangeError if a limit is invalid */
+export function describeService({ router, file, limits, failedCredentials }: DescribedService): ServiceParts {
+  return {
+    routes: routeExplainer(router, file !== undefined),
+    limits: {
+      failedCredentials: failedCredentialsBy(failedCredentials)?.limit ?? null,
+      request: new Budgets(limits).limits,
+    },
+  };
+}

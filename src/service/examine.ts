@@ -1,0 +1,65 @@
+import { configLocation, readConfigFile } from '../config/config-file.ts';
+import { parseConfig } from '../config/load-config.ts';
+import { readCertificate } from '../http/certificate.ts';
+import { type NoticeSettings, shownWebhook } from '../keys/notices/settings.ts';
+import type { HostResource } from '../keys/permissions/catalog.ts';
+import type { ProgressReport } from '../keys/progress.ts';
+import { readSigningKeys } from '../notices/post.ts';
+import { readAuditKey } from '../store/audit-log.ts';
+import { failureBy, type Finding, ok } from '../store/inspection/finding.ts';
+import { inspectStore } from '../store/inspection/inspect-store.ts';
+
+/** What to check. */
+interface ExamineOptions {
+  database: string | undefined;
+  configFile: string | undefined;
+  env: NodeJS.ProcessEnv;
+  /** The host's own resources, which the configuration may name. */
+  resources: () => Promise<readonly HostResource[]>;
+  /** What was found in the environment of the process. */
+  environment: readonly Finding[];
+  onVerified?: ProgressReport | undefined;
+}
+
+/** Checks all that the program depends on, and changes nothing. */
+export async function examine(options: ExamineOptions): Promise<Finding[]> {
+  const { database, env, environment, onVerified } = options;
+  const config = await inspectConfig(options);
+  const findings = [...environment, ...config];
+  let auditKey;
+  try {
+    auditKey = readAuditKey(env);
+  } catch (error) {
+    findings.push(failureBy('AUDIT_LOG', error));
+  }
+  const isWithoutWebhook = config.includes(NO_WEBHOOK);
+  const inspected = await inspectStore(database, env, { auditKey, clock: Date.now, isWithoutWebhook, onVerified });
+  return [...findings, ...inspected];
+}
+
+async function inspectConfig({ configFile, env, resources }: ExamineOptions): Promise<Finding[]> {
+  try {
+    const location = configLocation(configFile, env);
+    const file = location && readConfigFile(location);
+    if (!file) return [ok('CONFIG', 'There is no svc-api.yaml, and none is needed.'), NO_WEBHOOK];
+    const { notices, tls } = await parseConfig(file, await resources());
+    if (tls) await readCertificate(tls);
+    return [ok('CONFIG', `${file.path} has no faults.`), notices ? inspectSecrets(notices, env) : NO_WEBHOOK];
+  } catch (error) {
+    return [failureBy('CONFIG', error)];
+  }
+}
+
+const NO_WEBHOOK = ok('NOTICES', 'The configuration names no webhook: nobody is told what happens to keys.');
+
+/** Whether what signs notices can be read here. The servers may have it in their environment alone. */
+function inspectSecrets(notices: NoticeSettings, env: NodeJS.ProcessEnv): Finding {
+  try {
+    readSigningKeys(notices, env);
+    return ok('NOTICES', `The secret that signs notices for ${shownWebhook(notices.url)} can be read.`);
+  } catch (error) {
+    const finding = failureBy('NOTICES', error);
+    const isElsewhere = notices.secretFile === undefined && !env['SVC_API_NOTICES_SECRET'];
+    return isElsewhere ? { ...finding, status: 'warning' } : finding;
+  }
+}

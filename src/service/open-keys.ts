@@ -1,0 +1,238 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { RequestCheck } from '../http/request-check.ts';
+import { operatorName } from '../keys/authorization/principal.ts';
+import { Pace } from '../keys/consent/pace.ts';
+import type { NoticeStore } from '../keys/notices/notice-store.ts';
+import {
+  amount,
+  anything,
+  checkOptions,
+  count,
+  list,
+  oneOf,
+  options as optionsIn,
+  orUndefined,
+  recordOf,
+  type Rule,
+  type Rules,
+  text,
+  yesOrNo,
+} from '../keys/options.ts';
+import {
+  type CatalogAdditions,
+  CONSENT_MODES,
+  createCatalog,
+  HOST_RESOURCES,
+  type Permission,
+} from '../keys/permissions/catalog.ts';
+import type { PolicyRules } from '../keys/permissions/policy.ts';
+import type { HearingReport } from '../keys/repository.ts';
+import type { SchemaDifference } from '../keys/schema.ts';
+import { KeysService } from '../keys/service.ts';
+import { SteadyClock } from '../keys/steady-clock.ts';
+import { AttemptCounter } from '../limits/attempt-counter.ts';
+import { type Limited, Limiter } from '../limits/limiter.ts';
+import type { OpenStoreOptions, Store } from '../store/open.ts';
+
+/** Which key store to open, and how. */
+export interface OpenKeysOptions extends OpenStoreOptions, CatalogAdditions {
+  /** How many accepted secrets are remembered, so that the store need not be asked: 1 KB for each. Default: 100,000. */
+  maxVerifiedKeys?: number;
+}
+
+const ADDITIONS: Rules<CatalogAdditions> = {
+  resources: HOST_RESOURCES,
+  // The names are the installation's own. Its permissions are judged together with its resources.
+  roles: recordOf(list(text) as Rule<unknown> as Rule<readonly Permission[]>),
+  defaultLimits: list(text),
+  policy: optionsIn<PolicyRules>({
+    maxLifetime: text,
+    requireExpiry: yesOrNo,
+    grantableByKeys: list(text),
+    maxKeysPerCreator: count,
+    disableUnused: text,
+  }),
+  // What is read from svc-api.yaml has none where the file says nothing, which allows the least.
+  consent: orUndefined(oneOf(...CONSENT_MODES)),
+  declaredIn: text,
+};
+const OPTIONS: Rules<OpenKeysOptions> = {
+  ...ADDITIONS,
+  database: text,
+  env: anything,
+  lockWaitMs: amount,
+  writeWaitMs: amount,
+  busyTimeoutMs: amount,
+  ifMissing: oneOf('create', 'fail', 'empty'),
+  // Telemetry has none without metrics.
+  timer: orUndefined(anything),
+  maxVerifiedKeys: count,
+};
+
+/** The service of an open key store. */
+export interface OpenKeys extends KeysService, Limited {
+  /** The absolute path of the store, or its URL without the password. */
+  readonly location: string;
+  /** Whether opening it has created the store. */
+  readonly created: boolean;
+  /** Whether there is a store; otherwise this is an empty one that takes no changes. */
+  readonly exists: boolean;
+  /** By how many milliseconds the clock of this machine is behind the time that is used: see `SteadyClock`. */
+  clockBehindMs(): number;
+  /**
+   * Calls back when the changes of other processes are no longer heard, so that every request asks the store, and when
+   * they are heard again. Only PostgreSQL can fail to notify.
+   */
+  watchHearing(report: HearingReport): void;
+  /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
+  hasSearchIndex(): Promise<boolean>;
+  /**
+   * In what the schema of the store is not as this version makes it; `unknown` where the user of a PostgreSQL database
+   * may create no schema to compare it with.
+   * @throws KeysError STORE_…
+   */
+  schemaDifferences(): Promise<SchemaDifference[] | 'unknown'>;
+  /**
+   * A service over the same open store with other resources, roles, limits and policy, such as those of a changed
+   * configuration. This one keeps its own; closing either of them closes the store.
+   * @throws KeysError OPTION_INVALID; Error as `createCatalog`
+   */
+  withAdditions(additions: CatalogAdditions): OpenKeys;
+  /**
+   * Checks the API key of a request, wherever that came from, by all that `bearerAuth` checks: the status of the key,
+   * and of those above it, its networks, limits and permissions, and how often its address was wrong. If it is let in,
+   * it counts as a use of the key. It never rejects for what a client sends, nor where the store does not answer.
+   * @throws KeysError OPTION_INVALID
+   * @example
+   * const checked = await keys.check(request, { permission: 'DOCKER:READ_ANY', address: clientAddress });
+   * if (!checked.ok) return checked.response();
+   * console.log(checked.principal.apiKey.name);
+   */
+  check: RequestCheck;
+  /** Writes pending activity and closes the store. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the key store, and creates it if it is missing.
+ * @throws KeysError OPTION_INVALID, STORE_…; Error as `createCatalog`
+ * @example
+ * const keys = await openKeys({ database: '/var/lib/my-service/keys.sqlite' });
+ * const { key } = await keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
+ * await keys.close();
+ */
+export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys> {
+  checkOptions('openKeys', options, OPTIONS);
+  return (await openKeysWithNotices(options)).keys;
+}
+
+/**
+ * The same for commands, whose options are their own, with what a webhook is to be told. Closing the keys closes both.
+ * @throws KeysError STORE_…
+ */
+export async function openKeysWithNotices({
+  resources,
+  roles,
+  defaultLimits,
+  policy,
+  consent,
+  declaredIn,
+  maxVerifiedKeys,
+  ...options
+}: OpenKeysOptions): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
+  const catalog = createCatalog({ resources, roles, defaultLimits, policy, consent, declaredIn });
+  const { openStore } = await import('../store/open.ts');
+  const store = await openStore(options);
+  const clock = new SteadyClock(
+    { read: Date.now, elapsed: () => performance.now() },
+    await store.repository.latestTime(),
+  );
+  const limiter = new Limiter({
+    store: store.limits,
+    elapsed: () => performance.now(),
+    schedule,
+    id: randomUUID(),
+  });
+  const keys = new OpenedKeys(
+    { store, clock, limiter },
+    {
+      repository: store.repository,
+      catalog,
+      clock: () => clock.now(),
+      clockBehindMs: () => clock.behind(),
+      randomBytes,
+      randomId: randomUUID,
+      schedule,
+      operator: operatorName(),
+      maxVerifiedKeys,
+      pace: new Pace((limit) => new AttemptCounter(limit)),
+    },
+  );
+  return { keys, notices: store.notices };
+}
+
+/** Pending work must not keep the process alive. */
+function schedule(work: () => void, delayMs: number): void {
+  setTimeout(work, delayMs).unref();
+}
+
+/** What services over one store share. */
+interface Shared extends Limited {
+  store: Store;
+  clock: SteadyClock;
+}
+
+class OpenedKeys extends KeysService implements OpenKeys {
+  readonly limiter: Limiter;
+  readonly location: string;
+  readonly created: boolean;
+  readonly exists: boolean;
+  readonly #over: Shared;
+  #check: Promise<RequestCheck> | undefined;
+
+  constructor(over: Shared, ...parts: ConstructorParameters<typeof KeysService>) {
+    super(...parts);
+    this.#over = over;
+    this.limiter = over.limiter;
+    this.location = over.store.location;
+    this.created = over.store.created;
+    this.exists = over.store.exists;
+  }
+
+  clockBehindMs(): number {
+    return this.#over.clock.behind();
+  }
+
+  watchHearing(report: HearingReport): void {
+    this.#over.store.repository.watchHearing(report);
+  }
+
+  hasSearchIndex(): Promise<boolean> {
+    return this.#over.store.repository.hasSearchIndex();
+  }
+
+  schemaDifferences(): Promise<SchemaDifference[] | 'unknown'> {
+    return this.#over.store.schemaDifferences();
+  }
+
+  withAdditions(additions: CatalogAdditions): OpenKeys {
+    checkOptions('keys.withAdditions', additions, ADDITIONS);
+    return new OpenedKeys(this.#over, ...this.partsWith(createCatalog(additions)));
+  }
+
+  // A function of its own: it may be handed on without the keys.
+  readonly check: RequestCheck = async (...checked) => {
+    this.#check ??= import('../http/request-check.ts').then(({ requestCheck }) => requestCheck(this));
+    return (await this.#check)(...checked);
+  };
+
+  async close(): Promise<void> {
+    try {
+      // A store that cannot be written must not prevent closing.
+      await this.finishActivity().catch(() => {});
+      await this.limiter.finish();
+    } finally {
+      await this.#over.store.close();
+    }
+  }
+}
