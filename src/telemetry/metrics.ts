@@ -335,7 +335,7 @@ export function addStoreMetrics(registry: Registry) {
 }
 
 /** What is told of the keys of a process. */
-export type MeasuredKeys = Pick<KeysService, 'authenticator' | 'countKeys' | 'unwrittenUses'> & Limited;
+export type MeasuredKeys = Pick<KeysService, 'authenticator' | 'store' | 'unwrittenUses'> & Limited;
 
 /** The keys that a process serves by now, and whether it is the one that counts those of the store. */
 interface KeysInUse {
@@ -398,7 +398,7 @@ function addLimits(registry: Registry, inUse: KeysInUse): void {
 }
 
 function addStoredKeys(registry: Registry, inUse: KeysInUse): void {
-  const counter = new KeyCounter(async () => inUse.keys!.countKeys());
+  const counter = new KeyCounter(async () => inUse.keys!.store.countKeys());
   const latest = async () => (inUse.counts && inUse.keys ? counter.latest() : undefined);
   addGauge(
     registry,

@@ -81,7 +81,6 @@ const ROOMS: Record<string, string[]> = {
     'list',
     'management',
     'health',
-    'features',
     'service',
     'administration',
     'operator-keys',

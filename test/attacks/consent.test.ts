@@ -33,7 +33,7 @@ async function start() {
 }
 const accepts = async (key: unknown) => 'principal' in (await authenticate(test.keys, key as string));
 const actions = async () =>
-  (await test.keys.auditLog({ first: 10 }, OPERATOR)).map(({ action }) => action).toReversed();
+  (await test.keys.audit.read({ first: 10 }, OPERATOR)).map(({ action }) => action).toReversed();
 
 /** A code, and the verifier that belongs to it. */
 async function newCode(parameters: Record<string, string> = {}) {
@@ -269,7 +269,7 @@ describeOnEach('whoever attacks the way to a key', () => {
     const { code } = await newCode();
     const rows = JSON.stringify([
       await test.keys.consent.list(10, OPERATOR),
-      await test.keys.auditLog({ first: 50 }, OPERATOR),
+      await test.keys.audit.read({ first: 50 }, OPERATOR),
     ]);
     for (const secret of [device.device_code, device.user_code, code, approver])
       assert.ok(!rows.includes(secret) && !rows.includes(secret.replace('-', '')));
@@ -503,7 +503,7 @@ describe('whoever attacks the pages on which people decide', () => {
 
   it('by asking and refusing without a key, adds ten entries to the audit log in ten minutes', async () => {
     const wanted = { client: APP, roles: [], permissions: ['DOCKER:READ_ANY' as const] };
-    const newest = async () => (await test.keys.auditLog({ first: 1 }, OPERATOR))[0]!.number;
+    const newest = async () => (await test.keys.audit.read({ first: 1 }, OPERATOR))[0]!.number;
     const before = await newest();
     for (let count = 0; count < 20; count += 1) {
       const { request } = await test.keys.consent.ask(wanted);

@@ -112,7 +112,7 @@ describe('what applications ask for, in the console', () => {
     await look(visitor, user_code);
     assert.match((await visitor.submit('device', { decision: 'deny' })).text, /Grafana sync gets no API key/);
     assert.equal((await answerTo(device_code))['error'], 'access_denied');
-    const [entry] = await test.keys.auditLog({ first: 1 }, OPERATOR);
+    const [entry] = await test.keys.audit.read({ first: 1 }, OPERATOR);
     assert.deepEqual([entry!.action, entry!.actor.name], ['CONSENT_DENY', 'Ada']);
   });
 

@@ -58,7 +58,7 @@ describe(PAGE, () => {
       ),
     );
     const test = await openTestKeys();
-    const range = await test.keys.periodUsageOf('nobody', { by: 'day', from: `${KEPT_DAYS.DAY}d` });
+    const range = await test.keys.usage.byPeriod('nobody', { by: 'day', from: `${KEPT_DAYS.DAY}d` });
     await test.store.close();
     assert.equal(range.to - range.from, (KEPT_DAYS.DAY + 1) * PERIOD_MS.DAY);
   });

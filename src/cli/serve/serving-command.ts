@@ -41,7 +41,7 @@ function keepDisablingUnused(keysOf: () => KeysService, log: Log): () => Promise
     const keys = keysOf();
     let count = 0;
     try {
-      for await (const disabled of keys.disableUnused()) {
+      for await (const disabled of keys.unusedKeys.disableUnused()) {
         count += disabled;
         await nextTurn();
         if (isStopped || keysOf() !== keys) break;
@@ -255,7 +255,9 @@ export abstract class ServingCommand extends BaseCommand {
       const reason = await stop.received;
       this.logger.info({ reason }, 'stopping');
       await Promise.all([service.stop(), stopDisabling(), notices.stop()]);
-      await keys.rememberTime().catch((error: unknown) => this.logger.debug({ err: error }, 'the time was not kept'));
+      await keys.store
+        .rememberTime()
+        .catch((error: unknown) => this.logger.debug({ err: error }, 'the time was not kept'));
     } finally {
       await keys.close();
     }
@@ -282,7 +284,7 @@ export abstract class ServingCommand extends BaseCommand {
   /** Logs what is to be known of the store. */
   private async reportStore(keys: OpenKeys): Promise<void> {
     const store = keys.location;
-    if (!(await keys.matchesAuditKey()))
+    if (!(await keys.audit.matchesKey()))
       this.logger.error(
         { store },
         'the newest entry of the audit log was not made with the key of SVC_API_AUDIT_KEY: ' +

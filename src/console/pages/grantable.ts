@@ -36,7 +36,7 @@ export interface AskedGrantable extends Grantable {
  */
 export async function findGrantable({ keys, principal }: Visit, key?: ApiKey): Promise<AskedGrantable> {
   const { catalog } = keys;
-  const found = await (key ? keys.grantableTo(key, principal) : keys.grantable(principal));
+  const found = await (key ? keys.foresight.grantableTo(key, principal) : keys.foresight.grantable(principal));
   const { refusal, latest, required } = await found.ends();
   return {
     reason: wordsOf(found.refusal),

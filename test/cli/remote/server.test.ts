@@ -117,7 +117,7 @@ describe('commands by a server', () => {
       sha256: index.toString(16).padStart(64, '0'),
       roles: ['GUEST'],
     });
-    await keys.importKeys(jsonLines(...Array.from({ length: 520 }, line)));
+    await keys.transfer.import(jsonLines(...Array.from({ length: 520 }, line)));
     await store.close();
     for (const args of [
       ['list', '--all', '--json'],

@@ -26,7 +26,7 @@ export function withKey(answer: (here: KeyVisit) => Promise<Response>, change?: 
     const { keys, principal } = visit;
     const apiKey = shown && (await keys.findById(shown.id, principal));
     if (!apiKey) return visit.page('Not found', <NoSuchKey />, 404);
-    const [changes = []] = await keys.possibleChanges([apiKey], principal);
+    const [changes = []] = await keys.foresight.possibleChanges([apiKey], principal);
     const rights = new Rights(visit, shown.id, changes);
     const here = { visit, shown, apiKey, rights, base: `${visit.root}keys/${shown.id}` };
     const refused = change && here.rights.whyNot(change);
