@@ -155,7 +155,7 @@ describe('applying declared keys', () => {
       );
     let said: string[] = [];
     for (const [declared, expected] of [
-      [{ keys: [key] }, /^OPTION_INVALID keys\.\w+: What is declared is an object\. It must be a list\./],
+      [{ keys: [key] }, /^OPTION_INVALID keys\.declarations\.\w+: What is declared is an object\. It must be a list\./],
       [[{ ...key, expiresAt: undefined }], /^OPTION_INVALID .*"expiresAt" is undefined/],
       [[{ name: 'A', roles: ['GUEST'] }], /^OPTION_INVALID .*"description" is missing/],
       [[{ ...key, role: ['ADMIN'] }], /^OPTION_INVALID .*"role" is not an option. Did you mean roles\?/],
