@@ -1,14 +1,17 @@
 import type { Context, Hono } from 'hono';
 import { basePath } from 'hono/route';
 import { METHOD_NAME_ALL } from 'hono/router';
-import { HonoHead, requestIdIn } from '../http/received.ts';
-import type { BearerEnv } from '../http/bearer-auth.ts';
-import type { FailureLog } from '../http/refusal-log.ts';
-import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
-import type { ConsentParts } from '../http/oauth/endpoints.ts';
-import { RequestRefused } from '../http/replies.ts';
-import { isKeysError } from '../keys/errors.ts';
-import type { KeysService } from '../keys/service.ts';
+import {
+  type BearerEnv,
+  type ConsentParts,
+  type FailureLog,
+  type GraphQLPipeline,
+  HonoHead,
+  requestIdIn,
+  RequestRefused,
+} from '../http/index.ts';
+import { isKeysError } from '../keys/basics/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
 import { addAssets, readAssets } from './assets.ts';
 import { Doorkeeper, type DoorParts, requireOwnForm, SeenOrigin, sessionTokenIn } from './doorkeeper.ts';
 import { OperationFailed } from './operations.ts';

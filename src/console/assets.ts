@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Hono } from 'hono';
-import type { BearerEnv } from '../http/bearer-auth.ts';
+import type { BearerEnv } from '../http/index.ts';
 
 /**
  * What a page may do: load our own script and style sheet, and send its forms to us. Nothing else is loaded or run,

@@ -1,13 +1,18 @@
 import type { Context } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
-import type { Admitted, BearerCheck } from '../http/bearer-check.ts';
-import { HonoHead, isLoopback } from '../http/received.ts';
-import { admitKey, refusedPerson, type RefusedPerson } from '../http/form.ts';
-import { RequestRefused } from '../http/replies.ts';
-import type { Authenticator } from '../keys/authentication/authenticator.ts';
-import type { OrRefusal } from '../keys/errors.ts';
-import { OUTCOME_MS, SESSION_MS } from '../keys/session.ts';
-import type { Sessions } from '../keys/sessions.ts';
+import {
+  admitKey,
+  type Admitted,
+  type BearerCheck,
+  HonoHead,
+  isLoopback,
+  type RefusedPerson,
+  refusedPerson,
+  RequestRefused,
+} from '../http/index.ts';
+import type { Authenticator, Sessions } from '../keys/authentication/index.ts';
+import type { OrRefusal } from '../keys/basics/index.ts';
+import { OUTCOME_MS, SESSION_MS } from '../keys/repository/index.ts';
 
 const NAME = 'svc_api_session';
 const FORM_NAME = 'svc_api_form_';

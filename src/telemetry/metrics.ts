@@ -7,11 +7,11 @@ import {
   type RequestWatcher,
   type UnreadRequest,
   type WatchedRequest,
-} from '../http/watched-request.ts';
-import { noChecks } from '../keys/authentication/authenticator.ts';
-import type { KeyCounts } from '../keys/repository.ts';
-import type { KeysService } from '../keys/service.ts';
-import type { Limited } from '../limits/limiter.ts';
+} from '../http/index.ts';
+import { noChecks } from '../keys/authentication/index.ts';
+import type { KeyCounts } from '../keys/repository/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
+import type { Limited } from '../limits/index.ts';
 import { packageVersion } from '../version.ts';
 import { typeOf } from './request-log.ts';
 

@@ -1,7 +1,12 @@
-import { type NamedOperation, RequestDetails } from '../http/received.ts';
-import type { RequestWatcher, UnreadRequest, WatchedRequest } from '../http/watched-request.ts';
-import { redactSecrets } from '../keys/secret/secret.ts';
-import { debug } from '../keys/steps.ts';
+import {
+  type NamedOperation,
+  RequestDetails,
+  type RequestWatcher,
+  type UnreadRequest,
+  type WatchedRequest,
+} from '../http/index.ts';
+import { redactSecrets } from '../keys/secret/index.ts';
+import { debug } from '../keys/basics/index.ts';
 import type { FinishedLines, Log, OpenLog } from '../log.ts';
 
 /** Texts that stand in JSON as they are, such as addresses and our own ids. None holds a secret: those have a `_`. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
-import { sourceOf } from '../../src/keys/networks.ts';
+import { sourceOf } from '../../src/keys/basics/networks.ts';
 import {
   agree,
   APP,
@@ -16,7 +16,7 @@ import {
   postJson,
   startConsentService,
 } from '../support/consent.ts';
-import { CONSENTS } from '../../src/keys/requests/consent-request.ts';
+import { CONSENTS } from '../../src/keys/repository/consent-request.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';

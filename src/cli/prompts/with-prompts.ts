@@ -1,8 +1,7 @@
-import type { KeyFields } from '../../keys/key/api-key.ts';
-import { relativeTime } from '../../keys/relative-time.ts';
-import { printable } from '../../keys/text.ts';
+import type { KeyFields } from '../../keys/key/index.ts';
+import { printable, relativeTime } from '../../keys/basics/index.ts';
 import { CliError } from '../errors.ts';
-import { countOf } from '../views/table.ts';
+import { countOf } from '../output.ts';
 import { cancelled, type Choice, type FoundChoices, type Prompts } from './prompt.ts';
 
 /**

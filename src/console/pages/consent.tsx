@@ -1,27 +1,37 @@
 import type { Context, Handler, Hono } from 'hono';
 import type { Child } from 'hono/jsx';
-import type { BearerEnv } from '../../http/bearer-auth.ts';
-import type { BearerCheck } from '../../http/bearer-check.ts';
-import type { FailureLog } from '../../http/refusal-log.ts';
-import { admitKey, readForm, readQuery, type RefusedPerson } from '../../http/form.ts';
-import { HonoHead } from '../../http/received.ts';
-import { oauthErrorFor } from '../../http/oauth/answers.ts';
-import { authorizationIn, type ReturnAddress, returnAddressIn } from '../../http/oauth/authorization-request.ts';
-import { type ConsentParts, originOf } from '../../http/oauth/endpoints.ts';
-import { OAUTH_PATHS } from '../../http/oauth/issuer.ts';
-import { Parameters } from '../../http/oauth/oauth-error.ts';
-import { REPLY_HEADERS, RequestRefused } from '../../http/replies.ts';
-import type { Principal } from '../../keys/authorization/principal.ts';
-import type { ConsentChoice } from '../../keys/consent/approval.ts';
-import type { ApprovedConsent } from '../../keys/consent/consent.ts';
-import { TooManyRequestsError } from '../../keys/consent/pace.ts';
-import { isKeysError, KeysError } from '../../keys/errors.ts';
-import { expiryIn } from '../../keys/key/expiry.ts';
+import {
+  admitKey,
+  authorizationIn,
+  type BearerCheck,
+  type BearerEnv,
+  type ConsentParts,
+  type FailureLog,
+  HonoHead,
+  OAUTH_PATHS,
+  oauthErrorFor,
+  originOf,
+  Parameters,
+  readForm,
+  readQuery,
+  type RefusedPerson,
+  REPLY_HEADERS,
+  RequestRefused,
+  type ReturnAddress,
+  returnAddressIn,
+} from '../../http/index.ts';
+import type { Principal } from '../../keys/authorization/index.ts';
+import {
+  type ApprovedConsent,
+  type ConsentChoice,
+  redirectTo,
+  scopeItems,
+  TooManyRequestsError,
+} from '../../keys/consent/index.ts';
+import { formatTime, isKeysError, KeysError } from '../../keys/basics/index.ts';
+import { expiryIn } from '../../keys/key/index.ts';
 import { meaningOfScope } from '../../keys/permissions/meanings.ts';
-import { type ConsentRequest, requireFlow } from '../../keys/requests/consent-request.ts';
-import { redirectTo } from '../../keys/requests/redirects.ts';
-import { scopeItems } from '../../keys/requests/scope.ts';
-import { formatTime } from '../../keys/time.ts';
+import { type ConsentRequest, requireFlow } from '../../keys/repository/index.ts';
 import { type Assets, plainPageHeaders } from '../assets.ts';
 import { OperationFailed } from '../operations.ts';
 import { requireOwnForm, type SeenOrigin } from '../doorkeeper.ts';

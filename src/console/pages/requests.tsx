@@ -1,5 +1,5 @@
-import { OAUTH_PATHS } from '../../http/oauth/issuer.ts';
-import type { ResourceActions } from '../../keys/permissions/permission-set.ts';
+import { OAUTH_PATHS } from '../../http/index.ts';
+import type { ResourceActions } from '../../keys/permissions/index.ts';
 import { OperationFailed } from '../operations.ts';
 import type { Pages, Visit } from '../visit.tsx';
 import { type GrantableRole, permissionsOf } from '../parts/grants.ts';

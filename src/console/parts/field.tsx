@@ -1,5 +1,5 @@
 import type { JSX } from 'hono/jsx';
-import { formatTime, readDay, readDuration } from '../../keys/time.ts';
+import { formatTime, readDay, readDuration } from '../../keys/basics/index.ts';
 
 /** A field of one line, with its label, what to write there, and what is wrong with what was written. */
 export function TextField({

@@ -1,6 +1,5 @@
-import { ALL_ACCESS } from '../../keys/permissions/built-in.ts';
+import { ALL_ACCESS, type ResourceActions } from '../../keys/permissions/index.ts';
 import { meaningOfPermission } from '../../keys/permissions/meanings.ts';
-import type { ResourceActions } from '../../keys/permissions/permission-set.ts';
 import {
   type ChosenGrants,
   EXTENTS,

@@ -1,5 +1,5 @@
 import type { Child } from 'hono/jsx';
-import type { Action } from '../../keys/permissions/catalog.ts';
+import type { Action } from '../../keys/permissions/index.ts';
 import type { Assets } from '../assets.ts';
 
 /** What stands around the content of every page. */

@@ -1,5 +1,5 @@
 import type { Child } from 'hono/jsx';
-import { relativeTime } from '../../keys/relative-time.ts';
+import { relativeTime } from '../../keys/basics/index.ts';
 
 /** What went wrong, read out at once. */
 export function Problem({ children }: { children?: Child }) {

@@ -1,8 +1,7 @@
 import type { Context } from 'hono';
 import { basePath } from 'hono/route';
-import { Networks } from '../../keys/networks.ts';
-import type { ConsentFlow } from '../../keys/requests/consent-request.ts';
-import { invalidPublicUrl } from '../../keys/requests/public-url.ts';
+import { invalidPublicUrl, Networks } from '../../keys/basics/index.ts';
+import type { ConsentFlow } from '../../keys/repository/index.ts';
 import { HonoHead } from '../received.ts';
 import { jsonReply, type Reply } from '../replies.ts';
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { expiryIn, validateExpiry } from '../../../keys/key/expiry.ts';
+import { expiryIn, validateExpiry } from '../../../keys/key/index.ts';
 import { OperationFailed } from '../../operations.ts';
 import type { Pages } from '../../visit.tsx';
 import { shortTime, TextField } from '../../parts/field.tsx';

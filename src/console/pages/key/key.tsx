@@ -1,5 +1,5 @@
-import { MAX_DESCRIPTION_LENGTH } from '../../../keys/key/description.ts';
-import { printable } from '../../../keys/text.ts';
+import { MAX_DESCRIPTION_LENGTH } from '../../../keys/key/index.ts';
+import { printable } from '../../../keys/basics/index.ts';
 import { AUDITED_FIELDS, type AuditedEntry, AuditEntries } from '../../parts/audit-entries.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { permissionsOf } from '../../parts/grants.ts';

@@ -1,5 +1,5 @@
-import { DEFAULT_GRACE } from '../../../keys/key/rotation.ts';
-import { formatTime, pastTimeRemedy, readPastTime } from '../../../keys/time.ts';
+import { DEFAULT_GRACE } from '../../../keys/key/index.ts';
+import { formatTime, pastTimeRemedy, readPastTime } from '../../../keys/basics/index.ts';
 import { OperationFailed } from '../../operations.ts';
 import type { Pages } from '../../visit.tsx';
 import { TextField } from '../../parts/field.tsx';

@@ -1,7 +1,5 @@
-import type { IssuedKind } from '../../../keys/changes/contain.ts';
-import type { KeyChangeKind, PossibleChange } from '../../../keys/changes/possible-changes.ts';
-import type { Permission } from '../../../keys/permissions/catalog.ts';
-import { PermissionSet, type ResourceActions } from '../../../keys/permissions/permission-set.ts';
+import type { IssuedKind, KeyChangeKind, PossibleChange } from '../../../keys/changes/index.ts';
+import { type Permission, PermissionSet, type ResourceActions } from '../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { inYourWords, type KeyStatus } from '../../parts/notice.tsx';
 import type { Visit } from '../../visit.tsx';

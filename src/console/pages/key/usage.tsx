@@ -1,6 +1,10 @@
-import type { Permission } from '../../../keys/permissions/catalog.ts';
-import { groupPermissions, PermissionSet, type ResourceActions } from '../../../keys/permissions/permission-set.ts';
-import { PERIOD_MS, startOf } from '../../../keys/usage/periods.ts';
+import {
+  groupPermissions,
+  type Permission,
+  PermissionSet,
+  type ResourceActions,
+} from '../../../keys/permissions/index.ts';
+import { PERIOD_MS, startOf } from '../../../keys/key/index.ts';
 import { OperationFailed } from '../../operations.ts';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';

@@ -1,6 +1,6 @@
 import type { Child } from 'hono/jsx';
-import type { KeyChangeKind } from '../../../keys/changes/possible-changes.ts';
-import type { ApiKey } from '../../../keys/key/api-key.ts';
+import type { KeyChangeKind } from '../../../keys/changes/index.ts';
+import type { ApiKey } from '../../../keys/key/index.ts';
 import type { Visit, VisitHandler } from '../../visit.tsx';
 import { Time } from '../../parts/notice.tsx';
 import { findKey, Rights, type ShownKey } from './shown-key.ts';

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
-import { ALL_ACCESS } from '../../../keys/permissions/built-in.ts';
-import type { ResourceActions } from '../../../keys/permissions/permission-set.ts';
+import { ALL_ACCESS, type ResourceActions } from '../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { Time } from '../../parts/notice.tsx';
 import { PermissionWords } from '../../permission-words.tsx';

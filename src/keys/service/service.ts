@@ -1,0 +1,205 @@
+import { Declarations } from '../apply/index.ts';
+import {
+  Activity,
+  Authenticator,
+  type CheckCounts,
+  noChecks,
+  Sessions,
+  UsageRetention,
+  writeActivity,
+} from '../authentication/index.ts';
+import { AuditAccess } from '../authorization/index.ts';
+import { isKeysError } from '../basics/index.ts';
+import { Containments, Foresight, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
+import { Consent, type ConsentOptions } from '../consent/index.ts';
+import { Usage } from '../key/index.ts';
+import type { Catalog } from '../permissions/index.ts';
+import type { KeyCounts, KeyRepository, StoreKind } from '../repository/index.ts';
+import { Transfer } from '../transfer/index.ts';
+import { KeyManagement } from './management.ts';
+
+/** How the service and its store are. */
+export interface Health {
+  readonly store: StoreKind;
+  /** In how many milliseconds the store has answered; undefined if it does not. */
+  readonly answeredInMs: number | undefined;
+  /** Whether changes of other processes are heard. If not, every request asks the store. */
+  readonly hearsChanges: boolean;
+  /** Whether searches of keys go by an index; undefined if the store does not tell. */
+  readonly hasSearchIndex: boolean | undefined;
+  /** By how many milliseconds the clock of the machine is behind the time that is used: see `SteadyClock`. */
+  readonly clockBehindMs: number;
+}
+
+/** What a look at the health needs. */
+interface HealthOptions {
+  repository: KeyRepository;
+  /** Milliseconds since 1970. */
+  clock: () => number;
+  /** Runs work after a delay in milliseconds. */
+  schedule: (work: () => void, delayMs: number) => void;
+  /** See `SteadyClock.behind`. Default: the clock is right. */
+  clockBehindMs?: (() => number) | undefined;
+}
+
+/** A store that takes longer to answer does not, in milliseconds. */
+const MAX_WAIT_MS = 2000;
+
+/** How the service and its store are. */
+export class StoreHealth {
+  readonly #options: HealthOptions;
+
+  constructor(options: HealthOptions) {
+    this.#options = options;
+  }
+
+  /** Looks how the service and its store are. A store that does not answer is a result, not an error. */
+  async health(): Promise<Health> {
+    const { repository, schedule, clockBehindMs } = this.#options;
+    const seen: { answeredInMs?: number; hasSearchIndex?: boolean } = {};
+    const began = performance.now();
+    const look = async () => {
+      await repository.check();
+      seen.answeredInMs = performance.now() - began;
+      seen.hasSearchIndex = await repository.hasSearchIndex();
+    };
+    const looked = look().catch((error: unknown) => {
+      if (!isKeysError(error)) throw error;
+    });
+    await Promise.race([looked, new Promise<void>((resolve) => schedule(resolve, MAX_WAIT_MS))]);
+    return {
+      store: repository.kind,
+      answeredInMs: seen.answeredInMs,
+      hearsChanges: repository.revision() !== undefined,
+      hasSearchIndex: seen.hasSearchIndex,
+      clockBehindMs: Math.max(0, clockBehindMs?.() ?? 0),
+    };
+  }
+
+  /** Resolves when the store answers. @throws KeysError with a STORE_ code */
+  check(): Promise<void> {
+    return this.#options.repository.check();
+  }
+
+  /**
+   * Counts the keys by their status, for the operator. It reads through all of them, in slices.
+   * @throws KeysError STORE_…
+   */
+  countKeys(): Promise<KeyCounts> {
+    return this.#options.repository.count(this.#options.clock());
+  }
+
+  /** Remembers the time, for the clocks of later programs: see `SteadyClock`. @throws KeysError STORE_… */
+  async rememberTime(): Promise<void> {
+    const { repository, clock } = this.#options;
+    await repository.write((writer) => writer.rememberTime(clock()));
+  }
+}
+
+/** What the rules need from outside. */
+export interface KeysOptions extends Omit<ConsentOptions & HealthOptions, 'transactions'> {
+  /** See `AuthenticatorOptions`. */
+  maxVerifiedKeys?: number | undefined;
+}
+
+/** What services over the same store share in a process. */
+interface Shared {
+  activity: Activity;
+  counts: CheckCounts;
+}
+
+/**
+ * The rules for reading, creating, changing and deleting keys. The command line and GraphQL both go through it, so that
+ * neither can differ.
+ */
+export class KeysService extends KeyManagement {
+  /**
+   * Tells whose secrets they are, without a promise where a key was verified before. By itself it enforces no network,
+   * no limit and no permission, and counts no use: `bearerAuth` and `OpenKeys.check` do.
+   */
+  readonly authenticator: Authenticator;
+  /** The audit log, as far as each may read it. */
+  readonly audit: AuditAccess;
+  /** How applications get keys that people agree to. */
+  readonly consent: Consent;
+  /** What keys did to others, and how that is undone. */
+  readonly containments: Containments;
+  /** Brings keys to what is declared. */
+  readonly declarations: Declarations;
+  /** What would be refused, told beforehand. */
+  readonly foresight: Foresight;
+  /** What scanners have found. */
+  readonly leaks: Leaks;
+  /** The sessions of people who have signed in with keys. */
+  readonly sessions: Sessions;
+  /** How the store answers. */
+  readonly store: StoreHealth;
+  /** Exports and imports keys. */
+  readonly transfer: Transfer;
+  /** The keys that the policy disables, as they were not used. */
+  readonly unusedKeys: UnusedKeys;
+  /** How often keys were used, and for what. */
+  readonly usage: Usage;
+  /** The time by which it decides, in milliseconds since 1970. */
+  readonly clock: () => number;
+  readonly #options: KeysOptions;
+  readonly #shared: Shared;
+
+  /** @param shared that of a service over the same store; see `withCatalog` */
+  constructor(options: KeysOptions, shared?: Shared) {
+    const parts = { ...options, transactions: new Transactions(options) };
+    super(parts);
+    this.audit = new AuditAccess(parts);
+    this.consent = new Consent(parts);
+    this.containments = new Containments(parts);
+    this.declarations = new Declarations(parts);
+    this.foresight = new Foresight(parts);
+    this.leaks = new Leaks(parts);
+    this.sessions = new Sessions(parts);
+    this.store = new StoreHealth(parts);
+    this.transfer = new Transfer(parts);
+    this.unusedKeys = new UnusedKeys(parts);
+    this.usage = new Usage(parts);
+    const { clock, schedule } = options;
+    const retention = new UsageRetention(options);
+    this.#options = options;
+    this.#shared = shared ?? {
+      activity: new Activity({
+        clock,
+        schedule,
+        write: (batch) =>
+          options.repository.write((writer) => writeActivity(writer, batch, { ...options, now: clock() })),
+        afterUsage: () => retention.step(),
+      }),
+      counts: noChecks(),
+    };
+    this.authenticator = new Authenticator({ ...options, ...this.#shared });
+    this.clock = clock;
+  }
+
+  /**
+   * A service over the same store with another catalog. What this one has in hand is finished by its own catalog; keys
+   * that it has verified are looked up again by the other one, since what they may do may have changed.
+   */
+  withCatalog(catalog: Catalog): KeysService {
+    return new KeysService(...this.partsWith(catalog));
+  }
+
+  /** What a service over the same store with another catalog is made of. */
+  protected partsWith(catalog: Catalog): ConstructorParameters<typeof KeysService> {
+    return [{ ...this.#options, catalog }, this.#shared];
+  }
+
+  /** How many uses of keys are not written yet. */
+  get unwrittenUses(): number {
+    return this.#shared.activity.unwrittenUses;
+  }
+
+  /**
+   * Writes the recorded uses and refusals that are still in memory, at the end of the program.
+   * @throws KeysError STORE_…
+   */
+  finishActivity(): Promise<void> {
+    return this.#shared.activity.finish();
+  }
+}
