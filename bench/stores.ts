@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { ApiKey } from '../src/keys/key/api-key.ts';
-import { cursorOf } from '../src/keys/list.ts';
+import { cursorOf } from '../src/keys/service/management.ts';
 import { createSecret } from '../src/keys/secret/secret.ts';
 import { openKeys } from './svc-api.ts';
 

@@ -8,15 +8,11 @@ import {
 } from '../src/config/read-server.ts';
 import { LIMITS_FIELDS, MAX_DECLARED, RESOURCE_FIELDS, ROUTE_FIELDS } from '../src/config/read-access.ts';
 import { CONFIG_FIELDS } from '../src/config/load-config.ts';
-import { NOTICE_TYPES } from '../src/keys/notices/notice.ts';
-import { MAX_REFUSED_OFTEN } from '../src/keys/notices/settings.ts';
-import { OTHER_ORIGIN } from '../src/keys/origin.ts';
+import { MAX_REFUSED_OFTEN, NOTICE_TYPES } from '../src/keys/notices/notice.ts';
+import { OTHER_ORIGIN, PUBLIC_URL } from '../src/keys/basics/origin.ts';
 import { SERVER_NUMBERS } from '../src/config/config.ts';
-import { ROLES } from '../src/keys/permissions/built-in.ts';
-import { CONSENT_MODES, NAME } from '../src/keys/permissions/catalog.ts';
-import { MAX_KEYS_PER_CREATOR, POLICY_RULES } from '../src/keys/permissions/policy.ts';
-import { CLIENT_ID, MAX_CLIENT_NAME_LENGTH, OWN_CLIENT } from '../src/keys/requests/clients.ts';
-import { PUBLIC_URL } from '../src/keys/requests/public-url.ts';
+import { CONSENT_MODES, MAX_KEYS_PER_CREATOR, NAME, POLICY_RULES, ROLES } from '../src/keys/permissions/catalog.ts';
+import { CLIENT_ID, MAX_CLIENT_NAME_LENGTH, OWN_CLIENT } from '../src/keys/consent/clients.ts';
 import { inOrder, LIMIT, PERMISSION, SCHEMA_FIELD } from './schema-parts.ts';
 
 const name = { type: 'string', pattern: NAME.source };

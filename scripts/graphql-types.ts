@@ -11,10 +11,10 @@ const GRANTABLE = 'scalar Resource scalar Role';
 
 /** What the fields of these types are resolved from. Only these have resolvers, beside the root types. */
 const SOURCES = {
-  ApiKey: '../keys/key/api-key.ts#ApiKey',
-  AuditActor: '../keys/audit/audit-entry.ts#AuditActor',
-  AuditEntry: '../keys/audit/audit-entry.ts#AuditEntry',
-  ConsentRequest: '../keys/requests/consent-request.ts#ConsentRequest',
+  ApiKey: '../keys/key/index.ts#ApiKey',
+  AuditActor: '../keys/audit/index.ts#AuditActor',
+  AuditEntry: '../keys/audit/index.ts#AuditEntry',
+  ConsentRequest: '../keys/repository/index.ts#ConsentRequest',
   Route: './context.ts#ExplainedRoute',
 };
 

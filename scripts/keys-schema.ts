@@ -1,11 +1,7 @@
-import { ROLES } from '../src/keys/permissions/built-in.ts';
+import { ROLES } from '../src/keys/permissions/catalog.ts';
 import { TOP_FIELDS } from '../src/keys/apply/declaration.ts';
-import { KEY_FIELDS } from '../src/keys/key/field-changes.ts';
-import { MAX_DESCRIPTION_LENGTH } from '../src/keys/key/description.ts';
-import { MAX_NETWORKS } from '../src/keys/key/allow-from.ts';
-import { LIMIT_SECONDS } from '../src/keys/limit.ts';
-import { DATE } from '../src/keys/time.ts';
-import { MAX_NAME_LENGTH } from '../src/keys/key/name.ts';
+import { KEY_FIELDS, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_NETWORKS } from '../src/keys/key/api-key.ts';
+import { DATE, LIMIT_SECONDS } from '../src/keys/basics/time.ts';
 import { LIMIT, PERMISSION, SCHEMA_FIELD, inOrder } from './schema-parts.ts';
 
 const NETWORK_PATTERN = '^\\s*[0-9A-Fa-f.:]+(?:/\\d{1,3})?\\s*$';

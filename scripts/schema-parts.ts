@@ -1,4 +1,4 @@
-import { LIMIT_SECONDS } from '../src/keys/limit.ts';
+import { LIMIT_SECONDS } from '../src/keys/basics/time.ts';
 import { ACTIONS } from '../src/keys/permissions/catalog.ts';
 
 /** A limit of requests. */

@@ -1,7 +1,7 @@
 import './jsx.ts';
 import { createApp, listen, OPERATOR, openKeys, openLog } from '../src/index.ts';
 import { listenForStop } from '../src/cli/serve/service-manager.ts';
-import { isKeysError } from '../src/keys/errors.ts';
+import { isKeysError } from '../src/keys/basics/errors.ts';
 
 /** `npm start`: serves the default store, and prints a new key and a request to paste. */
 const keys = await openKeys();

@@ -1,11 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Authenticated } from './http/bearer-auth.ts';
-import { type Admission, BearerCheck } from './http/bearer-check.ts';
-import type { BearerAuthOptions } from './http/bearer-options.ts';
-import { NodeHead } from './http/received.ts';
-import { endUnread, type Reply, send } from './http/replies.ts';
-export type { Authenticated } from './http/bearer-auth.ts';
-export type { BearerAuthOptions } from './http/bearer-options.ts';
+import {
+  type Admission,
+  type Authenticated,
+  type BearerAuthOptions,
+  BearerCheck,
+  endUnread,
+  NodeHead,
+  type Reply,
+  send,
+} from './http/index.ts';
+export type { Authenticated, BearerAuthOptions } from './http/index.ts';
 
 /** A request of `node:http` that was let in. */
 export type AuthenticatedRequest = IncomingMessage & Authenticated;

@@ -1,11 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Authenticated } from './http/bearer-auth.ts';
-import { BearerCheck } from './http/bearer-check.ts';
-import type { BearerAuthOptions } from './http/bearer-options.ts';
-import { NodeHead } from './http/received.ts';
-import { endUnread, headersOf, type Reply } from './http/replies.ts';
-export type { Authenticated } from './http/bearer-auth.ts';
-export type { BearerAuthOptions } from './http/bearer-options.ts';
+import {
+  type Authenticated,
+  type BearerAuthOptions,
+  BearerCheck,
+  endUnread,
+  headersOf,
+  NodeHead,
+  type Reply,
+} from './http/index.ts';
+export type { Authenticated, BearerAuthOptions } from './http/index.ts';
 
 /** A hook of Fastify for the moment when the head of a request has arrived. */
 export type OnRequestHook = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined>;

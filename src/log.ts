@@ -1,9 +1,15 @@
 import type { Writable } from 'node:stream';
-import { KeysError } from './keys/errors.ts';
-import { checkOptions, oneOf, required, yesOrNo } from './keys/options.ts';
-import { redactSecrets } from './keys/secret/secret.ts';
-import { type Step, STEPS } from './keys/steps.ts';
-import { printableJson } from './keys/text.ts';
+import {
+  checkOptions,
+  KeysError,
+  oneOf,
+  printableJson,
+  required,
+  type Step,
+  STEPS,
+  yesOrNo,
+} from './keys/basics/index.ts';
+import { redactSecrets } from './keys/secret/index.ts';
 
 /**
  * Lets writes to a stream return at once also where it is a terminal, which Node opens to block: one that is held by

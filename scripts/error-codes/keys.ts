@@ -1,4 +1,4 @@
-import type { ErrorCode, Issue } from '../../src/keys/errors.ts';
+import type { ErrorCode, Issue } from '../../src/keys/basics/errors.ts';
 import type { ImportWarning } from '../../src/keys/transfer/read-import.ts';
 import type { REMOTE_CODES } from './remote.ts';
 import type { VALUE_CODES } from './values.ts';

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../src/keys/errors.ts';
+import type { ErrorCode } from '../../src/keys/basics/errors.ts';
 import type { CliErrorCode } from '../../src/cli/errors.ts';
 import type { Explanation } from './explanation.ts';
 

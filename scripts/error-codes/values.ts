@@ -1,4 +1,4 @@
-import type { Issue } from '../../src/keys/errors.ts';
+import type { Issue } from '../../src/keys/basics/errors.ts';
 import type { Explanation } from './explanation.ts';
 
 /** Codes of values that break a rule. Nothing has been changed. */

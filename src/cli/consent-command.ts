@@ -1,9 +1,89 @@
 import * as Args from '@oclif/core/args';
+import { formatTime, relativeTime } from '../keys/basics/index.ts';
+import { readUserCode, scopeItems } from '../keys/consent/index.ts';
+import type { ConsentFlow, ConsentStatus } from '../keys/repository/index.ts';
+import type { ConsentPlace, ConsentState } from '../keys/service/index.ts';
 import { CliError } from './errors.ts';
 import { KeyCommand } from './manage/key-command.ts';
-import { consentText } from './views/consent-view.ts';
-import type { ConsentPlace, ConsentState } from '../keys/administration.ts';
-import { readUserCode } from '../keys/requests/codes.ts';
+import type { Column } from './output.ts';
+
+/** What an application asks for, in the JSON of every command: a closed list of fields. */
+interface ConsentJson {
+  id: string;
+  client: { id: string; name: string };
+  flow: ConsentFlow;
+  status: ConsentStatus;
+  roles: string[];
+  permissions: string[];
+  /** Such as `30d`; null if the application did not say. */
+  keyExpiresIn: string | null;
+  address: string | null;
+  createdAt: string;
+  expiresAt: string;
+  /** The key that it gets; null until somebody has agreed. */
+  apiKey: { name: string; roles: string[]; permissions: string[]; expiresAt: string | null } | null;
+}
+
+/** A request as JSON. */
+export function consentJson(request: ConsentState): ConsentJson {
+  const { id, client, flow, status, roles, permissions, keyExpiresIn, address, approval } = request;
+  return {
+    id,
+    client,
+    flow,
+    status,
+    roles,
+    permissions,
+    keyExpiresIn,
+    address,
+    createdAt: formatTime(request.createdAt),
+    expiresAt: formatTime(request.expiresAt),
+    apiKey: approval && {
+      name: approval.keyName,
+      roles: approval.roles,
+      permissions: approval.permissions,
+      expiresAt: formatTime(approval.keyExpiresAt),
+    },
+  };
+}
+
+/** The columns of the open requests. */
+export const CONSENT_COLUMNS: readonly Column[] = [
+  { title: 'ID', leaves: 1 },
+  { title: 'APPLICATION', least: 10 },
+  { title: 'STATUS' },
+  { title: 'FOR', least: 10 },
+  { title: 'FROM', least: 8, leaves: 3 },
+  { title: 'ENDS', leaves: 2 },
+];
+
+/** A request as the cells of a row. On a terminal, times are relative. */
+export function consentRow(request: ConsentState, isTerminal: boolean): string[] {
+  const { id, client, status, address, expiresAt } = request;
+  return [
+    id,
+    `${client.name} (${client.id})`,
+    status,
+    scopeItems(request).join(', '),
+    address ?? '-',
+    isTerminal ? relativeTime(expiresAt) : formatTime(expiresAt),
+  ];
+}
+
+/** What a person has to know before they decide, in lines. */
+function consentText(request: ConsentState): string {
+  const { client, address, keyExpiresIn, expiresAt } = request;
+  const fields = {
+    application: `${client.name} (${client.id})`,
+    from: address ?? 'an address that is not known',
+    for: scopeItems(request).join(', '),
+    'key ends': keyExpiresIn === null ? 'not by itself' : `after ${keyExpiresIn}`,
+    'decide until': formatTime(expiresAt),
+  };
+  return Object.entries(fields)
+    .map(([field, value]) => `${field.padEnd(14)}${value}`)
+    .join('\n');
+}
 
 /** The code as an argument. Without `ignoreStdin`, oclif would read a missing one from stdin. */
 export const codeArg = (description: string) => ({

@@ -14,9 +14,8 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { isKeysError, KeysError } from '../keys/errors.ts';
-import { prefixOf, readSecret } from '../keys/secret/secret.ts';
-import { printable } from '../keys/text.ts';
+import { isKeysError, KeysError, printable } from '../keys/basics/index.ts';
+import { prefixOf, readSecret } from '../keys/secret/index.ts';
 
 /**
  * The keys that this user keeps for servers. Who logs in and out uses three functions, all of which take the address

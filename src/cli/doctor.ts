@@ -1,10 +1,10 @@
 import { isAbsolute } from 'node:path';
 import { unsupportedNode } from '../../bin/node-version.js';
-import { readOptions } from './serve/options.ts';
-import { countOf } from './views/table.ts';
+import { readOptions } from './serve/index.ts';
+import { countOf } from './output.ts';
 import type { CertificateFiles } from '../http/certificate.ts';
-import { printable } from '../keys/text.ts';
-import type { Finding } from '../store/inspection/finding.ts';
+import { printable } from '../keys/basics/index.ts';
+import type { Finding } from '../store/index.ts';
 
 const [STATUS_WIDTH, CHECK_WIDTH] = ['failure'.length + 2, 'ENVIRONMENT'.length + 2];
 const INDENT = ' '.repeat(STATUS_WIDTH + CHECK_WIDTH);

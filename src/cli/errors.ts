@@ -1,6 +1,62 @@
-import { exitCodeOf } from './signals.ts';
-import { isKeysError, type NameTakenError } from '../keys/errors.ts';
-import { printable } from '../keys/text.ts';
+import { constants } from 'node:os';
+import { setImmediate } from 'node:timers/promises';
+import { isKeysError, type NameTakenError, printable, type ProgressReport } from '../keys/basics/index.ts';
+import type { SecretDelivery } from '../keys/changes/index.ts';
+
+/** The signals with which a user, a supervisor or a closing terminal ends a program. */
+export const TERMINATING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+
+/** The exit code by which a shell reports that a signal ended a program. */
+export function exitCodeOf(signal: NodeJS.Signals): number {
+  return 128 + constants.signals[signal];
+}
+
+/**
+ * Waits for this long, in milliseconds, or until a signal comes that somebody in this process listens to. Others end
+ * the process by themselves.
+ * @returns the signal that ended the wait
+ */
+export function waitUnlessSignalled(ms: number): Promise<NodeJS.Signals | undefined> {
+  const heard = TERMINATING_SIGNALS.filter((signal) => process.listenerCount(signal) > 0);
+  return new Promise((resolve) => {
+    const end = (signal?: NodeJS.Signals) => {
+      clearTimeout(timer);
+      for (const name of heard) process.off(name, end);
+      resolve(signal);
+    };
+    const timer = setTimeout(end, ms);
+    for (const name of heard) process.on(name, end);
+  });
+}
+
+/** Holds back the signals that would end this process, so that it can finish what it must not leave half done. */
+class HeldSignals {
+  #first: NodeJS.Signals | undefined;
+  readonly #listener = (signal: NodeJS.Signals) => void (this.#first ??= signal);
+
+  /** From now on signals are held back. */
+  hold(): void {
+    for (const signal of TERMINATING_SIGNALS) {
+      process.off(signal, this.#listener);
+      process.on(signal, this.#listener);
+    }
+  }
+
+  /** The first signal that has come by now. */
+  async first(): Promise<NodeJS.Signals | undefined> {
+    // A signal is heard when the event loop polls, which it has surely done once by the second of these.
+    await setImmediate();
+    await setImmediate();
+    return this.#first;
+  }
+
+  /** Restores the default effect of the signals. @returns the first signal that was held back */
+  async release(): Promise<NodeJS.Signals | undefined> {
+    const first = await this.first();
+    for (const signal of TERMINATING_SIGNALS) process.off(signal, this.#listener);
+    return first;
+  }
+}
 
 /** An exit code of the program. */
 interface ExitCode {
@@ -193,5 +249,93 @@ export class ReportedFailure extends Error {
     super(message);
     this.code = code;
     this.oclif = { exit };
+  }
+}
+
+/** Signals that end work at its next report of progress. */
+export interface Stoppable {
+  /** Lets a report of progress end the work, once a signal has come. */
+  by(report: ProgressReport): ProgressReport;
+  /** Runs what waits for the user, whom a signal must not keep waiting: there it has its usual effect. */
+  asking<Result>(work: () => Promise<Result>): Promise<Result>;
+}
+
+/**
+ * Runs work that a signal ends at its next report of progress, so that it can clean up.
+ * @param outcome what that leaves, as a sentence
+ * @throws InterruptedError; what `work` throws
+ */
+export async function interruptible<Result>(
+  outcome: string,
+  work: (stoppable: Stoppable) => Promise<Result>,
+): Promise<Result> {
+  const heard: { signal?: NodeJS.Signals } = {};
+  const listener = (signal: NodeJS.Signals) => void (heard.signal ??= signal);
+  const listen = () => TERMINATING_SIGNALS.forEach((signal) => process.on(signal, listener));
+  const leave = () => TERMINATING_SIGNALS.forEach((signal) => process.off(signal, listener));
+  listen();
+  try {
+    return await work({
+      by: (report) => async (done, total) => {
+        if (heard.signal) throw new InterruptedError(heard.signal, outcome);
+        await report(done, total);
+      },
+      asking: async (ask) => {
+        leave();
+        try {
+          return await ask();
+        } finally {
+          listen();
+        }
+      },
+    });
+  } catch (error) {
+    // What failed may have been told by another error.
+    throw heard.signal ? new InterruptedError(heard.signal, outcome) : error;
+  } finally {
+    leave();
+  }
+}
+
+/**
+ * Runs a change that makes secrets, so that it is made and its secrets are delivered, or neither: an output that fails
+ * reverts it, and so does a signal that comes after it was committed and before its secrets are out, also where they
+ * wait for a reader who does not read.
+ * @param reverted says what that leaves, as a sentence
+ * @throws CliError OUTPUT_FAILED, INTERRUPTED; what `change` throws
+ */
+export async function deliverSecrets<Change, Result>(
+  { prepare, deliver }: SecretDelivery<Change>,
+  reverted: string,
+  change: (delivery: SecretDelivery<Change>) => Promise<Result>,
+): Promise<Result> {
+  const signals = new HeldSignals();
+  let interrupted = false;
+  const interruptedBy = (signal: NodeJS.Signals) => {
+    interrupted = true;
+    return new InterruptedError(signal, reverted);
+  };
+  try {
+    return await change({
+      begin: () => signals.hold(),
+      prepare: (made) => {
+        signals.hold();
+        prepare?.(made);
+      },
+      deliver: async (made) => {
+        const signal = await signals.first();
+        if (signal) throw interruptedBy(signal);
+        try {
+          await deliver(made);
+        } catch (error) {
+          if (isKeysError(error)) throw error;
+          if (error instanceof InterruptedError) throw interruptedBy(error.signal);
+          throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${reverted}`, { cause: error });
+        }
+      },
+    });
+  } finally {
+    const signal = await signals.release();
+    if (signal && !interrupted) process.kill(process.pid, signal);
   }
 }

@@ -3,17 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { isatty } from 'node:tty';
-import { CliError, presentError } from './errors.ts';
-import { exitCodeOf, TERMINATING_SIGNALS } from './signals.ts';
+import { CliError, exitCodeOf, presentError, TERMINATING_SIGNALS } from './errors.ts';
 import { warn } from './terminal.ts';
 import { type KeysPlace, withAdministration } from './with-keys.ts';
-import { warningsOf } from '../keys/changes/confusable-names.ts';
-import { assertValid, type Issue, NameTakenError } from '../keys/errors.ts';
-import type { NewKey } from '../keys/key/api-key.ts';
-import { validateNewKey } from '../keys/key/validation.ts';
-import { debugTimed } from '../keys/steps.ts';
-import { printable } from '../keys/text.ts';
-import { formatTime } from '../keys/time.ts';
+import { warningsOf } from '../keys/changes/index.ts';
+import { assertValid, debugTimed, formatTime, type Issue, NameTakenError, printable } from '../keys/basics/index.ts';
+import { type NewKey, validateNewKey } from '../keys/key/index.ts';
 
 /** Variables of libpq that hold a credential, or name a file that does. */
 const CREDENTIALS = new Set([

@@ -1,16 +1,14 @@
 import { isAbsolute, join } from 'node:path';
 import type { Config, Hook, Hooks } from '@oclif/core/interfaces';
-import type { Resolvers, SchemaExtension } from '../graphql/extension.ts';
-import { KeysError } from '../keys/errors.ts';
+import type { Resolvers, SchemaExtension } from '../graphql/index.ts';
+import { debug, KeysError, millisecondsSince, printable } from '../keys/basics/index.ts';
 import {
   type CatalogAdditions,
   createCatalog,
   HOST_RESOURCES,
   type HostResource,
-} from '../keys/permissions/catalog.ts';
-import { parsePermissions } from '../keys/permissions/grants.ts';
-import { debug, millisecondsSince } from '../keys/steps.ts';
-import { printable } from '../keys/text.ts';
+  parsePermissions,
+} from '../keys/permissions/index.ts';
 
 /** What each field of a host's part must be: how it is said, and how it is checked. */
 const FIELDS: Readonly<Record<string, readonly [allowed: string, isRight: (value: unknown) => boolean]>> = {

@@ -1,5 +1,7 @@
+import { stripVTControlCharacters } from 'node:util';
 import type { Config } from '@oclif/core/interfaces';
-import { printableJson } from '../keys/text.ts';
+import { printableJson } from '../keys/basics/index.ts';
+import type { Terminal } from './terminal.ts';
 
 /** A JSON document for stdout. */
 export function jsonText(json: object): string {
@@ -51,4 +53,114 @@ export function turnColorsOff(env: NodeJS.ProcessEnv): () => void {
  */
 export function commandText({ bin, topicSeparator }: Pick<Config, 'bin' | 'topicSeparator'>, id: string): string {
   return id === '' ? bin : `${bin} ${id.replaceAll(':', topicSeparator)}`;
+}
+
+/** `1 entry`, `2 entries`. */
+export function countOf(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+/** Between two columns. */
+export const GAP = '  ';
+
+/** What a column of a table needs. Widths are in columns of the terminal. */
+interface ColumnSpace {
+  /** The width of its longest cell. */
+  readonly natural: number;
+  /** To which width its cells may be shortened, if they are longer. */
+  readonly least: number;
+  /** Where there is too little room for all, the lowest is left out first, and the column without one last. */
+  readonly leaves?: number | undefined;
+}
+
+/** The widths of columns that stand side by side within a total width; 0 for those that are left out. */
+export function layOut(columns: readonly ColumnSpace[], total: number): number[] {
+  const shown = new Set(columns);
+  const room = () => total - GAP.length * (shown.size - 1);
+  const fits = (level: number) => sum(Array.from(shown, (column) => widthAt(column, level))) <= room();
+  for (const column of inOrderOfLeaving(columns)) {
+    if (shown.size === 1 || fits(0)) break;
+    shown.delete(column);
+  }
+  // The same for all, except where a column needs less, or may not have so little.
+  let level = Math.max(0, room());
+  while (level > 0 && !fits(level)) level -= 1;
+  const widths = columns.map((column) => (shown.has(column) ? Math.min(widthAt(column, level), room()) : 0));
+  let spare = room() - sum(widths);
+  return widths.map((width, index) => {
+    if (spare <= 0 || width === 0 || width >= columns[index]!.natural) return width;
+    spare -= 1;
+    return width + 1;
+  });
+}
+
+function widthAt({ natural, least }: ColumnSpace, level: number): number {
+  return Math.min(natural, Math.max(least, level));
+}
+
+/** The columns in the order in which they are left out; of equals, the last goes first. */
+function inOrderOfLeaving(columns: readonly ColumnSpace[]): ColumnSpace[] {
+  return columns.toReversed().toSorted((a, b) => (a.leaves ?? Infinity) - (b.leaves ?? Infinity) || 0);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+/** A column of a table. */
+export interface Column {
+  /** What stands above it on a terminal. */
+  readonly title: string;
+  /** To which width its cells may be shortened on a terminal. By default, they are not. */
+  readonly least?: number;
+  /** Where a terminal is too narrow for all, the lowest is left out first, and columns without one last. */
+  readonly leaves?: number;
+}
+
+/** Turns the next rows of a table into text, of one line a row. */
+type TableText = (rows: readonly (readonly string[])[]) => string;
+
+/**
+ * A table without colours or boxes. On a terminal its columns are aligned below a head, and shortened or left out so
+ * that no line is wider than it. Otherwise a row is a line with tabs between the cells, which are never shortened, so
+ * that `cut` and `awk` can read it.
+ */
+export async function openTable(
+  columns: readonly Column[],
+  { isTerminal, columns: total }: Pick<Terminal, 'isTerminal' | 'columns'>,
+): Promise<TableText> {
+  if (!isTerminal) return (rows) => rows.map((row) => row.map(plain).join('\t')).join('\n');
+  const { shorten, widthOf } = await import('./wrapped.ts');
+  const head = columns.map(({ title }) => title);
+  const natural = head.map(widthOf);
+  let isFirst = true;
+  return (rows) => {
+    const lines = [...(isFirst ? [head] : []), ...rows.map((row) => row.map(plain))];
+    isFirst = false;
+    for (const line of lines)
+      for (const [index, cell] of line.entries()) natural[index] = Math.max(natural[index]!, widthOf(cell));
+    const widths = layOut(
+      columns.map(({ least = Infinity, leaves }, index) => ({ natural: natural[index]!, least, leaves })),
+      total,
+    );
+    const fit = (cell: string, index: number) => {
+      const text = shorten(cell, widths[index]!);
+      return text + ' '.repeat(widths[index]! - widthOf(text));
+    };
+    const isShown = (_: string, index: number) => widths[index]! > 0;
+    return lines.map((line) => line.map(fit).filter(isShown).join(GAP).trimEnd()).join('\n');
+  };
+}
+
+/** The titles of those columns that can't stand within a width, however short the others get. */
+export function titlesLeftOut(columns: readonly Column[], total: number): string[] {
+  const widths = layOut(
+    columns.map(({ least = Infinity, leaves }) => ({ natural: least, least, leaves })),
+    total,
+  );
+  return columns.filter((_, index) => widths[index] === 0).map(({ title }) => title);
+}
+
+function plain(cell: string): string {
+  return stripVTControlCharacters(cell).replaceAll('\t', ' ');
 }

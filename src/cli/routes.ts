@@ -1,16 +1,11 @@
 import type { Config as OclifConfig } from '@oclif/core/interfaces';
 import { hostResources } from './host.ts';
-import { countOf } from './views/table.ts';
+import { countOf } from './output.ts';
 import type { Config } from '../config/config.ts';
-import { KeysError } from '../keys/errors.ts';
-import type { ApiKey } from '../keys/key/api-key.ts';
-import type { Status } from '../keys/key/status.ts';
-import { withoutUndefined } from '../keys/options.ts';
-import type { CatalogAdditions } from '../keys/permissions/catalog.ts';
-import { listOf, printable } from '../keys/text.ts';
-import type { Explanation } from '../routes/decide.ts';
-import type { WideRoute } from '../routes/faults.ts';
-import type { Allow, Match } from '../routes/router.ts';
+import { KeysError, listOf, printable, withoutUndefined } from '../keys/basics/index.ts';
+import type { ApiKey, Status } from '../keys/key/index.ts';
+import type { CatalogAdditions } from '../keys/permissions/index.ts';
+import type { Allow, Explanation, Match, WideRoute } from '../routes/index.ts';
 
 /** What a file of configuration declares. */
 export interface DeclaredRoutes extends Pick<Config, 'routes' | 'expect'> {
@@ -48,9 +43,9 @@ const MAX_NAMED = 3;
 /** What is there to say about routes whose expectations hold, as JSON and as text. */
 export async function checkRoutes({ file, routes, expect }: DeclaredRoutes): Promise<{ json: object; text: string }> {
   const [{ createRouter, findUnreachable }, { findWideRoutes }, { describeMatch }] = await Promise.all([
-    import('../routes/router.ts'),
-    import('../routes/faults.ts'),
-    import('../routes/decide.ts'),
+    import('../routes/index.ts'),
+    import('../routes/index.ts'),
+    import('../routes/index.ts'),
   ]);
   const matchAt = (index: number) => ({ route: routes[index]!, index });
   const unreachable = findUnreachable(routes).map(({ index, behind }) => ({
@@ -164,7 +159,7 @@ function jsonOf({ file, explanation, key }: Explained): object {
 }
 
 async function textOf({ file, typed, explanation, key }: Explained): Promise<string> {
-  const { describeAllow, describeExplanation, describeMatch } = await import('../routes/decide.ts');
+  const { describeAllow, describeExplanation, describeMatch } = await import('../routes/index.ts');
   const { decision, request, otherCaseOf, others, otherMethods } = explanation;
   const subject = request ? `${request.method} ${request.host}${request.path}` : printable(typed, 200);
   const reason = describeExplanation(explanation, key && { name: key.key.name, status: key.status });

@@ -3,15 +3,12 @@ import { closeSync, type Dirent, openSync, readdirSync, readSync, statSync } fro
 import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { CliError } from './errors.ts';
-import type { Identification, SecretStatus } from '../keys/authentication/authenticator.ts';
-import { OPERATOR } from '../keys/authorization/principal.ts';
-import type { Leak } from '../keys/changes/note-leak.ts';
-import { isKeysError, type KeysError } from '../keys/errors.ts';
-import type { ApiKey } from '../keys/key/api-key.ts';
-import type { ProgressReport } from '../keys/progress.ts';
-import { type FoundSecret, SecretFinder } from '../keys/secret/secret-finder.ts';
-import { prefixOf } from '../keys/secret/secret.ts';
-import { printable } from '../keys/text.ts';
+import type { Identification, SecretStatus } from '../keys/authentication/index.ts';
+import { OPERATOR } from '../keys/authorization/index.ts';
+import type { Leak } from '../keys/changes/index.ts';
+import { isKeysError, type KeysError, printable, type ProgressReport } from '../keys/basics/index.ts';
+import type { ApiKey } from '../keys/key/index.ts';
+import { type FoundSecret, prefixOf, SecretFinder } from '../keys/secret/index.ts';
 import type { OpenKeys } from '../service/open-keys.ts';
 
 /** Something that another scanner has found. */

@@ -1,9 +1,8 @@
 import { fstatSync, fsyncSync, readFileSync, statSync, writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import { CliError, InterruptedError, ReaderGoneError } from './errors.ts';
-import { TERMINATING_SIGNALS, waitUnlessSignalled } from './signals.ts';
-import type { ProgressReport } from '../keys/progress.ts';
+import { CliError, InterruptedError, ReaderGoneError, TERMINATING_SIGNALS, waitUnlessSignalled } from './errors.ts';
+import type { ProgressReport } from '../keys/basics/index.ts';
 import { neverBlock } from '../log.ts';
 
 /** Whether a program has replaced the `write` of a stream of its process, as tests do to capture what is written. */

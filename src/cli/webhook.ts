@@ -2,11 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Config as OclifConfig } from '@oclif/core/interfaces';
 import { CliError } from './errors.ts';
 import { hostResources } from './host.ts';
-import { KeysError } from '../keys/errors.ts';
-import { type NoticeSettings, shownWebhook } from '../keys/notices/settings.ts';
-import { testNotice } from '../keys/notices/trial.ts';
-import { withoutUndefined } from '../keys/options.ts';
-import { printable } from '../keys/text.ts';
+import { KeysError, printable, withoutUndefined } from '../keys/basics/index.ts';
+import { type NoticeSettings, shownWebhook, testNotice } from '../keys/notices/index.ts';
 
 /**
  * The webhook in the configuration, which is one that servers take.
@@ -56,8 +53,8 @@ const CERTIFICATE = /CERT|SIGNATURE|ISSUER/;
 export async function tryWebhook(settings: NoticeSettings, options: TryOptions): Promise<Tried> {
   const { env, by, timeoutMs, onTried } = options;
   const [{ readDestination }, { postNotice }, { packageVersion }] = await Promise.all([
-    import('../notices/post.ts'),
-    import('../notices/post.ts'),
+    import('../notices/index.ts'),
+    import('../notices/index.ts'),
     import('../version.ts'),
   ]);
   const destination = readDestination(settings, env);

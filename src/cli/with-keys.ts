@@ -1,7 +1,151 @@
-import type { KeyAdministration } from '../keys/administration.ts';
-import { type Catalog, type CatalogAdditions, createCatalog } from '../keys/permissions/catalog.ts';
+import * as Flags from '@oclif/core/flags';
+import { KeysError, printable } from '../keys/basics/index.ts';
+import { type Catalog, type CatalogAdditions, createCatalog } from '../keys/permissions/index.ts';
+import type { KeyAdministration } from '../keys/service/index.ts';
 import type { OpenKeys, OpenKeysOptions } from '../service/open-keys.ts';
-import { type PlaceFlags, type ServerTarget, serverTarget } from './server-target.ts';
+import { keyFor } from './credentials.ts';
+import { CliError } from './errors.ts';
+
+/** The flags that say whose keys a command works on. */
+export interface PlaceFlags {
+  database?: string | undefined;
+  server?: string | undefined;
+  insecure?: boolean | undefined;
+}
+
+/** For commands that work on a running server, too. */
+export const serverFlags = {
+  server: Flags.string({
+    description:
+      'Address of a running server to work on, in place of a key store, with the key in SVC_API_KEY. ' +
+      'Default: SVC_API_SERVER.',
+    helpGroup: 'GLOBAL',
+    helpValue: '<url>',
+  }),
+  insecure: Flags.boolean({
+    description: 'Send the key also to a server elsewhere that speaks plain HTTP.',
+    helpGroup: 'GLOBAL',
+  }),
+};
+
+/** For commands that need the key store: they say so. */
+export const hiddenServerFlags = {
+  server: Flags.string({ hidden: true, helpValue: '<url>' }),
+  insecure: Flags.boolean({ hidden: true }),
+};
+
+const EXAMPLE = 'such as https://keys.example.org';
+
+/**
+ * The address of a server in the form in which it is compared: scheme, host, port and path, without the path of
+ * GraphQL and without a slash at its end.
+ * @throws KeysError USAGE
+ */
+export function readServerUrl(text: string): string {
+  const url = URL.parse(text.trim());
+  if (!url || !['http:', 'https:'].includes(url.protocol)) {
+    const shown = printable(text.replace(/\/\/.*@/s, '//…@'));
+    throw invalid(`"${shown}" is not the address of a server. Write it with its scheme, ${EXAMPLE}.`);
+  }
+  // The text may hold a password, and is not shown.
+  if (url.username !== '' || url.password !== '')
+    throw invalid(`The address of the server holds a user or a password. Leave them out, and set SVC_API_KEY.`);
+  if (url.search !== '' || url.hash !== '')
+    throw invalid(`The address of the server has a query or a fragment. Leave them out: write ${url.origin}.`);
+  const path = url.pathname.replace(/\/+$/, '').replace(/\/graphql$/, '');
+  return url.origin + path;
+}
+
+/** Whether requests to a server stay on this machine. */
+export function isLoopback(server: string): boolean {
+  const { hostname } = new URL(server);
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
+}
+
+function invalid(message: string): KeysError {
+  return new KeysError('USAGE', message);
+}
+
+/** A running server, and the key that is sent to it. */
+interface ServerTarget {
+  /** In the form of `readServerUrl`. */
+  server: string;
+  key: string;
+}
+
+/**
+ * The address of the server that a command is to work on; undefined for a key store. Flags come before the environment.
+ * @throws KeysError USAGE
+ */
+function namedServer({ server, database }: PlaceFlags, env: NodeJS.ProcessEnv): string | undefined {
+  if (server !== undefined && database !== undefined) throw twoPlaces('--server and --database are both given');
+  if (server !== undefined) return readServerUrl(server);
+  if (database !== undefined || !env['SVC_API_SERVER']) return undefined;
+  if (env['SVC_API_DATABASE']) throw twoPlaces('SVC_API_SERVER and SVC_API_DATABASE are both set');
+  return readServerUrl(env['SVC_API_SERVER']);
+}
+
+/**
+ * The server that a command is to work on, with the key for it; undefined for a key store.
+ * @param login the command that gets a key, as it is typed
+ * @throws KeysError USAGE, SERVER_INSECURE, UNAUTHENTICATED, CREDENTIALS_INVALID
+ */
+function serverTarget(flags: PlaceFlags, env: NodeJS.ProcessEnv, login: string): ServerTarget | undefined {
+  const server = namedServer(flags, env);
+  if (server === undefined) return undefined;
+  requireEncryption(server, flags);
+  const key = keyFor(server, env);
+  if (key !== undefined) return { server, key };
+  throw new KeysError(
+    'UNAUTHENTICATED',
+    `There is no key for ${server}. Run "${login} --server ${server}", or set SVC_API_KEY.`,
+  );
+}
+
+/** Refuses to let a key cross a network in clear text, unless that is wanted. @throws KeysError SERVER_INSECURE */
+function requireEncryption(server: string, { insecure }: Pick<PlaceFlags, 'insecure'>): void {
+  if (!server.startsWith('http:') || isLoopback(server) || insecure) return;
+  throw new KeysError(
+    'SERVER_INSECURE',
+    `The key would be sent to ${server} unencrypted. Use https:, or pass --insecure if the network is safe.`,
+  );
+}
+
+/**
+ * Refuses a server for a command that works on the key store itself.
+ * @param command as it is typed
+ * @throws KeysError STORE_REQUIRED, USAGE
+ */
+export function requireStore(flags: PlaceFlags, env: NodeJS.ProcessEnv, command: string): void {
+  const server = namedServer(flags, env);
+  if (server === undefined) return;
+  const remedy =
+    flags.server === undefined
+      ? 'Unset SVC_API_SERVER, or pass --database <path>, where the store is'
+      : 'Run it where the store is, without --server';
+  throw new KeysError('STORE_REQUIRED', `"${command}" needs the key store itself, and not ${server}. ${remedy}.`);
+}
+
+function twoPlaces(what: string): KeysError {
+  return new KeysError('USAGE', `${what}: it is not clear whose keys are meant. Leave one of them out.`);
+}
+
+/**
+ * The server that somebody logs in to, or out of.
+ * @param isSent whether a key is sent
+ * @throws CliError USAGE; KeysError USAGE, SERVER_INSECURE
+ */
+export function loginServer(
+  flags: { server?: string | undefined; insecure?: boolean | undefined },
+  env: NodeJS.ProcessEnv,
+  { isSent }: { isSent: boolean },
+): string {
+  const given = flags.server ?? env['SVC_API_SERVER'];
+  if (!given) throw new CliError('USAGE', 'The server is missing. Pass --server <url>, or set SVC_API_SERVER.');
+  const server = readServerUrl(given);
+  if (isSent) requireEncryption(server, flags);
+  return server;
+}
 
 /** How long SQLite waits for the lock before a command tries again: a command has nothing else to do meanwhile. */
 export const BUSY_TIMEOUT_MS = 100;
@@ -26,10 +170,10 @@ export async function withKeys<Result>(
 }
 
 /** What can be granted beside what is built in: all of it, or enough for these permissions. */
-export type FindAdditions = (permissions?: readonly string[]) => Promise<CatalogAdditions>;
+type FindAdditions = (permissions?: readonly string[]) => Promise<CatalogAdditions>;
 
 /** How keys are opened. */
-export interface OpenPlaceOptions {
+interface OpenPlaceOptions {
   /** See `OpenStoreOptions`. */
   ifMissing: OpenKeysOptions['ifMissing'];
   /** The permissions that are concerned, if that is known; `none` where nothing is granted. */
@@ -92,7 +236,7 @@ function storePlace(database: string | undefined, find: FindAdditions): KeysPlac
     open: async ({ ifMissing, grants }) => {
       const added = grants === 'none' ? {} : await additions(grants);
       const keys = await openForCommand({ database, ...added, ifMissing });
-      const { operatorKeys } = await import('../keys/operator-keys.ts');
+      const { operatorKeys } = await import('../keys/service/index.ts');
       return operatorKeys(keys);
     },
   };

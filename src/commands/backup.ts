@@ -4,11 +4,9 @@ import * as Flags from '@oclif/core/flags';
 import { contentsJson, contentsText, problemOf } from '../cli/views/backup-view.ts';
 import { BaseCommand } from '../cli/base-command.ts';
 import { commandText } from '../cli/output.ts';
-import { CliError, shownText } from '../cli/errors.ts';
-import { interruptible } from '../cli/interruptible.ts';
+import { CliError, interruptible, shownText } from '../cli/errors.ts';
 import { warn, withProgress } from '../cli/terminal.ts';
-import { hiddenServerFlags, requireStore } from '../cli/server-target.ts';
-import { BUSY_TIMEOUT_MS } from '../cli/with-keys.ts';
+import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../cli/with-keys.ts';
 
 const BROKEN = 1;
 

@@ -2,8 +2,8 @@ import { BaseCommand } from '../cli/base-command.ts';
 import { commandText } from '../cli/output.ts';
 import { shownText } from '../cli/errors.ts';
 import { withProgress } from '../cli/terminal.ts';
-import { hiddenServerFlags, requireStore } from '../cli/server-target.ts';
-import type { Finding } from '../store/inspection/finding.ts';
+import { hiddenServerFlags, requireStore } from '../cli/with-keys.ts';
+import type { Finding } from '../store/index.ts';
 
 const FAILED = 1;
 

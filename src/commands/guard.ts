@@ -2,13 +2,12 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { exclusiveFlags, permissionsFlag } from '../cli/input/key-flags.ts';
 import { CliError } from '../cli/errors.ts';
-import { readNumber, readOptions, servingFlags } from '../cli/serve/options.ts';
-import { ServingCommand } from '../cli/serve/serving-command.ts';
+import { readNumber, readOptions, ServingCommand, servingFlags } from '../cli/serve/index.ts';
 import type { GuardOptions } from '../guard/guard.ts';
 import type { AskedRequirement, GuardRules } from '../guard/access.ts';
-import type { ServerOptions } from '../http/serve-requests.ts';
+import type { ServerOptions } from '../http/index.ts';
 import type { OpenedService, ServedService } from '../service/configured-server.ts';
-import { printable } from '../keys/text.ts';
+import { printable } from '../keys/basics/index.ts';
 
 const PORT = 8080;
 const TIMEOUT_S = 60;

@@ -4,10 +4,9 @@ import { BaseCommand } from '../cli/base-command.ts';
 import { CliError } from '../cli/errors.ts';
 import { permissionsFlag, rolesFlag } from '../cli/input/key-flags.ts';
 import { keepGivenKey, requirePlace } from '../cli/credentials.ts';
-import { loginServer } from '../cli/server-target.ts';
-import { scopeItems } from '../keys/requests/scope.ts';
-import { printable } from '../keys/text.ts';
-import { formatTime } from '../keys/time.ts';
+import { loginServer } from '../cli/with-keys.ts';
+import { scopeItems } from '../keys/consent/index.ts';
+import { formatTime, printable } from '../keys/basics/index.ts';
 
 const DEFAULT_END = '30d';
 /** What commands that work on a server need, and nothing else. */

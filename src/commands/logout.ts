@@ -3,8 +3,8 @@ import { BaseCommand } from '../cli/base-command.ts';
 import { CliError } from '../cli/errors.ts';
 import { noInputFlag, yesFlag } from '../cli/input/key-flags.ts';
 import { forgetKey, keptKey } from '../cli/credentials.ts';
-import { loginServer } from '../cli/server-target.ts';
-import { isKeysError, KeysError } from '../keys/errors.ts';
+import { loginServer } from '../cli/with-keys.ts';
+import { isKeysError, KeysError } from '../keys/basics/index.ts';
 
 export default class Logout extends BaseCommand {
   static override summary = 'End the key that login has kept for a server, and forget it.';

@@ -3,17 +3,15 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { changesNothing, contentsJson, contentsText, planJson, planLines } from '../cli/views/backup-view.ts';
 import { BaseCommand } from '../cli/base-command.ts';
-import { CliError, shownText } from '../cli/errors.ts';
+import { CliError, interruptible, shownText, type Stoppable } from '../cli/errors.ts';
 import { exclusiveFlags, noInputFlag, yesFlag } from '../cli/input/key-flags.ts';
-import { interruptible, type Stoppable } from '../cli/interruptible.ts';
 import { StoreCommand } from '../cli/manage/key-command.ts';
 import { commandText } from '../cli/output.ts';
 import { type Progress, withProgress } from '../cli/terminal.ts';
-import { hiddenServerFlags, requireStore } from '../cli/server-target.ts';
-import { BUSY_TIMEOUT_MS } from '../cli/with-keys.ts';
-import type { RestorePlan } from '../keys/restore/plan.ts';
-import { differenceText } from '../keys/schema.ts';
-import { listOf } from '../keys/text.ts';
+import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../cli/with-keys.ts';
+import type { RestorePlan } from '../keys/transfer/index.ts';
+import { differenceText } from '../keys/repository/index.ts';
+import { listOf } from '../keys/basics/index.ts';
 import type { ProposedRestore, Restored } from '../store/backup/restore-store.ts';
 
 const BLIND =

@@ -1,7 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { inGroup } from '../cli/input/key-flags.ts';
-import { readOptions, servingFlags } from '../cli/serve/options.ts';
-import { ServingCommand } from '../cli/serve/serving-command.ts';
+import { readOptions, ServingCommand, servingFlags } from '../cli/serve/index.ts';
 
 const PORT = 4000;
 

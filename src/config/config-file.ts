@@ -1,9 +1,7 @@
 import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
-import { KeysError } from '../keys/errors.ts';
-import { debug } from '../keys/steps.ts';
-import { printable } from '../keys/text.ts';
+import { debug, KeysError, printable } from '../keys/basics/index.ts';
 
 /** Where the configuration is looked for. */
 export interface ConfigLocation {

@@ -1,10 +1,9 @@
-import { BEARER_ALONE, type CredentialPlace } from '../keys/credential-places.ts';
-import { LOOPBACK, Networks } from '../keys/networks.ts';
-import type { NoticeSettings } from '../keys/notices/settings.ts';
-import type { ConsentMode, HostResource, Permission } from '../keys/permissions/catalog.ts';
-import type { PolicyRules } from '../keys/permissions/policy.ts';
-import type { Client } from '../keys/requests/clients.ts';
-import type { Route } from '../routes/router.ts';
+import { BEARER_ALONE, type CredentialPlace } from '../keys/secret/index.ts';
+import { LOOPBACK, Networks } from '../keys/basics/index.ts';
+import type { NoticeSettings } from '../keys/notices/index.ts';
+import type { ConsentMode, HostResource, Permission, PolicyRules } from '../keys/permissions/index.ts';
+import type { Client } from '../keys/consent/index.ts';
+import type { Route } from '../routes/index.ts';
 
 /** What only tunes a server, each undefined for its default. */
 export interface ServerSettings {

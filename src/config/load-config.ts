@@ -1,8 +1,15 @@
-import { type DocumentIssue, DocumentReader, isRecord } from '../keys/document.ts';
-import { KeysError } from '../keys/errors.ts';
-import { aFunction, anyText, anything, checkOptions } from '../keys/options.ts';
-import { createCatalog, HOST_RESOURCES, type HostResource } from '../keys/permissions/catalog.ts';
-import { printable } from '../keys/text.ts';
+import {
+  aFunction,
+  anyText,
+  anything,
+  checkOptions,
+  type DocumentIssue,
+  DocumentReader,
+  isRecord,
+  KeysError,
+  printable,
+} from '../keys/basics/index.ts';
+import { createCatalog, HOST_RESOURCES, type HostResource } from '../keys/permissions/index.ts';
 import { describeIssues, locatedText, readYaml } from '../yaml/read-yaml.ts';
 import { type ConfigFile, configLocation, readConfigFile } from './config-file.ts';
 import { type Config, DEFAULT_CONFIG } from './config.ts';

@@ -1,20 +1,37 @@
-import { type DocumentIssue, type DocumentPath, type DocumentReader, isRecord } from '../keys/document.ts';
-import { parseLimits } from '../keys/limit.ts';
-import { withoutUndefined } from '../keys/options.ts';
+import {
+  type DocumentIssue,
+  type DocumentPath,
+  type DocumentReader,
+  isRecord,
+  listOf,
+  parseLimits,
+  withoutUndefined,
+} from '../keys/basics/index.ts';
 import {
   type Catalog,
   type HostResource,
   invalidResource,
   invalidRole,
+  parsePermissions,
+  parseRoles,
   type Permission,
-} from '../keys/permissions/catalog.ts';
-import { parsePermissions, parseRoles } from '../keys/permissions/grants.ts';
-import { POLICY_RULES, type PolicyRules, readPolicy } from '../keys/permissions/policy.ts';
-import { listOf } from '../keys/text.ts';
-import { type Expectation, failureOf, parseExpectation } from '../routes/decide.ts';
-import { findFaults } from '../routes/faults.ts';
-import { parseHostPattern, parseMethod, parsePathPattern, type Pattern } from '../routes/request.ts';
-import { type Allow, createRouter, type Route } from '../routes/router.ts';
+  POLICY_RULES,
+  type PolicyRules,
+  readPolicy,
+} from '../keys/permissions/index.ts';
+import {
+  type Allow,
+  createRouter,
+  type Expectation,
+  failureOf,
+  findFaults,
+  parseExpectation,
+  parseHostPattern,
+  parseMethod,
+  parsePathPattern,
+  type Pattern,
+  type Route,
+} from '../routes/index.ts';
 import { type Config, DEFAULT_CONFIG } from './config.ts';
 
 /** The fields of a resource that is not a name alone. */

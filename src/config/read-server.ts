@@ -1,15 +1,28 @@
 import { dirname, resolve } from 'node:path';
-import { type CredentialPlace, problemOfHeader } from '../keys/credential-places.ts';
-import { type DocumentPath, type DocumentReader, isRecord } from '../keys/document.ts';
-import { nearest, suggestion } from '../keys/nearest.ts';
-import { Networks, parseNetwork } from '../keys/networks.ts';
-import { NOTICE_TYPES, type NoticeType } from '../keys/notices/notice.ts';
-import { DEFAULT_NOTICES, invalidWebhook, MAX_REFUSED_OFTEN, type NoticeSettings } from '../keys/notices/settings.ts';
-import { invalidOrigin } from '../keys/origin.ts';
-import { CONSENT_MODES, type ConsentMode } from '../keys/permissions/catalog.ts';
-import { type Client, invalidClient, unusableClients } from '../keys/requests/clients.ts';
-import { invalidPublicUrl } from '../keys/requests/public-url.ts';
-import { listOf, printable } from '../keys/text.ts';
+import { type CredentialPlace, problemOfHeader } from '../keys/secret/index.ts';
+import {
+  type DocumentPath,
+  type DocumentReader,
+  invalidOrigin,
+  invalidPublicUrl,
+  isRecord,
+  listOf,
+  nearest,
+  Networks,
+  parseNetwork,
+  printable,
+  suggestion,
+} from '../keys/basics/index.ts';
+import {
+  DEFAULT_NOTICES,
+  invalidWebhook,
+  MAX_REFUSED_OFTEN,
+  NOTICE_TYPES,
+  type NoticeSettings,
+  type NoticeType,
+} from '../keys/notices/index.ts';
+import { CONSENT_MODES, type ConsentMode } from '../keys/permissions/index.ts';
+import { type Client, invalidClient, unusableClients } from '../keys/consent/index.ts';
 import { type Config, DEFAULT_CONFIG, isCount, SERVER_NUMBERS, type ServerSettings } from './config.ts';
 
 /** Reads where a key may stand in a request. */

@@ -1,15 +1,19 @@
 import type { Context, Hono } from 'hono';
 import { basePath } from 'hono/route';
 import { METHOD_NAME_ALL } from 'hono/router';
-import { HonoHead, requestIdIn } from '../http/received.ts';
-import type { BearerEnv } from '../http/bearer-auth.ts';
-import type { FailureLog, RefusalLog } from '../http/refusal-log.ts';
-import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
-import type { Issuer } from '../http/oauth/issuer.ts';
-import { RequestRefused } from '../http/replies.ts';
-import { isKeysError } from '../keys/errors.ts';
-import type { KeysService } from '../keys/service.ts';
-import type { ConsentMode } from '../keys/permissions/catalog.ts';
+import {
+  type BearerEnv,
+  type FailureLog,
+  type GraphQLPipeline,
+  HonoHead,
+  type Issuer,
+  type RefusalLog,
+  requestIdIn,
+  RequestRefused,
+} from '../http/index.ts';
+import { isKeysError } from '../keys/basics/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
+import type { ConsentMode } from '../keys/permissions/index.ts';
 import { addAssets, readAssets } from './assets.ts';
 import { Doorkeeper, type DoorParts } from './doorkeeper.ts';
 import { OperationFailed } from './operations.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Hono } from 'hono';
-import type { BearerEnv } from '../http/bearer-auth.ts';
+import type { BearerEnv } from '../http/index.ts';
 import { PAGE_HEADERS } from './page-headers.ts';
 
 /** A file that pages load. */

@@ -1,10 +1,14 @@
 import type { Context } from 'hono';
-import type { Authenticator } from '../keys/authentication/authenticator.ts';
-import type { OrRefusal } from '../keys/errors.ts';
-import type { Sessions } from '../keys/sessions.ts';
-import type { Admitted, BearerCheck } from '../http/bearer-check.ts';
-import { HonoHead } from '../http/received.ts';
-import { admitKey, type RefusedPerson, refusedPerson } from '../http/form.ts';
+import type { Authenticator, Sessions } from '../keys/authentication/index.ts';
+import type { OrRefusal } from '../keys/basics/index.ts';
+import {
+  admitKey,
+  type Admitted,
+  type BearerCheck,
+  HonoHead,
+  type RefusedPerson,
+  refusedPerson,
+} from '../http/index.ts';
 import type { SeenOrigin } from './session-cookie.ts';
 import { giveSessionToken, sessionTokenIn, takeSessionToken } from './session-cookie.ts';
 

@@ -1,8 +1,5 @@
 import type { Context } from 'hono';
-import type { Admitted } from '../http/bearer-check.ts';
-import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
-import type { GraphQLRequest } from '../http/graphql-request.ts';
-import { HonoHead, type RequestHead } from '../http/received.ts';
+import { type Admitted, type GraphQLPipeline, type GraphQLRequest, HonoHead, type RequestHead } from '../http/index.ts';
 
 /** An error of a GraphQL answer. */
 export interface OperationError {

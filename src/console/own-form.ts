@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { RequestRefused } from '../http/replies.ts';
+import { RequestRefused } from '../http/index.ts';
 import type { SeenOrigin } from './session-cookie.ts';
 
 /**

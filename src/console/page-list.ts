@@ -1,4 +1,4 @@
-import type { Action } from '../keys/permissions/catalog.ts';
+import type { Action } from '../keys/permissions/index.ts';
 
 /** A page that the navigation leads to. */
 export interface ListedPage {

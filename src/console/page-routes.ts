@@ -1,5 +1,5 @@
 import type { Context, Hono } from 'hono';
-import type { BearerEnv } from '../http/bearer-auth.ts';
+import type { BearerEnv } from '../http/index.ts';
 import { rootFrom, type Visit } from './visit.tsx';
 
 /** Makes the answer to somebody who has signed in. */

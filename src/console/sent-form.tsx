@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Context } from 'hono';
-import type { FormOutcome } from '../keys/session.ts';
-import type { Sessions } from '../keys/sessions.ts';
+import type { FormOutcome } from '../keys/repository/index.ts';
+import type { Sessions } from '../keys/authentication/index.ts';
 import { OperationFailed } from './operations.ts';
 import { formTokenIn, giveFormToken, type SeenOrigin, sessionTokenIn, takeFormToken } from './session-cookie.ts';
 

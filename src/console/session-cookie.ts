@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
-import { OUTCOME_MS, SESSION_MS } from '../keys/session.ts';
-import { isLoopback } from '../http/received.ts';
+import { OUTCOME_MS, SESSION_MS } from '../keys/repository/index.ts';
+import { isLoopback } from '../http/index.ts';
 
 const NAME = 'svc_api_session';
 const FORM_NAME = 'svc_api_form_';

@@ -1,5 +1,5 @@
-import { DEFAULT_PAGE_SIZE } from '../keys/page.ts';
-import type { KeysService } from '../keys/service.ts';
+import { DEFAULT_PAGE_SIZE } from '../keys/basics/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
 import { auditChanges, badInput, connectionOf } from './resolve.ts';
 import type { QueryResolvers, Resolvers } from './schema-types.ts';
 

@@ -1,13 +1,11 @@
-import { type DeclaredKey, type Plan, readDeclaration } from '../keys/apply/declaration.ts';
-import { auditChange, type AuditValues } from '../keys/audit/audit-entry.ts';
-import { mayFor } from '../keys/authorization/principal.ts';
-import type { ApiKey, NewKey } from '../keys/key/api-key.ts';
-import { containedAs } from '../keys/changes/operator-containments.ts';
-import { withoutUndefined } from '../keys/options.ts';
-import { MAX_PAGE_SIZE } from '../keys/page.ts';
-import { groupPermissions } from '../keys/permissions/permission-set.ts';
-import type { KeysService } from '../keys/service.ts';
-import { formatTime } from '../keys/time.ts';
+import { type DeclaredKey, type Plan, readDeclaration } from '../keys/apply/index.ts';
+import { auditChange, type AuditValues } from '../keys/audit/index.ts';
+import { mayFor } from '../keys/authorization/index.ts';
+import type { ApiKey, NewKey } from '../keys/key/index.ts';
+import { containedAs } from '../keys/changes/index.ts';
+import { formatTime, MAX_PAGE_SIZE, withoutUndefined } from '../keys/basics/index.ts';
+import { groupPermissions } from '../keys/permissions/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
 import { auditChanges, badInput, grantsIn, issuedAs, refuseNulls } from './resolve.ts';
 import type {
   AppliedChange,

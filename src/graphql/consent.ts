@@ -1,6 +1,5 @@
-import { withoutUndefined } from '../keys/options.ts';
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../keys/page.ts';
-import type { KeysService } from '../keys/service.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, withoutUndefined } from '../keys/basics/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
 import type { GraphQLContext } from './context.ts';
 import { badInput, grantsIn, knownTo, refuseNulls } from './resolve.ts';
 import type { QueryConsentRequestArgs, Resolvers } from './schema-types.ts';

@@ -1,7 +1,6 @@
-import type { Principal } from '../keys/authorization/principal.ts';
-import type { Status } from '../keys/key/status.ts';
-import type { Permission } from '../keys/permissions/catalog.ts';
-import type { PermissionSet } from '../keys/permissions/permission-set.ts';
+import type { Principal } from '../keys/authorization/index.ts';
+import type { Status } from '../keys/key/index.ts';
+import type { Permission, PermissionSet } from '../keys/permissions/index.ts';
 import type { BudgetedRequest, BudgetLimits } from './execution/index.ts';
 
 /** The context of every resolver. */

@@ -1,6 +1,6 @@
 import { type DefinitionNode, type DocumentNode, Kind, specifiedDirectives, specifiedScalarTypes } from 'graphql';
-import type { HostResource } from '../keys/permissions/catalog.ts';
-import { documentsOf } from './requires.ts';
+import type { HostResource } from '../keys/permissions/index.ts';
+import { documentsOf } from './resolve.ts';
 
 /** Resolvers by type and field, as graphql-tools takes them. */
 export type Resolvers = Record<string, unknown>;

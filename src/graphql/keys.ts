@@ -1,15 +1,16 @@
 import DataLoader from 'dataloader';
-import type { AncestorLimit, Chain } from '../keys/authorization/chain.ts';
-import { readPermission } from '../keys/authorization/explain.ts';
-import { mayFor } from '../keys/authorization/principal.ts';
-import { splitUsed, suggestGrants } from '../keys/authorization/suggest.ts';
-import type { ApiKey } from '../keys/key/api-key.ts';
-import { NO_USAGE, previousUseSince, type UsageTotals, type UsedGrant } from '../keys/key/usage.ts';
-import { cursorOf } from '../keys/list.ts';
-import { unknownGrantsOf } from '../keys/permissions/catalog.ts';
-import { groupPermissions, PermissionSet, splitPermission } from '../keys/permissions/permission-set.ts';
-import { prefixOf } from '../keys/secret/secret.ts';
-import type { KeysService } from '../keys/service.ts';
+import {
+  type AncestorLimit,
+  type Chain,
+  mayFor,
+  readPermission,
+  splitUsed,
+  suggestGrants,
+} from '../keys/authorization/index.ts';
+import { type ApiKey, NO_USAGE, previousUseSince, type UsageTotals, type UsedGrant } from '../keys/key/index.ts';
+import { cursorOf, type KeysService } from '../keys/service/index.ts';
+import { groupPermissions, PermissionSet, splitPermission, unknownGrantsOf } from '../keys/permissions/index.ts';
+import { prefixOf } from '../keys/secret/index.ts';
 import type { BudgetedContext } from './context.ts';
 import { badInput, connectionOf, issuedAs, knownTo } from './resolve.ts';
 import type { ApiKeyResolvers, QueryResolvers, Resolvers, ResolversTypes } from './schema-types.ts';

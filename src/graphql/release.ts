@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { KeysError } from '../keys/errors.ts';
+import { KeysError } from '../keys/basics/index.ts';
 
 /** The oldest release of graphql 16 that has what is used of it. */
 const OLDEST = [8, 1] as const;

@@ -187,9 +187,9 @@ export type Health = { storeKind: EntireFieldWrapper<StoreKind>; storeAnswers: E
   answeredInMs?: EntireFieldWrapper<Maybe<number>>; hearsChanges: EntireFieldWrapper<boolean>; searchIndex?:
   EntireFieldWrapper<Maybe<boolean>>; clockBehind: EntireFieldWrapper<number>; };
 import type { GraphQLResolveInfo, GraphQLScalarType } from 'graphql';
-import type { ApiKey as ApiKeySource } from '../keys/key/api-key.ts';
-import type { AuditActor as AuditActorSource, AuditEntry as AuditEntrySource } from '../keys/audit/audit-entry.ts';
-import type { ConsentRequest as ConsentRequestSource } from '../keys/requests/consent-request.ts';
+import type { ApiKey as ApiKeySource } from '../keys/key/index.ts';
+import type { AuditActor as AuditActorSource, AuditEntry as AuditEntrySource } from '../keys/audit/index.ts';
+import type { ConsentRequest as ConsentRequestSource } from '../keys/repository/index.ts';
 import type { ExplainedRoute as RouteSource, BudgetedContext } from './context.ts';
 export type Omit<T, K extends keyof T> = Pick<T, Exclude<keyof T, K>>;
 export type RequireFields<T, K extends keyof T> = Omit<T, K> & { [P in K]-?: T[P] };

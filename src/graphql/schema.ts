@@ -1,23 +1,24 @@
 import { readFileSync } from 'node:fs';
 import { makeExecutableSchema } from '@graphql-tools/schema';
 import { assertValidSchema, defaultFieldResolver, type GraphQLSchema, isNonNullType } from 'graphql';
-import { KeysError } from '../keys/errors.ts';
-import type { Catalog } from '../keys/permissions/catalog.ts';
-import type { KeysService } from '../keys/service.ts';
+import { KeysError } from '../keys/basics/index.ts';
+import type { Catalog } from '../keys/permissions/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
 import { readHostPart, refuseReplacements, type SchemaExtension } from './extension.ts';
 import { changeResolversOf } from './changes.ts';
 import { auditResolversOf } from './audit.ts';
 import { keepToBudget } from './execution/index.ts';
 import { consentResolversOf } from './consent.ts';
-import { DateTime, tellOwnTimes } from './date-time.ts';
 import {
+  DateTime,
   documentsOf,
   enforceRequires,
   readRequirements,
   refuseRepeatedRootFields,
   type RootField,
   rootFieldsOf,
-} from './requires.ts';
+  tellOwnTimes,
+} from './resolve.ts';
 import { keyResolversOf } from './keys.ts';
 import { routeResolversOf, serviceResolversOf } from './service.ts';
 import type { ServiceInfo, ServiceParts } from './context.ts';

@@ -1,12 +1,9 @@
 import { arch, platform } from 'node:process';
-import { type Principal, requirePermission } from '../keys/authorization/principal.ts';
-import { KeysError } from '../keys/errors.ts';
-import type { ApiKey } from '../keys/key/api-key.ts';
-import { MAX_PAGE_SIZE } from '../keys/page.ts';
-import { groupPermissions, PermissionSet } from '../keys/permissions/permission-set.ts';
-import type { KeysService } from '../keys/service.ts';
-import { printable } from '../keys/text.ts';
-import { formatDuration } from '../keys/time.ts';
+import { type Principal, requirePermission } from '../keys/authorization/index.ts';
+import { formatDuration, KeysError, MAX_PAGE_SIZE, printable } from '../keys/basics/index.ts';
+import type { ApiKey } from '../keys/key/index.ts';
+import { groupPermissions, PermissionSet } from '../keys/permissions/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
 import type { ExplainedRoute, RouteCaller, ServiceInfo, ServiceParts } from './context.ts';
 import {
   type BudgetLimits,

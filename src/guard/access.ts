@@ -1,20 +1,35 @@
 import type { IncomingMessage } from 'node:http';
 import { isRewriting, refusedRequest } from './identity-headers.ts';
 import { credentialHeaders, type IsCredential, type RequestTarget } from './passed-headers.ts';
-import { type Admission, type Admitted, BearerCheck } from '../http/bearer-check.ts';
-import type { BearerAuthOptions, CheckParts } from '../http/bearer-options.ts';
-import { ClientAddresses, NodeHead } from '../http/received.ts';
-import type { RefusalLog } from '../http/refusal-log.ts';
-import { errorReply, type Reply, withFields } from '../http/replies.ts';
-import type { CredentialPlace } from '../keys/credential-places.ts';
-import { assertValid, KeysError, type OrRefusal } from '../keys/errors.ts';
-import type { Networks } from '../keys/networks.ts';
-import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
-import { parsePermissions } from '../keys/permissions/grants.ts';
-import type { KeysService } from '../keys/service.ts';
-import { checkAllow, describeMatch, requirementOf } from '../routes/decide.ts';
-import { preflightParts, type RequestParts } from '../routes/request.ts';
-import { type Allow, createRouter, type Match, type Route, type Router } from '../routes/router.ts';
+import {
+  type Admission,
+  type Admitted,
+  type BearerAuthOptions,
+  BearerCheck,
+  type CheckParts,
+  ClientAddresses,
+  errorReply,
+  NodeHead,
+  type RefusalLog,
+  type Reply,
+  withFields,
+} from '../http/index.ts';
+import type { CredentialPlace } from '../keys/secret/index.ts';
+import { assertValid, KeysError, type Networks, type OrRefusal } from '../keys/basics/index.ts';
+import { type Catalog, parsePermissions, type Permission } from '../keys/permissions/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
+import {
+  type Allow,
+  checkAllow,
+  createRouter,
+  describeMatch,
+  type Match,
+  preflightParts,
+  type RequestParts,
+  requirementOf,
+  type Route,
+  type Router,
+} from '../routes/index.ts';
 
 /** A request as it is decided about. */
 interface JudgedRequest {

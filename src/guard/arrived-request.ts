@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type Framing, hasBody, type RequestTarget } from './passed-headers.ts';
-import { errorReply, headersOf, type Reply, send } from '../http/replies.ts';
+import { errorReply, headersOf, type Reply, send } from '../http/index.ts';
 
 /** A connection that is no longer one of HTTP, and what has arrived on it. */
 export interface BareConnection {

@@ -1,13 +1,10 @@
-import type { OrRefusal } from '../keys/errors.ts';
+import { type OrRefusal, printable } from '../keys/basics/index.ts';
 import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { isAliasOfIdentity, isRewriting } from './identity-headers.ts';
-import { headerValue, isDecodable } from '../http/received.ts';
-import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
-import { parsePermissions } from '../keys/permissions/grants.ts';
-import { printable } from '../keys/text.ts';
-import { preflightParts, type RequestParts } from '../routes/request.ts';
-import type { Allow } from '../routes/router.ts';
+import { headerValue, isDecodable } from '../http/index.ts';
+import { type Catalog, parsePermissions, type Permission } from '../keys/permissions/index.ts';
+import { type Allow, preflightParts, type RequestParts } from '../routes/index.ts';
 
 /** A request by which a proxy asks whether another one may pass. */
 interface AskingRequest {

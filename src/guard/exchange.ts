@@ -22,9 +22,8 @@ import {
   pairsOf,
   reasonOf,
 } from './passed-headers.ts';
-import { type RateLimitFields, type Reply, withFields } from '../http/replies.ts';
-import { KeysError } from '../keys/errors.ts';
-import { printable } from '../keys/text.ts';
+import { type RateLimitFields, type Reply, withFields } from '../http/index.ts';
+import { KeysError, printable } from '../keys/basics/index.ts';
 
 /**
  * Passes the upstream's answer back as it arrives. One that breaks off breaks off for the client, too: it must not look

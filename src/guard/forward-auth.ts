@@ -1,21 +1,37 @@
-import type { OrRefusal } from '../keys/errors.ts';
+import type { Networks, OrRefusal } from '../keys/basics/index.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import { basePath } from 'hono/route';
 import { type AskedRequest, type Fault, readAsked, refuse, Requirements } from './asked-request.ts';
 import { identityHeaders, type IdentityHeaders, NOBODY, refusedRequest } from './identity-headers.ts';
 import type { HttpApp, ServiceApp } from '../http/app.ts';
-import type { Admission, BearerCheck } from '../http/bearer-check.ts';
-import type { CheckParts } from '../http/bearer-options.ts';
-import { answersOfTurn } from '../http/node-adapter.ts';
-import { ClientAddresses, HonoHead, NodeHead, type Received } from '../http/received.ts';
-import { errorReply, type Reply, REPLY_HEADERS, respond, send, unavailable, withFields } from '../http/replies.ts';
-import { isForProxies } from '../http/serve-requests.ts';
-import type { Networks } from '../keys/networks.ts';
-import type { Catalog } from '../keys/permissions/catalog.ts';
-import { checkAllow, describeMatch, requirementOf } from '../routes/decide.ts';
-import { canonicalRequest } from '../routes/request.ts';
-import type { Allow, Router } from '../routes/router.ts';
+import {
+  type Admission,
+  answersOfTurn,
+  type BearerCheck,
+  type CheckParts,
+  ClientAddresses,
+  errorReply,
+  HonoHead,
+  isForProxies,
+  NodeHead,
+  type Received,
+  type Reply,
+  REPLY_HEADERS,
+  respond,
+  send,
+  unavailable,
+  withFields,
+} from '../http/index.ts';
+import type { Catalog } from '../keys/permissions/index.ts';
+import {
+  type Allow,
+  canonicalRequest,
+  checkAllow,
+  describeMatch,
+  requirementOf,
+  type Router,
+} from '../routes/index.ts';
 
 /** What decisions need. */
 interface ForwardAuthOptions {

@@ -1,4 +1,4 @@
-import type { OrRefusal } from '../keys/errors.ts';
+import { inTurns, type OrRefusal } from '../keys/basics/index.ts';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -15,21 +15,26 @@ import {
 import { identityHeaders, NOBODY } from './identity-headers.ts';
 import { type Framing, readTarget, requestFraming, type RequestTarget } from './passed-headers.ts';
 import { protocolOf, ReverseProxy, type ReverseProxyOptions } from './reverse-proxy.ts';
-import { type CheckParts, partsOf } from '../http/bearer-options.ts';
-import { affordableConnections } from '../http/connections.ts';
-import { isOldHealthCheck } from '../http/plain-endpoints.ts';
-import { type ClientAddresses, notesOf } from '../http/received.ts';
-import { atPeriodEnd, FailureLog } from '../http/refusal-log.ts';
-import { internalError, jsonReply, type Reply, unavailable } from '../http/replies.ts';
 import {
+  affordableConnections,
+  atPeriodEnd,
+  type CheckParts,
+  type ClientAddresses,
   type ConnectionHandler,
+  type Endpoint,
+  FailureLog,
+  internalError,
+  isOldHealthCheck,
+  jsonReply,
+  notesOf,
+  partsOf,
+  type Reply,
   type RequestHandler,
   serveRequests,
   type ServerOptions,
   type StartedServer,
-} from '../http/serve-requests.ts';
-import type { Endpoint } from '../http/watched-request.ts';
-import { inTurns } from '../keys/turns.ts';
+  unavailable,
+} from '../http/index.ts';
 import type { Log } from '../log.ts';
 
 /** What is passed on and has not ended. */

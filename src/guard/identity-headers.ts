@@ -1,8 +1,7 @@
-import { chainHolds } from '../keys/authorization/chain.ts';
-import type { Principal } from '../keys/authorization/principal.ts';
-import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
-import { printable } from '../keys/text.ts';
-import type { RequestParts } from '../routes/request.ts';
+import { chainHolds, type Principal } from '../keys/authorization/index.ts';
+import type { Catalog, Permission } from '../keys/permissions/index.ts';
+import { printable } from '../keys/basics/index.ts';
+import type { RequestParts } from '../routes/index.ts';
 
 const UNUSUAL = /[^a-z\d-]/g;
 

@@ -1,9 +1,9 @@
-import type { OrRefusal } from '../keys/errors.ts';
+import type { OrRefusal } from '../keys/basics/index.ts';
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { canonicalName } from './identity-headers.ts';
-import { REQUEST_ID } from '../http/watched-request.ts';
-import type { CredentialPlace } from '../keys/credential-places.ts';
+import { REQUEST_ID } from '../http/index.ts';
+import type { CredentialPlace } from '../keys/secret/index.ts';
 
 /** Headers of one connection (RFC 9110, section 7.6.1), or of one hop's authentication, which are not passed on. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([

@@ -16,10 +16,8 @@ import {
   requestTrailers,
   valuesOf,
 } from './passed-headers.ts';
-import { notesOf, peerOf } from '../http/received.ts';
-import type { RateLimitFields, Reply } from '../http/replies.ts';
-import { REQUEST_ID } from '../http/watched-request.ts';
-import type { Networks } from '../keys/networks.ts';
+import { notesOf, peerOf, type RateLimitFields, type Reply, REQUEST_ID } from '../http/index.ts';
+import type { Networks } from '../keys/basics/index.ts';
 
 /** One protocol, as `websocket`. */
 const PROTOCOL = /^[\w!#$%&'*+.^`|~-]+(?:\/[\w!#$%&'*+.^`|~-]+)?$/;

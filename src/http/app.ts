@@ -1,27 +1,25 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import { Hono } from 'hono';
-import { type BudgetLimits, Budgets } from '../graphql/execution/index.ts';
+import { type BudgetLimits, Budgets } from '../graphql/index.ts';
 import type { IntrospectionMode } from './graphql-errors.ts';
-import type { CredentialPlace } from '../keys/credential-places.ts';
-import { LOOPBACK } from '../keys/networks.ts';
-import { checkClients, type Client } from '../keys/requests/clients.ts';
-import type { KeysService } from '../keys/service.ts';
-import type { AttemptCounter } from '../limits/attempt-counter.ts';
-import type { Limited } from '../limits/limiter.ts';
+import type { CredentialPlace } from '../keys/secret/index.ts';
+import { LOOPBACK } from '../keys/basics/index.ts';
+import { checkClients, type Client } from '../keys/consent/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
+import type { AttemptCounter, Limited } from '../limits/index.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
 import { type CheckParts, partsOf } from './bearer-options.ts';
 import { ClientAddresses, HonoHead } from './received.ts';
-import { Cors, corsBy, type CorsOptions } from './cors.ts';
+import { Cors, corsBy, type CorsOptions, errorReply, respond } from './replies.ts';
 import type { FailureLog, RefusalLog } from './refusal-log.ts';
 import { GraphQLPipeline } from './graphql-pipeline.ts';
-import { handlersOf } from './hono-adapter.ts';
+import { handlersOf } from './adapters.ts';
 import { addHealthChecks, addHomePage, answerIntrospection, HEALTH_PATHS } from './plain-endpoints.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
 import { Issuer } from './oauth/issuer.ts';
-import { errorReply, respond } from './replies.ts';
 
 /** What the service is made of. */
 export interface AppOptions {

@@ -3,7 +3,7 @@ import { type Admission, type Admitted, BearerCheck } from './bearer-check.ts';
 import type { BearerAuthOptions } from './bearer-options.ts';
 import { HonoHead } from './received.ts';
 import { type RateLimitFields, respond } from './replies.ts';
-import type { Principal } from '../keys/authorization/principal.ts';
+import type { Principal } from '../keys/authorization/index.ts';
 
 /** What a request has that was let in, by Express, Fastify or Node alone. */
 export interface Authenticated {

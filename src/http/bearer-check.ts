@@ -1,4 +1,4 @@
-import type { OrRefusal } from '../keys/errors.ts';
+import { listOf, type OrRefusal, sourceOf } from '../keys/basics/index.ts';
 import {
   type BearerAuthOptions,
   checkBearerOptions,
@@ -12,24 +12,18 @@ import type { FailureLog, RefusalLog } from './refusal-log.ts';
 import {
   codeOf,
   errorReply,
-  type RateLimitFields,
   rateLimitFields,
+  type RateLimitFields,
   type Reply,
   secondsUntil,
   unavailable,
   withFields,
 } from './replies.ts';
-import type { Authenticator, RefusalReason, VerifiedKey } from '../keys/authentication/authenticator.ts';
-import type { AccessObserver, Principal } from '../keys/authorization/principal.ts';
-import type { Restrictions } from '../keys/authorization/restrictions.ts';
-import { BEARER_ALONE } from '../keys/credential-places.ts';
-import { sourceOf } from '../keys/networks.ts';
-import type { Action, Permission, Role } from '../keys/permissions/catalog.ts';
-import { splitPermission } from '../keys/permissions/permission-set.ts';
-import { digestSecret, prefixOf } from '../keys/secret/secret.ts';
-import { listOf } from '../keys/text.ts';
-import type { Answer, Limiter, Standing } from '../limits/limiter.ts';
-import type { AttemptCounter } from '../limits/attempt-counter.ts';
+import type { Authenticator, RefusalReason, VerifiedKey } from '../keys/authentication/index.ts';
+import type { AccessObserver, Principal, Restrictions } from '../keys/authorization/index.ts';
+import { BEARER_ALONE, digestSecret, prefixOf } from '../keys/secret/index.ts';
+import { type Action, type Permission, type Role, splitPermission } from '../keys/permissions/index.ts';
+import type { Answer, AttemptCounter, Limiter, Standing } from '../limits/index.ts';
 
 /** What is told of requests. */
 interface Told {

@@ -4,6 +4,7 @@ import {
   invalidOption,
   kindOf,
   list,
+  Networks,
   options,
   readBy,
   required,
@@ -11,14 +12,11 @@ import {
   type Rules,
   text,
   textOr,
-} from '../keys/options.ts';
-import { type CredentialPlace, checkCredentialPlaces } from '../keys/credential-places.ts';
-import { Networks } from '../keys/networks.ts';
-import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
-import { parsePermissions } from '../keys/permissions/grants.ts';
-import type { KeysService } from '../keys/service.ts';
-import { AttemptCounter } from '../limits/attempt-counter.ts';
-import type { Limited } from '../limits/limiter.ts';
+} from '../keys/basics/index.ts';
+import { checkCredentialPlaces, type CredentialPlace } from '../keys/secret/index.ts';
+import { type Catalog, parsePermissions, type Permission } from '../keys/permissions/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
+import { AttemptCounter, type Limited } from '../limits/index.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { FailureLog, RefusalLog } from './refusal-log.ts';
 

@@ -4,8 +4,7 @@ import { open } from 'node:fs/promises';
 import type { Server } from 'node:https';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { FileWatch, type Schedule } from '../file-watch.ts';
-import { KeysError } from '../keys/errors.ts';
-import { printable } from '../keys/text.ts';
+import { KeysError, printable } from '../keys/basics/index.ts';
 import type { Log } from '../log.ts';
 
 /** The files of a certificate, in PEM. */

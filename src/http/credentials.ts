@@ -1,6 +1,5 @@
-import { checkCredentialPlaces, type CredentialPlace } from '../keys/credential-places.ts';
-import { hasOwnForm } from '../keys/secret/secret.ts';
-import { listOf } from '../keys/text.ts';
+import { checkCredentialPlaces, type CredentialPlace, hasOwnForm } from '../keys/secret/index.ts';
+import { listOf } from '../keys/basics/index.ts';
 
 /** What an Authorization header holds: a token, which Basic authentication may leave out, or nothing for us. */
 export type Authorization = { readonly token: string | undefined } | 'none' | 'malformed';

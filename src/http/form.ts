@@ -1,4 +1,4 @@
-import type { OrRefusal } from '../keys/errors.ts';
+import type { OrRefusal } from '../keys/basics/index.ts';
 import type { Context } from 'hono';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import { bodyCutOff, collectBody } from './graphql-request.ts';

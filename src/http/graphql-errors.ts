@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
-import { forbidden, type Principal, uses } from '../keys/authorization/principal.ts';
-import type { DocumentIssue } from '../keys/document.ts';
-import { isKeysError, type Issue, type KeysError, type NameTakenError } from '../keys/errors.ts';
-import { redactSecrets } from '../keys/secret/secret.ts';
+import { forbidden, type Principal, uses } from '../keys/authorization/index.ts';
+import {
+  type DocumentIssue,
+  isKeysError,
+  type Issue,
+  type KeysError,
+  type NameTakenError,
+} from '../keys/basics/index.ts';
+import { redactSecrets } from '../keys/secret/index.ts';
 import type { Log } from '../log.ts';
 
 /** So many characters are shown of the start of a long message, and of its end. */

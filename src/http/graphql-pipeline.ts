@@ -9,10 +9,10 @@ import {
 } from 'graphql';
 import type { Context } from 'hono';
 import { LRUCache } from 'lru-cache';
-import type { BudgetedContext } from '../graphql/context.ts';
 import {
   type Amount,
   amountFor,
+  type BudgetedContext,
   type Budgets,
   clientGone,
   costExceeded,
@@ -27,9 +27,22 @@ import {
   type RequestBudget,
   withoutStackTrace,
   writeData,
-} from '../graphql/execution/index.ts';
+} from '../graphql/index.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
-import type { Cors } from './cors.ts';
+import {
+  codeOf,
+  type Cors,
+  errorReply,
+  GRAPHQL_RESPONSE,
+  graphqlReply,
+  internalError,
+  JSON_RESPONSE,
+  negotiate,
+  type Reply,
+  RequestRefused,
+  type ResponseType,
+  withFields,
+} from './replies.ts';
 import {
   checkIntrospection,
   errorsInOrder,
@@ -48,20 +61,7 @@ import {
   readSearchParameters,
 } from './graphql-request.ts';
 import type { RequestNotes } from './received.ts';
-import {
-  codeOf,
-  errorReply,
-  GRAPHQL_RESPONSE,
-  graphqlReply,
-  internalError,
-  JSON_RESPONSE,
-  negotiate,
-  type Reply,
-  RequestRefused,
-  type ResponseType,
-  withFields,
-} from './replies.ts';
-import type { Principal } from '../keys/authorization/principal.ts';
+import type { Principal } from '../keys/authorization/index.ts';
 import type { Log } from '../log.ts';
 
 /** What the pipeline is made of. */

@@ -5,9 +5,7 @@ import type { Server } from 'node:http';
 import { connect } from 'node:net';
 import { dirname } from 'node:path';
 import { isLoopback } from './received.ts';
-import { KeysError } from '../keys/errors.ts';
-import { debug } from '../keys/steps.ts';
-import { printable } from '../keys/text.ts';
+import { debug, KeysError, printable } from '../keys/basics/index.ts';
 
 /** The file mode creation mask that leaves a socket the mode 0660: whoever may write to it may connect. */
 export const SOCKET_UMASK = 0o117;

@@ -7,8 +7,8 @@ import { readForm } from './form.ts';
 import { requestIdIn } from './received.ts';
 import type { FailureLog } from './refusal-log.ts';
 import { errorBody, JSON_RESPONSE, jsonReply, type Reply, RequestRefused, respond, unavailable } from './replies.ts';
-import type { VerifiedKey } from '../keys/authentication/authenticator.ts';
-import type { KeysService } from '../keys/service.ts';
+import type { VerifiedKey } from '../keys/authentication/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
 
 /** Whether the process is alive, and whether its key store answers: without a key, and without details. */
 const [ALIVE, READY] = ['/healthz', '/readyz'] as const;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP, isIPv4, type Server, type Socket, SocketAddress } from 'node:net';
 import type { Context } from 'hono';
 import type { HeaderValues } from './credentials.ts';
-import { LOOPBACK, Networks } from '../keys/networks.ts';
+import { LOOPBACK, Networks } from '../keys/basics/index.ts';
 
 /**
  * Keeps what was computed from texts, of which clients send few. Once there are too many, all are forgotten: to know

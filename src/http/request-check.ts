@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { Principal } from '../keys/authorization/principal.ts';
-import { anything, checkOptions, orUndefined, type Rules, text } from '../keys/options.ts';
+import type { Principal } from '../keys/authorization/index.ts';
+import { anything, checkOptions, orUndefined, type Rules, text } from '../keys/basics/index.ts';
 import { type Admission, BearerCheck, requirementOf } from './bearer-check.ts';
 import {
   type BearerAuthOptions,

@@ -12,14 +12,17 @@ import {
   IdentifiedResponse,
   isAnswering,
   LastAnswers,
+  notingFor,
+  REQUEST_ID,
+  type RequestPlaces,
+  type RequestWatcher,
   responseClass,
   UnreadAnswers,
   type UnreadLimits,
-} from './connections.ts';
+} from './watched-request.ts';
 import { type ListenAddress, startListening, urlOf } from './listen-address.ts';
 import { headerValue, isDecodable, peerOf } from './received.ts';
 import { errorBody, REPLY_HEADERS, type ReplyCode } from './replies.ts';
-import { notingFor, REQUEST_ID, type RequestPlaces, type RequestWatcher } from './watched-request.ts';
 import { type Log, NO_LOG } from '../log.ts';
 
 /** Whether proxies ask for decisions at a URL. All of `/auth` is for them, so that none is answered by other rules. */

@@ -4,8 +4,7 @@ import type { Hono } from 'hono';
 import type { ServiceApp } from './app.ts';
 import { COMMON_OPTIONS } from './bearer-options.ts';
 import type { CertificateFiles } from './certificate.ts';
-import { GraphQLRoutes } from './hono-adapter.ts';
-import { answerByNode, answersOfTurn } from './node-adapter.ts';
+import { answerByNode, answersOfTurn, GraphQLRoutes } from './adapters.ts';
 import { isOldHealthCheck } from './plain-endpoints.ts';
 import { ClientAddresses } from './received.ts';
 import {
@@ -30,7 +29,7 @@ import {
   required,
   type Rules,
   text,
-} from '../keys/options.ts';
+} from '../keys/basics/index.ts';
 
 /**
  * Tells a client that waits for it to send its body (RFC 9110, section 10.1.1) once that is to be read. One that is

@@ -1,15 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { Server as TlsServer } from 'node:tls';
+import { holdsSecret, redactSecrets } from '../keys/secret/index.ts';
 import {
   type ClientAddresses,
+  isLoopback,
   keepNotes,
   type NamedOperation,
+  networkOf,
   NodeHead,
+  notesOf,
   type Received,
   type RequestDetails,
   type RequestNotes,
 } from './received.ts';
-import { holdsSecret, redactSecrets } from '../keys/secret/secret.ts';
 
 /** The parts of the service that requests go to, as logs, metrics and traces name them. */
 export const ENDPOINTS = [
@@ -199,4 +206,310 @@ export function notingFor(places: RequestPlaces, watchers: readonly RequestWatch
       for (const watcher of watchers) watcher.ended(request);
     });
   };
+}
+
+/** The limit that is assumed where it cannot be read. */
+const USUAL_LIMIT = 1024;
+/** Those that are kept for the store, its copies, the log and Node itself: so many, or where there are few, most. */
+const RESERVED = 128;
+const LEAST_SHARE = 1 / 4;
+/** What a connection costs in memory bounds them where descriptors do not. */
+const MAX_CONNECTIONS = 20_000;
+
+/**
+ * How many connections this process can have at a time: below the descriptors that it may have open.
+ * @param wanted how many it is to have
+ * @param descriptorsEach how many descriptors each needs, with what is opened for it
+ */
+export function affordableConnections(wanted = MAX_CONNECTIONS, descriptorsEach = 1): number {
+  const limit = descriptorLimit();
+  const descriptors = Math.max(limit - RESERVED, limit * LEAST_SHARE);
+  return Math.min(wanted, Math.floor(descriptors / descriptorsEach));
+}
+
+/** The soft limit of open descriptors (RLIMIT_NOFILE), which Node has raised to the hard one. */
+function descriptorLimit(): number {
+  try {
+    const [, limit] = /^Max open files +(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return limit === 'unlimited' ? Infinity : Number(limit ?? USUAL_LIMIT);
+  } catch {
+    return USUAL_LIMIT; // There is no such file but on Linux.
+  }
+}
+
+const ID_HEADER = REQUEST_ID.toLowerCase();
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A response that has the id of its request, whoever writes its head, unless that has one of its own. */
+export class IdentifiedResponse extends ServerResponse {
+  override writeHead(status: number, reason?: unknown, headers?: unknown): this {
+    const id = notesOf(this.req)?.id;
+    const isNamed = typeof reason === 'string';
+    const given = isNamed ? headers : (reason ?? headers);
+    const all = (id === undefined || this.hasHeader(ID_HEADER) ? given : withId(given, id)) as string[];
+    return isNamed ? super.writeHead(status, reason, all) : super.writeHead(status, all);
+  }
+}
+
+function withId(headers: unknown, id: string): unknown {
+  if (Array.isArray(headers)) return hasId(headers) ? headers : [...(headers as unknown[]), ...entryFor(headers, id)];
+  const fields = headers as Fields | undefined;
+  const isThere = fields && Object.keys(fields).some((name) => name.toLowerCase() === ID_HEADER);
+  return isThere ? fields : { ...fields, [ID_HEADER]: id };
+}
+
+/** Node takes names and values in turn, or pairs of them. */
+function entryFor(headers: readonly unknown[], id: string): unknown[] {
+  return Array.isArray(headers[0]) ? [[ID_HEADER, id]] : [ID_HEADER, id];
+}
+
+function hasId(headers: readonly unknown[]): boolean {
+  const isName = (name: unknown) =>
+    typeof name === 'string' && name.length === ID_HEADER.length && name.toLowerCase() === ID_HEADER;
+  if (Array.isArray(headers[0])) return headers.some((pair) => isName((pair as unknown[])[0]));
+  for (let index = 0; index < headers.length; index += 2) if (isName(headers[index])) return true;
+  return false;
+}
+
+/** What answers may wait for their readers. */
+export interface UnreadLimits {
+  /** How long a client may read nothing of an answer, in milliseconds. Default: 30,000. */
+  unreadMs?: number;
+  /** The bytes of answers that one connection may leave unread, unless it is a single answer. Default: 16 MiB. */
+  unreadBytesPerConnection?: number;
+  /** The bytes of answers that all connections may leave unread. Default: 128 MiB. */
+  unreadBytes?: number;
+}
+
+/** Bounds the answers that wait in memory for clients which do not read them. */
+export class UnreadAnswers {
+  readonly #limits: Required<UnreadLimits>;
+  /** The bytes of each connection, in the order in which they began to wait. */
+  readonly #waiting = new Map<Socket, number>();
+  /** Those whose end is noticed. */
+  readonly #known = new WeakSet<Socket>();
+  #bytes = 0;
+
+  constructor({
+    unreadMs = 30_000,
+    unreadBytesPerConnection = 16 * 1024 * 1024,
+    unreadBytes = 128 * 1024 * 1024,
+  }: UnreadLimits) {
+    this.#limits = { unreadMs, unreadBytesPerConnection, unreadBytes };
+  }
+
+  /** Closes a connection when its client has read nothing for some time. Node looks at what the system has taken. */
+  expectReading(socket: Socket): void {
+    socket.setTimeout(this.#limits.unreadMs);
+  }
+
+  /** Counts a whole answer that the system has not taken yet. Connections that are over a limit are closed. */
+  add(response: ServerResponse): void {
+    const { socket } = response.req;
+    if (socket.destroyed) return;
+    const bytes = response.writableLength;
+    const before = this.#waiting.get(socket) ?? 0;
+    this.#set(socket, before + bytes);
+    response.once('finish', () => this.#set(socket, Math.max((this.#waiting.get(socket) ?? 0) - bytes, 0)));
+    if (!this.#known.has(socket)) socket.once('close', () => this.#set(socket, 0));
+    this.#known.add(socket);
+    this.expectReading(socket);
+    const { unreadBytesPerConnection, unreadBytes } = this.#limits;
+    if (before > 0 && before + bytes > unreadBytesPerConnection) this.#close(socket);
+    for (const [longest] of this.#waiting) {
+      if (this.#bytes <= unreadBytes || this.#waiting.size === 1) break;
+      this.#close(longest);
+    }
+  }
+
+  #set(socket: Socket, bytes: number): void {
+    this.#bytes += bytes - (this.#waiting.get(socket) ?? 0);
+    if (bytes > 0) this.#waiting.set(socket, bytes);
+    else this.#waiting.delete(socket);
+  }
+
+  #close(socket: Socket): void {
+    this.#set(socket, 0);
+    socket.destroy();
+  }
+}
+
+/** Where a connection keeps the response that it is to send next, or is sending. A WeakMap of all would cost more. */
+const RESPONSE = Symbol('response');
+/** Where it keeps the response to the latest request, which waits for those before it. */
+const LATEST = Symbol('latest response');
+type Answering = Duplex & { [RESPONSE]?: ServerResponse; [LATEST]?: ServerResponse };
+
+/** Whether a part of an answer is out, so that nothing else may follow it but the rest. */
+export function isAnswering(socket: Duplex): boolean {
+  const response = (socket as Answering)[RESPONSE];
+  return response !== undefined && response.headersSent && !response.writableFinished;
+}
+
+/** The response to the latest request of a connection; it may be sent already. */
+function latestResponse(socket: Duplex): ServerResponse | undefined {
+  return (socket as Answering)[LATEST];
+}
+
+/** The encoding that `end` was given, if any. */
+function encodingOf(argument: unknown): BufferEncoding {
+  return typeof argument === 'string' ? (argument as BufferEncoding) : 'utf8';
+}
+
+/** The class of a server's responses, which reports what waits for its reader. */
+export function responseClass(unread: UnreadAnswers): typeof ServerResponse<IncomingMessage> {
+  return class extends IdentifiedResponse {
+    #isWaiting = false;
+
+    constructor(...args: ConstructorParameters<typeof ServerResponse<IncomingMessage>>) {
+      super(...args);
+      (this.req.socket as Answering)[LATEST] = this;
+    }
+
+    override assignSocket(socket: Socket): void {
+      (socket as Answering)[RESPONSE] = this;
+      super.assignSocket(socket);
+    }
+
+    override write(...args: unknown[]): boolean {
+      const isTaken = super.write(...(args as Parameters<ServerResponse['write']>));
+      if (!isTaken && !this.#isWaiting) {
+        const { socket } = this.req;
+        this.#isWaiting = true;
+        unread.expectReading(socket);
+        this.once('drain', () => {
+          this.#isWaiting = false;
+          socket.setTimeout(0);
+        });
+      }
+      return isTaken;
+    }
+
+    override end(...args: unknown[]): this {
+      const [body] = args;
+      // What waits is counted by Node, which counts the characters of a text.
+      if (typeof body === 'string' && args[1] !== 'latin1') args[0] = Buffer.from(body, encodingOf(args[1]));
+      super.end(...(args as []));
+      if (this.writableLength > 0) unread.add(this);
+      return this;
+    }
+  };
+}
+
+/**
+ * Lets a server that stops tell each client with the next answer that its connection ends there (RFC 9112, 9.6), so
+ * that no further request is sent into one that is about to be closed. Requests that were sent behind each other are
+ * answered first.
+ */
+export class LastAnswers {
+  readonly #of = new WeakMap<Duplex, ServerResponse>();
+
+  /** @param open what carries the requests of the connections that are open */
+  constructor(server: Server, open: Iterable<Duplex>) {
+    const mark = (incoming: IncomingMessage, outgoing: ServerResponse) => this.#mark(incoming.socket, outgoing);
+    for (const event of ['request', 'checkContinue', 'checkExpectation']) server.prependListener(event, mark);
+    for (const socket of open) {
+      const response = latestResponse(socket);
+      if (response && !response.writableFinished) this.#mark(socket, response);
+    }
+  }
+
+  #mark(socket: Duplex, response: ServerResponse): void {
+    const previous = this.#of.get(socket);
+    if (previous && !previous.headersSent) previous.shouldKeepAlive = true;
+    // Too late, or the client itself has asked for it.
+    if (response.headersSent || !response.shouldKeepAlive) return;
+    response.shouldKeepAlive = false;
+    this.#of.set(socket, response);
+  }
+}
+
+/** How many connections a server takes. */
+export interface ConnectionLimits {
+  /** At a time; at most 128 fewer than the process may have descriptors. Default: that, and at most 20,000. */
+  connections?: number;
+  /**
+   * At a time from one IPv4 address, or one /64 of IPv6. Default: half of all; and no limit for loopback, where a proxy
+   * has the connections of all its clients.
+   */
+  connectionsPerAddress?: number;
+}
+
+type BoundConnections = ConnectionLimits & { connections: number };
+
+/**
+ * How many connections an address may have, or the network that `networkOf` makes of it. It is empty on a Unix socket,
+ * where a proxy is, too.
+ */
+export function connectionsFrom(network: string, { connections, connectionsPerAddress }: BoundConnections): number {
+  const isProxy = network === '' || isLoopback(network);
+  return connectionsPerAddress ?? (isProxy ? connections : Math.ceil(connections / 2));
+}
+
+/** Bounds the connections of a server, so that no client takes all descriptors from the others. */
+export class Connections {
+  readonly #open = new Set<Socket>();
+  /** With TLS, what carries the requests of those whose handshake is done, by their clients. */
+  readonly #secured: Map<string, Socket> | undefined;
+  readonly #limits: BoundConnections;
+  readonly #ofNetwork = new Map<string, number>();
+  readonly #refused: (reason: string, network: string) => void;
+
+  /** @param refused is told why a connection was closed, and where it came from */
+  constructor(server: Server, limits: ConnectionLimits, refused: (reason: string, network: string) => void) {
+    const connections = affordableConnections(limits.connections);
+    this.#limits = { ...limits, connections };
+    this.#refused = refused;
+    // Node closes those above at once.
+    server.maxConnections = connections;
+    server.on('drop', (dropped) => refused('too many connections', networkOf(dropped?.remoteAddress)));
+    server.on('connection', (socket) => this.#admit(socket));
+    if (!(server instanceof TlsServer)) return;
+    const secured = (this.#secured = new Map<string, Socket>());
+    server.on('secureConnection', (socket) => {
+      const client = clientOf(socket);
+      secured.set(client, socket);
+      socket.once('close', () => secured.delete(client));
+    });
+  }
+
+  /** What carries their requests. */
+  carriers(): Iterable<Socket> {
+    return this.#secured?.values() ?? this.#open;
+  }
+
+  /** Closes those on which no request has begun to arrive: Node does not consider them idle. */
+  closeSilent(): void {
+    for (const socket of this.#open) {
+      const carrier = this.#secured ? this.#secured.get(clientOf(socket)) : socket;
+      if (!carrier || carrier.bytesRead === 0) socket.destroy();
+    }
+  }
+
+  closeAll(): void {
+    for (const socket of this.#open) socket.destroy();
+  }
+
+  #admit(socket: Socket): void {
+    const network = networkOf(socket.remoteAddress);
+    const count = (this.#ofNetwork.get(network) ?? 0) + 1;
+    this.#ofNetwork.set(network, count);
+    this.#open.add(socket);
+    socket.once('close', () => this.#leave(socket, network));
+    if (count <= connectionsFrom(network, this.#limits)) return;
+    this.#refused('too many connections from this address', network);
+    socket.destroy();
+  }
+
+  #leave(socket: Socket, network: string): void {
+    this.#open.delete(socket);
+    const count = this.#ofNetwork.get(network)! - 1;
+    if (count > 0) this.#ofNetwork.set(network, count);
+    else this.#ofNetwork.delete(network);
+  }
+}
+
+function clientOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }

@@ -1,4 +1,4 @@
-import { type Limit, LIMIT_SECONDS, splitLimit } from '../keys/limit.ts';
+import { type Limit, LIMIT_SECONDS, splitLimit } from '../keys/basics/index.ts';
 
 /**
  * A limit in the terms of the generic cell rate algorithm (GCRA, ITU-T I.371): `burst` requests at once, then one each

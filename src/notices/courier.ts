@@ -1,10 +1,16 @@
 import { hash } from 'node:crypto';
-import { type Collected, collectNotices } from '../keys/notices/collect.ts';
-import type { Attempt, NoticeStore } from '../keys/notices/notice-store.ts';
-import type { WaitingNotice } from '../keys/notices/notice.ts';
-import { MAX_REFUSED_KEYS, refusalHour } from '../keys/notices/refusals.ts';
-import { nextAttempt } from '../keys/notices/retries.ts';
-import { type NoticeSettings, shownWebhook } from '../keys/notices/settings.ts';
+import {
+  type Attempt,
+  type Collected,
+  collectNotices,
+  MAX_REFUSED_KEYS,
+  nextAttempt,
+  type NoticeSettings,
+  type NoticeStore,
+  refusalHour,
+  shownWebhook,
+  type WaitingNotice,
+} from '../keys/notices/index.ts';
 import type { Log } from '../log.ts';
 import type { Answer, Destination, Webhook } from './post.ts';
 

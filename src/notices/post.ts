@@ -2,11 +2,8 @@ import { createHmac } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
-import { KeysError } from '../keys/errors.ts';
-import type { Notice } from '../keys/notices/notice.ts';
-import type { NoticeSettings } from '../keys/notices/settings.ts';
-import { debugTimed } from '../keys/steps.ts';
-import { printable } from '../keys/text.ts';
+import { debugTimed, KeysError, printable } from '../keys/basics/index.ts';
+import type { Notice, NoticeSettings } from '../keys/notices/index.ts';
 
 /** A key that signs, as bytes. */
 type SigningKey = Buffer;

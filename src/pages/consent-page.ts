@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { formatTime } from '../keys/time.ts';
+import { formatTime } from '../keys/basics/index.ts';
 import { type Html, type Page, pageOf } from './document.ts';
 
 /** Something that an application asks for. */

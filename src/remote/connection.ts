@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { DeclarationError } from '../keys/apply/declaration.ts';
-import { type ErrorCode, KeysError, NameTakenError } from '../keys/errors.ts';
-import { readSecret } from '../keys/secret/secret.ts';
-import { debugTimed } from '../keys/steps.ts';
-import { printable } from '../keys/text.ts';
+import { DeclarationError } from '../keys/apply/index.ts';
+import { debugTimed, type ErrorCode, KeysError, NameTakenError, printable } from '../keys/basics/index.ts';
+import { readSecret } from '../keys/secret/index.ts';
 import type { Operations } from './operations.ts';
 
 /** The server that requests go to. */

@@ -9,18 +9,31 @@ import type {
   NamedIssue,
   Preview,
   Rotated,
-} from '../keys/administration.ts';
-import { type DeclaredKey, type PlannedChanges, plannedCreation } from '../keys/apply/declaration.ts';
-import type { AuditEntry, AuditValues } from '../keys/audit/audit-entry.ts';
-import type { KeyChange, KeyFields, NewKey } from '../keys/key/api-key.ts';
-import type { FieldChange, FieldValue, PlannedChange } from '../keys/key/field-changes.ts';
-import { type Catalog, createCatalog, type Permission, type Role } from '../keys/permissions/catalog.ts';
-import { parsePermissions, parseRoles } from '../keys/permissions/grants.ts';
-import { type ResourceActions, splitPermission } from '../keys/permissions/permission-set.ts';
-import { NO_POLICY } from '../keys/permissions/policy.ts';
-import { publicIdOfPrefix, readSecret } from '../keys/secret/secret.ts';
-import { formatTime, readDate } from '../keys/time.ts';
-import type { PeriodUsage } from '../keys/usage/periods.ts';
+} from '../keys/service/index.ts';
+import { type DeclaredKey, type PlannedChanges, plannedCreation } from '../keys/apply/index.ts';
+import type { AuditEntry, AuditValues } from '../keys/audit/index.ts';
+import type {
+  FieldChange,
+  FieldValue,
+  KeyChange,
+  KeyFields,
+  NewKey,
+  PeriodUsage,
+  PlannedChange,
+} from '../keys/key/index.ts';
+import {
+  type Catalog,
+  createCatalog,
+  NO_POLICY,
+  parsePermissions,
+  parseRoles,
+  type Permission,
+  type ResourceActions,
+  type Role,
+  splitPermission,
+} from '../keys/permissions/index.ts';
+import { publicIdOfPrefix, readSecret } from '../keys/secret/index.ts';
+import { formatTime, readDate } from '../keys/basics/index.ts';
 import type {
   ApplyMutation,
   AuditLogQuery,

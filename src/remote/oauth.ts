@@ -1,9 +1,6 @@
-import { KeysError } from '../keys/errors.ts';
-import { OWN_CLIENT } from '../keys/requests/clients.ts';
-import { readUserCode } from '../keys/requests/codes.ts';
-import { readSecret } from '../keys/secret/secret.ts';
-import { debugTimed } from '../keys/steps.ts';
-import { printable } from '../keys/text.ts';
+import { debugTimed, KeysError, printable } from '../keys/basics/index.ts';
+import { OWN_CLIENT, readUserCode } from '../keys/consent/index.ts';
+import { readSecret } from '../keys/secret/index.ts';
 import { incompatible, textOf, unreachable } from './connection.ts';
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';

@@ -1,37 +1,50 @@
-import type {
-  Applied,
-  Changed,
-  ConsentPlace,
-  ConsentState,
-  Contained,
-  Created,
-  Deleted,
-  KeyAdministration,
-  KeyDecision,
-  KeyPage,
-  KeyState,
-  KeyWithAccess,
-  Preview,
-  Rotated,
-} from '../keys/administration.ts';
-import type { ApplyRules, DeclaredKey, PlannedChanges } from '../keys/apply/declaration.ts';
-import type { AuditEntry } from '../keys/audit/audit-entry.ts';
-import { type AuditRequest, readAuditRequest } from '../keys/audit/audit-log.ts';
-import type { Suggestion } from '../keys/authorization/suggest.ts';
-import type { SecretDelivery } from '../keys/changes/delivery.ts';
-import type { ContainRequest } from '../keys/changes/operator-containments.ts';
-import { type ConsentChoice, validateChosen } from '../keys/consent/approval.ts';
-import { assertValid, isKeysError, KeysError } from '../keys/errors.ts';
-import type { KeyChange, KeyFields, NewKey } from '../keys/key/api-key.ts';
-import { validateExpiry } from '../keys/key/expiry.ts';
-import { readRotation, type RotationRequest } from '../keys/key/rotation.ts';
-import { validateChange, validateNewKey } from '../keys/key/validation.ts';
-import { cursorOf, type PageQuery, readRoles, readStatus } from '../keys/list.ts';
-import { DEFAULT_PAGE_SIZE } from '../keys/page.ts';
-import { type Catalog, createCatalog, type Permission } from '../keys/permissions/catalog.ts';
-import { formatTime, requirePastTime } from '../keys/time.ts';
-import type { UsageByPeriod } from '../keys/usage/periods.ts';
-import { readUsageRequest, type UsageRequest } from '../keys/usage/usage-request.ts';
+import {
+  type Applied,
+  type Changed,
+  type ConsentPlace,
+  type ConsentState,
+  type Contained,
+  type Created,
+  cursorOf,
+  type Deleted,
+  type KeyAdministration,
+  type KeyDecision,
+  type KeyPage,
+  type KeyState,
+  type KeyWithAccess,
+  type PageQuery,
+  type Preview,
+  readRoles,
+  readStatus,
+  type Rotated,
+} from '../keys/service/index.ts';
+import type { ApplyRules, DeclaredKey, PlannedChanges } from '../keys/apply/index.ts';
+import { type AuditEntry, type AuditRequest, readAuditRequest } from '../keys/audit/index.ts';
+import type { Suggestion } from '../keys/authorization/index.ts';
+import type { ContainRequest, SecretDelivery } from '../keys/changes/index.ts';
+import { type ConsentChoice, validateChosen } from '../keys/consent/index.ts';
+import {
+  assertValid,
+  DEFAULT_PAGE_SIZE,
+  formatTime,
+  isKeysError,
+  KeysError,
+  requirePastTime,
+} from '../keys/basics/index.ts';
+import {
+  type KeyChange,
+  type KeyFields,
+  type NewKey,
+  readRotation,
+  readUsageRequest,
+  type RotationRequest,
+  type UsageByPeriod,
+  type UsageRequest,
+  validateChange,
+  validateExpiry,
+  validateNewKey,
+} from '../keys/key/index.ts';
+import { type Catalog, createCatalog, type Permission } from '../keys/permissions/index.ts';
 import { ServerConnection, type ServerOptions } from './connection.ts';
 import {
   changeInput,

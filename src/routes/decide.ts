@@ -1,10 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { OrRefusal } from '../keys/errors.ts';
-import type { Status } from '../keys/key/status.ts';
-import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
-import { parsePermissions } from '../keys/permissions/grants.ts';
-import { PermissionSet, splitPermission } from '../keys/permissions/permission-set.ts';
-import { listOf, printable } from '../keys/text.ts';
+import { listOf, type OrRefusal, printable } from '../keys/basics/index.ts';
+import type { Status } from '../keys/key/index.ts';
+import {
+  type Catalog,
+  parsePermissions,
+  type Permission,
+  PermissionSet,
+  splitPermission,
+} from '../keys/permissions/index.ts';
 import { canonicalRequest, parseRequest, preflightMethod, type RequestParts, type RouteRequest } from './request.ts';
 import { type Allow, type Match, parsedPatterns, type Route, type Router } from './router.ts';
 

@@ -1,6 +1,5 @@
-import type { Permission } from '../keys/permissions/catalog.ts';
-import { PermissionSet } from '../keys/permissions/permission-set.ts';
-import { listOf } from '../keys/text.ts';
+import { type Permission, PermissionSet } from '../keys/permissions/index.ts';
+import { listOf } from '../keys/basics/index.ts';
 import { checkAllow } from './decide.ts';
 import { type Allow, type Match, MethodTable, parsedPatterns, type Route, type Router, segmentsOf } from './router.ts';
 

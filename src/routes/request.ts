@@ -1,5 +1,4 @@
-import { printable } from '../keys/text.ts';
-import type { OrRefusal } from '../keys/errors.ts';
+import { type OrRefusal, printable } from '../keys/basics/index.ts';
 
 /** A value in the one form in which it is compared, or why it has none. */
 export type Canonical<Value = string> = OrRefusal<{ readonly value: Value }>;

@@ -1,4 +1,4 @@
-import type { Permission } from '../keys/permissions/catalog.ts';
+import type { Permission } from '../keys/permissions/index.ts';
 import { parseHostPattern, parsePathPattern, type Pattern, type RouteRequest } from './request.ts';
 
 /** Who may make a request: anybody, any valid key, or a key with all or any of some permissions. */

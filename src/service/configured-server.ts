@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../config/config.ts';
-import type { SchemaExtension } from '../graphql/extension.ts';
+import type { SchemaExtension } from '../graphql/index.ts';
 import type { CertificateFiles } from '../http/certificate.ts';
-import type { ServerOptions, StartedServer } from '../http/serve-requests.ts';
-import type { CatalogAdditions, HostResource } from '../keys/permissions/catalog.ts';
+import type { ServerOptions, StartedServer } from '../http/index.ts';
+import type { CatalogAdditions, HostResource } from '../keys/permissions/index.ts';
 import { NO_LOG } from '../log.ts';
 import type { OpenKeys } from './open-keys.ts';
 

@@ -1,21 +1,19 @@
 import type { Config } from '../config/config.ts';
-import type { BudgetLimits } from '../graphql/execution/index.ts';
-import type { SchemaExtension } from '../graphql/extension.ts';
-import { checkGraphQLRelease } from '../graphql/release.ts';
+import { type BudgetLimits, checkGraphQLRelease, type SchemaExtension } from '../graphql/index.ts';
 import type { ServiceApp } from '../http/app.ts';
-import { COMMON_OPTIONS } from '../http/bearer-options.ts';
-import type { CorsOptions } from '../http/cors.ts';
-import type { IntrospectionMode } from '../http/graphql-errors.ts';
-import { listen } from '../http/server.ts';
-import type { CredentialPlace } from '../keys/credential-places.ts';
-import { LOOPBACK, Networks } from '../keys/networks.ts';
+import { COMMON_OPTIONS, type CorsOptions, type IntrospectionMode, listen } from '../http/index.ts';
+import type { CredentialPlace } from '../keys/secret/index.ts';
 import {
   amount,
   anything,
   checkOptions,
   having,
   invalidOption,
+  invalidOrigin,
+  invalidPublicUrl,
   list,
+  LOOPBACK,
+  Networks,
   oneOf,
   options as optionsIn,
   readBy,
@@ -24,13 +22,11 @@ import {
   text,
   withoutUndefined,
   yesOrNo,
-} from '../keys/options.ts';
-import { invalidOrigin } from '../keys/origin.ts';
-import { HOST_RESOURCES } from '../keys/permissions/catalog.ts';
-import { checkClients, type Client, unusableClients } from '../keys/requests/clients.ts';
-import { invalidPublicUrl } from '../keys/requests/public-url.ts';
-import type { KeysService } from '../keys/service.ts';
-import type { Limited } from '../limits/limiter.ts';
+} from '../keys/basics/index.ts';
+import { HOST_RESOURCES } from '../keys/permissions/index.ts';
+import { checkClients, type Client, unusableClients } from '../keys/consent/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
+import type { Limited } from '../limits/index.ts';
 import type { Log } from '../log.ts';
 import type { StartService } from './configured-server.ts';
 import { packageVersion } from '../version.ts';
@@ -114,7 +110,7 @@ export async function createApp(options: CreateAppOptions): Promise<ServiceApp> 
       import('../graphql/schema.ts'),
       import('../http/app.ts'),
       import('../guard/forward-auth.ts'),
-      import('../routes/router.ts'),
+      import('../routes/index.ts'),
       import('./describe-service.ts'),
     ]);
   const startedAt = others.replaces?.startedAt ?? Date.now();

@@ -1,10 +1,21 @@
-import type { ExplainedRoute, RouteExplainer, ServiceParts } from '../graphql/context.ts';
-import { type BudgetLimits, Budgets } from '../graphql/execution/index.ts';
-import { failedCredentialsBy } from '../http/bearer-options.ts';
-import { KeysError } from '../keys/errors.ts';
-import { describeAllow, describeExplanation, explain } from '../routes/decide.ts';
-import { parseRequest, preflightOf } from '../routes/request.ts';
-import type { Match, Router } from '../routes/router.ts';
+import {
+  type BudgetLimits,
+  Budgets,
+  type ExplainedRoute,
+  type RouteExplainer,
+  type ServiceParts,
+} from '../graphql/index.ts';
+import { failedCredentialsBy } from '../http/index.ts';
+import { KeysError } from '../keys/basics/index.ts';
+import {
+  describeAllow,
+  describeExplanation,
+  explain,
+  type Match,
+  parseRequest,
+  preflightOf,
+  type Router,
+} from '../routes/index.ts';
 
 /** How many routes are named beside the one that decides, of each kind: there may be thousands. */
 const MOST_OTHERS = 20;

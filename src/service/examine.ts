@@ -1,13 +1,12 @@
 import { configLocation, readConfigFile } from '../config/config-file.ts';
 import { parseConfig } from '../config/load-config.ts';
 import { readCertificate } from '../http/certificate.ts';
-import { type NoticeSettings, shownWebhook } from '../keys/notices/settings.ts';
-import type { HostResource } from '../keys/permissions/catalog.ts';
-import type { ProgressReport } from '../keys/progress.ts';
-import { readSigningKeys } from '../notices/post.ts';
+import { type NoticeSettings, shownWebhook } from '../keys/notices/index.ts';
+import type { HostResource } from '../keys/permissions/index.ts';
+import type { ProgressReport } from '../keys/basics/index.ts';
+import { readSigningKeys } from '../notices/index.ts';
 import { readAuditKey } from '../store/audit-log.ts';
-import { failureBy, type Finding, ok } from '../store/inspection/finding.ts';
-import { inspectStore } from '../store/inspection/inspect-store.ts';
+import { failureBy, type Finding, inspectStore, ok } from '../store/index.ts';
 
 /** What to check. */
 interface ExamineOptions {

@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestCheck } from '../http/request-check.ts';
-import { operatorName } from '../keys/authorization/principal.ts';
-import { Pace } from '../keys/consent/pace.ts';
-import type { NoticeStore } from '../keys/notices/notice-store.ts';
+import { operatorName } from '../keys/authorization/index.ts';
+import { Pace } from '../keys/consent/index.ts';
+import type { NoticeStore } from '../keys/notices/index.ts';
 import {
   amount,
   anything,
@@ -15,23 +15,21 @@ import {
   recordOf,
   type Rule,
   type Rules,
+  SteadyClock,
   text,
   yesOrNo,
-} from '../keys/options.ts';
+} from '../keys/basics/index.ts';
 import {
   type CatalogAdditions,
   CONSENT_MODES,
   createCatalog,
   HOST_RESOURCES,
   type Permission,
-} from '../keys/permissions/catalog.ts';
-import type { PolicyRules } from '../keys/permissions/policy.ts';
-import type { HearingReport } from '../keys/repository.ts';
-import type { SchemaDifference } from '../keys/schema.ts';
-import { KeysService } from '../keys/service.ts';
-import { SteadyClock } from '../keys/steady-clock.ts';
-import { AttemptCounter } from '../limits/attempt-counter.ts';
-import { type Limited, Limiter } from '../limits/limiter.ts';
+  type PolicyRules,
+} from '../keys/permissions/index.ts';
+import type { HearingReport, SchemaDifference } from '../keys/repository/index.ts';
+import { KeysService } from '../keys/service/index.ts';
+import { AttemptCounter, type Limited, Limiter } from '../limits/index.ts';
 import type { OpenStoreOptions, Store } from '../store/open.ts';
 
 /** Which key store to open, and how. */

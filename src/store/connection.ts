@@ -1,7 +1,8 @@
 import type { KeyObject } from 'node:crypto';
-import type { Kysely } from 'kysely';
-import type { Port } from '../keys/port.ts';
-import type { HearingReport } from '../keys/repository.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Dialect, Kysely, type KyselyPlugin } from 'kysely';
+import { debug, debugTimed, isTraced, KeysError, millisecondsSince, type Port, trace } from '../keys/basics/index.ts';
+import type { HearingReport } from '../keys/repository/index.ts';
 import type { KeyRow, Tables } from './tables.ts';
 
 /** The supported databases, for the few places where their SQL differs. */
@@ -78,7 +79,7 @@ export interface Writing {
 }
 
 /** How the store does what a feature asks of it. */
-export interface PortOfStore<Reader, Writer extends Reader> {
+interface PortOfStore<Reader, Writer extends Reader> {
   readonly port: Port<Reader, Writer>;
   readonly read: (by: Reading) => Reader;
   /** What a transaction does besides; undefined for what is never asked in one, or changes nothing. */
@@ -95,4 +96,210 @@ export type AnyPortOfStore = PortOfStore<unknown, unknown>;
 /** A port of the store, of which only the feature knows more. */
 export function portOfStore<Reader, Writer extends Reader>(port: PortOfStore<Reader, Writer>): AnyPortOfStore {
   return port;
+}
+
+/** What the store is asked: for the key of a secret, at once; to read; to write, with the wait for other writers. */
+const STORE_OPERATIONS = ['find', 'read', 'write'] as const;
+export type StoreOperation = (typeof STORE_OPERATIONS)[number];
+
+/** Is told what the store was asked, how long it took, in seconds, and whether it failed. */
+export type StoreTimer = (operation: StoreOperation, seconds: number, failed: boolean) => void;
+
+/** A connection of which it is known how long everything takes. */
+export function timedConnection(connection: Connection, report: StoreTimer): Connection {
+  const since = (began: number) => (performance.now() - began) / 1000;
+  const timed = async <Result>(operation: StoreOperation, work: Promise<Result>): Promise<Result> => {
+    const began = performance.now();
+    let failed = true;
+    try {
+      const result = await work;
+      failed = false;
+      return result;
+    } finally {
+      report(operation, since(began), failed);
+    }
+  };
+  const { dialect, location, created } = connection;
+  return {
+    dialect,
+    location,
+    created,
+    run: (work) => timed('read', connection.run(work)),
+    write: (work, options) => timed('write', connection.write(work, options)),
+    ...(connection.findByDigest && {
+      findByDigest: (digest) => {
+        const began = performance.now();
+        const found = connection.findByDigest!(digest);
+        report('find', since(began), false);
+        return found;
+      },
+    }),
+    revision: () => connection.revision(),
+    keysChangedSince: (revision) => connection.keysChangedSince(revision),
+    watchHearing: (listener) => connection.watchHearing(listener),
+    close: () => connection.close(),
+  };
+}
+
+/** A connection that logs its transactions, and what is read outside of them, at level debug. */
+export function debuggedConnection(connection: Connection): Connection {
+  const counted = <Result>(message: string, run: (plugin: KyselyPlugin) => Promise<Result>): Promise<Result> => {
+    const rows = { read: 0, changed: 0 };
+    return debugTimed(
+      message,
+      () => run(new RowCounter(rows)),
+      () => ({ rows: rows.read, ...(message === CHANGED && { changed: rows.changed }) }),
+    );
+  };
+  const timed: Connection = {
+    dialect: connection.dialect,
+    location: connection.location,
+    created: connection.created,
+    run: (work) => counted('the store was read', (counter) => connection.run((db) => work(db.withPlugin(counter)))),
+    write: (work, options) =>
+      counted(CHANGED, (counter) =>
+        connection.write((transaction, ...more) => work(transaction.withPlugin(counter), ...more), options),
+      ),
+    revision: () => connection.revision(),
+    keysChangedSince: (revision) => connection.keysChangedSince(revision),
+    watchHearing: (listener) => connection.watchHearing(listener),
+    close: () =>
+      debugTimed(
+        'the store was closed',
+        () => connection.close(),
+        () => ({}),
+      ),
+  };
+  if (!connection.findByDigest) return timed;
+  timed.findByDigest = (digest) => {
+    const began = performance.now();
+    const found = connection.findByDigest!(digest);
+    debug('the store was asked for the key of a secret', () => ({
+      isFound: found?.row !== undefined,
+      durationMs: millisecondsSince(began),
+    }));
+    return found;
+  };
+  return timed;
+}
+
+const CHANGED = 'a transaction ended';
+
+/** Counts the rows that statements answer and change. What a transaction does anew counts anew. */
+class RowCounter implements KyselyPlugin {
+  readonly #rows: { read: number; changed: number };
+
+  constructor(rows: { read: number; changed: number }) {
+    this.#rows = rows;
+  }
+
+  transformQuery: KyselyPlugin['transformQuery'] = ({ node }) => node;
+
+  transformResult: KyselyPlugin['transformResult'] = async ({ result }) => {
+    this.#rows.read += result.rows.length;
+    this.#rows.changed += Number(result.numAffectedRows ?? 0);
+    return result;
+  };
+}
+
+/** A database whose statements are logged at level trace: as SQL with places for its values, never with these. */
+export function tracedKysely(dialect: Dialect): Kysely<Tables> {
+  if (!isTraced()) return new Kysely<Tables>({ dialect });
+  return new Kysely<Tables>({
+    dialect,
+    log: ({ level, query: { sql }, queryDurationMillis }) =>
+      trace(sql, {
+        ...(level === 'error' && { failed: true }),
+        durationMs: Math.round(queryDurationMillis * 1000) / 1000,
+      }),
+  });
+}
+
+/** Runs one piece of work at a time, in the order in which they came. */
+export class Mutex {
+  #last: Promise<unknown> = Promise.resolve();
+
+  /**
+   * Runs the work when all earlier work has ended.
+   * @throws KeysError STORE_LOCKED as soon as it has waited for `waitMs` milliseconds; what `work` throws
+   */
+  run<Result>(waitMs: number, work: () => Promise<Result>): Promise<Result> {
+    let isExpired = false;
+    const turn = this.#last.then(() => !isExpired);
+    const result = new Promise<Result>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        isExpired = true;
+        reject(
+          new KeysError('STORE_LOCKED', 'The key store has too many changes to make at once. Try again in a moment.'),
+        );
+      }, waitMs);
+      this.#last = turn
+        .then((isDue) => {
+          clearTimeout(timer);
+          return isDue ? work().then(resolve, reject) : undefined;
+        })
+        .catch(reject);
+    });
+    return result;
+  }
+}
+
+interface RetryOptions {
+  /** Whether another attempt may succeed, after this many. */
+  isRetryable: (error: unknown, attempts: number) => boolean;
+  /** How long to wait before the next attempt, in milliseconds. Default: 5 to 25, at random. */
+  delayMs?: (attempts: number) => number;
+}
+
+/**
+ * Repeats work until it succeeds or fails for good. Between the attempts the event loop is free.
+ * @throws what `work` throws
+ */
+export async function retry<Result>(
+  work: () => Promise<Result>,
+  { isRetryable, delayMs = () => 5 + Math.random() * 20 }: RetryOptions,
+): Promise<Result> {
+  for (let attempts = 1; ; attempts += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isRetryable(error, attempts)) throw error;
+      await delay(delayMs(attempts));
+    }
+  }
+}
+
+/** How many changes are kept. Whoever has not asked for longer has to forget all keys. */
+export const MAX_CHANGES = 4096;
+
+/** The latest changes of keys, as this process has heard of them, in memory. */
+export class KeyChanges {
+  #ids: string[] = [];
+  /** The revision before the first of them. */
+  #start = 0;
+
+  /** A number that grows with each change. */
+  get revision(): number {
+    return this.#start + this.#ids.length;
+  }
+
+  /** These keys were changed. */
+  add(ids: readonly string[]): void {
+    if (ids.length > MAX_CHANGES) return this.addUnknown();
+    this.#ids.push(...ids);
+    if (this.#ids.length <= 2 * MAX_CHANGES) return;
+    this.#start = this.revision - MAX_CHANGES;
+    this.#ids = this.#ids.slice(-MAX_CHANGES);
+  }
+
+  /** Any key may have been changed. */
+  addUnknown(): void {
+    this.#start = this.revision + 1;
+    this.#ids = [];
+  }
+
+  /** See `KeyRepository.keysChangedSince`. */
+  since(revision: number): readonly string[] | 'any' {
+    return revision < this.#start ? 'any' : this.#ids.slice(revision - this.#start);
+  }
 }

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { type Kysely, sql, type SqlBool } from 'kysely';
-import { KeysError } from '../keys/errors.ts';
-import type { ProgressReport } from '../keys/progress.ts';
+import { KeysError, type ProgressReport } from '../keys/basics/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { insertRows, type Row, withDeferredIndexes, withoutTriggers } from './insert-rows.ts';
 import { TABLE_NAMES, TABLES, type Tables } from './tables.ts';

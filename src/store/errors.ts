@@ -1,4 +1,4 @@
-import { type ErrorCode, isKeysError, KeysError } from '../keys/errors.ts';
+import { type ErrorCode, isKeysError, KeysError } from '../keys/basics/index.ts';
 
 /** Maps driver and file system codes with a prefix to what the user is told. */
 export type Cause = readonly [prefix: string, code: ErrorCode, text: string];

@@ -1,7 +1,6 @@
 import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
-import type { DialectName } from './connection.ts';
-import { MAX_CHANGES } from './key-changes.ts';
-import { indexedText } from './schema.ts';
+import { type DialectName, MAX_CHANGES } from './connection.ts';
+import { indexedText } from './migrations.ts';
 import { type ApiKeyTable, TABLE_NAMES, type Tables } from './tables.ts';
 
 /** A row of any table. */

@@ -1,8 +1,229 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
-import { KeysError } from '../keys/errors.ts';
-import { printable } from '../keys/text.ts';
-import { isPostgresUrl } from './postgres/postgres-address.ts';
+import type { PoolConfig } from 'pg';
+import { KeysError, printable } from '../keys/basics/index.ts';
+
+/** Where a PostgreSQL store is, read from its URL. */
+export interface PostgresAddress {
+  /** The URL in a form that may be shown: without the password and the parameters of the connection. */
+  location: string;
+  /** The schema of the tables, if the URL names one. */
+  schema: string | undefined;
+  /** The role that owns the tables, if the URL names one. */
+  owner: string | undefined;
+  /** How to connect. */
+  config: PoolConfig;
+}
+
+const PARAMETERS = [
+  'application_name',
+  'channel_binding',
+  'connect_timeout',
+  'host',
+  'owner',
+  'pool_size',
+  'schema',
+  'sslcert',
+  'sslkey',
+  'sslmode',
+  'sslrootcert',
+  'statement_timeout',
+];
+
+/** Whether a store's location is a PostgreSQL URL. */
+export function isPostgresUrl(database: string): boolean {
+  return /^postgres(ql)?:\/\//i.test(database);
+}
+
+/** Variables of libpq that restrict which server is right, or how it is reached, and that `pg` ignores. */
+const UNSUPPORTED = [
+  'PGGSSENCMODE',
+  'PGHOSTADDR',
+  'PGREQUIREAUTH',
+  'PGREQUIREPEER',
+  'PGREQUIRESSL',
+  'PGSERVICE',
+  'PGSSLCRL',
+  'PGSSLCRLDIR',
+  'PGSSLMAXPROTOCOLVERSION',
+  'PGSSLMINPROTOCOLVERSION',
+  'PGTARGETSESSIONATTRS',
+];
+
+/**
+ * Parses the URL of a store; what it leaves out is in the variables of libpq. Errors never repeat a part of the URL,
+ * which may be the password.
+ * @throws KeysError USAGE, STORE_UNAVAILABLE
+ */
+export function readPostgresUrl(text: string, env: NodeJS.ProcessEnv = process.env): PostgresAddress {
+  const url = parse(text);
+  refuseUnsupported(env);
+  const given = Object.fromEntries(url.searchParams) as Record<string, string | undefined>;
+  const host = hostOf(url, given);
+  const channelBinding = given['channel_binding'] ?? env['PGCHANNELBINDING'];
+  const database = decode(url.pathname.slice(1));
+  const schema = given['schema'] || undefined;
+  if (schema !== undefined && !/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
+    throw invalid('its schema may only have lower-case letters, digits and "_", 63 at most');
+  const timeouts = {
+    connect: secondsOf(given['connect_timeout'] ?? (env['PGCONNECT_TIMEOUT'] || undefined), 'connect_timeout'),
+    statement: numberOf(given['statement_timeout'], 'statement_timeout'),
+  };
+  return {
+    location: shown(url, given),
+    schema,
+    owner: given['owner'] || undefined,
+    config: {
+      ...(host && { host }),
+      ...(url.port && { port: Number(url.port) }),
+      ...(url.username && { user: decode(url.username) }),
+      ...(url.password && { password: decode(url.password) }),
+      ...(database && { database }),
+      // Not named, pg_temp would come first, in which whoever shared the session may have left tables.
+      ...(schema !== undefined && { options: `${env['PGOPTIONS'] ?? ''} -c search_path=${schema},pg_temp`.trim() }),
+      ...(timeouts.connect !== undefined && { connectionTimeoutMillis: timeouts.connect }),
+      ...(timeouts.statement !== undefined && { statement_timeout: timeouts.statement }),
+      ...(given['pool_size'] !== undefined && { max: Math.max(1, numberOf(given['pool_size'], 'pool_size')!) }),
+      ...(channelBinding === 'require' && { enableChannelBinding: true }),
+      application_name: given['application_name'] ?? (env['PGAPPNAME'] || 'svc-api'),
+      ssl: tlsOf(host || env['PGHOST'] || 'localhost', {
+        sslmode: given['sslmode'] ?? env['PGSSLMODE'],
+        sslrootcert: given['sslrootcert'] ?? env['PGSSLROOTCERT'],
+        sslcert: given['sslcert'] ?? env['PGSSLCERT'],
+        sslkey: given['sslkey'] ?? env['PGSSLKEY'],
+        sslpassword: env['PGSSLPASSWORD'],
+      }),
+    },
+  };
+}
+
+function parse(text: string): URL {
+  let url;
+  try {
+    url = new URL(text);
+  } catch {
+    throw invalid('it cannot be parsed');
+  }
+  // A password with an unencoded "/" or "#" would end up in the path.
+  if (url.hash || url.pathname.includes('@') || url.pathname.slice(1).includes('/'))
+    throw invalid('it cannot be parsed');
+  const unknown = [...url.searchParams.keys()].some((name) => !PARAMETERS.includes(name));
+  if (unknown) throw invalid(`it may only have the parameters ${PARAMETERS.join(', ')}`);
+  return url;
+}
+
+function shown(
+  { protocol, username, host, pathname }: URL,
+  { host: socket, schema, owner }: Record<string, string | undefined>,
+): string {
+  const parameters = new URLSearchParams({
+    ...(socket && { host: socket }),
+    ...(schema && { schema }),
+    ...(owner && { owner }),
+  }).toString();
+  return `${protocol}//${username && `${username}@`}${host}${pathname}${parameters && `?${parameters}`}`;
+}
+
+function hostOf(url: URL, given: Record<string, string | undefined>): string {
+  return given['host'] || decode(url.hostname).replace(/^\[(.*)\]$/, '$1');
+}
+
+function refuseUnsupported(env: NodeJS.ProcessEnv): void {
+  const found = UNSUPPORTED.find((name) => env[name]);
+  if (found === undefined) return;
+  throw new KeysError(
+    'USAGE',
+    `${found} is set, which svc-api does not support. Unset it; the address of the key store names one server.`,
+  );
+}
+
+function secondsOf(text: string | undefined, name: string): number | undefined {
+  const seconds = numberOf(text, name);
+  return seconds && seconds * 1000;
+}
+
+function numberOf(text: string | undefined, name: string): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,7}$/.test(text)) throw invalid(`its ${name} must be a whole number`);
+  return Number(text);
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalid('it cannot be parsed');
+  }
+}
+
+function invalid(reason: string): KeysError {
+  return new KeysError(
+    'USAGE',
+    `The address of the key store is invalid: ${reason}. Write postgres://user:password@host:5432/database, ` +
+      'and percent-encode everything but letters and digits in the password.',
+  );
+}
+
+/** The parameters of libpq for TLS. */
+interface TlsParameters {
+  sslmode: string | undefined;
+  /** Paths. */
+  sslrootcert: string | undefined;
+  sslcert: string | undefined;
+  sslkey: string | undefined;
+  /** The password of the client's key. */
+  sslpassword: string | undefined;
+}
+
+const MODES = new Set(['disable', 'require', 'verify-ca', 'verify-full']);
+
+/**
+ * TLS options for `sslmode` as libpq defines it, but for its default: a server on another machine must prove who it is.
+ * @throws KeysError USAGE, STORE_UNAVAILABLE
+ */
+function tlsOf(
+  host: string,
+  { sslrootcert, sslcert, sslkey, sslpassword, ...given }: TlsParameters,
+): PoolConfig['ssl'] {
+  const isNear = isOnThisMachine(host);
+  const sslmode = given.sslmode || (isNear && !sslrootcert ? 'disable' : 'verify-full');
+  if (isNear && /^(allow|prefer)$/.test(sslmode)) return false;
+  if (!MODES.has(sslmode))
+    throw new KeysError(
+      'USAGE',
+      'The sslmode of the key store must be verify-full, verify-ca, require or disable: with allow or prefer, ' +
+        'whoever is in between could switch encryption off. Write sslmode=verify-full.',
+    );
+  if (sslmode === 'disable') return false;
+  return {
+    rejectUnauthorized: sslmode !== 'require' || sslrootcert !== undefined,
+    ...(sslrootcert && sslrootcert !== 'system' && { ca: contentOf(sslrootcert) }),
+    ...(sslcert && { cert: contentOf(sslcert) }),
+    ...(sslkey && { key: contentOf(sslkey) }),
+    ...(sslpassword && { passphrase: sslpassword }),
+    // Only verify-full checks the name of the host.
+    ...(sslmode !== 'verify-full' && { checkServerIdentity: () => undefined }),
+  };
+}
+
+/** Whether a host is a Unix socket or a loopback address: nobody else can listen in. */
+function isOnThisMachine(host: string): boolean {
+  const name = host.toLowerCase();
+  if (name.startsWith('/') || name === 'localhost' || name === '::1') return true;
+  return isIP(name) === 4 && name.startsWith('127.');
+}
+
+function contentOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new KeysError('STORE_UNAVAILABLE', `The certificate ${path} cannot be read. Check the path and its mode.`, {
+      cause: error,
+    });
+  }
+}
 
 /**
  * Where the store is: `database`, or `SVC_API_DATABASE`, or `svc-api/keys.sqlite` in the user's data folder (XDG Base

@@ -1,8 +1,398 @@
-import type { Kysely } from 'kysely';
-import { KeysError } from '../keys/errors.ts';
+import { type Kysely, sql } from 'kysely';
+import { KeysError } from '../keys/basics/index.ts';
 import type { DialectName } from './connection.ts';
-import { createSchema } from './schema.ts';
 import type { Tables } from './tables.ts';
+
+/**
+ * The tables of a store, as the first release makes them. What their columns hold is told in tables.ts; times are
+ * milliseconds since 1970, and lists and objects are JSON texts.
+ */
+async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
+  const isPostgres = dialect === 'postgres';
+  // Sorted by bytes: PostgreSQL's default order depends on the libraries of the machine.
+  const text = sql.raw(isPostgres ? 'text collate "C"' : 'text');
+  // In the order of its primary key: what is written in that order changes few pages. In PostgreSQL, tables have none.
+  const clustered = sql.raw(isPostgres ? '' : ' without rowid');
+
+  // Keys, each with the digest of its secret. A key is deleted with the key that created it. Where it was rotated, the
+  // previous secret may still work for a while.
+  await sql`create table api_keys (
+    id ${text} primary key,
+    name ${text} not null unique,
+    description ${text},
+    roles ${text} not null,
+    permissions ${text} not null,
+    public_id ${text} not null unique,
+    digest ${text} not null unique,
+    created_at bigint not null,
+    created_by ${text} references api_keys (id) on delete cascade,
+    expires_at bigint,
+    disabled_at bigint,
+    limits ${text},
+    allow_from ${text},
+    managed integer not null default 0,
+    previous_digest ${text},
+    previous_public_id ${text},
+    rotated_at bigint,
+    rotation_grace bigint,
+    previous_ends_at bigint,
+    search_text ${text} not null default '',
+    name_skeleton ${text},
+    checksum ${text}
+  )`.execute(db);
+  // The order of the list, with all that the status of a key depends on: it is read without the rows, which are long.
+  await sql`create index api_keys_in_order_with_status
+    on api_keys (created_at, id, created_by, expires_at, disabled_at)`.execute(db);
+  await sql`create index api_keys_by_creator on api_keys (created_by, created_at, id)`.execute(db);
+  await sql`create unique index api_keys_by_previous_digest on api_keys (previous_digest)`.execute(db);
+  await sql`create index api_keys_by_name_skeleton on api_keys (name_skeleton)`.execute(db);
+  await sql`create index api_keys_by_expiry on api_keys (expires_at, id) where expires_at is not null`.execute(db);
+
+  // The digests of secrets that keys had once: none is accepted, but it is still known whose they were.
+  await sql`create table rotated_secrets (
+    digest ${text} primary key,
+    public_id ${text} not null,
+    key_id ${text} not null references api_keys (id) on delete cascade,
+    rotated_at bigint not null
+  )`.execute(db);
+  await sql`create index rotated_secrets_by_key on rotated_secrets (key_id)`.execute(db);
+
+  // Which applications were given which keys, so that they can end them, however long after the request for it.
+  await sql`create table application_keys (
+    key_id ${text} primary key not null references api_keys (id) on delete cascade,
+    client_id ${text} not null
+  )`.execute(db);
+
+  // What keys did to others, as long as it is in force. It outlives the keys: so nothing refers to them. Each is found
+  // by the key that did it and those above that, by the secret that it was done with, and by the key it was done to.
+  await sql`create table key_effects (
+    id ${text} primary key not null,
+    at bigint not null,
+    kind ${text} not null,
+    actor_id ${text} not null,
+    by_secret ${text},
+    key_id ${text} not null,
+    secret ${text},
+    widening ${text}
+  )`.execute(db);
+  await sql`create index key_effects_by_key on key_effects (key_id)`.execute(db);
+  await sql`create index key_effects_by_secret on key_effects (by_secret)`.execute(db);
+  await sql`create table key_effect_actors (
+    effect_id ${text} not null references key_effects (id) on delete cascade,
+    key_id ${text} not null,
+    name ${text} not null,
+    constraint key_effect_actors_pkey primary key (effect_id, key_id)
+  )`.execute(db);
+  await sql`create index key_effect_actors_by_key on key_effect_actors (key_id)`.execute(db);
+  await sql`create index key_effect_actors_by_name on key_effect_actors (name)`.execute(db);
+
+  // How much keys are used, and which permissions they use: apart from the keys, so that recording changes none.
+  await sql`create table key_usage (
+    key_id ${text} primary key references api_keys (id) on delete cascade,
+    uses bigint not null,
+    last_used_at bigint,
+    previous_last_used_at bigint
+  )${clustered}`.execute(db);
+  await sql`create table used_grants (
+    key_id ${text} not null references api_keys (id) on delete cascade,
+    permission ${text} not null,
+    last_used_at bigint not null,
+    constraint used_grants_key primary key (key_id, permission)
+  )${clustered}`.execute(db);
+
+  // How the requests of keys ended, by hours and by days in UTC, which are counted since 1970. In the order of time:
+  // what is written stands together, and so does what is too old.
+  for (const period of ['hour', 'day']) {
+    const table = `key_usage_${period}s`;
+    // PostgreSQL changes a row within its page, and no index, where there is room: hours change again and again.
+    const room = sql.raw(isPostgres && period === 'hour' ? ' with (fillfactor = 50)' : '');
+    await sql`create table ${sql.id(table)} (
+      ${sql.id(period)} integer not null,
+      key_id ${text} not null,
+      accepted bigint not null,
+      forbidden bigint not null,
+      limited bigint not null,
+      refused bigint not null,
+      constraint ${sql.id(`${table}_in_order`)} primary key (${sql.id(period)}, key_id)
+    )${clustered}${room}`.execute(db);
+    await sql`create index ${sql.id(`${table}_of_key`)} on ${sql.id(table)} (key_id, ${sql.id(period)})`.execute(db);
+  }
+  // Deleted keys of which there is such use: taking access away does not wait until thousands of rows are removed.
+  await sql`create table key_usage_leftovers (key_id ${text} primary key not null)`.execute(db);
+
+  // How far each key has used up its limits, and what processes have leased of them.
+  await sql`create table limit_states (
+    key_id ${text} not null references api_keys (id) on delete cascade,
+    unit ${text} not null,
+    count bigint not null,
+    unused_at bigint not null,
+    leases ${text} not null,
+    constraint limit_states_key primary key (key_id, unit)
+  )`.execute(db);
+
+  // Who did what: a chain of entries, which only grows; the number and hash of the newest one; and those of the last
+  // one that was pruned. Each filter has an index, so that a search need not read all entries.
+  await sql`create table audit_log (
+    number bigint primary key,
+    at bigint not null,
+    actor_kind ${text} not null,
+    actor_id ${text},
+    actor_name ${text},
+    action ${text} not null,
+    key_id ${text},
+    key_name ${text},
+    before ${text},
+    after ${text},
+    address ${text},
+    hash ${text} not null
+  )`.execute(db);
+  for (const column of ['key_id', 'key_name', 'actor_id', 'actor_name', 'action', 'at'])
+    await sql`create index ${sql.id(`audit_log_by_${column}`)} on audit_log (${sql.id(column)}, number)`.execute(db);
+  for (const table of ['audit_head', 'audit_start'])
+    await sql`create table ${sql.id(table)} (
+      one integer primary key check (one = 1),
+      number bigint not null,
+      hash ${text} not null
+    )`.execute(db);
+
+  // The latest time that a program has seen when it wrote.
+  await sql`create table clock (
+    one integer primary key constraint clock_has_one_row check (one = 1),
+    latest bigint not null
+  )`.execute(db);
+
+  // Keys of imports that are under way, which are no keys yet: those that belong together, by their position. No value
+  // is checked before the keys are inserted into api_keys, whose columns these are.
+  await sql`create table staged_keys (
+    batch ${text} not null,
+    position bigint not null,
+    after ${text},
+    id ${text},
+    name ${text},
+    description ${text},
+    roles ${text},
+    permissions ${text},
+    public_id ${text},
+    digest ${text},
+    created_at bigint,
+    created_by ${text},
+    expires_at bigint,
+    disabled_at bigint,
+    limits ${text},
+    allow_from ${text},
+    managed integer,
+    previous_digest ${text},
+    previous_public_id ${text},
+    rotated_at bigint,
+    rotation_grace bigint,
+    previous_ends_at bigint,
+    search_text ${text},
+    name_skeleton ${text},
+    checksum ${text},
+    constraint staged_keys_in_order primary key (batch, position)
+  )`.execute(db);
+
+  // What applications ask for. A person decides by one code, and the application gets its key by another. The index has
+  // all that each new request asks about the others, whose details are long: no network has all the room for them.
+  await sql`create table consent_requests (
+    id ${text} primary key,
+    handle_digest ${text} not null unique,
+    code_digest ${text} unique,
+    status ${text} not null,
+    created_at bigint not null,
+    expires_at bigint not null,
+    details ${text} not null,
+    source ${text} not null default ''
+  )`.execute(db);
+  await sql`create index consent_requests_by_source
+    on consent_requests (source, expires_at, status, created_at, id)`.execute(db);
+
+  // The sessions of people who have signed in with a key, and what the forms of each led to: one that is sent twice is
+  // done once.
+  await sql`create table sessions (
+    token_digest ${text} primary key,
+    secret_digest ${text} not null,
+    key_id ${text} not null,
+    started_at bigint not null,
+    used_at bigint not null,
+    form_outcomes ${text}
+  )`.execute(db);
+  await sql`create index sessions_by_key on sessions (key_id, used_at)`.execute(db);
+  await sql`create index sessions_by_use on sessions (used_at)`.execute(db);
+
+  // How far the store was looked through for notices, by which process, and how the webhook answered; and the notices
+  // that were not delivered yet.
+  await sql`create table notice_state (
+    one integer primary key check (one = 1),
+    log_number bigint not null,
+    seen_at bigint not null,
+    endings ${text} not null,
+    refusals ${text} not null,
+    gone ${text},
+    holder ${text},
+    leased_until bigint not null,
+    failed_at bigint,
+    failure ${text},
+    delivered_at bigint
+  )`.execute(db);
+  await sql`create table notice_outbox (
+    id ${text} primary key not null,
+    type ${text} not null,
+    created_at bigint not null,
+    body ${text} not null,
+    attempts integer not null,
+    next_at bigint not null
+  )`.execute(db);
+  await sql`create index notice_outbox_by_time on notice_outbox (next_at, created_at, id)`.execute(db);
+
+  await (isPostgres ? completePostgres(db) : completeSqlite(db));
+}
+
+/** What only SQLite needs: to notice changes of the file, and triggers that search it, guard it and tell of changes. */
+async function completeSqlite(db: Kysely<Tables>): Promise<void> {
+  // What marks the last change: its random id, and that of the change before, as one text of 72 characters; before the
+  // first one, that is the id of RFC 9562, section 5.9. A file that is copied over the store shows by it.
+  await sql`create table last_change (ids text not null)`.execute(db);
+  await sql`insert into last_change values (${crypto.randomUUID()} || '00000000-0000-0000-0000-000000000000')`.execute(
+    db,
+  );
+
+  // Which keys were created, changed or deleted last, whoever did it. A change is known by its number and a random
+  // mark: where the mark is another, or gone, it is not known what was changed since.
+  await sql`create table key_changes (
+    number integer primary key,
+    key_id text not null,
+    mark text not null default (hex(randomblob(8)))
+  )`.execute(db);
+  await sql`insert into key_changes (key_id) values ('')`.execute(db);
+
+  // Has a row while staged keys are inserted: what triggers do for each key is done once for all of them then.
+  await sql`create table staged_insertion (batch text not null)`.execute(db);
+
+  // The trigrams of what keys are searched by, so that a search need not read all of them.
+  await sql`create virtual table api_keys_search
+    using fts5(search_text, content='', contentless_delete=1, tokenize='trigram case_sensitive 1')`.execute(db);
+  // No deletion has to merge parts of the index.
+  await sql`insert into api_keys_search (api_keys_search, rank) values ('deletemerge', 0)`.execute(db);
+
+  // The keys that have a unique value of a new row, which a statement may be about to replace ("insert or replace").
+  const replaced = `id = new.id or name = new.name or public_id = new.public_id or digest = new.digest
+    or previous_digest = new.previous_digest`;
+  const unstaged = 'when not exists (select 1 from staged_insertion)';
+  const unsearch = 'delete from api_keys_search where rowid = old.rowid;';
+  const indexed = indexedText('new.search_text');
+  const search = `insert into api_keys_search (rowid, search_text) values (new.rowid, ${indexed});`;
+  for (const trigger of [
+    `audit_log_no_update before update on audit_log
+      begin select raise(abort, 'the audit log only grows'); end`,
+    `audit_log_no_delete before delete on audit_log
+      when old.number > coalesce((select number from audit_start), 0)
+      begin select raise(abort, 'the audit log only grows'); end`,
+    // What changes a key without its checksum, such as another program, removes that.
+    `api_keys_without_checksum after update on api_keys when new.checksum is old.checksum
+      begin update api_keys set checksum = null where id = new.id; end`,
+    // A new key, too: a file that was put in the place of this one may lack it.
+    `key_changes_before_insert before insert on api_keys ${unstaged}
+      begin insert into key_changes (key_id) select id from api_keys where ${replaced} union all select new.id; end`,
+    `key_changes_before_update before update on api_keys
+      begin insert into key_changes (key_id) select id from api_keys where id = old.id or ${replaced}; end`,
+    `key_changes_after_delete after delete on api_keys
+      begin insert into key_changes (key_id) values (old.id); end`,
+    `key_changes_are_few after insert on key_changes
+      begin delete from key_changes where number < new.number - ${KEPT_CHANGES}; end`,
+    `api_keys_search_after_insert after insert on api_keys ${unstaged} begin ${search} end`,
+    `api_keys_search_after_delete after delete on api_keys begin ${unsearch} end`,
+    `api_keys_search_after_update after update on api_keys
+      when new.search_text is not old.search_text or new.rowid is not old.rowid begin ${unsearch} ${search} end`,
+  ])
+    await sql.raw(`create trigger ${trigger}`).execute(db);
+}
+
+/** How many changes of keys an SQLite store keeps. */
+const KEPT_CHANGES = 4096;
+
+/**
+ * A text as it is in the index of searches of an SQLite store. That ends at a NUL, which only SQL by hand can write:
+ * such a text is found by what stands here for it.
+ */
+export function indexedText(column: string): string {
+  return `case when instr(${column}, char(0)) > 0 then char(1, 1, 1) else ${column} end`;
+}
+
+/** What only PostgreSQL needs: functions that guard the tables and notify of changes, and an extension. */
+async function completePostgres(db: Kysely<Tables>): Promise<void> {
+  await createSearchIndex(db);
+  // The audit log only grows: but for entries that are no longer part of it, those up to its start.
+  await sql`create function forbid_audit_changes() returns trigger language plpgsql as $$
+    begin raise exception 'the audit log only grows'; end $$`.execute(db);
+  await sql`create trigger audit_log_only_grows before update or truncate on audit_log
+    for each statement execute function forbid_audit_changes()`.execute(db);
+  await sql`create function forbid_audit_deletion() returns trigger language plpgsql set search_path from current as $$
+    begin
+      if old.number > coalesce((select number from audit_start), 0) then
+        raise exception 'the audit log only grows';
+      end if;
+      return old;
+    end $$`.execute(db);
+  await sql`create trigger audit_log_keeps_entries before delete on audit_log
+    for each row execute function forbid_audit_deletion()`.execute(db);
+  // What changes a key without its checksum, such as another program, removes that.
+  await sql`create function remove_checksum() returns trigger language plpgsql as $$
+    begin new.checksum := null; return new; end $$`.execute(db);
+  await sql`create trigger api_keys_without_checksum before update on api_keys
+    for each row when (new.checksum is not distinct from old.checksum) execute function remove_checksum()`.execute(db);
+  // A user who may end a grace period cannot bring a previous secret back.
+  await sql`create function forbid_longer_grace() returns trigger language plpgsql as $$
+    begin raise exception 'a grace that has begun only gets shorter'; end $$`.execute(db);
+  await sql`create trigger api_keys_keep_grace_ends before update on api_keys for each row
+    when (new.previous_digest = old.previous_digest and old.previous_ends_at is not null
+      and (new.previous_ends_at is null or new.previous_ends_at > old.previous_ends_at))
+    execute function forbid_longer_grace()`.execute(db);
+  // Listeners are notified of the ids of keys that are changed or deleted, in that transaction, whoever does it. A
+  // notification takes less than 8,000 bytes; one without ids means any key. See `PostgresListener`.
+  await sql`create function announce_changed_keys() returns trigger language plpgsql as $$
+    begin
+      perform pg_notify('svc_api_changed_keys', case when octet_length(payload) < 8000 then payload else any_key end)
+        from (
+          select json_build_object('schema', tg_table_schema)::text as any_key,
+            json_build_object('schema', tg_table_schema, 'keys', json_agg(id))::text as payload
+          from (select id, (row_number() over () - 1) / 100 as part from changed) as parts group by part
+        ) as payloads;
+      return null;
+    end $$`.execute(db);
+  for (const change of ['update', 'delete'])
+    await sql`create trigger ${sql.id(`api_keys_${change}_announced`)} after ${sql.raw(change)} on api_keys
+      referencing old table as changed for each statement execute function announce_changed_keys()`.execute(db);
+  await sql`create function announce_truncated_keys() returns trigger language plpgsql as $$
+    begin
+      perform pg_notify('svc_api_changed_keys', json_build_object('schema', tg_table_schema)::text);
+      return null;
+    end $$`.execute(db);
+  await sql`create trigger api_keys_truncate_announced after truncate on api_keys
+    for each statement execute function announce_truncated_keys()`.execute(db);
+}
+
+/**
+ * An index of trigrams, where the server has the extension for it: whoever may create objects in the database may
+ * create that. Not in the store's own schema: other stores of the database use it as well.
+ */
+async function createSearchIndex(db: Kysely<Tables>): Promise<void> {
+  await sql`savepoint extension`.execute(db);
+  try {
+    await sql`create extension if not exists pg_trgm schema public`.execute(db);
+  } catch {
+    await sql`rollback to savepoint extension`.execute(db);
+  }
+  await sql`release savepoint extension`.execute(db);
+  const { rows } = await sql<{ schema: string }>`select nspname::text as schema
+    from pg_extension join pg_namespace on pg_namespace.oid = extnamespace
+    where extname = 'pg_trgm' and has_schema_privilege(nspname, 'usage')`.execute(db);
+  const [extension] = rows;
+  if (!extension) return;
+  // Without fastupdate, no change has to do what others put off.
+  await sql`create index api_keys_by_search_text on api_keys
+    using gin (search_text ${sql.id(extension.schema)}.gin_trgm_ops) with (fastupdate = off)`.execute(db);
+}
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;

@@ -1,13 +1,20 @@
 import type { Kysely } from 'kysely';
-import type { EndingKey, EndsQuery } from '../keys/notices/endings.ts';
-import type { Attempt, NoticeState, NoticeStatus, NoticeStore, NoticeWriter } from '../keys/notices/notice-store.ts';
-import type { Notice, WaitingNotice } from '../keys/notices/notice.ts';
-import type { RefusedKey } from '../keys/notices/refusals.ts';
+import type {
+  Attempt,
+  EndingKey,
+  EndsQuery,
+  Notice,
+  NoticeState,
+  NoticeStatus,
+  NoticeStore,
+  NoticeWriter,
+  RefusedKey,
+  WaitingNotice,
+} from '../keys/notices/index.ts';
 import { findAuditEntries, findNoticeState, findPosition } from './audit-log.ts';
-import { chunksOf } from './chunks.ts';
+import { apiKeyOf, chunksOf } from './rows.ts';
 import type { Connection, DialectName } from './connection.ts';
-import { clockOf, type StoreClock } from './limit-states.ts';
-import { apiKeyOf } from './rows.ts';
+import { clockOf, type StoreClock } from './usage.ts';
 import type { NoticeStateTable, Tables } from './tables.ts';
 
 /**

@@ -1,22 +1,25 @@
-import { unsupportedNode } from '../../bin/node-version.js';
-import { KeysError } from '../keys/errors.ts';
 import type { Kysely } from 'kysely';
-import type { NoticeStore } from '../keys/notices/notice-store.ts';
-import type { KeyRepository } from '../keys/repository.ts';
-import type { SchemaDifference } from '../keys/schema.ts';
-import { debug, debugTimed, isDebugged } from '../keys/steps.ts';
-import type { Connection, DialectName, MustExist } from './connection.ts';
+import { unsupportedNode } from '../../bin/node-version.js';
+import { debug, debugTimed, isDebugged, KeysError, type Port } from '../keys/basics/index.ts';
+import type { NoticeStore } from '../keys/notices/index.ts';
+import type { KeyRepository, SchemaDifference, StoreKind } from '../keys/repository/index.ts';
+import type { LimitStore } from '../limits/index.ts';
 import { readAuditKey } from './audit-log.ts';
-import { emptyNotices, emptyRepository } from './empty-repository.ts';
+import {
+  type Connection,
+  debuggedConnection,
+  type DialectName,
+  type MustExist,
+  type StoreTimer,
+  timedConnection,
+} from './connection.ts';
 import { missingStore } from './errors.ts';
-import type { LimitStore } from '../limits/lease.ts';
 import { createKeyRepository } from './key-repository.ts';
-import { createLimitStore, type StoreClock } from './limit-states.ts';
+import { isPostgresUrl, readPostgresUrl, storeLocation } from './location.ts';
 import { createNoticeStore } from './notices.ts';
+import { portIn } from './ports.ts';
 import type { Tables } from './tables.ts';
-import { storeLocation } from './location.ts';
-import { debuggedConnection, type StoreTimer, timedConnection } from './timed-connection.ts';
-import { isPostgresUrl, readPostgresUrl } from './postgres/postgres-address.ts';
+import { createLimitStore, type StoreClock } from './usage.ts';
 
 /** How long a command waits for its turn to write, in milliseconds: dozens may write at once. */
 const LOCK_WAIT_MS = 8000;
@@ -146,4 +149,52 @@ export async function openConnection({
     isNew: connection?.created,
   }));
   return debuggedConnection(opened);
+}
+
+/** The repository of a store that does not exist, for a dry run: it holds no keys, and takes none. */
+function emptyRepository(location: string, kind: StoreKind): KeyRepository {
+  const none = async () => [];
+  const nothing = async () => undefined;
+  const missing = () => missingStore(location);
+  return {
+    kind,
+    port: <Reader>(wanted: Port<Reader, Reader>) => portIn(wanted).empty(location) as Reader,
+    findById: nothing,
+    findByName: nothing,
+    findBy: none,
+    findByDigests: none,
+    findConfusable: none,
+    countLive: async () => 0,
+    findManaged: none,
+    findAncestors: async () => new Map(),
+    findWithDescendants: none,
+    findByDigest: nothing,
+    list: none,
+    listCreatedBy: none,
+    count: async () => ({ counts: { ACTIVE: 0, DISABLED: 0, EXPIRED: 0 }, nextExpiry: null }),
+    auditLog: { key: undefined, find: none, head: nothing, start: nothing, lastBefore: nothing, findLost: none },
+    revision: () => undefined,
+    keysChangedSince: () => 'any',
+    watchHearing: () => {},
+    latestTime: async () => 0,
+    write: () => Promise.reject(missing()),
+    hasSearchIndex: async () => true,
+    check: () => Promise.reject(missing()),
+  };
+}
+
+/** The notices of a store that does not exist. */
+function emptyNotices(location: string): NoticeStore {
+  const missing = () => Promise.reject(missingStore(location));
+  return {
+    withLease: missing,
+    release: missing,
+    isFree: missing,
+    behind: missing,
+    countWaiting: async () => 0,
+    due: async () => [],
+    findRefused: async () => [],
+    status: async () => undefined,
+    forgetGone: missing,
+  };
 }

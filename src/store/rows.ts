@@ -1,12 +1,10 @@
 import { hash } from 'node:crypto';
-import type { ApiKey, StoredKey } from '../keys/key/api-key.ts';
-import { parseNetworks } from '../keys/key/allow-from.ts';
-import { NO_LIMITS, parseLimits } from '../keys/limit.ts';
-import type { AuditEntry } from '../keys/audit/audit-entry.ts';
-import type { Permission } from '../keys/permissions/catalog.ts';
-import { isTime } from '../keys/time.ts';
-import type { Rotation } from '../keys/key/rotation.ts';
-import { skeletonOf } from '../keys/key/skeleton.ts';
+import { type RawBuilder, sql } from 'kysely';
+import type { AuditEntry } from '../keys/audit/index.ts';
+import { isTime, NO_LIMITS, parseLimits } from '../keys/basics/index.ts';
+import { type ApiKey, parseNetworks, type Rotation, skeletonOf, type StoredKey } from '../keys/key/index.ts';
+import type { Permission } from '../keys/permissions/index.ts';
+import type { DialectName } from './connection.ts';
 import type { ApiKeyTable, AuditLogTable, KeyRow } from './tables.ts';
 
 /** The columns of a key that have times. */
@@ -218,4 +216,35 @@ function valuesOf(text: string | null): AuditEntry['before'] {
   } catch {
     return { unreadable: text };
   }
+}
+
+/** Rows as one parameter: a statement with one for each value takes as long to make as to run. */
+export function givenRows(dialect: DialectName, rows: readonly (readonly unknown[])[]): RawBuilder<unknown> {
+  const json = JSON.stringify(rows);
+  return dialect === 'sqlite' ? sql`json_each(${json})` : sql`jsonb_array_elements(${json}::jsonb) as given(value)`;
+}
+
+/** Those rows whose first value is the id of a key that exists. */
+export function givenRowsOfKeys(dialect: DialectName, rows: readonly (readonly unknown[])[]): RawBuilder<unknown> {
+  return sql`${givenRows(dialect, rows)} where exists (select 1 from api_keys where id = ${givenText(0)})`;
+}
+
+/** A value of a given row. */
+export function givenText(index: number): RawBuilder<string> {
+  return sql`(value ->> ${sql.lit(index)})`;
+}
+
+/** A whole number of a given row. */
+export function givenNumber(index: number): RawBuilder<number> {
+  return sql`cast(value ->> ${sql.lit(index)} as bigint)`;
+}
+
+/** Databases limit the number of parameters in a statement. */
+const CHUNK_ROWS = 500;
+
+/** Splits a list into chunks small enough for one statement. */
+export function chunksOf<Item>(items: readonly Item[]): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / CHUNK_ROWS) }, (_, index) =>
+    items.slice(index * CHUNK_ROWS, (index + 1) * CHUNK_ROWS),
+  );
 }

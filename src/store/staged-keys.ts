@@ -1,10 +1,9 @@
 import { randomUUID, type KeyObject } from 'node:crypto';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { auditValuesOf, type AuditPosition, CHAIN_START, chainHash } from '../keys/audit/audit-entry.ts';
-import { requireAuditKey } from '../keys/audit/audit-key.ts';
-import type { StoredKey } from '../keys/key/api-key.ts';
-import type { ProgressReport } from '../keys/progress.ts';
-import { type BatchEntry, STAGED_KEYS, type StagedKeys, STAGING } from '../keys/transfer/import.ts';
+import { type AuditPosition, auditValuesOf, CHAIN_START, chainHash, requireAuditKey } from '../keys/audit/index.ts';
+import type { StoredKey } from '../keys/key/index.ts';
+import type { ProgressReport } from '../keys/basics/index.ts';
+import { type BatchEntry, STAGED_KEYS, type StagedKeys, STAGING } from '../keys/transfer/index.ts';
 import { findPosition, setHead } from './audit-log.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
 import { missingStore } from './errors.ts';

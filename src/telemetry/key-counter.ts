@@ -1,4 +1,4 @@
-import type { KeyCounts } from '../keys/repository.ts';
+import type { KeyCounts } from '../keys/repository/index.ts';
 import { inTime } from './in-time.ts';
 
 /** How old a count of the keys may be, in milliseconds. */

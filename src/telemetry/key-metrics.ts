@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
-import { noChecks } from '../keys/authentication/authenticator.ts';
-import type { KeysService } from '../keys/service.ts';
-import type { Limited } from '../limits/limiter.ts';
+import { noChecks } from '../keys/authentication/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
+import type { Limited } from '../limits/index.ts';
 import { addCounter, addGauge, type Value } from './collected.ts';
 import { KeyCounter } from './key-counter.ts';
 

@@ -1,6 +1,5 @@
-import type { NamedOperation } from '../http/received.ts';
-import type { UnreadRequest, WatchedRequest } from '../http/watched-request.ts';
-import { redactSecrets } from '../keys/secret/secret.ts';
+import type { NamedOperation, UnreadRequest, WatchedRequest } from '../http/index.ts';
+import { redactSecrets } from '../keys/secret/index.ts';
 
 /** Texts that stand in JSON as they are, such as addresses and our own ids. None holds a secret: those have a `_`. */
 const PLAIN = /^[\dA-Za-z.:-]*$/;

@@ -1,6 +1,5 @@
-import type { RequestWatcher, UnreadRequest, WatchedRequest } from '../http/watched-request.ts';
-import { RequestDetails } from '../http/received.ts';
-import { debug } from '../keys/steps.ts';
+import { RequestDetails, type RequestWatcher, type UnreadRequest, type WatchedRequest } from '../http/index.ts';
+import { debug } from '../keys/basics/index.ts';
 import type { FinishedLines, Log, OpenLog } from '../log.ts';
 import { RequestLines, typeOf } from './request-lines.ts';
 

@@ -6,7 +6,7 @@ import {
   type RequestWatcher,
   type UnreadRequest,
   type WatchedRequest,
-} from '../http/watched-request.ts';
+} from '../http/index.ts';
 import { addCounter, addGauge, type Value } from './collected.ts';
 import { Durations } from './durations.ts';
 import { typeOf } from './request-lines.ts';

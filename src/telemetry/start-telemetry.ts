@@ -1,12 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { COMMON_OPTIONS } from '../http/bearer-options.ts';
-import { ClientAddresses, notesOf } from '../http/received.ts';
-import { endpointOf, notingFor, REQUEST_ID, type RequestWatcher } from '../http/watched-request.ts';
-import { checkOptions, options as optionsIn, required, text, yesOrNo } from '../keys/options.ts';
-import type { KeysService } from '../keys/service.ts';
-import type { Limited } from '../limits/limiter.ts';
+import {
+  ClientAddresses,
+  COMMON_OPTIONS,
+  endpointOf,
+  notesOf,
+  notingFor,
+  REQUEST_ID,
+  type RequestWatcher,
+} from '../http/index.ts';
+import { checkOptions, options as optionsIn, required, text, yesOrNo } from '../keys/basics/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
+import type { Limited } from '../limits/index.ts';
 import { type Log, NO_LOG } from '../log.ts';
-import type { StoreTimer } from '../store/timed-connection.ts';
+import type { StoreTimer } from '../store/index.ts';
 
 /** What operators are to see of the requests of this process. */
 export interface TelemetryOptions {

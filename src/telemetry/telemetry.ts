@@ -1,6 +1,6 @@
 import { isInClear } from '../http/listen-address.ts';
-import type { RequestWatcher } from '../http/watched-request.ts';
-import { isDebugged } from '../keys/steps.ts';
+import type { RequestWatcher } from '../http/index.ts';
+import { isDebugged } from '../keys/basics/index.ts';
 import type { Log } from '../log.ts';
 import type { MeasuredKeys } from './key-metrics.ts';
 import type { Metrics } from './metrics.ts';

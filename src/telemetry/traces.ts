@@ -1,5 +1,5 @@
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
-import type { Endpoint, RequestWatcher, WatchedRequest } from '../http/watched-request.ts';
+import type { Endpoint, RequestWatcher, WatchedRequest } from '../http/index.ts';
 import { packageVersion } from '../version.ts';
 import { typeOf } from './request-lines.ts';
 import { type Parent, readTraceparent, traceparentOf } from './trace-context.ts';

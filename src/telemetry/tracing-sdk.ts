@@ -1,6 +1,6 @@
 import type * as Api from '@opentelemetry/api';
 import type { TracerProvider } from '@opentelemetry/sdk-trace';
-import { atPeriodEnd, FailureLog } from '../http/refusal-log.ts';
+import { atPeriodEnd, FailureLog } from '../http/index.ts';
 import type { Log } from '../log.ts';
 import { packageVersion } from '../version.ts';
 import { Sampling } from './sampling.ts';

@@ -1,6 +1,5 @@
 import type { CST, Document, Node } from 'yaml';
-import type { DocumentIssue } from '../keys/document.ts';
-import { printable } from '../keys/text.ts';
+import { type DocumentIssue, printable } from '../keys/basics/index.ts';
 
 /** A position in a text; lines and columns start at 1. */
 interface Position {

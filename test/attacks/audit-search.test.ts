@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { AUDIT_ACTIONS, type AuditDraft, type AuditEntry, type AuditQuery } from '../../src/keys/audit/audit-entry.ts';
 import type { Connection } from '../../src/store/connection.ts';
 import { openConnection, openStore, type Store } from '../../src/store/open.ts';
-import { auditSearchesFor } from '../../src/store/search-audit-log.ts';
+import { auditSearchesFor } from '../../src/store/audit-log.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { Random } from '../support/random.ts';
 import { tempStore } from '../support/temp.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Hono } from 'hono';
 import { chainHash } from '../../src/keys/audit/audit-entry.ts';
 import { OPERATOR, type Principal, requirePermission } from '../../src/keys/authorization/principal.ts';
-import type { KeyRepository } from '../../src/keys/repository.ts';
+import type { KeyRepository } from '../../src/keys/repository/repository.ts';
 import { bearerAuth } from '../../src/http/bearer-auth.ts';
 import { listen } from '../../src/http/server.ts';
 import { createSecret } from '../../src/keys/secret/secret.ts';

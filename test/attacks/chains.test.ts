@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { CreatedKey } from '../../src/keys/management.ts';
+import type { CreatedKey } from '../../src/keys/service/management.ts';
 import { failDelivery } from '../support/delivery.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { countKeys, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
-import { sourceOf } from '../../src/keys/networks.ts';
+import { sourceOf } from '../../src/keys/basics/networks.ts';
 import {
   agree,
   APP,
@@ -17,7 +17,7 @@ import {
   postJson,
   startConsentService,
 } from '../support/consent.ts';
-import { CONSENTS } from '../../src/keys/requests/consent-request.ts';
+import { CONSENTS } from '../../src/keys/repository/consent-request.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type Actor, OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { readDeclaration } from '../../src/keys/apply/declaration.ts';
-import { EFFECTS } from '../../src/keys/effect.ts';
-import { isKeysError } from '../../src/keys/errors.ts';
+import { EFFECTS } from '../../src/keys/key/effect.ts';
+import { isKeysError } from '../../src/keys/basics/errors.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import { isInProgress } from '../../src/keys/key/rotation.ts';
 import type { Permission } from '../../src/keys/permissions/catalog.ts';

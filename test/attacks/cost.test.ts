@@ -4,7 +4,7 @@ import { getIntrospectionQuery } from 'graphql';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import type { BudgetLimits } from '../../src/index.ts';
 import { USAGE } from '../../src/keys/key/usage.ts';
-import type { KeyRepository } from '../../src/keys/repository.ts';
+import type { KeyRepository } from '../../src/keys/repository/repository.ts';
 import { documentOf } from '../../src/remote/connection.ts';
 import { cpuTime } from '../support/cpu.ts';
 import { createPrincipal, openTestKeys, type TestKeys, withPort } from '../support/keys.ts';

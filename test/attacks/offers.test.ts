@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { Grantable } from '../../src/keys/changes/grantable.ts';
-import { KEY_CHANGES, type KeyChangeKind } from '../../src/keys/changes/possible-changes.ts';
-import { formatTime } from '../../src/keys/time.ts';
+import { type Grantable, KEY_CHANGES, type KeyChangeKind } from '../../src/keys/changes/foresight.ts';
+import { formatTime } from '../../src/keys/basics/time.ts';
 import { principalOf } from '../support/keys.ts';
 import { STRICT, type World, WorldMaker } from '../support/offers.ts';
 import { Random } from '../support/random.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { lookUp } from '../../src/keys/authentication/authenticator.ts';
 import { OPERATOR, principalOf } from '../../src/keys/authorization/principal.ts';
-import { isKeysError } from '../../src/keys/errors.ts';
+import { isKeysError } from '../../src/keys/basics/errors.ts';
 import { digestSecret } from '../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly } from '../support/direct.ts';

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import type { KeyAdministration } from '../../src/keys/administration.ts';
+import { type KeyAdministration, operatorKeys } from '../../src/keys/service/administration.ts';
 import type { DeclaredKey } from '../../src/keys/apply/declaration.ts';
-import { isKeysError } from '../../src/keys/errors.ts';
-import { operatorKeys } from '../../src/keys/operator-keys.ts';
-import { formatTime } from '../../src/keys/time.ts';
+import { isKeysError } from '../../src/keys/basics/errors.ts';
+import { formatTime } from '../../src/keys/basics/time.ts';
 import { RemoteKeys } from '../../src/remote/remote-keys.ts';
 import { restoreStore } from '../../src/store/backup/restore-store.ts';
 import { backUpStore } from '../../src/store/backup/back-up-store.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { StoredKey } from '../../src/keys/key/api-key.ts';
-import { STATUSES } from '../../src/keys/key/status.ts';
-import type { ListQuery } from '../../src/keys/repository.ts';
+import { STATUSES, type StoredKey } from '../../src/keys/key/api-key.ts';
+import type { ListQuery } from '../../src/keys/repository/repository.ts';
 import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { searchTextOf } from '../../src/store/rows.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { deliverSecrets } from '../../src/cli/interruptible.ts';
-import { presentError } from '../../src/cli/errors.ts';
-import type { NewSecret } from '../../src/keys/changes/delivery.ts';
+import { deliverSecrets, presentError } from '../../src/cli/errors.ts';
+import type { NewSecret } from '../../src/keys/changes/transaction.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../support/keys.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { UsageJson } from '../../src/cli/views/usage-view.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { formatTime } from '../../src/keys/time.ts';
-import { startOf } from '../../src/keys/usage/periods.ts';
+import { formatTime } from '../../src/keys/basics/time.ts';
+import { startOf } from '../../src/keys/key/usage.ts';
 import { testCli, type TestCli } from '../support/cli.ts';
 import { describeOn, describeOnEachAndRemotely } from '../support/dialects.ts';
 import { authenticate, openTestKeys } from '../support/keys.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { KeyChangeKind } from '../../src/keys/changes/possible-changes.ts';
+import type { KeyChangeKind } from '../../src/keys/changes/foresight.ts';
 import { startConsoleService, Visitor } from '../support/console.ts';
 import { principalOf } from '../support/keys.ts';
 import { STRICT, WorldMaker } from '../support/offers.ts';

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
-import { MAX_DESCRIPTION_LENGTH } from '../../src/keys/key/description.ts';
+import { MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH } from '../../src/keys/key/api-key.ts';
 import { readDeclaration } from '../../src/keys/apply/declaration.ts';
-import { MAX_NAME_LENGTH } from '../../src/keys/key/name.ts';
 import { ROOT } from '../support/process.ts';
 
 const schema = JSON.parse(readFileSync(join(ROOT, 'schemas/keys.schema.json'), 'utf8')) as object;

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type FieldDefinitionNode, Kind, parse, print, visit } from 'graphql';
-import { ROLES } from '../../src/keys/permissions/built-in.ts';
-import { ACTIONS, createCatalog } from '../../src/keys/permissions/catalog.ts';
+import { ACTIONS, createCatalog, ROLES } from '../../src/keys/permissions/catalog.ts';
 import { blockWith } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { isKeysError } from '../../src/keys/errors.ts';
+import { isKeysError } from '../../src/keys/basics/errors.ts';
 import { authenticate, openTestKeys } from '../support/keys.ts';
 import { Random } from '../support/random.ts';
 import { tempStore } from '../support/temp.ts';

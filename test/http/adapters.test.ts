@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { BearerAuthOptions } from '../../src/http/bearer-options.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { CredentialPlace } from '../../src/keys/credential-places.ts';
+import type { CredentialPlace } from '../../src/keys/secret/secret.ts';
 import { connectTo, readToEnd } from '../support/client.ts';
 import { GUARDED_SERVERS, type GuardedServer } from '../support/guarded-servers.ts';
 import { KeptConnection } from '../support/keep-alive.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { AnswersOfTurn } from '../../src/http/node-adapter.ts';
-import { nextTurn } from '../../src/keys/turns.ts';
+import { AnswersOfTurn } from '../../src/http/adapters.ts';
+import { nextTurn } from '../../src/keys/basics/steps.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService } from '../support/server.ts';
 

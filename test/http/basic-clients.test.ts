@@ -7,7 +7,7 @@ import { Hono } from 'hono';
 import { bearerAuth } from '../../src/http/bearer-auth.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { CredentialPlace } from '../../src/keys/credential-places.ts';
+import type { CredentialPlace } from '../../src/keys/secret/secret.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { cleanEnv } from '../support/process.ts';
 import { needsPrograms } from '../support/skip.ts';

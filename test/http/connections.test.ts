@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { NetConnectOpts, Socket } from 'node:net';
 import { createApp } from '../../src/service/create-app.ts';
 import { networkOf } from '../../src/http/received.ts';
-import { affordableConnections, connectionsFrom } from '../../src/http/connections.ts';
+import { affordableConnections, connectionsFrom } from '../../src/http/watched-request.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import type { ServerLimits } from '../../src/http/serve-requests.ts';
 import { closed, connectTo, readToEnd } from '../support/client.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { CredentialReader } from '../../src/http/credentials.ts';
 import { headerValue } from '../../src/http/received.ts';
-import type { CredentialPlace } from '../../src/keys/credential-places.ts';
+import type { CredentialPlace } from '../../src/keys/secret/secret.ts';
 import { growthOf } from '../support/cpu.ts';
 
 const BEARER: CredentialPlace[] = ['bearer'];

@@ -6,7 +6,7 @@ import { requestCheck, type CheckedRequest, type RequestCheck } from '../../src/
 import type { RequiredPermissions } from '../../src/http/bearer-options.ts';
 import type { NewKey } from '../../src/keys/key/api-key.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { CredentialPlace } from '../../src/keys/credential-places.ts';
+import type { CredentialPlace } from '../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { GUARDED_SERVERS } from '../support/guarded-servers.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';

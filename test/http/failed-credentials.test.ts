@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import { bearerAuth } from '../../src/http/bearer-auth.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { failedCredentialsBy } from '../../src/http/bearer-options.ts';
-import { AttemptCounter } from '../../src/limits/attempt-counter.ts';
+import { AttemptCounter } from '../../src/limits/limiter.ts';
 import { startTestService, type TestService } from '../support/server.ts';
 
 describe('keys that are not valid', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { FailureLog } from '../../src/http/refusal-log.ts';
-import { KeysError } from '../../src/keys/errors.ts';
+import { KeysError } from '../../src/keys/basics/errors.ts';
 import { collectingLog } from '../support/log.ts';
 
 describe('the log of a store that does not answer', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { Hono } from 'hono';
 import { createApp } from '../../src/service/create-app.ts';
-import { GraphQLRoutes } from '../../src/http/hono-adapter.ts';
+import { GraphQLRoutes } from '../../src/http/adapters.ts';
 import type { ServiceApp } from '../../src/http/app.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 

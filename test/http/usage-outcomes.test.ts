@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { CreatedKey } from '../../src/keys/management.ts';
-import { OUTCOMES } from '../../src/keys/usage/outcomes.ts';
+import type { CreatedKey } from '../../src/keys/service/management.ts';
+import { OUTCOMES } from '../../src/keys/key/usage.ts';
 import { connectTo, readToEnd } from '../support/client.ts';
 import { ASKING, keyLine, routeTo, startAskedServer, withHeaders } from '../support/forward-auth.ts';
 import { PERMISSION, startGuarded } from '../support/guard.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { AppliedLimit } from '../../src/keys/authorization/restrictions.ts';
-import type { Limit } from '../../src/keys/limit.ts';
+import type { AppliedLimit } from '../../src/keys/authorization/principal.ts';
+import type { Limit } from '../../src/keys/basics/time.ts';
 import { available, grantLease, type LeaseRequest, rateOf, spend, unusedState } from '../../src/limits/lease.ts';
 import { EPOCH, LeasingProcess, SharedLimits } from '../support/leasing.ts';
 import { Random } from '../support/random.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { STATUSES, type Status } from '../../src/keys/key/status.ts';
+import { type Status, STATUSES } from '../../src/keys/key/api-key.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 import { Random } from '../support/random.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import type { StoredKey } from '../../src/keys/key/api-key.ts';
-import { type Store, openStore } from '../../src/store/open.ts';
+import { openStore, type Store } from '../../src/store/open.ts';
 import { describeOn, describeOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../support/direct.ts';
 import { storedKey } from '../support/keys.ts';

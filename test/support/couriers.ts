@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { DEFAULT_NOTICES, type NoticeSettings } from '../../src/keys/notices/settings.ts';
+import { DEFAULT_NOTICES, type NoticeSettings } from '../../src/keys/notices/notice.ts';
 import { NO_LOG } from '../../src/log.ts';
 import { Courier } from '../../src/notices/courier.ts';
 import { type Destination, postNotice, readSigningKey } from '../../src/notices/post.ts';

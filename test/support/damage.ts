@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import { isPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
+import { isPostgresUrl } from '../../src/store/location.ts';
 import { changeDirectly, readDirectly } from './direct.ts';
 
 /** Changes a key by SQL as a fault of the disk would: its checksum stays as it was. */

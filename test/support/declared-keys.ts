@@ -1,7 +1,7 @@
 import { readDeclaration } from '../../src/keys/apply/declaration.ts';
 import { type Actor, OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { ApplyOptions } from '../../src/keys/apply/declarations.ts';
-import type { KeysService } from '../../src/keys/service.ts';
+import type { ApplyOptions } from '../../src/keys/apply/apply.ts';
+import type { KeysService } from '../../src/keys/service/service.ts';
 
 /** Keys to declare. */
 export const A = { name: 'A', roles: ['GUEST'] };

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { SecretDelivery } from '../../src/keys/changes/delivery.ts';
+import type { SecretDelivery } from '../../src/keys/changes/transaction.ts';
 
 /**
  * Makes a change whose secrets cannot be delivered.

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type GuardOptions, type RunningGuard, serveGuard } from '../../src/guard/guard.ts';
 import { always, type GuardRules } from '../../src/guard/access.ts';
 import type { ServerOptions } from '../../src/http/serve-requests.ts';
-import { Networks } from '../../src/keys/networks.ts';
+import { Networks } from '../../src/keys/basics/networks.ts';
 import type { Permission } from '../../src/keys/permissions/catalog.ts';
 import { NO_LOG } from '../../src/log.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from './keys.ts';

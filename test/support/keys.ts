@@ -2,17 +2,16 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
 import type { AuditReader } from '../../src/keys/audit/audit-entry.ts';
 import type { Authentication } from '../../src/keys/authentication/authenticator.ts';
-import { Pace } from '../../src/keys/consent/pace.ts';
+import { Pace } from '../../src/keys/consent/ask.ts';
 import type { NewKey, StoredKey } from '../../src/keys/key/api-key.ts';
 import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
-import type { Port, ReadPorts } from '../../src/keys/port.ts';
-import type { KeyRepository } from '../../src/keys/repository.ts';
-import { type KeysOptions, KeysService } from '../../src/keys/service.ts';
-import { AttemptCounter } from '../../src/limits/attempt-counter.ts';
-import { type Limited, Limiter } from '../../src/limits/limiter.ts';
+import type { Port, ReadPorts } from '../../src/keys/basics/port.ts';
+import type { KeyRepository } from '../../src/keys/repository/repository.ts';
+import { type KeysOptions, KeysService } from '../../src/keys/service/service.ts';
+import { AttemptCounter, type Limited, Limiter } from '../../src/limits/limiter.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
-import type { StoreTimer } from '../../src/store/timed-connection.ts';
+import type { StoreTimer } from '../../src/store/connection.ts';
 import { migratedStore } from './temp.ts';
 
 export interface TestKeys {

@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { auditValuesOf } from '../../src/keys/audit/audit-entry.ts';
 import { ACTIONS, createCatalog, type Permission } from '../../src/keys/permissions/catalog.ts';
 import { createSecret, type Secret } from '../../src/keys/secret/secret.ts';
-import { firstKept, PERIOD_MS } from '../../src/keys/usage/periods.ts';
+import { firstKept, PERIOD_MS } from '../../src/keys/key/usage.ts';
 import { auditRowOf, rowOf } from '../../src/store/rows.ts';
 import { openStore } from '../../src/store/open.ts';
 import { storedKey } from './keys.ts';

@@ -1,6 +1,5 @@
 import { parse } from 'graphql';
-import { BUDGET, RequestBudget, Turns } from '../../src/graphql/execution/budget.ts';
-import { costOf } from '../../src/graphql/execution/cost.ts';
+import { BUDGET, costOf, RequestBudget, Turns } from '../../src/graphql/execution/budget.ts';
 import type { BudgetedContext } from '../../src/graphql/context.ts';
 import { MAX_BYTES, PreparedOperations, preparedSizeOf } from '../../src/graphql/execution/prepared.ts';
 import { createSchema } from '../../src/graphql/schema.ts';

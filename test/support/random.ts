@@ -1,4 +1,4 @@
-import type { KeysOptions } from '../../src/keys/service.ts';
+import type { KeysOptions } from '../../src/keys/service/service.ts';
 
 /** Random choices that are the same for the same seed, so that a failure can be reproduced. */
 export class Random {

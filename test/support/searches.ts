@@ -1,7 +1,7 @@
-import type { ListQuery } from '../../src/keys/repository.ts';
-import { searchesFor } from '../../src/store/list-keys.ts';
+import type { ListQuery } from '../../src/keys/repository/repository.ts';
+import { searchesFor } from '../../src/store/key-repository.ts';
 import { openConnection } from '../../src/store/open.ts';
-import type { Search } from '../../src/store/searches.ts';
+import type { Search } from '../../src/store/select-keys.ts';
 import type { ApiKeyTable } from '../../src/store/tables.ts';
 
 /** The ids of the keys that each way of searching finds by itself. */

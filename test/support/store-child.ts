@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { readdirSync, statSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { isKeysError } from '../../src/keys/errors.ts';
+import { isKeysError } from '../../src/keys/basics/errors.ts';
 import { OPERATOR, principalOf } from '../../src/keys/authorization/principal.ts';
 import { openStore } from '../../src/store/open.ts';
 import { authenticate, openTestKeys, type TestKeys } from './keys.ts';

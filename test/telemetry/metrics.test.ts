@@ -14,7 +14,7 @@ import { sendRaw } from '../support/raw-http.ts';
 import { query } from '../support/server.ts';
 import { until } from '../support/until.ts';
 import { Receiver, stopReceivers } from '../support/webhook.ts';
-import { RETRY_MS } from '../../src/keys/notices/retries.ts';
+import { RETRY_MS } from '../../src/keys/notices/notice.ts';
 
 describe('metrics', () => {
   let test: TestKeys;

@@ -4,7 +4,7 @@ import { GraphQLError } from 'graphql';
 import { createApp } from '../../src/service/create-app.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { type Step, STEPS } from '../../src/keys/steps.ts';
+import { type Step, STEPS } from '../../src/keys/basics/steps.ts';
 import type { FinishedLines, Log } from '../../src/log.ts';
 import { requestDebugLog, requestLog } from '../../src/telemetry/request-log.ts';
 import { startGuarded } from '../support/guard.ts';

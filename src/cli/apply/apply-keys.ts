@@ -1,20 +1,17 @@
-import type { Applied, KeyAdministration } from '../../keys/administration.ts';
+import type { Applied, KeyAdministration } from '../../keys/service/index.ts';
 import {
   assertValidDeclaration,
   DeclarationError,
   type DeclaredKey,
   type PlannedChanges,
   readDeclaration,
-} from '../../keys/apply/declaration.ts';
-import type { PlannedChange } from '../../keys/key/field-changes.ts';
-import type { SecretDelivery } from '../../keys/changes/delivery.ts';
-import type { DocumentIssue } from '../../keys/document.ts';
-import { KeysError } from '../../keys/errors.ts';
-import type { Catalog } from '../../keys/permissions/catalog.ts';
-import { printable } from '../../keys/text.ts';
+} from '../../keys/apply/index.ts';
+import type { PlannedChange } from '../../keys/key/index.ts';
+import type { SecretDelivery } from '../../keys/changes/index.ts';
+import { type DocumentIssue, KeysError, printable } from '../../keys/basics/index.ts';
+import type { Catalog } from '../../keys/permissions/index.ts';
 import { describeIssues, locatedText, readYaml } from '../../yaml/read-yaml.ts';
-import { deliverSecrets } from '../interruptible.ts';
-import { CliError } from '../errors.ts';
+import { CliError, deliverSecrets } from '../errors.ts';
 import { readText } from '../input/input.ts';
 import { changeText, fieldText } from '../views/key-view.ts';
 import type { KeysPlace } from '../with-keys.ts';

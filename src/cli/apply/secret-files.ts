@@ -16,12 +16,10 @@ import {
 } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import type { Applied } from '../../keys/administration.ts';
-import type { DeclaredKey } from '../../keys/apply/declaration.ts';
-import type { DocumentIssue } from '../../keys/document.ts';
-import { KeysError } from '../../keys/errors.ts';
-import { readSecret } from '../../keys/secret/secret.ts';
-import { listOf, printable } from '../../keys/text.ts';
+import type { Applied } from '../../keys/service/index.ts';
+import type { DeclaredKey } from '../../keys/apply/index.ts';
+import { type DocumentIssue, KeysError, listOf, printable } from '../../keys/basics/index.ts';
+import { readSecret } from '../../keys/secret/index.ts';
 import { readPlainFile } from '../input/input.ts';
 
 /** The longest file name that common file systems accept. */

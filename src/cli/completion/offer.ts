@@ -1,11 +1,10 @@
 import type { Command } from '@oclif/core/command';
 import { type CommandLine, readTypedCommand, type TypedCommand } from './command-line.ts';
 import { COLUMN_NAMES } from '../views/key-view.ts';
-import { AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
-import { STATUSES } from '../../keys/key/status.ts';
-import type { Catalog } from '../../keys/permissions/catalog.ts';
-import { hasControlCharacters } from '../../keys/text.ts';
-import { PERIODS } from '../../keys/usage/periods.ts';
+import { AUDIT_ACTIONS } from '../../keys/audit/index.ts';
+import { PERIODS, STATUSES } from '../../keys/key/index.ts';
+import type { Catalog } from '../../keys/permissions/index.ts';
+import { hasControlCharacters } from '../../keys/basics/index.ts';
 
 /** What stands for a value: a file, a folder, the name of a key, a role, a permission, or one of a few texts. */
 type ValueKind = 'files' | 'folders' | 'names' | 'roles' | 'permissions' | readonly string[];

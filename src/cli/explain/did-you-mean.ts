@@ -1,7 +1,6 @@
-import { MAX_NAME_LENGTH } from '../../keys/key/name.ts';
-import { nearest } from '../../keys/nearest.ts';
-import { holdsSecret } from '../../keys/secret/secret.ts';
-import { listOf, printable } from '../../keys/text.ts';
+import { MAX_NAME_LENGTH } from '../../keys/key/index.ts';
+import { listOf, nearest, printable } from '../../keys/basics/index.ts';
+import { holdsSecret } from '../../keys/secret/index.ts';
 
 /** No name of a command or flag is as long. */
 const MAX_LENGTH = 40;

@@ -8,7 +8,7 @@ import { closeTo, didYouMean, explainSpacedList } from './did-you-mean.ts';
 import { wordsBesideCommands } from '../help/words.ts';
 import { commandText } from '../output.ts';
 import { wrapped } from '../wrapped.ts';
-import { listOf, printable } from '../../keys/text.ts';
+import { listOf, printable } from '../../keys/basics/index.ts';
 
 /** Lines are wrapped later, by the width of stderr. */
 const UNLIMITED = 100_000;

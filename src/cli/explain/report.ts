@@ -2,7 +2,7 @@ import { Config } from '@oclif/core/config';
 import { handle } from '@oclif/core/handle';
 import { normalizeArgv } from '@oclif/core/help';
 import type { LoadOptions } from '@oclif/core/interfaces';
-import { isKeysError } from '../../keys/errors.ts';
+import { isKeysError } from '../../keys/basics/index.ts';
 import { CliError, exitOf, isParserError, presentError, ReaderGoneError, shownError, shownText } from '../errors.ts';
 import { hasFlag, jsonText } from '../output.ts';
 import { processTerminal } from '../terminal.ts';

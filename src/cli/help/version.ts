@@ -1,4 +1,4 @@
-import { printable } from '../../keys/text.ts';
+import { printable } from '../../keys/basics/index.ts';
 import { CliError } from '../errors.ts';
 import { processTerminal, type Terminal } from '../terminal.ts';
 import type { HelpTopic } from './topics.ts';

@@ -2,9 +2,7 @@ import { closeSync, constants, createReadStream, fstatSync, openSync, readFileSy
 import { type FileHandle, open } from 'node:fs/promises';
 import { CliError } from '../errors.ts';
 import type { Terminal } from '../terminal.ts';
-import { KeysError } from '../../keys/errors.ts';
-import type { ProgressReport } from '../../keys/progress.ts';
-import { printable } from '../../keys/text.ts';
+import { KeysError, printable, type ProgressReport } from '../../keys/basics/index.ts';
 
 /** The content of a regular file of limited size; undefined of anything else. Neither links nor pipes are followed. */
 export function readPlainFile(path: Buffer | string, maxBytes: number): Buffer | undefined {

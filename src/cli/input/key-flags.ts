@@ -2,10 +2,8 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
 import { CliError } from '../errors.ts';
-import { KeysError } from '../../keys/errors.ts';
-import { isCursor } from '../../keys/list.ts';
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../keys/page.ts';
-import { printable } from '../../keys/text.ts';
+import { DEFAULT_PAGE_SIZE, KeysError, MAX_PAGE_SIZE, printable } from '../../keys/basics/index.ts';
+import { isCursor } from '../../keys/service/index.ts';
 
 /** The error for flags of which only one may be given. */
 export function exclusiveFlags(...flags: readonly string[]): CliError {

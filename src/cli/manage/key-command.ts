@@ -1,21 +1,228 @@
-import { BaseCommand } from '../base-command.ts';
-import { CliError, ReportedFailure } from '../errors.ts';
-import { runCreate } from './create-key.ts';
-import { MAX_LIKELY, runDelete, searchIn } from './delete-keys.ts';
-import { commandText } from '../output.ts';
-import type { KeyRequest } from '../prompts/new-key.ts';
-import { hiddenServerFlags, type PlaceFlags, requireStore, serverFlags } from '../server-target.ts';
-import { warn } from '../terminal.ts';
-import { issuedJson, issuedLines, keyJson } from '../views/key-view.ts';
-import { countOf } from '../views/table.ts';
-import { type KeysPlace, keysPlace, withAdministration, withKeys } from '../with-keys.ts';
-import type { KeyAdministration, KeyName, KeyState, NamedIssue } from '../../keys/administration.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
-import { KeysError } from '../../keys/errors.ts';
-import type { ApiKey } from '../../keys/key/api-key.ts';
-import { normalizeName } from '../../keys/key/name.ts';
-import { printable } from '../../keys/text.ts';
+import { OPERATOR } from '../../keys/authorization/index.ts';
+import {
+  assertValid,
+  formatTime,
+  type Issue,
+  KeysError,
+  listOf,
+  MAX_PAGE_SIZE,
+  printable,
+  timeAndDistance,
+} from '../../keys/basics/index.ts';
+import { warningsOf } from '../../keys/changes/index.ts';
+import { type ApiKey, normalizeName, validateChange, validateName, validateNewKey } from '../../keys/key/index.ts';
+import { prefixOf } from '../../keys/secret/index.ts';
+import type {
+  Created,
+  Deleted,
+  KeyAdministration,
+  KeyName,
+  KeyState,
+  NamedIssue,
+  Preview,
+} from '../../keys/service/index.ts';
 import type { OpenKeys, OpenKeysOptions } from '../../service/open-keys.ts';
+import { BaseCommand } from '../base-command.ts';
+import { CliError, deliverSecrets, ReportedFailure } from '../errors.ts';
+import { commandText, countOf } from '../output.ts';
+import type { Page } from '../prompts/choose-keys.ts';
+import type { KeyRequest } from '../prompts/new-key.ts';
+import { type Terminal, warn } from '../terminal.ts';
+import { issuedJson, issuedLines, keyJson } from '../views/key-view.ts';
+import {
+  hiddenServerFlags,
+  keysPlace,
+  type KeysPlace,
+  type PlaceFlags,
+  requireStore,
+  serverFlags,
+  withAdministration,
+  withKeys,
+} from '../with-keys.ts';
+
+/** A key whose secret nobody has must not exist: only an attacker could still find the secret. */
+const REVERTED = 'The key was removed again, because nobody has its secret.';
+const REPLACED = 'One that it has replaced stays deleted.';
+
+interface CreateCommandOptions {
+  request: KeyRequest;
+  place: KeysPlace;
+  terminal: Terminal;
+  /** Whether missing values may be asked for. */
+  interactive: boolean;
+  /** Whether confirmations are answered with yes. */
+  assumesYes: boolean;
+  /** Writes the secret out, and returns what it has written. When it throws, the creation is reverted. */
+  show: (created: Created) => Promise<object>;
+  /** If given, nothing is created, and this shows what the key would be. */
+  preview?: (json: object, text: string) => Promise<object>;
+}
+
+/** Creates a key from flags, and asks for missing values where that is possible. @returns what was shown */
+async function runCreate({
+  request,
+  place,
+  terminal,
+  interactive,
+  assumesYes,
+  show,
+  preview,
+}: CreateCommandOptions): Promise<object> {
+  const complete = request.name !== undefined && (request.roles ?? request.permissions) !== undefined;
+  const prompting = interactive && !complete;
+  const needsAll = prompting || preview !== undefined;
+  const grants = needsAll ? undefined : (request.permissions ?? []);
+  const catalog = await place.catalog(grants);
+  const now = Date.now();
+  assertValid(
+    prompting
+      ? validateChange(request, catalog, now)
+      : [...missingName(request), ...validateNewKey(request, catalog, now)],
+  );
+
+  const keys = await place.open({ ifMissing: preview ? 'empty' : 'create', grants });
+  try {
+    const answered = prompting ? await ask(request, keys, assumesYes) : request;
+    const input = { ...answered, name: answered.name ?? '' };
+    if (preview) {
+      const planned = await keys.preview(input);
+      const shown = await showPreview(planned, preview);
+      await warn(terminal, warningsOf(planned.confusable));
+      return shown;
+    }
+    let shown: object = {};
+    const reverted = input.overwrite && !keys.revertsAll ? `${REVERTED} ${REPLACED}` : REVERTED;
+    const deliver = async (made: Created) => void (shown = await show(made));
+    const created = await deliverSecrets({ deliver }, reverted, (delivery) => keys.create(input, delivery));
+    await terminal.note(describe(created));
+    await warn(terminal, warningsOf(created.confusable));
+    return shown;
+  } finally {
+    await keys.close();
+  }
+}
+
+async function ask(request: KeyRequest, keys: KeyAdministration, assumesYes: boolean): Promise<KeyRequest> {
+  const { askForKey } = await import('../prompts/new-key.ts');
+  return askForKey(request, await keys.catalog(), {
+    exists: async (name) => (await keys.find(name)) !== undefined,
+    doubt: async (name) => {
+      const warnings = warningsOf(await keys.findConfusableNames(name));
+      return warnings.length > 0 ? `${warnings.join(' ')} Create it anyway?` : undefined;
+    },
+    assumesYes,
+  });
+}
+
+/** Shows what a key would be, and everything that it would be allowed to do. */
+function showPreview(
+  { name, roles, permissions, limits, allowFrom, expiresAt, effectivePermissions }: Preview,
+  show: NonNullable<CreateCommandOptions['preview']>,
+): Promise<object> {
+  const fields = { name, roles, permissions, limits, allowFrom };
+  const json = { ...fields, expiresAt: formatTime(expiresAt), effectivePermissions };
+  return show(json, effectivePermissions.join('\n'));
+}
+
+function missingName({ name }: KeyRequest): Issue[] {
+  if (name !== undefined) return [];
+  const message =
+    'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json and --no-input.';
+  return [{ code: 'USAGE', message }];
+}
+
+function describe({ apiKey: key, replaced }: Created): string {
+  const grants = [
+    key.roles.length > 0 ? `roles ${listOf(key.roles)}` : '',
+    key.permissions.length > 0 ? `permissions ${listOf(key.permissions)}` : '',
+  ];
+  const held = [
+    key.limits.length > 0 ? `, limited to ${listOf(key.limits)}` : '',
+    key.allowFrom ? `, from ${listOf(key.allowFrom)} alone` : '',
+  ].join('');
+  const verb = replaced.length > 0 ? 'Replaced' : 'Created';
+  const children = replaced.length - 1;
+  const were = countOf(children, 'key that it had created was', 'keys that it had created were');
+  const lost = children > 0 ? ` ${were} deleted.` : '';
+  const what = `${verb} API key "${key.name}" (${prefixOf(key.publicId)})`;
+  const end = key.expiresAt === null ? 'does not expire' : `expires ${timeAndDistance(key.expiresAt, key.createdAt)}`;
+  const may = `${grants.filter(Boolean).join(' and ')}${held}`;
+  return `${what} with ${may}. It ${end}.${lost} Its secret is not shown again.`;
+}
+
+interface DeleteOptions {
+  name: string | undefined;
+  place: KeysPlace;
+  /** Whether the keys may be chosen from a list. */
+  interactive: boolean;
+  /** Whether confirmations are answered with yes. */
+  assumesYes: boolean;
+  /** With `--json`, a store without keys is an answer, not a usage error. */
+  json: boolean;
+}
+
+/** What was deleted, or why nothing was: no such key, nothing to choose from, or nothing chosen. */
+type Deletion = { deleted: Deleted } | { missing: string } | { nothing: string };
+
+/** Deletes the named key, or the keys chosen at the terminal, each with the keys that it created. */
+async function runDelete({ name, place, json, ...asking }: DeleteOptions): Promise<Deletion> {
+  if (name !== undefined) assertValid([validateName(name)].filter((issue) => issue !== undefined));
+  if (name === undefined && !asking.interactive && !json) throw nobodyToAsk();
+  const keys = await place.open({ ifMissing: 'empty', grants: 'none' });
+  try {
+    return name === undefined ? await deleteChosen(keys, asking) : await deleteNamed(keys, normalizeName(name));
+  } finally {
+    await keys.close();
+  }
+}
+
+async function deleteNamed(keys: KeyAdministration, name: string): Promise<Deletion> {
+  const found = await keys.find(name);
+  const deleted = found && (await keys.delete([found.apiKey.id]));
+  if (deleted && deleted.keys.length > 0) return { deleted };
+  // A mistyped path must not look as if the key were gone.
+  if (!keys.exists) return { missing: `no API key is named "${name}": the key store ${keys.location} does not exist` };
+  const { didYouMeanKey } = await import('../explain/did-you-mean.ts');
+  const question = await didYouMeanKey(name, searchIn(keys));
+  return { missing: `no API key is named "${name}"${question === undefined ? '' : `. ${question}`}` };
+}
+
+/** How many keys are looked at where a name is misspelled. */
+const MAX_LIKELY = 50;
+
+/** Finds the first keys that contain a text. */
+export function searchIn(keys: KeyAdministration): (text: string) => Promise<readonly KeyName[]> {
+  return async (search) => (await keys.list({ first: MAX_LIKELY, search })).keys.map(({ apiKey }) => apiKey);
+}
+
+async function deleteChosen(
+  keys: KeyAdministration,
+  { interactive, assumesYes }: Pick<DeleteOptions, 'interactive' | 'assumesYes'>,
+): Promise<Deletion> {
+  const page = await searchByName(keys);
+  if (page.keys.length === 0) return { nothing: `there are none in ${keys.location}` };
+  if (!interactive) throw nobodyToAsk();
+  const { chooseKeys } = await import('../prompts/choose-keys.ts');
+  const ids = await chooseKeys(page, (search) => searchByName(keys, search), assumesYes);
+  return ids.length === 0 ? { nothing: 'none was chosen' } : { deleted: await keys.delete(ids) };
+}
+
+/** The keys that match a search, or the first; the one with just that name comes first. */
+async function searchByName(keys: KeyAdministration, search?: string): Promise<Page> {
+  const page = await keys.list({ first: MAX_PAGE_SIZE, search });
+  const found = page.keys.map(({ apiKey }) => apiKey);
+  const named = search === undefined ? undefined : (await keys.find(search))?.apiKey;
+  const { hasNextPage } = page;
+  return { keys: named ? [named, ...found.filter(({ id }) => id !== named.id)] : found, hasNextPage };
+}
+
+function nobodyToAsk(): CliError {
+  return new CliError(
+    'USAGE',
+    'The key to delete is missing. Pass --name <name>; ' +
+      'keys can only be chosen on a terminal, without --json and --no-input.',
+  );
+}
 
 /** The name of a key, as an argument or as a flag. */
 interface NamedInput {

@@ -1,7 +1,6 @@
-import type { KeyFields } from '../../keys/key/api-key.ts';
-import { printable } from '../../keys/text.ts';
-import { countOf } from '../views/table.ts';
-import { relativeTime } from '../../keys/relative-time.ts';
+import type { KeyFields } from '../../keys/key/index.ts';
+import { printable, relativeTime } from '../../keys/basics/index.ts';
+import { countOf } from '../output.ts';
 import { cancelled, type Choice, type FoundChoices } from './prompt.ts';
 import { withPrompts } from './with-prompts.ts';
 

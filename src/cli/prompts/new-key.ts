@@ -1,14 +1,19 @@
 import { type Option, type Prompts, screenWidth, verdict } from './prompt.ts';
 import { withPrompts } from './with-prompts.ts';
-import { countOf } from '../views/table.ts';
-import { violationsOfEnd } from '../../keys/authorization/policy.ts';
-import { NameTakenError } from '../../keys/errors.ts';
-import type { NewKey } from '../../keys/key/api-key.ts';
-import { validateDescription } from '../../keys/key/description.ts';
-import { expiryIn, expiryOf, type ExpiryRequest, validateExpiry } from '../../keys/key/expiry.ts';
-import { normalizeName, validateName } from '../../keys/key/name.ts';
-import type { Catalog } from '../../keys/permissions/catalog.ts';
-import { formatDuration } from '../../keys/time.ts';
+import { countOf } from '../output.ts';
+import { violationsOfEnd } from '../../keys/authorization/index.ts';
+import { formatDuration, NameTakenError } from '../../keys/basics/index.ts';
+import {
+  expiryIn,
+  expiryOf,
+  type ExpiryRequest,
+  type NewKey,
+  normalizeName,
+  validateDescription,
+  validateExpiry,
+  validateName,
+} from '../../keys/key/index.ts';
+import type { Catalog } from '../../keys/permissions/index.ts';
 
 /** Null for another time. */
 type Choice = Option<ExpiryRequest | null>;

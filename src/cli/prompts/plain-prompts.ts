@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import { printable } from '../../keys/text.ts';
+import { printable } from '../../keys/basics/index.ts';
 import { presentError } from '../errors.ts';
 import { wrapped } from '../wrapped.ts';
 import { processTerminal } from '../terminal.ts';

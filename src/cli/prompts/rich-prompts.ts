@@ -25,7 +25,7 @@ import {
   screenWidth,
 } from './prompt.ts';
 import { shorten, widthOf } from '../wrapped.ts';
-import { listOf } from '../../keys/text.ts';
+import { listOf } from '../../keys/basics/index.ts';
 
 /** How many of the chosen ones the answer names. */
 const MAX_NAMES = 10;

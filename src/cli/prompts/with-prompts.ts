@@ -1,4 +1,4 @@
-import { printable } from '../../keys/text.ts';
+import { printable } from '../../keys/basics/index.ts';
 import { CliError } from '../errors.ts';
 import { cancelled, type Prompts } from './prompt.ts';
 

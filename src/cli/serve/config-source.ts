@@ -3,7 +3,7 @@ import { on } from 'node:events';
 import type { ConfigFile } from '../../config/config-file.ts';
 import type { ConfigFollower } from '../../config/config-follower.ts';
 import type { Config } from '../../config/config.ts';
-import { isKeysError } from '../../keys/errors.ts';
+import { isKeysError } from '../../keys/basics/index.ts';
 import type { Log } from '../../log.ts';
 
 /** Says that a configuration is in use from now on. */

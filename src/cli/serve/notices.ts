@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Config } from '../../config/config.ts';
-import type { NoticeStore } from '../../keys/notices/notice-store.ts';
+import type { NoticeStore } from '../../keys/notices/index.ts';
 import type { Log } from '../../log.ts';
-import type { Courier, DeliveryCounts } from '../../notices/courier.ts';
-import type { Destination } from '../../notices/post.ts';
+import type { Courier, DeliveryCounts, Destination } from '../../notices/index.ts';
 
 /** How often the store is asked for what is new. */
 const EVERY_MS = 1000;
@@ -11,7 +10,7 @@ const EVERY_MS = 1000;
 /** Whom the configuration wants to be told, with the secrets as they are now. @throws KeysError CONFIG_… */
 export async function destinationIn({ notices }: Config): Promise<Destination | undefined> {
   if (!notices) return undefined;
-  const { readDestination } = await import('../../notices/post.ts');
+  const { readDestination } = await import('../../notices/index.ts');
   return readDestination(notices, process.env);
 }
 
@@ -51,8 +50,8 @@ export class NoticeDelivery {
     await this.#store.forgetGone().catch((error: unknown) => this.#log.debug({ err: error }, 'notices stay off'));
     if (this.#courier) return;
     const [{ Courier }, { postNotice }, { packageVersion }] = await Promise.all([
-      import('../../notices/courier.ts'),
-      import('../../notices/post.ts'),
+      import('../../notices/index.ts'),
+      import('../../notices/index.ts'),
       import('../../version.ts'),
     ]);
     if (this.#courier) return;

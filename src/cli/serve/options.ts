@@ -7,8 +7,7 @@ import { exclusiveFlags, inGroup } from '../input/key-flags.ts';
 import { isCount, SERVER_NUMBERS, type ServerSettings } from '../../config/config.ts';
 import type { CertificateFiles } from '../../http/certificate.ts';
 import type { ListenAddress } from '../../http/listen-address.ts';
-import { KeysError } from '../../keys/errors.ts';
-import { printable } from '../../keys/text.ts';
+import { KeysError, printable } from '../../keys/basics/index.ts';
 
 /** The first descriptor that a service manager hands over. */
 const FIRST_DESCRIPTOR = 3;

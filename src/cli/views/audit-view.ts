@@ -1,10 +1,13 @@
-import { type Column, countOf } from './table.ts';
-import type { AuditEntry, AuditValues } from '../../keys/audit/audit-entry.ts';
-import type { KeyComparison, KeyDifference } from '../../keys/audit/compare.ts';
-import type { AuditVerification } from '../../keys/audit/verify.ts';
-import { differenceText, type SchemaDifference } from '../../keys/schema.ts';
-import { listOf, printable } from '../../keys/text.ts';
-import { formatDuration, formatTime } from '../../keys/time.ts';
+import { type Column, countOf } from '../output.ts';
+import type {
+  AuditEntry,
+  AuditValues,
+  AuditVerification,
+  KeyComparison,
+  KeyDifference,
+} from '../../keys/audit/index.ts';
+import { differenceText, type SchemaDifference } from '../../keys/repository/index.ts';
+import { formatDuration, formatTime, listOf, printable } from '../../keys/basics/index.ts';
 
 /** An entry of the audit log as JSON: a closed list of fields. */
 export function auditJson({ number, at, actor, action, apiKey, before, after, address, hash }: AuditEntry): object {

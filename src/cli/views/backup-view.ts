@@ -1,9 +1,7 @@
-import { countOf } from './table.ts';
-import type { AuditVerification } from '../../keys/audit/verify.ts';
-import type { NamedKey, RestorePlan, Since } from '../../keys/restore/plan.ts';
-import type { Kept } from '../../keys/restore/restored-key.ts';
-import { printable } from '../../keys/text.ts';
-import { formatTime } from '../../keys/time.ts';
+import { countOf } from '../output.ts';
+import type { AuditVerification } from '../../keys/audit/index.ts';
+import type { Kept, NamedKey, RestorePlan, Since } from '../../keys/transfer/index.ts';
+import { formatTime, printable } from '../../keys/basics/index.ts';
 import type { BackupContents } from '../../store/backup/back-up-store.ts';
 
 /** What a backup has, as JSON: a closed list of fields. */

@@ -1,19 +1,19 @@
 import { CliError } from '../errors.ts';
-import type { Column } from './table.ts';
-import type { KeyLimit, KeyState, NamedIssue } from '../../keys/administration.ts';
-import type { Identification } from '../../keys/authentication/authenticator.ts';
-import { chainAccess, chainExpiry } from '../../keys/authorization/chain.ts';
-import type { IssuedKind } from '../../keys/changes/contain.ts';
-import type { FieldChange, FieldValue } from '../../keys/key/field-changes.ts';
-import type { Status } from '../../keys/key/status.ts';
-import { previousUseSince, type UsageTotals } from '../../keys/key/usage.ts';
-import { nearest } from '../../keys/nearest.ts';
-import type { Catalog, Permission } from '../../keys/permissions/catalog.ts';
-import { splitPermission } from '../../keys/permissions/permission-set.ts';
-import { relativeTime } from '../../keys/relative-time.ts';
-import { prefixOf } from '../../keys/secret/secret.ts';
-import { listOf, printable } from '../../keys/text.ts';
-import { formatTime } from '../../keys/time.ts';
+import type { Column } from '../output.ts';
+import type { KeyLimit, KeyState, NamedIssue } from '../../keys/service/index.ts';
+import type { Identification } from '../../keys/authentication/index.ts';
+import { chainAccess, chainExpiry } from '../../keys/authorization/index.ts';
+import type { IssuedKind } from '../../keys/changes/index.ts';
+import {
+  type FieldChange,
+  type FieldValue,
+  previousUseSince,
+  type Status,
+  type UsageTotals,
+} from '../../keys/key/index.ts';
+import { formatTime, listOf, nearest, printable, relativeTime } from '../../keys/basics/index.ts';
+import { type Catalog, type Permission, splitPermission } from '../../keys/permissions/index.ts';
+import { prefixOf } from '../../keys/secret/index.ts';
 
 /** A key in the JSON of every command: a closed list of fields. Times are in RFC 3339 format, in UTC. */
 export interface KeyJson {

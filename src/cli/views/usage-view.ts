@@ -1,8 +1,16 @@
-import { type Column, GAP } from './table.ts';
-import type { KeyName } from '../../keys/administration.ts';
-import { formatTime } from '../../keys/time.ts';
-import { NO_REQUESTS, type OutcomeCounts, OUTCOMES, sumOf } from '../../keys/usage/outcomes.ts';
-import { type Period, PERIOD_MS, type PeriodUsage, type UsageByPeriod } from '../../keys/usage/periods.ts';
+import { type Column, GAP } from '../output.ts';
+import type { KeyName } from '../../keys/service/index.ts';
+import { formatTime } from '../../keys/basics/index.ts';
+import {
+  NO_REQUESTS,
+  type OutcomeCounts,
+  OUTCOMES,
+  type Period,
+  PERIOD_MS,
+  type PeriodUsage,
+  sumOf,
+  type UsageByPeriod,
+} from '../../keys/key/index.ts';
 
 /** Where a plot is drawn. */
 interface PlotSpace {

@@ -1,9 +1,9 @@
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { nameOf, StoreCommand } from '../../cli/manage/key-command.ts';
 import { keyJson } from '../../cli/views/key-view.ts';
-import { fieldChanges } from '../../keys/key/field-changes.ts';
-import { stateOf } from '../../keys/operator-keys.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
+import { fieldChanges } from '../../keys/key/index.ts';
+import { stateOf } from '../../keys/service/index.ts';
+import { OPERATOR } from '../../keys/authorization/index.ts';
 
 export default class Adopt extends StoreCommand {
   static override summary = 'Make an API key independent of the key that created it.';

@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { warn } from '../../cli/terminal.ts';
-import { warningsOf } from '../../keys/changes/confusable-names.ts';
+import { warningsOf } from '../../keys/changes/index.ts';
 
 export default class Apply extends KeyCommand {
   static override summary = 'Create and update API keys to match a file.';

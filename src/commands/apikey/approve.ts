@@ -1,7 +1,6 @@
-import { codeArg, ConsentCommand } from '../../cli/consent-command.ts';
+import { codeArg, ConsentCommand, consentJson } from '../../cli/consent-command.ts';
 import { grantFlags, noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
-import { consentJson } from '../../cli/views/consent-view.ts';
-import { refuseOver } from '../../keys/requests/consent-request.ts';
+import { refuseOver } from '../../keys/repository/index.ts';
 
 export default class Approve extends ConsentCommand {
   static override summary = 'Agree that an application gets an API key.';

@@ -1,9 +1,9 @@
 import * as Args from '@oclif/core/args';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import type { KeyDecision } from '../../keys/administration.ts';
-import { describeGrant } from '../../keys/authorization/explain.ts';
-import type { Status } from '../../keys/key/status.ts';
-import { listOf } from '../../keys/text.ts';
+import type { KeyDecision } from '../../keys/service/index.ts';
+import { describeGrant } from '../../keys/authorization/index.ts';
+import type { Status } from '../../keys/key/index.ts';
+import { listOf } from '../../keys/basics/index.ts';
 
 const NOT_ALLOWED = 4;
 

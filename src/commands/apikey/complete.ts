@@ -1,12 +1,11 @@
 import * as Args from '@oclif/core/args';
 import { BaseCommand } from '../../cli/base-command.ts';
-import { readCommandLine } from '../../cli/completion/command-line.ts';
+import { offerFor, readCommandLine, replyOf, resolveOffer, type Shell, SHELLS } from '../../cli/completion/index.ts';
 import { wordsBesideCommands } from '../../cli/help/words.ts';
-import { offerFor, replyOf, resolveOffer, type Shell, SHELLS } from '../../cli/completion/offer.ts';
 import { additionsOf } from '../../cli/host.ts';
-import { validateName } from '../../keys/key/name.ts';
-import { createCatalog } from '../../keys/permissions/catalog.ts';
-import { normalizeText } from '../../keys/text.ts';
+import { validateName } from '../../keys/key/index.ts';
+import { createCatalog } from '../../keys/permissions/index.ts';
+import { normalizeText } from '../../keys/basics/index.ts';
 
 /** Somebody waits with a finger on the key: what takes longer is given up. */
 const WAIT_MS = 5000;
@@ -71,7 +70,7 @@ export default class Complete extends BaseCommand {
 async function namesFrom(start: string, { database, env }: Place): Promise<string[]> {
   const [{ openConnection }, { keyNamesFrom }] = await Promise.all([
     import('../../store/open.ts'),
-    import('../../store/list-keys.ts'),
+    import('../../store/key-repository.ts'),
   ]);
   const connection = await openConnection({
     database,

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args';
 import { BaseCommand, FLAGS_WITHOUT_STORE } from '../../cli/base-command.ts';
-import { type Shell, SHELLS } from '../../cli/completion/offer.ts';
+import { type Shell, SHELLS } from '../../cli/completion/index.ts';
 
 export default class Completion extends BaseCommand {
   static override enableJsonFlag = false;

@@ -3,10 +3,10 @@ import { CliError, shownText } from '../../cli/errors.ts';
 import { nameArgs, nameFlag, noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { diffOf } from '../../cli/apply/apply-keys.ts';
-import { countOf } from '../../cli/views/table.ts';
+import { countOf } from '../../cli/output.ts';
 import { issuedLines, issueJson } from '../../cli/views/key-view.ts';
-import type { Contained } from '../../keys/administration.ts';
-import { printable } from '../../keys/text.ts';
+import type { Contained } from '../../keys/service/index.ts';
+import { printable } from '../../keys/basics/index.ts';
 
 export default class Contain extends KeyCommand {
   static override summary = 'Undo what an API key did: to itself, beneath it, and to other keys.';

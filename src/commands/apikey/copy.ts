@@ -1,11 +1,9 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
-import { commandText } from '../../cli/output.ts';
-import { hiddenServerFlags, requireStore } from '../../cli/server-target.ts';
+import { commandText, countOf } from '../../cli/output.ts';
+import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../../cli/with-keys.ts';
 import { CliError, shownText } from '../../cli/errors.ts';
-import { countOf } from '../../cli/views/table.ts';
 import { warn, withProgress } from '../../cli/terminal.ts';
-import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
 
 const CHANGED =
   'The original has changed since the copy began, which the copy lacks. To move, stop what changes it, and copy again.';

@@ -1,6 +1,5 @@
-import { codeArg, ConsentCommand, placeOf } from '../../cli/consent-command.ts';
+import { codeArg, ConsentCommand, consentJson, placeOf } from '../../cli/consent-command.ts';
 import { noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
-import { consentJson } from '../../cli/views/consent-view.ts';
 
 export default class Deny extends ConsentCommand {
   static override summary = 'Refuse an application an API key.';

@@ -1,8 +1,8 @@
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { warn } from '../../cli/terminal.ts';
-import { isKeysError } from '../../keys/errors.ts';
-import type { CatalogAdditions } from '../../keys/permissions/catalog.ts';
+import { isKeysError } from '../../keys/basics/index.ts';
+import type { CatalogAdditions } from '../../keys/permissions/index.ts';
 
 export default class Disable extends KeyCommand {
   static override summary = 'Disable an API key, until it is enabled again.';

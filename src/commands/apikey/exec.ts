@@ -1,15 +1,13 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { serverFlags } from '../../cli/server-target.ts';
-import { keysPlace } from '../../cli/with-keys.ts';
+import { keysPlace, serverFlags } from '../../cli/with-keys.ts';
 import { grantFlags } from '../../cli/input/key-flags.ts';
 import { childEnvironment, createTemporaryKey, runWithKey } from '../../cli/exec.ts';
 import { commandText } from '../../cli/output.ts';
 import { explainSpacedList } from '../../cli/explain/did-you-mean.ts';
-import { ROLES } from '../../keys/permissions/built-in.ts';
-import type { Issue } from '../../keys/errors.ts';
-import { printable } from '../../keys/text.ts';
+import { ROLES } from '../../keys/permissions/index.ts';
+import { type Issue, printable } from '../../keys/basics/index.ts';
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 

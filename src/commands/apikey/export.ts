@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
-import { printableJson } from '../../keys/text.ts';
+import { printableJson } from '../../keys/basics/index.ts';
 
 export default class Export extends StoreCommand {
   static override enableJsonFlag = false;

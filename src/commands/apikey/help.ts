@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args';
 import { BaseCommand, FLAGS_WITHOUT_STORE } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { listOf, printable } from '../../keys/text.ts';
+import { listOf, printable } from '../../keys/basics/index.ts';
 
 export default class ApiKeyHelp extends BaseCommand {
   static override enableJsonFlag = false;

@@ -4,8 +4,8 @@ import { CliError, exitOf, ReportedFailure } from '../../cli/errors.ts';
 import { countedBytes, type Input, openInput } from '../../cli/input/input.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { withProgress } from '../../cli/terminal.ts';
-import { countOf } from '../../cli/views/table.ts';
-import type { ImportReport, LineReport } from '../../keys/transfer/import.ts';
+import { countOf } from '../../cli/output.ts';
+import type { ImportReport, LineReport } from '../../keys/transfer/index.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
 
 /** Why an import failed as a whole. */

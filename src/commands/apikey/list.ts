@@ -11,11 +11,9 @@ import {
   keyJson,
   pickColumns,
 } from '../../cli/views/key-view.ts';
-import { openTable, titlesLeftOut } from '../../cli/views/table.ts';
-import type { KeyAdministration } from '../../keys/administration.ts';
-import { cursorOf, type PageQuery } from '../../keys/list.ts';
-import { MAX_PAGE_SIZE } from '../../keys/page.ts';
-import { listOf } from '../../keys/text.ts';
+import { openTable, titlesLeftOut } from '../../cli/output.ts';
+import { cursorOf, type KeyAdministration, type PageQuery } from '../../keys/service/index.ts';
+import { listOf, MAX_PAGE_SIZE } from '../../keys/basics/index.ts';
 
 /** A page of a list of keys. */
 interface ListedKeys {

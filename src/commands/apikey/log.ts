@@ -3,16 +3,12 @@ import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { exclusiveFlags, limitFlag, noInputFlag, readLimit, readNumber, yesFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { hasFlag } from '../../cli/output.ts';
+import { countOf, hasFlag, openTable } from '../../cli/output.ts';
 import { withProgress } from '../../cli/terminal.ts';
 import { AUDIT_COLUMNS, auditJson, auditRow, verificationView } from '../../cli/views/audit-view.ts';
-import { countOf, openTable } from '../../cli/views/table.ts';
-import type { KeyAdministration } from '../../keys/administration.ts';
-import { AUDIT_ACTIONS, type AuditEntry } from '../../keys/audit/audit-entry.ts';
-import type { AuditRequest } from '../../keys/audit/audit-log.ts';
-import type { PrunedEntries } from '../../keys/audit/prune.ts';
-import { MAX_PAGE_SIZE } from '../../keys/page.ts';
-import { printableJson } from '../../keys/text.ts';
+import type { KeyAdministration } from '../../keys/service/index.ts';
+import { AUDIT_ACTIONS, type AuditEntry, type AuditRequest, type PrunedEntries } from '../../keys/audit/index.ts';
+import { MAX_PAGE_SIZE, printableJson } from '../../keys/basics/index.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
 
 interface PruneOptions {

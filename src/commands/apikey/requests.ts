@@ -1,8 +1,7 @@
-import { ConsentCommand } from '../../cli/consent-command.ts';
+import { CONSENT_COLUMNS, ConsentCommand, consentJson, consentRow } from '../../cli/consent-command.ts';
 import { limitFlag, readLimit } from '../../cli/input/key-flags.ts';
-import { CONSENT_COLUMNS, consentJson, consentRow } from '../../cli/views/consent-view.ts';
-import { openTable } from '../../cli/views/table.ts';
-import { DEFAULT_PAGE_SIZE } from '../../keys/page.ts';
+import { openTable } from '../../cli/output.ts';
+import { DEFAULT_PAGE_SIZE } from '../../keys/basics/index.ts';
 
 export default class Requests extends ConsentCommand {
   static override summary = 'List the applications that ask for an API key, oldest first.';

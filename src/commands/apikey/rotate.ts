@@ -1,15 +1,12 @@
 import * as Flags from '@oclif/core/flags';
-import { CliError } from '../../cli/errors.ts';
+import { CliError, deliverSecrets } from '../../cli/errors.ts';
 import { exclusiveFlags, nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
-import { deliverSecrets } from '../../cli/interruptible.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { issuedJson, keyJson } from '../../cli/views/key-view.ts';
-import type { KeyAdministration, KeyState, Rotated } from '../../keys/administration.ts';
-import type { KeyFields } from '../../keys/key/api-key.ts';
-import { DEFAULT_GRACE, type RotationRequest } from '../../keys/key/rotation.ts';
-import { timeAndDistance } from '../../keys/relative-time.ts';
-import { prefixOf } from '../../keys/secret/secret.ts';
-import { listOf } from '../../keys/text.ts';
+import type { KeyAdministration, KeyState, Rotated } from '../../keys/service/index.ts';
+import { DEFAULT_GRACE, type KeyFields, type RotationRequest } from '../../keys/key/index.ts';
+import { listOf, timeAndDistance } from '../../keys/basics/index.ts';
+import { prefixOf } from '../../keys/secret/index.ts';
 
 /**
  * Rotates a key, and writes its new secret out.

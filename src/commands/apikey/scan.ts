@@ -2,14 +2,12 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { commandText } from '../../cli/output.ts';
-import { requireStore } from '../../cli/server-target.ts';
+import { commandText, countOf } from '../../cli/output.ts';
+import { requireStore, withKeys } from '../../cli/with-keys.ts';
 import { withProgress } from '../../cli/terminal.ts';
 import { type Finding, FoundKeys, scan, type ScanOptions } from '../../cli/scan.ts';
-import { withKeys } from '../../cli/with-keys.ts';
-import { countOf } from '../../cli/views/table.ts';
-import type { ApiKey } from '../../keys/key/api-key.ts';
-import { prefixOf } from '../../keys/secret/secret.ts';
+import type { ApiKey } from '../../keys/key/index.ts';
+import { prefixOf } from '../../keys/secret/index.ts';
 
 const UNREADABLE = 1;
 const LIVE = 3;

@@ -1,8 +1,7 @@
-import { searchIn } from '../../cli/manage/delete-keys.ts';
-import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { KeyCommand, nameOf, searchIn } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { fieldText, issuedJson, issuedLines, keyJson, limitJson, limitText } from '../../cli/views/key-view.ts';
-import { timeAndDistance } from '../../keys/relative-time.ts';
+import { timeAndDistance } from '../../keys/basics/index.ts';
 
 export default class Show extends KeyCommand {
   static override summary = 'Show an API key, and all that it may do.';

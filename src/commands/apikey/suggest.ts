@@ -1,9 +1,8 @@
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
-import type { KeyAdministration, KeyState } from '../../keys/administration.ts';
-import type { Suggestion } from '../../keys/authorization/suggest.ts';
-import { listOf } from '../../keys/text.ts';
-import { formatTime } from '../../keys/time.ts';
+import type { KeyAdministration, KeyState } from '../../keys/service/index.ts';
+import type { Suggestion } from '../../keys/authorization/index.ts';
+import { formatTime, listOf } from '../../keys/basics/index.ts';
 
 export default class Suggest extends KeyCommand {
   static override summary = 'Suggest the fewest grants that an API key needs, based on what it has used.';

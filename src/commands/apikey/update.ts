@@ -4,9 +4,8 @@ import { exclusiveFlags, grantFlags, nameArgs, nameFlag, restrictionFlags } from
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { changeText, keyJson } from '../../cli/views/key-view.ts';
 import { warn } from '../../cli/terminal.ts';
-import { warningsOf } from '../../keys/changes/confusable-names.ts';
-import type { KeyChange } from '../../keys/key/api-key.ts';
-import { fieldChanges } from '../../keys/key/field-changes.ts';
+import { warningsOf } from '../../keys/changes/index.ts';
+import { fieldChanges, type KeyChange } from '../../keys/key/index.ts';
 
 const EXCLUSIVE = [
   ['expires-in', 'expires-at', 'no-expiry'],

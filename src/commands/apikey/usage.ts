@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
-import { openTable } from '../../cli/views/table.ts';
+import { openTable } from '../../cli/output.ts';
 import { USAGE_COLUMNS, usageJson, usagePlot, usageRow } from '../../cli/views/usage-view.ts';
 
 export default class Usage extends KeyCommand {

@@ -1,4 +1,4 @@
-import { createCatalog } from '../../keys/permissions/catalog.ts';
+import { createCatalog } from '../../keys/permissions/index.ts';
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { commandText } from '../../cli/output.ts';
@@ -6,9 +6,8 @@ import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { noInputFlag } from '../../cli/input/key-flags.ts';
 import { readSecretInput } from '../../cli/input/input.ts';
 import { keyJson, verdictOn } from '../../cli/views/key-view.ts';
-import { readPermission } from '../../keys/authorization/explain.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
-import { stateOf } from '../../keys/operator-keys.ts';
+import { OPERATOR, readPermission } from '../../keys/authorization/index.ts';
+import { stateOf } from '../../keys/service/index.ts';
 
 const STDIN = '-';
 const NOT_VALID = 3;

@@ -22,7 +22,7 @@ export default class Test extends BaseCommand {
     const [{ readDeclaredWebhook }, { tryWebhook }, { operatorName }] = await Promise.all([
       import('../../cli/webhook.ts'),
       import('../../cli/webhook.ts'),
-      import('../../keys/authorization/principal.ts'),
+      import('../../keys/authorization/index.ts'),
     ]);
     const settings = await readDeclaredWebhook(this.config, this.configFile);
     const tried = await tryWebhook(settings, {

@@ -6,11 +6,15 @@ import { permissionsFlag } from '../../cli/input/key-flags.ts';
 import { warn } from '../../cli/terminal.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import type { DeclaredRoutes, Explained } from '../../cli/routes.ts';
-import { assertValid, KeysError } from '../../keys/errors.ts';
-import { type Catalog, type CatalogAdditions, createCatalog } from '../../keys/permissions/catalog.ts';
-import { parsePermissions } from '../../keys/permissions/grants.ts';
-import { PermissionSet } from '../../keys/permissions/permission-set.ts';
-import type { RequestParts } from '../../routes/request.ts';
+import { assertValid, KeysError } from '../../keys/basics/index.ts';
+import {
+  type Catalog,
+  type CatalogAdditions,
+  createCatalog,
+  parsePermissions,
+  PermissionSet,
+} from '../../keys/permissions/index.ts';
+import type { RequestParts } from '../../routes/index.ts';
 
 /** Who sends the request: what they may do, undefined without a key that is accepted. */
 type Caller = Pick<Explained, 'key'> & { permissions: PermissionSet | undefined };
@@ -57,8 +61,8 @@ export default class Explain extends StoreCommand {
     const { args, flags } = await this.parse(Explain);
     const [{ explanationView, readDeclaredRoutes }, { createRouter }, { explain }] = await Promise.all([
       import('../../cli/routes.ts'),
-      import('../../routes/router.ts'),
-      import('../../routes/decide.ts'),
+      import('../../routes/index.ts'),
+      import('../../routes/index.ts'),
     ]);
     const request = await readRequest(args, flags.preflight);
     let unmet: string | undefined;
@@ -99,7 +103,7 @@ async function readRequest(
   { method, url }: { method: string; url: string },
   isPreflight: boolean,
 ): Promise<RequestParts> {
-  const { parseRequest, preflightOf } = await import('../../routes/request.ts');
+  const { parseRequest, preflightOf } = await import('../../routes/index.ts');
   const request = parseRequest(method, url);
   if ('refusal' in request) throw new KeysError('INPUT_INVALID', request.refusal);
   return isPreflight ? preflightOf(request.value) : request.value;

@@ -1,4 +1,4 @@
-import { AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
+import { AUDIT_ACTIONS } from '../../keys/audit/index.ts';
 import { OperationFailed } from '../operations.ts';
 import type { Pages } from '../page-routes.ts';
 import { AUDITED_FIELDS, type AuditedEntry, AuditEntries, wordsOf } from '../parts/audit-entries.tsx';

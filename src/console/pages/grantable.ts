@@ -1,8 +1,7 @@
-import { chainExpiry } from '../../keys/authorization/chain.ts';
-import type { Refusal } from '../../keys/changes/possible-changes.ts';
-import type { ApiKey } from '../../keys/key/api-key.ts';
-import { ROLE_MEANINGS } from '../../keys/permissions/built-in.ts';
-import { groupPermissions } from '../../keys/permissions/permission-set.ts';
+import { chainExpiry } from '../../keys/authorization/index.ts';
+import type { Refusal } from '../../keys/changes/index.ts';
+import type { ApiKey } from '../../keys/key/index.ts';
+import { groupPermissions, ROLE_MEANINGS } from '../../keys/permissions/index.ts';
 import type { ExpiryBounds } from '../parts/expiry-field.tsx';
 import type { Grantable, GrantableRole } from '../parts/grants.ts';
 import { inYourWords } from '../parts/notice.tsx';

@@ -1,8 +1,8 @@
 import type { Context, Hono } from 'hono';
 import { raw } from 'hono/html';
 import type { Child } from 'hono/jsx';
-import type { BearerEnv } from '../../http/bearer-auth.ts';
-import type { Sessions } from '../../keys/sessions.ts';
+import type { BearerEnv } from '../../http/index.ts';
+import type { Sessions } from '../../keys/authentication/index.ts';
 import type { Assets } from '../assets.ts';
 import { Layout } from '../parts/layout.tsx';
 import { type OutcomePage, SentForm } from '../sent-form.tsx';

@@ -1,8 +1,6 @@
 import type { Context, Hono } from 'hono';
-import type { BearerEnv } from '../../http/bearer-auth.ts';
-import { readForm, readQuery } from '../../http/form.ts';
-import type { RefusalLog } from '../../http/refusal-log.ts';
-import { prefixOf } from '../../keys/secret/secret.ts';
+import { type BearerEnv, readForm, readQuery, type RefusalLog } from '../../http/index.ts';
+import { prefixOf } from '../../keys/secret/index.ts';
 import type { Assets } from '../assets.ts';
 import type { Doorkeeper } from '../doorkeeper.ts';
 import { Layout } from '../parts/layout.tsx';

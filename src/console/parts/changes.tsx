@@ -1,6 +1,5 @@
-import { MAX_DESCRIPTION_LENGTH } from '../../keys/key/description.ts';
-import { printable } from '../../keys/text.ts';
-import { formatDuration, readDate } from '../../keys/time.ts';
+import { MAX_DESCRIPTION_LENGTH } from '../../keys/key/index.ts';
+import { formatDuration, printable, readDate } from '../../keys/basics/index.ts';
 import { exactTime } from './time.tsx';
 
 /** A field that was changed, as GraphQL has it: both values as JSON. */

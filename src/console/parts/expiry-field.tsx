@@ -1,4 +1,4 @@
-import { formatTime, readDay, readDuration } from '../../keys/time.ts';
+import { formatTime, readDay, readDuration } from '../../keys/basics/index.ts';
 
 /** When a key is to end, as a form has it. */
 export interface ExpiryChoice {

@@ -1,5 +1,5 @@
 import { meaningOfPermission } from '../../keys/permissions/meanings.ts';
-import type { ResourceActions } from '../../keys/permissions/permission-set.ts';
+import type { ResourceActions } from '../../keys/permissions/index.ts';
 import { type ChosenGrants, EXTENTS, FIELDS, type Grantable, grantsInputOf, permissionsOf, VERBS } from './grants.ts';
 import { RolePicker } from './role-picker.tsx';
 

@@ -1,5 +1,4 @@
-import type { Action } from '../../keys/permissions/catalog.ts';
-import type { ResourceActions } from '../../keys/permissions/permission-set.ts';
+import type { Action, ResourceActions } from '../../keys/permissions/index.ts';
 
 /** A role that can be granted. */
 export interface GrantableRole {

@@ -1,4 +1,4 @@
-import type { ResourceActions } from '../../keys/permissions/permission-set.ts';
+import type { ResourceActions } from '../../keys/permissions/index.ts';
 
 /** Permissions by their resources. */
 export function PermissionGroups({ of }: { of: readonly ResourceActions[] }) {

@@ -1,4 +1,4 @@
-import { ALL_ACCESS } from '../../keys/permissions/built-in.ts';
+import { ALL_ACCESS } from '../../keys/permissions/index.ts';
 import { type GrantableRole, permissionsOf, WITHHELD } from './grants.ts';
 
 /** Lets somebody choose roles, which are rarely the least that is needed: so they are shown when asked for. */

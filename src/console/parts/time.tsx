@@ -1,4 +1,4 @@
-import { relativeTime } from '../../keys/relative-time.ts';
+import { relativeTime } from '../../keys/basics/index.ts';
 
 /** A time as people say it, and exactly where the pointer rests on it. */
 export function Time({ at, now, none = 'never' }: { at: string | null; now: number; none?: string }) {

@@ -16,11 +16,11 @@ import { withoutStackTrace } from './document.ts';
 import {
   AnswerLength,
   answerTooLarge,
+  type BudgetedRequest,
   checkErrors,
   GROUP_SIZE,
   MAX_ERRORS,
   type RequestBudget,
-  type BudgetedRequest,
 } from './budget.ts';
 import {
   type OutputType,

@@ -1,19 +1,21 @@
 /**
- * Executes operations of any schema, each prepared once, within limits: of its document, its cost, and what it takes as
- * it runs. Knows nothing of keys.
+ * Executes operations of any schema, each prepared once, within limits: of its document, its cost, and what it takes
+ * as it runs. Knows nothing of keys.
  */
 export {
+  type Amount,
+  amountFor,
   type BudgetedRequest,
   type BudgetLimits,
   Budgets,
   clientGone,
   costExceeded,
+  costOf,
   keepToBudget,
   MAX_ERRORS,
   type RequestBudget,
   writeData,
 } from './budget.ts';
-export { type Amount, amountFor, costOf } from './cost.ts';
 export {
   DOCUMENT_LIMITS,
   FIELD_LIMITS,

@@ -1,4 +1,4 @@
-import type { BudgetedRequest } from './budget.ts';
+import type { Amount, BudgetedRequest } from './budget.ts';
 import {
   type DocumentNode,
   type ExecutionResult,
@@ -18,7 +18,6 @@ import {
   visit,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import type { Amount } from './cost.ts';
 import { fragmentsOf, isMutation, introspects } from './document.ts';
 import { type Eventual, type ExecutedOperation, Execution } from './execution.ts';
 import { Selection } from './selection.ts';

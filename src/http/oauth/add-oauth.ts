@@ -1,5 +1,5 @@
 import type { Context, Hono, MiddlewareHandler } from 'hono';
-import { consentFlows } from '../../keys/requests/consent-request.ts';
+import { consentFlows } from '../../keys/repository/index.ts';
 import type { BearerEnv } from '../bearer-auth.ts';
 import { respond } from '../replies.ts';
 import { answering, unlessFailing } from './answers.ts';

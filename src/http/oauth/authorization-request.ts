@@ -1,7 +1,5 @@
-import { type Client, hasRedirect } from '../../keys/requests/clients.ts';
-import type { ConsentRedirect } from '../../keys/requests/consent-request.ts';
-import type { NewConsentRequest } from '../../keys/consent/ask.ts';
-import { isChallenge } from '../../keys/requests/pkce.ts';
+import { type Client, hasRedirect, isChallenge, type NewConsentRequest } from '../../keys/consent/index.ts';
+import type { ConsentRedirect } from '../../keys/repository/index.ts';
 import { clientIn, type ConsentParts, grantsIn } from './endpoints.ts';
 import { OAuthError } from './oauth-error.ts';
 import type { Parameters } from './parameters.ts';

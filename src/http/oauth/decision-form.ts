@@ -1,9 +1,8 @@
 import type { Context } from 'hono';
-import { TooManyRequestsError } from '../../keys/consent/pace.ts';
-import type { ConsentChoice } from '../../keys/consent/approval.ts';
-import { isKeysError, KeysError } from '../../keys/errors.ts';
-import { expiryIn } from '../../keys/key/expiry.ts';
-import type { Principal } from '../../keys/authorization/principal.ts';
+import { type ConsentChoice, TooManyRequestsError } from '../../keys/consent/index.ts';
+import { isKeysError, KeysError } from '../../keys/basics/index.ts';
+import { expiryIn } from '../../keys/key/index.ts';
+import type { Principal } from '../../keys/authorization/index.ts';
 import type { BearerCheck } from '../bearer-check.ts';
 import { admitKey } from '../form.ts';
 import { RequestRefused } from '../replies.ts';

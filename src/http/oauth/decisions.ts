@@ -1,11 +1,8 @@
 import type { Context, Handler } from 'hono';
-import type { ApprovedConsent } from '../../keys/consent/consent.ts';
-import { type ConsentFlow, type ConsentRequest, requireFlow } from '../../keys/requests/consent-request.ts';
-import { isKeysError } from '../../keys/errors.ts';
-import { redirectTo } from '../../keys/requests/redirects.ts';
-import { scopeItems } from '../../keys/requests/scope.ts';
-import { codePage, consentPage } from '../../pages/consent-page.ts';
-import { messagePage, type Page } from '../../pages/document.ts';
+import { type ApprovedConsent, redirectTo, scopeItems } from '../../keys/consent/index.ts';
+import { type ConsentFlow, type ConsentRequest, requireFlow } from '../../keys/repository/index.ts';
+import { isKeysError } from '../../keys/basics/index.ts';
+import { codePage, consentPage, messagePage, type Page } from '../../pages/index.ts';
 import { meaningOfScope } from '../../keys/permissions/meanings.ts';
 import type { BearerCheck } from '../bearer-check.ts';
 import type { FailureLog } from '../refusal-log.ts';

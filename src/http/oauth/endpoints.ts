@@ -1,12 +1,16 @@
 import type { Context } from 'hono';
-import type { Consent } from '../../keys/consent/consent.ts';
-import type { Redemption } from '../../keys/consent/redeem.ts';
-import { sourceOf } from '../../keys/networks.ts';
-import type { Catalog } from '../../keys/permissions/catalog.ts';
-import { type Client, findClient } from '../../keys/requests/clients.ts';
-import { POLL_SECONDS } from '../../keys/consent/pace.ts';
-import { type ConsentFlow, consentFlows, type Grants, requireFlow } from '../../keys/requests/consent-request.ts';
-import { formatScope, parseScope } from '../../keys/requests/scope.ts';
+import {
+  type Client,
+  type Consent,
+  findClient,
+  formatScope,
+  parseScope,
+  POLL_SECONDS,
+  type Redemption,
+} from '../../keys/consent/index.ts';
+import { sourceOf } from '../../keys/basics/index.ts';
+import type { Catalog } from '../../keys/permissions/index.ts';
+import { type ConsentFlow, consentFlows, type Grants, requireFlow } from '../../keys/repository/index.ts';
 import { type ClientAddresses, HonoHead } from '../received.ts';
 import { readForm } from '../form.ts';
 import type { RefusalLog } from '../refusal-log.ts';

@@ -1,7 +1,6 @@
 import type { Context } from 'hono';
 import { basePath } from 'hono/route';
-import { Networks } from '../../keys/networks.ts';
-import { invalidPublicUrl } from '../../keys/requests/public-url.ts';
+import { invalidPublicUrl, Networks } from '../../keys/basics/index.ts';
 import { HonoHead } from '../received.ts';
 import { OAUTH_PATHS } from './metadata.ts';
 

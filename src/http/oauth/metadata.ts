@@ -1,4 +1,4 @@
-import type { ConsentFlow } from '../../keys/requests/consent-request.ts';
+import type { ConsentFlow } from '../../keys/repository/index.ts';
 import { jsonReply, type Reply } from '../replies.ts';
 
 /** Where applications and people find what. */

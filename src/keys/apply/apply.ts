@@ -1,23 +1,55 @@
-import { auditChange, type AuditEntry, type AuditReader } from '../audit/audit-entry.ts';
-import { findChains } from '../authorization/chain.ts';
-import { isWidened, requireToChange, requireToCreate } from '../authorization/granting.ts';
-import { requirePolicy, violationsByCount, violationsOfChange, violationsOfNew } from '../authorization/policy.ts';
-import { type Actor, denied, mayFor, OPERATOR, requireFor } from '../authorization/principal.ts';
-import { findConfusableNames } from '../changes/confusable-names.ts';
-import type { NewSecret } from '../changes/delivery.ts';
-import type { KeyStep, Transaction } from '../changes/transaction.ts';
-import type { DocumentIssue } from '../document.ts';
-import { KeysError } from '../errors.ts';
-import { type ApiKey, type StoredKey, withoutDigests } from '../key/api-key.ts';
-import { validateExpiry } from '../key/expiry.ts';
-import { NO_LIMITS } from '../limit.ts';
-import type { Catalog } from '../permissions/catalog.ts';
-import type { KeyFinder, KeyRepository } from '../repository.ts';
-import type { Secret } from '../secret/secret.ts';
-import { listOf } from '../text.ts';
-import { formatTime } from '../time.ts';
-import { inTurns, mapInTurns } from '../turns.ts';
-import { type ApplyRules, assertValidDeclaration, type DeclaredKey, type Plan } from './declaration.ts';
+import { auditChange, type AuditEntry, type AuditReader } from '../audit/index.ts';
+import {
+  type Actor,
+  denied,
+  findChains,
+  isWidened,
+  mayFor,
+  OPERATOR,
+  requireFor,
+  requirePolicy,
+  requireToChange,
+  requireToCreate,
+  violationsByCount,
+  violationsOfChange,
+  violationsOfNew,
+} from '../authorization/index.ts';
+import {
+  checkOptions,
+  type DocumentIssue,
+  formatTime,
+  inTurns,
+  KeysError,
+  listOf,
+  mapInTurns,
+  NO_LIMITS,
+  options as optionsIn,
+  withoutUndefined,
+  yesOrNo,
+} from '../basics/index.ts';
+import {
+  DELIVERY_OPTIONS,
+  findConfusableNames,
+  type KeyStep,
+  type NewSecret,
+  type Parts,
+  presented,
+  type SecretDelivery,
+  type Transaction,
+} from '../changes/index.ts';
+import { type ApiKey, type StoredKey, validateExpiry, withoutDigests } from '../key/index.ts';
+import type { Catalog } from '../permissions/index.ts';
+import type { KeyFinder, KeyRepository } from '../repository/index.ts';
+import { createSecret, type Secret } from '../secret/index.ts';
+import {
+  type ApplyRules,
+  assertValidDeclaration,
+  checkDeclared,
+  type DeclaredKey,
+  type Plan,
+  plannedChanges,
+  type PlannedChanges,
+} from './declaration.ts';
 
 /** In what keys differ from their declarations. */
 interface Differences<Key extends ApiKey = ApiKey> extends Pick<Plan<Key>, 'creates' | 'updates' | 'deletes'> {
@@ -38,7 +70,7 @@ interface ApplyPlace<Key extends ApiKey = ApiKey> {
 }
 
 /** The store as it is now. */
-export function applyPlaceOf(
+function applyPlaceOf(
   { repository, catalog, clock }: { repository: KeyRepository; catalog: Catalog; clock: () => number },
   caller: Actor,
 ): ApplyPlace {
@@ -46,7 +78,7 @@ export function applyPlaceOf(
 }
 
 /** What an apply changed, with what only the rules may see. */
-export interface AppliedChanges {
+interface AppliedChanges {
   plan: Plan<StoredKey>;
   created: { secret: Secret; key: StoredKey }[];
 }
@@ -64,7 +96,7 @@ const BATCH_KEYS = 500;
 const BATCH_ENTRIES = 500;
 
 /** The same without digests. */
-export function withoutDigestsIn({ plan, created }: AppliedChanges): AppliedKeys {
+function withoutDigestsIn({ plan, created }: AppliedChanges): AppliedKeys {
   const updates = plan.updates.map(({ before, after }) => ({
     before: withoutDigests(before),
     after: withoutDigests(after),
@@ -76,7 +108,7 @@ export function withoutDigestsIn({ plan, created }: AppliedChanges): AppliedKeys
 }
 
 /** Brings the keys to what is declared. @throws what `planChanges` throws */
-export async function applyDeclaration(
+async function applyDeclaration(
   transaction: Transaction,
   declared: readonly DeclaredKey[],
   { newSecret, newId, ...rules }: ApplyRules & { newSecret: () => Secret; newId: () => string },
@@ -93,7 +125,7 @@ export async function applyDeclaration(
 }
 
 /** Reverts an apply, but for keys that have been changed since. */
-export async function revertApply(transaction: Transaction, { plan, created }: AppliedChanges): Promise<void> {
+async function revertApply(transaction: Transaction, { plan, created }: AppliedChanges): Promise<void> {
   const { find } = transaction;
   await transaction.delete(await find.findWithDescendants(created.map(({ key }) => key.id)));
   for (const { before, after } of plan.updates) {
@@ -142,7 +174,7 @@ function buildDeclaredKey(
 }
 
 /** Whether anything differs. */
-export function hasChanges({ creates, updates, deletes }: Pick<Plan, 'creates' | 'updates' | 'deletes'>): boolean {
+function hasChanges({ creates, updates, deletes }: Pick<Plan, 'creates' | 'updates' | 'deletes'>): boolean {
   return creates.length + updates.length + deletes.length > 0;
 }
 
@@ -150,7 +182,7 @@ export function hasChanges({ creates, updates, deletes }: Pick<Plan, 'creates' |
  * Compares declared keys with the existing ones, by name, and decides on the changes. Writes nothing.
  * @throws what `findDifferences` and `decideChanges` throw
  */
-export async function planChanges<Key extends ApiKey>(
+async function planChanges<Key extends ApiKey>(
   place: ApplyPlace<Key>,
   declared: readonly DeclaredKey[],
   rules: ApplyRules,
@@ -163,7 +195,7 @@ export async function planChanges<Key extends ApiKey>(
  * @param upToFirst whether it may stop once it has found a difference
  * @throws DeclarationError for an expiry that can no longer be set; KeysError PRUNE_REFUSED
  */
-export async function findDifferences<Key extends ApiKey>(
+async function findDifferences<Key extends ApiKey>(
   { find, caller, now }: Pick<ApplyPlace<Key>, 'find' | 'caller' | 'now'>,
   declared: readonly DeclaredKey[],
   { prune, adopt }: ApplyRules,
@@ -197,7 +229,7 @@ export async function findDifferences<Key extends ApiKey>(
  * Decides whether the caller may make changes.
  * @throws KeysError TAKEOVER_REFUSED, NAME_CONFUSABLE, POLICY_VIOLATED; ForbiddenError
  */
-export async function decideChanges<Key extends ApiKey>(
+async function decideChanges<Key extends ApiKey>(
   place: ApplyPlace<Key>,
   { creates, updates, deletes, existing }: Differences<Key>,
   { adopt }: ApplyRules,
@@ -355,4 +387,106 @@ async function findUndeclared<Key extends ApiKey>(
     'Pruning would also delete keys that are declared or that no apply created, because pruned keys created them: ' +
       `${listOf(shown)}. Delete those first, or declare the keys that created them.`,
   );
+}
+
+/** How declared keys are applied. */
+export interface ApplyOptions {
+  /** Delete keys that an earlier apply made and that are no longer declared. */
+  prune?: boolean;
+  /** Take over declared keys that another key created. Only the operator may. */
+  adopt?: boolean;
+  delivery?: SecretDelivery<AppliedKeys>;
+}
+
+/** Brings keys to what is declared. */
+export class Declarations {
+  readonly #options: Parts;
+
+  constructor(options: Parts) {
+    this.#options = options;
+  }
+
+  /**
+   * What `apply` would change now; nothing is written.
+   * @throws DeclarationError; KeysError OPTION_INVALID, PRUNE_REFUSED; ForbiddenError; a STORE_ error
+   */
+  async plan(
+    declared: readonly DeclaredKey[],
+    options: { prune?: boolean; adopt?: boolean },
+    actor: Actor,
+  ): Promise<Plan> {
+    checkOptions<typeof options>('keys.plan', options, { prune: yesOrNo, adopt: yesOrNo });
+    const { prune = false, adopt = false } = options;
+    const place = applyPlaceOf(this.#options, actor);
+    return planChanges(place, await checkDeclared('keys.plan', declared, place), { prune, adopt });
+  }
+
+  /**
+   * Brings the keys to what is declared, in one transaction. Where nothing differs, nothing is written.
+   * @throws DeclarationError; ValidationError; KeysError OPTION_INVALID, PRUNE_REFUSED; ForbiddenError; a STORE_ error;
+   *   what `delivery` throws
+   */
+  async apply(declared: readonly DeclaredKey[], options: ApplyOptions, actor: Actor): Promise<AppliedKeys> {
+    checkOptions<ApplyOptions>('keys.apply', options, {
+      prune: yesOrNo,
+      adopt: yesOrNo,
+      delivery: optionsIn(DELIVERY_OPTIONS),
+    });
+    const { prune = false, adopt = false, delivery } = options;
+    const { randomBytes, randomId, transactions } = this.#options;
+    const rules = { prune, adopt };
+    const place = applyPlaceOf(this.#options, actor);
+    const checked = await checkDeclared('keys.apply', declared, place);
+    const found = await findDifferences(place, checked, rules, { upToFirst: true });
+    if (!hasChanges(found)) return { plan: await decideChanges(place, found, rules), created: [] };
+    const newSecret = () => createSecret(randomBytes);
+    return transactions.runWithSecrets(
+      actor,
+      {
+        run: (transaction) => applyDeclaration(transaction, checked, { ...rules, newSecret, newId: randomId }),
+        present: withoutDigestsIn,
+        revert: revertApply,
+      },
+      { delivery },
+    );
+  }
+}
+
+/** What was applied. */
+export interface Applied extends PlannedChanges {
+  /** The new keys with their secrets, in the order of their declarations. */
+  readonly created: { readonly key: string; readonly apiKey: Pick<ApiKey, 'id' | 'name'> }[];
+}
+
+/** What commands do with declared keys. */
+export interface ApplyOperations {
+  plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges>;
+  /** With a server, `prepare` is called before anything is changed, too: with the names of new keys alone. */
+  apply(declared: readonly DeclaredKey[], rules: ApplyRules, delivery: SecretDelivery<Applied>): Promise<Applied>;
+}
+
+/** What the operator of a store does with them. */
+export class OperatorDeclarations implements ApplyOperations {
+  readonly #keys: Pick<Declarations, 'apply' | 'plan'>;
+
+  constructor(keys: Pick<Declarations, 'apply' | 'plan'>) {
+    this.#keys = keys;
+  }
+
+  async plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges> {
+    return plannedChanges(await this.#keys.plan(declared, withoutUndefined(rules), OPERATOR));
+  }
+
+  async apply(
+    declared: readonly DeclaredKey[],
+    rules: ApplyRules,
+    delivery: SecretDelivery<Applied>,
+  ): Promise<Applied> {
+    const present = ({ plan, created }: AppliedKeys): Applied => {
+      const keys = created.map(({ apiKey }) => apiKey);
+      return { ...plannedChanges(plan, keys), created };
+    };
+    const options = { ...withoutUndefined(rules), delivery: presented(delivery, present) };
+    return present(await this.#keys.apply(declared, options, OPERATOR));
+  }
 }

@@ -1,31 +1,47 @@
-import { type FieldChange, fieldChanges, KEY_FIELDS, type PlannedChange } from '../key/field-changes.ts';
-import type { ConfusableName } from '../changes/confusable-names.ts';
-import type { ApiKey } from '../key/api-key.ts';
-import type { Catalog } from '../permissions/catalog.ts';
-import { validateDescription, normalizeDescription } from '../key/description.ts';
-import { type DocumentIssue, type DocumentPath, DocumentReader, formatPath, isRecord } from '../document.ts';
-import { assertValid, KeysError } from '../errors.ts';
-import { parseNetworks, validateNetworks } from '../key/allow-from.ts';
-import { notADate } from '../key/expiry.ts';
-import { formatTime, readDate } from '../time.ts';
-import { parseLimits } from '../limit.ts';
-import { parsePermissions, parseRoles } from '../permissions/grants.ts';
-import { validateName, normalizeName } from '../key/name.ts';
+import {
+  type ApiKey,
+  type FieldChange,
+  fieldChanges,
+  KEY_FIELDS,
+  normalizeDescription,
+  normalizeName,
+  notADate,
+  parseNetworks,
+  type PlannedChange,
+  readGrants,
+  validateDescription,
+  validateGrants,
+  validateName,
+  validateNetworks,
+  validateNewKey,
+} from '../key/index.ts';
+import type { ConfusableName } from '../changes/index.ts';
+import { type Catalog, parsePermissions, parseRoles } from '../permissions/index.ts';
 import {
   amount,
   anyText,
+  assertValid,
   checkOptions,
+  type DocumentIssue,
+  type DocumentPath,
+  DocumentReader,
+  formatPath,
+  formatTime,
   invalidOption,
+  isRecord,
+  KeysError,
   list,
+  listOf,
+  mapInTurns,
   orNull,
+  parseLimits,
+  printable,
+  readDate,
   required,
   type Rule,
   type Rules,
   yesOrNo,
-} from '../options.ts';
-import { listOf, printable } from '../text.ts';
-import { mapInTurns } from '../turns.ts';
-import { readGrants, validateGrants, validateNewKey } from '../key/validation.ts';
+} from '../basics/index.ts';
 
 /** A key as it is declared. An omitted field means none, except that `enabled` then stays as it is. */
 export interface DeclaredKey

@@ -1,7 +1,7 @@
 import { createHmac, hash, type KeyObject } from 'node:crypto';
-import type { ApiKey } from '../key/api-key.ts';
-import { prefixOf } from '../secret/secret.ts';
-import { formatTime } from '../time.ts';
+import { formatTime, KeysError } from '../basics/index.ts';
+import type { ApiKey } from '../key/index.ts';
+import { prefixOf } from '../secret/index.ts';
 
 /** The actions that the audit log records. */
 export const AUDIT_ACTIONS = [
@@ -36,7 +36,7 @@ export const AUDIT_ACTIONS = [
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** Kinds of actors: a user of the command line, a key, a request without a valid key, or the policy by itself. */
-export const ACTOR_KINDS = ['CLI', 'KEY', 'REQUEST', 'POLICY'] as const;
+const ACTOR_KINDS = ['CLI', 'KEY', 'REQUEST', 'POLICY'] as const;
 /** Who did it. */
 export interface AuditActor {
   /** `CLI`, `KEY`, `REQUEST` or `POLICY`. */
@@ -224,4 +224,133 @@ export function auditChange(before: ApiKey, after: ApiKey): { before: AuditValue
   );
   const pick = (values: AuditValues) => Object.fromEntries(changed.map((field) => [field, values[field]]));
   return { before: pick(oldValues), after: pick(newValues) };
+}
+
+/** Refuses to extend a log that has a key without that key. @throws KeysError STORE_AUDIT_KEY */
+export function requireAuditKey(head: AuditPosition | undefined, key: KeyObject | undefined): void {
+  if (!head || !isKeyedHash(head.hash) || key) return;
+  throw new KeysError(
+    'STORE_AUDIT_KEY',
+    'The audit log of this key store has a key. Set SVC_API_AUDIT_KEY to the path of that key.',
+  );
+}
+
+/**
+ * Whether the newest entry of a log that has a key was made with the key at hand. If not, it is another key, or the
+ * entry was changed.
+ * @throws KeysError STORE_AUDIT_KEY without a key
+ */
+export async function matchesAuditKey(log: AuditReader): Promise<boolean> {
+  const head = await log.head();
+  requireAuditKey(head, log.key);
+  if (!head || !isKeyedHash(head.hash)) return true;
+  const [newest, previous = await log.start()] = await log.find({
+    order: 'newest',
+    before: head.number + 1,
+    limit: 2,
+  });
+  if (newest?.number !== head.number) return true;
+  return chainHash(newest, previous?.hash ?? CHAIN_START, log.key) === head.hash;
+}
+
+/** A request whose key was refused or lacked a permission. */
+export interface Refusal {
+  /** `forbidden`, or why the key was refused. */
+  reason: string;
+  /** Who made the request. */
+  actor: AuditActor;
+  /** The key that was refused, if it is known. */
+  apiKey: AuditDraft['apiKey'];
+  /** The permissions that were missing. */
+  missing?: readonly string[] | undefined;
+  /** The client's address, if it is known. */
+  address?: string | undefined;
+}
+
+/** A kind of refusals, and how many of it were not recorded yet. */
+interface Counted {
+  refusal: Refusal;
+  count: number;
+}
+
+/** How long repeated refusals are only counted. */
+const PERIOD_MS = 600_000;
+/** How many kinds of refusals of one key are counted separately in one period; the others share one count. */
+const MAX_KINDS = 5;
+/** How many keys are told apart in one period. */
+const MAX_KEYS = 1000;
+/** The kind of those that share one count. */
+const VARIOUS = '';
+
+/**
+ * Samples refusals for the audit log: each kind once in a period, and its repetitions as one count at its end. However
+ * many requests a client sends, the number of entries is bounded: for each key that is known, and for all requests
+ * without a known key together, so that those cannot hide what concerns a key.
+ */
+export class RefusalSampler {
+  #keys = new Map<string, Map<string, Counted>>();
+  #periodEnd = 0;
+  #due: AuditDraft[] = [];
+
+  /** Records a refusal at a time in milliseconds since 1970. */
+  add(refusal: Refusal, now: number): void {
+    this.#endPeriod(now);
+    const hasRoom = this.#keys.size < MAX_KEYS || this.#keys.has(keyOf(refusal));
+    this.#count(hasRoom ? refusal : variousOf({ actor: NOBODY, apiKey: null }), now);
+  }
+
+  #count(refusal: Refusal, now: number): void {
+    const { reason, actor, missing, address } = refusal;
+    const key = keyOf(refusal);
+    const kinds = this.#keys.get(key) ?? new Map<string, Counted>();
+    this.#keys.set(key, kinds);
+    const kind = JSON.stringify([reason, actor.name, missing, address]);
+    const counted = kinds.get(kind) ?? kinds.get(VARIOUS);
+    if (counted) counted.count += 1;
+    else if (kinds.size < MAX_KINDS) {
+      kinds.set(kind, { refusal, count: 0 });
+      this.#addDraft(refusal, 1, now);
+    } else kinds.set(VARIOUS, { refusal: variousOf(refusal), count: 1 });
+  }
+
+  /** Removes and returns the entries that are due; with `all` also the counts of the current period. */
+  take(now: number, all = false): AuditDraft[] {
+    this.#endPeriod(all ? Number.POSITIVE_INFINITY : now, now);
+    const due = this.#due;
+    this.#due = [];
+    return due;
+  }
+
+  #endPeriod(until: number, now = until): void {
+    if (until < this.#periodEnd) return;
+    for (const kinds of this.#keys.values())
+      for (const { refusal, count } of kinds.values()) if (count > 0) this.#addDraft(refusal, count, now);
+    this.#keys = new Map();
+    this.#periodEnd = now + PERIOD_MS;
+  }
+
+  #addDraft({ reason, actor, apiKey, missing, address }: Refusal, count: number, at: number): void {
+    const after = { reason, count, ...(missing && { missing }) };
+    this.#due.push({
+      at,
+      actor,
+      action: 'REFUSE',
+      apiKey,
+      before: null,
+      after,
+      ...(address !== undefined && { address }),
+    });
+  }
+}
+
+const NOBODY: AuditActor = { kind: 'REQUEST', id: null, name: null };
+
+/** What identifies the key that a refusal concerns; the same for all that concern none. */
+function keyOf({ actor, apiKey }: Refusal): string {
+  return JSON.stringify([actor.id, apiKey?.id]);
+}
+
+/** What refusals of different kinds have in common: the key, if it is known. */
+function variousOf({ actor, apiKey }: Pick<Refusal, 'actor' | 'apiKey'>): Refusal {
+  return { reason: 'various', actor: actor.kind === 'KEY' ? actor : NOBODY, apiKey };
 }

@@ -1,10 +1,11 @@
-import { KeysError } from '../errors.ts';
-import type { ProgressReport } from '../progress.ts';
-import { printable } from '../text.ts';
+import { KeysError, printable, type ProgressReport } from '../basics/index.ts';
+import type { ApiKey } from '../key/index.ts';
 import {
   type AuditEntry,
   type AuditPosition,
   type AuditReader,
+  type AuditValues,
+  auditValuesOf,
   CHAIN_START,
   chainHash,
   isKeyedHash,
@@ -115,4 +116,153 @@ function verifyEntry(
 async function isRecorded({ number, hash }: AuditPosition, log: AuditReader): Promise<boolean> {
   const [pruning] = await log.find({ action: 'PRUNE', order: 'newest', limit: 1 });
   return pruning?.after?.['number'] === number && pruning.after['hash'] === hash;
+}
+
+/** A key that is not as the audit log says. */
+export interface KeyDifference {
+  id: string;
+  name: string;
+  /** What is wrong. */
+  reason: string;
+}
+
+/** The result of comparing the keys with the audit log. */
+export interface KeyComparison {
+  /** How many keys were compared in full. */
+  compared: number;
+  /** How many keys are older than the log: only what was changed since then could be compared. */
+  older: number;
+  /** The keys that are not as the log says, at most 100. */
+  differences: KeyDifference[];
+}
+
+/** Read access to the keys. */
+interface KeySource {
+  list(page: { limit: number; after?: { createdAt: number; id: string } }): Promise<ApiKey[]>;
+  findById(id: string): Promise<ApiKey | undefined>;
+}
+
+/** What the log says of a key. */
+interface Recorded {
+  /** The number of the last entry. */
+  number: number;
+  /** The fields that it has; null for a deleted key. */
+  values: AuditValues | null;
+  /** Whether the log has the key from its creation on, so that it has all fields. */
+  isComplete: boolean;
+}
+
+/** What a key has in the fields that there were not yet when its entries were written, unless they say otherwise. */
+const EARLIER: AuditValues = { limits: [], allowFrom: null };
+
+const PAGE_KEYS = 500;
+const MAX_DIFFERENCES = 100;
+
+/**
+ * Compares all keys with what the log says of them, so that a row that was written by hand shows. Keys that were
+ * created before the first entry of the log are compared in the fields that were changed since. Digests are not in the
+ * log.
+ * @param onProgress is told how many keys were compared, after each page
+ */
+export async function compareKeys(
+  log: AuditReader,
+  keys: KeySource,
+  onProgress?: ProgressReport,
+): Promise<KeyComparison> {
+  const [first] = await log.find({ order: 'oldest', limit: 1 });
+  const began = first?.at ?? Number.POSITIVE_INFINITY;
+  const result: KeyComparison = { compared: 0, older: 0, differences: [] };
+  const add = (difference: KeyDifference) => {
+    if (result.differences.length < MAX_DIFFERENCES) result.differences.push(difference);
+  };
+  let page: ApiKey[] = [];
+  let seen = 0;
+  do {
+    const after = page.at(-1);
+    page = await keys.list({ limit: PAGE_KEYS, ...(after && { after }) });
+    const ids = page.map(({ id }) => id);
+    const recorded = await recordedOf(ids, log);
+    for (const key of page) {
+      const known = recorded.get(key.id);
+      if (known?.isComplete) result.compared += 1;
+      else if (key.createdAt < began) result.older += 1;
+      if (reasonOf(key, known, began) === undefined) continue;
+      const reason = await settledReason(key.id, { log, keys, began });
+      if (reason !== undefined) add({ id: key.id, name: key.name, reason });
+    }
+    seen += page.length;
+    await onProgress?.(seen);
+  } while (page.length === PAGE_KEYS);
+  const end = (await log.head())?.number ?? 0;
+  for (let after = (await log.start())?.number ?? 0; after < end; after += BATCH_ENTRIES)
+    for (const { apiKey: key } of await log.findLost(after, after + BATCH_ENTRIES))
+      add({ ...key!, reason: 'is gone, but was not deleted' });
+  return result;
+}
+
+/** In what each of these keys is not as the log says, by their ids, where nobody changes keys or log meanwhile. */
+export async function findDifferences(
+  log: Pick<AuditReader, 'find'>,
+  keys: readonly ApiKey[],
+): Promise<Map<string, string>> {
+  const [first] = await log.find({ order: 'oldest', limit: 1 });
+  const began = first?.at ?? Number.POSITIVE_INFINITY;
+  const differences = new Map<string, string>();
+  for (let at = 0; at < keys.length; at += PAGE_KEYS) {
+    const page = keys.slice(at, at + PAGE_KEYS);
+    const recorded = await recordedOf(
+      page.map(({ id }) => id),
+      log,
+    );
+    for (const key of page) {
+      const reason = reasonOf(key, recorded.get(key.id), began);
+      if (reason !== undefined) differences.set(key.id, reason);
+    }
+  }
+  return differences;
+}
+
+/** Why a key is not as the log says, once neither of them changes while they are compared. */
+async function settledReason(
+  id: string,
+  { log, keys, began }: { log: AuditReader; keys: KeySource; began: number },
+): Promise<string | undefined> {
+  for (;;) {
+    const before = (await recordedOf([id], log)).get(id);
+    const key = await keys.findById(id);
+    const after = (await recordedOf([id], log)).get(id);
+    if (before?.number === after?.number) return key && reasonOf(key, after, began);
+  }
+}
+
+function reasonOf(key: ApiKey, recorded: Recorded | undefined, began: number): string | undefined {
+  if (key.damaged) return 'is damaged: its row does not match its checksum';
+  if (recorded?.values === null) return 'is there, but was deleted';
+  if (!recorded?.isComplete && key.createdAt >= began) return 'is there, but was not created';
+  if (!recorded) return undefined;
+  const values = auditValuesOf(key);
+  const expected = recorded.isComplete ? { ...EARLIER, ...recorded.values } : recorded.values;
+  const differing = Object.keys(expected).filter(
+    (field) => field in values && JSON.stringify(values[field]) !== JSON.stringify(expected[field]),
+  );
+  return differing.length > 0 ? `differs in ${differing.join(', ')}` : undefined;
+}
+
+/** What the log says of these keys, by their ids. */
+async function recordedOf(ids: readonly string[], log: Pick<AuditReader, 'find'>): Promise<Map<string, Recorded>> {
+  const recorded = new Map<string, Recorded>();
+  if (ids.length === 0) return recorded;
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const entries: AuditEntry[] = await log.find({ changesOf: ids, order: 'oldest', after, limit: BATCH_ENTRIES });
+    for (const entry of entries) recorded.set(entry.apiKey!.id, replay(recorded.get(entry.apiKey!.id), entry));
+    after = entries[BATCH_ENTRIES - 1]?.number;
+  }
+  return recorded;
+}
+
+function replay(before: Recorded | undefined, { number, action, after, before: earlier }: AuditEntry): Recorded {
+  if (action === 'DELETE') return { number, values: null, isComplete: true };
+  const isWhole = action === 'CREATE' || action === 'IMPORT' || (action === 'RESTORE' && earlier === null);
+  if (isWhole) return { number, values: after, isComplete: true };
+  return { number, values: { ...before?.values, ...after }, isComplete: before?.isComplete ?? false };
 }

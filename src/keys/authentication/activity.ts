@@ -1,17 +1,22 @@
-import type { AuditDraft } from '../audit/audit-entry.ts';
-import { type Refusal, RefusalSampler } from '../audit/refusals.ts';
-import { findChain } from '../authorization/chain.ts';
-import { type AccessObserver, principalOf } from '../authorization/principal.ts';
-import { activateRotation } from '../changes/rotate.ts';
-import { Transaction } from '../changes/transaction.ts';
-import type { ApiKey } from '../key/api-key.ts';
-import { type HourUsage, type KeyUsage, USAGE, type UsedGrant } from '../key/usage.ts';
-import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
-import type { KeyRepository, KeyWriter } from '../repository.ts';
-import { UNIT_MS } from '../time.ts';
-import { sortInTurns } from '../turns.ts';
-import { NO_REQUESTS, type Outcome, OUTCOMES } from '../usage/outcomes.ts';
-import { firstKept, PERIOD_MS, startOf } from '../usage/periods.ts';
+import { type AuditDraft, type Refusal, RefusalSampler } from '../audit/index.ts';
+import { type AccessObserver, findChain, principalOf } from '../authorization/index.ts';
+import { activateRotation, Transaction } from '../changes/index.ts';
+import {
+  type ApiKey,
+  firstKept,
+  type HourUsage,
+  type KeyUsage,
+  NO_REQUESTS,
+  type Outcome,
+  OUTCOMES,
+  PERIOD_MS,
+  startOf,
+  USAGE,
+  type UsedGrant,
+} from '../key/index.ts';
+import type { Catalog, Permission, Role } from '../permissions/index.ts';
+import type { KeyRepository, KeyWriter } from '../repository/index.ts';
+import { sortInTurns, UNIT_MS } from '../basics/index.ts';
 
 /** What is told of which permissions keys use and lack. */
 interface AccessRecord {

@@ -1,12 +1,18 @@
 import type { Activity } from './activity.ts';
-import { type Chain, chainExpiry, chainOf, chainStatus } from '../authorization/chain.ts';
-import { type Actor, mayFor, type Principal, principalOf } from '../authorization/principal.ts';
-import type { ApiKey } from '../key/api-key.ts';
-import { isInProgress } from '../key/rotation.ts';
-import type { Status } from '../key/status.ts';
-import type { Catalog } from '../permissions/catalog.ts';
-import type { FoundBySecret, KeyRepository } from '../repository.ts';
-import { digestSecret, hasOwnForm, prefixOf, readSecret } from '../secret/secret.ts';
+import {
+  type Actor,
+  type Chain,
+  chainExpiry,
+  chainOf,
+  chainStatus,
+  mayFor,
+  type Principal,
+  principalOf,
+} from '../authorization/index.ts';
+import { type ApiKey, isInProgress, type Status } from '../key/index.ts';
+import type { Catalog } from '../permissions/index.ts';
+import type { FoundBySecret, KeyRepository } from '../repository/index.ts';
+import { digestSecret, hasOwnForm, prefixOf, readSecret } from '../secret/index.ts';
 
 /** Why a secret is refused. `rotated` means that a newer secret has replaced it. */
 export type RefusalReason = 'malformed' | 'unknown' | 'damaged' | 'disabled' | 'expired' | 'rotated';

@@ -1,13 +1,21 @@
-import { matchesAuditKey } from '../audit/audit-key.ts';
-import type { AuditEntry, AuditValues } from '../audit/audit-entry.ts';
-import { AUDIT_OPTIONS, type AuditRequest, readAuditRequest } from '../audit/audit-log.ts';
-import { compareKeys, type KeyComparison } from '../audit/compare.ts';
-import { findPrunable, type PrunedEntries, pruneAuditLog } from '../audit/prune.ts';
-import { type AuditVerification, readAuditHead, verifyAuditLog } from '../audit/verify.ts';
-import { amount, checkOptions } from '../options.ts';
-import type { ProgressReport } from '../progress.ts';
-import type { KeyFinder, KeyRepository } from '../repository.ts';
-import { requirePastTime } from '../time.ts';
+import {
+  AUDIT_OPTIONS,
+  type AuditEntry,
+  type AuditRequest,
+  type AuditValues,
+  type AuditVerification,
+  compareKeys,
+  findPrunable,
+  type KeyComparison,
+  matchesAuditKey,
+  pruneAuditLog,
+  type PrunedEntries,
+  readAuditHead,
+  readAuditRequest,
+  verifyAuditLog,
+} from '../audit/index.ts';
+import { amount, checkOptions, type ProgressReport, requirePastTime } from '../basics/index.ts';
+import type { KeyFinder, KeyRepository } from '../repository/index.ts';
 import { type Actor, mayFor, OPERATOR, requirePermission, uses } from './principal.ts';
 
 /** What reading the audit log needs from outside. */

@@ -1,10 +1,14 @@
-import type { ApiKey } from '../key/api-key.ts';
-import { type Status, statusOf } from '../key/status.ts';
-import type { Limit } from '../limit.ts';
-import { ALL_ACCESS } from '../permissions/built-in.ts';
-import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
-import { PermissionSet, splitPermission } from '../permissions/permission-set.ts';
-import type { KeyFinder } from '../repository.ts';
+import { inTurns, KeysError, type Limit, MAX_PAGE_SIZE } from '../basics/index.ts';
+import { type ApiKey, type Status, statusOf, withoutDigests } from '../key/index.ts';
+import {
+  ALL_ACCESS,
+  type Catalog,
+  type Permission,
+  PermissionSet,
+  type Role,
+  splitPermission,
+} from '../permissions/index.ts';
+import type { KeyFinder, KeyRepository } from '../repository/index.ts';
 
 /** The maximum number of keys in a chain. */
 export const MAX_CHAIN_LENGTH = 16;
@@ -115,4 +119,36 @@ export function limitsOf({ keys }: Chain, catalog: Catalog, now: number): Ancest
     access = next;
   }
   return limits;
+}
+
+/** The keys that a key created, those that these created, and so on. */
+export interface Descendants {
+  /** The nearest first. */
+  keys: ApiKey[];
+  /** Whether there are more. */
+  hasMore: boolean;
+}
+
+/**
+ * Finds the keys beneath a key, generation by generation.
+ * @param first the maximum number, from 1 to 500
+ * @throws KeysError INPUT_INVALID, STORE_…
+ */
+export async function findDescendants(
+  repository: Pick<KeyRepository, 'listCreatedBy'>,
+  id: string,
+  first: number,
+): Promise<Descendants> {
+  if (first < 1 || first > MAX_PAGE_SIZE)
+    throw new KeysError('INPUT_INVALID', `"first" is ${first}; it can be 1 to ${MAX_PAGE_SIZE}.`);
+  const found: ApiKey[] = [];
+  // The list grows while it is gone through. One creator at a time: the keys of several would have to be sorted.
+  const creators = [id];
+  for await (const creator of inTurns(creators)) {
+    const page = await repository.listCreatedBy([creator], { limit: first + 1 - found.length });
+    found.push(...page.map(withoutDigests));
+    if (found.length > first) break;
+    creators.push(...page.map((key) => key.id));
+  }
+  return { keys: found.slice(0, first), hasMore: found.length > first };
 }

@@ -1,10 +1,15 @@
-import type { ApiKey } from '../key/api-key.ts';
-import type { Status } from '../key/status.ts';
-import type { Catalog, Grant, Permission } from '../permissions/catalog.ts';
-import { assertValid } from '../errors.ts';
-import { parsePermissions } from '../permissions/grants.ts';
-import { PermissionSet, splitPermission } from '../permissions/permission-set.ts';
-import { type Chain, chainAccess, chainStatus, limitsOf } from './chain.ts';
+import { assertValid } from '../basics/index.ts';
+import type { ApiKey, Status, UsedGrant } from '../key/index.ts';
+import {
+  type Catalog,
+  type Grant,
+  parsePermissions,
+  type Permission,
+  PermissionSet,
+  type Role,
+  splitPermission,
+} from '../permissions/index.ts';
+import { type Chain, chainAccess, chainHolds, chainStatus, limitsOf } from './chain.ts';
 
 /** Parses one permission. @throws ValidationError PERMISSION_INVALID */
 export function readPermission(text: string, catalog: Catalog): Permission {
@@ -55,3 +60,43 @@ export function decideAccess(chain: Chain, permission: Permission, catalog: Cata
 export function describeGrant(grant: Grant): string {
   return grant.includes(':') ? `permission ${grant}` : `role ${grant}`;
 }
+
+/** Narrower grants for a key. */
+export interface Suggestion {
+  /** The roles that it has granted to other keys, without those that another of them includes. */
+  roles: Role[];
+  /** The smallest set of permissions that, with those roles, allows everything that the key has used. */
+  permissions: Permission[];
+  /** The permissions that it holds and has never used. */
+  unused: Permission[];
+}
+
+/** Compares what a key holds with what it has used. What it has used but no longer holds is ignored. */
+export function suggestGrants(chain: Chain, usedGrants: Iterable<UsedGrant>, catalog: Catalog): Suggestion {
+  const held = chainAccess(chain, catalog);
+  const { roles: granted, permissions: usedPermissions } = splitUsed(usedGrants);
+  const heldRoles = granted.filter((role) => catalog.knows(role) && chainHolds(chain, role, catalog));
+  const roles = heldRoles.filter((role) => !heldRoles.some((one) => one !== role && catalog.includes(one, role)));
+  const used = new PermissionSet(usedPermissions.filter((permission) => held.has(...splitPermission(permission))));
+  const byRoles = PermissionSet.of(catalog, { roles, permissions: [] });
+  const needed = used.missingFrom(byRoles);
+  const any = new Set(needed.filter((permission) => permission.endsWith('_ANY')));
+  return {
+    roles: roles.toSorted(),
+    permissions: needed
+      .filter((permission) => any.has(permission) || !any.has(permission.replace(/_OWN$/, '_ANY') as Permission))
+      .toSorted(),
+    unused: held.missingFrom(used),
+  };
+}
+
+/** Tells the roles that a key has granted from the permissions that it has used. */
+export function splitUsed(used: Iterable<UsedGrant>): { roles: Role[]; permissions: Permission[] } {
+  const [roles, permissions]: [Role[], Permission[]] = [[], []];
+  for (const grant of used)
+    if (grant.startsWith(ROLE)) roles.push(grant.slice(ROLE.length));
+    else permissions.push(grant as Permission);
+  return { roles, permissions };
+}
+
+const ROLE = 'role:';

@@ -1,29 +1,48 @@
 import {
   type Actor,
+  type Chain,
+  findChain,
+  findChains,
   mayFor,
   OPERATOR,
   type Principal,
   requireFor,
   requirePermission,
+  requireToHoldKey,
   uses,
-} from '../authorization/principal.ts';
-import { type Chain, findChain, findChains } from '../authorization/chain.ts';
-import { requireToHoldKey } from '../authorization/granting.ts';
-import { type Effect, type EffectFinder, type EffectKind, EFFECTS } from '../effect.ts';
-import { isKeysError, KeysError } from '../errors.ts';
-import { type ApiKey, type StoredKey, withoutDigests } from '../key/api-key.ts';
-import { type FieldChange, fieldChanges } from '../key/field-changes.ts';
-import { normalizeName } from '../key/name.ts';
-import { isInProgress } from '../key/rotation.ts';
-import { CONSENTS, type ConsentRequest, MAX_REQUESTS, requestEntry } from '../requests/consent-request.ts';
-import { SESSIONS } from '../session.ts';
-import { createSecret, prefixOf, type Secret } from '../secret/secret.ts';
-import { checkSearchText, printable } from '../text.ts';
-import { formatTime, requirePastTime } from '../time.ts';
-import { inTurns } from '../turns.ts';
+} from '../authorization/index.ts';
+import {
+  anyText,
+  checkOptions,
+  checkSearchText,
+  formatTime,
+  inTurns,
+  isKeysError,
+  KeysError,
+  printable,
+  required,
+  requirePastTime,
+  text,
+  UNIT_MS,
+} from '../basics/index.ts';
+import {
+  type ApiKey,
+  type Effect,
+  type EffectFinder,
+  type EffectKind,
+  EFFECTS,
+  type FieldChange,
+  fieldChanges,
+  isInProgress,
+  normalizeName,
+  type PlannedChange,
+  type StoredKey,
+  withoutDigests,
+} from '../key/index.ts';
+import { type ConsentRequest, CONSENTS, MAX_REQUESTS, requestEntry, SESSIONS } from '../repository/index.ts';
+import { createSecret, prefixOf, type Secret } from '../secret/index.ts';
 import { mayBeInForce, withoutWidening } from './effects.ts';
-import type { Place, Transaction } from './transaction.ts';
-import { type Parts, refreshed } from './transactions.ts';
+import { type Parts, type Place, refreshed, type Transaction, type Transactions } from './transaction.ts';
 
 /** What a key did to others: as `EffectKind`, or agreed to a request whose application has no key yet. */
 export type IssuedKind = EffectKind | 'APPROVAL';
@@ -40,7 +59,7 @@ export interface Issued<Key extends ApiKey = ApiKey> {
 }
 
 /** Which key is contained, and from when on what it did to others is undone. */
-export interface ContainRequest {
+interface WhatToContain {
   /** The id of a key that is there, or was. */
   readonly id: string;
   /** In milliseconds since 1970; 0 for all of it. */
@@ -256,7 +275,7 @@ async function findApproved(
  */
 async function planContainment<Key extends ApiKey>(
   place: Place<Key>,
-  { id, since }: ContainRequest,
+  { id, since }: WhatToContain,
 ): Promise<Containment<Key>> {
   const { find, now } = place;
   const effects = find.port(EFFECTS);
@@ -360,7 +379,7 @@ async function mayRestore({ caller, find, catalog }: Place, key: ApiKey): Promis
  */
 async function containKey(
   transaction: Transaction,
-  request: ContainRequest,
+  request: WhatToContain,
   newSecret: () => Secret,
 ): Promise<Containment> {
   const plan = await planContainment(transaction, request);
@@ -463,4 +482,126 @@ function unknown(nameOrId: string): KeysError {
     'NOT_FOUND',
     `There is no API key with the name or id "${printable(nameOrId)}", and nothing of a deleted one is in force.`,
   );
+}
+
+/** What names a key. */
+export type KeyName = Pick<ApiKey, 'id' | 'name'>;
+
+/** Something that a key did to another one, and that is in force. */
+export type NamedIssue = Omit<Issued, 'apiKey'> & {
+  /** Whether the other key is disabled already. */
+  readonly isDisabled: boolean;
+};
+
+/** What containing a key does. */
+export interface Contained {
+  readonly apiKey: KeyName;
+  /** Whether the key is still there. */
+  readonly exists: boolean;
+  readonly issued: readonly NamedIssue[];
+  /** The keys that change, the contained one first. */
+  readonly changes: readonly PlannedChange[];
+  /** The requests of applications that get no key, with the name that it was to have. */
+  readonly requests: readonly { readonly id: string; readonly client: string; readonly keyName: string }[];
+}
+
+/** Which key is contained: by its name or id, and from when on what it did counts, as in `AuditRequest`. */
+export interface ContainRequest {
+  readonly key: string;
+  readonly since?: string | undefined;
+}
+
+/** What commands do to undo what keys did. */
+export interface ContainmentOperations {
+  planContainment(request: ContainRequest): Promise<Contained>;
+  /** Undoes what is in force by then, also where that is more than was planned. */
+  contain(request: ContainRequest): Promise<Contained>;
+}
+
+/** What the operator of a store does about that. */
+export class OperatorContainments implements ContainmentOperations {
+  readonly #keys: Pick<Containments, 'contain' | 'planContainment'>;
+
+  constructor(keys: Pick<Containments, 'contain' | 'planContainment'>) {
+    this.#keys = keys;
+  }
+
+  async planContainment({ key, since }: ContainRequest): Promise<Contained> {
+    return containedAs(await this.#keys.planContainment(key, since, OPERATOR));
+  }
+
+  async contain({ key, since }: ContainRequest): Promise<Contained> {
+    return containedAs(await this.#keys.contain(key, since, OPERATOR));
+  }
+}
+
+/** What a key did to others, by the names of these. */
+export function namedIssues(issued: readonly Issued[]): NamedIssue[] {
+  return issued.map(({ name, apiKey, what, at }) => ({ name, what, at, isDisabled: apiKey?.disabledAt != null }));
+}
+
+/** What containing a key does, as it is shown. */
+export function containedAs({ contained, exists, issued, changes, requests }: Containment): Contained {
+  return {
+    apiKey: contained,
+    exists,
+    issued: namedIssues(issued),
+    changes: changes.map((change) => {
+      const { id, name } = change.before;
+      return { action: 'UPDATE', name, id, changes: containedFields(change) };
+    }),
+    requests: requests.map(({ id, client, approval }) => ({ id, client: client.name, keyName: approval!.keyName })),
+  };
+}
+
+/** A secret of a key that was found where it should not be. */
+export interface Leak {
+  /** The id of the key. */
+  id: string;
+  /** The public id of the secret. */
+  publicId: string;
+  /** Where it was found, in words for users. */
+  place: string;
+}
+
+const MAX_PLACE_LENGTH = 300;
+/** What is found again and again is noted once in this time. */
+const AGAIN_MS = UNIT_MS.d;
+const MAX_SECRETS = 100;
+
+/** Secrets that are found where they should not be. */
+export class Leaks {
+  readonly #transactions: Transactions;
+
+  constructor({ transactions }: Pick<Parts, 'transactions'>) {
+    this.#transactions = transactions;
+  }
+
+  /**
+   * Notes, for the operator, that a secret was found where it should not be: once a day.
+   * @returns whether it was noted
+   * @throws KeysError STORE_…
+   */
+  async noteLeak(leak: Leak): Promise<boolean> {
+    checkOptions<Leak>('keys.noteLeak', leak, {
+      id: required(text),
+      publicId: required(text),
+      place: required(anyText),
+    });
+    return this.#transactions.run(OPERATOR, (transaction) => noteLeak(transaction, leak));
+  }
+}
+
+/** Notes in the audit log that a secret was found. @returns whether it was not noted lately */
+async function noteLeak(transaction: Transaction, { id, publicId, place }: Leak): Promise<boolean> {
+  const { find, auditLog, now } = transaction;
+  const key = await find.findById(id);
+  if (!key) return false;
+  const since = now - AGAIN_MS;
+  const noted = await auditLog.find({ apiKey: id, action: 'LEAK', since, order: 'newest', limit: MAX_SECRETS });
+  const secret = prefixOf(publicId);
+  if (noted.some(({ after }) => after?.['secret'] === secret)) return false;
+  const after = { secret, place: printable(place, MAX_PLACE_LENGTH) };
+  transaction.note({ action: 'LEAK', key, after });
+  return true;
 }

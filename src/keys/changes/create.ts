@@ -1,21 +1,37 @@
-import { chainExpiry } from '../authorization/chain.ts';
-import { requireToCreate, requireToLoosen } from '../authorization/granting.ts';
-import { requirePolicy, violationsByCount, violationsOfNew } from '../authorization/policy.ts';
-import { denied, OPERATOR, type Principal, requireFor } from '../authorization/principal.ts';
-import { EFFECTS } from '../effect.ts';
-import { NameTakenError } from '../errors.ts';
-import { type ApiKey, type GivenFields, HOLDING_FIELDS, type NewKey, type StoredKey } from '../key/api-key.ts';
-import { expiryOf } from '../key/expiry.ts';
-import { readNewFields } from '../key/validation.ts';
-import { SPENT_LIMITS } from '../limit.ts';
-import type { Catalog, Permission } from '../permissions/catalog.ts';
-import { CONSENTS } from '../requests/consent-request.ts';
-import type { Secret } from '../secret/secret.ts';
-import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
+import {
+  type Actor,
+  chainExpiry,
+  denied,
+  mayFor,
+  OPERATOR,
+  type Principal,
+  requireFor,
+  requirePolicy,
+  requireToCreate,
+  requireToLoosen,
+  violationsByCount,
+  violationsOfNew,
+} from '../authorization/index.ts';
+import { KeysError, NameTakenError, SPENT_LIMITS } from '../basics/index.ts';
+import {
+  type ApiKey,
+  describeLikeness,
+  EFFECTS,
+  expiryOf,
+  type GivenFields,
+  HOLDING_FIELDS,
+  type NewKey,
+  readNewFields,
+  skeletonOf,
+  type StoredKey,
+} from '../key/index.ts';
+import type { Catalog, Permission } from '../permissions/index.ts';
+import { CONSENTS, type KeyFinder } from '../repository/index.ts';
+import type { Secret } from '../secret/index.ts';
 import type { Place, Transaction } from './transaction.ts';
 
 /** What creating a key does to the store. */
-export interface Creation<Replaced extends ApiKey = StoredKey> {
+interface Creation<Replaced extends ApiKey = StoredKey> {
   /** The new key. */
   key: StoredKey;
   /** What is deleted for it: the key of the same name first, then the keys that this one had created. */
@@ -27,7 +43,7 @@ export interface Creation<Replaced extends ApiKey = StoredKey> {
 }
 
 /** A creation that was made. */
-export interface Created extends Creation {
+interface Created extends Creation {
   /** The applications that had been given what was deleted, by the ids of the keys. */
   clients: ReadonlyMap<string, string>;
 }
@@ -155,4 +171,53 @@ export async function revertCreation(
   if (!takesOwnPlace) return;
   await consents.replaceGivenKey(key.id, replaced[0]!.id);
   await transaction.port(EFFECTS).replaceKey(key.id, replaced[0]!);
+}
+
+/** A new name that looks like others, though it differs from them: see `skeletonOf`. */
+export interface ConfusableName {
+  name: string;
+  /** The names that it looks like, at least one. */
+  others: string[];
+}
+
+/** What to tell the operator about confusable names: a sentence for each. */
+export function warningsOf(confusable: readonly ConfusableName[]): string[] {
+  return confusable.flatMap(({ name, others }) => others.map((other) => describeLikeness(name, other)));
+}
+
+/**
+ * Compares new names with those of all keys, and with one another. The operator is warned; a key may create no name
+ * that looks like another.
+ * @param except the ids of keys whose names are given up
+ * @returns the new names that look like others
+ * @throws KeysError NAME_CONFUSABLE for a key
+ */
+export async function findConfusableNames(
+  caller: Actor,
+  find: Pick<KeyFinder, 'findConfusable'>,
+  names: readonly string[],
+  except: ReadonlySet<string> = new Set(),
+): Promise<ConfusableName[]> {
+  const keys = (await find.findConfusable(names)).filter(({ id }) => !except.has(id));
+  const seen = Map.groupBy(keys, ({ name }) => skeletonOf(name));
+  const confusable: ConfusableName[] = [];
+  const earlier = new Map<string, string[]>();
+  for (const name of names) {
+    const skeleton = skeletonOf(name);
+    const holders = (seen.get(skeleton) ?? []).filter((key) => key.name !== name);
+    const declared = earlier.get(skeleton) ?? [];
+    const others = [...holders.map((key) => key.name), ...declared];
+    if (others.length > 0) confusable.push({ name, others });
+    const hidden = holders.some((key) => !mayFor(caller, 'READ', key));
+    if (others.length > 0 && caller !== OPERATOR) throw confusableError(name, hidden ? undefined : others[0]);
+    earlier.set(skeleton, [...declared, name]);
+  }
+  return confusable;
+}
+
+/** @param other the name of the other key, if the caller may read it */
+function confusableError(name: string, other: string | undefined): KeysError {
+  const what =
+    other === undefined ? `The name "${name}" looks like that of another API key.` : describeLikeness(name, other);
+  return new KeysError('NAME_CONFUSABLE', `${what} Choose another name.`);
 }

@@ -1,23 +1,29 @@
 import { randomUUID } from 'node:crypto';
-import { type Chain, chainHolds, chainHoldsUnknown, findChain } from '../authorization/chain.ts';
-import { addedGrants, endsLater, isLoosened } from '../authorization/granting.ts';
-import { type Actor, OPERATOR } from '../authorization/principal.ts';
 import {
+  type Actor,
+  addedGrants,
+  type Chain,
+  chainHolds,
+  chainHoldsUnknown,
+  endsLater,
+  findChain,
+  isLoosened,
+  OPERATOR,
+} from '../authorization/index.ts';
+import {
+  type ApiKey,
+  areWithin,
   type Effect,
   type EffectFinder,
   EFFECTS,
+  GIVEN_FIELDS,
   type NarrowerFields,
   type NewEffect,
   type Widening,
-} from '../effect.ts';
-import { type ApiKey, GIVEN_FIELDS } from '../key/api-key.ts';
-import { areWithin } from '../key/allow-from.ts';
-import { type Limit, NO_LIMITS, parseLimits, splitLimit } from '../limit.ts';
-import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
-import type { WritePorts } from '../port.ts';
-import { inTurns } from '../turns.ts';
-import { PermissionSet, splitPermission } from '../permissions/permission-set.ts';
-import type { KeyFinder } from '../repository.ts';
+} from '../key/index.ts';
+import { inTurns, type Limit, NO_LIMITS, parseLimits, splitLimit, type WritePorts } from '../basics/index.ts';
+import { type Catalog, type Permission, PermissionSet, type Role, splitPermission } from '../permissions/index.ts';
+import type { KeyFinder } from '../repository/index.ts';
 
 /** Where what keys do to others is recorded. */
 interface RecordingPlace extends WritePorts {

@@ -1,12 +1,257 @@
-import type { Principal } from '../authorization/principal.ts';
-import type { ApiKey } from '../key/api-key.ts';
-import type { Catalog } from '../permissions/catalog.ts';
-import type { KeyRepository } from '../repository.ts';
-import { findGrantable, type Grantable, type KeyPlace, nothingBecause } from './grantable.ts';
-import { findPossibleChanges, KEY_CHANGES, type PossibleChange, type Refusal, refusalOf } from './possible-changes.ts';
-import { refreshed } from './transactions.ts';
+import {
+  chainExpiry,
+  findChain,
+  heldGrants,
+  notGrantable,
+  type Principal,
+  requirePolicy,
+  requireToCreateAny,
+  requireToHoldKey,
+  requireToOutlive,
+  violationsOfEnd,
+} from '../authorization/index.ts';
+import { type ErrorCode, isKeysError, nextTurn } from '../basics/index.ts';
+import { type ApiKey, MAX_DURATION_MS, requireWhole, statusOf } from '../key/index.ts';
+import { type Catalog, type Grant, PermissionSet, type Role } from '../permissions/index.ts';
+import type { KeyRepository } from '../repository/index.ts';
+import { requireToContainNow } from './contain.ts';
+import { leakedSince, requireRotating, requireToRollBack, requireToRotate } from './rotate.ts';
+import { type Place, refreshed, requireToUpdate } from './transaction.ts';
+import { planSwitch, requireChange, requireToDelete } from './update.ts';
 
-export interface ForesightOptions {
+/** What can be done to a key, each as it is asked for. */
+export const KEY_CHANGES = [
+  'UPDATE',
+  'ENABLE',
+  'DISABLE',
+  'ROTATE',
+  'ROTATE_AND_DISABLE_CREATED',
+  'ACTIVATE_ROTATION',
+  'FINISH_ROTATION',
+  'ROLL_BACK_ROTATION',
+  'DELETE',
+  'CONTAIN',
+] as const;
+/** One of `KEY_CHANGES`. */
+export type KeyChangeKind = (typeof KEY_CHANGES)[number];
+
+/** Why something would be refused. */
+export interface Refusal {
+  readonly code: ErrorCode;
+  readonly reason: string;
+}
+
+/** Whether a change of a key would be made now. */
+export interface PossibleChange {
+  readonly change: KeyChangeKind;
+  /** Null if it would be made. */
+  readonly refusal: Refusal | null;
+}
+
+/** Where changes are decided beforehand. */
+type PlaceBefore = Omit<Place, 'find'> & { readonly find: KeyRepository };
+
+/** How many created keys are looked at at a time. */
+const PAGE = 100;
+/** How many such pages: a request may ask for many keys, and each may have created any number. */
+const MAX_PAGES = 5;
+
+/** What refuses each change: the rules by which it is made. */
+const RULES: Readonly<Record<KeyChangeKind, (place: PlaceBefore, key: ApiKey) => void | Promise<unknown>>> = {
+  UPDATE: requireWholeToUpdate,
+  ENABLE: (place, key) => changed(place, key, () => planSwitch(withoutIt(place, key), asDisabled(key, place), true)),
+  DISABLE: (place, key) => changed(place, key, () => planSwitch(place, key, false)),
+  ROTATE: (place, key) => changed(place, key, () => requireToRotate(place, key)),
+  ROTATE_AND_DISABLE_CREATED: (place, key) =>
+    changed(place, key, async () => {
+      await requireToRotate(place, key);
+      await requireToDisableCreated(place, key);
+    }),
+  ACTIVATE_ROTATION: requireWholeToUpdate,
+  FINISH_ROTATION: (place, key) => changed(place, key, () => requireRotating(key, place.now)),
+  ROLL_BACK_ROTATION: (place, key) => changed(place, key, () => requireToRollBack(place, key)),
+  DELETE: (place, key) => requireToDelete(place, [key]),
+  CONTAIN: requireToContainNow,
+};
+
+/**
+ * Tells for each change of a key whether it would be made now, by the rules that decide when it is asked for. Nothing
+ * is written.
+ * @throws KeysError STORE_…
+ */
+async function findPossibleChanges(place: PlaceBefore, key: ApiKey): Promise<PossibleChange[]> {
+  const decided: PossibleChange[] = [];
+  for (const change of KEY_CHANGES)
+    decided.push({ change, refusal: await refusalOf(async () => void (await RULES[change](place, key))) });
+  return decided;
+}
+
+/** Why something is refused; null if it is not. @throws what is no refusal, such as KeysError STORE_… */
+async function refusalOf(attempt: () => void | Promise<void>): Promise<Refusal | null> {
+  try {
+    await attempt();
+    return null;
+  } catch (error) {
+    if (!isKeysError(error) || (error.code.startsWith('STORE_') && error.code !== 'STORE_CORRUPT')) throw error;
+    return { code: error.code, reason: error.message };
+  }
+}
+
+/** A key as it is once it is disabled. */
+function asDisabled(key: ApiKey, { now }: PlaceBefore): ApiKey {
+  return key.disabledAt === null ? { ...key, disabledAt: now } : key;
+}
+
+/** The place as it is once a key is disabled: it is not live any more. */
+function withoutIt(place: PlaceBefore, key: ApiKey): PlaceBefore {
+  if (statusOf(key, place.now) !== 'ACTIVE') return place;
+  const countLive = async (creator: string, now: number) =>
+    (await place.find.countLive(creator, now)) - (creator === key.createdBy ? 1 : 0);
+  return { ...place, find: { ...place.find, countLive } };
+}
+
+function requireWholeToUpdate(place: PlaceBefore, key: ApiKey): void {
+  requireToUpdate(place, [key]);
+  requireWhole(key);
+}
+
+async function changed(place: PlaceBefore, key: ApiKey, rule: () => unknown): Promise<void> {
+  requireToUpdate(place, [key]);
+  await rule();
+  requireWhole(key);
+}
+
+/**
+ * For all keys that a key has created the same counts, but for the caller itself: what two of them allow, all do. Where
+ * it does not, only those count that are enabled. Among very many there may be one: what may be refused is refused.
+ */
+async function requireToDisableCreated(place: PlaceBefore, { id }: ApiKey): Promise<void> {
+  let after: { createdAt: number; id: string } | undefined;
+  for (let pages = 1; ; pages += 1) {
+    const page = await place.find.listCreatedBy([id], { limit: PAGE, after });
+    const refusal = await refusalOf(() => requireToUpdate(place, page));
+    if (!refusal && page.length > 1) return;
+    requireToUpdate(place, pages < MAX_PAGES ? leakedSince(page, 0) : page);
+    if (page.length < PAGE) return;
+    after = page.at(-1);
+    await nextTurn();
+  }
+}
+
+/** What a key may give to another one: by what it holds, and by the policy. */
+export interface Grantable {
+  /** Why it may grant nothing; null if it may. */
+  readonly refusal: Refusal | null;
+  readonly roles: readonly Role[];
+  readonly permissions: PermissionSet;
+  /** What it holds, and the policy lets no key grant. */
+  readonly withheld: readonly Grant[];
+  /** When the other one may end. @throws KeysError STORE_… */
+  ends(): Promise<EndBounds>;
+  /** How many more live keys it may create by the policy; null for any number. @throws KeysError STORE_… */
+  countCreatable(): Promise<number | null>;
+}
+
+/** When a key may end. */
+export interface EndBounds {
+  /** Why its end cannot be set, or not be another one; null if it can. */
+  readonly refusal: Refusal | null;
+  /** The latest end that can be set, in milliseconds since 1970; null if there is none. */
+  readonly latest: number | null;
+  /** Whether it has to end. */
+  readonly required: boolean;
+}
+
+/** Where a key asks. */
+interface KeyPlace extends PlaceBefore {
+  readonly caller: Principal;
+}
+
+/** A name that no message is read of. */
+const NAMELESS = '';
+
+/** What a key may give to another one beside what that has, or to one that it creates. @throws KeysError STORE_… */
+async function findGrantable(place: KeyPlace, key?: ApiKey): Promise<Grantable> {
+  const { caller, catalog, find, now } = place;
+  const refusal = await refusalOf(() => (key ? requireToAdd(place, key) : requireToCreateAny(caller)));
+  const granted = refusal ? NOTHING : grantedBy(caller, catalog);
+  const { maxKeysPerCreator: most } = catalog.policy;
+  return {
+    refusal,
+    ...granted,
+    ends: () => (key ? findEndsOf(place, key) : findEnds(place)),
+    countCreatable: async () =>
+      most === null ? null : Math.max(0, most - (await find.countLive(caller.apiKey.id, now))),
+  };
+}
+
+/** What can be given by who may change nothing. */
+function nothingBecause(refusal: Refusal): Grantable {
+  return {
+    refusal,
+    ...NOTHING,
+    ends: async () => ({ refusal, latest: null, required: false }),
+    countCreatable: async () => 0,
+  };
+}
+
+const NOTHING = { roles: [], permissions: new PermissionSet(), withheld: [] };
+
+/** Refuses who may add nothing to a key. @throws ForbiddenError */
+async function requireToAdd(place: KeyPlace, key: ApiKey): Promise<void> {
+  requireToUpdate(place, [key]);
+  requireToHoldKey(place.caller, await findChain(place.find, key), key, place.catalog);
+}
+
+function grantedBy(caller: Principal, catalog: Catalog): Pick<Grantable, 'roles' | 'permissions' | 'withheld'> {
+  const { roles, permissions: held } = heldGrants(caller, catalog);
+  const permissions = held.permissions();
+  const withheld = notGrantable({ roles, permissions }, catalog);
+  const isWithheld: ReadonlySet<Grant> = new Set(withheld);
+  return {
+    roles: roles.filter((role) => !isWithheld.has(role)),
+    permissions: new PermissionSet(permissions.filter((permission) => !isWithheld.has(permission))),
+    withheld,
+  };
+}
+
+/** When a key may end that is created. */
+function findEnds({ caller, catalog, now }: KeyPlace): Promise<EndBounds> {
+  return boundsOf({ caller, catalog, now }, null, (expiresAt) => {
+    requireToOutlive(caller, expiresAt);
+    requirePolicy(violationsOfEnd({ name: NAMELESS, expiresAt }, catalog, now));
+  });
+}
+
+function findEndsOf(place: KeyPlace, key: ApiKey): Promise<EndBounds> {
+  return boundsOf(place, key.expiresAt, (expiresAt) => {
+    requireToUpdate(place, [key]);
+    return requireChange(place, key, { ...key, expiresAt });
+  });
+}
+
+/**
+ * The latest end that the rules allow. Whatever they allow lies before one of few times, since an earlier end is never
+ * refused where a later one is not. The present end alone is, as no change, allowed in any case.
+ */
+async function boundsOf(
+  { caller, catalog: { policy }, now }: Pick<KeyPlace, 'caller' | 'catalog' | 'now'>,
+  present: number | null,
+  attempt: (expiresAt: number | null) => void | Promise<void>,
+): Promise<EndBounds> {
+  const required = (await refusalOf(() => attempt(null))) !== null;
+  const furthest = now + MAX_DURATION_MS;
+  const longest = policy.maxLifetime === null ? null : now + policy.maxLifetime;
+  const ends = [furthest, longest, present, chainExpiry(caller.chain)].filter((end) => end !== null && end > now);
+  let refusal: Refusal | null = null;
+  for (const end of (ends as number[]).toSorted((one, other) => other - one)) {
+    refusal = await refusalOf(() => attempt(end === present ? end - 1 : end));
+    if (!refusal) return { refusal, latest: end === furthest ? null : end, required };
+  }
+  return { refusal, latest: null, required };
+}
+
+interface ForesightOptions {
   repository: KeyRepository;
   catalog: Catalog;
   /** Milliseconds since 1970. */

@@ -1,9 +1,14 @@
-import { findChain } from '../authorization/chain.ts';
-import { type ApiKey, type StoredKey, withoutDigests } from '../key/api-key.ts';
-import { KeysError } from '../errors.ts';
-import { requireToHoldKey } from '../authorization/granting.ts';
-import { type Activation, isInProgress, type Rotation } from '../key/rotation.ts';
-import type { Secret } from '../secret/secret.ts';
+import { findChain, requireToHoldKey } from '../authorization/index.ts';
+import {
+  type Activation,
+  type ApiKey,
+  isInProgress,
+  type Rotation,
+  type StoredKey,
+  withoutDigests,
+} from '../key/index.ts';
+import { KeysError } from '../basics/index.ts';
+import type { Secret } from '../secret/index.ts';
 import { findIssued, type Issued } from './contain.ts';
 import { type ChangedKey, type Place, requireToUpdate, type Transaction } from './transaction.ts';
 

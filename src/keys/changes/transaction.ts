@@ -1,5 +1,3 @@
-import { type ApiKey, type StoredKey, withoutDigests } from '../key/api-key.ts';
-import { rotatedSecrets } from '../key/rotated-secret.ts';
 import {
   type AuditAction,
   type AuditActor,
@@ -8,16 +6,32 @@ import {
   type AuditNote,
   type AuditReader,
   auditValuesOf,
-} from '../audit/audit-entry.ts';
-import { requireWhole } from '../key/damage.ts';
-import type { Catalog } from '../permissions/catalog.ts';
-import { KeysError } from '../errors.ts';
-import { type Chain, findChain } from '../authorization/chain.ts';
-import { type Actor, OPERATOR, requireFor } from '../authorization/principal.ts';
-import type { Port, WritePorts } from '../port.ts';
-import type { KeyFinder, KeyWriter, StoredKeyFinder } from '../repository.ts';
-import { printable, checkSearchText } from '../text.ts';
-import { inTurns } from '../turns.ts';
+} from '../audit/index.ts';
+import {
+  type Actor,
+  type Chain,
+  chainStatus,
+  findChain,
+  OPERATOR,
+  type Principal,
+  principalOf,
+  requireFor,
+} from '../authorization/index.ts';
+import {
+  aFunction,
+  checkSearchText,
+  inTurns,
+  KeysError,
+  type Port,
+  printable,
+  required,
+  type Rules,
+  type WritePorts,
+} from '../basics/index.ts';
+import { type ApiKey, requireWhole, rotatedSecrets, type StoredKey, withoutDigests } from '../key/index.ts';
+import type { Catalog } from '../permissions/index.ts';
+import type { KeyFinder, KeyRepository, KeyWriter, StoredKeyFinder } from '../repository/index.ts';
+import type { RandomBytes } from '../secret/index.ts';
 import { findAdoptions, recordChanges, recordCreations } from './effects.ts';
 
 /** A key that was changed, as it was and as it is. */
@@ -191,4 +205,165 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     await this.#writer.appendToAuditLog(this.#entries);
     await this.#writer.rememberTime(this.now);
   }
+}
+
+/** A key with a secret that was just made for it: the only time that secret is known. */
+export interface NewSecret {
+  /** The secret. */
+  key: string;
+  /** The key that it belongs to. */
+  apiKey: ApiKey;
+}
+
+/**
+ * Where the secrets of a change go. A step that throws, which must be a `KeysError`, leaves the keys as they were
+ * before the change.
+ */
+export interface SecretDelivery<Change> {
+  /** Is told that a change is about to be asked for whose secrets come from elsewhere. */
+  begin?: () => void;
+  /**
+   * Saves the secrets before the change is committed. It holds the write lock, so it must not wait for anything; it is
+   * called again where the database asks for the transaction to be repeated.
+   */
+  prepare?: (change: Change) => void;
+  /** Hands the secrets over after the change was committed. */
+  deliver: (change: Change) => void | Promise<void>;
+}
+
+/** The steps of a delivery. */
+// oxlint-disable-next-line typescript/no-explicit-any -- of any change
+export const DELIVERY_OPTIONS: Rules<SecretDelivery<any>> = {
+  begin: aFunction(),
+  prepare: aFunction(),
+  deliver: required(aFunction()),
+};
+
+/** A change that makes secrets: `Done` is what the rules know of it, `Change` what their callers learn. */
+interface SecretChange<Done, Change> {
+  run: (transaction: Transaction) => Promise<Done>;
+  present: (done: Done) => Change;
+  /** Reverts the change, because its secrets could not be delivered. */
+  revert: (transaction: Transaction, done: Done) => Promise<void>;
+}
+
+/** A delivery of what is made of a change. */
+export function presented<Change, Shown>(
+  { prepare, deliver }: SecretDelivery<Shown>,
+  present: (change: Change) => Shown,
+): SecretDelivery<Change> {
+  return {
+    prepare: (change) => prepare?.(present(change)),
+    deliver: (change) => deliver(present(change)),
+  };
+}
+
+export interface TransactionsOptions {
+  repository: KeyRepository;
+  catalog: Catalog;
+  /** Milliseconds since 1970. */
+  clock: () => number;
+  /** The user of the command line, for the audit log. */
+  operator: string;
+}
+
+/** What features are built from. */
+export interface Parts extends TransactionsOptions {
+  readonly transactions: Transactions;
+  readonly randomBytes: RandomBytes;
+  readonly randomId: () => string;
+}
+
+/** How to run a change. */
+interface RunOptions {
+  /** Milliseconds since 1970. Default: the clock's time. */
+  now?: number;
+  /** See `KeyRepository.write`. */
+  revokes?: boolean;
+  /** Who the audit log names, where that is not who asks. */
+  auditActor?: AuditActor;
+}
+
+/** Runs changes of keys, each in a transaction of the store. */
+export class Transactions {
+  readonly #options: TransactionsOptions;
+
+  constructor(options: TransactionsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Runs a transaction with the caller as it is inside it: its grants may have changed since it was authenticated.
+   * @throws KeysError FORBIDDEN for a caller that is no longer valid; a STORE_ error; what `work` throws
+   */
+  run<Result>(
+    actor: Actor,
+    work: (transaction: Transaction) => Promise<Result>,
+    { now = this.#options.clock(), revokes = false, auditActor }: RunOptions = {},
+  ): Promise<Result> {
+    const { repository, catalog, operator } = this.#options;
+    return repository.write(
+      async (writer) => {
+        const caller = actor === OPERATOR ? OPERATOR : await refreshed(actor, writer, { catalog, now });
+        const transaction = new Transaction(writer, { caller, catalog, now, operator, auditActor });
+        const result = await work(transaction);
+        await transaction.finish();
+        return result;
+      },
+      { revokes },
+    );
+  }
+
+  /**
+   * Runs a change that makes secrets, and delivers them. A delivery that fails reverts the change.
+   * @throws what `run` and `delivery` throw
+   */
+  async runWithSecrets<Done, Change>(
+    actor: Actor,
+    { run, present, revert }: SecretChange<Done, Change>,
+    { delivery, now }: { delivery: SecretDelivery<Change> | undefined; now?: number },
+  ): Promise<Change> {
+    const done = await this.run(
+      actor,
+      async (transaction) => {
+        const result = await run(transaction);
+        delivery?.prepare?.(present(result));
+        return result;
+      },
+      now === undefined ? {} : { now },
+    );
+    const change = present(done);
+    try {
+      await delivery?.deliver(change);
+    } catch (error) {
+      await this.run(OPERATOR, (transaction) => revert(transaction, done), { revokes: true });
+      throw error;
+    }
+    return change;
+  }
+}
+
+/**
+ * The principal of a key as it is now.
+ * @throws KeysError FORBIDDEN where that key, or the secret that it came with, no longer changes keys
+ */
+export async function refreshed(
+  {
+    apiKey,
+    secret,
+    observer,
+  }: Pick<Principal, 'secret' | 'observer'> & { readonly apiKey: Pick<ApiKey, 'id' | 'publicId'> },
+  find: KeyFinder,
+  { catalog, now }: { catalog: Catalog; now: number },
+): Promise<Principal> {
+  const refused = (message: string) => {
+    observer?.lacked([]);
+    return new KeysError('FORBIDDEN', message);
+  };
+  const current = await find.findById(apiKey.id);
+  const chain = current && (await findChain(find, current));
+  if (!chain || chainStatus(chain, now) !== 'ACTIVE') throw refused('The key that asks for this is no longer valid.');
+  if (secret === 'previous' || current.publicId !== apiKey.publicId)
+    throw refused('A previous secret changes no keys. Use the newest secret of this key.');
+  return principalOf(chain, catalog, { observer });
 }

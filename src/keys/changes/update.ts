@@ -1,15 +1,17 @@
-import { type ApiKey, type KeyChange, withoutDigests } from '../key/api-key.ts';
-import { NameTakenError, assertValid } from '../errors.ts';
-import { expiryOf } from '../key/expiry.ts';
-import { findChain } from '../authorization/chain.ts';
-import { requireToChange } from '../authorization/granting.ts';
-import { denied, OPERATOR, requireFor } from '../authorization/principal.ts';
-import { checkSearchText } from '../text.ts';
-import { inTurns } from '../turns.ts';
-import { requirePolicy, violationsByCount, violationsOfChange } from '../authorization/policy.ts';
-import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
+import { type ApiKey, expiryOf, type KeyChange, readGiven, validateGrants, withoutDigests } from '../key/index.ts';
+import { assertValid, checkSearchText, inTurns, NameTakenError } from '../basics/index.ts';
+import {
+  denied,
+  findChain,
+  OPERATOR,
+  requireFor,
+  requirePolicy,
+  requireToChange,
+  violationsByCount,
+  violationsOfChange,
+} from '../authorization/index.ts';
+import { type ConfusableName, findConfusableNames } from './create.ts';
 import type { ChangedKey, Place, Transaction } from './transaction.ts';
-import { readGiven, validateGrants } from '../key/validation.ts';
 
 /** A key that was updated. */
 export interface UpdatedKey extends ChangedKey {

@@ -1,29 +1,139 @@
-import { assertValid, KeysError } from '../errors.ts';
-import { expiryIn, validateExpiry } from '../key/expiry.ts';
-import type { AuditActor } from '../audit/audit-entry.ts';
-import { OPERATOR } from '../authorization/principal.ts';
-import { Transaction, type TransactionOptions } from '../changes/transaction.ts';
-import { NETWORK_DIGITS, SOURCE_DIGITS, sourceOf, WIDE_DIGITS } from '../networks.ts';
-import type { KeyWriter } from '../repository.ts';
-import type { Client } from '../requests/clients.ts';
-import { createCode, createUserCode, digestCode } from '../requests/codes.ts';
+import type { AuditActor } from '../audit/index.ts';
+import { OPERATOR } from '../authorization/index.ts';
 import {
-  CONSENTS,
+  assertValid,
+  debug,
+  KeysError,
+  type Limit,
+  NETWORK_DIGITS,
+  type Source,
+  SOURCE_DIGITS,
+  sourceOf,
+  WIDE_DIGITS,
+} from '../basics/index.ts';
+import { Transaction, type TransactionOptions } from '../changes/index.ts';
+import { expiryIn, validateExpiry } from '../key/index.ts';
+import {
   type ConsentRedirect,
   type ConsentRequest,
+  CONSENTS,
   type Grants,
   KEPT_MS,
   KEPT_USED_MS,
+  type KeyWriter,
   MAX_NETWORK_REQUESTS,
   MAX_NOTED_REQUESTS,
   MAX_REQUESTS,
   REQUEST_MS,
   requestEntry,
-} from '../requests/consent-request.ts';
-import { formatScope } from '../requests/scope.ts';
-import type { RandomBytes } from '../secret/secret.ts';
-import { debug } from '../steps.ts';
-import { TooManyRequestsError } from './pace.ts';
+} from '../repository/index.ts';
+import type { RandomBytes } from '../secret/index.ts';
+import { type Client, formatScope } from './clients.ts';
+import { createCode, createUserCode, digestCode } from './codes.ts';
+
+/** How long an application waits from one question for its key to the next, in seconds (RFC 8628, section 3.2). */
+export const POLL_SECONDS = 5;
+const STEP_MS = POLL_SECONDS * 1000;
+/** Others answer a little later than they were asked. */
+const TOLERANCE_MS = 500;
+const MAX_POLLS = 10_000;
+
+/** Counts what sources do, and their networks together, in the memory of this process. */
+interface SourceCounter {
+  /** In how many microseconds there may be another one; undefined within the limit. */
+  wait(source: Source): number | undefined;
+  /** Counts once more. @returns what `wait` does */
+  add(source: Source): number | undefined;
+}
+
+/** Makes a counter by the limit of one address. */
+type CounterOf = (limit: Limit) => SourceCounter;
+
+/**
+ * How many requests one address makes, how many codes one address, or one key, tries, how many pages it answers, and
+ * how often it fails to get a key or to end one. There are 20 to the power of 8 codes: one tries a hundred before a
+ * request ends.
+ */
+const EACH: Limit = '10/m';
+
+/** Bounds what anybody may do without a key, in one process, before anything of it is read. */
+export class Pace {
+  readonly polls = new Polls();
+  readonly #requests: SourceCounter;
+  readonly #codes: SourceCounter;
+  readonly #decisions: SourceCounter;
+  readonly #failures: SourceCounter;
+
+  constructor(counterOf: CounterOf) {
+    this.#requests = counterOf(EACH);
+    this.#codes = counterOf(EACH);
+    this.#decisions = counterOf(EACH);
+    this.#failures = counterOf(EACH);
+  }
+
+  /** Counts a request for a key. @throws KeysError TOO_MANY_REQUESTS */
+  countRequest(source: Source): void {
+    refuse(this.#requests.add(source), 'Too many keys were asked for from here.');
+  }
+
+  /** Counts a try of a user code, right or wrong: guessing must not go on. @throws KeysError TOO_MANY_REQUESTS */
+  countCode(source: Source): void {
+    refuse(this.#codes.add(source), 'Too many codes were tried from here.');
+  }
+
+  /** Counts an answer to the page of a request, whatever it says. @throws KeysError TOO_MANY_REQUESTS */
+  countDecision(source: Source): void {
+    refuse(this.#decisions.add(source), 'Too many decisions were sent from here.');
+  }
+
+  /** Refuses who has failed too often to get a key or to end one. @throws KeysError TOO_MANY_REQUESTS */
+  requireFewFailures(source: Source): void {
+    refuse(this.#failures.wait(source), 'Too many requests from here have failed.');
+  }
+
+  /** Counts such a failure. */
+  countFailure(source: Source): void {
+    this.#failures.add(source);
+  }
+}
+
+function refuse(wait: number | undefined, what: string): void {
+  if (wait === undefined) return;
+  const seconds = Math.max(Math.ceil(wait / 1_000_000), 1);
+  throw new TooManyRequestsError(`${what} Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`, seconds);
+}
+
+/** Something was done too often. */
+export class TooManyRequestsError extends KeysError {
+  /** After how many seconds it may be done again. */
+  readonly retryAfter: number;
+
+  constructor(message: string, retryAfter: number) {
+    super('TOO_MANY_REQUESTS', message);
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** When applications asked last, by the digests of their codes, in the memory of this process. */
+class Polls {
+  readonly #polls = new Map<string, { at: number; intervalMs: number }>();
+
+  /** Counts a question. @returns whether it came too early: from then on the application waits longer */
+  isTooEarly(digest: string, now: number): boolean {
+    const last = this.#polls.get(digest);
+    const isEarly = last !== undefined && now - last.at < last.intervalMs - TOLERANCE_MS;
+    const intervalMs = (last?.intervalMs ?? STEP_MS) + (isEarly ? STEP_MS : 0);
+    // The oldest goes first.
+    this.#polls.delete(digest);
+    this.#polls.set(digest, { at: now, intervalMs });
+    if (this.#polls.size > MAX_POLLS) this.#polls.delete(this.#polls.keys().next().value!);
+    return isEarly;
+  }
+
+  forget(digest: string): void {
+    this.#polls.delete(digest);
+  }
+}
 
 /** In characters. */
 const MAX_NOTED_SCOPE = 300;

@@ -1,28 +1,33 @@
-import { type Actor, OPERATOR, requirePermission } from '../authorization/principal.ts';
-import type { Parts } from '../changes/transactions.ts';
-import { KeysError } from '../errors.ts';
-import { checkOptions } from '../options.ts';
-import type { Source } from '../networks.ts';
-import { createCode, digestCode, randomLetters, readUserCode } from '../requests/codes.ts';
-import { type ConsentRequest, CONSENTS, KEPT_MS, requireFlow } from '../requests/consent-request.ts';
-import { createSecret } from '../secret/secret.ts';
-import { checkSearchText, printable } from '../text.ts';
-import { type AskedConsent, buildRequest, keepRequest, type NewConsentRequest } from './ask.ts';
-import { CHOICE_OPTIONS, type ConsentChoice } from './approval.ts';
-import { approveRequest, denyRequest, requireKnown, requirePending, requireToSeeRequests } from './decide.ts';
-import type { Pace } from './pace.ts';
+import { type Actor, OPERATOR, requirePermission } from '../authorization/index.ts';
+import { checkOptions, checkSearchText, KeysError, printable, type Source, withoutUndefined } from '../basics/index.ts';
+import type { Parts } from '../changes/index.ts';
+import { type ConsentApproval, type ConsentRequest, CONSENTS, KEPT_MS, requireFlow } from '../repository/index.ts';
+import { createSecret } from '../secret/index.ts';
+import {
+  approveRequest,
+  CHOICE_OPTIONS,
+  type ConsentChoice,
+  denyRequest,
+  requireKnown,
+  requirePending,
+  requireToSeeRequests,
+} from './approval.ts';
+import { type AskedConsent, buildRequest, keepRequest, type NewConsentRequest, type Pace } from './ask.ts';
+import { createCode, digestCode, randomLetters, readUserCode } from './codes.ts';
 import {
   digestOf,
+  type Ended,
+  endKey,
+  type KeyToEnd,
   redeem,
   type Redeemed,
   type Redemption,
   refusalFor,
+  refusalToEnd,
   type RefusedRedemption,
   standingOf,
   UNKNOWN,
 } from './redeem.ts';
-
-import { type Ended, endKey, type KeyToEnd, refusalToEnd } from './revoke.ts';
 
 /** What consent needs from outside. */
 export interface ConsentOptions extends Parts {
@@ -212,5 +217,58 @@ export class Consent {
       throw new KeysError('NOT_FOUND', `"${printable(handle.userCode)}" is not a code. Codes look like WDJB-MJHT.`);
     if (handle.by) this.countCode(handle.by);
     return digestCode('user', code);
+  }
+}
+
+/** What an application asks for, as whoever decides sees it. */
+export interface ConsentState extends Pick<
+  ConsentRequest,
+  'id' | 'flow' | 'client' | 'status' | 'roles' | 'permissions' | 'keyExpiresIn' | 'address' | 'createdAt' | 'expiresAt'
+> {
+  /** The key that it gets. */
+  readonly approval: Pick<ConsentApproval, 'keyName' | 'roles' | 'permissions' | 'keyExpiresAt'> | null;
+}
+
+/** A request of an application: by the code that it shows, or by its id. */
+export type ConsentPlace = { readonly userCode: string } | { readonly requestId: string };
+
+/** What commands do about applications that ask for keys. */
+export interface ConsentOperations {
+  /** What applications ask for, and have not got yet, oldest first. */
+  consentRequests(limit: number): Promise<ConsentState[]>;
+  /** What was asked for, whatever was decided. */
+  consentRequest(place: ConsentPlace): Promise<ConsentState>;
+  approveConsentRequest(userCode: string, choice: ConsentChoice): Promise<ConsentState>;
+  denyConsentRequest(place: ConsentPlace): Promise<ConsentState>;
+}
+
+/** Where the operator tries codes. */
+const TERMINAL = 'terminal';
+
+/** What the operator of a store does about them. */
+export class OperatorConsents implements ConsentOperations {
+  readonly #consent: Consent;
+
+  constructor({ consent }: { readonly consent: Consent }) {
+    this.#consent = consent;
+  }
+
+  consentRequests(limit: number): Promise<ConsentRequest[]> {
+    return this.#consent.list(limit, OPERATOR);
+  }
+
+  consentRequest(place: ConsentPlace): Promise<ConsentRequest> {
+    const consent = this.#consent;
+    if ('requestId' in place) return consent.findListed(place.requestId, OPERATOR);
+    return consent.find({ ...place, by: { source: TERMINAL } });
+  }
+
+  async approveConsentRequest(userCode: string, choice: ConsentChoice): Promise<ConsentRequest> {
+    const found = await this.consentRequest({ userCode });
+    return (await this.#consent.approve(found, withoutUndefined(choice), OPERATOR)).request;
+  }
+
+  async denyConsentRequest(place: ConsentPlace): Promise<ConsentRequest> {
+    return this.#consent.deny(await this.consentRequest(place), OPERATOR);
   }
 }

@@ -1,23 +1,29 @@
-import { OPERATOR } from '../authorization/principal.ts';
-import { buildKey, createKey } from '../changes/create.ts';
-import { Transaction } from '../changes/transaction.ts';
-import { refreshed } from '../changes/transactions.ts';
-import { isKeysError } from '../errors.ts';
-import { type ApiKey, withoutDigests } from '../key/api-key.ts';
-import type { Catalog } from '../permissions/catalog.ts';
-import type { KeyWriter } from '../repository.ts';
-import { digestCode } from '../requests/codes.ts';
+import { lookUp } from '../authentication/index.ts';
+import { OPERATOR } from '../authorization/index.ts';
+import { isKeysError } from '../basics/index.ts';
+import {
+  buildKey,
+  createKey,
+  finishRotation,
+  refreshed,
+  Transaction,
+  type TransactionOptions,
+} from '../changes/index.ts';
+import { type ApiKey, withoutDigests } from '../key/index.ts';
+import type { Catalog } from '../permissions/index.ts';
 import {
   type ConsentApproval,
   type ConsentFinder,
   type ConsentRequest,
   CONSENTS,
+  type KeyRepository,
+  type KeyWriter,
   requestEntry,
-} from '../requests/consent-request.ts';
-import { answersChallenge } from '../requests/pkce.ts';
-import type { Secret } from '../secret/secret.ts';
-import { actorOf } from './ask.ts';
+} from '../repository/index.ts';
+import { digestSecret, type Secret } from '../secret/index.ts';
 import { keyOf } from './approval.ts';
+import { actorOf } from './ask.ts';
+import { answersChallenge, digestCode } from './codes.ts';
 
 /** What an application shows to get its key. */
 export type Redemption = { readonly clientId: string } & (
@@ -33,7 +39,7 @@ export type Redeemed =
   | { readonly key: string; readonly apiKey: ApiKey }
   | { readonly refused: RefusedRedemption; readonly reason: string };
 
-export interface RedeemOptions {
+interface RedeemOptions {
   catalog: Catalog;
   /** Milliseconds since 1970. */
   now: number;
@@ -53,7 +59,7 @@ export function digestOf(redemption: Redemption): string {
 }
 
 /** What a code is good for: nothing, a key, or to end the key that it gave. */
-export type Standing =
+type Standing =
   | { readonly refused: RefusedRedemption; readonly reason: string }
   | { readonly issue: ConsentRequest; readonly approval: ConsentApproval }
   | { readonly revoke: ConsentRequest };
@@ -146,4 +152,63 @@ async function revoke(
   await writer.port(CONSENTS).update({ ...request, keyId: null });
   await transaction.finish();
   return USED;
+}
+
+/** A key that its application, or whoever else has it, is done with. */
+export interface KeyToEnd {
+  readonly secret: string;
+  /** The application that it was given to. */
+  readonly clientId: string;
+  /** Whether a key that has created others is left as it is: they would end with it. */
+  readonly sparesCreators: boolean;
+}
+
+/**
+ * Why a key was not ended: there is none that is valid, no application was given it, another one was, or it has created
+ * others. A reason is for the log.
+ */
+export type RefusedEnd =
+  | { readonly refused: 'invalid'; readonly reason: string }
+  | { readonly refused: 'not given' | 'other client' }
+  | { readonly refused: 'has created'; readonly created: number };
+
+/** What came of it. */
+export type Ended = 'ended' | RefusedEnd;
+
+/** Finds out whether a key can be ended, which changes nothing. @returns why it cannot; undefined if it can */
+export async function refusalToEnd(
+  repository: KeyRepository,
+  { secret, clientId }: KeyToEnd,
+  now: number,
+): Promise<RefusedEnd | undefined> {
+  const { key, refused } = await lookUp(secret, repository, now);
+  if (!key || refused) return { refused: 'invalid', reason: refused };
+  const owner = await repository.port(CONSENTS).clientOf(key.id);
+  if (owner !== undefined) return owner === clientId ? undefined : { refused: 'other client' };
+  // Who owned a key that was ended in between is forgotten with it.
+  return (await repository.findById(key.id)) ? { refused: 'not given' } : { refused: 'invalid', reason: 'unknown' };
+}
+
+/**
+ * Ends a key that can be ended: it is deleted, with all that it has created. A secret that a newer one is about to
+ * replace ends alone: it changes no keys.
+ */
+export async function endKey(
+  writer: KeyWriter,
+  { secret, clientId, sparesCreators }: KeyToEnd,
+  { address, ...options }: Omit<TransactionOptions, 'caller' | 'auditActor'> & { address: string | undefined },
+): Promise<Ended> {
+  const digest = digestSecret(secret);
+  const [key] = await writer.findByDigests([digest]);
+  if (!key) return { refused: 'invalid', reason: 'unknown' };
+  const family = await writer.findWithDescendants([key.id]);
+  const created = family.length - 1;
+  const isPrevious = key.digest !== digest;
+  if (sparesCreators && created > 0 && !isPrevious) return { refused: 'has created', created };
+  const auditActor = { kind: 'KEY', id: key.id, name: key.name } as const;
+  const transaction = new Transaction(writer, { ...options, caller: OPERATOR, auditActor });
+  transaction.note({ action: 'CONSENT_REVOKE', key, after: { client: clientId }, address });
+  await (isPrevious ? finishRotation(transaction, key.id) : transaction.delete(family));
+  await transaction.finish();
+  return 'ended';
 }

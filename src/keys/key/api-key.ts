@@ -1,7 +1,105 @@
-import type { Limit } from '../limit.ts';
-import type { Permission, Role } from '../permissions/catalog.ts';
-import type { ExpiryRequest } from './expiry.ts';
+import { SocketAddress } from 'node:net';
+import {
+  anyText,
+  codePoints,
+  debug,
+  describeCharacter,
+  durationHint,
+  formatTime,
+  hasControlCharacters,
+  hasTooManyMarks,
+  type Issue,
+  KeysError,
+  type Limit,
+  list,
+  listOf,
+  MAX_MARKS,
+  missingDay,
+  NO_LIMITS,
+  normalizeText,
+  orNull,
+  parseLimits,
+  parseNetwork,
+  printable,
+  readDate,
+  readDay,
+  readDuration,
+  required,
+  type Rules,
+  UNIT_MS,
+  yesOrNo,
+} from '../basics/index.ts';
+import { type Catalog, parsePermissions, parseRoles, type Permission, type Role } from '../permissions/index.ts';
+import { holdsSecret } from '../secret/index.ts';
 import type { Rotation } from './rotation.ts';
+
+/** When a key is to expire, as the user wrote it: after a duration, at a date, or never (null). */
+export interface ExpiryRequest {
+  /** A number with a unit: `90m`, `12h`, `30d`. */
+  expiresIn?: string;
+  /** An RFC 3339 date and time. */
+  expiresAt?: string | null;
+}
+
+/** Ten years: a key that is to live longer needs no expiry. */
+export const MAX_DURATION_MS = 3653 * UNIT_MS.d;
+
+/** Parses an expiry: milliseconds since 1970, null for never, or the expiryIssue with it. */
+export function readExpiry({ expiresIn, expiresAt }: ExpiryRequest, now: number): number | null | Issue {
+  if (expiresIn !== undefined && expiresAt !== undefined)
+    return expiryIssue('A key expires after a duration or at a date, not both.');
+  if (expiresIn !== undefined) {
+    const duration = readDuration(expiresIn);
+    if (duration === undefined) {
+      const remedy = durationHint(expiresIn) ?? 'Write a number with s, m, h, d or w, such as 90m, 12h or 30d.';
+      return expiryIssue(`"${printable(expiresIn)}" is not a duration. ${remedy}`);
+    }
+    return withinLimit(now + duration, now, expiresIn);
+  }
+  if (expiresAt === undefined || expiresAt === null) return null;
+  const instant = readDate(expiresAt);
+  if (instant === undefined) return expiryIssue(notADate(expiresAt));
+  if (instant <= now) return expiryIssue(`"${printable(expiresAt)}" is in the past. Choose a later date.`);
+  return withinLimit(instant, now, expiresAt);
+}
+
+/** An expiry that is written in one text: a date and time, or a duration. */
+export function expiryIn(text: string): ExpiryRequest {
+  return /^\s*\d{4}-/.test(text) ? { expiresAt: text } : { expiresIn: text };
+}
+
+/** The expiry in a validated request; undefined if it names none. */
+export function expiryOf(request: ExpiryRequest, now: number): number | null | undefined {
+  if (request.expiresIn === undefined && request.expiresAt === undefined) return undefined;
+  return readExpiry(request, now) as number | null;
+}
+
+/** The expiryIssue with the expiry in a request, if there is one. */
+export function validateExpiry(request: ExpiryRequest, now: number): Issue[] {
+  const read = readExpiry(request, now);
+  return typeof read === 'object' && read !== null ? [read] : [];
+}
+
+function withinLimit(instant: number, now: number, text: string): number | Issue {
+  return instant - now <= MAX_DURATION_MS
+    ? instant
+    : expiryIssue(`"${printable(text)}" is more than ten years away. Choose an earlier date, or none.`);
+}
+
+/** What is wrong with a text that `readDate` cannot parse. Of a date alone it is not clear whether the day counts. */
+export function notADate(text: string): string {
+  const day = text.trim();
+  if (readDay(day) !== undefined)
+    return `"${day}" has no time. Write ${day}T00:00:00Z for its start in UTC, or ${day}T23:59:59Z for its end.`;
+  const shown = `"${printable(text)}"`;
+  const problem = missingDay(day);
+  const what = `${shown} is not an RFC 3339 date and time`;
+  return problem === undefined ? `${what}, such as 2030-12-31T23:59:59Z.` : `${what}. ${problem}`;
+}
+
+function expiryIssue(message: string): Issue {
+  return { code: 'EXPIRY_INVALID', message };
+}
 
 /** An API key. Its secret is not part of it. */
 export interface ApiKey {
@@ -109,4 +207,359 @@ export interface KeyChange extends ExpiryRequest {
   limits?: readonly string[];
   /** All networks that the key may be used from; null for anywhere. */
   allowFrom?: readonly string[] | null;
+}
+
+/** The statuses of a key. */
+export const STATUSES = ['ACTIVE', 'DISABLED', 'EXPIRED'] as const;
+/** Whether a key is accepted: only if ACTIVE. An expired key is EXPIRED even if it is disabled as well. */
+export type Status = (typeof STATUSES)[number];
+
+/**
+ * A key's status at a time in milliseconds since 1970. It is expired from the instant `expiresAt` on. A damaged key is
+ * DISABLED: its expiry cannot be relied on.
+ */
+export function statusOf(
+  { expiresAt, disabledAt, damaged }: Pick<ApiKey, 'expiresAt' | 'disabledAt' | 'damaged'>,
+  now: number,
+): Status {
+  if (damaged) return 'DISABLED';
+  if (expiresAt !== null && expiresAt <= now) return 'EXPIRED';
+  return disabledAt === null ? 'ACTIVE' : 'DISABLED';
+}
+
+/** In code points. */
+export const MAX_NAME_LENGTH = 100;
+
+/** Letters with the marks that belong to them, decimal digits and spaces. */
+const ALLOWED = /\p{L}\p{M}*|\p{Nd}|\u0020/uy;
+/** Hangul fillers, variation selectors and the like: letters or marks by category, but invisible. */
+const INVISIBLE = /\p{DI}/u;
+
+/** A name as it is stored and compared: NFC, without leading or trailing spaces. */
+export function normalizeName(name: string): string {
+  return normalizeText(name).replace(/^\u0020+|\u0020+$/g, '');
+}
+
+/**
+ * Checks a name: only letters (with their combining marks), decimal digits and U+0020, all visible, and 1 to 100 code
+ * points after normalization. Returns the nameIssue, if there is one.
+ */
+export function validateName(name: string): Issue | undefined {
+  const normalized = normalizeName(name);
+  if (normalized === '') return nameIssue('The name is empty: it needs at least one letter or digit.');
+  if (hasTooManyMarks(normalized)) return nameIssue(`The name has more than ${MAX_MARKS} combining marks in a row.`);
+  const found = invalidCharacters(normalized);
+  if (found.length > 0) {
+    const shown = found.slice(0, 5).map((character) => describeCharacter(character));
+    const more = found.length > 5 ? [`${found.length - 5} more`] : [];
+    return nameIssue(`The name may only contain letters, digits and spaces; found ${listOf([...shown, ...more])}.`);
+  }
+  const length = codePoints(normalized);
+  if (length > MAX_NAME_LENGTH)
+    return nameIssue(`The name is ${length} characters long; at most ${MAX_NAME_LENGTH} are allowed.`);
+  return undefined;
+}
+
+function invalidCharacters(name: string): string[] {
+  const invalid = new Set<string>();
+  for (let index = 0; index < name.length;) {
+    ALLOWED.lastIndex = index;
+    const allowed = ALLOWED.exec(name)?.[0];
+    const next = allowed ?? String.fromCodePoint(name.codePointAt(index)!);
+    for (const character of next) if (allowed === undefined || INVISIBLE.test(character)) invalid.add(character);
+    index += next.length;
+  }
+  return [...invalid];
+}
+
+function nameIssue(message: string): Issue {
+  return { code: 'NAME_INVALID', message };
+}
+
+/** In code points. */
+export const MAX_DESCRIPTION_LENGTH = 1000;
+
+/** A description as it is stored: NFC and trimmed; null if it is blank. */
+export function normalizeDescription(description: string | null | undefined): string | null {
+  return normalizeText(description ?? '').trim() || null;
+}
+
+/** Checks a description: at most 1,000 code points, no control characters, no secret. Returns the descriptionIssue, if any. */
+export function validateDescription(description: string): Issue | undefined {
+  const length = codePoints(normalizeText(description).trim());
+  if (length > MAX_DESCRIPTION_LENGTH)
+    return descriptionIssue(
+      `The description is ${length} characters long; at most ${MAX_DESCRIPTION_LENGTH} are allowed.`,
+    );
+  if (hasTooManyMarks(description))
+    return descriptionIssue(`The description has more than ${MAX_MARKS} combining marks in a row.`);
+  if (hasControlCharacters(description))
+    return descriptionIssue('The description may not contain control characters, such as line breaks or tabs.');
+  if (holdsSecret(description))
+    return descriptionIssue('The description contains what looks like the secret of an API key. Leave it out.');
+  return undefined;
+}
+
+function descriptionIssue(message: string): Issue {
+  return { code: 'DESCRIPTION_INVALID', message };
+}
+
+/** The most networks that a key may be used from. */
+export const MAX_NETWORKS = 100;
+
+/**
+ * Parses networks. Each gets the form in which it is stored: short, in lower case, and without the length of a plain
+ * address. Duplicates are dropped; what is none, or is ambiguous, is an issue.
+ */
+export function parseNetworks(texts: readonly string[]): { values: string[]; issues: Issue[] } {
+  const values = new Set<string>();
+  const issues: Issue[] = [];
+  for (const text of texts) {
+    const read = readNetwork(text.trim());
+    if ('problem' in read) issues.push({ code: 'NETWORK_INVALID', message: read.problem });
+    else values.add(read.network);
+  }
+  if (values.size > MAX_NETWORKS)
+    issues.push({
+      code: 'NETWORK_INVALID',
+      message: `${values.size} networks are more than ${MAX_NETWORKS}, which is the most.`,
+    });
+  return { values: [...values], issues };
+}
+
+/** The issues with the networks that a key may be used from, of which there must be one at least. */
+export function validateNetworks(texts: readonly string[]): Issue[] {
+  if (texts.length > 0) return parseNetworks(texts).issues;
+  return [
+    { code: 'NETWORK_INVALID', message: 'The list of networks is empty. Name one, or leave it out for anywhere.' },
+  ];
+}
+
+/** The networks in a validated request; null for anywhere. */
+function readAllowFrom(texts: readonly string[] | null | undefined): string[] | null {
+  return texts ? parseNetworks(texts).values : null;
+}
+
+/** Whether each of some networks lies within one of others. */
+export function areWithin(inner: readonly string[], outer: readonly string[]): boolean {
+  const others = outer.map(splitNetwork);
+  return inner
+    .map(splitNetwork)
+    .every(({ parts, prefix, family }) =>
+      others.some(
+        (other) =>
+          other.family === family &&
+          other.prefix <= prefix &&
+          firstParts(parts, other.prefix, family).every((part, index) => part === other.parts[index]),
+      ),
+    );
+}
+
+type Family = 'ipv4' | 'ipv6';
+
+/** A network in the form in which it is stored, with the numbers of its address. */
+function splitNetwork(text: string): { parts: number[]; prefix: number; family: Family } {
+  const [address, prefix, family] = parseNetwork(text)!;
+  return { parts: partsOf(address, family), prefix, family };
+}
+
+function readNetwork(text: string): { network: string } | { problem: string } {
+  const parsed = parseNetwork(text);
+  const shown = () => `"${printable(text)}"`;
+  if (text === '') return { problem: 'A network is empty. Write it as 10.0.0.0/8 or 2001:db8::/32.' };
+  if (!parsed) return { problem: `${shown()} is not a network. Write it as 10.0.0.0/8 or 2001:db8::/32.` };
+  const [written, prefix, family] = parsed;
+  const address = shortForm(written, family);
+  if (/^::ffff:\d/.test(address)) return { problem: `${shown()} is IPv4 within IPv6. Write the IPv4 network alone.` };
+  const parts = partsOf(address, family);
+  const masked = firstParts(parts, prefix, family);
+  const isFirst = masked.every((part, index) => part === parts[index]);
+  const first = isFirst ? address : shortForm(writtenParts(masked, family), family);
+  const network = prefix === (family === 'ipv4' ? 32 : 128) ? first : `${first}/${prefix}`;
+  if (isFirst) return { network };
+  return {
+    problem: `${shown()} has bits beyond its first ${prefix}. Write ${network}, or ${address} for the address.`,
+  };
+}
+
+/** The parts of the first address of the network that an address is in. */
+function firstParts(parts: readonly number[], prefix: number, family: Family): number[] {
+  const bits = family === 'ipv4' ? 8 : 16;
+  return parts.map((part, index) => part & ~((1 << (bits - Math.min(Math.max(prefix - index * bits, 0), bits))) - 1));
+}
+
+function writtenParts(parts: readonly number[], family: Family): string {
+  return family === 'ipv4' ? parts.join('.') : parts.map((part) => part.toString(16)).join(':');
+}
+
+/** An address in its short form, the only one that IPv4 has. */
+function shortForm(address: string, family: Family): string {
+  return family === 'ipv4' ? address : new SocketAddress({ address, family }).address;
+}
+
+/** The four or eight parts of an address. One of IPv6 that ends like an IPv4 address has other parts there. */
+function partsOf(address: string, family: Family): number[] {
+  if (family === 'ipv4') return address.split('.').map(Number);
+  const [, start, end] = /^(.*:)(\d+(?:\.\d+){3})$/.exec(address.includes('.') ? address : '') ?? [];
+  const [a = 0, b = 0, c = 0, d = 0] = end?.split('.').map(Number) ?? [];
+  const hex = end === undefined ? address : `${start}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+  const [before = '', after = ''] = hex.split('::');
+  const [first, last] = [before, after].map((part) => (part === '' ? [] : part.split(':')));
+  const zeros = Array<string>(8 - first!.length - last!.length).fill('0');
+  return [...first!, ...zeros, ...last!].map((part) => Number.parseInt(part, 16));
+}
+
+/** The fields of a change. What their values may be is said by `validateChange`. */
+export const KEY_CHANGE_OPTIONS: Rules<KeyChange> = {
+  name: anyText,
+  description: orNull(anyText),
+  roles: list(anyText),
+  permissions: list(anyText),
+  limits: list(anyText),
+  allowFrom: orNull(list(anyText)),
+  expiresIn: anyText,
+  expiresAt: orNull(anyText),
+};
+/** The same of a new key. */
+export const NEW_KEY_OPTIONS: Rules<NewKey> = { ...KEY_CHANGE_OPTIONS, name: required(anyText), overwrite: yesOrNo };
+
+/** All issues with a new key, but for a missing name: the caller may still prompt for it. */
+export function validateNewKey(input: Partial<NewKey>, catalog: Catalog, now: number): Issue[] {
+  return [...validateChange(input, catalog, now), ...validateGrants(input.roles ?? [], input.permissions ?? [])];
+}
+
+/** All issues with the given values. */
+export function validateChange(change: KeyChange, catalog: Catalog, now: number): Issue[] {
+  const { name, description, roles = [], permissions = [], limits = [], allowFrom = null } = change;
+  const issues = [
+    ...about('name', name === undefined ? [] : [validateName(name)]),
+    ...about(
+      'description',
+      description === undefined || description === null ? [] : [validateDescription(description)],
+    ),
+    ...about('roles', parseRoles(roles, catalog).issues),
+    ...about('permissions', parsePermissions(permissions, catalog).issues),
+    ...about('limits', parseLimits(limits).issues),
+    ...about('allowFrom', allowFrom === null ? [] : validateNetworks(allowFrom)),
+    ...about(change.expiresIn === undefined ? 'expiresAt' : 'expiresIn', validateExpiry(change, now)),
+  ];
+  // No other field: an imported key has its secret beside them.
+  debug('the fields of a key were validated', () => {
+    const { name: keyName, roles, permissions, limits, allowFrom, expiresIn, expiresAt } = change;
+    const given = { keyName, roles, permissions, limits, allowFrom, expiresIn, expiresAt };
+    return { ...given, issues: issues.map(({ code, field }) => ({ code, field })) };
+  });
+  return issues;
+}
+
+function about(field: string, issues: readonly (Issue | undefined)[]): Issue[] {
+  return issues.flatMap((issue) => (issue ? { ...issue, field } : []));
+}
+
+/** Requires at least one role or permission. Invalid items count: they are issues of their own. */
+export function validateGrants(roles: readonly unknown[], permissions: readonly unknown[]): Issue[] {
+  if (roles.length > 0 || permissions.length > 0) return [];
+  return [{ code: 'NO_GRANTS', message: 'An API key needs at least one role or permission.' }];
+}
+
+/** What validated input gives a key but for its end, as it is kept. */
+export function readGiven(given: KeyChange, catalog: Catalog): Partial<Omit<GivenFields, 'expiresAt'>> {
+  const { name, description, roles, permissions, limits, allowFrom } = given;
+  return {
+    ...(name !== undefined && { name: normalizeName(name) }),
+    ...(description !== undefined && { description: normalizeDescription(description) }),
+    ...(roles && { roles: parseRoles(roles, catalog).values }),
+    ...(permissions && { permissions: parsePermissions(permissions, catalog).values }),
+    ...(limits && { limits: parseLimits(limits).values }),
+    ...(allowFrom !== undefined && { allowFrom: readAllowFrom(allowFrom) }),
+  };
+}
+
+/** The same of a new key, which has no more. */
+export function readNewFields(given: NewKey, catalog: Catalog): Omit<GivenFields, 'expiresAt'> {
+  const none = { description: null, roles: [], permissions: [], limits: NO_LIMITS, allowFrom: null };
+  return { ...none, ...readGiven(given, catalog), name: normalizeName(given.name) };
+}
+
+/** The roles and permissions in validated input. */
+export function readGrants(
+  input: Pick<NewKey, 'roles' | 'permissions'>,
+  catalog: Catalog,
+): { roles: Role[]; permissions: Permission[] } {
+  return {
+    roles: parseRoles(input.roles ?? [], catalog).values,
+    permissions: parsePermissions(input.permissions ?? [], catalog).values,
+  };
+}
+
+/** The fields of a key that somebody sets, in the order in which they are shown. */
+export const KEY_FIELDS = [...GIVEN_FIELDS, 'enabled'] as const;
+/** The fields in which a key can change. */
+const FIELDS = [...KEY_FIELDS, 'createdBy'] as const;
+/** Those that no declaration has: the secrets of a key, by their public parts. */
+type SecretField = 'prefix' | 'previousPrefix';
+
+/** The value of a field as it is shown. */
+export type FieldValue = string | readonly string[] | boolean | null;
+
+/** A field of a key that has changed. */
+export interface FieldChange {
+  field: (typeof FIELDS)[number] | SecretField;
+  before: FieldValue;
+  after: FieldValue;
+}
+
+/** One change of a plan. A key that does not exist yet has no id. */
+export interface PlannedChange {
+  action: 'CREATE' | 'UPDATE' | 'DELETE';
+  name: string;
+  id?: string;
+  /** The fields of a new key that are set, or the fields of an existing key that change. */
+  changes?: FieldChange[];
+}
+
+/** The fields that differ between two states of a key. */
+export function fieldChanges(before: KeyFields, after: KeyFields): FieldChange[] {
+  const [old, fresh] = [fieldsOf(before), fieldsOf(after)];
+  return FIELDS.filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field])).map((field) => ({
+    field,
+    before: old[field],
+    after: fresh[field],
+  }));
+}
+
+function fieldsOf({ disabledAt, expiresAt, ...key }: KeyFields): Record<(typeof FIELDS)[number], FieldValue> {
+  return { ...key, expiresAt: formatTime(expiresAt), enabled: disabledAt === null };
+}
+
+/** A secret that a key had once. It is not accepted any more. */
+export interface RotatedSecret {
+  /** See `digestSecret`. */
+  digest: string;
+  /** The public id of the secret. */
+  publicId: string;
+  /** The id of the key. */
+  keyId: string;
+  /** When the key lost it, in milliseconds since 1970. */
+  rotatedAt: number;
+}
+
+/** The secrets that a change takes away from a key. */
+export function rotatedSecrets(before: StoredKey, after: StoredKey, now: number): RotatedSecret[] {
+  const kept = new Set([after.digest, after.previousDigest]);
+  const { id: keyId, rotation } = before;
+  const secrets = [{ digest: before.digest, publicId: before.publicId }];
+  if (rotation && before.previousDigest !== null)
+    secrets.push({ digest: before.previousDigest, publicId: rotation.previousPublicId });
+  return secrets.filter(({ digest }) => !kept.has(digest)).map((secret) => ({ ...secret, keyId, rotatedAt: now }));
+}
+
+/** Refuses a damaged key, where what it says would be written elsewhere. @throws KeysError STORE_CORRUPT */
+export function requireWhole({ name, damaged }: ApiKey): void {
+  if (!damaged) return;
+  throw new KeysError(
+    'STORE_CORRUPT',
+    `The API key "${printable(name)}" is damaged: its row in the key store does not match its checksum. ` +
+      'Delete or replace it, or restore a backup.',
+  );
 }

@@ -1,7 +1,16 @@
-import type { Issue } from '../errors.ts';
-import { durationHint, pastTimeRemedy, readDuration, readPastTime, UNIT_MS } from '../time.ts';
-import { anyText, orNull, type Rules, yesOrNo } from '../options.ts';
-import { printable } from '../text.ts';
+import {
+  anyText,
+  durationHint,
+  type Issue,
+  orNull,
+  pastTimeRemedy,
+  printable,
+  readDuration,
+  readPastTime,
+  type Rules,
+  UNIT_MS,
+  yesOrNo,
+} from '../basics/index.ts';
 
 /** A rotation of a key's secret: the previous secret, and how long it still works. */
 export interface Rotation {

@@ -1,4 +1,4 @@
-import { describeCharacter, listOf } from '../text.ts';
+import { describeCharacter, listOf } from '../basics/index.ts';
 import { CONFUSABLES } from './confusables.ts';
 
 /** The prototypes that were looked up: to read the whole table would take longer than to create a key. */

@@ -1,10 +1,133 @@
-import type { Permission, Role } from '../permissions/catalog.ts';
-import { checkOptions } from '../options.ts';
-import { declarePort, type ReadPorts } from '../port.ts';
-import type { OutcomeCounts } from '../usage/outcomes.ts';
-import type { PeriodUsage, UsageByPeriod, UsageRange } from '../usage/periods.ts';
-import { readUsageRequest, USAGE_OPTIONS, type UsageRequest } from '../usage/usage-request.ts';
+import {
+  anyText,
+  checkOptions,
+  declarePort,
+  formatTime,
+  KeysError,
+  orNull,
+  printable,
+  type ReadPorts,
+  requirePastTime,
+  type Rules,
+  UNIT_MS,
+} from '../basics/index.ts';
+import type { Permission, Role } from '../permissions/index.ts';
 import type { Rotation } from './rotation.ts';
+
+/**
+ * How requests with a secret of a key end: the key was let in; it lacks a permission, or came from where it may not; it
+ * was over a limit; or it was not accepted at all, as it was disabled, has expired or got another secret.
+ */
+export const OUTCOMES = ['accepted', 'forbidden', 'limited', 'refused'] as const;
+
+/** How a request ended. */
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** How many requests ended in which way. */
+export type OutcomeCounts = Readonly<Record<Outcome, number>>;
+
+/** Of no requests. */
+export const NO_REQUESTS: OutcomeCounts = { accepted: 0, forbidden: 0, limited: 0, refused: 0 };
+
+/** The counts of two sets of requests together. */
+export function sumOf(one: OutcomeCounts, other: OutcomeCounts): OutcomeCounts {
+  return {
+    accepted: one.accepted + other.accepted,
+    forbidden: one.forbidden + other.forbidden,
+    limited: one.limited + other.limited,
+    refused: one.refused + other.refused,
+  };
+}
+
+/** By what use is counted, in UTC. */
+export const PERIODS = ['HOUR', 'DAY'] as const;
+
+/** An hour or a day in UTC. */
+export type Period = (typeof PERIODS)[number];
+
+/** Their lengths in milliseconds. */
+export const PERIOD_MS: Readonly<Record<Period, number>> = { HOUR: UNIT_MS.h, DAY: UNIT_MS.d };
+
+/** How long use is kept by each, in days: then hours become days, and days are removed. */
+export const KEPT_DAYS: Readonly<Record<Period, number>> = { HOUR: 90, DAY: 730 };
+
+/** How requests with the secrets of a key ended in an hour or on a day. */
+export interface PeriodUsage extends OutcomeCounts {
+  /** When it began, in milliseconds since 1970. */
+  start: number;
+}
+
+/** Whole hours or days, from one on and before another. */
+export interface UsageRange {
+  by: Period;
+  /** The start of the first one, in milliseconds since 1970. */
+  from: number;
+  /** The end of the last one. */
+  to: number;
+}
+
+/** The hours or days of a range in which there were requests, in their order. */
+export interface UsageByPeriod extends UsageRange {
+  periods: readonly PeriodUsage[];
+}
+
+/** The start of the hour or day that a time is in, in milliseconds since 1970. */
+export function startOf(period: Period, time: number): number {
+  return Math.floor(time / PERIOD_MS[period]) * PERIOD_MS[period];
+}
+
+/** The start of the first hour or day that is kept at a time, which is a whole day. */
+export function firstKept(period: Period, now: number): number {
+  return startOf('DAY', now) - KEPT_DAYS[period] * UNIT_MS.d;
+}
+
+/** A user's request for the use of a key. Texts are as the user wrote them. */
+export interface UsageRequest {
+  /** From the hour or day on that this is in: an RFC 3339 date and time, a date, or an age such as `24h`. */
+  from?: string | null;
+  /** Up to the end of the hour or day that ends with this or that this is in, written like `from`. Default: now. */
+  to?: string | null;
+  /** One of `PERIODS`, case-insensitive. Default: by the hour. */
+  by?: string | null;
+}
+
+/** What a request may say. Null says nothing. */
+const USAGE_OPTIONS: Rules<UsageRequest> = { from: orNull(anyText), to: orNull(anyText), by: orNull(anyText) };
+
+/** How many hours or days are told of unless told otherwise. */
+const DEFAULT_COUNT: Readonly<Record<Period, number>> = { HOUR: 24, DAY: 30 };
+
+/**
+ * Parses a request for the use of a key: whole hours or days, of which there are at most as many as are kept.
+ * @throws KeysError INPUT_INVALID
+ */
+export function readUsageRequest(request: UsageRequest, now: number): UsageRange {
+  const by = readPeriod(request.by);
+  const length = PERIOD_MS[by];
+  const earliest = firstKept(by, now);
+  const end = startOf(by, now) + length;
+  const to = request.to == null ? end : Math.min(startOf(by, requirePastTime(request.to, now) + length - 1), end);
+  if (to <= earliest) throw tooEarly(request.to!, by, earliest);
+  if (request.from == null) return { by, from: Math.max(to - DEFAULT_COUNT[by] * length, earliest), to };
+  const from = startOf(by, requirePastTime(request.from, now));
+  if (from < earliest) throw tooEarly(request.from, by, earliest);
+  if (from < to) return { by, from, to };
+  const remedy = 'Choose a start that has passed and is before the end.';
+  throw new KeysError('INPUT_INVALID', `"${printable(request.from)}" is not before ${formatTime(to)}. ${remedy}`);
+}
+
+function readPeriod(text: string | null | undefined): Period {
+  if (text == null) return 'HOUR';
+  const period = PERIODS.find((name) => name === text.trim().toUpperCase());
+  if (period) return period;
+  throw new KeysError('INPUT_INVALID', `Use is counted by hour or by day, not by "${printable(text)}".`);
+}
+
+function tooEarly(text: string, by: Period, earliest: number): KeysError {
+  const kept = `${by === 'HOUR' ? 'hours' : 'days'} are kept for ${KEPT_DAYS[by]} days, since ${formatTime(earliest)}`;
+  const remedy = by === 'HOUR' ? 'Ask by day, or for a later time.' : 'Ask for a later time.';
+  return new KeysError('INPUT_INVALID', `"${printable(text)}" is too early: ${kept}. ${remedy}`);
+}
 
 /** How much a key was used. Times are milliseconds since 1970. */
 export interface UsageTotals {
@@ -49,7 +172,7 @@ export interface UsageBounds {
 }
 
 /** Finds how keys were used. */
-export interface UsageFinder {
+interface UsageFinder {
   /** How much keys were used, by their ids; those that never were are left out. */
   totals(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
   /** How the requests of a key ended, by hours or days in their order; those without a request are left out. */
@@ -59,7 +182,7 @@ export interface UsageFinder {
 }
 
 /** Keeps how keys are used, in a transaction. */
-export interface UsageWriter extends UsageFinder {
+interface UsageWriter extends UsageFinder {
   /** Adds to the totals of keys; keys that no longer exist are ignored. */
   add(usage: readonly KeyUsage[]): Promise<void>;
   /** Brings what is kept nearer to its bounds. @returns whether it is within them */
@@ -80,7 +203,7 @@ export function previousUseSince(
 export const NO_USAGE: UsageTotals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null };
 
 /** What telling how keys are used needs from outside. */
-export interface UsageOptions {
+interface UsageOptions {
   repository: ReadPorts;
   /** Milliseconds since 1970. */
   clock: () => number;

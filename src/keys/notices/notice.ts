@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { formatTime, UNIT_MS } from '../time.ts';
+import { formatTime, LOOPBACK, Networks, printable, UNIT_MS } from '../basics/index.ts';
 
 /** What a webhook is told of. */
 export const NOTICE_TYPES = [
@@ -43,4 +43,81 @@ export function noticeOf(
 ): Notice {
   const id = `msg_${hash('sha256', JSON.stringify([type, ...event]), 'hex').slice(0, 32)}`;
   return { id, type, at, body: JSON.stringify({ type, timestamp: formatTime(at), data }) };
+}
+
+/** Who is told of what. */
+export interface NoticeSettings {
+  /** The address of the webhook. */
+  readonly url: string;
+  /** The absolute path of a file with the secret that signs; undefined for `SVC_API_NOTICES_SECRET`. */
+  readonly secretFile: string | undefined;
+  readonly events: readonly NoticeType[];
+  /** How many refused requests of a key, within an hour of the clock, are often. */
+  readonly refusedOften: number;
+}
+
+/** What applies where the settings say nothing. */
+export const DEFAULT_NOTICES = { events: NOTICE_TYPES, refusedOften: 100 } as const;
+/** What `refusedOften` can be at most. */
+export const MAX_REFUSED_OFTEN = 1_000_000_000;
+
+const LOOPBACK_NETWORKS = new Networks(LOOPBACK);
+const MAX_LENGTH = 2000;
+
+/** What is wrong with the address of a webhook; undefined if nothing is. It may hold a secret, and is not repeated. */
+export function invalidWebhook(text: string): string | undefined {
+  if (text.length > MAX_LENGTH || !URL.canParse(text) || text !== text.trim())
+    return 'The address of the webhook is no URL. Write it as https://hooks.example.org/svc-api.';
+  const { protocol, hostname, username, password, hash } = new URL(text);
+  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback(hostname)))
+    return (
+      'The address of the webhook must begin with https://, or with http:// on loopback, such as ' +
+      'http://127.0.0.1:8080/.'
+    );
+  if (username || password)
+    return 'The address of the webhook has a user name or password. Its receiver checks the signature in their place.';
+  return hash || text.includes('#') ? 'The address of the webhook has a fragment (#). Leave it out.' : undefined;
+}
+
+/** The address of a webhook without what may be secret in it. */
+export function shownWebhook(url: string): string {
+  return printable(new URL(url).origin, 300);
+}
+
+function isLoopback(hostname: string): boolean {
+  const address = hostname.replace(/^\[(.*)\]$/, '$1');
+  return address === 'localhost' || LOOPBACK_NETWORKS.includes(address);
+}
+
+/** How long after an attempt that failed the next one is made, as Standard Webhooks proposes. */
+export const RETRY_MS = [
+  5 * UNIT_MS.s,
+  5 * UNIT_MS.m,
+  30 * UNIT_MS.m,
+  2 * UNIT_MS.h,
+  5 * UNIT_MS.h,
+  10 * UNIT_MS.h,
+  10 * UNIT_MS.h,
+] as const;
+/** Each wait is shorter or longer by up to this part of it, so that those that failed together do not return so. */
+const JITTER = 0.2;
+
+/**
+ * When the next attempt is due, in milliseconds since 1970; undefined to give up.
+ * @param attempts how many were made
+ * @param random from 0 up to 1
+ */
+export function nextAttempt(attempts: number, now: number, random: number): number | undefined {
+  const wait = RETRY_MS[attempts - 1];
+  return wait === undefined ? undefined : Math.round(now + wait * (1 - JITTER + 2 * JITTER * random));
+}
+
+/**
+ * The notice by which somebody tries a webhook: of no key, and no repetition of another one.
+ * @param test.id a random one
+ * @param test.at milliseconds since 1970
+ * @param test.by the user of the machine who tries it
+ */
+export function testNotice({ id, at, by }: { id: string; at: number; by: string }): Notice {
+  return noticeOf('test', { event: [id], at, data: { actor: { kind: 'CLI', id: null, name: by } } });
 }

@@ -1,4 +1,4 @@
-import { ACTIONS, type Action, type Catalog, type Permission, type Role } from './catalog.ts';
+import { type Action, ACTIONS, type Catalog, type Permission, type Role } from './catalog.ts';
 
 /** The actions that are allowed on one resource. */
 export interface ResourceActions {

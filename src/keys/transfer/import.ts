@@ -1,19 +1,11 @@
-import type { AuditDraft, AuditPosition } from '../audit/audit-entry.ts';
-import { MAX_CHAIN_LENGTH } from '../authorization/chain.ts';
-import { tooMany } from '../authorization/policy.ts';
-import { OPERATOR } from '../authorization/principal.ts';
-import { findConfusableNames, warningsOf } from '../changes/confusable-names.ts';
-import type { Transaction } from '../changes/transaction.ts';
-import type { Transactions } from '../changes/transactions.ts';
-import { type ErrorCode, NameTakenError } from '../errors.ts';
-import type { ApiKey, StoredKey } from '../key/api-key.ts';
-import { skeletonOf } from '../key/skeleton.ts';
-import { statusOf } from '../key/status.ts';
-import type { Catalog } from '../permissions/catalog.ts';
-import type { ProgressReport } from '../progress.ts';
-import { declarePort } from '../port.ts';
-import type { KeyFinder, KeyRepository } from '../repository.ts';
-import { prefixOf } from '../secret/secret.ts';
+import type { AuditDraft, AuditPosition } from '../audit/index.ts';
+import { MAX_CHAIN_LENGTH, OPERATOR, tooMany } from '../authorization/index.ts';
+import { findConfusableNames, type Transaction, type Transactions, warningsOf } from '../changes/index.ts';
+import { declarePort, type ErrorCode, NameTakenError, type ProgressReport } from '../basics/index.ts';
+import { type ApiKey, skeletonOf, statusOf, type StoredKey } from '../key/index.ts';
+import type { Catalog } from '../permissions/index.ts';
+import type { KeyFinder, KeyRepository } from '../repository/index.ts';
+import { prefixOf } from '../secret/index.ts';
 import type { ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
 
 /** The outcome for one line. */

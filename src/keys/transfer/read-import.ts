@@ -1,13 +1,14 @@
-import { violationsOfNew } from '../authorization/policy.ts';
-import { OPERATOR } from '../authorization/principal.ts';
-import type { ErrorCode, Issue } from '../errors.ts';
-import type { StoredKey } from '../key/api-key.ts';
-import { readExpiry } from '../key/expiry.ts';
-import { normalizeName, validateName } from '../key/name.ts';
-import { readNewFields, validateNewKey } from '../key/validation.ts';
-import { nearest } from '../nearest.ts';
-import type { Catalog } from '../permissions/catalog.ts';
-import { readDigest } from '../secret/digest.ts';
+import { OPERATOR, violationsOfNew } from '../authorization/index.ts';
+import { type ErrorCode, formatTime, type Issue, listOf, nearest, readDate } from '../basics/index.ts';
+import {
+  normalizeName,
+  readExpiry,
+  readNewFields,
+  type StoredKey,
+  validateName,
+  validateNewKey,
+} from '../key/index.ts';
+import type { Catalog } from '../permissions/index.ts';
 import {
   createImportedId,
   digestSecret,
@@ -15,10 +16,9 @@ import {
   isImportedId,
   publicIdOfPrefix,
   type RandomBytes,
+  readDigest,
   readSecret,
-} from '../secret/secret.ts';
-import { listOf } from '../text.ts';
-import { formatTime, readDate } from '../time.ts';
+} from '../secret/index.ts';
 
 /** What reading an import depends on. */
 interface ImportContext {

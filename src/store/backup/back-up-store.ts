@@ -2,12 +2,15 @@ import type { KeyObject } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
-import type { AuditPosition } from '../../keys/audit/audit-entry.ts';
-import { type AuditVerification, verifyAuditLog } from '../../keys/audit/verify.ts';
-import { type ErrorCode, isKeysError, KeysError } from '../../keys/errors.ts';
-import type { ProgressReport } from '../../keys/progress.ts';
-import { debugTimed } from '../../keys/steps.ts';
-import { printable } from '../../keys/text.ts';
+import { type AuditPosition, type AuditVerification, verifyAuditLog } from '../../keys/audit/index.ts';
+import {
+  debugTimed,
+  type ErrorCode,
+  isKeysError,
+  KeysError,
+  printable,
+  type ProgressReport,
+} from '../../keys/basics/index.ts';
 import { auditReaderOf } from '../audit-log.ts';
 import type { Connection } from '../connection.ts';
 import { copyStore } from '../copy.ts';

@@ -22,8 +22,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { KeysError } from '../../keys/errors.ts';
-import { printable } from '../../keys/text.ts';
+import { KeysError, printable } from '../../keys/basics/index.ts';
 import {
   createStore,
   createStoreFile,

@@ -1,8 +1,6 @@
 import type { KeyObject } from 'node:crypto';
-import { isKeysError } from '../../keys/errors.ts';
-import type { ProgressReport } from '../../keys/progress.ts';
-import { differenceText, type SchemaDifference } from '../../keys/schema.ts';
-import { printable } from '../../keys/text.ts';
+import { isKeysError, printable, type ProgressReport } from '../../keys/basics/index.ts';
+import { differenceText, type SchemaDifference } from '../../keys/repository/index.ts';
 
 /** What is checked. Codes are stable: scripts compare them. */
 export const CHECKS = [

@@ -1,13 +1,16 @@
 import type { KeyObject } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import { compareKeys } from '../../keys/audit/compare.ts';
-import { verifyAuditLog } from '../../keys/audit/verify.ts';
-import { MAX_WAITING } from '../../keys/notices/collect.ts';
-import type { NoticeStatus } from '../../keys/notices/notice-store.ts';
-import { HISTORY_MS } from '../../keys/notices/notice.ts';
-import type { ProgressReport } from '../../keys/progress.ts';
-import { printable } from '../../keys/text.ts';
-import { FIRST_MS, formatTime, isTime, LAST_MS, UNIT_MS } from '../../keys/time.ts';
+import { compareKeys, verifyAuditLog } from '../../keys/audit/index.ts';
+import { HISTORY_MS, MAX_WAITING, type NoticeStatus } from '../../keys/notices/index.ts';
+import {
+  FIRST_MS,
+  formatTime,
+  isTime,
+  LAST_MS,
+  printable,
+  type ProgressReport,
+  UNIT_MS,
+} from '../../keys/basics/index.ts';
 import type { Connection } from '../connection.ts';
 import { createKeyRepository } from '../key-repository.ts';
 import { findNoticeStatus } from '../notices.ts';

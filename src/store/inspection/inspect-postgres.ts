@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import { isKeysError } from '../../keys/errors.ts';
-import { listOf } from '../../keys/text.ts';
+import { isKeysError, listOf } from '../../keys/basics/index.ts';
 import type { Connection } from '../connection.ts';
 import { newestSchema } from '../migrations.ts';
 import { PostgresConnection } from '../postgres/postgres-connection.ts';

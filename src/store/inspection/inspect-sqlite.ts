@@ -1,12 +1,18 @@
 import { accessSync, constants, lstatSync, realpathSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
-import { isKeysError, KeysError } from '../../keys/errors.ts';
+import { isKeysError, KeysError } from '../../keys/basics/index.ts';
 import { newestSchema } from '../migrations.ts';
-import { MainFile, requireOwnWal } from '../sqlite/last-change.ts';
+import {
+  identifyStoreFile,
+  MainFile,
+  requireOwnWal,
+  requireSecureFile,
+  sideFilesOf,
+  storeFileExists,
+} from '../sqlite/sqlite-file.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
-import { identifyStoreFile, requireSecureFile, sideFilesOf, storeFileExists } from '../sqlite/sqlite-file.ts';
 import { findDamage, requireOwnFormat, sqliteSchemaDifferences } from '../sqlite/sqlite-schema.ts';
 import {
   failure,

@@ -1,5 +1,4 @@
-import { storeLocation } from '../location.ts';
-import { isPostgresUrl } from '../postgres/postgres-address.ts';
+import { isPostgresUrl, storeLocation } from '../location.ts';
 import { failureBy, type Finding, type InspectOptions, skipped } from './finding.ts';
 
 /** Checks a store, in whatever state it is, and changes nothing. */

@@ -1,11 +1,11 @@
 import type { Kysely } from 'kysely';
 import type { PoolConfig } from 'pg';
-import { KeysError } from '../../keys/errors.ts';
-import type { HearingReport } from '../../keys/repository.ts';
-import type { Connection, MustExist, WriteWork } from '../connection.ts';
+import { KeysError } from '../../keys/basics/index.ts';
+import type { HearingReport } from '../../keys/repository/index.ts';
+import { type Connection, type MustExist, Mutex, retry, type WriteWork } from '../connection.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
-import { type PostgresAddress, readPostgresUrl } from './postgres-address.ts';
-import { isLockTimeout, isLost, isSerializationFailure, postgresError } from './postgres-errors.ts';
+import { type PostgresAddress, readPostgresUrl } from '../location.ts';
+import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
 import { PostgresListener } from './postgres-listener.ts';
 import {
   lockWriters,
@@ -15,9 +15,7 @@ import {
   requireSearchPath,
   versionOf,
 } from './postgres-schema.ts';
-import { openPool } from './postgres-pool.ts';
 import { PASSING_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
-import { Mutex, retry } from '../waiting.ts';
 
 /** How many lost connections are replaced before that is an error: several may have broken while idle. */
 const MAX_RETRIES = 5;

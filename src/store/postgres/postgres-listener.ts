@@ -1,13 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig, Notification } from 'pg';
-import { KeysError } from '../../keys/errors.ts';
-import type { HearingReport } from '../../keys/repository.ts';
-import { debug } from '../../keys/steps.ts';
+import { debug, KeysError } from '../../keys/basics/index.ts';
+import type { HearingReport } from '../../keys/repository/index.ts';
 import { driverCodeOf } from '../errors.ts';
-import { KeyChanges, MAX_CHANGES } from '../key-changes.ts';
-import { postgresError } from './postgres-errors.ts';
-import { loadDriver } from './postgres-pool.ts';
+import { KeyChanges, MAX_CHANGES } from '../connection.ts';
+import { loadDriver, postgresError } from './postgres-pool.ts';
 
 /** How long after the last heartbeat that was answered the revision is trusted. */
 export const TRUST_MS = 2000;

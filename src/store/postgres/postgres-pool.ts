@@ -1,10 +1,112 @@
 import { type Dialect, type Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely';
 import type { PoolClient, PoolConfig } from 'pg';
-import { KeysError } from '../../keys/errors.ts';
-import { debug } from '../../keys/steps.ts';
-import { isBroken } from './postgres-errors.ts';
+import { debug, KeysError } from '../../keys/basics/index.ts';
+import { tracedKysely } from '../connection.ts';
+import { type Cause, driverCodeOf, storeError, takenError } from '../errors.ts';
 import type { Tables } from '../tables.ts';
-import { tracedKysely } from '../timed-connection.ts';
+
+const UNREACHABLE = 'cannot be reached. Check that the database server runs, and the address';
+const STOPPED = 'was cut off by its database server. Try again in a moment';
+const SLOW = 'did not answer in time. Try again in a moment';
+const LOCKED = 'is locked by another process. Try again in a moment';
+const UNTRUSTED = 'cannot be reached: the certificate of its server cannot be verified. Check sslmode and sslrootcert';
+const POOLER_OPTIONS =
+  'cannot be opened: a connection pooler refuses "schema" and PGOPTIONS. Leave them out, and set the search path of ' +
+  'its user: alter role … set search_path = …, pg_temp';
+const POOLER_PARAMETER =
+  'cannot be opened: a connection pooler refuses start-up parameters. Give the address of the server itself, or set ' +
+  'in PgBouncer: ignore_startup_parameters = lock_timeout, statement_timeout, idle_in_transaction_session_timeout';
+
+/** Codes of PostgreSQL (appendix A of its manual), of Node's sockets and TLS, and those in `CODES_BY_MESSAGE`. */
+const CAUSES: readonly Cause[] = [
+  ['POOLER_OPTIONS', 'STORE_UNAVAILABLE', POOLER_OPTIONS],
+  ['POOLER_PARAMETER', 'STORE_UNAVAILABLE', POOLER_PARAMETER],
+  ['08', 'STORE_UNAVAILABLE', STOPPED],
+  ['25006', 'STORE_READONLY', 'is on a read-only server. Give the address of the primary'],
+  ['28', 'STORE_UNAVAILABLE', 'cannot be opened: its server refuses the user or the password. Check both'],
+  ['3D000', 'STORE_UNAVAILABLE', 'cannot be opened: its server has no such database. Create it, or check the address'],
+  ['3F000', 'STORE_UNAVAILABLE', 'cannot be opened: its database has no such schema. Create it, or check the address'],
+  ['40', 'STORE_LOCKED', LOCKED],
+  ['42501', 'STORE_READONLY', 'cannot be changed by its user, who lacks the rights. Use the owner of its tables'],
+  ['53100', 'STORE_FULL', 'cannot grow: the disk of its server is full. Make room and try again'],
+  [
+    '53300',
+    'STORE_UNAVAILABLE',
+    'cannot be opened: its server has no connection left. Lower pool_size or raise max_connections',
+  ],
+  ['55P03', 'STORE_LOCKED', LOCKED],
+  ['57014', 'STORE_UNAVAILABLE', SLOW],
+  ['57P', 'STORE_UNAVAILABLE', STOPPED],
+  ['XX00', 'STORE_CORRUPT', 'is damaged. Restore it from a backup'],
+  ['ECONNREFUSED', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['ENOTFOUND', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['EAI_AGAIN', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['EHOSTUNREACH', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['ENETUNREACH', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['ETIMEDOUT', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['ENOENT', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['EACCES', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['ECONNRESET', 'STORE_UNAVAILABLE', STOPPED],
+  ['EPIPE', 'STORE_UNAVAILABLE', STOPPED],
+  ['DEPTH_ZERO_SELF_SIGNED', 'STORE_UNAVAILABLE', UNTRUSTED],
+  ['SELF_SIGNED', 'STORE_UNAVAILABLE', UNTRUSTED],
+  ['UNABLE_TO_', 'STORE_UNAVAILABLE', UNTRUSTED],
+  ['CERT_', 'STORE_UNAVAILABLE', UNTRUSTED],
+  ['ERR_TLS_CERT', 'STORE_UNAVAILABLE', UNTRUSTED],
+  ['NO_TLS', 'STORE_UNAVAILABLE', 'cannot be reached: sslmode asks for encryption, which its server does not support'],
+];
+
+/** Errors that have only a message, or one of poolers with the code 08P01, and the code that each stands for. */
+const CODES_BY_MESSAGE: readonly (readonly [message: RegExp, code: string])[] = [
+  [
+    /^(Connection terminated due to connection timeout|timeout exceeded when trying to connect|timeout expired)/,
+    'ETIMEDOUT',
+  ],
+  [/^(Connection terminated|Client has encountered a connection error|Client was closed)/, 'ECONNRESET'],
+  [/^Query read timeout/, '57014'],
+  [/^The server does not support SSL/, 'NO_TLS'],
+  [/^unsupported (startup parameter: options|startup parameter in options|options)/, 'POOLER_OPTIONS'],
+  [/^unsupported startup parameter/, 'POOLER_PARAMETER'],
+  [/^(SASL|client password|Password)/, '28P01'],
+];
+
+/** Turns an error of PostgreSQL, or of the connection to it, into one for users. */
+export function postgresError(error: unknown, location: string): Error {
+  return takenError(takenColumn(error), error) ?? storeError(withCode(error), location, CAUSES);
+}
+
+/** Whether the connection was lost, so that another may succeed. What was not committed was rolled back. */
+export function isLost(error: unknown): boolean {
+  return /^(08|57P0[12]|ECONNRESET|EPIPE)/.test(driverCodeOf(withCode(error)));
+}
+
+/** Whether the connection is, or may be, unusable after this error. */
+function isBroken(error: unknown): boolean {
+  return isLost(error) || !('severity' in (error as object));
+}
+
+/** Whether the lock of writers, or another one, was waited for in vain. */
+export function isLockTimeout(error: unknown): boolean {
+  return driverCodeOf(error) === '55P03';
+}
+
+/** Whether a transaction was rolled back because of concurrent ones, so that it may be retried. */
+export function isSerializationFailure(error: unknown): boolean {
+  return /^40(001|P01)$/.test(driverCodeOf(error));
+}
+
+function takenColumn(error: unknown): string | undefined {
+  if (driverCodeOf(error) !== '23505') return undefined;
+  const { constraint } = error as { constraint?: string };
+  if (constraint === 'api_keys_by_previous_digest') return 'previous_digest';
+  return constraint === 'api_keys_pkey' ? 'id' : /^api_keys_(.*)_key$/.exec(constraint ?? '')?.[1];
+}
+
+function withCode(error: unknown): unknown {
+  if (!(error instanceof Error) || !['', '08P01'].includes(driverCodeOf(error))) return error;
+  const code = CODES_BY_MESSAGE.find(([message]) => message.test(error.message))?.[1];
+  return code === undefined ? error : Object.assign(new Error(error.message, { cause: error }), { code });
+}
 
 /** Loads the driver, an optional dependency. @throws KeysError STORE_UNAVAILABLE */
 export async function loadDriver(): Promise<typeof import('pg')> {
@@ -22,7 +124,7 @@ export async function loadDriver(): Promise<typeof import('pg')> {
 }
 
 /** Counts how often the connections were given up. Those that were begun at another number are not used again. */
-export interface Generation {
+interface Generation {
   number: number;
 }
 

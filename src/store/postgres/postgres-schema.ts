@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { KeysError } from '../../keys/errors.ts';
-import { differencesOf, type SchemaDifference, type SchemaPart } from '../../keys/schema.ts';
-import { debug } from '../../keys/steps.ts';
+import { debug, KeysError } from '../../keys/basics/index.ts';
+import { differencesOf, type SchemaDifference, type SchemaPart } from '../../keys/repository/index.ts';
 import { driverCodeOf } from '../errors.ts';
 import { migrationsBetween, newestSchema, requireKnownSchema } from '../migrations.ts';
 import { PASSING_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';

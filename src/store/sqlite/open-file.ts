@@ -3,26 +3,103 @@ import { realpathSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
-import { KeysError } from '../../keys/errors.ts';
-import { debug, millisecondsSince } from '../../keys/steps.ts';
-import type { FoundRow, MustExist } from '../connection.ts';
-import { retry } from '../waiting.ts';
-import type { Tables } from '../tables.ts';
-import { tracedKysely } from '../timed-connection.ts';
-import { ChangedKeys, KeyRows } from './key-rows.ts';
-import { KnownChange, MainFile, requireOwnWal } from './last-change.ts';
+import { MAX_CHAIN_LENGTH } from '../../keys/authorization/index.ts';
+import { debug, KeysError, millisecondsSince, trace } from '../../keys/basics/index.ts';
+import { type FoundRow, type KeyRowBySecret, type MustExist, retry, tracedKysely } from '../connection.ts';
+import { KEY_COLUMNS, type KeyRow, type RotatedSecretTable, type Tables } from '../tables.ts';
+import { besideOthers, dialectOf, PRAGMAS, threadDialectOf, WriteThread } from './sqlite-driver.ts';
+import { isLocked, sqliteError } from './sqlite-errors.ts';
 import {
   areShared,
   emptyWal,
   identifySideFiles,
   isSameFile,
+  KnownChange,
+  MainFile,
   removeSideFiles,
+  requireOwnWal,
   requireSecureFile,
   type SideFiles,
 } from './sqlite-file.ts';
-import { besideOthers, dialectOf, PRAGMAS, threadDialectOf, WriteThread } from './sqlite-driver.ts';
-import { isLocked, sqliteError } from './sqlite-errors.ts';
 import { migrateSqlite } from './sqlite-schema.ts';
+
+/** Its statements take no longer than to tell how long. */
+const NO_TIME = {};
+
+/**
+ * Finds the rows of keys by statements that are prepared once: as often as a key is checked for the first time, and
+ * each time that one is refused.
+ */
+class KeyRows {
+  readonly #byDigest: Database.Statement<[string, string], KeyRow>;
+  readonly #rotated: Database.Statement<[string], Pick<RotatedSecretTable, 'key_id' | 'public_id'>>;
+  readonly #byId: Database.Statement<[string], KeyRow>;
+  readonly #family: (digest: string) => FoundRow;
+
+  constructor(driver: Database.Database) {
+    const select = `select ${KEY_COLUMNS.join(', ')} from api_keys`;
+    this.#byDigest = driver.prepare(`${select} where digest = ? or previous_digest = ?`);
+    this.#rotated = driver.prepare('select key_id, public_id from rotated_secrets where digest = ?');
+    this.#byId = driver.prepare(`${select} where id = ?`);
+    this.#family = driver.transaction((digest: string) => this.#find(digest));
+  }
+
+  /** The key of a secret with this digest, and the keys that created it, all as they were at one moment. */
+  findByDigest(digest: string): FoundRow {
+    trace(this.#byDigest.source, NO_TIME);
+    const row = this.#byDigest.get(digest, digest);
+    const isAlone = row ? !row.created_by : this.#rotated.get(digest) === undefined;
+    return isAlone ? { row, ancestors: [] } : this.#family(digest);
+  }
+
+  #find(digest: string): FoundRow {
+    const row = this.#byDigest.get(digest, digest) ?? this.#findByRotated(digest);
+    const ancestors: KeyRow[] = [];
+    for (let key: KeyRow | undefined = row; key?.created_by && ancestors.length < MAX_CHAIN_LENGTH;) {
+      key = this.#byId.get(key.created_by);
+      if (key) ancestors.push(key);
+    }
+    return { row, ancestors };
+  }
+
+  /** A join takes three times as long as both statements. */
+  #findByRotated(digest: string): KeyRowBySecret | undefined {
+    const rotated = this.#rotated.get(digest);
+    const row = rotated && this.#byId.get(rotated.key_id);
+    return row && { ...row, rotated_public_id: rotated.public_id };
+  }
+}
+
+interface ChangeRow {
+  number: number;
+  key_id: string;
+  mark: string;
+}
+
+/** Reads which keys were created, changed or deleted, by any program, since it was asked last. See `key_changes`. */
+class ChangedKeys {
+  readonly #since: Database.Statement<[number], ChangeRow>;
+  readonly #latest: Database.Statement<[], ChangeRow>;
+  /** The change that was read last. */
+  #last: ChangeRow | undefined;
+
+  constructor(driver: Database.Database) {
+    this.#since = driver.prepare('select * from key_changes where number >= ? order by number');
+    this.#latest = driver.prepare('select * from key_changes order by number desc limit 1');
+  }
+
+  /** Their ids; `any` for the first time, and if too many were changed. */
+  read(): readonly string[] | 'any' {
+    const [first, ...others] = this.#last ? this.#since.all(this.#last.number) : [];
+    // Without the change that was read last, others may be missing as well.
+    if (!first || first.mark !== this.#last?.mark) {
+      this.#last = this.#latest.get();
+      return 'any';
+    }
+    this.#last = others.at(-1) ?? first;
+    return others.map(({ key_id }) => key_id);
+  }
+}
 
 /** The file at a path was found to be another one, before anything was changed: the work is repeated on that one. */
 export class FileReplaced extends Error {}
@@ -35,7 +112,7 @@ export interface Waits {
   busyTimeoutMs: number;
 }
 
-export interface OpenFileOptions extends Waits {
+interface OpenFileOptions extends Waits {
   mustExist: MustExist;
   /** Called after each commit. */
   committed: () => void;

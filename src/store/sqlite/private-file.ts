@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import Database from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
-import { debug } from '../../keys/steps.ts';
-import type { Connection, WriteWork } from '../connection.ts';
+import { debug } from '../../keys/basics/index.ts';
+import { type Connection, tracedKysely, type WriteWork } from '../connection.ts';
 import type { Tables } from '../tables.ts';
-import { tracedKysely } from '../timed-connection.ts';
 import { dialectOf } from './sqlite-driver.ts';
 import { sqliteError } from './sqlite-errors.ts';
 import { migrateSqlite } from './sqlite-schema.ts';

@@ -1,9 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
-import { isKeysError, KeysError } from '../../keys/errors.ts';
-import type { Connection, FoundRow, MustExist, WriteOptions, WriteWork } from '../connection.ts';
-import { KeyChanges } from '../key-changes.ts';
-import { Mutex, retry } from '../waiting.ts';
+import { isKeysError, KeysError } from '../../keys/basics/index.ts';
+import {
+  type Connection,
+  type FoundRow,
+  KeyChanges,
+  type MustExist,
+  Mutex,
+  retry,
+  type WriteOptions,
+  type WriteWork,
+} from '../connection.ts';
 import type { Tables } from '../tables.ts';
 import { FileReplaced, OpenFile, type Waits } from './open-file.ts';
 import { createStore, Reserve } from './sqlite-file.ts';

@@ -13,7 +13,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
-import { nextTurn } from '../../keys/turns.ts';
+import { nextTurn } from '../../keys/basics/index.ts';
 import { runStatement } from './run-statement.ts';
 import type { WorkerAnswer, WorkerQuestion, WorkerStart } from './write-worker.ts';
 

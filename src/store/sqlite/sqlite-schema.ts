@@ -1,13 +1,11 @@
 import Database from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
-import { isKeysError, KeysError } from '../../keys/errors.ts';
-import { differencesOf, type SchemaDifference, type SchemaPart } from '../../keys/schema.ts';
-import { debug } from '../../keys/steps.ts';
-import type { Connection, MustExist } from '../connection.ts';
+import { debug, isKeysError, KeysError } from '../../keys/basics/index.ts';
+import { differencesOf, type SchemaDifference, type SchemaPart } from '../../keys/repository/index.ts';
+import { type Connection, type MustExist, tracedKysely } from '../connection.ts';
 import { driverCodeOf } from '../errors.ts';
 import { migrationsBetween, newestSchema, olderStore, requireKnownSchema } from '../migrations.ts';
 import type { Tables } from '../tables.ts';
-import { tracedKysely } from '../timed-connection.ts';
 import { dialectOf } from './sqlite-driver.ts';
 
 /** Marks an SQLite file as a key store: "svck". */

@@ -13,7 +13,7 @@ import {
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { inspectNode } from '../../../src/cli/doctor.ts';
-import { differenceText, type SchemaDifference } from '../../../src/keys/schema.ts';
+import { differenceText, type SchemaDifference } from '../../../src/keys/repository/repository.ts';
 import { newestSchema } from '../../../src/store/migrations.ts';
 import { CHECKS, type Finding } from '../../../src/store/inspection/finding.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
@@ -25,7 +25,7 @@ import { destinationOf, testCourier } from '../../support/couriers.ts';
 import { newNoticeSecret, Receiver, stopReceivers } from '../../support/webhook.ts';
 import { inspectStore } from '../../../src/store/inspection/inspect-store.ts';
 import { openStore } from '../../../src/store/open.ts';
-import { UNIT_MS } from '../../../src/keys/time.ts';
+import { UNIT_MS } from '../../../src/keys/basics/time.ts';
 
 /** What a check found that is not ok, as `CHECK status`. */
 const wrong = (findings: readonly Finding[]) =>

@@ -7,7 +7,7 @@ import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Config } from '@oclif/core/config';
 import { type Tried, tryWebhook } from '../../../src/cli/webhook.ts';
-import { DEFAULT_NOTICES } from '../../../src/keys/notices/settings.ts';
+import { DEFAULT_NOTICES } from '../../../src/keys/notices/notice.ts';
 import { destinationOf, testCourier } from '../../support/couriers.ts';
 import { pairOf, writePair } from '../../support/certificates.ts';
 import { testCli } from '../../support/cli.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { forgetKey, keepKey, keptKey, keyFor } from '../../../src/cli/credentials.ts';
-import { isLoopback, readServerUrl } from '../../../src/cli/server-target.ts';
+import { isLoopback, readServerUrl } from '../../../src/cli/with-keys.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { tempFolder } from '../../support/temp.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { keepKey } from '../../../src/cli/credentials.ts';
-import { readServerUrl } from '../../../src/cli/server-target.ts';
+import { readServerUrl } from '../../../src/cli/with-keys.ts';
 import { testCli } from '../../support/cli.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { type RemoteStore, remoteStore, stopRemoteStores } from '../../support/remote.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Column, layOut, openTable } from '../../../src/cli/views/table.ts';
+import { type Column, layOut, openTable } from '../../../src/cli/output.ts';
 import { shorten, widthOf } from '../../../src/cli/wrapped.ts';
 
 describe('a text that is shortened', () => {

@@ -16,7 +16,7 @@ import {
   startAskedServer,
   withHeaders,
 } from '../../support/forward-auth.ts';
-import { Networks } from '../../../src/keys/networks.ts';
+import { Networks } from '../../../src/keys/basics/networks.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createChild, createPrincipal, LOSSES, openTestKeys, whileLimited } from '../../support/keys.ts';
 import { withoutRequestId } from '../../support/log.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { always, byRoutes } from '../../../src/guard/access.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { Networks } from '../../../src/keys/networks.ts';
+import { Networks } from '../../../src/keys/basics/networks.ts';
 import type { Permission } from '../../../src/keys/permissions/catalog.ts';
 import { type Allow, createRouter, type Route } from '../../../src/routes/router.ts';
 import { connectRaw, type GuardedService, startGuarded } from '../../support/guard.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { Networks } from '../../../src/keys/networks.ts';
+import { Networks } from '../../../src/keys/basics/networks.ts';
 import { connectRaw, type GuardedService, PERMISSION, rawHeaders, startGuarded } from '../../support/guard.ts';
 import { createPrincipal } from '../../support/keys.ts';
 

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import Database from 'better-sqlite3';
-import type { AppliedKeys } from '../../../src/keys/apply/apply.ts';
-import type { ApplyOptions } from '../../../src/keys/apply/declarations.ts';
+import type { AppliedKeys, ApplyOptions } from '../../../src/keys/apply/apply.ts';
 import { DeclarationError } from '../../../src/keys/apply/declaration.ts';
-import { STEPS } from '../../../src/keys/steps.ts';
-import { KeysError } from '../../../src/keys/errors.ts';
+import { STEPS } from '../../../src/keys/basics/steps.ts';
+import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { A, applyDeclared, B, C } from '../../support/declared-keys.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';

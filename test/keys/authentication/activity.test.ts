@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Principal, OPERATOR, requirePermission } from '../../../src/keys/authorization/principal.ts';
+import { OPERATOR, type Principal, requirePermission } from '../../../src/keys/authorization/principal.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { damageKey } from '../../support/damage.ts';
 import { describeOnEach } from '../../support/dialects.ts';

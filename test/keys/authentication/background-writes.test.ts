@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { OPERATOR, requirePermission } from '../../../src/keys/authorization/principal.ts';
-import { KeysError } from '../../../src/keys/errors.ts';
+import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { UsageRequest } from '../../../src/keys/usage/usage-request.ts';
+import type { UsageRequest } from '../../../src/keys/key/usage.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
 

@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { HourUsage } from '../../../src/keys/key/usage.ts';
+import { type HourUsage, OUTCOMES, startOf, sumOf, USAGE } from '../../../src/keys/key/usage.ts';
 import { UsageRetention } from '../../../src/keys/authentication/activity.ts';
-import { USAGE } from '../../../src/keys/key/usage.ts';
-import { OUTCOMES, sumOf } from '../../../src/keys/usage/outcomes.ts';
-import { startOf } from '../../../src/keys/usage/periods.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { readDirectly } from '../../support/direct.ts';
 import { authenticate, openTestKeys, storedKey, type TestKeys, withPort } from '../../support/keys.ts';

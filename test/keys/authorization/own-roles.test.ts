@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
 import { type CatalogAdditions, createCatalog } from '../../../src/keys/permissions/catalog.ts';
-import type { KeysService } from '../../../src/keys/service.ts';
+import type { KeysService } from '../../../src/keys/service/service.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
-import { grantsBehind, readPermission } from '../../../src/keys/authorization/explain.ts';
-import { suggestGrants } from '../../../src/keys/authorization/suggest.ts';
+import { createCatalog, type Permission, type Role } from '../../../src/keys/permissions/catalog.ts';
+import { grantsBehind, readPermission, suggestGrants } from '../../../src/keys/authorization/explain.ts';
 import { OPERATOR, type Principal, uses } from '../../../src/keys/authorization/principal.ts';
-import { isKeysError, KeysError } from '../../../src/keys/errors.ts';
+import { isKeysError, KeysError } from '../../../src/keys/basics/errors.ts';
 import type { ApiKey } from '../../../src/keys/key/api-key.ts';
 import type { UsedGrant } from '../../../src/keys/key/usage.ts';
-import type { Permission, Role } from '../../../src/keys/permissions/catalog.ts';
 import { splitPermission } from '../../../src/keys/permissions/permission-set.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { ApiKey, NewKey } from '../../../src/keys/key/api-key.ts';
-import { ValidationError } from '../../../src/keys/errors.ts';
+import { ValidationError } from '../../../src/keys/basics/errors.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { KeysError } from '../../../src/keys/errors.ts';
-import type { NewSecret } from '../../../src/keys/changes/delivery.ts';
-import type { CreatedKey } from '../../../src/keys/management.ts';
+import { KeysError } from '../../../src/keys/basics/errors.ts';
+import type { NewSecret } from '../../../src/keys/changes/transaction.ts';
+import type { CreatedKey } from '../../../src/keys/service/management.ts';
 import { failDelivery } from '../../support/delivery.ts';
 
 describeOnEach('creating a key', () => {

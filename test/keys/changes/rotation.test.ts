@@ -3,7 +3,7 @@ import { OPERATOR, type Principal, principalOf } from '../../../src/keys/authori
 import type { ApiKey } from '../../../src/keys/key/api-key.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
-import type { RotatedKey } from '../../../src/keys/management.ts';
+import type { RotatedKey } from '../../../src/keys/service/management.ts';
 import { failDelivery } from '../../support/delivery.ts';
 
 const HOUR = 3_600_000;

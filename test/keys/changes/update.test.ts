@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { ApiKey } from '../../../src/keys/key/api-key.ts';
-import type { ValidationError } from '../../../src/keys/errors.ts';
+import type { ValidationError } from '../../../src/keys/basics/errors.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../../support/dialects.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
-import { validateDescription, normalizeDescription } from '../../../src/keys/key/description.ts';
+import { normalizeDescription, validateDescription } from '../../../src/keys/key/api-key.ts';
 
 describe('a description', () => {
   it('is stored in NFC and trimmed', () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { validateName, normalizeName } from '../../../src/keys/key/name.ts';
+import { normalizeName, validateName } from '../../../src/keys/key/api-key.ts';
 
 const COMPOSED = 'Caf\u00e9';
 const DECOMPOSED = 'Cafe\u0301';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
-import { parsePermissions, parseRoles } from '../../../src/keys/permissions/grants.ts';
+import { createCatalog, parsePermissions, parseRoles } from '../../../src/keys/permissions/catalog.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
-import { validateNewKey } from '../../../src/keys/key/validation.ts';
+import { validateNewKey } from '../../../src/keys/key/api-key.ts';
 
 const catalog = createCatalog();
 const issuesOf = (...permissions: string[]) =>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { hexOf, readDigest } from '../../../src/keys/secret/digest.ts';
+import { hexOf, readDigest } from '../../../src/keys/secret/secret.ts';
 
 /** Bytes whose base64 has both characters that base64url writes otherwise. */
 const BYTES = Buffer.from('fbff'.repeat(16), 'hex');

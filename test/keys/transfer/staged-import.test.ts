@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { KeysError } from '../../../src/keys/errors.ts';
+import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { type ImportReport, STAGING } from '../../../src/keys/transfer/import.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { KeysService } from '../../../src/keys/service.ts';
+import { KeysService } from '../../../src/keys/service/service.ts';
 import type { Connection } from '../../../src/store/connection.ts';
 import { createKeyRepository } from '../../../src/store/key-repository.ts';
 import { openConnection } from '../../../src/store/open.ts';

@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import type { ErrorCode } from '../../../src/keys/errors.ts';
+import type { ErrorCode } from '../../../src/keys/basics/errors.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { runCliHere } from '../../support/cli-here.ts';

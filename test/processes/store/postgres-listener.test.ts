@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { digestSecret } from '../../../src/keys/secret/secret.ts';
-import { KeysService } from '../../../src/keys/service.ts';
+import { KeysService } from '../../../src/keys/service/service.ts';
 import { describeOn, describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../../support/direct.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';

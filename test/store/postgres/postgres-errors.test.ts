@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { readPostgresUrl } from '../../../src/store/postgres/postgres-address.ts';
+import { readPostgresUrl } from '../../../src/store/location.ts';
 import { describeOn, describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../../support/direct.ts';
 import { authenticate, countKeys, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';

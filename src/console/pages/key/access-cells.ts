@@ -1,5 +1,4 @@
-import type { Action, Permission } from '../../../keys/permissions/catalog.ts';
-import { PermissionSet, type ResourceActions } from '../../../keys/permissions/permission-set.ts';
+import { type Action, type Permission, PermissionSet, type ResourceActions } from '../../../keys/permissions/index.ts';
 import { permissionsOf, SHOWN_ACTIONS } from '../../parts/grants.ts';
 import { grantedTo } from './granted.ts';
 import type { ShownKey } from './shown-key.ts';

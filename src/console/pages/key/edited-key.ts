@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { expiryIn, validateExpiry } from '../../../keys/key/expiry.ts';
+import { expiryIn, validateExpiry } from '../../../keys/key/index.ts';
 import { type ChosenGrants, chosenIn, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
 import type { ShownKey } from './shown-key.ts';
 

@@ -1,5 +1,4 @@
-import type { Permission } from '../../../keys/permissions/catalog.ts';
-import { PermissionSet } from '../../../keys/permissions/permission-set.ts';
+import { type Permission, PermissionSet } from '../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import type { ShownKey } from './shown-key.ts';
 

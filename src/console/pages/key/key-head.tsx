@@ -1,5 +1,5 @@
-import { MAX_DESCRIPTION_LENGTH } from '../../../keys/key/description.ts';
-import { printable } from '../../../keys/text.ts';
+import { MAX_DESCRIPTION_LENGTH } from '../../../keys/key/index.ts';
+import { printable } from '../../../keys/basics/index.ts';
 import { Status } from '../../parts/status.tsx';
 import type { KeyVisit } from './with-key.tsx';
 

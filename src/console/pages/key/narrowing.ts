@@ -1,5 +1,9 @@
-import type { Permission } from '../../../keys/permissions/catalog.ts';
-import { groupPermissions, PermissionSet, type ResourceActions } from '../../../keys/permissions/permission-set.ts';
+import {
+  groupPermissions,
+  type Permission,
+  PermissionSet,
+  type ResourceActions,
+} from '../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import type { Visit } from '../../visit.tsx';
 import { grantedTo } from './granted.ts';

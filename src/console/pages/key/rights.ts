@@ -1,4 +1,4 @@
-import type { KeyChangeKind, PossibleChange } from '../../../keys/changes/possible-changes.ts';
+import type { KeyChangeKind, PossibleChange } from '../../../keys/changes/index.ts';
 import { inYourWords } from '../../parts/notice.tsx';
 import type { Visit } from '../../visit.tsx';
 

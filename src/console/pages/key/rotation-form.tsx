@@ -1,5 +1,5 @@
-import { formatTime, pastTimeRemedy, readPastTime } from '../../../keys/time.ts';
-import { DEFAULT_GRACE } from '../../../keys/key/rotation.ts';
+import { formatTime, pastTimeRemedy, readPastTime } from '../../../keys/basics/index.ts';
+import { DEFAULT_GRACE } from '../../../keys/key/index.ts';
 import { TextField } from '../../parts/field.tsx';
 import { Problem } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';

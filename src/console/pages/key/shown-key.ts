@@ -1,5 +1,5 @@
-import type { IssuedKind } from '../../../keys/changes/contain.ts';
-import type { ResourceActions } from '../../../keys/permissions/permission-set.ts';
+import type { IssuedKind } from '../../../keys/changes/index.ts';
+import type { ResourceActions } from '../../../keys/permissions/index.ts';
 import type { KeyStatus } from '../../parts/status.tsx';
 import type { Visit } from '../../visit.tsx';
 

@@ -1,4 +1,4 @@
-import { PERIOD_MS, startOf } from '../../../keys/usage/periods.ts';
+import { PERIOD_MS, startOf } from '../../../keys/key/index.ts';
 import { BarPlot, type Bar } from '../../parts/bar-plot.tsx';
 import { Empty } from '../../parts/notice.tsx';
 import type { Visit } from '../../visit.tsx';

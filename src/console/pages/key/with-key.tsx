@@ -1,5 +1,5 @@
-import type { KeyChangeKind } from '../../../keys/changes/possible-changes.ts';
-import type { ApiKey } from '../../../keys/key/api-key.ts';
+import type { KeyChangeKind } from '../../../keys/changes/index.ts';
+import type { ApiKey } from '../../../keys/key/index.ts';
 import type { VisitHandler } from '../../page-routes.ts';
 import type { Visit } from '../../visit.tsx';
 import { Rights } from './rights.ts';

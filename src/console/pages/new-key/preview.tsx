@@ -3,7 +3,7 @@ import { PermissionWords } from '../../permission-words.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
 import { Time } from '../../parts/time.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
-import type { ResourceActions } from '../../../keys/permissions/permission-set.ts';
+import type { ResourceActions } from '../../../keys/permissions/index.ts';
 import { type Draft, fieldsOf } from './draft.ts';
 import { warningsAbout } from './warnings.ts';
 

@@ -1,4 +1,4 @@
-import { ALL_ACCESS } from '../../../keys/permissions/built-in.ts';
+import { ALL_ACCESS } from '../../../keys/permissions/index.ts';
 
 /** What of a key somebody should think about before they create it. */
 export interface Considered {

@@ -1,4 +1,4 @@
-import type { ResourceActions } from '../../../keys/permissions/permission-set.ts';
+import type { ResourceActions } from '../../../keys/permissions/index.ts';
 
 /** The fields of a request that pages show. */
 export const REQUEST_FIELDS = `requestId flow clientId clientName roles permissions { resource actions } keyExpiresIn

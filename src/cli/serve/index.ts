@@ -1,0 +1,3 @@
+/** What the commands share that serve. */
+export { readNumber, readOptions, servingFlags } from './options.ts';
+export { ServingCommand } from './serving-command.ts';

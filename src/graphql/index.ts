@@ -1,0 +1,23 @@
+/** The schema, its resolvers, and what executes operations. */
+export type { BudgetedContext, ExplainedRoute, GraphQLContext, RouteExplainer, ServiceParts } from './context.ts';
+export {
+  type Amount,
+  amountFor,
+  type BudgetLimits,
+  Budgets,
+  clientGone,
+  costExceeded,
+  costOf,
+  type Eventual,
+  introspects,
+  isMutation,
+  operationNameIn,
+  type PreparedOperation,
+  PreparedOperations,
+  readDocument,
+  type RequestBudget,
+  withoutStackTrace,
+  writeData,
+} from './execution/index.ts';
+export type { ParsedTypeDefs, Resolvers, SchemaExtension } from './extension.ts';
+export { checkGraphQLRelease } from './release.ts';

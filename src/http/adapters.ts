@@ -1,0 +1,309 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Context, Handler, Hono, MiddlewareHandler } from 'hono';
+import { findTargetHandler } from 'hono/utils/handler';
+import { getPath, getPathNoStrict } from 'hono/utils/url';
+import { admissionOf, type BearerEnv } from './bearer-auth.ts';
+import type { GraphQLPipeline } from './graphql-pipeline.ts';
+import { bodyCutOff, bodyTooLarge, collectBody, type GraphQLRequest, MAX_BODY_BYTES } from './graphql-request.ts';
+import { HonoHead, memoized, NodeHead, readHead, type RequestHead } from './received.ts';
+import { RequestRefused, respond, send } from './replies.ts';
+
+/** Hands requests that `bearerAuth` has let in to the pipeline. */
+function answerByHono(pipeline: GraphQLPipeline): Handler {
+  return async (c) => respond(c, await pipeline.answer(new HonoRequest(c), admissionOf(c)));
+}
+
+/** A request as Hono has it. */
+class HonoRequest extends HonoHead implements GraphQLRequest {
+  readonly head: RequestHead;
+
+  constructor(c: Context) {
+    super(c);
+    this.head = {
+      accept: c.req.header('accept'),
+      contentType: c.req.header('content-type'),
+      contentLength: c.req.header('content-length'),
+      contentEncoding: c.req.header('content-encoding'),
+    };
+  }
+
+  get method(): string {
+    return this.c.req.method;
+  }
+
+  get search(): string {
+    return new URL(this.c.req.raw.url).search;
+  }
+
+  async body(): Promise<Uint8Array> {
+    const { raw } = this.c.req;
+    try {
+      // One that is read at once takes no stream.
+      if (this.head.contentLength !== undefined) return new Uint8Array(await raw.arrayBuffer());
+      return await collectBody((raw.body ?? []) as AsyncIterable<Uint8Array> | []);
+    } catch (error) {
+      throw error instanceof RequestRefused ? error : bodyCutOff();
+    }
+  }
+
+  get webRequest(): Request {
+    return this.c.req.raw;
+  }
+
+  onClientGone(listener: () => void): () => void {
+    const { signal } = this.c.req.raw;
+    if (signal.aborted) listener();
+    signal.addEventListener('abort', listener, { once: true });
+    return () => signal.removeEventListener('abort', listener);
+  }
+}
+
+/** The pipeline that each handler of a GraphQL route belongs to. */
+const pipelines = new WeakMap<object, GraphQLPipeline>();
+/** How many of them a route has. */
+const HANDLERS = 3;
+
+/** The handlers of a GraphQL route. The pipeline does what they do. */
+export function handlersOf(
+  pipeline: GraphQLPipeline,
+  cors: MiddlewareHandler,
+  auth: MiddlewareHandler<BearerEnv>,
+): [MiddlewareHandler, MiddlewareHandler<BearerEnv>, Handler] {
+  const answer = answerByHono(pipeline);
+  for (const handler of [cors, auth, answer]) pipelines.set(handler, pipeline);
+  return [cors, auth, answer];
+}
+
+/** URLs without anything in their path that a router would decode, or in their query that would end it. */
+const PLAIN_URL = /^\/[\w/-]*(?:\?[!"$-~]*)?$/;
+
+/** Finds the pipeline at a path, if there is one. */
+type FindPipeline = (path: string) => { pipeline: GraphQLPipeline | undefined };
+
+/** The routes of an app, or of one that it is mounted in, that have nothing but the handlers of one pipeline. */
+export class GraphQLRoutes {
+  readonly #isPlain: boolean;
+  readonly #at: Readonly<Record<'GET' | 'POST', FindPipeline>>;
+
+  // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
+  constructor(app: Hono<any>) {
+    // An app may route by more than the path, such as by the host.
+    this.#isPlain = app.getPath === getPath || app.getPath === getPathNoStrict;
+    const finder = (method: string) => memoized((path) => ({ pipeline: pipelineAt(app, method, path) }));
+    this.#at = { GET: finder('GET'), POST: finder('POST') };
+  }
+
+  /** The pipeline of the route of a GET or POST request; undefined for all other requests. */
+  find({ method, url = '' }: IncomingMessage): GraphQLPipeline | undefined {
+    if (!this.#isPlain || (method !== 'POST' && method !== 'GET') || !PLAIN_URL.test(url)) return undefined;
+    const end = url.indexOf('?');
+    return this.#at[method](end === -1 ? url : url.slice(0, end)).pipeline;
+  }
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
+function pipelineAt(app: Hono<any>, method: string, path: string): GraphQLPipeline | undefined {
+  let matched;
+  try {
+    [matched] = app.router.match(method, path);
+  } catch {
+    return undefined; // Hono's listener reports it.
+  }
+  const handlers = matched.map(([[handler]]) => pipelines.get(findTargetHandler(handler)));
+  const [first] = handlers;
+  return handlers.length === HANDLERS && handlers.every((pipeline) => pipeline === first) ? first : undefined;
+}
+
+/** After a turn with so few answers, each is sent at once: its reader works on it meanwhile. */
+const FEW = 4;
+/** How long an answer waits at most while others are made, in milliseconds. */
+const MAX_WAIT_MS = 1;
+
+/**
+ * Sends the answers of a busy server at the end of the turn of the event loop in which they are made, together: the
+ * system wakes their reader, often one proxy, once for all that are sent in a row. To wake it for each can take longer
+ * than to make most answers.
+ */
+export class AnswersOfTurn {
+  readonly #now: () => number;
+  /** How many were made in this turn, and in the latest before it that had any. */
+  #made = 0;
+  #madeBefore = 0;
+  #waiting: (() => void)[] = [];
+  /** When the first of them was made. */
+  #since = 0;
+
+  /** @param now in milliseconds */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** Sends an answer now or soon. Nothing is sent to a client that has gone by then. */
+  add(outgoing: ServerResponse, send: () => void): void {
+    const sendIfWanted = () => {
+      try {
+        if (!outgoing.destroyed) send();
+      } catch {
+        outgoing.destroy();
+      }
+    };
+    if (this.#isBusy()) this.#wait(sendIfWanted);
+    else sendIfWanted();
+  }
+
+  /** An answer that somebody else sends, when it is to be sent. */
+  hold<Answer>(answer: Answer): Answer | Promise<Answer> {
+    return this.#isBusy() ? new Promise((resolve) => this.#wait(() => resolve(answer))) : answer;
+  }
+
+  /** Counts an answer. Whether it waits. */
+  #isBusy(): boolean {
+    if (this.#made === 0) setImmediate(this.#endTurn);
+    this.#made += 1;
+    return this.#madeBefore > FEW;
+  }
+
+  #wait(send: () => void): void {
+    const now = this.#now();
+    if (this.#waiting.length === 0) this.#since = now;
+    this.#waiting.push(send);
+    if (now - this.#since >= MAX_WAIT_MS) this.#sendWaiting();
+  }
+
+  readonly #endTurn = (): void => {
+    this.#madeBefore = this.#made;
+    this.#made = 0;
+    this.#sendWaiting();
+  };
+
+  #sendWaiting(): void {
+    const all = this.#waiting;
+    this.#waiting = [];
+    for (const send of all) send();
+  }
+}
+
+/** Those of this process. */
+export const answersOfTurn = new AnswersOfTurn();
+
+/**
+ * Hands a request as Node has it to the pipeline: what Hono does with one takes longer than to answer it. Leaves out
+ * those whose head is not an ordinary one, which Hono's adapter hands on.
+ * @returns whether it was handed on
+ */
+export function answerByNode(pipeline: GraphQLPipeline, incoming: IncomingMessage, outgoing: ServerResponse): boolean {
+  const head = readHead(incoming.rawHeaders);
+  if (!head || !isOrdinary(incoming.method, head)) return false;
+  if (head.transferEncoding !== undefined) outgoing.once('finish', () => throwAwayRest(incoming));
+  pipeline.handle(new NodeRequest(incoming, outgoing, head)).then(
+    (reply) => answersOfTurn.add(outgoing, () => send(outgoing, reply)),
+    () => outgoing.destroy(),
+  );
+  return true;
+}
+
+const HOST = /^([\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
+
+/** Whether a Host is surely valid. Of others, Hono finds that out. */
+const isPlainHost = memoized((host) => {
+  const name = HOST.exec(host)?.[1];
+  const url = `http://${host}`;
+  return name !== undefined && URL.canParse(url) && new URL(url).hostname === name.toLowerCase();
+});
+
+/** Whether a head has a plain host, and a body, if there is to be one, that may be read. */
+function isOrdinary(method: string | undefined, head: RequestHead): boolean {
+  return isPlainHost(head.host ?? '') && (method === 'POST' ? hasOrdinaryBody(head) : hasNoBody(head));
+}
+
+function hasOrdinaryBody({ contentLength, transferEncoding }: RequestHead): boolean {
+  return transferEncoding === undefined
+    ? Number(contentLength) <= MAX_BODY_BYTES
+    : transferEncoding.toLowerCase() === 'chunked' && contentLength === undefined;
+}
+
+function hasNoBody({ contentLength, transferEncoding }: RequestHead): boolean {
+  return contentLength === undefined && transferEncoding === undefined;
+}
+
+/** How long the rest of a body may come after the answer, in milliseconds. Cut off, a client might miss that. */
+const LINGER_MS = 500;
+
+/** Reads the rest of a body in chunks that was refused, and closes the connection if that does not end. */
+function throwAwayRest(incoming: IncomingMessage): void {
+  if (incoming.complete) return;
+  incoming.resume();
+  setTimeout(() => incoming.complete || incoming.socket.destroySoon(), LINGER_MS).unref();
+}
+
+/**
+ * Reads a body. Its listeners go with it: a connection that is kept has its request until the next one, and what these
+ * know would stay in memory as long.
+ */
+function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const onData = (chunk: Buffer) => {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > MAX_BODY_BYTES) stop(() => reject(bodyTooLarge()));
+    };
+    const onEnd = () => stop(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    const onError = () => stop(() => reject(bodyCutOff()));
+    const stop = (settle: () => void) => {
+      incoming.off('data', onData).off('end', onEnd).off('error', onError);
+      settle();
+    };
+    incoming.on('data', onData).on('end', onEnd).on('error', onError);
+  });
+}
+
+/** A GET or POST request as Node has it. */
+class NodeRequest extends NodeHead implements GraphQLRequest {
+  readonly head: RequestHead;
+  readonly #outgoing: ServerResponse;
+  #webRequest: Request | undefined;
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, head: RequestHead) {
+    super(incoming);
+    this.#outgoing = outgoing;
+    this.head = head;
+  }
+
+  override header(name: string): string | undefined {
+    return name === 'authorization' ? this.head.authorization : super.header(name);
+  }
+
+  get method(): string {
+    return this.incoming.method!;
+  }
+
+  get search(): string {
+    const { url = '' } = this.incoming;
+    const start = url.indexOf('?');
+    return start === -1 ? '' : url.slice(start);
+  }
+
+  body(): Promise<Uint8Array> {
+    const { incoming } = this;
+    return incoming.destroyed && !incoming.complete ? Promise.reject(bodyCutOff()) : readBody(incoming);
+  }
+
+  get webRequest(): Request {
+    return (this.#webRequest ??= requestOf(this.incoming));
+  }
+
+  onClientGone(listener: () => void): () => void {
+    if (this.#outgoing.destroyed) listener();
+    this.#outgoing.once('close', listener);
+    return () => this.#outgoing.off('close', listener);
+  }
+}
+
+function requestOf({ method, url, rawHeaders, socket }: IncomingMessage): Request {
+  const headers = new Headers();
+  for (let index = 0; index < rawHeaders.length; index += 2) headers.append(rawHeaders[index]!, rawHeaders[index + 1]!);
+  const scheme = 'encrypted' in socket ? 'https' : 'http';
+  return new Request(`${scheme}://${headers.get('host')}${url}`, { method: method!, headers });
+}

@@ -1,0 +1,78 @@
+/** Who may enter, what is answered, and the server. */
+export { answersOfTurn } from './adapters.ts';
+export { type Authenticated, bearerAuth, type BearerEnv } from './bearer-auth.ts';
+export { type Admission, type Admitted, BearerCheck } from './bearer-check.ts';
+export {
+  type BearerAuthOptions,
+  type CheckParts,
+  COMMON_OPTIONS,
+  failedCredentialsBy,
+  partsOf,
+  type RequiredPermissions,
+} from './bearer-options.ts';
+export type { HeaderValues } from './credentials.ts';
+export { admitKey, readForm, readQuery, type RefusedPerson, refusedPerson } from './form.ts';
+export type { IntrospectionMode } from './graphql-errors.ts';
+export type { GraphQLPipeline } from './graphql-pipeline.ts';
+export type { GraphQLRequest } from './graphql-request.ts';
+export type { Issuer } from './oauth/issuer.ts';
+export { isOldHealthCheck } from './plain-endpoints.ts';
+export {
+  type ClientAddress,
+  ClientAddresses,
+  headerValue,
+  HonoHead,
+  isDecodable,
+  isLoopback,
+  type NamedOperation,
+  NodeHead,
+  notesOf,
+  peerOf,
+  type Received,
+  RequestDetails,
+  type RequestHead,
+  requestIdIn,
+  type RequestNotes,
+} from './received.ts';
+export { atPeriodEnd, FailureLog, type RefusalLog, type Refused } from './refusal-log.ts';
+export {
+  type CorsOptions,
+  endUnread,
+  errorReply,
+  headersOf,
+  internalError,
+  jsonReply,
+  type RateLimitFields,
+  type Reply,
+  REPLY_HEADERS,
+  RequestRefused,
+  respond,
+  send,
+  unavailable,
+  withFields,
+} from './replies.ts';
+export {
+  type ConnectionHandler,
+  isForProxies,
+  type RequestHandler,
+  serveRequests,
+  type ServerLimits,
+  type ServerOptions,
+  type StartedServer,
+} from './serve-requests.ts';
+export { listen, type ListenOptions, type RunningServer } from './server.ts';
+export {
+  affordableConnections,
+  type ConnectionLimits,
+  type Endpoint,
+  endpointOf,
+  ENDPOINTS,
+  type NotedRequest,
+  notingFor,
+  REQUEST_ID,
+  type RequestWatcher,
+  type Span,
+  type UnreadLimits,
+  type UnreadRequest,
+  type WatchedRequest,
+} from './watched-request.ts';

@@ -1,0 +1,19 @@
+/** Keys as they are declared in a file: what is declared, planned and applied. */
+export {
+  type Applied,
+  type AppliedKeys,
+  type ApplyOperations,
+  type ApplyOptions,
+  Declarations,
+  OperatorDeclarations,
+} from './apply.ts';
+export {
+  type ApplyRules,
+  assertValidDeclaration,
+  DeclarationError,
+  type DeclaredKey,
+  type Plan,
+  type PlannedChanges,
+  plannedCreation,
+  readDeclaration,
+} from './declaration.ts';

@@ -1,0 +1,15 @@
+/** From a secret to a principal: verified keys, what they are used for, and people's sessions. */
+export { Activity, UsageRetention, writeActivity } from './activity.ts';
+export {
+  type Authentication,
+  Authenticator,
+  type CheckCounts,
+  type Identification,
+  identify,
+  lookUp,
+  noChecks,
+  type RefusalReason,
+  type SecretStatus,
+  type VerifiedKey,
+} from './authenticator.ts';
+export { Sessions } from './sessions.ts';

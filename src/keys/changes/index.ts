@@ -1,0 +1,61 @@
+/** Changes of keys, each in a transaction, what outlives the key that did it, and what can be foreseen. */
+export {
+  type Contained,
+  containedAs,
+  type Containing,
+  type Containment,
+  type ContainmentOperations,
+  Containments,
+  type ContainRequest,
+  type Issued,
+  type IssuedKind,
+  type KeyName,
+  type Leak,
+  Leaks,
+  type NamedIssue,
+  namedIssues,
+  OperatorContainments,
+} from './contain.ts';
+export {
+  buildKey,
+  type ConfusableName,
+  createKey,
+  findConfusableNames,
+  type KeyPreview,
+  planCreation,
+  revertCreation,
+  warningsOf,
+} from './create.ts';
+export {
+  type EndBounds,
+  Foresight,
+  type Grantable,
+  type KeyChangeKind,
+  type PossibleChange,
+  type Refusal,
+} from './foresight.ts';
+export {
+  activateRotation,
+  finishRotation,
+  type KeyRotation,
+  revertRotation,
+  rollBackRotation,
+  rotateKey,
+  startGrace,
+} from './rotate.ts';
+export {
+  type ChangedKey,
+  DELIVERY_OPTIONS,
+  type KeyStep,
+  type NewSecret,
+  type Parts,
+  presented,
+  refreshed,
+  type SecretDelivery,
+  Transaction,
+  type TransactionOptions,
+  Transactions,
+  type TransactionsOptions,
+} from './transaction.ts';
+export { KEYS_IN_USE, UnusedKeys } from './unused-keys.ts';
+export { adoptKey, deleteKeys, setKeyEnabled, type UpdatedKey, updateKey } from './update.ts';

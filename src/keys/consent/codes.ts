@@ -1,0 +1,66 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { RandomBytes } from '../secret/index.ts';
+
+/** Consonants alone: no words, and nothing that is read for another one (RFC 8628, section 6.1). */
+const ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ';
+/** 20 to the power of 8: more than 34 bits, which a few guesses do not find. */
+const LENGTH = 8;
+const USER_CODE = new RegExp(`^[${ALPHABET}]{${LENGTH}}$`);
+const CODE_BYTES = 32;
+
+/** What a code is for: one of a kind is never taken for one of another. */
+type CodeKind = 'user' | 'page' | 'device' | 'redirect';
+
+/** Random letters that a person can read out. */
+export function randomLetters(length: number, randomBytes: RandomBytes): string {
+  let text = '';
+  // 240 is a multiple of 20, so that every letter is equally likely.
+  while (text.length < length)
+    for (const byte of randomBytes(length)) if (byte < 240 && text.length < length) text += ALPHABET[byte % 20];
+  return text;
+}
+
+/** A code for a person to type: `WDJB-MJHT`. */
+export function createUserCode(randomBytes: RandomBytes): string {
+  return formatUserCode(randomLetters(LENGTH, randomBytes));
+}
+
+/** A user code as it is shown, from one that was typed with or without dashes and spaces; undefined if it is none. */
+export function readUserCode(text: string): string | undefined {
+  const letters = text
+    .slice(0, 100)
+    .replaceAll(/[\s\p{Pd}]/gu, '')
+    .toUpperCase();
+  return USER_CODE.test(letters) ? formatUserCode(letters) : undefined;
+}
+
+function formatUserCode(letters: string): string {
+  return `${letters.slice(0, LENGTH / 2)}-${letters.slice(LENGTH / 2)}`;
+}
+
+/** A code for a program, of 32 random bytes. */
+export function createCode(randomBytes: RandomBytes): string {
+  return Buffer.from(randomBytes(CODE_BYTES)).toString('base64url');
+}
+
+/** What is kept of a code. */
+export function digestCode(kind: CodeKind, code: string): string {
+  return hash('sha256', `${kind}:${code}`, 'base64url');
+}
+
+/** RFC 7636, section 4.1. */
+const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
+/** The base64url of a SHA-256. */
+const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
+
+/** Whether a text can be an S256 challenge (RFC 7636, section 4.2). `plain` is not supported. */
+export function isChallenge(text: string): boolean {
+  return CHALLENGE.test(text);
+}
+
+/** Whether a verifier is the one that a challenge was made of (RFC 7636, section 4.6). */
+export function answersChallenge(verifier: string, challenge: string): boolean {
+  if (!VERIFIER.test(verifier)) return false;
+  const [made, given] = [hash('sha256', verifier, 'base64url'), challenge].map((text) => Buffer.from(text));
+  return made!.length === given!.length && timingSafeEqual(made!, given!);
+}

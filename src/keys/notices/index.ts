@@ -1,0 +1,30 @@
+/** Of what a webhook is told, and when. */
+export {
+  type Attempt,
+  type Collected,
+  collectNotices,
+  type EndingKey,
+  type EndsQuery,
+  MAX_REFUSED_KEYS,
+  MAX_WAITING,
+  type NoticeState,
+  type NoticeStatus,
+  type NoticeStore,
+  type NoticeWriter,
+  refusalHour,
+  type RefusedKey,
+} from './collect.ts';
+export {
+  DEFAULT_NOTICES,
+  HISTORY_MS,
+  invalidWebhook,
+  MAX_REFUSED_OFTEN,
+  nextAttempt,
+  type Notice,
+  NOTICE_TYPES,
+  type NoticeSettings,
+  type NoticeType,
+  shownWebhook,
+  testNotice,
+  type WaitingNotice,
+} from './notice.ts';

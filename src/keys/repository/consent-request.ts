@@ -1,0 +1,193 @@
+import type { AuditAction, AuditNote, AuditValues } from '../audit/index.ts';
+import { declarePort, KeysError } from '../basics/index.ts';
+import type { ApiKey } from '../key/index.ts';
+import type { Catalog, ConsentMode, Permission, Role } from '../permissions/index.ts';
+
+/**
+ * How an application gets its key: by a code that it shows to a person (RFC 8628), or by sending that person to a page,
+ * which sends them back (RFC 6749, section 4.1).
+ */
+export type ConsentFlow = 'DEVICE' | 'CODE';
+
+const FLOWS: Readonly<Record<ConsentMode, readonly ConsentFlow[]>> = {
+  off: [],
+  device: ['DEVICE'],
+  code: ['CODE'],
+  both: ['DEVICE', 'CODE'],
+};
+
+/** The ways in which applications may ask. Where nothing is said, it is the one of `svc-api login`. */
+export function consentFlows({ consent = 'device' }: Pick<Catalog, 'consent'>): readonly ConsentFlow[] {
+  return FLOWS[consent];
+}
+
+/** Refuses a way in which applications may not ask. @throws KeysError CONSENT_OFF */
+export function requireFlow(catalog: Pick<Catalog, 'consent'>, flow: ConsentFlow): void {
+  if (consentFlows(catalog).includes(flow)) return;
+  const { consent } = catalog;
+  const ways = {
+    off: 'No application may ask for a key',
+    device: 'Applications may ask for keys only by codes that they show',
+    code: 'Applications may ask for keys only by pages that they open',
+    both: '',
+  };
+  const message =
+    consent === undefined
+      ? 'Only "svc-api login" may ask for keys. Others may where svc-api.yaml says so: consent: both.'
+      : `${ways[consent]}: "consent" in svc-api.yaml is ${consent}.`;
+  throw new KeysError('CONSENT_OFF', message);
+}
+
+/** What became of a request, as long as it has not ended. */
+export type ConsentStatus = 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';
+
+/** How long a person has to decide, and the application to get its key, in milliseconds. */
+export const REQUEST_MS = 600_000;
+/** How long the code of a redirect may be on its way, in milliseconds. */
+export const CODE_MS = 60_000;
+/** How long a request is kept after its end, in milliseconds: so long its application is told why it gets nothing. */
+export const KEPT_MS = 60_000;
+/** The same for one that was used, so that a code that comes twice is known. */
+export const KEPT_USED_MS = 3_600_000;
+/**
+ * The most requests in `REQUEST_MS`, whatever becomes of them. Anybody may make one: beyond that, who holds most of
+ * this room gives way.
+ */
+export const MAX_REQUESTS = 1000;
+/** The same for one network. */
+export const MAX_NETWORK_REQUESTS = 100;
+/** Of how many of them the audit log has an entry before somebody has agreed: nobody fills a disk without a key. */
+export const MAX_NOTED_REQUESTS = 5;
+
+/** What a key may do. */
+export interface Grants {
+  roles: Role[];
+  permissions: Permission[];
+}
+
+/** Where a page sends the person back to, and by what the application proves that it is the same one. */
+export interface ConsentRedirect {
+  uri: string;
+  /** The application's own, which comes back as it was; null if there is none. */
+  state: string | null;
+  /** The S256 challenge (RFC 7636). */
+  challenge: string;
+}
+
+/** Who agreed: a key, by the secret with this public id, or a user of the command line, who has neither. */
+export interface Approver {
+  id: string | null;
+  publicId: string | null;
+  name: string;
+}
+
+/** What a person has agreed to. */
+export interface ConsentApproval extends Grants {
+  by: Approver;
+  /** When, in milliseconds since 1970; undefined in what an older version has kept. */
+  at?: number;
+  /** The name of the key that is to be created. */
+  keyName: string;
+  /** When that key is to end, in milliseconds since 1970; null if nobody said so. */
+  keyExpiresAt: number | null;
+  /** The same as it was asked for: after a time, such as `30d`, or at one. */
+  keyEnd: string | null;
+}
+
+/** A request of an application for a key. No code of it is kept, only digests. */
+export interface ConsentRequest extends Grants {
+  /** A UUID. */
+  id: string;
+  flow: ConsentFlow;
+  /** The application. */
+  client: { id: string; name: string };
+  /** After which time the key is to end, as `30d`; null if the application did not say. */
+  keyExpiresIn: string | null;
+  /** Where it came from; null if that is not known. */
+  address: string | null;
+  /** The same as `sourceOf` has it. */
+  source: string;
+  /** Whether the audit log has that it was made. */
+  isNoted: boolean;
+  /** In milliseconds since 1970, as all times. */
+  createdAt: number;
+  /** From then on it counts as unknown. */
+  expiresAt: number;
+  status: ConsentStatus;
+  /** The digest of what a person decides by: the user code, or the page that they were shown. */
+  handleDigest: string;
+  /** The digest of what the application gets its key by; null for a redirect that has not been made yet. */
+  codeDigest: string | null;
+  /** Only of the flow CODE. */
+  redirect: ConsentRedirect | null;
+  approval: ConsentApproval | null;
+  /** The id of the key that it got. */
+  keyId: string | null;
+}
+
+/** The digests that requests of applications are found by. */
+export type ConsentDigest = 'handleDigest' | 'codeDigest';
+
+/** Finds requests of applications for keys, also those that have ended and are still kept. */
+export interface ConsentFinder {
+  find(by: 'id' | ConsentDigest, value: string): Promise<ConsentRequest | undefined>;
+  /** Those that are open at a time, in milliseconds since 1970, oldest first. */
+  listOpen(now: number, limit: number): Promise<ConsentRequest[]>;
+  /** The application that was given a key; undefined for a key that no application has asked for. */
+  clientOf(keyId: string): Promise<string | undefined>;
+}
+
+/** What there is of requests that have not ended. */
+export interface RecentRequests {
+  all: number;
+  ofNetwork: number;
+  /** The source of each to which nobody has agreed, see `sourceOf`. */
+  held: string[];
+}
+
+/** Changes requests of applications for keys, in a transaction. */
+export interface ConsentWriter extends ConsentFinder {
+  /** Those that have not ended at a time, in milliseconds since 1970, whatever became of them. */
+  recent(now: number, network: string): Promise<RecentRequests>;
+  /** Removes the oldest one of a source to which nobody has agreed. */
+  removeOldest(now: number, source: string): Promise<void>;
+  insert(request: ConsentRequest): Promise<void>;
+  update(request: ConsentRequest): Promise<void>;
+  /** The applications of those of the keys that one was given, by the ids of the keys. */
+  clientsOf(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** Remembers which application was given a key, until that is deleted. */
+  rememberClient(keyId: string, clientId: string): Promise<void>;
+  /** Lets used requests that gave one key have given another, which takes its place. */
+  replaceGivenKey(from: string, to: string): Promise<void>;
+  /** Forgets those that ended before these times, in milliseconds since 1970. */
+  forget(before: { used: number; unused: number }): Promise<void>;
+}
+/** The port for it. */
+export const CONSENTS = declarePort<ConsentFinder, ConsentWriter>('consents');
+
+/**
+ * What becomes of a request, for the audit log.
+ * @param about the key that it got, what was decided, and where that came from
+ */
+export function requestEntry(
+  action: Extract<AuditAction, `CONSENT_${string}`>,
+  { id, client, flow }: ConsentRequest,
+  {
+    key,
+    values,
+    address,
+  }: { key?: ApiKey | undefined; values?: AuditValues; address?: string | null | undefined } = {},
+): AuditNote {
+  return { action, key, after: { request: id, client: client.id, flow, ...values }, address };
+}
+
+/** Refuses a request that nobody can agree to any more. @throws KeysError REQUEST_DECIDED */
+export function refuseOver(request: Pick<ConsentRequest, 'client' | 'status'>): void {
+  if (request.status === 'DENIED') throw decided(request, 'refused');
+  if (request.status === 'USED') throw decided(request, 'approved');
+}
+
+/** The error for a request that was decided otherwise. */
+export function decided({ client }: Pick<ConsentRequest, 'client'>, outcome: 'approved' | 'refused'): KeysError {
+  return new KeysError('REQUEST_DECIDED', `The request of "${client.name}" was ${outcome} already.`);
+}

@@ -1,0 +1,264 @@
+import { hash } from 'node:crypto';
+import type { AuditReader, AuditWriter } from '../audit/index.ts';
+import { declarePort, printable, type ReadPorts, type WritePorts } from '../basics/index.ts';
+import type { ApiKey, RotatedSecret, Status, StoredKey } from '../key/index.ts';
+import type { Role } from '../permissions/index.ts';
+
+/** The position in the list after which a page starts. Keys are listed by time of creation, then id. */
+export interface ListPosition {
+  /** Milliseconds since 1970. */
+  createdAt: number;
+  /** The id of the key at this position. */
+  id: string;
+}
+
+/** Selects keys. */
+export interface KeyFilter {
+  /** A part of the name or description, case-insensitive. */
+  search?: string | undefined;
+  /** Only the key with this id, and the keys that it created. */
+  ownedBy?: string | undefined;
+  /** Only keys with one of these roles. */
+  roles?: readonly Role[] | undefined;
+  /** Only keys that have this status at the time `now`, in milliseconds since 1970. */
+  status?: { is: Status; now: number } | undefined;
+}
+
+/** A page of keys that match a filter. */
+export interface ListQuery extends KeyFilter {
+  /** The maximum number of keys. */
+  limit: number;
+  /** Only keys after this position. */
+  after?: ListPosition | undefined;
+}
+
+/** Finds keys, and what features keep beside them. */
+export interface KeyFinder<Key extends ApiKey = ApiKey> extends ReadPorts {
+  /** The key with this id. */
+  findById(id: string): Promise<Key | undefined>;
+  /** The key with this normalized name, compared exactly. */
+  findByName(name: string): Promise<Key | undefined>;
+  /** The keys that have one of these values in a field. */
+  findBy(field: 'id' | 'name' | 'publicId', values: readonly string[]): Promise<Key[]>;
+  /** The keys that have a secret with one of these digests, whether it still works or not. */
+  findByDigests(digests: readonly string[]): Promise<StoredKey[]>;
+  /** The keys whose names have the skeleton of one of these names: see `skeletonOf`. */
+  findConfusable(names: readonly string[]): Promise<Key[]>;
+  /** How many of the keys that a key created are live at a time, in milliseconds since 1970: see `statusOf`. */
+  countLive(creator: string, now: number): Promise<number>;
+  /** The keys that an apply created. */
+  findManaged(): Promise<Key[]>;
+  /** The keys with these ids, the keys that created them, and so on, by id: `MAX_CHAIN_LENGTH` generations. */
+  findAncestors(ids: readonly string[]): Promise<Map<string, Key>>;
+  /** These keys, those that they created, and so on: each once, after the key that created it. */
+  findWithDescendants(ids: readonly string[]): Promise<Key[]>;
+}
+
+/** Finds keys with the digests of their secrets. */
+export type StoredKeyFinder = KeyFinder<StoredKey>;
+
+/** A write transaction: what it reads does not change until it ends. */
+export interface KeyWriter extends StoredKeyFinder, AuditWriter, WritePorts {
+  port: WritePorts['port'];
+  /** Inserts keys, each after the key that created it. */
+  insert(keys: readonly StoredKey[]): Promise<void>;
+  /** Changes the fields of keys that differ. */
+  update(changes: readonly { before: StoredKey; after: StoredKey }[]): Promise<void>;
+  /** Writes keys whole in the place of those with their ids, also of damaged ones. They may exchange their names. */
+  replace(keys: readonly StoredKey[]): Promise<void>;
+  /** Deletes keys in this order: each before the key that created it. */
+  delete(ids: readonly string[]): Promise<void>;
+  /** Remembers whose these secrets were, until the key is deleted or the audit log is pruned beyond that time. */
+  addRotatedSecrets(secrets: readonly RotatedSecret[]): Promise<void>;
+  /** Remembers a time, in milliseconds since 1970, unless it is less than a second later than the one remembered. */
+  rememberTime(now: number): Promise<void>;
+}
+
+/** A key that was found by one of its secrets. */
+export interface FoundBySecret {
+  /** The key. */
+  key: ApiKey;
+  /** Which of its secrets it was; `rotated` for one that the key no longer has. */
+  secret: 'current' | 'previous' | 'rotated';
+  /** The public id of that secret. */
+  publicId: string;
+  /** The key that created it, and so on, by id: as many as a chain may have. */
+  ancestors: ReadonlyMap<string, ApiKey>;
+}
+
+/** How many keys there are. */
+export interface KeyCounts {
+  /** By their status, with their ancestors counted. */
+  readonly counts: Readonly<Record<Status, number>>;
+  /** When the next one expires of those that are active, in milliseconds since 1970; null if none does. */
+  readonly nextExpiry: number | null;
+}
+
+/** Takes why the changes of other processes are not heard, in words for users; undefined once they are heard again. */
+export type HearingReport = (problem: Error | undefined) => void;
+
+/** The database that a store is in. */
+export type StoreKind = 'sqlite' | 'postgres';
+
+/**
+ * Where keys are kept, and what features keep beside them. All methods reject with a `KeysError` whose code starts with
+ * `STORE_` if the store fails.
+ */
+export interface KeyRepository extends KeyFinder {
+  readonly kind: StoreKind;
+  /**
+   * The key that has, or had, a secret with this digest, whether that secret still works or not. At once, if the store
+   * can tell without waiting.
+   */
+  findByDigest(digest: string): FoundBySecret | undefined | Promise<FoundBySecret | undefined>;
+  /** A page of keys, by time of creation, then id. */
+  list(query: ListQuery): Promise<ApiKey[]>;
+  /** A page of the keys that one of these keys created or, given null, that no key created. */
+  listCreatedBy(creators: readonly string[] | null, page: Pick<ListQuery, 'limit' | 'after'>): Promise<StoredKey[]>;
+  /** Counts the keys at a time in milliseconds since 1970: in slices, as it reads through all of them. */
+  count(now: number): Promise<KeyCounts>;
+  /** The audit log. */
+  readonly auditLog: AuditReader;
+  /** The latest time that the store remembers, in milliseconds since 1970; 0 if there is none. */
+  latestTime(): Promise<number>;
+  /**
+   * A number that grows with each change or deletion of a key, in whatever process, and not when only activity is
+   * recorded. A file is looked at once a millisecond at most, and a change returns a millisecond after its commit; a
+   * database server sends notifications. Undefined while it cannot be told without waiting.
+   */
+  revision(): number | undefined;
+  /** The ids of the keys that were changed or deleted between a revision and the present one; `any` if unknown. */
+  keysChangedSince(revision: number): readonly string[] | 'any';
+  /**
+   * Runs `work` in one transaction, exclusive of other writers; rolled back if it throws. Work that `revokes`, takes
+   * access away, may use room that the store keeps for a full disk.
+   */
+  write<Result>(work: (writer: KeyWriter) => Promise<Result>, options?: { revokes?: boolean }): Promise<Result>;
+  /** Resolves when the store answers. */
+  check(): Promise<void>;
+  /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
+  hasSearchIndex(): Promise<boolean>;
+  /**
+   * Calls back when the changes of other processes are no longer heard, and when they are heard again. Meanwhile there
+   * is no revision. A file is looked at instead, and is never reported.
+   */
+  watchHearing(report: HearingReport): void;
+}
+
+/** How long a session lasts at most, in milliseconds: 8 hours. */
+export const SESSION_MS = 8 * 60 * 60 * 1000;
+/** After which time without a request it ends, in milliseconds: 30 minutes. */
+const IDLE_MS = 30 * 60 * 1000;
+/** How long it is known what a form led to, and can be shown, in milliseconds: 10 minutes. */
+export const OUTCOME_MS = 10 * 60 * 1000;
+/** The outcomes of how many forms are kept with a session. */
+export const MAX_OUTCOMES = 50;
+/** How many characters of sealed pages are kept with a session, beside the latest one: each request reads all. */
+export const MAX_SEALED_LENGTH = 200_000;
+/** How many a key has at most; beyond that, the one that was used least recently ends. */
+export const MAX_SESSIONS = 20;
+
+/** Somebody has shown a secret, and goes on by a token. Times are milliseconds since 1970. */
+export interface Session {
+  /** What is kept of the token: see `digestToken`. */
+  readonly tokenDigest: string;
+  /** The digest of the secret that was shown. While that is accepted, the session is. */
+  readonly secretDigest: string;
+  /** The id of the key that the secret was of. */
+  readonly keyId: string;
+  readonly startedAt: number;
+  /** When it was last used, but for up to a minute. */
+  readonly usedAt: number;
+  /** What its latest forms led to, in the order in which they were sent. */
+  readonly outcomes: readonly FormOutcome[];
+}
+
+/** What a form led to that was sent: it is done once, however often it is sent. */
+export interface FormOutcome {
+  /** A digest of what identifies the form. */
+  readonly form: string;
+  /** When it was first sent, in milliseconds since 1970. */
+  readonly at: number;
+  /** The address that it led to; null while what it asks for is being done. */
+  readonly location: string | null;
+  /** What is shown there, sealed: the store alone does not open it. Null if nothing is, or no more. */
+  readonly sealed: string | null;
+  /** Whether that has been shown, and is to be gone once somebody leaves it. */
+  readonly isSeen: boolean;
+}
+
+/** The earliest times of sessions that have not ended, in milliseconds since 1970. */
+interface SessionBounds {
+  readonly startedAfter: number;
+  readonly usedAfter: number;
+}
+
+/** Finds sessions, also those that have ended and are still kept. */
+interface SessionFinder {
+  find(tokenDigest: string): Promise<Session | undefined>;
+}
+
+/** Changes sessions, in a transaction. */
+export interface SessionWriter extends SessionFinder {
+  insert(session: Session): Promise<void>;
+  /** Notes that a session was used at a time, in milliseconds since 1970. */
+  touch(tokenDigest: string, usedAt: number): Promise<void>;
+  keepOutcomes(tokenDigest: string, outcomes: readonly FormOutcome[]): Promise<void>;
+  delete(tokenDigest: string): Promise<void>;
+  /** Deletes the sessions of a key, except so many that were used last. */
+  leaveNewest(keyId: string, count: number): Promise<void>;
+  /** Deletes those that have ended. */
+  forget(bounds: SessionBounds): Promise<void>;
+}
+/** The port for it. */
+export const SESSIONS = declarePort<SessionFinder, SessionWriter>('sessions');
+
+/** Which sessions have not ended at a time. */
+export function boundsAt(now: number): SessionBounds {
+  return { startedAfter: now - SESSION_MS, usedAfter: now - IDLE_MS };
+}
+
+/** What is kept of a token. Not what is kept of a secret: neither is ever taken for the other. */
+export function digestToken(token: string): string {
+  return hash('sha256', `session:${token}`, 'base64url');
+}
+
+/** Something that the schema of a store has: a table, a column, an index, a trigger, … */
+export interface SchemaPart {
+  type: string;
+  name: string;
+  /** How it is defined. */
+  definition: string;
+}
+
+/** A part of the schema that this version of the program makes otherwise. */
+export interface SchemaDifference {
+  /** `table`, `column`, `index`, `trigger`, … */
+  type: string;
+  /** Of a column, and on PostgreSQL of a trigger, with its table: `api_keys.name`. */
+  name: string;
+  /** `missing` is what the store lacks, and `extra` what it has beside that. */
+  difference: 'missing' | 'extra' | 'changed';
+}
+
+/** In what a schema is not as it is made. */
+export function differencesOf(made: readonly SchemaPart[], found: readonly SchemaPart[]): SchemaDifference[] {
+  const keyOf = ({ type, name }: SchemaPart) => `${type} ${name}`;
+  const left = new Map(found.map((part) => [keyOf(part), part]));
+  const differences: SchemaDifference[] = [];
+  for (const part of made) {
+    const { type, name, definition } = part;
+    const there = left.get(keyOf(part));
+    left.delete(keyOf(part));
+    if (there?.definition !== definition) differences.push({ type, name, difference: there ? 'changed' : 'missing' });
+  }
+  for (const { type, name } of left.values()) differences.push({ type, name, difference: 'extra' });
+  return differences;
+}
+
+/** A difference as text: `the trigger audit_log_no_update is missing`. */
+export function differenceText({ type, name, difference }: SchemaDifference): string {
+  const what = `the ${type} ${printable(name, 100)}`;
+  if (difference === 'extra') return `${what} is none of svc-api's`;
+  return `${what} is ${difference}`;
+}

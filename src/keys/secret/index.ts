@@ -1,0 +1,22 @@
+/** The form of a secret, its digest, and where one may be found. */
+export { type FoundSecret, SecretFinder } from './secret-finder.ts';
+export {
+  BEARER_ALONE,
+  checkCredentialPlaces,
+  createImportedId,
+  createSecret,
+  type CredentialPlace,
+  digestSecret,
+  hasOwnForm,
+  hexOf,
+  holdsSecret,
+  isImportedId,
+  prefixOf,
+  problemOfHeader,
+  publicIdOfPrefix,
+  type RandomBytes,
+  readDigest,
+  readSecret,
+  redactSecrets,
+  type Secret,
+} from './secret.ts';

@@ -1,0 +1,329 @@
+import { type ApplyOperations, OperatorDeclarations } from '../apply/index.ts';
+import type { AuditEntry, AuditRequest } from '../audit/index.ts';
+import {
+  type AccessDecision,
+  type AncestorLimit,
+  OPERATOR,
+  readPermission,
+  suggestGrants,
+  type Suggestion,
+} from '../authorization/index.ts';
+import { KeysError, methodsOf, withoutUndefined } from '../basics/index.ts';
+import {
+  type ConfusableName,
+  type ContainmentOperations,
+  type KeyName,
+  type KeyPreview,
+  type NamedIssue,
+  namedIssues,
+  OperatorContainments,
+  presented,
+  type SecretDelivery,
+} from '../changes/index.ts';
+import { type ConsentOperations, OperatorConsents } from '../consent/index.ts';
+import {
+  type ApiKey,
+  type KeyChange,
+  type KeyFields,
+  type NewKey,
+  NO_USAGE,
+  type Rotation,
+  type RotationRequest,
+  type Status,
+  type UsageByPeriod,
+  type UsageRequest,
+  type UsageTotals,
+} from '../key/index.ts';
+import type { CreatedKey, PageQuery, RotatedKey } from './management.ts';
+import { type Catalog, type Grant, type Permission, unknownGrantsOf } from '../permissions/index.ts';
+import type { KeysService } from './service.ts';
+
+export type { Applied } from '../apply/index.ts';
+export type { Contained, KeyName, NamedIssue } from '../changes/index.ts';
+export type { ConsentPlace, ConsentState } from '../consent/index.ts';
+
+/** A key, and what the rules say of it now. */
+export interface KeyState {
+  readonly apiKey: KeyFields;
+  /** Counts its ancestors. */
+  readonly status: Status;
+  /** Whether the policy has disabled it, since it was not used. */
+  readonly disabledByPolicy: boolean;
+  /** Its grants that cannot be made here: they allow nothing. */
+  readonly unknownGrants: Grant[];
+  /** The rotation under way. */
+  readonly rotation: Omit<Rotation, 'grace'> | null;
+  readonly usage: UsageTotals;
+}
+
+/** What a key above another one takes away from it. */
+export interface KeyLimit extends Omit<AncestorLimit, 'ancestor'> {
+  /** The name is null if it may not be read. */
+  readonly ancestor: { readonly id: string; readonly name: string | null };
+}
+
+/** A key with all that it may do. */
+export interface KeyWithAccess extends KeyState {
+  readonly effectivePermissions: Permission[];
+  /** The nearest first. */
+  readonly limitedBy: KeyLimit[];
+  /** What it did to others, and is in force. */
+  readonly issued: readonly NamedIssue[];
+}
+
+/** A page of keys, oldest first. */
+export interface KeyPage {
+  readonly keys: KeyState[];
+  readonly hasNextPage: boolean;
+}
+
+/** Whether a key may do something, and why. */
+export interface KeyDecision extends Omit<AccessDecision, 'deniedBy'> {
+  readonly permission: Permission;
+  /** The nearest ancestor that forbids it. */
+  readonly deniedBy: { readonly id: string; readonly name: string | null } | null;
+}
+
+/** What was deleted, the named keys first, and what is in force of what these did to others. */
+export interface Deleted {
+  readonly keys: readonly KeyName[];
+  readonly issued: readonly NamedIssue[];
+}
+
+/** A key that was just created. */
+export interface Created {
+  readonly key: string;
+  readonly apiKey: KeyFields;
+  /** What was deleted for it: the key of the same name first. */
+  readonly replaced: readonly KeyName[];
+  readonly confusable: ConfusableName[];
+}
+
+/** What a creation would make. */
+export type Preview = Omit<KeyPreview, 'replaced'>;
+
+/** A key that was changed. */
+export interface Changed {
+  readonly before: KeyFields;
+  readonly after: KeyState;
+}
+
+/** A key with a new secret. */
+export interface Rotated {
+  readonly key: string;
+  readonly apiKey: KeyFields;
+  /** The rotation; one without a grace is over at once. */
+  readonly rotation: Omit<Rotation, 'grace'> | null;
+  /** The keys that it had created, as they are afterwards. */
+  readonly created: readonly KeyFields[];
+  /** Those of them that were disabled by it. */
+  readonly disabled: readonly KeyFields[];
+  /** What is in force of what it did to others, where those are disabled. */
+  readonly issued: readonly NamedIssue[];
+}
+
+/** What commands do with keys one by one, and what they learn of them. */
+export interface KeyOperations {
+  /** The absolute path of the store, its URL without the password, or the address of the server. */
+  readonly location: string;
+  /** Whether there is a store; otherwise this is an empty one that takes no changes. */
+  readonly exists: boolean;
+  /** Whether a change whose secrets cannot be delivered is reverted as a whole, and not its new secrets alone. */
+  readonly revertsAll: boolean;
+  /** How often to look for what is new, in milliseconds. */
+  readonly pollMs: number;
+  /** Everything that can be granted. */
+  catalog(): Promise<Catalog>;
+  find(name: string): Promise<KeyState | undefined>;
+  show(name: string): Promise<KeyWithAccess | undefined>;
+  list(query: PageQuery): Promise<KeyPage>;
+  /** The same name with those that it looks like, if a key of that name would be new and is not refused for it. */
+  findConfusableNames(name: string): Promise<ConfusableName[]>;
+  preview(input: NewKey): Promise<Preview>;
+  /** With a `delivery`, a secret that cannot be delivered leaves no new key. */
+  create(input: NewKey, delivery?: SecretDelivery<Created>): Promise<Created>;
+  update(key: KeyFields, change: KeyChange): Promise<Changed & { confusable: ConfusableName[] }>;
+  /** @returns what a key that is disabled did to others, too */
+  setEnabled(key: KeyFields, enabled: boolean): Promise<Changed & Pick<Deleted, 'issued'>>;
+  /** A secret that cannot be delivered leaves the previous one. */
+  rotate(key: KeyFields, request: RotationRequest, delivery: SecretDelivery<Rotated>): Promise<Rotated>;
+  finishRotation(id: string): Promise<KeyState>;
+  rollBackRotation(id: string): Promise<KeyState>;
+  delete(ids: readonly string[]): Promise<Deleted>;
+  /** @param permission as the user wrote it */
+  decide(key: KeyFields, permission: string): Promise<KeyDecision>;
+  suggest(key: KeyFields): Promise<Suggestion>;
+  /** How its requests ended, by hours or days. */
+  usageOf(key: KeyFields, request: UsageRequest): Promise<UsageByPeriod>;
+  /** The name of the key for which a secret still works, or may do so again; undefined where that cannot be told. */
+  nameOfWorking?(secret: string): Promise<string | undefined>;
+  /** Newest first; with `after`, oldest first. */
+  auditLog(request: AuditRequest, place?: { before?: number; after?: number }): Promise<AuditEntry[]>;
+  close(): Promise<void>;
+}
+
+/**
+ * What commands do with keys: those of a store, as its operator, or those of a running server, as the key that they
+ * send. What is allowed, and what a value means, is decided by the rules, wherever they run. Each operation throws what
+ * `KeysService` throws; with a server also KeysError UNAUTHENTICATED, RATE_LIMITED and SERVER_….
+ */
+export interface KeyAdministration extends KeyOperations, ApplyOperations, ConsentOperations, ContainmentOperations {}
+
+/** The service of an open store. */
+export interface OpenService extends KeysService {
+  readonly location: string;
+  readonly exists: boolean;
+  close(): Promise<void>;
+}
+
+/** What the operator does with the keys of a store. */
+export function operatorKeys(keys: OpenService): KeyAdministration {
+  const features = methodsOf(
+    new OperatorConsents(keys),
+    new OperatorContainments(keys),
+    new OperatorDeclarations(keys),
+  );
+  return Object.assign(new OperatorKeys(keys), features);
+}
+
+class OperatorKeys implements KeyOperations {
+  readonly location: string;
+  readonly exists: boolean;
+  readonly revertsAll = true;
+  readonly pollMs = 250;
+  readonly #keys: OpenService;
+
+  constructor(keys: OpenService) {
+    this.location = keys.location;
+    this.exists = keys.exists;
+    this.#keys = keys;
+  }
+
+  async catalog(): Promise<Catalog> {
+    return this.#keys.catalog;
+  }
+
+  async find(name: string): Promise<KeyState | undefined> {
+    const key = await this.#keys.findByName(name, OPERATOR);
+    return key && stateOf(this.#keys, key);
+  }
+
+  async show(name: string): Promise<KeyWithAccess | undefined> {
+    const key = await this.#keys.findByName(name, OPERATOR);
+    if (!key) return undefined;
+    const [chain] = await this.#keys.chainsOf([key]);
+    const effectivePermissions = this.#keys.accessOf(chain!).permissions();
+    const [state, issued] = [await stateOf(this.#keys, key), await this.#issuedBy([key.id])];
+    return { ...state, effectivePermissions, limitedBy: this.#keys.limitsOf(chain!), issued };
+  }
+
+  async list(query: PageQuery): Promise<KeyPage> {
+    const { keys, hasNextPage } = await this.#keys.list(withoutUndefined(query), OPERATOR);
+    return { keys: await statesOf(this.#keys, keys), hasNextPage };
+  }
+
+  findConfusableNames(name: string): Promise<ConfusableName[]> {
+    return this.#keys.findConfusableNames(name);
+  }
+
+  preview(input: NewKey): Promise<Preview> {
+    return this.#keys.preview(withoutUndefined(input), OPERATOR);
+  }
+
+  create(input: NewKey, delivery?: SecretDelivery<Created>): Promise<Created> {
+    const given: SecretDelivery<CreatedKey> | undefined = delivery;
+    return this.#keys.create(withoutUndefined(input), OPERATOR, given);
+  }
+
+  async update({ id }: KeyFields, change: KeyChange): Promise<Changed & { confusable: ConfusableName[] }> {
+    const { before, after, confusable } = await this.#keys.update(id, withoutUndefined(change), OPERATOR);
+    return { before, after: await stateOf(this.#keys, after), confusable };
+  }
+
+  async setEnabled({ id }: KeyFields, enabled: boolean): Promise<Changed & Pick<Deleted, 'issued'>> {
+    const { before, after } = await this.#keys.setEnabled(id, enabled, OPERATOR);
+    const issued = enabled ? [] : await this.#issuedBy([id]);
+    return { before, after: await stateOf(this.#keys, after), issued };
+  }
+
+  async rotate({ id }: KeyFields, request: RotationRequest, delivery: SecretDelivery<Rotated>): Promise<Rotated> {
+    const present = ({ key, after, created, disabled, issued }: RotatedKey): Rotated => {
+      return { key, apiKey: after, rotation: after.rotation, created, disabled, issued: namedIssues(issued) };
+    };
+    return present(await this.#keys.rotate(id, withoutUndefined(request), OPERATOR, presented(delivery, present)));
+  }
+
+  async finishRotation(id: string): Promise<KeyState> {
+    return stateOf(this.#keys, (await this.#keys.finishRotation(id, OPERATOR)).after);
+  }
+
+  async rollBackRotation(id: string): Promise<KeyState> {
+    return stateOf(this.#keys, (await this.#keys.rollBackRotation(id, OPERATOR)).after);
+  }
+
+  async delete(ids: readonly string[]): Promise<Deleted> {
+    return { keys: await this.#keys.delete(ids, OPERATOR), issued: await this.#issuedBy(ids) };
+  }
+
+  async decide({ id }: KeyFields, text: string): Promise<KeyDecision> {
+    const permission = readPermission(text, this.#keys.catalog);
+    return { ...this.#keys.decide(await this.#chainOf(id), permission), permission };
+  }
+
+  async suggest({ id }: KeyFields): Promise<Suggestion> {
+    const used = await this.#keys.usedPermissionsOf(id);
+    return suggestGrants(await this.#chainOf(id), used.keys(), this.#keys.catalog);
+  }
+
+  usageOf({ id }: KeyFields, request: UsageRequest): Promise<UsageByPeriod> {
+    return this.#keys.periodUsageOf(id, withoutUndefined(request));
+  }
+
+  /** One that is expired or disabled may come back; one that a newer secret replaced may not. */
+  async nameOfWorking(secret: string): Promise<string | undefined> {
+    const found = await this.#keys.identify(secret, OPERATOR);
+    return 'unknown' in found || found.status === 'ROTATED' ? undefined : found.apiKey.name;
+  }
+
+  auditLog(request: AuditRequest, place: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
+    return this.#keys.auditLog(withoutUndefined(request), OPERATOR, withoutUndefined(place));
+  }
+
+  close(): Promise<void> {
+    return this.#keys.close();
+  }
+
+  async #issuedBy(ids: readonly string[]): Promise<NamedIssue[]> {
+    return namedIssues(await this.#keys.issuedBy(ids, OPERATOR));
+  }
+
+  async #chainOf(id: string) {
+    const key = await this.#keys.findById(id, OPERATOR);
+    if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
+    return (await this.#keys.chainsOf([key]))[0]!;
+  }
+}
+
+/** What the rules say of a key now. @throws KeysError STORE_… */
+export async function stateOf(keys: KeysService, key: ApiKey): Promise<KeyState> {
+  return (await statesOf(keys, [key]))[0]!;
+}
+
+async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<KeyState[]> {
+  const [chains, usage, byPolicy] = await Promise.all([
+    keys.chainsOf(page),
+    keys.usageOf(page.map(({ id }) => id)),
+    keys.disabledByPolicy(page),
+  ]);
+  return chains.map((chain) => {
+    const [key] = chain.keys;
+    return {
+      apiKey: key,
+      status: keys.statusOf(chain),
+      disabledByPolicy: byPolicy.has(key.id),
+      unknownGrants: unknownGrantsOf(key, keys.catalog),
+      rotation: keys.rotationOf(key),
+      usage: usage.get(key.id) ?? NO_USAGE,
+    };
+  });
+}

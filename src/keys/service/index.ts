@@ -1,0 +1,35 @@
+/** All rules together, as the library, servers and commands use them. */
+export {
+  type Applied,
+  type Changed,
+  type ConsentPlace,
+  type ConsentState,
+  type Contained,
+  type Created,
+  type Deleted,
+  type KeyAdministration,
+  type KeyDecision,
+  type KeyLimit,
+  type KeyName,
+  type KeyPage,
+  type KeyState,
+  type KeyWithAccess,
+  type NamedIssue,
+  operatorKeys,
+  type Preview,
+  type Rotated,
+  stateOf,
+} from './administration.ts';
+export {
+  type CreatedKey,
+  cursorOf,
+  isCursor,
+  type KeyManagement,
+  type KeyQueries,
+  type Page,
+  type PageQuery,
+  readRoles,
+  readStatus,
+  type RotatedKey,
+} from './management.ts';
+export { type Features, type Health, KeysService, type StoreHealth } from './service.ts';

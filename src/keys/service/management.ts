@@ -1,0 +1,425 @@
+import { type Identification, identify } from '../authentication/index.ts';
+import {
+  type AccessDecision,
+  type Actor,
+  type AncestorLimit,
+  type Chain,
+  chainAccess,
+  chainStatus,
+  decideAccess,
+  type Descendants,
+  findChains,
+  findDescendants,
+  limitsOf,
+  mayFor,
+  OPERATOR,
+  uses,
+} from '../authorization/index.ts';
+import {
+  anyText,
+  anything,
+  assertValid,
+  checkOptions,
+  checkSearchText,
+  DEFAULT_PAGE_SIZE,
+  KeysError,
+  list,
+  listOf,
+  MAX_PAGE_SIZE,
+  orNull,
+  printable,
+  type Rules,
+  suggestion,
+} from '../basics/index.ts';
+import {
+  activateRotation,
+  adoptKey,
+  buildKey,
+  type ChangedKey,
+  type ConfusableName,
+  createKey,
+  deleteKeys,
+  DELIVERY_OPTIONS,
+  findConfusableNames,
+  finishRotation,
+  type KeyPreview,
+  type KeyRotation,
+  type NewSecret,
+  type Parts,
+  planCreation,
+  revertCreation,
+  revertRotation,
+  rollBackRotation,
+  rotateKey,
+  type SecretDelivery,
+  setKeyEnabled,
+  startGrace,
+  type TransactionsOptions,
+  type UpdatedKey,
+  updateKey,
+} from '../changes/index.ts';
+import {
+  type ApiKey,
+  givenFieldsOf,
+  isInProgress,
+  KEY_CHANGE_OPTIONS,
+  type KeyChange,
+  NEW_KEY_OPTIONS,
+  type NewKey,
+  normalizeName,
+  readRotation,
+  type Rotation,
+  ROTATION_OPTIONS,
+  type RotationRequest,
+  type Status,
+  STATUSES,
+  type StoredKey,
+  validateChange,
+  validateNewKey,
+  withoutDigests,
+} from '../key/index.ts';
+import { type Catalog, parseRoles, type Permission, PermissionSet, type Role } from '../permissions/index.ts';
+import type { KeyRepository, ListPosition } from '../repository/index.ts';
+import { createSecret, type Secret } from '../secret/index.ts';
+
+/** Which keys to list. */
+export interface PageQuery {
+  /** The maximum number of keys, up to 500. Default: 50. */
+  first?: number | null;
+  /** The cursor of the key after which the page starts. */
+  after?: string | null;
+  /** A part of the name or description, case-insensitive. */
+  search?: string | null;
+  /** Only keys with one of these roles, case-insensitive. */
+  roles?: readonly string[] | null;
+  /** Only keys of this status, case-insensitive. */
+  status?: string | null;
+}
+
+const PAGE_OPTIONS: Rules<PageQuery> = {
+  first: anything,
+  after: orNull(anyText),
+  search: orNull(anyText),
+  roles: orNull(list(anyText)),
+  status: orNull(anyText),
+};
+
+/** A page of keys, oldest first. */
+export interface Page {
+  /** The keys. */
+  keys: ApiKey[];
+  /** Whether more keys follow. */
+  hasNextPage: boolean;
+}
+
+/** What a list depends on besides the query. */
+interface ListContext {
+  catalog: Catalog;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/**
+ * Lists the keys that the actor may read: all of them, or its own.
+ * @throws ValidationError; KeysError OPTION_INVALID, INPUT_INVALID
+ */
+export async function listKeys(
+  repository: KeyRepository,
+  query: PageQuery,
+  actor: Actor,
+  { catalog, now }: ListContext,
+): Promise<Page> {
+  checkOptions('keys.list', query, PAGE_OPTIONS);
+  const first = query.first ?? DEFAULT_PAGE_SIZE;
+  if (!Number.isInteger(first) || first < 0 || first > MAX_PAGE_SIZE) {
+    throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${MAX_PAGE_SIZE} keys.`);
+  }
+  checkSearchText(query.search ?? '');
+  const keys = await repository.list({
+    limit: first + 1,
+    after: query.after ? readCursor(query.after) : undefined,
+    search: query.search || undefined,
+    ownedBy: ownedBy(actor),
+    roles: query.roles ? readRoles(query.roles, catalog) : undefined,
+    status: query.status == null ? undefined : { is: readStatus(query.status), now },
+  });
+  return { keys: keys.slice(0, first), hasNextPage: keys.length > first };
+}
+
+/** The cursor of a key: opaque to clients, and good also after the key is gone. */
+export function cursorOf(key: Pick<ApiKey, 'id' | 'createdAt'>): string {
+  return Buffer.from(`${key.createdAt}:${key.id}`).toString('base64url');
+}
+
+/** Whether a text has the form of a cursor. */
+export function isCursor(text: string): boolean {
+  return positionOf(text) !== undefined;
+}
+
+function positionOf(cursor: string): ListPosition | undefined {
+  const match = /^(\d{1,15}):([0-9a-f-]{36})$/.exec(Buffer.from(cursor, 'base64url').toString());
+  return match ? { createdAt: Number(match[1]), id: match[2]! } : undefined;
+}
+
+function readCursor(cursor: string): ListPosition {
+  const position = positionOf(cursor);
+  if (position) return position;
+  throw new KeysError('INPUT_INVALID', '"after" is not a cursor of this list. Use an endCursor that it returned.');
+}
+
+/** Parses the roles of a filter. @throws ValidationError */
+export function readRoles(items: readonly string[], catalog: Catalog): Role[] {
+  const { values, issues } = parseRoles(items, catalog);
+  assertValid(issues);
+  return values;
+}
+
+/** Parses a status. @throws KeysError INPUT_INVALID */
+export function readStatus(text: string): Status {
+  const status = STATUSES.find((name) => name === text.trim().toUpperCase());
+  if (!status)
+    throw new KeysError(
+      'INPUT_INVALID',
+      `"${printable(text)}" is not a status. ${suggestion(text.trim(), STATUSES)}The statuses are ${listOf(STATUSES)}.`,
+    );
+  return status;
+}
+
+function ownedBy(actor: Actor): string | undefined {
+  return actor === OPERATOR || uses(actor, 'API_KEY', 'READ_ANY') ? undefined : actor.apiKey.id;
+}
+
+/** A key that was just created: the only time its secret is known. */
+export interface CreatedKey extends NewSecret {
+  /** What was deleted for it: the key of the same name first, then the keys that this one had created. */
+  replaced: ApiKey[];
+  /** The name, if it is new and looks like others. */
+  confusable: ConfusableName[];
+}
+
+/** A key with a new secret: the only time that secret is known. */
+export interface RotatedKey extends KeyRotation {
+  /** The secret. */
+  key: string;
+}
+
+/** The rules for reading keys, and what is known of them. */
+export class KeyQueries {
+  readonly catalog: Catalog;
+  readonly #options: TransactionsOptions;
+
+  constructor(options: TransactionsOptions) {
+    this.catalog = options.catalog;
+    this.#options = options;
+  }
+
+  /** Finds out whose secret this is, whatever the key's status, which counts as no use. @throws KeysError STORE_… */
+  identify(secret: string, actor: Actor): Promise<Identification> {
+    return identify(secret, this.#options.repository, actor, this.#options.clock());
+  }
+
+  /** See `listKeys`. */
+  list(query: PageQuery, actor: Actor): Promise<Page> {
+    return listKeys(this.#options.repository, query, actor, { catalog: this.catalog, now: this.#options.clock() });
+  }
+
+  /** The chains of keys, in their order: each key with its ancestors. @throws KeysError STORE_… */
+  chainsOf(keys: readonly ApiKey[]): Promise<Chain[]> {
+    return findChains(this.#options.repository, keys);
+  }
+
+  /** The keys that a key created, and so on: at most 500. @throws KeysError INPUT_INVALID, STORE_… */
+  descendantsOf(id: string, first: number): Promise<Descendants> {
+    return findDescendants(this.#options.repository, id, first);
+  }
+
+  /** The status of a key now, which counts its ancestors. */
+  statusOf(chain: Chain): Status {
+    return chainStatus(chain, this.#options.clock());
+  }
+
+  /** What a key may do: what its grants say, met with what its ancestors may do. */
+  accessOf(chain: Chain): PermissionSet {
+    return chainAccess(chain, this.catalog);
+  }
+
+  /** Whether a key may do something now, and why. */
+  decide(chain: Chain, permission: Permission): AccessDecision {
+    return decideAccess(chain, permission, this.catalog, this.#options.clock());
+  }
+
+  /** What the ancestors of a key take away from it now. */
+  limitsOf(chain: Chain): AncestorLimit[] {
+    return limitsOf(chain, this.catalog, this.#options.clock());
+  }
+
+  /** The rotation of a key while its previous secret still works. */
+  rotationOf({ rotation }: ApiKey): Rotation | null {
+    return isInProgress(rotation, this.#options.clock()) ? rotation : null;
+  }
+
+  /** A key by its id, if there is one that the actor may read. */
+  async findById(id: string, actor: Actor): Promise<ApiKey | undefined> {
+    checkSearchText(id);
+    return readable(await this.#options.repository.findById(id), actor);
+  }
+
+  /** The same name with those that it looks like, if a key of that name would be new; for the operator. */
+  findConfusableNames(name: string): Promise<ConfusableName[]> {
+    return findConfusableNames(OPERATOR, this.#options.repository, [normalizeName(name)]);
+  }
+
+  /** A key by its name, if there is one that the actor may read. */
+  async findByName(name: string, actor: Actor): Promise<ApiKey | undefined> {
+    checkSearchText(name);
+    return readable(await this.#options.repository.findByName(normalizeName(name)), actor);
+  }
+}
+
+/** The rules for creating, changing and deleting keys one by one. */
+export class KeyManagement extends KeyQueries {
+  readonly #options: Parts;
+
+  constructor(options: Parts) {
+    super(options);
+    this.#options = options;
+  }
+
+  /**
+   * Creates a key. With a `delivery`, a secret that cannot be delivered leaves everything as it was.
+   * @throws ValidationError with all issues; KeysError OPTION_INVALID, NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError;
+   * a STORE_ error; what `delivery` throws
+   */
+  async create(input: NewKey, actor: Actor, delivery?: SecretDelivery<CreatedKey>): Promise<CreatedKey> {
+    const { now, secret, key } = this.#build('keys.create', input);
+    if (delivery !== undefined) checkOptions('keys.create', delivery, DELIVERY_OPTIONS);
+    return this.#options.transactions.runWithSecrets(
+      actor,
+      {
+        run: (transaction) => createKey(transaction, input, key),
+        present: (creation) => ({
+          key: secret.text,
+          apiKey: withoutDigests(creation.key),
+          replaced: creation.replaced.map(withoutDigests),
+          confusable: creation.confusable,
+        }),
+        revert: revertCreation,
+      },
+      { delivery, now },
+    );
+  }
+
+  /** Tells what `create` would make, by the same rules; nothing is written. @throws what `create` throws */
+  async preview(input: NewKey, actor: Actor): Promise<KeyPreview> {
+    const { catalog } = this;
+    const { now, key: built } = this.#build('keys.preview', input);
+    const place = { caller: actor, find: this.#options.repository, catalog, now };
+    const { key, replaced, confusable } = await planCreation(place, input, built);
+    const effectivePermissions = PermissionSet.of(catalog, key).permissions();
+    return { ...givenFieldsOf(key), effectivePermissions, replaced, confusable };
+  }
+
+  /**
+   * Changes a key.
+   * @throws ValidationError; KeysError OPTION_INVALID, NOT_FOUND, NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError; a STORE_
+   * error
+   */
+  async update(id: string, change: KeyChange, actor: Actor): Promise<UpdatedKey> {
+    checkOptions('keys.update', change, KEY_CHANGE_OPTIONS);
+    const now = this.#options.clock();
+    assertValid(validateChange(change, this.catalog, now));
+    return this.#options.transactions.run(actor, (transaction) => updateKey(transaction, id, change), { now });
+  }
+
+  /** Enables or disables a key. @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error */
+  async setEnabled(id: string, enabled: boolean, actor: Actor): Promise<ChangedKey> {
+    return this.#options.transactions.run(actor, (transaction) => setKeyEnabled(transaction, id, enabled), {
+      revokes: !enabled,
+    });
+  }
+
+  /**
+   * Gives a key a new secret; the previous one keeps working until the grace ends. With a `delivery`, the grace starts
+   * after the new secret was delivered at the earliest, so that a working secret is known to somebody at any moment.
+   * @throws ValidationError; KeysError OPTION_INVALID, NOT_FOUND, ROTATION_IN_PROGRESS; ForbiddenError; a STORE_
+   * error; what `delivery` throws
+   */
+  async rotate(
+    id: string,
+    request: RotationRequest,
+    actor: Actor,
+    delivery?: SecretDelivery<RotatedKey>,
+  ): Promise<RotatedKey> {
+    checkOptions('keys.rotate', request, ROTATION_OPTIONS);
+    if (delivery !== undefined) checkOptions('keys.rotate', delivery, DELIVERY_OPTIONS);
+    const now = this.#options.clock();
+    const { issues, activate, ...rotation } = readRotation(request, now);
+    assertValid(issues);
+    const secret = createSecret(this.#options.randomBytes);
+    const rotated = await this.#options.transactions.runWithSecrets(
+      actor,
+      {
+        run: (transaction) =>
+          rotateKey(transaction, id, secret, { ...rotation, activate: delivery ? 'ON_FIRST_USE' : activate }),
+        present: (changed) => ({ ...changed, key: secret.text }),
+        revert: revertRotation,
+      },
+      { delivery, now },
+    );
+    if (!delivery || activate !== 'NOW') return rotated;
+    const activated = await this.#options.transactions.run(actor, (transaction) =>
+      activateRotation(transaction, id, secret.publicId),
+    );
+    return activated ? { ...rotated, after: activated.after } : rotated;
+  }
+
+  /**
+   * Starts the grace of the previous secret where it waits for the first use of the new one: the new one has arrived.
+   * @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error
+   */
+  startGrace(id: string, actor: Actor): Promise<ChangedKey> {
+    return this.#options.transactions.run(actor, (transaction) => startGrace(transaction, id));
+  }
+
+  /** Revokes the previous secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError; a STORE_ error */
+  finishRotation(id: string, actor: Actor): Promise<ChangedKey> {
+    return this.#options.transactions.run(actor, (transaction) => finishRotation(transaction, id), { revokes: true });
+  }
+
+  /** Revokes the new secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError; a STORE_ error */
+  rollBackRotation(id: string, actor: Actor): Promise<ChangedKey> {
+    return this.#options.transactions.run(actor, (transaction) => rollBackRotation(transaction, id), { revokes: true });
+  }
+
+  /**
+   * Makes a key one without a creator, for the operator.
+   * @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error
+   */
+  adopt(id: string, actor: Actor): Promise<ChangedKey> {
+    return this.#options.transactions.run(actor, (transaction) => adoptKey(transaction, id));
+  }
+
+  /**
+   * Deletes keys, and all keys that they created. Unknown ids are ignored.
+   * @returns what was deleted, the named keys first
+   * @throws ForbiddenError; a STORE_ error
+   */
+  async delete(ids: readonly string[], actor: Actor): Promise<ApiKey[]> {
+    return this.#options.transactions.run(actor, (transaction) => deleteKeys(transaction, ids), { revokes: true });
+  }
+
+  /** Validates a request for a key, and builds the key. @throws ValidationError; KeysError OPTION_INVALID */
+  #build(caller: string, input: NewKey): { now: number; secret: Secret; key: StoredKey } {
+    checkOptions(caller, input, NEW_KEY_OPTIONS);
+    const { catalog } = this;
+    const { clock, randomBytes, randomId } = this.#options;
+    const now = clock();
+    assertValid(validateNewKey(input, catalog, now));
+    const secret = createSecret(randomBytes);
+    return { now, secret, key: buildKey(input, { catalog, now, id: randomId(), secret }) };
+  }
+}
+
+function readable(key: ApiKey | undefined, actor: Actor): ApiKey | undefined {
+  return key && mayFor(actor, 'READ', key) ? key : undefined;
+}

@@ -1,0 +1,28 @@
+/** Keys from elsewhere: export, import, and what of a backup comes back. */
+export {
+  type BatchEntry,
+  type ImportReport,
+  type LineReport,
+  STAGED_KEYS,
+  type StagedKeys,
+  STAGING,
+} from './import.ts';
+export type { ImportProblem, ImportWarning } from './read-import.ts';
+export {
+  type BringBack,
+  type Kept,
+  type NamedKey,
+  noteRestore,
+  planRestore,
+  restoreKeys,
+  type RestorePlan,
+  type Since,
+  takenIds,
+} from './restore.ts';
+export {
+  type ExportedKey,
+  type ExportedPage,
+  type ExportOptions,
+  type ImportKeysOptions,
+  Transfer,
+} from './transfer.ts';

@@ -1,0 +1,488 @@
+import {
+  type AuditAction,
+  type AuditActor,
+  type AuditEntry,
+  type AuditPosition,
+  type AuditReader,
+  findDifferences,
+} from '../audit/index.ts';
+import { chainHolds, chainHoldsUnknown, isWidened } from '../authorization/index.ts';
+import { KeysError, MAX_PAGE_SIZE, printable, type ProgressReport } from '../basics/index.ts';
+import type { Transaction } from '../changes/index.ts';
+import {
+  type ApiKey,
+  EFFECTS,
+  isInProgress,
+  type NewEffect,
+  normalizeName,
+  type Rotation,
+  type Status,
+  statusOf,
+  type StoredKey,
+} from '../key/index.ts';
+import { type Catalog, PermissionSet } from '../permissions/index.ts';
+import { CONSENTS, type KeyFinder, type KeyRepository, SESSIONS } from '../repository/index.ts';
+import { prefixOf } from '../secret/index.ts';
+
+/** What of a key can stay as it is now, where a backup would give the key more. */
+const KEPT = ['enabled', 'secret', 'grants', 'expiresAt', 'limits', 'allowFrom', 'damaged'] as const;
+/** `secret` is that of a key that was rotated since; `damaged` is a key whose row cannot be compared. */
+export type Kept = (typeof KEPT)[number];
+
+/** The aspects, besides its grants, in which a key can have more in a backup than it has now, each with its field. */
+const ASPECTS = {
+  enabled: 'disabledAt',
+  expiresAt: 'expiresAt',
+  limits: 'limits',
+  allowFrom: 'allowFrom',
+} as const satisfies Partial<Record<Kept, keyof ApiKey>>;
+
+/** What the rules of a restore need. */
+interface RestoreContext {
+  catalog: Catalog;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/**
+ * A key that is in a backup and in the store, as a restore leaves it: as the backup has it, but nowhere with more
+ * access than it has now. Its secret and its creator stay those that it has now, and so does its previous secret,
+ * unless that had ended in the backup already.
+ * @returns the key, and in what it stays as it is now
+ */
+export function restoredKey<Key extends ApiKey>(
+  backup: Key,
+  present: Key,
+  { catalog, now }: RestoreContext,
+): { key: Key; kept: Kept[] } {
+  // Of a damaged key nothing can be relied on, not even whether it was disabled.
+  if (present.damaged) {
+    const disabledAt = backup.disabledAt ?? now;
+    return { key: { ...backup, createdBy: present.createdBy, disabledAt }, kept: ['damaged'] };
+  }
+  let key: Key = { ...present, name: backup.name, description: backup.description, managed: backup.managed };
+  if (backup.publicId === present.publicId) key = withinGrace(key, backup, now);
+  const kept: Kept[] = hasOtherSecret(backup, present, now) ? ['secret'] : [];
+  if (holdsGrants(present, backup, catalog)) key = { ...key, roles: backup.roles, permissions: backup.permissions };
+  else kept.push('grants');
+  for (const [aspect, field] of Object.entries(ASPECTS) as [Kept, keyof ApiKey][]) {
+    const value = { [field]: backup[field] };
+    if (isWidened(present, { ...present, ...value }, catalog)) kept.push(aspect);
+    else key = { ...key, ...value };
+  }
+  return { key, kept: KEPT.filter((aspect) => kept.includes(aspect)) };
+}
+
+/**
+ * A key that is brought back: as the backup has it, with the secret that it had then. Only a grace period that has
+ * begun since does not get longer again, and a key that is there keeps its creator: it may have lost that since.
+ */
+export function broughtBackKey<Key extends ApiKey>(backup: Key, present: Key | undefined): Key {
+  const rotation = shorterGrace(backup.rotation, present?.rotation ?? null);
+  return { ...backup, rotation, createdBy: present ? present.createdBy : backup.createdBy };
+}
+
+/** A key whose previous secret, if it has one that works, ends no later than in the backup of the same secret. */
+function withinGrace<Key extends ApiKey>(key: Key, backup: Key, now: number): Key {
+  const [previous] = previousOf(key.rotation, now);
+  if (previous === undefined) return key;
+  if (previousOf(backup.rotation, now).includes(previous))
+    return { ...key, rotation: shorterGrace(key.rotation, backup.rotation) };
+  return { ...key, rotation: null, ...('previousDigest' in key && { previousDigest: null }) };
+}
+
+/** Whether a key holds all that another one was granted, what is not declared now included. */
+function holdsGrants(holder: ApiKey, { roles, permissions }: ApiKey, catalog: Catalog): boolean {
+  const chain = { keys: [holder], isComplete: true } as const;
+  const unknown = permissions.filter((permission) => !catalog.knows(permission));
+  return (
+    roles.every((role) => chainHolds(chain, role, catalog)) &&
+    unknown.every((permission) => chainHoldsUnknown(chain, permission)) &&
+    new PermissionSet(permissions.filter((permission) => catalog.knows(permission))).missingFrom(
+      PermissionSet.of(catalog, holder),
+    ).length === 0
+  );
+}
+
+/** Whether a key was rotated since a backup, or has lost the previous secret that it had then. */
+function hasOtherSecret(backup: ApiKey, present: ApiKey, now: number): boolean {
+  if (backup.publicId !== present.publicId) return true;
+  return previousOf(backup.rotation, now).some((publicId) => !previousOf(present.rotation, now).includes(publicId));
+}
+
+function previousOf(rotation: Rotation | null, now: number): string[] {
+  return isInProgress(rotation, now) ? [rotation.previousPublicId] : [];
+}
+
+function shorterGrace(backup: Rotation | null, present: Rotation | null): Rotation | null {
+  if (!backup || present?.previousPublicId !== backup.previousPublicId) return backup;
+  const ends = [backup.previousEndsAt, present.previousEndsAt].filter((end) => end !== null);
+  return { ...backup, previousEndsAt: ends.length > 0 ? Math.min(...ends) : null };
+}
+
+/** Whether two states of a key differ. */
+function isChange(before: ApiKey, after: ApiKey): boolean {
+  const fields = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof ApiKey>;
+  return [...fields].some(
+    (field) => before[field] !== after[field] && JSON.stringify(before[field]) !== JSON.stringify(after[field]),
+  );
+}
+
+/** Which of the revoked keys a restore brings back: those of these names or ids in the backup, or all. */
+export type BringBack = readonly string[] | 'all';
+
+/** A key that a restore names. */
+export interface NamedKey {
+  id: string;
+  name: string;
+  /** Of the secret that the backup has or, of a key that it lacks, of the present one. */
+  prefix: string;
+}
+
+/** When a key changed, and who did it; null where the audit log no longer has it. */
+export type Since = { at: number; actor: AuditActor } | null;
+
+/** A key that the backup has, and that was deleted since. */
+interface DeletedKey extends NamedKey {
+  /** What its status would be. */
+  status: Status;
+  since: Since;
+}
+
+/** A key that stays as it is now in some of its fields, since the backup would give it more. */
+interface KeptKey extends NamedKey {
+  kept: Kept[];
+  since: Since;
+}
+
+/** A key that somebody may have changed in the backup. */
+interface AlteredKey extends NamedKey {
+  /** What is wrong. */
+  reason: string;
+}
+
+/** What a restore does. */
+export interface RestorePlan {
+  /** The number of the newest entry of the store's audit log when it was looked at. */
+  head: number;
+  /** How many keys the backup has. */
+  keys: number;
+  /** Keys that were deleted since the backup, and stay deleted. */
+  deleted: DeletedKey[];
+  /** Keys that were disabled, rotated or narrowed since, and stay so. */
+  kept: KeptKey[];
+  /** Keys that come back as the backup has them, although they were revoked since. */
+  broughtBack: NamedKey[];
+  /** Keys that were created since, and are deleted. */
+  created: NamedKey[];
+  /** The ids of all other keys that change. */
+  changed: string[];
+  /** Keys that are damaged in the backup: nothing is done about them. */
+  damaged: NamedKey[];
+  /** Keys that would get more than they have now, and are not as the audit log of the backup says. */
+  altered: AlteredKey[];
+  /** The first entry of the audit log that differs between backup and store; null if there is none. */
+  logDiffersFrom: number | null;
+}
+
+/** What of a store a plan is made of. */
+type Source = Pick<KeyRepository, 'list' | 'findBy' | 'auditLog'>;
+
+/** What a plan is made of. */
+interface RestoreSources extends RestoreContext {
+  backup: Source;
+  present: Source;
+  onProgress?: ProgressReport | undefined;
+}
+
+/**
+ * What a restore would do: nothing that was revoked since the backup works again unless it is to be brought back.
+ * @returns undefined if the backup is one of another store
+ * @throws KeysError NOT_FOUND, INPUT_INVALID for keys that cannot be brought back; STORE_…
+ */
+export async function planRestore(
+  bringBack: BringBack,
+  { backup, present, onProgress, ...context }: RestoreSources,
+): Promise<RestorePlan | undefined> {
+  const differs = await findDivergence(backup.auditLog, present.auditLog);
+  if (differs === 'from the start') return undefined;
+  const head = (await present.auditLog.head())?.number ?? 0;
+  const lists = { deleted: [], kept: [], broughtBack: [], created: [], changed: [], damaged: [], altered: [] };
+  const plan: RestorePlan = { head, keys: 0, ...lists, logDiffersFrom: differs ?? null };
+  const wanted = new Set(bringBack === 'all' ? [] : bringBack.map(normalizeName));
+  const missing = new Set(wanted);
+  const returning: ApiKey[] = [];
+  const stay = new Map<string, ApiKey>();
+  for await (const { keys, others } of pairsOf(backup, present)) {
+    for (const key of keys) {
+      const now = others.get(key.id);
+      // No id is a name: it has hyphens.
+      const names = [key.id, key.name];
+      for (const name of names) missing.delete(name);
+      const isWanted = bringBack === 'all' || names.some((name) => wanted.has(name));
+      if (addKey(plan, key, now, { ...context, isWanted }) && !now) returning.push(key);
+      if (key.damaged && now) stay.set(now.name, now);
+    }
+    plan.keys += keys.length;
+    await onProgress?.(plan.keys);
+  }
+  if (missing.size > 0) {
+    const names = [...missing].map((name) => `"${printable(name)}"`).join(', ');
+    throw new KeysError('NOT_FOUND', `The backup has no API key with the name or id ${names}. Nothing was changed.`);
+  }
+  await requireCreators(returning, present);
+  await requireFreeNames(stay, returning, { backup, present });
+  for await (const { keys, others } of pairsOf(present, backup))
+    plan.created.push(...keys.filter(({ id }) => !others.has(id)).map(namedKey));
+  for (const key of plan.deleted) key.since = await findSince(present.auditLog, key.id, 'deleted');
+  for (const key of plan.kept) key.since = await findSince(present.auditLog, key.id, key.kept);
+  // What is only narrowed, cannot get more by what somebody has written into the backup.
+  const widened = [...plan.broughtBack, ...plan.kept.filter(({ kept }) => kept.includes('damaged'))];
+  const altered = await findByIds(backup, widened);
+  const reasons = await findDifferences(backup.auditLog, altered);
+  for (const key of altered) {
+    const reason = reasons.get(key.id);
+    if (reason !== undefined) plan.altered.push({ ...namedKey(key), reason });
+  }
+  return plan;
+}
+
+/** Adds a key of the backup to a plan. @returns whether it is brought back */
+function addKey(
+  plan: RestorePlan,
+  key: ApiKey,
+  present: ApiKey | undefined,
+  { isWanted, ...context }: RestoreContext & { isWanted: boolean },
+): boolean {
+  const named = namedKey(key);
+  if (key.damaged) {
+    plan.damaged.push(named);
+    return false;
+  }
+  if (present && !isChange(key, present)) return false;
+  const restored = present && restoredKey(key, present, context);
+  if (isWanted && (!restored || restored.kept.length > 0)) {
+    plan.broughtBack.push(named);
+    return true;
+  }
+  if (!restored) plan.deleted.push({ ...named, status: statusOf(key, context.now), since: null });
+  else if (restored.kept.length > 0) plan.kept.push({ ...named, kept: restored.kept, since: null });
+  else if (isChange(present, restored.key)) plan.changed.push(key.id);
+  return false;
+}
+
+/** Requires that the creators of keys that come back are there or come back as well. @throws KeysError INPUT_INVALID */
+async function requireCreators(returning: readonly ApiKey[], present: Pick<KeyFinder, 'findBy'>): Promise<void> {
+  const creators = returning.flatMap(({ createdBy }) => (createdBy === null ? [] : [{ id: createdBy }]));
+  const there = new Set([...returning, ...(await findByIds(present, creators))].map(({ id }) => id));
+  const orphan = returning.find(({ createdBy }) => createdBy !== null && !there.has(createdBy));
+  if (!orphan) return;
+  throw new KeysError(
+    'INPUT_INVALID',
+    `"${orphan.name}" cannot be brought back alone: the key that created it was deleted as well. Bring that back, too.`,
+  );
+}
+
+/**
+ * Requires that no key is to get a name that another one keeps: one that is damaged in the backup stays as it is.
+ * @param stay the names that such keys have now, each with its key
+ * @throws KeysError INPUT_INVALID
+ */
+async function requireFreeNames(
+  stay: ReadonlyMap<string, ApiKey>,
+  returning: readonly ApiKey[],
+  { backup, present }: Pick<RestoreSources, 'backup' | 'present'>,
+): Promise<void> {
+  const named = (stay.size > 0 ? await backup.findBy('name', [...stay.keys()]) : []).filter(({ damaged }) => !damaged);
+  const there = new Set([...returning, ...(await findByIds(present, named))].map(({ id }) => id));
+  const key = named.find(({ id }) => there.has(id));
+  if (!key) return;
+  const { publicId } = stay.get(key.name)!;
+  throw new KeysError(
+    'INPUT_INVALID',
+    `"${printable(key.name)}" is the name of ${prefixOf(key.publicId)} in the backup, and now that of ` +
+      `${prefixOf(publicId)}, which is damaged in the backup and stays as it is. Rename or delete that key first.`,
+  );
+}
+
+/** All keys, page by page, with those of the same ids elsewhere. */
+async function* pairsOf(
+  from: Pick<KeyRepository, 'list'>,
+  to: Pick<KeyFinder, 'findBy'>,
+): AsyncGenerator<{ keys: ApiKey[]; others: Map<string, ApiKey> }> {
+  for (let after: ApiKey | undefined; ;) {
+    const keys = await from.list({ limit: MAX_PAGE_SIZE, after });
+    if (keys.length === 0) return;
+    yield { keys, others: new Map((await findByIds(to, keys)).map((key) => [key.id, key])) };
+    after = keys.at(-1);
+  }
+}
+
+async function findByIds(keys: Pick<KeyFinder, 'findBy'>, wanted: readonly { id: string }[]): Promise<ApiKey[]> {
+  const ids = [...new Set(wanted.map(({ id }) => id))];
+  return ids.length > 0 ? keys.findBy('id', ids) : [];
+}
+
+function namedKey({ id, name, publicId }: ApiKey): NamedKey {
+  return { id, name, prefix: prefixOf(publicId) };
+}
+
+/** The fields of the audit log that tell of a loss. */
+const FIELDS: Readonly<Record<Kept, readonly string[]>> = {
+  enabled: ['disabledAt'],
+  secret: ['prefix', 'rotation'],
+  grants: ['roles', 'permissions'],
+  expiresAt: ['expiresAt'],
+  limits: ['limits'],
+  allowFrom: ['allowFrom'],
+  damaged: [],
+};
+
+/** How many of a key's newest entries are looked at. */
+const ENTRIES = 200;
+
+/** When a key was deleted, or last lost what it lacks now, and by whom. @throws KeysError STORE_… */
+async function findSince(
+  log: Pick<AuditReader, 'find'>,
+  id: string,
+  lost: 'deleted' | readonly Kept[],
+): Promise<Since> {
+  const entries = await log.find({ changesOf: [id], order: 'newest', limit: ENTRIES });
+  const fields = lost === 'deleted' ? [] : lost.flatMap((aspect) => FIELDS[aspect]);
+  const tells = ({ action, after }: AuditEntry) =>
+    lost === 'deleted' ? action === 'DELETE' : fields.some((field) => Object.hasOwn(after ?? {}, field));
+  const entry = entries.find(tells);
+  return entry ? { at: entry.at, actor: entry.actor } : null;
+}
+
+type Log = Pick<AuditReader, 'find' | 'head'>;
+
+/**
+ * The first entry of the audit log of a backup that is another one in that of the store; undefined if there is none, or
+ * nobody can tell, since one log is empty or was pruned beyond the other. Each has the hash of the one before it: once
+ * they differ, they all do. So the keys of a backup cannot be changed with its log while the store still has the
+ * entries of that time. Where the oldest entry that both have differs, the backup is one of another store.
+ * @throws KeysError STORE_…
+ */
+async function findDivergence(backup: Log, present: Log): Promise<number | 'from the start' | undefined> {
+  const logs = [backup, present];
+  const nextEntry = async (log: Log, after: number) => (await log.find({ order: 'oldest', after, limit: 1 }))[0];
+  /** Undefined where one of them has no entry with this number. */
+  const isSame = async (number: number) => {
+    const [one, other] = await Promise.all(logs.map((log) => nextEntry(log, number - 1)));
+    return one?.number === number && other?.number === number ? one.hash === other.hash : undefined;
+  };
+  const oldest = await Promise.all(logs.map((log) => nextEntry(log, 0)));
+  let same = Math.max(...oldest.map((entry) => entry?.number ?? Number.POSITIVE_INFINITY));
+  if (!Number.isFinite(same)) return undefined;
+  if ((await isSame(same)) === false) return 'from the start';
+  const heads = await Promise.all(logs.map((log) => log.head()));
+  let differs = Math.min(...heads.map((head) => head?.number ?? 0));
+  if ((await isSame(differs)) !== false) return undefined;
+  while (differs - same > 1) {
+    const middle = Math.floor((same + differs) / 2);
+    if (await isSame(middle)) same = middle;
+    else differs = middle;
+  }
+  return differs;
+}
+
+/** What changes no key. */
+const HARMLESS: ReadonlySet<AuditAction> = new Set(['REFUSE', 'PRUNE', 'CONSENT_REQUEST', 'CONSENT_DENY']);
+
+/** Which backup is restored, for the audit log. */
+interface RestoreSource {
+  /** Its name. */
+  backup: string;
+  /** The newest entry of its audit log. */
+  head: AuditPosition | undefined;
+}
+
+/** What is restored. */
+interface Restoration {
+  plan: RestorePlan;
+  /** Those of the backup that the plan takes: see `takenIds`. */
+  keys: readonly StoredKey[];
+  /** The ids of the applications that were given some of them, by the ids of the keys. */
+  clients: ReadonlyMap<string, string>;
+  /** What was done, as the backup has it, to keys that are brought back. */
+  effects: readonly NewEffect[];
+  source: RestoreSource;
+}
+
+/** The ids of the keys that a plan takes from the backup. */
+export function takenIds({ kept, broughtBack, changed }: RestorePlan): string[] {
+  return [...[...kept, ...broughtBack].map(({ id }) => id), ...changed];
+}
+
+/**
+ * Makes the keys of a store those of a backup, as planned. Everything else of the store stays, the audit log among it.
+ * @throws KeysError RESTORE_OUTDATED if keys were changed since the plan was made
+ */
+export async function restoreKeys(
+  transaction: Transaction,
+  { plan, keys, clients, effects, source }: Restoration,
+): Promise<void> {
+  const { find, catalog, now } = transaction;
+  await requireUnchanged(transaction, plan);
+  noteRestore(transaction, source, plan);
+  const created = plan.created.map(({ id }) => id);
+  if (created.length > 0) await transaction.delete(await find.findWithDescendants(created));
+  const ids = keys.map(({ id }) => id);
+  const present = new Map((await find.findBy('id', ids)).map((key) => [key.id, key]));
+  const broughtBack = new Set(plan.broughtBack.map(({ id }) => id));
+  const changes = keys
+    .map((key) => {
+      const before = present.get(key.id);
+      const isWhole = !before || broughtBack.has(key.id);
+      const after = isWhole ? broughtBackKey(key, before) : restoredKey(key, before, { catalog, now }).key;
+      return { before, after };
+    })
+    .filter(({ before, after }) => !before || isChange(before, after));
+  await transaction.replace(creatorsFirst(changes), 'RESTORE');
+  for (const id of broughtBack) await transaction.port(SESSIONS).leaveNewest(id, 0);
+  await transaction.port(EFFECTS).insert(effects);
+  for (const { before, after } of changes) {
+    const client = before ? undefined : clients.get(after.id);
+    if (client !== undefined) await transaction.port(CONSENTS).rememberClient(after.id, client);
+  }
+}
+
+/** Notes in the audit log that a backup was put in the place of a store, and what became of its keys, if known. */
+export function noteRestore(transaction: Transaction, { backup, head }: RestoreSource, plan?: RestorePlan): void {
+  const counts = plan && {
+    deleted: plan.deleted.length,
+    kept: plan.kept.length,
+    broughtBack: plan.broughtBack.length,
+    created: plan.created.length,
+  };
+  const { number = null, hash = null } = head ?? {};
+  transaction.note({ action: 'RESTORE', after: { backup, number, hash, compared: plan !== undefined, ...counts } });
+}
+
+/** A plan that somebody has agreed to must still be what is done. */
+async function requireUnchanged({ auditLog }: Transaction, { head }: RestorePlan): Promise<void> {
+  for (let after = head; ;) {
+    const entries = await auditLog.find({ order: 'oldest', after, limit: MAX_PAGE_SIZE });
+    if (entries.some(({ action }) => !HARMLESS.has(action)))
+      throw new KeysError(
+        'RESTORE_OUTDATED',
+        'Keys were changed while the backup was compared with the store. Nothing was restored. Run it again.',
+      );
+    if (entries.length < MAX_PAGE_SIZE) return;
+    after = entries.at(-1)!.number;
+  }
+}
+
+/** Sorts keys so that each comes after the key that created it. */
+function creatorsFirst<Change extends { after: StoredKey }>(changes: readonly Change[]): Change[] {
+  const byId = new Map(changes.map((change) => [change.after.id, change]));
+  const sorted = new Set<Change>();
+  const add = (change: Change) => {
+    const creator = byId.get(change.after.createdBy ?? '');
+    if (creator && !sorted.has(creator)) add(creator);
+    sorted.add(change);
+  };
+  for (const change of changes) add(change);
+  return [...sorted];
+}

@@ -1,0 +1,10 @@
+/** Limits of requests: what processes lease of them, and attempts per address. */
+export {
+  grantLease,
+  type Lease,
+  type LeaseGrant,
+  type LeaseRequest,
+  type LimitState,
+  type LimitStore,
+} from './lease.ts';
+export { type Answer, AttemptCounter, type Decision, type Limited, Limiter, type Standing } from './limiter.ts';

@@ -1,0 +1,26 @@
+/** Which requests need what: canonical requests, the route that decides, what is wrong with routes. */
+export {
+  checkAllow,
+  describeAllow,
+  describeExplanation,
+  describeMatch,
+  type Expectation,
+  explain,
+  type Explanation,
+  failureOf,
+  parseExpectation,
+  requirementOf,
+} from './decide.ts';
+export { findFaults, findWideRoutes, type WideRoute } from './faults.ts';
+export {
+  canonicalRequest,
+  parseHostPattern,
+  parseMethod,
+  parsePathPattern,
+  parseRequest,
+  type Pattern,
+  preflightOf,
+  preflightParts,
+  type RequestParts,
+} from './request.ts';
+export { type Allow, createRouter, findUnreachable, type Match, type Route, type Router } from './router.ts';

@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { sortInTurns } from '../../../src/keys/basics/steps.ts';
+
+describe('a long list', () => {
+  it('is sorted as a short one is, with turns for others in between', async () => {
+    // Each number stands there several times: equals stay in their order.
+    const items = Array.from({ length: 10_000 }, (_, at) => ({ number: (at * 7919) % 3001, at }));
+    const compare = (one: { number: number }, other: { number: number }) => one.number - other.number;
+    let isDone = false;
+    let turns = 0;
+    const count = () => {
+      turns += 1;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    const sorted = await sortInTurns(items, compare);
+    isDone = true;
+    const expected = items.toSorted(compare);
+    assert.ok(sorted.every((item, index) => item === expected[index]) && sorted.length === expected.length);
+    assert.ok(turns >= 5, String(turns));
+  });
+});

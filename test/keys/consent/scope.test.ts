@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
+import { cpuTime } from '../../support/cpu.ts';
+import { formatScope, parseScope } from '../../../src/keys/consent/clients.ts';
+
+describe('a scope', () => {
+  const catalog = createCatalog({ resources: ['WIKI'], roles: { EDITOR: ['WIKI:UPDATE_ANY'] } });
+
+  it('has roles and permissions, in either case, each once', () => {
+    const parsed = parseScope('docker:read_any role:editor  DOCKER:READ_ANY Role:GUEST', catalog);
+    assert.deepEqual(parsed, { grants: { roles: ['EDITOR', 'GUEST'], permissions: ['DOCKER:READ_ANY'] } });
+    assert.ok('grants' in parsed);
+    assert.equal(formatScope(parsed.grants), 'role:EDITOR role:GUEST DOCKER:READ_ANY');
+  });
+
+  it('tells the first thing that it does not know, and is not empty', () => {
+    const issueOf = (scope: string) => {
+      const parsed = parseScope(scope, catalog);
+      return 'issue' in parsed ? `${parsed.issue.code}: ${parsed.issue.message}` : undefined;
+    };
+    assert.equal(issueOf('role:VIEWR WIKI:READ'), 'ROLE_INVALID: "VIEWR" is not a role. Did you mean VIEWER?');
+    assert.equal(
+      issueOf('Docker:Read role:VIEWR'),
+      'PERMISSION_INVALID: "Docker:Read" is not a permission: "Read" is not an action. Did you mean READ_ANY or READ_OWN?',
+    );
+    for (const empty of ['', '  ']) assert.match(issueOf(empty)!, /^NO_GRANTS: The scope is empty/);
+    assert.match(issueOf('openid')!, /^PERMISSION_INVALID: "openid" is not a permission/);
+    for (const strange of ['role:WIKI:UPDATE_ANY', 'EDITOR', 'role:', ':', 'WIKI:UPDATE_ANY:x', '__proto__'])
+      assert.notEqual(issueOf(strange), undefined, strange);
+  });
+
+  it('names nothing that the installation has declared: whoever sends it may be anybody', () => {
+    for (const wrong of ['role:EDITR', 'WIKY:READ_ANY', 'WIKI:READ', 'WIKI', 'WIKI:*']) {
+      const parsed = parseScope(
+        wrong,
+        createCatalog({ resources: ['WIKI'], roles: { EDITOR: [] }, declaredIn: '/etc/x' }),
+      );
+      assert.ok('issue' in parsed);
+      assert.doesNotMatch(parsed.issue.message.replaceAll(`"${wrong}"`, ''), /EDITOR|WIKI(?!")|\/etc/);
+    }
+  });
+
+  it('takes no longer for what is wrong with it than for as much that is right', () => {
+    const resources = Array.from({ length: 1000 }, (_, index) => `RESOURCE_NUMBER_${index}`);
+    const large = createCatalog({ resources });
+    const least = (scope: string) => {
+      const times = Array.from({ length: 5 }, () => {
+        const began = cpuTime();
+        parseScope(scope, large);
+        return cpuTime() - began;
+      });
+      return Math.min(...times);
+    };
+    const wrong = Array.from({ length: 800 }, (_, index) => `RESOURCE_NUMBER_X${index}`);
+    const right = Array.from({ length: 600 }, (_, index) => `resource_number_${index}:read_any`);
+    const all = least(right.join(' '));
+    const oneItem = [wrong, right, Array<string>(8000).fill('A')].map((words) => [words.join('|')]);
+    for (const items of [wrong, [...right, ...wrong], Array<string>(8000).fill('A'), ...oneItem])
+      assert.ok(least(items.join(' ')) < 5 * all, `${least(items.join(' '))} ms, as many that are right ${all} ms`);
+  });
+});
