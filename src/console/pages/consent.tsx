@@ -32,6 +32,7 @@ import { formatTime, isKeysError, KeysError } from '../../keys/basics/index.ts';
 import { expiryIn } from '../../keys/key/index.ts';
 import { meaningOfScope } from '../../keys/permissions/meanings.ts';
 import { type ConsentRequest, requireFlow } from '../../keys/repository/index.ts';
+import type { Sessions } from '../../keys/authentication/index.ts';
 import { type Assets, plainPageHeaders } from '../assets.ts';
 import { OperationFailed } from '../operations.ts';
 import { requireOwnForm, type SeenOrigin } from '../doorkeeper.ts';
@@ -48,13 +49,15 @@ import {
 import { permissionsOf, WITHHELD } from '../parts/grants.ts';
 import { Layout, Message } from '../parts/layout.tsx';
 import { Done, Problem, Time } from '../parts/notice.tsx';
-import { sendPage, type Visit } from '../visit.tsx';
+import { SentForm } from '../sent-form.tsx';
+import { answerHeaders, sendPage, type Visit } from '../visit.tsx';
 import { type AskedGrantable, findGrantable, boundsOf, NO_MORE_KEYS } from './grantable.ts';
 import { isFollowedLink, OneMoment } from './sign-in.tsx';
 
 /** What the pages need beside what the endpoints for applications do. */
 interface ConsentPageParts extends ConsentParts {
   readonly assets: Assets;
+  readonly sessions: Sessions;
   readonly seenBy: (c: Context) => SeenOrigin;
   /** Lets in who has signed in to the console; undefined where there is none. */
   readonly enter: ((c: Context, root: string) => Promise<Visit | 'signed out' | RefusedPerson>) | undefined;
@@ -128,7 +131,8 @@ const ASKED = 'asked';
 export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): void {
   const { consent, catalog, clock, issuer, failures, refusals, enter } = parts;
 
-  const show = (
+  const senderOf = (c: Context) => ({ c, sessions: parts.sessions, seen: parts.seenBy(c) });
+  const show = async (
     c: Context,
     { root }: Door,
     { title, content, visit, again, status = 200, headers = {}, target }: Shown,
@@ -140,12 +144,15 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
         {content}
       </Layout>
     );
-    return sendPage(c, document, status, headers, plainPageHeaders(target));
+    const answered = visit ? headers : { ...answerHeaders(c), ...headers };
+    const page = await sendPage(c, document, status, answered, plainPageHeaders(target));
+    return visit && c.req.method === 'POST' ? SentForm.keepAnswer(page, senderOf(c)) : page;
   };
   /** Answers somebody: what fails is shown as a page. */
   const answering =
     (door: Door, work: (c: Context) => Promise<Response>): Handler =>
     async (c) => {
+      let isForeign = c.req.method === 'POST';
       try {
         requireFlow(catalog, door.flow);
         if (c.req.method === 'POST') requireOwnForm(c, parts.seenBy(c));
@@ -153,12 +160,15 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
           const here = door.action + new URL(c.req.url).search;
           return await show(c, door, { title: 'One moment', content: <OneMoment here={here} />, again: here });
         }
-        return await work(c);
+        isForeign = false;
+        const kept = await SentForm.answerAt(senderOf(c));
+        return kept && (await visitTo(c, door)) ? kept : await work(c);
       } catch (error) {
         const title = 'This cannot be done';
         const { status, message, headers } = refusalOf(c, error, failures);
         const content = <Message title={title} message={message} />;
-        return show(c, door, { title, content, visit: await visitTo(c, door), status, headers });
+        const visit = isForeign ? undefined : await visitTo(c, door);
+        return show(c, door, { title, content, visit, status, headers });
       }
     };
   /** Sends a person back to the application, which learns from whom (RFC 9207). */

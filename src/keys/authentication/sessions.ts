@@ -117,16 +117,26 @@ function lasting(outcomes: readonly FormOutcome[], now: number): readonly FormOu
   return outcomes.filter(({ at }) => now - at < OUTCOME_MS);
 }
 
-/** The latest outcomes, of which the latest pages are shown. */
+/** The latest outcomes, of which the latest pages are shown: answers of forms that were not done have what is left. */
 function bounded(outcomes: readonly FormOutcome[]): FormOutcome[] {
+  const kindOf = ({ isAnswer, location }: FormOutcome) =>
+    isAnswer ? 'answers' : location === null ? 'running' : 'done';
+  const latest = (kind: keyof typeof MAX_OUTCOMES) =>
+    outcomes.filter((outcome) => kindOf(outcome) === kind).slice(-MAX_OUTCOMES[kind]);
   let length = 0;
-  return outcomes
-    .slice(-MAX_OUTCOMES)
+  const done = latest('done')
     .toReversed()
     .map((outcome) => {
       const isKept = length <= MAX_SEALED_LENGTH;
       length += outcome.sealed?.length ?? 0;
       return isKept ? outcome : { ...outcome, sealed: null };
-    })
-    .toReversed();
+    });
+  const answers = latest('answers')
+    .toReversed()
+    .filter(({ sealed }) => {
+      const isKept = length + sealed!.length <= MAX_SEALED_LENGTH;
+      if (isKept) length += sealed!.length;
+      return isKept;
+    });
+  return [...answers.toReversed(), ...done.toReversed(), ...latest('running')];
 }
