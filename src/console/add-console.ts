@@ -12,7 +12,7 @@ import type { KeysService } from '../keys/service.ts';
 import { addAssets, readAssets } from './assets.ts';
 import { Doorkeeper, type DoorParts, requireOwnForm, SeenOrigin, sessionTokenIn } from './doorkeeper.ts';
 import { OperationFailed } from './operations.ts';
-import { Pages, type ReadForm, readPageForm, rootFrom, seeOther, sendPage, Visit, type Welcome } from './visit.tsx';
+import { answerHeaders, Pages, type ReadForm, readPageForm, rootFrom, seeOther, sendPage, Visit, type Welcome } from './visit.tsx';
 import { addAuditLog } from './pages/audit-log.tsx';
 import { addConsentPages } from './pages/consent.tsx';
 import { addHealth, addLimits } from './pages/service.tsx';
@@ -55,7 +55,7 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
     new Visit(c, { assets, ...parts, consent: mode }, by);
   addAssets(app, CONSOLE_PATH, assets);
   const say = (c: Context, root: string, { status, title, message }: Said, headers = {}) =>
-    sendPage(c, MessagePage({ root, assets, title, message }), status, headers);
+    sendPage(c, MessagePage({ root, assets, title, message }), status, { ...answerHeaders(c), ...headers });
 
   const guarded = async (c: Context, root: string, answer: () => Promise<Response>): Promise<Response> => {
     try {
@@ -79,13 +79,17 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
         return say(c, root, { status, title: 'Not now', message }, headers);
       }
       const visit = visitOf(c, { root, admitted: entry, ...read });
-      if (c.req.method !== 'POST') await SentForm.leave(sender).catch(() => {});
-      return visit
+      const isForm = c.req.method === 'POST';
+      if (!isForm) await SentForm.leave(sender).catch(() => {});
+      const kept = await SentForm.answerAt(sender);
+      if (kept) return kept;
+      const answered = await visit
         .once(() => answer(visit).catch((error: unknown) => sayTo(visit, saidOf(c, error, parts))))
         .catch((error: unknown) => {
           if (error instanceof SessionEnded) return toSignIn(c, root);
           throw error;
         });
+      return isForm && answered.status !== 303 && !visit.hasSecret ? SentForm.keepAnswer(answered, sender) : answered;
     });
   /** Lets somebody in; undefined if they are refused. */
   const enter = async (c: Context, root: string): Promise<Visit | undefined> => {
@@ -98,6 +102,9 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
     const root = rootFrom(pathIn(c));
     try {
       const visit = await enter(c, root);
+      // Where forms alone are taken, their answers are shown all the same.
+      const kept = visit && (await SentForm.answerAt({ c, sessions, seen: seenBy(c) }));
+      if (kept) return kept;
       return visit ? await sayTo(visit, said, headers) : await say(c, root, said, headers);
     } catch {
       return say(c, root, said, headers);

@@ -121,7 +121,7 @@ export class Doorkeeper {
     if (!('refusal' in admission)) return admission;
     if (admission.refusal.status !== 401) return { refusal: refusedPerson(admission.refusal) };
     // Somebody may have rotated the key that they have signed in with, and is about to see its new secret.
-    if (session.outcomes.every(({ sealed }) => sealed === null)) await this.signOut(c, seen);
+    if (session.outcomes.every(({ sealed, isAnswer }) => sealed === null || isAnswer)) await this.signOut(c, seen);
     return 'signed out';
   }
 

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import type { Context } from 'hono';
 import type { FormOutcome } from '../keys/session.ts';
 import type { Sessions } from '../keys/sessions.ts';
@@ -7,6 +8,8 @@ import { OperationFailed } from './operations.ts';
 import { formTokenIn, giveFormToken, type SeenOrigin, sessionTokenIn, takeFormToken } from './doorkeeper.ts';
 
 const FIELD = 'once';
+/** What stands in the address of an answer that is shown again. */
+const ANSWER = 'answer';
 const TOKEN = /^[\w-]{43}$/;
 const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
@@ -35,6 +38,13 @@ export interface OutcomePage {
   readonly isSecret: boolean;
   /** What is opened next, beneath `/console/`. */
   readonly next: string;
+}
+
+/** The answer of a form that was not done, such as the form again, with what is wrong. */
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly html: string;
 }
 
 /** What forms are looked up with. */
@@ -100,6 +110,43 @@ export class SentForm {
       outcomes.map((one) => (isLeft(one) ? { ...one, sealed: null } : one)),
     );
     for (const { form } of left) takeFormToken(c, form, seen);
+  }
+
+  /**
+   * Keeps the answer of a form that was not done, and sends the browser to where it is shown: browsers do not show the
+   * answer to a POST again by themselves. What cannot be kept is answered at once.
+   * @param answer a page without a secret
+   */
+  static async keepAnswer(answer: Response, sender: Sender): Promise<Response> {
+    const { c, sessions, seen } = sender;
+    const session = sessionTokenIn(c, seen);
+    if (session === undefined) return answer;
+    // Each has an address of its own, so that the same form with the same problems may be sent again.
+    const token = randomBytes(32).toString('base64url');
+    const sent = new SentForm(sender, session, token);
+    const { 'set-cookie': _, ...headers } = Object.fromEntries(answer.headers);
+    const kept: Answer = { status: answer.status, headers, html: await answer.clone().text() };
+    const outcome = { form: sent.id, location: null, sealed: sent.#seal(JSON.stringify(kept)), isSeen: false };
+    try {
+      await sessions.changeOutcomes(session, (others, at) => [...others, { ...outcome, at, isAnswer: true }]);
+      if ((await sent.#outcome()) === undefined) return answer;
+    } catch {
+      return answer;
+    }
+    return c.body(null, 303, { Location: `?${ANSWER}=${token}`, 'Cache-Control': 'no-store' });
+  }
+
+  /** The answer that the address of a request names; undefined if there is none, or no more. */
+  static async answerAt(sender: Sender): Promise<Response | undefined> {
+    const { c, seen } = sender;
+    const [session, token] = [sessionTokenIn(c, seen), c.req.query(ANSWER) ?? ''];
+    if (c.req.method === 'POST' || session === undefined || !TOKEN.test(token)) return undefined;
+    const sent = new SentForm(sender, session, token);
+    const outcome = await sent.#outcome();
+    const text = outcome?.isAnswer ? sent.#unseal(outcome.sealed!) : undefined;
+    if (text === undefined) return undefined;
+    const { status, headers, html } = JSON.parse(text) as Answer;
+    return c.body(html, status as 200, headers);
   }
 
   /**
@@ -219,7 +266,7 @@ export class SentForm {
   #seal(text: string): string {
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv(CIPHER, this.#cipherKey, iv);
-    const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+    const sealed = Buffer.concat([cipher.update(gzipSync(text)), cipher.final()]);
     return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url');
   }
 
@@ -229,7 +276,8 @@ export class SentForm {
     const decipher = createDecipheriv(CIPHER, this.#cipherKey, sealed.subarray(0, IV_BYTES));
     decipher.setAuthTag(sealed.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
     try {
-      return decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
+      const opened = [decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES)), decipher.final()];
+      return gunzipSync(Buffer.concat(opened)).toString();
     } catch {
       return undefined;
     }

@@ -44,6 +44,7 @@ export class Visit {
   readonly #admitted: Admitted;
   readonly #sent: SentForm | undefined;
   #form: Promise<URLSearchParams> | undefined;
+  #hasSecret = false;
 
   constructor(
     c: Context,
@@ -57,6 +58,11 @@ export class Visit {
     this.#admitted = admitted;
     this.#sent = sent;
     this.#form = form && Promise.resolve(form);
+  }
+
+  /** Whether the answer is a page with a secret, which may not be kept as it is. */
+  get hasSecret(): boolean {
+    return this.#hasSecret;
   }
 
   /** Whose session it is. */
@@ -149,6 +155,7 @@ export class Visit {
     } catch {
       // It is done, and a secret that is not shown now is lost.
     }
+    this.#hasSecret = isSecret;
     return this.page(title, content(this.root));
   }
 
@@ -186,6 +193,14 @@ export function rootFrom(path: string): string {
 /** Sends the browser to another page. */
 export function seeOther(c: Context, location: string): Response {
   return c.body(null, 303, { Location: location, 'Cache-Control': 'no-store' });
+}
+
+/**
+ * The headers of the answer to a form of somebody without a session, who sees it again by the button "back": it has no
+ * secret, and nothing of the console. For any other request, there are none.
+ */
+export function answerHeaders(c: Context): Readonly<Record<string, string>> {
+  return c.req.method === 'POST' ? { 'Cache-Control': 'private, no-cache' } : {};
 }
 
 /** Sends a whole document. */

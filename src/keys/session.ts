@@ -9,6 +9,8 @@ const IDLE_MS = 30 * 60 * 1000;
 export const OUTCOME_MS = 10 * 60 * 1000;
 /** The outcomes of how many forms are kept with a session. */
 export const MAX_OUTCOMES = 50;
+/** How many of them may be answers of forms that were not done. */
+export const MAX_ANSWERS = 10;
 /** How many characters of sealed pages are kept with a session, beside the latest one: each request reads all. */
 export const MAX_SEALED_LENGTH = 200_000;
 /** How many a key has at most; beyond that, the one that was used least recently ends. */
@@ -25,7 +27,7 @@ export interface Session {
   readonly startedAt: number;
   /** When it was last used, but for up to a minute. */
   readonly usedAt: number;
-  /** What its latest forms led to, in the order in which they were sent. */
+  /** What its latest forms led to: answers of those that were not done first, each in the order of sending. */
   readonly outcomes: readonly FormOutcome[];
 }
 
@@ -41,6 +43,8 @@ export interface FormOutcome {
   readonly sealed: string | null;
   /** Whether that has been shown, and is to be gone once somebody leaves it. */
   readonly isSeen: boolean;
+  /** Whether it is the answer of a form that was not done, such as one with problems: it has no secret. */
+  readonly isAnswer?: boolean;
 }
 
 /** The earliest times of sessions that have not ended, in milliseconds since 1970. */

@@ -4,6 +4,7 @@ import {
   boundsAt,
   digestToken,
   type FormOutcome,
+  MAX_ANSWERS,
   MAX_OUTCOMES,
   MAX_SEALED_LENGTH,
   MAX_SESSIONS,
@@ -117,16 +118,26 @@ function lasting(outcomes: readonly FormOutcome[], now: number): readonly FormOu
   return outcomes.filter(({ at }) => now - at < OUTCOME_MS);
 }
 
-/** The latest outcomes, of which the latest pages are shown. */
+/** The latest outcomes, of which the latest pages are shown. Answers get what the others leave, and push none out. */
 function bounded(outcomes: readonly FormOutcome[]): FormOutcome[] {
   let length = 0;
-  return outcomes
-    .slice(-MAX_OUTCOMES)
+  const done = outcomes
+    .filter(({ isAnswer }) => !isAnswer)
+    .slice(MAX_ANSWERS - MAX_OUTCOMES)
     .toReversed()
     .map((outcome) => {
       const isKept = length <= MAX_SEALED_LENGTH;
       length += outcome.sealed?.length ?? 0;
       return isKept ? outcome : { ...outcome, sealed: null };
-    })
-    .toReversed();
+    });
+  const answers = outcomes
+    .filter(({ isAnswer }) => isAnswer)
+    .slice(-MAX_ANSWERS)
+    .toReversed()
+    .filter(({ sealed }) => {
+      const isKept = length + sealed!.length <= MAX_SEALED_LENGTH;
+      if (isKept) length += sealed!.length;
+      return isKept;
+    });
+  return [...done, ...answers].toReversed();
 }

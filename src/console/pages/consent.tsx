@@ -21,6 +21,7 @@ import { meaningOfScope } from '../../keys/permissions/meanings.ts';
 import { type ConsentRequest, requireFlow } from '../../keys/requests/consent-request.ts';
 import { redirectTo } from '../../keys/requests/redirects.ts';
 import { scopeItems } from '../../keys/requests/scope.ts';
+import type { Sessions } from '../../keys/sessions.ts';
 import { formatTime } from '../../keys/time.ts';
 import { type Assets, plainPageHeaders } from '../assets.ts';
 import { OperationFailed } from '../operations.ts';
@@ -38,13 +39,15 @@ import {
 import { permissionsOf, WITHHELD } from '../parts/grants.ts';
 import { Layout, Message } from '../parts/layout.tsx';
 import { Done, Problem, Time } from '../parts/notice.tsx';
-import { sendPage, type Visit } from '../visit.tsx';
+import { SentForm } from '../sent-form.tsx';
+import { answerHeaders, sendPage, type Visit } from '../visit.tsx';
 import { type AskedGrantable, findGrantable, boundsOf, NO_MORE_KEYS } from './grantable.ts';
 import { isFollowedLink, OneMoment } from './sign-in.tsx';
 
 /** What the pages need beside what the endpoints for applications do. */
 interface ConsentPageParts extends ConsentParts {
   readonly assets: Assets;
+  readonly sessions: Sessions;
   readonly seenBy: (c: Context) => SeenOrigin;
   /** Lets in who has signed in to the console; undefined where there is none. */
   readonly enter: ((c: Context, root: string) => Promise<Visit | 'signed out' | RefusedPerson>) | undefined;
@@ -118,7 +121,8 @@ const ASKED = 'asked';
 export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): void {
   const { consent, catalog, clock, issuer, failures, refusals, enter } = parts;
 
-  const show = (
+  const senderOf = (c: Context) => ({ c, sessions: parts.sessions, seen: parts.seenBy(c) });
+  const show = async (
     c: Context,
     { root }: Door,
     { title, content, visit, again, status = 200, headers = {}, target }: Shown,
@@ -130,12 +134,15 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
         {content}
       </Layout>
     );
-    return sendPage(c, document, status, headers, plainPageHeaders(target));
+    const answered = visit ? headers : { ...answerHeaders(c), ...headers };
+    const page = await sendPage(c, document, status, answered, plainPageHeaders(target));
+    return visit && c.req.method === 'POST' ? SentForm.keepAnswer(page, senderOf(c)) : page;
   };
   /** Answers somebody: what fails is shown as a page. */
   const answering =
     (door: Door, work: (c: Context) => Promise<Response>): Handler =>
     async (c) => {
+      let isForeign = c.req.method === 'POST';
       try {
         requireFlow(catalog, door.flow);
         if (c.req.method === 'POST') requireOwnForm(c, parts.seenBy(c));
@@ -143,12 +150,15 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
           const here = door.action + new URL(c.req.url).search;
           return await show(c, door, { title: 'One moment', content: <OneMoment here={here} />, again: here });
         }
-        return await work(c);
+        isForeign = false;
+        const kept = await SentForm.answerAt(senderOf(c));
+        return kept && (await visitTo(c, door)) ? kept : await work(c);
       } catch (error) {
         const title = 'This cannot be done';
         const { status, message, headers } = refusalOf(c, error, failures);
         const content = <Message title={title} message={message} />;
-        return show(c, door, { title, content, visit: await visitTo(c, door), status, headers });
+        const visit = isForeign ? undefined : await visitTo(c, door);
+        return show(c, door, { title, content, visit, status, headers });
       }
     };
   /** Sends a person back to the application, which learns from whom (RFC 9207). */

@@ -7,7 +7,7 @@ import type { Assets } from '../assets.ts';
 import type { Doorkeeper, SeenOrigin } from '../doorkeeper.ts';
 import { Layout } from '../parts/layout.tsx';
 import { Problem } from '../parts/notice.tsx';
-import { seeOther, sendPage } from '../visit.tsx';
+import { answerHeaders, seeOther, sendPage } from '../visit.tsx';
 
 /** What signing in takes. */
 interface SignInParts {
@@ -26,7 +26,10 @@ const LOST = 'The session had ended: what you sent was not done. Sign in, and se
 export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts): void {
   const { assets, doorkeeper, seenBy, refusals, guarded } = parts;
   const show = (c: Context, shown: { next: string; problem?: string }, status = 200, headers = {}) =>
-    sendPage(c, SignIn({ assets, isPrivate: seenBy(c).isPrivate, ...shown }), status, headers);
+    sendPage(c, SignIn({ assets, isPrivate: seenBy(c).isPrivate, ...shown }), status, {
+      ...answerHeaders(c),
+      ...headers,
+    });
 
   app.get(`${path}/sign-in`, (c) =>
     guarded(c, ROOT, async () => {
