@@ -12,7 +12,17 @@ import type { KeysService } from '../keys/service.ts';
 import { addAssets, readAssets } from './assets.ts';
 import { Doorkeeper, type DoorParts, requireOwnForm, SeenOrigin, sessionTokenIn } from './doorkeeper.ts';
 import { OperationFailed } from './operations.ts';
-import { answerHeaders, Pages, type ReadForm, readPageForm, rootFrom, seeOther, sendPage, Visit, type Welcome } from './visit.tsx';
+import {
+  answerHeaders,
+  Pages,
+  type ReadForm,
+  readPageForm,
+  rootFrom,
+  seeOther,
+  sendPage,
+  Visit,
+  type Welcome,
+} from './visit.tsx';
 import { addAuditLog } from './pages/audit-log.tsx';
 import { addConsentPages } from './pages/consent.tsx';
 import { addHealth, addLimits } from './pages/service.tsx';

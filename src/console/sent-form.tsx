@@ -8,8 +8,8 @@ import { OperationFailed } from './operations.ts';
 import { formTokenIn, giveFormToken, type SeenOrigin, sessionTokenIn, takeFormToken } from './doorkeeper.ts';
 
 const FIELD = 'once';
-/** What stands in the address of an answer that is shown again. */
-const ANSWER = 'answer';
+/** The address of an answer that is shown again. Whatever else a query has is not decoded for that. */
+const ANSWER = /\?answer=([\w-]{43})$/;
 const TOKEN = /^[\w-]{43}$/;
 const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
@@ -114,7 +114,7 @@ export class SentForm {
 
   /**
    * Keeps the answer of a form that was not done, and sends the browser to where it is shown: browsers do not show the
-   * answer to a POST again by themselves. What cannot be kept is answered at once.
+   * answer to a POST again by themselves. What cannot be kept, or is too long for that, is answered at once.
    * @param answer a page without a secret
    */
   static async keepAnswer(answer: Response, sender: Sender): Promise<Response> {
@@ -133,14 +133,14 @@ export class SentForm {
     } catch {
       return answer;
     }
-    return c.body(null, 303, { Location: `?${ANSWER}=${token}`, 'Cache-Control': 'no-store' });
+    return c.body(null, 303, { Location: `?answer=${token}`, 'Cache-Control': 'no-store' });
   }
 
   /** The answer that the address of a request names; undefined if there is none, or no more. */
   static async answerAt(sender: Sender): Promise<Response | undefined> {
     const { c, seen } = sender;
-    const [session, token] = [sessionTokenIn(c, seen), c.req.query(ANSWER) ?? ''];
-    if (c.req.method === 'POST' || session === undefined || !TOKEN.test(token)) return undefined;
+    const [session, token] = [sessionTokenIn(c, seen), ANSWER.exec(c.req.url)?.[1]];
+    if (c.req.method === 'POST' || session === undefined || token === undefined) return undefined;
     const sent = new SentForm(sender, session, token);
     const outcome = await sent.#outcome();
     const text = outcome?.isAnswer ? sent.#unseal(outcome.sealed!) : undefined;

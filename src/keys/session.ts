@@ -7,10 +7,8 @@ export const SESSION_MS = 8 * 60 * 60 * 1000;
 const IDLE_MS = 30 * 60 * 1000;
 /** How long it is known what a form led to, and can be shown, in milliseconds: 10 minutes. */
 export const OUTCOME_MS = 10 * 60 * 1000;
-/** The outcomes of how many forms are kept with a session. */
-export const MAX_OUTCOMES = 50;
-/** How many of them may be answers of forms that were not done. */
-export const MAX_ANSWERS = 10;
+/** The outcomes of how many forms are kept with a session, by what became of them: none takes the place of another. */
+export const MAX_OUTCOMES = { answers: 10, done: 30, running: 10 } as const;
 /** How many characters of sealed pages are kept with a session, beside the latest one: each request reads all. */
 export const MAX_SEALED_LENGTH = 200_000;
 /** How many a key has at most; beyond that, the one that was used least recently ends. */
@@ -27,7 +25,7 @@ export interface Session {
   readonly startedAt: number;
   /** When it was last used, but for up to a minute. */
   readonly usedAt: number;
-  /** What its latest forms led to: answers of those that were not done first, each in the order of sending. */
+  /** What its latest forms led to: of those that were not done, were done, and are being done; each by their time. */
   readonly outcomes: readonly FormOutcome[];
 }
 

@@ -4,7 +4,6 @@ import {
   boundsAt,
   digestToken,
   type FormOutcome,
-  MAX_ANSWERS,
   MAX_OUTCOMES,
   MAX_SEALED_LENGTH,
   MAX_SESSIONS,
@@ -118,26 +117,26 @@ function lasting(outcomes: readonly FormOutcome[], now: number): readonly FormOu
   return outcomes.filter(({ at }) => now - at < OUTCOME_MS);
 }
 
-/** The latest outcomes, of which the latest pages are shown. Answers get what the others leave, and push none out. */
+/** The latest outcomes, of which the latest pages are shown: answers of forms that were not done have what is left. */
 function bounded(outcomes: readonly FormOutcome[]): FormOutcome[] {
+  const kindOf = ({ isAnswer, location }: FormOutcome) =>
+    isAnswer ? 'answers' : location === null ? 'running' : 'done';
+  const latest = (kind: keyof typeof MAX_OUTCOMES) =>
+    outcomes.filter((outcome) => kindOf(outcome) === kind).slice(-MAX_OUTCOMES[kind]);
   let length = 0;
-  const done = outcomes
-    .filter(({ isAnswer }) => !isAnswer)
-    .slice(MAX_ANSWERS - MAX_OUTCOMES)
+  const done = latest('done')
     .toReversed()
     .map((outcome) => {
       const isKept = length <= MAX_SEALED_LENGTH;
       length += outcome.sealed?.length ?? 0;
       return isKept ? outcome : { ...outcome, sealed: null };
     });
-  const answers = outcomes
-    .filter(({ isAnswer }) => isAnswer)
-    .slice(-MAX_ANSWERS)
+  const answers = latest('answers')
     .toReversed()
     .filter(({ sealed }) => {
       const isKept = length + sealed!.length <= MAX_SEALED_LENGTH;
       if (isKept) length += sealed!.length;
       return isKept;
     });
-  return [...done, ...answers].toReversed();
+  return [...answers.toReversed(), ...done.toReversed(), ...latest('running')];
 }

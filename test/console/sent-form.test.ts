@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
@@ -34,6 +35,7 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
   });
 
   const secretIn = ({ html }: ConsolePage) => /value="(svc_\w+)"/.exec(html)?.[1];
+  const tokenOf = ({ cookie }: Visitor) => cookie!.split('=')[1]!;
   const preview = async (name = 'Backup') => {
     await visitor.open('keys/new');
     return visitor.submit('keys/new', { name, permission: ['ME:READ_OWN'], step: 'preview' });
@@ -236,6 +238,86 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     assert.match((await form.twin().submit('/edit', { name: 'CI 2' })).text, /Saved\./);
     assert.equal((await form.twin().submit('/edit', { name: 'CI 3' })).status, 409);
     assert.deepEqual(await names(), ['Ada', 'CI 2']);
+  });
+
+  it('shows its problems again for ten minutes, to its session alone, and then the form anew', async () => {
+    const id = await add();
+    await visitor.open(`keys/${id}/edit`);
+    const page = await visitor.submit('/edit', { name: 'a_b', description: 'Builds' });
+    assert.match(page.path, new RegExp(`^keys/${id}/edit\\?answer=[\\w-]{43}$`));
+    assert.equal(page.headers.get('cache-control'), 'no-store');
+    const stored = JSON.stringify(await test.keys.sessions.look(tokenOf(visitor)));
+    assert.ok(!stored.includes(page.path.split('=')[1]!));
+    for (const by of [visitor.twin(), visitor.twin(other.url)]) {
+      const again = await by.open(page.path);
+      assert.deepEqual([again.status, again.html], [400, page.html]);
+    }
+    const { visitor: bea } = await visitorWith(test, { name: 'Bea', permissions: PERMISSIONS });
+    const without = await bea.open(page.path);
+    assert.deepEqual([without.status, without.html.includes('Builds')], [200, false]);
+    assert.match((await new Visitor(test.url).open(page.path)).text, /Sign in to svc-api/);
+    for (const keys of [test, other]) keys.time.now += 10 * MINUTE;
+    const anew = await visitor.open(page.path);
+    assert.deepEqual([anew.status, anew.html.includes('Builds')], [200, false]);
+  });
+
+  it('is tried again where it had problems, and done once these are gone', async () => {
+    const [id, taken] = [await add(), await add('Taken')];
+    await visitor.open(`keys/${id}/edit`);
+    const rename = (by: Visitor) => by.submit('/edit', { name: 'Taken' });
+    const form = visitor.twin();
+    const answers = await Promise.all([rename(form.twin()), rename(form.twin(other.url)), rename(form.twin())]);
+    for (const { status, text } of answers) assert.deepEqual([status, text.includes('Saved.')], [409, false]);
+    await test.keys.delete([taken], OPERATOR);
+    for (let times = 0; times < 2; times += 1) assert.match((await rename(form.twin())).text, /Saved\./);
+    assert.deepEqual(await names(), ['Ada', 'Taken']);
+  });
+
+  it('with problems takes the place of no page that somebody may not have seen, and is answered at once if it is long', async () => {
+    const token = tokenOf(visitor);
+    const unseen = Array.from({ length: 60 }, (_, index) => ({ form: `${index}`, location: 'x', isSeen: false }));
+    await test.keys.sessions.changeOutcomes(token, (_, at) => unseen.map((one) => ({ ...one, at, sealed: 'x' })));
+    const id = await add();
+    await visitor.open(`keys/${id}/edit`);
+    const form = visitor.twin();
+    const paths: string[] = [];
+    for (let count = 0; count < 12; count += 1)
+      paths.push((await form.twin().submit('/edit', { name: 'a_b', description: `No. ${count}` })).path);
+    const { outcomes } = (await test.keys.sessions.look(token))!;
+    assert.deepEqual([outcomes.length, outcomes.filter(({ sealed }) => sealed === 'x').length], [40, 30]);
+    assert.equal((await visitor.open(paths[1]!)).status, 200);
+    assert.equal((await visitor.open(paths[2]!)).status, 400);
+    const long = await form.submit('/edit', { name: 'a_b', description: randomBytes(160_000).toString('base64url') });
+    assert.deepEqual([long.status, long.path], [400, `keys/${id}/edit`]);
+    assert.equal((await visitor.open(paths.at(-1)!)).status, 400);
+  });
+
+  it('shows a secret that the store does not take at once, and keeps that as no answer either', async () => {
+    await preview();
+    const { sessions } = test.keys;
+    const change = sessions.changeOutcomes.bind(sessions);
+    let calls = 0;
+    sessions.changeOutcomes = (...args) => {
+      calls += 1;
+      return calls === 2 ? Promise.reject(new Error('disk full')) : change(...args);
+    };
+    const page = await create();
+    assert.deepEqual([page.path, page.headers.get('cache-control')], ['keys/new', 'no-store']);
+    assert.ok(await isAccepted(secretIn(page)!));
+    const { outcomes } = (await sessions.look(tokenOf(visitor)))!;
+    assert.ok(outcomes.every(({ isAnswer }) => !isAnswer));
+  });
+
+  it('of another page keeps nothing', async () => {
+    const id = await add();
+    const { status } = await fetch(`${test.url}/console/keys/${id}/edit`, {
+      method: 'POST',
+      headers: { cookie: visitor.cookies, 'sec-fetch-site': 'same-site' },
+      body: new URLSearchParams({ name: 'a_b' }),
+      redirect: 'manual',
+    });
+    assert.equal(status, 403);
+    assert.deepEqual((await test.keys.sessions.look(tokenOf(visitor)))!.outcomes, []);
   });
 
   it('leaves no secret in the store, in addresses or in cookies', async () => {

@@ -44,7 +44,7 @@ for (const [words, look, handsOn] of WAYS)
         if (look.javaScript !== false) await hands.fill(page.getByLabel('Filter the permissions'), 'api_key read');
         await hands.tick(page.getByRole('checkbox', { name: 'API_KEY: read own' }));
         await hands.fill(page.getByLabel('Limits'), 'many');
-        visit.expectTrouble(/^status 4\d\d: POST \S+\/edit$/);
+        visit.expectTrouble(/^status 4\d\d: GET \S+\/edit\?answer=/);
         await hands.press(button('Save'));
         await page.getByRole('alert').waitFor();
         await hands.look();
@@ -138,7 +138,7 @@ for (const [words, look, handsOn] of WAYS)
         await hands.press(page.getByRole('link', { name: 'Delete', exact: true }));
         await isHeaded(page, 'Delete CI?');
         assert.match(await textOf(page.locator('main')), /This deletes 2 keys, last used .*Beneath/);
-        visit.expectTrouble(/^status 422: POST \S+\/delete$/);
+        visit.expectTrouble(/^status 422: GET \S+\/delete\?answer=/);
         await hands.fill(confirm, 'ci');
         await hands.press(button);
         await page.getByRole('alert').waitFor();

@@ -28,7 +28,7 @@ for (const [words, look, handsOn] of WAYS)
       await hands.fill(page.getByLabel('Name', { exact: true }), 'CI_deploy');
       if (javaScript) await hands.fill(filter(page), 'me read');
       await hands.tick(box(page, 'ME: read own'));
-      visit.expectTrouble(/^status 400: POST \S+\/keys\/new$/);
+      visit.expectTrouble(/^status 400: GET \S+\/keys\/new\?answer=/);
       await hands.press(button(page, 'Preview'));
       await page.getByRole('alert').waitFor();
       await hands.look();
@@ -107,7 +107,7 @@ describe('creating a key in the console, in a browser,', () => {
       const service = await startConsole(visit);
       await addTeamKeys(service);
       const { page } = await signedIn(visit, 'keys/new', { service });
-      visit.expectTrouble(/^status 409: POST \S+\/keys\/new$/);
+      visit.expectTrouble(/^status 409: GET \S+\/keys\/new\?answer=/);
       await fillIn(page);
       await button(page, 'Replace it…').click();
       await page.getByText('The key CI deploy').waitFor();

@@ -94,7 +94,7 @@ for (const javaScript of [true, false])
         await page.getByLabel('Name').fill(apiKey.name);
         visit.expectTrouble(/^status 409: GET \S+\/new\?answer=/);
         await button(page, 'Preview').click();
-        await lookAgain(page, 'Look at the key CI', async () => void (await page.getByText('Replace it…').waitFor()));
+        await lookAgain(page, 'Look at the key CI', () => page.getByText('Replace it…').waitFor());
       }),
     );
 
@@ -129,6 +129,7 @@ for (const javaScript of [true, false])
           assert.ok(!(await page.content()).includes(wrong));
           await page.goto(service.url);
           await page.goBack();
+          await page.reload();
         }
         assert.equal(await page.getByLabel('API key').inputValue(), '');
         await signIn(page, key);
