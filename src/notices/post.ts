@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
-import { debugTimed, KeysError, printable } from '../keys/basics/index.ts';
+import { debugTimed, KeysError, printable, readRetryAfter } from '../keys/basics/index.ts';
 import type { Notice, NoticeSettings } from '../keys/notices/index.ts';
 
 /** A key that signs, as bytes. */
@@ -128,13 +128,6 @@ function answerOf(status: number, retryAfter: string | undefined, now: number): 
   const failure = `the answer was ${status}${isRedirect ? ', a redirect, which is not followed' : ''}`;
   const retryAfterMs = retryAfter === undefined ? undefined : readRetryAfter(retryAfter, now);
   return { is: 'failed', status, failure, retryAfterMs };
-}
-
-/** The delay that a header asks for (RFC 9110, section 10.2.3), in milliseconds; undefined if it cannot be read. */
-function readRetryAfter(text: string, now: number): number | undefined {
-  if (/^\d{1,9}$/.test(text.trim())) return Number(text) * 1000;
-  const at = Date.parse(text);
-  return Number.isNaN(at) ? undefined : Math.max(0, at - now);
 }
 
 function failed(failure: string): Answer {

@@ -15,10 +15,13 @@ export {
   withoutStackTrace,
 } from './errors.ts';
 export {
+  isMapped,
   LOOPBACK,
   NETWORK_DIGITS,
   Networks,
+  octetsOf,
   parseNetwork,
+  partsOf,
   type Source,
   SOURCE_DIGITS,
   sourceOf,
@@ -60,6 +63,7 @@ export {
   readDay,
   readDuration,
   readPastTime,
+  readRetryAfter,
   relativeTime,
   requirePastTime,
   SPENT_LIMITS,
