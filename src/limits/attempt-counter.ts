@@ -6,6 +6,8 @@ import { available, availableAt, type Rate, rateOf, spend } from './lease.ts';
 const MAX_NAMES = 10_000;
 /** How often names are forgotten whose limit is unused, in microseconds, where there are too many. */
 const SWEEP = 1_000_000;
+/** The name of all that have none of their own. */
+const OTHERS = 'others';
 /** How many times as much as an address its network may have, and all networks that one holder may have. */
 const TIMES = { wide: 50, network: 3, source: 1 } as const;
 
@@ -49,18 +51,11 @@ export class AttemptCounter {
     return this.#wide.size + this.#network.size + this.#source.size;
   }
 
-  /** In how many microseconds there may be another attempt; undefined within the limit. */
-  wait(source: Source): number | undefined {
-    return this.#attempt(source, false);
-  }
-
-  /** Counts an attempt. @returns what `wait` does */
-  add(source: Source): number | undefined {
-    return this.#attempt(source, true);
-  }
-
-  /** What one address has too many of is not at the cost of its network, nor the other way round. */
-  #attempt({ source, network }: Source, counts: boolean): number | undefined {
+  /**
+   * Counts an attempt. What one address has too many of is not at the cost of its network, nor the other way round.
+   * @returns in how many microseconds there may be one; undefined within the limit
+   */
+  add({ source, network }: Source): number | undefined {
     const now = Math.floor(this.#elapsed() * 1000);
     const widths: [Width, string][] = [[this.#source, source]];
     if (network !== undefined) widths.unshift([this.#wide, network.slice(0, WIDE_DIGITS)], [this.#network, network]);
@@ -72,12 +67,10 @@ export class AttemptCounter {
       const wait = width.wait(name, now);
       if (wait !== undefined) return wait;
     }
-    if (counts) for (const [width, name] of counted) width.spend(name, now);
+    for (const [width, name] of counted) width.spend(name, now);
     return undefined;
   }
 }
-
-const OTHERS = 'others';
 
 /** What is counted of addresses, of networks, or of wide networks. */
 class Width {

@@ -543,7 +543,8 @@ describe('whoever attacks the pages on which people decide', () => {
       assert.equal((await agree(test.url, fields, approver)).status, 303);
     });
 
-    it('codes for a key fails ten times a minute from one address, and then nothing of it is read', async () => {
+    it('codes for a key is told ten times a minute at one address that it fails, and the right code is served', async () => {
+      const device = await askDevice(test.url);
       const doors = [
         () => pollDevice(test.url, 'x'.repeat(43)),
         () => exchange(test.url, 'x'.repeat(43), 'y'.repeat(43)),
@@ -557,21 +558,45 @@ describe('whoever attacks the pages on which people decide', () => {
         const { status, headers, body } = await postJson(`${test.url}/oauth/token`, { x: 'x'.repeat(20_000) });
         assert.deepEqual([status, headers.get('retry-after')], [429, '6'], 'longer than is read');
         assert.equal(body['error'], 'temporarily_unavailable');
+        assert.equal((await pollDevice(test.url, device.device_code)).body['error'], 'authorization_pending');
         test.time.now += 60_000;
       }
+      const { code, verifier } = await newCode();
+      await test.keys.consent.approve(await test.keys.consent.show({ userCode: device.user_code }), {}, principal);
+      for (let count = 0; count < 11; count += 1) await pollDevice(test.url, 'x'.repeat(43));
+      assert.equal((await exchange(test.url, code, verifier)).status, 200);
+      assert.equal((await pollDevice(test.url, device.device_code)).status, 200);
     });
 
-    it('nothing, and waits for a person as long as it takes, fails not at all', async () => {
+    it('nothing, waits for a person, and asks as often as it is told to, never fails, whatever others there do', async () => {
       const { device_code: code, user_code: userCode } = await askDevice(test.url);
-      const answers = new Set();
-      for (let count = 0; count < 40; count += 1) {
-        answers.add((await pollDevice(test.url, code)).body['error']);
-        test.time.now += count % 2 ? 5000 : 1000;
+      for (let count = 0; count < 119; count += 1) {
+        for (let other = 0; other < 3; other += 1) await pollDevice(test.url, 'x'.repeat(43));
+        const { body, status } = await pollDevice(test.url, code);
+        assert.deepEqual([status, body['error']], [400, 'authorization_pending'], `${count}`);
+        test.time.now += 5000;
       }
-      assert.deepEqual(answers, new Set(['authorization_pending', 'slow_down']));
-      await test.keys.consent.approve(await test.keys.consent.show({ userCode }), {}, principal);
-      test.time.now += 300_000;
-      assert.equal((await pollDevice(test.url, code)).status, 200);
+      await test.keys.consent.deny(await test.keys.consent.show({ userCode }), OPERATOR);
+      for (let other = 0; other < 11; other += 1) await pollDevice(test.url, 'x'.repeat(43));
+      assert.equal((await pollDevice(test.url, code)).body['error'], 'access_denied');
+      test.time.now += 5000;
+      assert.equal((await pollDevice(test.url, code)).body['error'], 'expired_token');
+    });
+
+    it('nothing, and asks too often, is to wait five seconds longer each time, and the store is not asked', async () => {
+      const { device_code: code } = await askDevice(test.url);
+      const poll = async (after: number) => {
+        test.time.now += after;
+        return (await pollDevice(test.url, code)).body['error'];
+      };
+      const [pending, slower] = ['authorization_pending', 'slow_down'];
+      assert.deepEqual([await poll(0), await poll(5000), await poll(4000)], [pending, pending, slower]);
+      assert.deepEqual([await poll(9000), await poll(14_000), await poll(20_000)], [slower, slower, pending]);
+      const { repository } = test.store;
+      const port = repository.port.bind(repository);
+      repository.port = () => assert.fail('the store was asked');
+      for (let count = 0; count < 100; count += 1) assert.equal(await poll(100), slower);
+      repository.port = port;
     });
 
     it('what a request may be has ten tries a minute, before anything of it is read', async () => {

@@ -14,7 +14,15 @@ import { costlyQuery } from '../support/costly-query.ts';
 import { type Caller, largeStore } from '../support/large-store.ts';
 import { Random } from '../support/random.ts';
 import { query, startServer, startTestService, type TestServer, type TestService } from '../support/server.ts';
-import { RESOURCES, startAttacked, type StrangerRequest, strangerRequest, TRIVIAL } from '../support/strangers.ts';
+import {
+  DEVICE_GRANT,
+  RESOURCES,
+  startAttacked,
+  type StrangerRequest,
+  strangerRequest,
+  TRIVIAL,
+  UNKNOWN_KEY,
+} from '../support/strangers.ts';
 
 const times = (count: number, part: (index: number) => string) =>
   Array.from({ length: count }, (_, i) => part(i)).join(' ');
@@ -417,6 +425,21 @@ describe('a request without a key, of 1,000 resources and 7,000 routes', () => {
     ['a path of a hundred segments', page(`/auth/envoy/${'a/'.repeat(100)}x`, ['Host', 'wide.example.org'])],
   ] as const) {
     it(`is cheap with ${what}`, () => isCheap(asked));
+  }
+
+  for (const [what, path, body, status] of [
+    ['a key that is none', '/oauth/revoke', `token=${UNKNOWN_KEY}`, 429],
+    ['a key of all that is read', '/oauth/revoke', `token=${'x'.repeat(16_000)}`, 429],
+    ['a code that is none', '/oauth/token', `grant_type=${DEVICE_GRANT}&device_code=${'x'.repeat(43)}`, 429],
+    ['a code that is asked with too often', '/oauth/token', `grant_type=${DEVICE_GRANT}&device_code=CODE`, 400],
+  ] as const) {
+    it(`is cheap from an address that has sent too much, with ${what}`, async () => {
+      const { body: named, ...asked } = form(path, `client_id=grafana-sync&${body}`);
+      const headers = asked.headers.with(1, '203.0.113.7');
+      const sent = { ...asked, headers, body: named!.replace('CODE', attacked.deviceCode) };
+      assert.equal((await attacked.strangers.cpuOf(sent, 40)).status, status);
+      await isCheap(sent);
+    });
   }
 
   it('is cheap however long and strange it is: 150 that are made up', async () => {

@@ -135,21 +135,42 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     assert.ok(await test.keys.findById(id, OPERATOR), 'what is disabled stays so');
   });
 
-  it('try ten in a minute from one address that cannot be ended, and then nothing of what they send is read', async () => {
+  it('are told ten times a minute at one address of keys that cannot be ended, and end their own all the same', async () => {
     const { secret } = await given();
+    const family = await withChild();
     const { key: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const unknown = `svc_${'A'.repeat(12)}_${'A'.repeat(49)}`;
     const statuses = [];
-    for (let count = 0; count < 12; count += 1) statuses.push((await revoke(count % 2 ? made : 'nonsense')).status);
+    for (let count = 0; count < 12; count += 1) statuses.push((await revoke(count % 2 ? made : unknown)).status);
     assert.deepEqual(statuses, [...Array.from({ length: 10 }, (_, index) => (index % 2 ? 400 : 200)), 429, 429]);
-    const over = await revoke('nonsense');
-    assert.deepEqual([over.body['error'], over.headers.get('retry-after')], ['temporarily_unavailable', '6']);
-    assert.equal((await revoke('x'.repeat(20_000))).status, 429, 'longer than is read');
-    const elsewhere = { 'x-forwarded-for': '203.0.113.7' };
-    const form = { client_id: APP.id, token: secret };
-    assert.equal((await postJson(`${test.url}/oauth/revoke`, form, elsewhere)).status, 200);
-    assert.equal(await accepts(secret), false);
+    for (const token of [unknown, made, 'nonsense', 'x'.repeat(20_000)]) {
+      const { status, body, headers } = await revoke(token);
+      assert.deepEqual([status, body['error']], [429, 'temporarily_unavailable'], token.slice(0, 20));
+      assert.equal(headers.get('retry-after'), '6');
+    }
+    const spared = await revoke(family.secret, { created_keys: 'refuse' });
+    assert.deepEqual([spared.status, spared.body['error']], [400, 'has_created_keys']);
+    for (const token of [secret, family.secret]) {
+      assert.equal((await revoke(token)).status, 200);
+      assert.equal(await accepts(token), false);
+    }
+    assert.equal((await revoke(secret)).status, 429, 'it is none any more');
     test.time.now += 6000;
     assert.equal((await revoke('nonsense')).status, 200);
+  });
+
+  it('end many in bulk from an address of a network that has failed', async () => {
+    const found = [];
+    for (let count = 0; count < 15; count += 1) {
+      found.push((await given()).secret);
+      test.time.now += 6000;
+    }
+    const from = (address: string, token: string) =>
+      postJson(`${test.url}/oauth/revoke`, { client_id: APP.id, token }, { 'x-forwarded-for': address });
+    for (let index = 0; index < 40; index += 1) await from(`203.0.113.${index}`, 'nonsense');
+    assert.equal((await from('203.0.113.200', 'nonsense')).status, 429);
+    for (const secret of found) assert.equal((await from('203.0.113.200', secret)).status, 200);
+    for (const secret of found) assert.equal(await accepts(secret), false);
   });
 
   it('add nothing to the audit log, and start no transaction, with what cannot be ended', async () => {

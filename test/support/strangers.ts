@@ -24,9 +24,10 @@ export interface StrangerRequest {
 const FROM = ['X-Forwarded-For', 'ADDRESS'];
 const FORM = ['Content-Type', 'application/x-www-form-urlencoded'];
 const CLIENT = 'grafana-sync';
-const DEVICE_GRANT = 'urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code';
+/** As it is in a form. */
+export const DEVICE_GRANT = 'urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code';
 /** Well formed, of no key. */
-const UNKNOWN_KEY = 'svc_q3aSmTb4xY2P_0QdPVnBzqVbTO0SjJXwqkKRMJ3zqBnb7B1jgXgTyJyL3tDEd0';
+export const UNKNOWN_KEY = 'svc_q3aSmTb4xY2P_0QdPVnBzqVbTO0SjJXwqkKRMJ3zqBnb7B1jgXgTyJyL3tDEd0';
 /** The most of a head, in characters, that a server takes beside what else stands in it. */
 const MAX_HEAD = 14_500;
 const MAX_FORM = 16_000;
@@ -299,7 +300,12 @@ function proxied(random: Random, target: string): StrangerRequest {
 }
 
 /** Everything that answers without a key, before a store that has no room for more requests of applications. */
-export async function startAttacked(): Promise<{ strangers: Strangers; stop: () => Promise<void> }> {
+export async function startAttacked(): Promise<{
+  strangers: Strangers;
+  /** Of a request that waits for a person. */
+  deviceCode: string;
+  stop: () => Promise<void>;
+}> {
   const [
     { listen },
     { createApp },
@@ -319,7 +325,7 @@ export async function startAttacked(): Promise<{ strangers: Strangers; stop: () 
   ]);
   const open = await openTestKeys({ asServer: true, resources: RESOURCES, consent: 'both' });
   const client = { id: CLIENT, name: 'Grafana sync', redirects: ['http://127.0.0.1/done'] };
-  const { request } = await open.keys.consent.ask({ client, roles: [], permissions: ['DOCKER:READ_ANY'] });
+  const { request, deviceCode } = await open.keys.consent.ask({ client, roles: [], permissions: ['DOCKER:READ_ANY'] });
   await open.store.repository.write(async (writer) => {
     const consents = writer.port(CONSENTS);
     for (let index = 1; index < MAX_REQUESTS; index += 1) {
@@ -344,7 +350,7 @@ export async function startAttacked(): Promise<{ strangers: Strangers; stop: () 
     await service.stop(0);
     await open.store.close();
   };
-  return { strangers, stop };
+  return { strangers, deviceCode: deviceCode!, stop };
 }
 
 /** Somebody without a key, in a process of their own: what they do is not counted as the servers' work. */

@@ -2,7 +2,7 @@ import type { Context, Hono, MiddlewareHandler } from 'hono';
 import { consentFlows } from '../../keys/requests/consent-request.ts';
 import type { BearerEnv } from '../bearer-auth.ts';
 import { respond } from '../replies.ts';
-import { answering, unlessFailing } from './answers.ts';
+import { answering, countingFailures } from './answers.ts';
 import { type DecisionParts, Decisions } from './decisions.ts';
 import { authorizeDevice, giveKey } from './endpoints.ts';
 import { metadataReply, OAUTH_PATHS } from './metadata.ts';
@@ -26,8 +26,8 @@ export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, 
     allowOrigins,
     answering((c) => authorizeDevice(c, parts), failures),
   );
-  app.all(OAUTH_PATHS.token, allowOrigins, answering(unlessFailing(giveKey, parts), failures));
-  app.all(OAUTH_PATHS.revoke, allowOrigins, answering(unlessFailing(revokeKey, parts), failures));
+  app.all(OAUTH_PATHS.token, allowOrigins, answering(countingFailures(giveKey, parts), failures));
+  app.all(OAUTH_PATHS.revoke, allowOrigins, answering(countingFailures(revokeKey, parts), failures));
   app.get(OAUTH_PATHS.authorize, decisions.showRedirect);
   app.post(OAUTH_PATHS.authorize, decisions.decideRedirect);
   app.get(OAUTH_PATHS.device, decisions.showDevice);

@@ -38,24 +38,30 @@ export function answering(work: (c: Context) => Promise<Reply>, failures: Failur
 }
 
 /**
- * Does what an application asks for, unless too many requests from there have failed: then nothing of it is read. One
- * that waits for a decision does not fail, nor does one that the store does not answer.
+ * Does what an application asks for, and counts what fails: an address with too many failures is told of no more of
+ * them. What is valid is served wherever others have failed.
  */
-export function unlessFailing(
+export function countingFailures(
   work: (c: Context, parts: ConsentParts) => Promise<Reply>,
   parts: ConsentParts & { readonly failures: FailureLog },
 ): (c: Context) => Promise<Reply> {
   return async (c) => {
-    const source = originOf(c, parts);
-    parts.consent.requireFewFailures(source);
     try {
       return await work(c, parts);
     } catch (error) {
       const refused = oauthErrorFor(c, error, parts.failures);
-      if (!NO_FAILURES.has(refused.code)) parts.consent.countFailure(source);
+      if (!NO_FAILURES.has(refused.code)) parts.consent.countFailure(originOf(c, parts));
       throw refused;
     }
   };
 }
 
-const NO_FAILURES: ReadonlySet<OAuthCode> = new Set(['authorization_pending', 'slow_down', 'temporarily_unavailable']);
+/** What is said of a code or a key that exists, and of the store. */
+const NO_FAILURES: ReadonlySet<OAuthCode> = new Set([
+  'authorization_pending',
+  'slow_down',
+  'access_denied',
+  'expired_token',
+  'has_created_keys',
+  'temporarily_unavailable',
+]);

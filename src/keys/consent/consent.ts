@@ -46,6 +46,7 @@ export interface ApprovedConsent {
 export type Polled = Redeemed | { readonly refused: RefusedRedemption | 'slow_down'; readonly reason: string };
 
 const SUFFIX_LENGTH = 6;
+const TOO_EARLY = { refused: 'slow_down', reason: 'too early' } as const;
 
 /** How applications get keys: they ask, a person who holds the grants agrees, narrows or refuses, and they get one. */
 export class Consent {
@@ -76,12 +77,7 @@ export class Consent {
     this.#options.pace.countDecision(source);
   }
 
-  /** Refuses who has failed too often, before anything is read. @throws KeysError TOO_MANY_REQUESTS */
-  requireFewFailures(source: Source): void {
-    this.#options.pace.requireFewFailures(source);
-  }
-
-  /** Counts a failure to get a key or to end one. */
+  /** Counts a failure to get a key or to end one. @throws KeysError TOO_MANY_REQUESTS */
   countFailure(source: Source): void {
     this.#options.pace.countFailure(source);
   }
@@ -173,18 +169,21 @@ export class Consent {
    */
   async redeem(redemption: Redemption, address?: string): Promise<Polled> {
     const { repository, catalog, clock, randomBytes, randomId, pace } = this.#options;
+    const { polls } = pace;
     const now = clock();
     const digest = digestOf(redemption);
+    // However often an application asks, the store is not.
+    const isRemembered = polls.has(digest);
+    if (isRemembered && polls.isTooEarly(digest, now)) return TOO_EARLY;
     const standing = await standingOf(repository.port(CONSENTS), redemption, now);
-    const isKnown = !('reason' in standing) || standing.reason !== UNKNOWN;
-    if ('deviceCode' in redemption && isKnown && pace.polls.isTooEarly(digest, now))
-      return { refused: 'slow_down', reason: 'too early' };
+    const isDevice = 'deviceCode' in redemption && !('reason' in standing && standing.reason === UNKNOWN);
+    if (isDevice && !isRemembered && polls.isTooEarly(digest, now)) return TOO_EARLY;
     if ('refused' in standing) return standing;
     const options = { catalog, now, id: randomId(), secret: createSecret(randomBytes), address };
     try {
       const revokes = 'revoke' in standing;
       const redeemed = await repository.write((writer) => redeem(writer, redemption, options), { revokes });
-      if ('key' in redeemed) pace.polls.forget(digest);
+      if ('key' in redeemed) polls.forget(digest);
       return redeemed;
     } catch (error) {
       return refusalFor(error, redemption);

@@ -11,9 +11,7 @@ const MAX_POLLS = 10_000;
 
 /** Counts what sources do, and their networks together, in the memory of this process. */
 export interface SourceCounter {
-  /** In how many microseconds there may be another one; undefined within the limit. */
-  wait(source: Source): number | undefined;
-  /** Counts once more. @returns what `wait` does */
+  /** Counts once more. @returns in how many microseconds that may be; undefined within the limit */
   add(source: Source): number | undefined;
 }
 
@@ -27,7 +25,7 @@ export type CounterOf = (limit: Limit) => SourceCounter;
  */
 const EACH: Limit = '10/m';
 
-/** Bounds what anybody may do without a key, in one process, before anything of it is read. */
+/** Bounds what anybody may do without a key, in one process. */
 export class Pace {
   readonly polls = new Polls();
   readonly #requests: SourceCounter;
@@ -57,14 +55,9 @@ export class Pace {
     refuse(this.#decisions.add(source), 'Too many decisions were sent from here.');
   }
 
-  /** Refuses who has failed too often to get a key or to end one. @throws KeysError TOO_MANY_REQUESTS */
-  requireFewFailures(source: Source): void {
-    refuse(this.#failures.wait(source), 'Too many requests from here have failed.');
-  }
-
-  /** Counts such a failure. */
+  /** Counts a failure to get a key or to end one: what is valid is never refused. @throws KeysError TOO_MANY_REQUESTS */
   countFailure(source: Source): void {
-    this.#failures.add(source);
+    refuse(this.#failures.add(source), 'Too many requests from here have failed.');
   }
 }
 
@@ -88,6 +81,10 @@ export class TooManyRequestsError extends KeysError {
 /** When applications asked last, by the digests of their codes, in the memory of this process. */
 class Polls {
   readonly #polls = new Map<string, { at: number; intervalMs: number }>();
+
+  has(digest: string): boolean {
+    return this.#polls.has(digest);
+  }
 
   /** Counts a question. @returns whether it came too early: from then on the application waits longer */
   isTooEarly(digest: string, now: number): boolean {
