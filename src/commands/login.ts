@@ -56,7 +56,9 @@ export default class Login extends BaseCommand {
       {
         show: ({ userCode, page }) =>
           this.terminal.note(`Open ${page} and type ${userCode}\nWaiting for the decision.`),
+        note: (text) => this.terminal.note(text),
         wait: (milliseconds) => delay(milliseconds),
+        now: Date.now,
       },
     );
     const file = await keepGivenKey(server, given.secret, this.environment);

@@ -16,6 +16,13 @@ export function readDuration(text: string): number | undefined {
   return Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
 }
 
+/** The delay that a header asks for (RFC 9110, section 10.2.3), in milliseconds; undefined if it cannot be read. */
+export function readRetryAfter(text: string, now: number): number | undefined {
+  if (/^\d{1,9}$/.test(text.trim())) return Number(text) * 1000;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now);
+}
+
 /** What to write in place of a duration with another unit, such as `1y` or `12H`; otherwise undefined. */
 export function durationHint(text: string): string | undefined {
   const match = /^(\d{1,9})[ -]?([a-z]+)$/i.exec(text.trim());

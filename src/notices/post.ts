@@ -7,6 +7,7 @@ import type { Notice } from '../keys/notices/notice.ts';
 import type { NoticeSettings } from '../keys/notices/settings.ts';
 import { debugTimed } from '../keys/steps.ts';
 import { printable } from '../keys/text.ts';
+import { readRetryAfter } from '../keys/time.ts';
 
 /** A key that signs, as bytes. */
 type SigningKey = Buffer;
@@ -131,13 +132,6 @@ function answerOf(status: number, retryAfter: string | undefined, now: number): 
   const failure = `the answer was ${status}${isRedirect ? ', a redirect, which is not followed' : ''}`;
   const retryAfterMs = retryAfter === undefined ? undefined : readRetryAfter(retryAfter, now);
   return { is: 'failed', status, failure, retryAfterMs };
-}
-
-/** The delay that a header asks for (RFC 9110, section 10.2.3), in milliseconds; undefined if it cannot be read. */
-function readRetryAfter(text: string, now: number): number | undefined {
-  if (/^\d{1,9}$/.test(text.trim())) return Number(text) * 1000;
-  const at = Date.parse(text);
-  return Number.isNaN(at) ? undefined : Math.max(0, at - now);
 }
 
 function failed(failure: string): Answer {

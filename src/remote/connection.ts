@@ -263,14 +263,18 @@ const UNKNOWN = 'Whether the change was made is not known: look at the keys befo
  */
 export function unreachable(server: string, error: unknown, changes: boolean): KeysError {
   const code = codeOf(error);
-  const isUntrusted = CERTIFICATE.test(code);
-  const what = isUntrusted
+  const what = isUntrusted(error)
     ? `has a certificate that is not trusted here (${code}). NODE_EXTRA_CA_CERTS names a file with others to trust.`
     : code === 'TimeoutError'
       ? 'did not answer in time.'
       : `cannot be reached (${code}). Check its address, and whether it runs.`;
-  const doubt = changes && !isUntrusted && !BEFORE.has(code) ? ` ${UNKNOWN}` : '';
+  const doubt = changes && !isUntrusted(error) && !BEFORE.has(code) ? ` ${UNKNOWN}` : '';
   return new KeysError('SERVER_UNREACHABLE', `The server ${server} ${what}${doubt}`, { cause: error });
+}
+
+/** Whether there was no answer because of the server's certificate. */
+export function isUntrusted(error: unknown): boolean {
+  return CERTIFICATE.test(codeOf(error));
 }
 
 /** The code of what went wrong, which `fetch` has in the cause; of a port that it never uses, its message. */

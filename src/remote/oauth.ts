@@ -4,7 +4,8 @@ import { readUserCode } from '../keys/requests/codes.ts';
 import { readSecret } from '../keys/secret/secret.ts';
 import { debugTimed } from '../keys/steps.ts';
 import { printable } from '../keys/text.ts';
-import { incompatible, textOf, unreachable } from './connection.ts';
+import { readRetryAfter } from '../keys/time.ts';
+import { incompatible, isUntrusted, textOf, unreachable } from './connection.ts';
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
@@ -28,7 +29,11 @@ export interface ShownCode {
 /** What is needed from outside. */
 export interface Asking {
   show: (code: ShownCode) => Promise<void>;
+  /** Says once what is waited for beside the decision. */
+  note: (text: string) => Promise<void>;
   wait: (milliseconds: number) => Promise<unknown>;
+  /** Milliseconds since 1970. */
+  now: () => number;
 }
 
 /** A key that a server has given. */
@@ -39,28 +44,51 @@ export interface GivenKey {
   expiresIn: number | null;
 }
 
+/** The most that a code lasts, whatever the server says, in seconds; and the most that is waited at once. */
+const [MAX_LIFETIME, MAX_PAUSE] = [3600, 60];
+
 /**
- * Asks a server for a key, shows a code, and waits until a person has decided (RFC 8628).
+ * Asks a server for a key, shows a code, and waits until a person has decided (RFC 8628), or the code has ended. A
+ * server that is busy or is being restarted is asked again.
  * @throws KeysError FORBIDDEN if they refuse or do not decide; SERVER_…; what the scope is refused with
  */
-export async function askForKey({ server, scope, expiresIn }: KeyWanted, { show, wait }: Asking): Promise<GivenKey> {
+export async function askForKey(
+  { server, scope, expiresIn }: KeyWanted,
+  { show, note, wait, now }: Asking,
+): Promise<GivenKey> {
   const wanted = { client_id: OWN_CLIENT.id, scope, ...(expiresIn !== undefined && { key_expires_in: expiresIn }) };
   const device = await postForm(server, '/oauth/device_authorization', wanted);
   if ('error' in device) throw refused(server, device);
   const deviceCode = textIn(device, 'device_code', server);
   const userCode = readUserCode(textIn(device, 'user_code', server));
   if (userCode === undefined) throw isNotOurs(server);
+  const endsAt = now() + Math.min(numberIn(device, 'expires_in') ?? MAX_LIFETIME, MAX_LIFETIME) * 1000;
   await show({ userCode, page: `${server}/device` });
+  const form = { client_id: OWN_CLIENT.id, grant_type: DEVICE_GRANT, device_code: deviceCode };
   let seconds = numberIn(device, 'interval') ?? 5;
-  for (;;) {
-    await wait(seconds * 1000);
-    const form = { client_id: OWN_CLIENT.id, grant_type: DEVICE_GRANT, device_code: deviceCode };
-    const answer = await postForm(server, '/oauth/token', form);
-    if (!('error' in answer)) return givenIn(answer, server);
-    if (answer['error'] === 'slow_down') seconds += 5;
-    else if (answer['error'] !== 'authorization_pending') throw refused(server, answer);
+  let isNoted = false;
+  for (let pause = 0; ; ) {
+    await wait(Math.min(Math.max(seconds * 1000, pause), Math.max(endsAt - now(), 0)));
+    const hasEnded = now() >= endsAt;
+    try {
+      const answer = await postForm(server, '/oauth/token', form);
+      if (!('error' in answer)) return givenIn(answer, server);
+      if (answer['error'] === 'slow_down') seconds += 5;
+      else if (answer['error'] !== 'authorization_pending') throw refused(server, answer);
+      if (hasEnded) throw refused(server, { error: 'expired_token' });
+      pause = 0;
+    } catch (error) {
+      if (!(error instanceof PassingError)) throw error;
+      const { code, message, retryAfter } = error;
+      if (hasEnded) throw new KeysError(code, `${message} The code has ended meanwhile. ${AGAIN}`, { cause: error });
+      if (!isNoted) await note(`${message} Trying again until the code ends.`);
+      isNoted = true;
+      pause = Math.min(readRetryAfter(retryAfter, now()) ?? 0, MAX_PAUSE * 1000);
+    }
   }
 }
+
+const AGAIN = 'Run the command again for a new code.';
 
 function givenIn(answer: Answer, server: string): GivenKey {
   const secret = textIn(answer, 'access_token', server);
@@ -74,7 +102,7 @@ function refused(server: string, answer: Answer): KeysError {
   if (error === 'access_denied')
     return new KeysError('FORBIDDEN', 'The request was refused, or whoever agreed to it may not grant that any more.');
   if (error === 'expired_token')
-    return new KeysError('FORBIDDEN', 'Nobody has agreed in time. Run the command again for a new code.');
+    return new KeysError('FORBIDDEN', `Nobody has agreed in time. ${AGAIN}`);
   if (error === 'invalid_scope' || error === 'invalid_request')
     return new KeysError('INPUT_INVALID', descriptionIn(answer));
   if (error === 'unauthorized_client') throw new KeysError('CONSENT_OFF', descriptionIn(answer));
@@ -126,6 +154,20 @@ const MAX_CHARACTERS = 64 * 1024;
 /** What a server answers to applications, which may be anything. */
 export type Answer = Readonly<Record<string, unknown>>;
 
+/** Statuses of a server that is busy, or of what stands before one that does not run. */
+const PASSING_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+/** A failure that may be over by the next time. */
+class PassingError extends KeysError {
+  /** What the server says of when that is; empty if it does not. */
+  readonly retryAfter: string;
+
+  constructor({ code, message, cause }: KeysError, retryAfter: string | null = null) {
+    super(code, message, { cause });
+    this.retryAfter = retryAfter ?? '';
+  }
+}
+
 /**
  * Sends a form as an application does, to that address alone.
  * @returns what a server of ours answers, also that something is wrong
@@ -133,7 +175,7 @@ export type Answer = Readonly<Record<string, unknown>>;
  */
 async function postForm(server: string, path: string, form: Record<string, string>): Promise<Answer> {
   let text: string;
-  let isOk: boolean;
+  let response: Response;
   try {
     const send = () =>
       fetch(server + path, {
@@ -143,23 +185,39 @@ async function postForm(server: string, path: string, form: Record<string, strin
         redirect: 'manual',
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
-    const response = await debugTimed('a server was asked', send, (answer) => ({
+    response = await debugTimed('a server was asked', send, (answer) => ({
       server,
       path,
       status: answer?.status,
     }));
     text = await textOf(response, server, MAX_CHARACTERS);
-    isOk = response.status === 200;
   } catch (error) {
-    throw error instanceof KeysError ? error : unreachable(server, error, false);
+    if (error instanceof KeysError) throw error;
+    throw isUntrusted(error) ? unreachable(server, error, false) : new PassingError(unreachable(server, error, false));
   }
+  const { status, headers } = response;
+  const answer = answerIn(text, status === 200);
+  if (PASSING_STATUSES.has(status)) {
+    const what = `The server ${server} does not answer at the moment (status ${status}).`;
+    throw new PassingError(
+      answer ? failed(server, answer) : new KeysError('SERVER_FAILED', what),
+      headers.get('retry-after'),
+    );
+  }
+  if (!answer) throw isNotOurs(server);
+  return answer;
+}
+
+/** What a server of ours answers; undefined if it is none. */
+function answerIn(text: string, isOk: boolean): Answer | undefined {
   try {
     const answer: unknown = JSON.parse(text);
-    if (typeof answer === 'object' && answer !== null && (isOk || 'error' in answer)) return answer as Answer;
+    return typeof answer === 'object' && answer !== null && (isOk || 'error' in answer)
+      ? (answer as Answer)
+      : undefined;
   } catch {
-    // Not ours, as below.
+    return undefined;
   }
-  throw isNotOurs(server);
 }
 
 /** What an error of such an answer says. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
+import { createServer, request as forward, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
@@ -22,10 +22,13 @@ describe('asking a server for a key', () => {
   async function ask(decide: (code: string, waits: number) => Promise<unknown>, wanted: Partial<KeyWanted> = {}) {
     let shown: ShownCode | undefined;
     const waited: number[] = [];
+    const notes: string[] = [];
     const given = await askForKey(
       { server: test.url, scope: 'DOCKER:READ_ANY', expiresIn: '1h', ...wanted },
       {
         show: async (code) => void (shown = code),
+        note: async (text) => void notes.push(text),
+        now: () => test.time.now,
         wait: async (milliseconds) => {
           waited.push(milliseconds);
           test.time.now += milliseconds;
@@ -33,7 +36,7 @@ describe('asking a server for a key', () => {
         },
       },
     );
-    return { given, waited, page: shown!.page };
+    return { given, waited, notes, page: shown!.page };
   }
   const show = (userCode: string) => test.keys.consent.show({ userCode });
 
@@ -53,6 +56,115 @@ describe('asking a server for a key', () => {
       if (waits === 3) await test.keys.consent.approve(await show(code), {}, OPERATOR);
     });
     assert.deepEqual(waited, [5000, 5000, 10_000]);
+  });
+
+  describe('of a server that something stands before', () => {
+    /** Answers in place of the server when it is asked for the key, in turn; then the server does. */
+    let answers: ((response: ServerResponse) => void)[];
+    let front: Server;
+    let server: string;
+    const listenAt = (port: number) => once(front.listen(port, '127.0.0.1'), 'listening');
+    const closeFront = async () => {
+      front.close();
+      front.closeAllConnections();
+      await once(front, 'close');
+    };
+    beforeEach(async () => {
+      front = createServer((request, response) => {
+        const answer = request.url === '/oauth/token' ? answers.shift() : undefined;
+        if (answer) return answer(response);
+        const forwarded = forward(`${test.url}${request.url}`, { method: 'POST', headers: request.headers }, (got) => {
+          response.writeHead(got.statusCode!, got.headers);
+          got.pipe(response);
+        });
+        request.pipe(forwarded);
+      });
+      await listenAt(0);
+      server = `http://127.0.0.1:${(front.address() as AddressInfo).port}`;
+    });
+    afterEach(() => (front.listening ? closeFront() : undefined));
+    const status = (code: number, retryAfter?: () => string, body = '<html>') => (response: ServerResponse) =>
+      void response.writeHead(code, retryAfter && { 'retry-after': retryAfter() }).end(body);
+    const reset = (response: ServerResponse) => void response.socket!.resetAndDestroy();
+    const busy = '{"error":"temporarily_unavailable","error_description":"Too many."}';
+
+    it('waits while it is busy or restarted, as long as that asks for, says so once, and gets the key', async () => {
+      const { port } = front.address() as AddressInfo;
+      answers = [
+        status(429, () => '7', busy),
+        status(429, () => new Date(test.time.now + 20_000).toUTCString()),
+        status(503, () => '3600'),
+        status(503, () => 'soon'),
+        status(502),
+        status(504, () => '1'),
+        reset,
+      ];
+      const decide = async (code: string, waits: number) => {
+        if (waits === 9) await closeFront();
+        if (waits === 10) await listenAt(port);
+        if (waits === 11) await test.keys.consent.approve(await show(code), {}, OPERATOR);
+      };
+      const { given, waited, notes } = await ask(decide, { server });
+      assert.deepEqual(
+        waited.map((milliseconds) => milliseconds / 1000),
+        [5, 7, 20, 60, 5, 5, 5, 5, 5, 5, 5],
+      );
+      assert.ok('principal' in (await authenticate(test.keys, given.secret)));
+      assert.deepEqual(notes, [`The server ${server} failed: Too many. Trying again until the code ends.`]);
+    });
+
+    it('says what it waits for', async () => {
+      for (const [answer, said] of [
+        [status(503), /^The server \S+ does not answer at the moment \(status 503\)\. Trying again until the code ends\.$/],
+        [reset, /^The server \S+ cannot be reached \(\w+\)\. .* Trying again until the code ends\.$/],
+      ] as const) {
+        answers = [answer, answer];
+        const decide = async (code: string, waits: number) => {
+          if (waits === 2) await test.keys.consent.approve(await show(code), {}, OPERATOR);
+        };
+        const { notes } = await ask(decide, { server });
+        assert.match(notes.join('\n'), said);
+      }
+    });
+
+    it('gives up when the code has ended, and says why', async () => {
+      answers = Array<(typeof answers)[0]>(1000).fill(status(503, () => '45'));
+      const asked = ask(async () => {}, { server });
+      await assert.rejects(asked, {
+        code: 'SERVER_FAILED',
+        message: /\(status 503\)\. The code has ended meanwhile\. Run the command again for a new code\.$/,
+      });
+      assert.equal(1000 - answers.length, 15, 'after 5 seconds, then each 45, and at the end');
+      answers = Array<(typeof answers)[0]>(1000).fill(status(400, undefined, '{"error":"authorization_pending"}'));
+      await assert.rejects(
+        ask(async () => {}, { server }),
+        { code: 'FORBIDDEN', message: /Nobody has agreed in time/ },
+      );
+      assert.equal(1000 - answers.length, 120);
+    });
+
+    it('gives up at once where waiting is of no use', async () => {
+      for (const [answer, code] of [
+        [status(500), 'SERVER_INCOMPATIBLE'],
+        [status(404), 'SERVER_INCOMPATIBLE'],
+        [status(200, undefined, '{}'), 'SERVER_INCOMPATIBLE'],
+        [status(400, undefined, '{"error":"invalid_grant"}'), 'SERVER_FAILED'],
+      ] as const) {
+        answers = [answer];
+        await assert.rejects(
+          ask(async () => {}, { server }),
+          { code },
+        );
+      }
+      const lost = ask(
+        async () => {
+          await closeFront();
+          throw new Error('interrupted');
+        },
+        { server },
+      );
+      await assert.rejects(lost, { message: 'interrupted' });
+    });
   });
 
   it('says so where the server lets no application ask in that way', async () => {

@@ -149,7 +149,7 @@ describe('a server elsewhere', () => {
       });
       const endless = refusal('SERVER_INCOMPATIBLE', /answers without an end/);
       const wanted = { server, scope: 'DOCKER:READ_ANY', expiresIn: '1h' };
-      const shown = { show: () => assert.fail(), wait: () => assert.fail() };
+      const shown = { show: () => assert.fail(), wait: () => assert.fail(), note: () => assert.fail(), now: () => 0 };
       await assert.rejects(keysOf(server).find('CI'), endless);
       await assert.rejects(keysOf(server).delete(['x']), endless);
       await assert.rejects(askForKey(wanted, shown), endless);
