@@ -67,7 +67,7 @@ export async function askForKey(
   const form = { client_id: OWN_CLIENT.id, grant_type: DEVICE_GRANT, device_code: deviceCode };
   let seconds = numberIn(device, 'interval') ?? 5;
   let isNoted = false;
-  for (let pause = 0; ; ) {
+  for (let pause = 0; ;) {
     await wait(Math.min(Math.max(seconds * 1000, pause), Math.max(endsAt - now(), 0)));
     const hasEnded = now() >= endsAt;
     try {
@@ -101,8 +101,7 @@ function refused(server: string, answer: Answer): KeysError {
   const { error } = answer;
   if (error === 'access_denied')
     return new KeysError('FORBIDDEN', 'The request was refused, or whoever agreed to it may not grant that any more.');
-  if (error === 'expired_token')
-    return new KeysError('FORBIDDEN', `Nobody has agreed in time. ${AGAIN}`);
+  if (error === 'expired_token') return new KeysError('FORBIDDEN', `Nobody has agreed in time. ${AGAIN}`);
   if (error === 'invalid_scope' || error === 'invalid_request')
     return new KeysError('INPUT_INVALID', descriptionIn(answer));
   if (error === 'unauthorized_client') throw new KeysError('CONSENT_OFF', descriptionIn(answer));

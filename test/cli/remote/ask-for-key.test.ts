@@ -83,8 +83,10 @@ describe('asking a server for a key', () => {
       server = `http://127.0.0.1:${(front.address() as AddressInfo).port}`;
     });
     afterEach(() => (front.listening ? closeFront() : undefined));
-    const status = (code: number, retryAfter?: () => string, body = '<html>') => (response: ServerResponse) =>
-      void response.writeHead(code, retryAfter && { 'retry-after': retryAfter() }).end(body);
+    const status =
+      (code: number, retryAfter?: () => string, body = '<html>') =>
+      (response: ServerResponse) =>
+        void response.writeHead(code, retryAfter && { 'retry-after': retryAfter() }).end(body);
     const reset = (response: ServerResponse) => void response.socket!.resetAndDestroy();
     const busy = '{"error":"temporarily_unavailable","error_description":"Too many."}';
 
@@ -115,7 +117,10 @@ describe('asking a server for a key', () => {
 
     it('says what it waits for', async () => {
       for (const [answer, said] of [
-        [status(503), /^The server \S+ does not answer at the moment \(status 503\)\. Trying again until the code ends\.$/],
+        [
+          status(503),
+          /^The server \S+ does not answer at the moment \(status 503\)\. Trying again until the code ends\.$/,
+        ],
         [reset, /^The server \S+ cannot be reached \(\w+\)\. .* Trying again until the code ends\.$/],
       ] as const) {
         answers = [answer, answer];
