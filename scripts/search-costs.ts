@@ -15,7 +15,7 @@ import { removeTempFolders } from '../test/support/temp.ts';
 /**
  * `npm run search:costs [seed] [requests]`: searches for the most expensive request to a store of 30,000 keys and
  * 100,000 audit entries, and fails if one takes more than a request may. Each second document attacks validation. Then
- * it declares 1,000 keys, and more for them, and searches as many requests without a valid key, to everything that
+ * it declares 1,000 keys, and more for them, also with as many networks as it may, and searches as many requests without a valid key, to everything that
  * answers those, for one that takes more than next to nothing.
  */
 const MAX_CPU_MS = 250;
@@ -36,6 +36,8 @@ const ASKS: StrangerRequest = {
 const USUAL_TRIVIAL_MS = 0.15;
 /** How many keys are declared at once, and how often. */
 const [DECLARED, APPLIES] = [1000, 10];
+/** How many networks each of them has: with more, the request costs more than it may. */
+const NETWORKS = 26;
 /** How often a request is sent at a time: once is too short to be measured. */
 const STRANGER_TIMES = 5;
 const MAX_WAIT_MS = 50;
@@ -77,11 +79,11 @@ report(measured, 'memory', 'bytes', MAX_MEMORY, ({ memory }) => memory);
 process.stdout.write(`${measured.filter(({ refused }) => refused).length} of ${count} requests were refused\n`);
 const applied: Measured[] = [];
 const APPLY = documentOf('Apply', { input: {} });
-for (const change of [creationOf, widened]) {
+for (const [what, change] of Object.entries({ created, widened, createdWide, widenedWide })) {
   let best = await measure('ADMIN', APPLY, change(0));
   for (let round = 1; round < APPLIES; round += 1) best = least(best, await measure('ADMIN', APPLY, change(round)));
   if (best.refused) throw new Error('What was declared was refused.');
-  applied.push({ ...best, query: `${DECLARED} keys, ${change === creationOf ? 'created' : 'widened'}` });
+  applied.push({ ...best, query: `${DECLARED} keys, ${what}` });
 }
 for (const each of applied) {
   report([each], 'CPU of an apply', 'ms', MAX_CPU_MS, ({ cpuMs }) => cpuMs);
@@ -136,7 +138,7 @@ function report<One extends { query: string }>(
 }
 
 /** Declares new keys with grants, a limit and a network. */
-function creationOf(round: number): object {
+function created(round: number): object {
   const permissions = [{ resource: 'DOCKER', actions: ['READ_ANY'] }];
   return declarationOf(round, { roles: ['GUEST'], permissions, limits: ['100/m'], allowFrom: ['10.1.0.0/16'] });
 }
@@ -146,6 +148,20 @@ function widened(round: number): object {
   const permissions = [{ resource: 'DOCKER', actions: ['READ_ANY', 'UPDATE_ANY'] }];
   const allowFrom = ['10.0.0.0/8', '2001:db8::/32'];
   return declarationOf(round, { roles: ['GUEST', 'VIEWER'], permissions, limits: ['200/m'], allowFrom });
+}
+
+/** Declares new keys with as many networks as a request of so many keys may have. */
+function createdWide(round: number): object {
+  return declarationOf(APPLIES + round, { roles: ['GUEST'], limits: ['100/m'], allowFrom: networksFrom(0) });
+}
+
+/** Declares those keys with as many others, that are not within them. */
+function widenedWide(round: number): object {
+  return declarationOf(APPLIES + round, { roles: ['VIEWER'], limits: ['200/m'], allowFrom: networksFrom(NETWORKS) });
+}
+
+function networksFrom(first: number): string[] {
+  return Array.from({ length: NETWORKS }, (_, index) => `2001:db8:${first + index}:1:2:3:4:5`);
 }
 
 function declarationOf(round: number, fields: object): object {

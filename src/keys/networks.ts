@@ -36,8 +36,10 @@ export class Networks {
   }
 }
 
+type Family = 'ipv4' | 'ipv6';
+
 /** A network's address, the length of its prefix, and its family; undefined where the text is none. */
-export function parseNetwork(text: string): [address: string, prefix: number, family: 'ipv4' | 'ipv6'] | undefined {
+export function parseNetwork(text: string): [address: string, prefix: number, family: Family] | undefined {
   const [, address = '', length] = /^([\da-f.:]+)(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
   const family = isIP(address);
   const most = family === 4 ? 32 : 128;
@@ -73,17 +75,46 @@ export function sourceOf(address = ''): Required<Source> {
 function digitsOf(address: string): string {
   const family = isIP(address);
   if (family === 0) return '';
-  const plain = family === 4 ? address : new SocketAddress({ address, family: 'ipv6' }).address;
-  const mapped = family === 4 ? plain : MAPPED.test(plain) ? plain.replace(/^.*:/, '') : undefined;
-  if (mapped !== undefined) {
-    const [a, b, c, d] = mapped.split('.').map((octet) => Number(octet).toString(16).padStart(2, '0'));
-    return `0000${a}${b}00${c}00${d}`;
+  const parts = partsOf(address, family === 4 ? 'ipv4' : 'ipv6');
+  const [a, b, c, d] = isMapped(parts) ? octetsOf(parts) : parts;
+  const shown = family === 4 || isMapped(parts) ? [0, a! * 256 + b!, c!, d!] : [a!, b!, c!, d!];
+  return shown.map((part) => part.toString(16).padStart(4, '0')).join('');
+}
+
+const COLON = 58;
+
+/** The four or eight parts of an address that is one. Digit by digit: of a long list, texts in between take long. */
+export function partsOf(address: string, family: Family): number[] {
+  if (family === 'ipv4') return address.split('.').map(Number);
+  if (address.includes('.')) return partsOf(withoutDots(address), family);
+  const parts: number[] = [];
+  let [start, value, gap] = [0, 0, 8];
+  for (let at = 0; at <= address.length; at += 1) {
+    const code = at < address.length ? address.charCodeAt(at) : COLON;
+    if (code !== COLON) value = value * 16 + (code < COLON ? code - 48 : (code | 32) - 87);
+    else {
+      if (at > start) parts.push(value);
+      else gap = parts.length;
+      [start, value] = [at + 1, 0];
+    }
   }
-  const [before = '', after = ''] = plain.split('::');
-  const [first, last] = [before, after].map((part) => (part === '' ? [] : part.split(':')));
-  const zeros = plain.includes('::') ? Array<string>(8 - first!.length - last!.length).fill('0') : [];
-  return [...first!, ...zeros, ...last!]
-    .slice(0, 4)
-    .map((group) => group.padStart(4, '0'))
-    .join('');
+  if (parts.length < 8) parts.splice(gap, 0, ...Array<number>(8 - parts.length).fill(0));
+  return parts;
+}
+
+/** An address of IPv6 that ends like one of IPv4, as it is without that. */
+function withoutDots(address: string): string {
+  const start = address.lastIndexOf(':') + 1;
+  const [a, b, c, d] = address.slice(start).split('.').map(Number);
+  return `${address.slice(0, start)}${(a! * 256 + b!).toString(16)}:${(c! * 256 + d!).toString(16)}`;
+}
+
+/** Whether the parts are those of an IPv4 address within IPv6 (RFC 4291, section 2.5.5.2). */
+export function isMapped(parts: readonly number[]): boolean {
+  return parts.length === 8 && parts[5] === 0xffff && parts.findIndex((part) => part !== 0) === 5;
+}
+
+/** The IPv4 address that an IPv6 address ends with. */
+export function octetsOf(parts: readonly number[]): number[] {
+  return parts.slice(-2).flatMap((part) => [part >> 8, part & 255]);
 }

@@ -578,8 +578,10 @@ describe('an apply of 1,000 keys over GraphQL', () => {
   const more = [{ resource: 'DOCKER', actions: ['READ_ANY', 'UPDATE_ANY'] }];
   const few = { roles: ['GUEST'], permissions, limits: ['100/m'], allowFrom: ['10.1.0.0/16'] };
   const many = { roles: ['GUEST', 'VIEWER'], permissions: more, limits: ['200/m'], allowFrom: ['10.0.0.0/8'] };
+  const networks = Array.from({ length: 26 }, (_, index) => `2001:db8:${index}:1:2:3:4:5`);
   for (const [what, all, first, then] of [
     ['makes them', 34, undefined, few],
+    ['makes them with as many networks as it may', 50, undefined, { roles: ['GUEST'], allowFrom: networks }],
     ['widens them', 36, few, many],
     ['finds them unchanged', 12, few, few],
   ] as const)

@@ -320,7 +320,7 @@ function asDeclared<Key extends ApiKey>(
 /** Whether two lists without duplicates hold the same items, or neither is there. */
 function sameItems(one: readonly string[] | null, other: readonly string[] | null): boolean {
   if (one === null || other === null) return one === other;
-  return one.length === other.length && one.every((item) => other.includes(item));
+  return one.length === other.length && one.every((item, index) => item === other[index] || other.includes(item));
 }
 
 function validateDeclaredExpiry({ expiresAt }: DeclaredKey, path: DocumentIssue['path'], now: number): DocumentIssue[] {

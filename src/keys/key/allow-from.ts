@@ -1,6 +1,5 @@
-import { SocketAddress } from 'node:net';
 import type { Issue } from '../errors.ts';
-import { parseNetwork } from '../networks.ts';
+import { isMapped, octetsOf, parseNetwork, partsOf } from '../networks.ts';
 import { printable } from '../text.ts';
 
 /** The most networks that a key may be used from. */
@@ -42,24 +41,32 @@ export function readAllowFrom(texts: readonly string[] | null | undefined): stri
 /** Whether each of some networks lies within one of others. */
 export function areWithin(inner: readonly string[], outer: readonly string[]): boolean {
   const others = outer.map(splitNetwork);
-  return inner
-    .map(splitNetwork)
-    .every(({ parts, prefix, family }) =>
-      others.some(
-        (other) =>
-          other.family === family &&
-          other.prefix <= prefix &&
-          firstParts(parts, other.prefix, family).every((part, index) => part === other.parts[index]),
-      ),
-    );
+  return inner.map(splitNetwork).every((network) => others.some((other) => isWithin(network, other)));
 }
 
-type Family = 'ipv4' | 'ipv6';
-
 /** A network in the form in which it is stored, with the numbers of its address. */
-function splitNetwork(text: string): { parts: number[]; prefix: number; family: Family } {
+interface SplitNetwork {
+  parts: number[];
+  prefix: number;
+}
+
+function splitNetwork(text: string): SplitNetwork {
   const [address, prefix, family] = parseNetwork(text)!;
-  return { parts: partsOf(address, family), prefix, family };
+  return { parts: partsOf(address, family), prefix };
+}
+
+function isWithin({ parts, prefix }: SplitNetwork, other: SplitNetwork): boolean {
+  return (
+    other.parts.length === parts.length &&
+    other.prefix <= prefix &&
+    parts.every((part, index) => (part ^ other.parts[index]!) >> bitsBeyond(other, index) === 0)
+  );
+}
+
+/** How many bits of a part are beyond the prefix. */
+function bitsBeyond({ parts, prefix }: SplitNetwork, index: number): number {
+  const bits = parts.length === 4 ? 8 : 16;
+  return bits - Math.min(Math.max(prefix - index * bits, 0), bits);
 }
 
 function readNetwork(text: string): { network: string } | { problem: string } {
@@ -68,42 +75,35 @@ function readNetwork(text: string): { network: string } | { problem: string } {
   if (text === '') return { problem: 'A network is empty. Write it as 10.0.0.0/8 or 2001:db8::/32.' };
   if (!parsed) return { problem: `${shown()} is not a network. Write it as 10.0.0.0/8 or 2001:db8::/32.` };
   const [written, prefix, family] = parsed;
-  const address = shortForm(written, family);
-  if (/^::ffff:\d/.test(address)) return { problem: `${shown()} is IPv4 within IPv6. Write the IPv4 network alone.` };
-  const parts = partsOf(address, family);
-  const masked = firstParts(parts, prefix, family);
-  const isFirst = masked.every((part, index) => part === parts[index]);
-  const first = isFirst ? address : shortForm(writtenParts(masked, family), family);
-  const network = prefix === (family === 'ipv4' ? 32 : 128) ? first : `${first}/${prefix}`;
-  if (isFirst) return { network };
+  const parts = partsOf(written, family);
+  if (isMapped(parts)) return { problem: `${shown()} is IPv4 within IPv6. Write the IPv4 network alone.` };
+  const first = parts.map((part, index) => {
+    const beyond = bitsBeyond({ parts, prefix }, index);
+    return (part >> beyond) << beyond;
+  });
+  const network = prefix === (family === 'ipv4' ? 32 : 128) ? shortForm(first) : `${shortForm(first)}/${prefix}`;
+  if (first.every((part, index) => part === parts[index])) return { network };
+  const address = shortForm(parts);
   return {
     problem: `${shown()} has bits beyond its first ${prefix}. Write ${network}, or ${address} for the address.`,
   };
 }
 
-/** The parts of the first address of the network that an address is in. */
-function firstParts(parts: readonly number[], prefix: number, family: Family): number[] {
-  const bits = family === 'ipv4' ? 8 : 16;
-  return parts.map((part, index) => part & ~((1 << (bits - Math.min(Math.max(prefix - index * bits, 0), bits))) - 1));
-}
-
-function writtenParts(parts: readonly number[], family: Family): string {
-  return family === 'ipv4' ? parts.join('.') : parts.map((part) => part.toString(16)).join(':');
-}
-
-/** An address in its short form, the only one that IPv4 has. */
-function shortForm(address: string, family: Family): string {
-  return family === 'ipv4' ? address : new SocketAddress({ address, family }).address;
-}
-
-/** The four or eight parts of an address. One of IPv6 that ends like an IPv4 address has other parts there. */
-function partsOf(address: string, family: Family): number[] {
-  if (family === 'ipv4') return address.split('.').map(Number);
-  const [, start, end] = /^(.*:)(\d+(?:\.\d+){3})$/.exec(address.includes('.') ? address : '') ?? [];
-  const [a = 0, b = 0, c = 0, d = 0] = end?.split('.').map(Number) ?? [];
-  const hex = end === undefined ? address : `${start}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
-  const [before = '', after = ''] = hex.split('::');
-  const [first, last] = [before, after].map((part) => (part === '' ? [] : part.split(':')));
-  const zeros = Array<string>(8 - first!.length - last!.length).fill('0');
-  return [...first!, ...zeros, ...last!].map((part) => Number.parseInt(part, 16));
+/**
+ * An address in its short form, the only one that IPv4 has (RFC 5952, section 4): the first of the longest runs of
+ * zeros is left out, and one of IPv6 that has two parts after nothing else ends like an IPv4 address.
+ */
+function shortForm(parts: readonly number[]): string {
+  if (parts.length === 4) return parts.join('.');
+  let [start, length] = [0, 0];
+  for (let from = 0; from < 8; from += 1) {
+    let to = from;
+    while (parts[to] === 0) to += 1;
+    if (to - from > length) [start, length] = [from, to - from];
+    from = to;
+  }
+  const groups = parts.map((part) => part.toString(16));
+  if (length < 2) return groups.join(':');
+  if (start === 0 && length === 6) return `::${octetsOf(parts).join('.')}`;
+  return `${groups.slice(0, start).join(':')}::${groups.slice(start + length).join(':')}`;
 }

@@ -13,6 +13,25 @@ describe('the networks that a key may be used from', () => {
       assert.deepEqual(parseNetworks([text]).issues, [], text);
   });
 
+  it('of IPv6 are as short as can be', () => {
+    for (const [text, short] of [
+      ['2001:0DB8:0000:0000:0008:0800:200C:417A', '2001:db8::8:800:200c:417a'],
+      ['2001:db8:0:1:1:1:1:1', '2001:db8:0:1:1:1:1:1'],
+      ['2001:db8:0:0:1:0:0:1', '2001:db8::1:0:0:1'],
+      ['2001:0:0:1:0:0:0:1', '2001:0:0:1::1'],
+      ['0:0:1::', '0:0:1::'],
+      ['1:0:0:0:0:0:0:0/16', '1::/16'],
+      ['::1:2:3:4:5:6:7', '0:1:2:3:4:5:6:7'],
+      ['::1.2.3.4', '::1.2.3.4'],
+      ['::102:304', '::1.2.3.4'],
+      ['64:FF9B::192.0.2.1', '64:ff9b::c000:201'],
+      ['::ffff:1:2:3', '::ffff:1:2:3'],
+    ])
+      assert.deepEqual(parseNetworks([text!]), { values: [short], issues: [] });
+    for (const text of ['::ffff:1:2', '0:0:0:0:0:FFFF::', '::ffff:0:0/96'])
+      assert.equal(messageOf(text), `"${text}" is IPv4 within IPv6. Write the IPv4 network alone.`);
+  });
+
   it('are no other texts', () => {
     for (const text of [
       '10.0.0.0/33',
