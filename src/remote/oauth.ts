@@ -46,6 +46,7 @@ export interface GivenKey {
 
 /** The most that a code lasts, whatever the server says, in seconds; and the most that is waited at once. */
 const [MAX_LIFETIME, MAX_PAUSE] = [3600, 60];
+const AGAIN = 'Run the command again for a new code.';
 
 /**
  * Asks a server for a key, shows a code, and waits until a person has decided (RFC 8628), or the code has ended. A
@@ -87,8 +88,6 @@ export async function askForKey(
     }
   }
 }
-
-const AGAIN = 'Run the command again for a new code.';
 
 function givenIn(answer: Answer, server: string): GivenKey {
   const secret = textIn(answer, 'access_token', server);

@@ -55,7 +55,7 @@ export class Pace {
     refuse(this.#decisions.add(source), 'Too many decisions were sent from here.');
   }
 
-  /** Counts a failure to get a key or to end one: what is valid is never refused. @throws KeysError TOO_MANY_REQUESTS */
+  /** Counts a failure to get a key or to end one, once that is known. @throws KeysError TOO_MANY_REQUESTS */
   countFailure(source: Source): void {
     refuse(this.#failures.add(source), 'Too many requests from here have failed.');
   }
