@@ -112,7 +112,7 @@ async function timesOfCounts(times: number): Promise<Pick<ProbeReport, 'count' |
       if (isCounting) setImmediate(turn);
     };
     setImmediate(turn);
-    counts.push(await timeOnce(() => keys.countKeys()));
+    counts.push(await timeOnce(() => keys.store.countKeys()));
     isCounting = false;
     turns.push(longest);
   }
@@ -150,9 +150,9 @@ async function timesOfMany(size: number): Promise<Pick<ProbeReport, 'apply' | 'a
   }));
   let ids: string[] = [];
   const apply = await timeOnce(async () => {
-    ids = (await keys.apply(declared, { prune: false }, OPERATOR)).created.map(({ apiKey }) => apiKey.id);
+    ids = (await keys.declarations.apply(declared, { prune: false }, OPERATOR)).created.map(({ apiKey }) => apiKey.id);
   });
-  const applyAgain = await timeOnce(() => keys.apply(declared, { prune: false }, OPERATOR));
+  const applyAgain = await timeOnce(() => keys.declarations.apply(declared, { prune: false }, OPERATOR));
   const deleteMany = await timeOnce(() => keys.delete(ids, OPERATOR));
   return { apply: apply / size, applyAgain: applyAgain / size, deleteMany: deleteMany / size };
 }

@@ -1,6 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { EXIT_CODES } from '../src/cli/errors.ts';
 import { ENVIRONMENT } from '../src/cli/help/environment.ts';
 import { REPLY_CODES } from '../src/http/replies.ts';
 
@@ -13,10 +12,6 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
   'reply codes': [
     ['code', 'status', 'meaning'],
     ...Object.entries(REPLY_CODES).map(([code, [status, meaning]]) => [`\`${code}\``, status, meaning]),
-  ],
-  'exit codes': [
-    ['exit', 'meaning', 'codes'],
-    ...EXIT_CODES.map(({ exit, meaning, codes }) => [exit, meaning, codes.map((code) => `\`${code}\``).join(', ')]),
   ],
   'environment variables': [
     ['variable', 'meaning', 'default'],
@@ -42,7 +37,8 @@ export function pagesWithTables(): Record<string, string> {
   );
 }
 
-function tableOf([head, ...rows]: readonly Row[]): string {
+/** A table of Markdown. */
+export function tableOf([head, ...rows]: readonly Row[]): string {
   const line = (row: Row) => `| ${row.join(' | ')} |`;
   return [line(head!), `|${'---|'.repeat(head!.length)}`, ...rows.map(line)].join('\n');
 }

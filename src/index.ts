@@ -144,7 +144,6 @@ export type { Networks, Source } from './keys/networks.ts';
 export type { HearingReport, KeyCounts, StoreKind } from './keys/repository.ts';
 export type { SchemaDifference } from './keys/schema.ts';
 export type { CreatedKey, KeyManagement, KeyQueries, RotatedKey } from './keys/management.ts';
-export type { Features } from './keys/features.ts';
 export type { ApplyOptions, Declarations } from './keys/apply/declarations.ts';
 export type { AuditAccess } from './keys/authorization/audit-access.ts';
 export type { Containments } from './keys/changes/contain.ts';

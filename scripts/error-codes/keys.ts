@@ -64,7 +64,7 @@ export const KEY_CODES: Readonly<Record<KeyCode | ImportWarning['code'], Explana
       'a key grants what only the command line may grant, on the key store itself',
       'a key would have created too many live keys',
     ],
-    remedy: 'Do what the error says, or change the [policy](policy.md).',
+    remedy: 'Do what the error says, or change the [policy](configuration.md#policy).',
   },
   REQUEST_DECIDED: {
     meaning: 'Somebody has agreed to the request of an application already, or refused it.',

@@ -68,7 +68,7 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
       'the key belongs to another certificate, or is encrypted',
       'the file is not in PEM',
     ],
-    remedy: 'Correct the file. See [TLS](tls.md).',
+    remedy: 'Correct the file. See [TLS](deploying.md#tls).',
   },
   CONFIG_INVALID: {
     meaning: 'The configuration, `svc-api.yaml`, is invalid. A server that runs keeps the one it has.',

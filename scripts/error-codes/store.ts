@@ -25,7 +25,7 @@ export const STORE_CODES: Readonly<
   STORE_FULL: {
     meaning: 'The store cannot grow; nothing was changed.',
     causes: ['the disk is full', 'a quota or a limit of the size of files is reached'],
-    remedy: 'Make room, and try again. Keys can still be [deleted and disabled](storage.md).',
+    remedy: 'Make room, and try again. Keys can still be [deleted and disabled](operations.md#the-store-file).',
   },
   STORE_READONLY: {
     meaning: 'The store cannot be written by this user.',
@@ -74,7 +74,7 @@ export const STORE_CODES: Readonly<
     meaning: 'The store, or the backup, was made by a version of svc-api that was never released.',
     causes: ['the program was installed from its sources before the first release'],
     remedy:
-      'Run `apikey export --with-digests` with that version, and `apikey import` with this one, into a new store: see [Upgrading](upgrading.md#from-before-the-first-release).',
+      'Run `apikey export --with-digests` with that version, and `apikey import` with this one, into a new store: see [Upgrading](deploying.md#from-before-the-first-release).',
   },
   STORE_NOT_EMPTY: {
     meaning: '`apikey copy` copies into an empty store only.',

@@ -1,7 +1,7 @@
 import { Command } from '@oclif/core/command';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
-import { type Log, type LogLevel, logLevelOf, NO_LOG, type OpenLog, openLog } from '../log.ts';
+import { type Log, type LogLevel, logLevelOf, NO_LOG, openLog, type OpenLog } from '../log.ts';
 import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
 import { ROLES } from '../keys/permissions/built-in.ts';

@@ -315,7 +315,7 @@ export class FoundKeys {
   async #note(leak: Leak): Promise<void> {
     if (this.#unnoted) return;
     try {
-      await this.#keys.noteLeak(leak);
+      await this.#keys.leaks.note(leak);
     } catch (error) {
       if (!isKeysError(error) || !error.code.startsWith('STORE_')) throw error;
       this.#unnoted = error;

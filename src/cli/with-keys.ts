@@ -92,8 +92,8 @@ function storePlace(database: string | undefined, find: FindAdditions): KeysPlac
     open: async ({ ifMissing, grants }) => {
       const added = grants === 'none' ? {} : await additions(grants);
       const keys = await openForCommand({ database, ...added, ifMissing });
-      const { operatorKeys } = await import('../keys/operator-keys.ts');
-      return operatorKeys(keys);
+      const { OperatorKeys } = await import('../keys/operator-keys.ts');
+      return new OperatorKeys(keys);
     },
   };
 }

@@ -3,41 +3,35 @@ import { basePath } from 'hono/route';
 import { METHOD_NAME_ALL } from 'hono/router';
 import { HonoHead, requestIdIn } from '../http/received.ts';
 import type { BearerEnv } from '../http/bearer-auth.ts';
-import type { FailureLog, RefusalLog } from '../http/refusal-log.ts';
+import type { FailureLog } from '../http/refusal-log.ts';
 import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
-import type { Issuer } from '../http/oauth/issuer.ts';
+import type { ConsentParts } from '../http/oauth/endpoints.ts';
 import { RequestRefused } from '../http/replies.ts';
 import { isKeysError } from '../keys/errors.ts';
 import type { KeysService } from '../keys/service.ts';
-import type { ConsentMode } from '../keys/permissions/catalog.ts';
 import { addAssets, readAssets } from './assets.ts';
-import { Doorkeeper, type DoorParts } from './doorkeeper.ts';
+import { Doorkeeper, type DoorParts, requireOwnForm, SeenOrigin, sessionTokenIn } from './doorkeeper.ts';
 import { OperationFailed } from './operations.ts';
-import { requireOwnForm } from './own-form.ts';
-import { Pages, type Welcome } from './page-routes.ts';
+import { Pages, type ReadForm, readPageForm, rootFrom, seeOther, sendPage, Visit, type Welcome } from './visit.tsx';
 import { addAuditLog } from './pages/audit-log.tsx';
-import { addHealth } from './pages/health.tsx';
+import { addConsentPages } from './pages/consent.tsx';
+import { addHealth, addLimits } from './pages/service.tsx';
 import { addKeyList } from './pages/key-list.tsx';
 import { addKeyPage } from './pages/key/key.tsx';
-import { addLimits } from './pages/limits.tsx';
-import { Message, MessagePage, NothingToSee } from './pages/message.tsx';
+import { Message, MessagePage, NothingToSee } from './parts/layout.tsx';
 import { addNewKey } from './pages/new-key/new-key.tsx';
 import { addOutcomes } from './pages/outcome.tsx';
-import { addRequests } from './pages/requests/requests.tsx';
-import { addRoutes } from './pages/routes/routes.tsx';
+import { addRequests } from './pages/requests.tsx';
+import { addRoutes } from './pages/routes.tsx';
 import { addSignIn } from './pages/sign-in.tsx';
 import { SentForm, SessionEnded } from './sent-form.tsx';
-import { SeenOrigin, sessionTokenIn } from './session-cookie.ts';
-import { type ReadForm, readPageForm, rootFrom, seeOther, sendPage, Visit } from './visit.tsx';
 
-/** What the console is made of. */
-export interface ConsoleParts extends DoorParts {
+/** What the pages are made of. */
+interface ConsoleParts extends DoorParts, ConsentParts {
+  /** Whether there is a console beside the pages on which people decide what applications get. */
+  readonly hasConsole: boolean;
   readonly pipeline: GraphQLPipeline;
   readonly keys: KeysService;
-  readonly issuer: Issuer;
-  /** How applications may ask for keys; undefined for "svc-api login" alone. */
-  readonly consent: ConsentMode | undefined;
-  readonly refusals: RefusalLog;
   readonly failures: FailureLog;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
@@ -47,14 +41,19 @@ export interface ConsoleParts extends DoorParts {
 const CONSOLE_PATH = '/console';
 
 /**
- * Adds the console: pages for people, who sign in with a key, and see and do by GraphQL what that may. It works without
- * scripts; no key is ever in a URL, and nothing is loaded from elsewhere.
+ * Adds the pages for people: those on which they decide what applications get, and the console, to which they sign in
+ * with a key, and see and do by GraphQL what that may. All work without scripts; no key is ever in a URL, and nothing
+ * is loaded from elsewhere.
  */
-export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
+export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   const assets = readAssets();
   const { sessions } = parts;
   const doorkeeper = new Doorkeeper(parts);
   const seenBy = (c: Context) => new SeenOrigin(parts.issuer.of(c));
+  const { consent: mode } = parts.catalog;
+  const visitOf = (c: Context, by: ConstructorParameters<typeof Visit>[2]) =>
+    new Visit(c, { assets, ...parts, consent: mode }, by);
+  addAssets(app, CONSOLE_PATH, assets);
   const say = (c: Context, root: string, { status, title, message }: Said, headers = {}) =>
     sendPage(c, MessagePage({ root, assets, title, message }), status, headers);
 
@@ -79,7 +78,7 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
         const { status, message, headers } = entry.refusal;
         return say(c, root, { status, title: 'Not now', message }, headers);
       }
-      const visit = new Visit(c, { assets, ...parts }, { root, admitted: entry, ...read });
+      const visit = visitOf(c, { root, admitted: entry, ...read });
       if (c.req.method !== 'POST') await SentForm.leave(sender).catch(() => {});
       return visit
         .once(() => answer(visit).catch((error: unknown) => sayTo(visit, saidOf(c, error, parts))))
@@ -92,7 +91,7 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   const enter = async (c: Context, root: string): Promise<Visit | undefined> => {
     const entry = await doorkeeper.enter(c, seenBy(c));
     if (entry === 'signed out' || 'refusal' in entry) return undefined;
-    return new Visit(c, { assets, ...parts }, { root, admitted: entry });
+    return visitOf(c, { root, admitted: entry });
   };
   /** Says what is wrong with a request; to those who have signed in, with the way to all pages. */
   const sayToAnybody = async (c: Context, said: Said, headers = {}): Promise<Response> => {
@@ -105,6 +104,15 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
     }
   };
 
+  /** Lets somebody in who decides what an application gets. */
+  const enterToDecide = async (c: Context, root: string) => {
+    const entry = await doorkeeper.enter(c, seenBy(c));
+    if (entry === 'signed out') return entry;
+    return 'refusal' in entry ? entry.refusal : visitOf(c, { root, admitted: entry });
+  };
+  addConsentPages(app, { ...parts, assets, seenBy, enter: parts.hasConsole ? enterToDecide : undefined });
+  if (!parts.hasConsole) return;
+
   const pages = new Pages(app, CONSOLE_PATH, welcome);
   app.get(CONSOLE_PATH, (c) => seeOther(c, `.${CONSOLE_PATH}/`));
   pages.get('', async (visit) => {
@@ -113,7 +121,6 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
       ? visit.seeOther(first.path)
       : visit.page('Nothing to see', NothingToSee({ name: visit.principal.apiKey.name }), 403);
   });
-  addAssets(app, CONSOLE_PATH, assets);
   addSignIn(app, CONSOLE_PATH, { assets, doorkeeper, guarded, seenBy, refusals: parts.refusals });
   addOutcomes(app, CONSOLE_PATH, { assets, sessions, guarded, seenBy, enter });
   addKeyList(pages);

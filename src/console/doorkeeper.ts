@@ -1,12 +1,97 @@
 import type { Context } from 'hono';
+import { getCookie, setCookie } from 'hono/cookie';
+import type { Admitted, BearerCheck } from '../http/bearer-check.ts';
+import { HonoHead, isLoopback } from '../http/received.ts';
+import { admitKey, refusedPerson, type RefusedPerson } from '../http/form.ts';
+import { RequestRefused } from '../http/replies.ts';
 import type { Authenticator } from '../keys/authentication/authenticator.ts';
 import type { OrRefusal } from '../keys/errors.ts';
+import { OUTCOME_MS, SESSION_MS } from '../keys/session.ts';
 import type { Sessions } from '../keys/sessions.ts';
-import type { Admitted, BearerCheck } from '../http/bearer-check.ts';
-import { HonoHead } from '../http/received.ts';
-import { admitKey, type RefusedPerson, refusedPerson } from '../http/form.ts';
-import type { SeenOrigin } from './session-cookie.ts';
-import { giveSessionToken, sessionTokenIn, takeSessionToken } from './session-cookie.ts';
+
+const NAME = 'svc_api_session';
+const FORM_NAME = 'svc_api_form_';
+
+/** Under which address a browser knows this service. */
+export class SeenOrigin {
+  readonly origin: string;
+  readonly #url: URL;
+
+  /** @param origin such as `https://keys.example.org` */
+  constructor(origin: string) {
+    this.#url = new URL(origin);
+    this.origin = this.#url.origin;
+  }
+
+  get isEncrypted(): boolean {
+    return this.#url.protocol === 'https:';
+  }
+
+  /** Whether nobody can read what is sent: it is encrypted, or does not leave the machine. */
+  get isPrivate(): boolean {
+    const { hostname } = this.#url;
+    return (
+      this.isEncrypted ||
+      hostname === 'localhost' ||
+      hostname.endsWith('.localhost') ||
+      isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))
+    );
+  }
+}
+
+/** The token of a session in a request; undefined if there is none. */
+export function sessionTokenIn(c: Context, seen: SeenOrigin): string | undefined {
+  return getCookie(c, NAME, prefixFor(seen));
+}
+
+/**
+ * Gives a browser the token of a session: kept from scripts, from other sites, and, off this machine, from connections
+ * that others can read (RFC 6265bis).
+ */
+function giveSessionToken(c: Context, token: string, seen: SeenOrigin): void {
+  set(c, NAME, { value: token, seen, maxAge: SESSION_MS / 1000 });
+}
+
+/** Takes the token of a session back. */
+function takeSessionToken(c: Context, seen: SeenOrigin): void {
+  set(c, NAME, { value: '', seen, maxAge: 0 });
+}
+
+/** The token of a form that the browser has sent not long ago; undefined if it has none. @param id of the form */
+export function formTokenIn(c: Context, id: string, seen: SeenOrigin): string | undefined {
+  return getCookie(c, FORM_NAME + id, prefixFor(seen));
+}
+
+/** Gives a browser the token of a form again that it has sent, so that it can see what that led to. */
+export function giveFormToken(c: Context, id: string, token: string, seen: SeenOrigin): void {
+  set(c, FORM_NAME + id, { value: token, seen, maxAge: OUTCOME_MS / 1000 });
+}
+
+/** Takes the token of a form back. */
+export function takeFormToken(c: Context, id: string, seen: SeenOrigin): void {
+  set(c, FORM_NAME + id, { value: '', seen, maxAge: 0 });
+}
+
+function set(
+  c: Context,
+  name: string,
+  { value, seen, maxAge }: { value: string; seen: SeenOrigin; maxAge: number },
+): void {
+  const prefix = prefixFor(seen);
+  setCookie(c, name, value, {
+    path: '/',
+    httpOnly: true,
+    sameSite: 'Strict',
+    secure: seen.isEncrypted,
+    maxAge,
+    ...(prefix && { prefix }),
+  });
+}
+
+/** Where browsers take it: nobody but this host can have set such a cookie. */
+function prefixFor({ isEncrypted }: SeenOrigin): 'host' | undefined {
+  return isEncrypted ? 'host' : undefined;
+}
 
 /** What letting people in takes. */
 export interface DoorParts {
@@ -16,7 +101,7 @@ export interface DoorParts {
 }
 
 /** Somebody is let in, has no session, or is refused although they have one. */
-export type Entry = OrRefusal<Admitted, RefusedPerson> | 'signed out';
+type Entry = OrRefusal<Admitted, RefusedPerson> | 'signed out';
 
 /** Lets people in who have signed in, as their key would be. */
 export class Doorkeeper {
@@ -68,4 +153,16 @@ export class Doorkeeper {
     const token = sessionTokenIn(c, seen);
     if (token !== undefined) await this.#parts.sessions.end(token);
   }
+}
+
+/**
+ * Refuses a form that no page of ours has sent (Fetch Metadata). The cookie of a session does not come with those of
+ * other sites, but with those of other ports and of neighbouring hosts.
+ * @throws RequestRefused
+ */
+export function requireOwnForm(c: Context, { origin }: SeenOrigin): void {
+  const site = c.req.header('sec-fetch-site');
+  // Browsers leave it out where there is neither TLS nor loopback.
+  const isOwn = site === undefined ? c.req.header('origin') === origin : site === 'same-origin';
+  if (!isOwn) throw new RequestRefused(403, 'FORBIDDEN', 'The form was sent by another page. Open this page again.');
 }

@@ -4,7 +4,7 @@ import type { Context } from 'hono';
 import type { FormOutcome } from '../keys/session.ts';
 import type { Sessions } from '../keys/sessions.ts';
 import { OperationFailed } from './operations.ts';
-import { formTokenIn, giveFormToken, type SeenOrigin, sessionTokenIn, takeFormToken } from './session-cookie.ts';
+import { formTokenIn, giveFormToken, type SeenOrigin, sessionTokenIn, takeFormToken } from './doorkeeper.ts';
 
 const FIELD = 'once';
 const TOKEN = /^[\w-]{43}$/;

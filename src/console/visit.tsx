@@ -1,28 +1,27 @@
-import type { Context } from 'hono';
+import type { Context, Hono } from 'hono';
 import type { Child } from 'hono/jsx';
 import type { HtmlEscapedString } from 'hono/utils/html';
+import type { BearerEnv } from '../http/bearer-auth.ts';
+import type { Admitted } from '../http/bearer-check.ts';
+import { readForm } from '../http/form.ts';
+import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
+import type { Issuer } from '../http/oauth/issuer.ts';
+import { respond } from '../http/replies.ts';
 import { hasRoomBeneath } from '../keys/authorization/granting.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
 import type { Action, ConsentMode } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
 import type { KeysService } from '../keys/service.ts';
-import type { Admitted } from '../http/bearer-check.ts';
-import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
-import type { Issuer } from '../http/oauth/issuer.ts';
-import { readForm } from '../http/form.ts';
-import { respond } from '../http/replies.ts';
-import type { Assets } from './assets.ts';
+import { type Assets, PAGE_HEADERS } from './assets.ts';
 import { operate } from './operations.ts';
-import { PAGE_HEADERS } from './page-headers.ts';
-import { type ListedPage, PAGES } from './page-list.ts';
-import { Layout } from './parts/layout.tsx';
+import { Layout, type ListedPage, PAGES, type SignedIn } from './parts/layout.tsx';
 import type { SentForm } from './sent-form.tsx';
 
 /** The most that a form may have, in bytes: a key may be granted eight actions on each of many resources. */
 const MAX_FORM_BYTES = 256 * 1024;
 
 /** What pages are made with. */
-export interface PageParts {
+interface PageParts {
   readonly assets: Assets;
   readonly pipeline: GraphQLPipeline;
   /** The rules, for what is offered by them; all that is shown and done is asked by GraphQL. */
@@ -96,6 +95,12 @@ export class Visit {
     return PAGES.filter(({ needs }) => needs.some((permission) => this.may(permission)));
   }
 
+  /** Who has signed in, and where they are, as the navigation has it. */
+  get person(): SignedIn {
+    const { path: here, method } = this.c.req;
+    return { name: this.principal.apiKey.name, pages: this.pages, here, isAnswer: method === 'POST' };
+  }
+
   /** What stands for a name in the address, such as `:id`. */
   param(name: string): string {
     return this.c.req.param(name) ?? '';
@@ -118,10 +123,8 @@ export class Visit {
 
   /** Shows a page. @param title what it is, without the name of the program */
   page(title: string, content: Child, status = 200, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
-    const { path: here, method } = this.c.req;
-    const person = { name: this.principal.apiKey.name, pages: this.pages, here, isAnswer: method === 'POST' };
     const document = (
-      <Layout title={title} root={this.root} assets={this.#parts.assets} person={person}>
+      <Layout title={title} root={this.root} assets={this.#parts.assets} person={this.person}>
         {content}
       </Layout>
     );
@@ -191,7 +194,37 @@ export async function sendPage(
   document: HtmlEscapedString | Promise<HtmlEscapedString>,
   status = 200,
   headers: Readonly<Record<string, string>> = {},
+  pageHeaders: Readonly<Record<string, string>> = PAGE_HEADERS,
 ): Promise<Response> {
   const text = `<!doctype html>${(await document).toString()}`;
-  return respond(c, { status, type: 'text/html; charset=utf-8', text, headers: { ...PAGE_HEADERS, ...headers } });
+  return respond(c, { status, type: 'text/html; charset=utf-8', text, headers: { ...pageHeaders, ...headers } });
+}
+
+/** Makes the answer to somebody who has signed in. */
+export type VisitHandler = (visit: Visit) => Promise<Response>;
+
+/** Lets somebody in, and answers them. */
+export type Welcome = (c: Context, root: string, answer: VisitHandler) => Promise<Response>;
+
+/** Takes the pages of the console. Addresses are beneath `/console/`, such as `keys/:id`. */
+export class Pages {
+  readonly #app: Hono<BearerEnv>;
+  readonly #path: string;
+  readonly #welcome: Welcome;
+
+  constructor(app: Hono<BearerEnv>, path: string, welcome: Welcome) {
+    this.#app = app;
+    this.#path = path;
+    this.#welcome = welcome;
+  }
+
+  /** A page. */
+  get(path: string, answer: VisitHandler): void {
+    this.#app.get(`${this.#path}/${path}`, (c) => this.#welcome(c, rootFrom(path), answer));
+  }
+
+  /** What a form of our own pages is sent to. */
+  post(path: string, answer: VisitHandler): void {
+    this.#app.post(`${this.#path}/${path}`, (c) => this.#welcome(c, rootFrom(path), answer));
+  }
 }

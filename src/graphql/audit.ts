@@ -14,7 +14,7 @@ export function auditResolversOf(keys: KeysService): Resolvers {
       throw badInput('Pass one of after, beforeNumber and afterNumber.');
     const before = after ? readCursor(after) : beforeNumber;
     const place = afterNumber != null ? { after: afterNumber } : before == null ? {} : { before };
-    const entries = await keys.auditLog(request, principal, place);
+    const entries = await keys.audit.read(request, principal, place);
     const last = entries.at(-1);
     const first = request.first ?? DEFAULT_PAGE_SIZE;
     const isNewestFirst = afterNumber == null;
@@ -26,8 +26,8 @@ export function auditResolversOf(keys: KeysService): Resolvers {
     return connectionOf(entries, ({ number }) => Buffer.from(`log:${number}`).toString('base64url'), hasNextPage);
   };
 
-  const hasMore: (...asked: Parameters<KeysService['auditLog']>) => Promise<boolean> = async (request, ...rest) =>
-    (await keys.auditLog({ ...request, first: 1 }, ...rest)).length > 0;
+  const hasMore: (...asked: Parameters<KeysService['audit']['read']>) => Promise<boolean> = async (request, ...rest) =>
+    (await keys.audit.read({ ...request, first: 1 }, ...rest)).length > 0;
 
   return {
     Query: { auditLog },

@@ -62,12 +62,16 @@ export function changeResolversOf(keys: KeysService): Resolvers {
       if (ids.length > MAX_PAGE_SIZE)
         throw badInput(`There are ${ids.length} ids; at most ${MAX_PAGE_SIZE} are allowed.`);
       const deleted = await keys.delete(ids, principal);
-      const issued = async () => (await keys.issuedBy(ids, principal)).map(issuedAs);
+      const issued = async () => (await keys.containments.issuedBy(ids, principal)).map(issuedAs);
       return { deleted: deleted.length, keys: deleted, issued };
     },
     containKey: async (_, { input: { id, name, since, dryRun } }, { principal }) => {
       if ((id == null) === (name == null)) throw badInput('Pass either the id or the name of the key.');
-      const contained = await keys[dryRun ? 'planContainment' : 'contain'](id ?? name!, since ?? undefined, principal);
+      const contained = await keys.containments[dryRun ? 'plan' : 'contain'](
+        id ?? name!,
+        since ?? undefined,
+        principal,
+      );
       const { changes, requests, apiKey: key, exists } = containedAs(contained);
       return {
         keyId: key.id,
@@ -97,10 +101,10 @@ export function changeResolversOf(keys: KeysService): Resolvers {
       const declared = await readDeclaration({ keys: input.keys.map(declarationOf) }, keys.catalog);
       const options = { prune: input.prune ?? false };
       if (input.dryRun) {
-        const plan = await keys.plan(declared, options, principal);
+        const plan = await keys.declarations.plan(declared, options, principal);
         return { changes: changesIn(plan), created: [], unchanged: plan.unchanged };
       }
-      const { plan, created } = await keys.apply(declared, options, principal);
+      const { plan, created } = await keys.declarations.apply(declared, options, principal);
       return {
         changes: changesIn(plan),
         created: created.map((each) => ({ ...each, replaced: [] })),

@@ -68,7 +68,7 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
     grants: ({ roles, permissions }) => [...roles, ...permissions],
     unknownGrants: (key) => unknownGrantsOf(key, catalog),
     issued: ({ id }, _, { principal, budget }) =>
-      budget.inSequence(async () => (await keys.issuedBy([id], principal)).map(issuedAs)),
+      budget.inSequence(async () => (await keys.containments.issuedBy([id], principal)).map(issuedAs)),
     prefix: ({ publicId }) => prefixOf(publicId),
     effectivePermissions: (key, _, context) => withChain(key, context, (chain) => accessOf(chain).byResource()),
     status: (key, _, context) => withChain(key, context, (chain) => keys.statusOf(chain)),
@@ -113,7 +113,7 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
     uses: async (key, _, context) => (await usageOf(key, context)).uses,
     lastUsedAt: async (key, _, context) => (await usageOf(key, context)).lastUsedAt,
     usage: ({ id }, request, { budget }) =>
-      budget.inSequence(async () => (await keys.periodUsageOf(id, request)).periods),
+      budget.inSequence(async () => (await keys.usage.byPeriod(id, request)).periods),
     usedPermissions: async ({ id }, _, context) =>
       knownTo(catalog, splitUsed(await loadersIn(context).usedPermissions.load(id)).permissions),
     rotation: (key, _, context) => {
@@ -147,7 +147,7 @@ function limitAs(
 
 /** When the one of some keys that was used last was accepted, in milliseconds since 1970; null if none ever was. */
 async function lastUseOf(keys: KeysService, found: readonly ApiKey[]): Promise<number | null> {
-  const usage = await keys.usageOf(found.map(({ id }) => id));
+  const usage = await keys.usage.usageOf(found.map(({ id }) => id));
   return [...usage.values()].reduce<number | null>(
     (latest, { lastUsedAt }) => (lastUsedAt !== null && lastUsedAt > (latest ?? 0) ? lastUsedAt : latest),
     null,
@@ -194,15 +194,15 @@ function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Lo
   return {
     chain: loader((page: readonly ApiKey[]) => keys.chainsOf(page)),
     disabledByPolicy: loader(async (page: readonly ApiKey[]) => {
-      const found = await keys.disabledByPolicy(page);
+      const found = await keys.unusedKeys.disabledByPolicy(page);
       return page.map(({ id }) => found.has(id));
     }),
     usage: loader(async (ids: readonly string[]) => {
-      const found = await keys.usageOf(ids);
+      const found = await keys.usage.usageOf(ids);
       return ids.map((id) => found.get(id) ?? NO_USAGE);
     }),
     usedPermissions: loader(async (ids: readonly string[]) => {
-      const found = await keys.usedPermissionsOfAll(ids);
+      const found = await keys.usage.usedPermissionsOfAll(ids);
       return ids.map((id) => [...found.get(id)!.keys()]);
     }),
   };

@@ -58,7 +58,7 @@ export function serviceResolversOf(keys: KeysService, info: ServiceInfo, service
         request: requestLimitsOf(service.limits.request),
       },
     health: async () => {
-      const { store, answeredInMs, hasSearchIndex, clockBehindMs, hearsChanges } = await keys.health();
+      const { store, answeredInMs, hasSearchIndex, clockBehindMs, hearsChanges } = await keys.store.health();
       return {
         storeKind: ({ sqlite: 'SQLITE', postgres: 'POSTGRESQL' } as const)[store],
         storeAnswers: answeredInMs !== undefined,

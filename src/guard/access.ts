@@ -172,7 +172,9 @@ export class Access {
 
 /** Who may pass. This may change while the guard runs. */
 export interface GuardRules {
-  readonly keys: Pick<KeysService, 'catalog' | 'checkStore'> & BearerAuthOptions['keys'];
+  readonly keys: Pick<KeysService, 'catalog'> & {
+    readonly store: Pick<KeysService['store'], 'check'>;
+  } & BearerAuthOptions['keys'];
   /** Who may make which requests. */
   readonly requirements: Requirements;
   /** Where a key may stand in a request. */
@@ -207,6 +209,6 @@ export function applyRules(
     isCredential: passCredential ? () => false : credentialHeaders(credentials),
     trust,
     clients: new ClientAddresses(trust.texts),
-    check: () => keys.checkStore(),
+    check: () => keys.store.check(),
   };
 }

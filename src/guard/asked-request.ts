@@ -1,8 +1,7 @@
 import type { OrRefusal } from '../keys/errors.ts';
 import type { IncomingMessage } from 'node:http';
-import { LRUCache } from 'lru-cache';
 import { isAliasOfIdentity, isRewriting } from './identity-headers.ts';
-import { headerValue, isDecodable } from '../http/received.ts';
+import { headerValue, isDecodable, memoized } from '../http/received.ts';
 import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
 import { parsePermissions } from '../keys/permissions/grants.ts';
 import { printable } from '../keys/text.ts';
@@ -135,18 +134,14 @@ function asciiOf(encoded: string): string {
 
 /** What the configurations of proxies require of keys. They are few, and asked about with each request. */
 export class Requirements {
-  readonly #read: LRUCache<string, OrRefusal<Allow>>;
-
-  constructor(catalog: Catalog) {
-    this.#read = new LRUCache({ max: 100, memoMethod: (query) => readRequirement(query, catalog) });
-  }
-
   /**
    * Reads the query of an endpoint's URL: `permission=R:A`, repeated for all of several, `any=R:A`, repeated for any of
    * them, or `key` for any valid key.
    */
-  read(query: string): OrRefusal<Allow> {
-    return this.#read.memo(query);
+  readonly read: (query: string) => OrRefusal<Allow>;
+
+  constructor(catalog: Catalog) {
+    this.read = memoized((query) => readRequirement(query, catalog));
   }
 }
 

@@ -20,6 +20,7 @@ import { GraphQLPipeline } from './graphql-pipeline.ts';
 import { handlersOf } from './hono-adapter.ts';
 import { addHealthChecks, addHomePage, answerIntrospection, HEALTH_PATHS } from './plain-endpoints.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
+import type { ConsentParts } from './oauth/endpoints.ts';
 import { Issuer } from './oauth/issuer.ts';
 import { errorReply, respond } from './replies.ts';
 
@@ -66,10 +67,9 @@ export type ServiceApp = Hono<BearerEnv> & {
 export type HttpApp = Hono<BearerEnv> &
   Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses'> & {
     readonly check: BearerCheck;
-    /** Takes keys that people show in forms, wherever programs put theirs. */
-    readonly formCheck: BearerCheck;
     readonly pipeline: GraphQLPipeline;
-    readonly issuer: Issuer;
+    /** What the pages on which people decide share with the endpoints for applications. */
+    readonly consentParts: ConsentParts;
   };
 
 /**
@@ -103,20 +103,19 @@ export function createHttpApp({
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
   addHomePage(app, { hasConsole });
-  const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
   const { credentials: _, ...fromForms } = from;
-  const formCheck = new BearerCheck({ keys, ...fromForms }, parts);
-  addOAuth(app, allowOrigins, {
+  const consentParts = {
     consent: keys.consent,
     catalog: keys.catalog,
     clients: checkClients(clients, keys.catalog),
-    issuer,
+    issuer: new Issuer(publicUrl, from.trust ?? LOOPBACK),
     addresses,
-    check: formCheck,
+    check: new BearerCheck({ keys, ...fromForms }, parts),
     ...parts,
-  });
+  };
+  addOAuth(app, allowOrigins, consentParts);
   const notFound = errorReply(404, 'NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
   app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
   app.onError((error, c) => respond(c, pipeline.failed(error, new HonoHead(c))));
-  return Object.assign(app, parts, { startedAt, check, formCheck, pipeline, issuer, addresses });
+  return Object.assign(app, parts, { startedAt, check, pipeline, addresses, consentParts });
 }

@@ -29,7 +29,7 @@ export function addHealthChecks(app: Hono<BearerEnv>, keys: KeysService, failure
   app.get(ALIVE, ok);
   app.get(READY, async (c) => {
     try {
-      await keys.checkStore();
+      await keys.store.check();
       return ok(c);
     } catch (error) {
       failures.add(error, requestIdIn(c));

@@ -102,8 +102,18 @@ export interface Rotated {
   readonly issued: readonly NamedIssue[];
 }
 
-/** What commands do with keys one by one, and what they learn of them. */
-export interface KeyOperations {
+/**
+ * What commands do with keys: those of a store, as its operator, or those of a running server, as the key that they
+ * send. What is allowed, and what a value means, is decided by the rules, wherever they run. Each operation throws what
+ * `KeysService` throws; with a server also KeysError UNAUTHENTICATED, RATE_LIMITED and SERVER_….
+ */
+export interface KeyAdministration {
+  /** What is done about applications that ask for keys. */
+  readonly consents: ConsentOperations;
+  /** Undoes what keys did to others. */
+  readonly containments: ContainmentOperations;
+  /** Brings keys to what is declared. */
+  readonly declarations: ApplyOperations;
   /** The absolute path of the store, its URL without the password, or the address of the server. */
   readonly location: string;
   /** Whether there is a store; otherwise this is an empty one that takes no changes. */
@@ -141,10 +151,3 @@ export interface KeyOperations {
   auditLog(request: AuditRequest, place?: { before?: number; after?: number }): Promise<AuditEntry[]>;
   close(): Promise<void>;
 }
-
-/**
- * What commands do with keys: those of a store, as its operator, or those of a running server, as the key that they
- * send. What is allowed, and what a value means, is decided by the rules, wherever they run. Each operation throws what
- * `KeysService` throws; with a server also KeysError UNAUTHENTICATED, RATE_LIMITED and SERVER_….
- */
-export interface KeyAdministration extends KeyOperations, ApplyOperations, ConsentOperations, ContainmentOperations {}

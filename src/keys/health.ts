@@ -60,7 +60,7 @@ export class StoreHealth {
   }
 
   /** Resolves when the store answers. @throws KeysError with a STORE_ code */
-  checkStore(): Promise<void> {
+  check(): Promise<void> {
     return this.#options.repository.check();
   }
 

@@ -4,7 +4,6 @@ import type {
   Deleted,
   KeyAdministration,
   KeyDecision,
-  KeyOperations,
   KeyPage,
   KeyState,
   KeyWithAccess,
@@ -29,7 +28,6 @@ import { NO_USAGE } from './key/usage.ts';
 import type { PageQuery } from './list.ts';
 import { withoutUndefined } from './options.ts';
 import type { CreatedKey, RotatedKey } from './management.ts';
-import { methodsOf } from './port.ts';
 import type { UsageByPeriod } from './usage/periods.ts';
 import type { UsageRequest } from './usage/usage-request.ts';
 import { type Catalog, unknownGrantsOf } from './permissions/catalog.ts';
@@ -43,16 +41,10 @@ export interface OpenService extends KeysService {
 }
 
 /** What the operator does with the keys of a store. */
-export function operatorKeys(keys: OpenService): KeyAdministration {
-  const features = methodsOf(
-    new OperatorConsents(keys),
-    new OperatorContainments(keys),
-    new OperatorDeclarations(keys),
-  );
-  return Object.assign(new OperatorKeys(keys), features);
-}
-
-class OperatorKeys implements KeyOperations {
+export class OperatorKeys implements KeyAdministration {
+  readonly consents: OperatorConsents;
+  readonly containments: OperatorContainments;
+  readonly declarations: OperatorDeclarations;
   readonly location: string;
   readonly exists: boolean;
   readonly revertsAll = true;
@@ -62,6 +54,9 @@ class OperatorKeys implements KeyOperations {
   constructor(keys: OpenService) {
     this.location = keys.location;
     this.exists = keys.exists;
+    this.consents = new OperatorConsents(keys);
+    this.containments = new OperatorContainments(keys);
+    this.declarations = new OperatorDeclarations(keys);
     this.#keys = keys;
   }
 
@@ -137,12 +132,12 @@ class OperatorKeys implements KeyOperations {
   }
 
   async suggest({ id }: KeyFields): Promise<Suggestion> {
-    const used = await this.#keys.usedPermissionsOf(id);
+    const used = await this.#keys.usage.usedPermissionsOf(id);
     return suggestGrants(await this.#chainOf(id), used.keys(), this.#keys.catalog);
   }
 
   usageOf({ id }: KeyFields, request: UsageRequest): Promise<UsageByPeriod> {
-    return this.#keys.periodUsageOf(id, withoutUndefined(request));
+    return this.#keys.usage.byPeriod(id, withoutUndefined(request));
   }
 
   /** One that is expired or disabled may come back; one that a newer secret replaced may not. */
@@ -152,7 +147,7 @@ class OperatorKeys implements KeyOperations {
   }
 
   auditLog(request: AuditRequest, place: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
-    return this.#keys.auditLog(withoutUndefined(request), OPERATOR, withoutUndefined(place));
+    return this.#keys.audit.read(withoutUndefined(request), OPERATOR, withoutUndefined(place));
   }
 
   close(): Promise<void> {
@@ -160,7 +155,7 @@ class OperatorKeys implements KeyOperations {
   }
 
   async #issuedBy(ids: readonly string[]): Promise<NamedIssue[]> {
-    return namedIssues(await this.#keys.issuedBy(ids, OPERATOR));
+    return namedIssues(await this.#keys.containments.issuedBy(ids, OPERATOR));
   }
 
   async #chainOf(id: string) {
@@ -178,8 +173,8 @@ export async function stateOf(keys: KeysService, key: ApiKey): Promise<KeyState>
 async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<KeyState[]> {
   const [chains, usage, byPolicy] = await Promise.all([
     keys.chainsOf(page),
-    keys.usageOf(page.map(({ id }) => id)),
-    keys.disabledByPolicy(page),
+    keys.usage.usageOf(page.map(({ id }) => id)),
+    keys.unusedKeys.disabledByPolicy(page),
   ]);
   return chains.map((chain) => {
     const [key] = chain.keys;

@@ -24,20 +24,3 @@ export interface ReadPorts {
 export interface WritePorts {
   port<Reader, Writer extends Reader>(port: Port<Reader, Writer>): Writer;
 }
-
-type Together<Features extends readonly object[]> = Features extends readonly [
-  infer First,
-  ...infer Others extends readonly object[],
-]
-  ? First & Together<Others>
-  : unknown;
-
-/** The methods of features, as those of one object. */
-export function methodsOf<Features extends readonly object[]>(...features: Features): Together<Features> {
-  const methods: Record<string, unknown> = {};
-  for (const feature of features)
-    for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(feature)))
-      if (name !== 'constructor')
-        methods[name] = (feature as Record<string, (...given: unknown[]) => unknown>)[name]!.bind(feature);
-  return methods as Together<Features>;
-}

@@ -19,7 +19,9 @@ import type { AuditEntry } from '../keys/audit/audit-entry.ts';
 import { type AuditRequest, readAuditRequest } from '../keys/audit/audit-log.ts';
 import type { Suggestion } from '../keys/authorization/suggest.ts';
 import type { SecretDelivery } from '../keys/changes/delivery.ts';
-import type { ContainRequest } from '../keys/changes/operator-containments.ts';
+import type { ContainmentOperations, ContainRequest } from '../keys/changes/operator-containments.ts';
+import type { ApplyOperations } from '../keys/apply/declarations.ts';
+import type { ConsentOperations } from '../keys/consent/operator-consents.ts';
 import { type ConsentChoice, validateChosen } from '../keys/consent/approval.ts';
 import { assertValid, isKeysError, KeysError } from '../keys/errors.ts';
 import type { KeyChange, KeyFields, NewKey } from '../keys/key/api-key.ts';
@@ -67,12 +69,18 @@ export class RemoteKeys implements KeyAdministration {
   readonly exists = true;
   readonly revertsAll = false;
   readonly pollMs = 1000;
+  readonly consents: ConsentOperations;
+  readonly containments: ContainmentOperations;
+  readonly declarations: ApplyOperations;
   readonly #connection: ServerConnection;
   #catalog: Promise<Catalog> | undefined;
 
   constructor(options: ServerOptions) {
     this.#connection = new ServerConnection(options);
     this.location = options.server;
+    this.consents = new RemoteConsents(this.#connection, () => this.catalog());
+    this.containments = new RemoteContainments(this.#connection);
+    this.declarations = new RemoteDeclarations(this.#connection);
   }
 
   catalog(): Promise<Catalog> {
@@ -223,7 +231,60 @@ export class RemoteKeys implements KeyAdministration {
     });
   }
 
-  planContainment(request: ContainRequest): Promise<Contained> {
+  /** A new key as the schema takes it. @throws ValidationError */
+  async #newKey(input: NewKey): Promise<CreateApiKeyInput> {
+    const catalog = await this.catalog();
+    assertValid(validateNewKey(input, catalog, Date.now()));
+    return newKeyInput(input, catalog);
+  }
+
+  /** Nothing is kept open. */
+  async close(): Promise<void> {}
+}
+
+/** What commands do about applications that ask a server for keys. */
+class RemoteConsents implements ConsentOperations {
+  readonly #connection: ServerConnection;
+  readonly #catalog: () => Promise<Catalog>;
+
+  constructor(connection: ServerConnection, catalog: () => Promise<Catalog>) {
+    this.#connection = connection;
+    this.#catalog = catalog;
+  }
+
+  list(limit: number): Promise<ConsentState[]> {
+    return this.#connection.ask('ConsentRequests', { first: limit }, ({ consentRequests }) =>
+      consentRequests!.map(readConsent),
+    );
+  }
+
+  find(place: ConsentPlace): Promise<ConsentState> {
+    return this.#connection.ask('Request', { ...place }, ({ consentRequest }) => readConsent(consentRequest!));
+  }
+
+  async approve(userCode: string, choice: ConsentChoice): Promise<ConsentState> {
+    const isNarrowed = (choice.roles ?? choice.permissions) !== undefined;
+    const catalog = isNarrowed ? await this.#catalog() : createCatalog();
+    if (isNarrowed) assertValid(validateChosen(choice, catalog));
+    assertValid(validateExpiry(choice, Date.now()));
+    const variables = { input: { userCode, ...changeInput(choice, catalog) } };
+    return this.#connection.ask('Approve', variables, ({ approveConsentRequest: approved }) => readConsent(approved!));
+  }
+
+  deny(place: ConsentPlace): Promise<ConsentState> {
+    return this.#connection.ask('Deny', { ...place }, ({ denyConsentRequest: denied }) => readConsent(denied!));
+  }
+}
+
+/** What commands undo of what keys of a server did to others. */
+class RemoteContainments implements ContainmentOperations {
+  readonly #connection: ServerConnection;
+
+  constructor(connection: ServerConnection) {
+    this.#connection = connection;
+  }
+
+  plan(request: ContainRequest): Promise<Contained> {
     return this.#contain(request, true);
   }
 
@@ -235,6 +296,15 @@ export class RemoteKeys implements KeyAdministration {
     const from = since === undefined ? undefined : formatTime(requirePastTime(since, Date.now()));
     const variables = { input: { name: key, since: from, dryRun } };
     return this.#connection.ask('Contain', variables, ({ containKey }) => readContained(containKey!));
+  }
+}
+
+/** What commands do with keys that are declared, on a server. */
+class RemoteDeclarations implements ApplyOperations {
+  readonly #connection: ServerConnection;
+
+  constructor(connection: ServerConnection) {
+    this.#connection = connection;
   }
 
   async plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges> {
@@ -255,7 +325,7 @@ export class RemoteKeys implements KeyAdministration {
     const applied = await this.#apply(declared, rules, false);
     const ids = applied.created.map(({ apiKey }) => apiKey.id);
     await deliver(applied, delivery, 'The secrets of the new API keys', async () => {
-      if (ids.length > 0) await this.delete(ids);
+      if (ids.length > 0) await this.#connection.ask('Delete', { ids }, () => undefined);
     });
     return applied;
   }
@@ -276,39 +346,6 @@ export class RemoteKeys implements KeyAdministration {
       return { ...readPlanned(applied!, declared, ids), created };
     });
   }
-
-  consentRequests(limit: number): Promise<ConsentState[]> {
-    return this.#connection.ask('ConsentRequests', { first: limit }, ({ consentRequests }) =>
-      consentRequests!.map(readConsent),
-    );
-  }
-
-  consentRequest(place: ConsentPlace): Promise<ConsentState> {
-    return this.#connection.ask('Request', { ...place }, ({ consentRequest }) => readConsent(consentRequest!));
-  }
-
-  async approveConsentRequest(userCode: string, choice: ConsentChoice): Promise<ConsentState> {
-    const isNarrowed = (choice.roles ?? choice.permissions) !== undefined;
-    const catalog = isNarrowed ? await this.catalog() : createCatalog();
-    if (isNarrowed) assertValid(validateChosen(choice, catalog));
-    assertValid(validateExpiry(choice, Date.now()));
-    const variables = { input: { userCode, ...changeInput(choice, catalog) } };
-    return this.#connection.ask('Approve', variables, ({ approveConsentRequest: approved }) => readConsent(approved!));
-  }
-
-  denyConsentRequest(place: ConsentPlace): Promise<ConsentState> {
-    return this.#connection.ask('Deny', { ...place }, ({ denyConsentRequest: denied }) => readConsent(denied!));
-  }
-
-  /** A new key as the schema takes it. @throws ValidationError */
-  async #newKey(input: NewKey): Promise<CreateApiKeyInput> {
-    const catalog = await this.catalog();
-    assertValid(validateNewKey(input, catalog, Date.now()));
-    return newKeyInput(input, catalog);
-  }
-
-  /** Nothing is kept open. */
-  async close(): Promise<void> {}
 }
 
 function readPage({ apiKeys }: Operations['List']['data']): KeyPage {

@@ -109,14 +109,21 @@ export async function createApp(options: CreateAppOptions): Promise<ServiceApp> 
   const unusable = unusableClients(others.clients ?? [], keys.catalog.consent);
   if (unusable !== undefined) throw invalidOption('createApp', `${unusable} Pass it to openKeys.`);
   await checkGraphQLRelease();
-  const [{ createSchema }, { createHttpApp }, { serveForwardAuth }, { createRouter }, { describeService }] =
-    await Promise.all([
-      import('../graphql/schema.ts'),
-      import('../http/app.ts'),
-      import('../guard/forward-auth.ts'),
-      import('../routes/router.ts'),
-      import('./describe-service.ts'),
-    ]);
+  const [
+    { createSchema },
+    { createHttpApp },
+    { serveForwardAuth },
+    { createRouter },
+    { describeService },
+    { addPages },
+  ] = await Promise.all([
+    import('../graphql/schema.ts'),
+    import('../http/app.ts'),
+    import('../guard/forward-auth.ts'),
+    import('../routes/router.ts'),
+    import('./describe-service.ts'),
+    import('../console/add-console.ts'),
+  ]);
   const startedAt = others.replaces?.startedAt ?? Date.now();
   const info = { name: 'svc-api', version: packageVersion(), startedAt };
   const configured = config && {
@@ -132,13 +139,16 @@ export async function createApp(options: CreateAppOptions): Promise<ServiceApp> 
   const described = describeService({ router, file: config?.file, ...configured, ...others });
   const schema = await createSchema(keys, info, extensions, described);
   const app = createHttpApp({ keys, schema, startedAt, hasConsole: console, ...configured, ...others });
-  if (console) {
-    const { addConsole } = await import('../console/add-console.ts');
-    const { sessions, authenticator, clock } = keys;
-    const { consent } = keys.catalog;
-    const { formCheck: check, pipeline, issuer, refusals, failures } = app;
-    addConsole(app, { keys, sessions, authenticator, check, pipeline, issuer, consent, refusals, failures, clock });
-  }
+  const { sessions, authenticator, clock } = keys;
+  addPages(app, {
+    ...app.consentParts,
+    hasConsole: console,
+    keys,
+    sessions,
+    authenticator,
+    pipeline: app.pipeline,
+    clock,
+  });
   return serveForwardAuth(app, {
     catalog: keys.catalog,
     router,

@@ -1,12 +1,32 @@
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { STATUS_CODES } from 'node:http';
+import { setTimeout } from 'node:timers/promises';
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, type Metric, Registry } from 'prom-client';
+import {
+  type Endpoint,
+  ENDPOINTS,
+  type RequestWatcher,
+  type UnreadRequest,
+  type WatchedRequest,
+} from '../http/watched-request.ts';
+import { noChecks } from '../keys/authentication/authenticator.ts';
+import type { KeyCounts } from '../keys/repository.ts';
+import type { KeysService } from '../keys/service.ts';
+import type { Limited } from '../limits/limiter.ts';
 import { packageVersion } from '../version.ts';
-import { addGauge } from './collected.ts';
-import { exposed } from './exposition.ts';
-import { addKeyMetrics, type KeysInUse, type MeasuredKeys } from './key-metrics.ts';
-import { addNoticeMetrics, type MeasuredNotices } from './notice-metrics.ts';
-import { RequestMetrics } from './request-metrics.ts';
-import type { Sample } from './sample.ts';
-import { addStoreMetrics } from './store-metrics.ts';
+import { typeOf } from './request-log.ts';
+
+/** The media type of Prometheus' text format. */
+export const CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+
+/** Metrics with their values, as processes tell them to one another. */
+export interface Sample {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  /** How the values of several processes become one. */
+  readonly aggregator: string;
+  readonly values: readonly { readonly value: number; readonly labels: object }[];
+}
 
 /** More than any delay of the event loop, in seconds. */
 const MAX_LAG = 1_000_000;
@@ -82,4 +102,426 @@ function asToldToOthers(sample: Sample): Sample {
   const isMeasured = ({ value }: { value: number }) => Number.isFinite(value) && !(isLag && value > MAX_LAG);
   const aggregator = isLag ? (name.includes('_min_') ? 'min' : 'max') : sample.aggregator;
   return { ...sample, aggregator, values: sample.values.filter(isMeasured) };
+}
+
+/** Sums up the samples of processes. */
+export async function summed(processes: readonly Sample[][]): Promise<Sample[]> {
+  const samples: unknown = await aggregated(processes).getMetricsAsJSON();
+  return samples as Sample[];
+}
+
+/** Writes the samples of processes in Prometheus' text format, summed up. */
+export function exposed(processes: readonly Sample[][]): Promise<string> {
+  return aggregated(processes).metrics();
+}
+
+function aggregated(processes: readonly Sample[][]): Registry {
+  return AggregatorRegistry.aggregate([...processes]);
+}
+
+/** What a metric is called and means, and its labels. */
+interface Described {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames?: readonly string[];
+  /** How the values of several processes become one. Default: their sum. */
+  readonly aggregator?: 'max';
+}
+
+/** A value, and its labels. */
+type Value = readonly [value: number, labels?: Readonly<Record<string, string>>];
+
+/** The values of a metric by now, which are kept elsewhere: to count them costs what it costs there. */
+type Read = () => Iterable<Value> | Promise<Iterable<Value>>;
+
+/** Adds a counter to a registry that is read when somebody asks for it. */
+function addCounter(registry: Registry, { labelNames = [], ...described }: Described, read: Read): void {
+  const counter = new Counter({
+    ...described,
+    labelNames,
+    registers: [],
+    async collect() {
+      const values = await read();
+      this.reset();
+      for (const [value, labels = {}] of values) this.inc(labels, value);
+    },
+  });
+  registry.registerMetric(counter);
+}
+
+/** The same for a gauge. Without a value, it is left out. */
+function addGauge(registry: Registry, { labelNames = [], ...described }: Described, read: Read): void {
+  const gauge = new Gauge({
+    ...described,
+    labelNames,
+    registers: [],
+    async collect() {
+      const values = await read();
+      if (labelNames.length > 0) this.reset();
+      else this.remove();
+      for (const [value, labels = {}] of values) this.set(labels, value);
+    },
+  });
+  registry.registerMetric(gauge);
+}
+
+/** What a promise resolves to, if it does so within a time in milliseconds; undefined otherwise. */
+async function inTime<Value>(promise: Promise<Value>, ms: number): Promise<Value | undefined> {
+  const waiting = new AbortController();
+  const timeout = setTimeout(ms, undefined, { signal: waiting.signal, ref: false }).catch(() => undefined);
+  try {
+    return await Promise.race([promise, timeout]);
+  } finally {
+    waiting.abort();
+  }
+}
+
+/** How often something took how long, by one label. */
+interface Buckets {
+  /** For each bound, how often it took so long, but longer than the bound before; the last one is without a bound. */
+  readonly counts: Float64Array;
+  sum: number;
+}
+
+/** A histogram of seconds by one label, of few values. To count costs less than by prom-client's, which tells it. */
+class Durations {
+  readonly #label: string;
+  readonly #bounds: readonly number[];
+  readonly #byLabel = new Map<string, Buckets>();
+
+  /** Adds itself to a registry. @param bounds ascending, in seconds */
+  constructor(
+    registry: Registry,
+    { name, help }: Described,
+    { label, bounds }: { label: string; bounds: readonly number[] },
+  ) {
+    this.#label = label;
+    this.#bounds = bounds;
+    const told = { name, help, type: 'histogram', aggregator: 'sum' };
+    const get = async () => ({ ...told, values: this.#values(name) });
+    registry.registerMetric({ ...told, get, reset: () => this.#byLabel.clear() } as unknown as Metric);
+  }
+
+  observe(value: string, seconds: number): void {
+    let buckets = this.#byLabel.get(value);
+    if (!buckets) {
+      buckets = { counts: new Float64Array(this.#bounds.length + 1), sum: 0 };
+      this.#byLabel.set(value, buckets);
+    }
+    let index = 0;
+    while (index < this.#bounds.length && seconds > this.#bounds[index]!) index += 1;
+    buckets.counts[index]! += 1;
+    buckets.sum += seconds;
+  }
+
+  #values(name: string) {
+    return [...this.#byLabel].flatMap(([value, { counts, sum }]) => {
+      const labels = { [this.#label]: value };
+      let total = 0;
+      const buckets = Array.from(counts, (count, index) => {
+        total += count;
+        const le = this.#bounds[index] ?? '+Inf';
+        return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: total, exemplar: null };
+      });
+      return [
+        ...buckets,
+        { metricName: `${name}_sum`, labels, value: sum },
+        { metricName: `${name}_count`, labels, value: total },
+      ];
+    });
+  }
+}
+
+/** From a request that is answered from memory, to one that waits for another service. */
+const REQUEST_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+/** For a client that was gone before there was an answer. */
+const NONE = 'none';
+const OTHER = 'other';
+
+/**
+ * Counts requests in memory, and tells a registry when that is asked. All values of labels are of short lists: nothing
+ * that a client, or a service behind the guard, sends can make a new one.
+ */
+class RequestMetrics implements RequestWatcher {
+  readonly #ended = new Map<Endpoint, Map<string, number>>(ENDPOINTS.map((endpoint) => [endpoint, new Map()]));
+  readonly #operations = { query: { ok: 0, errors: 0 }, mutation: { ok: 0, errors: 0 } };
+  readonly #durations: Durations;
+  #inFlight = 0;
+
+  constructor(registry: Registry) {
+    addCounter(
+      registry,
+      {
+        name: 'svc_api_requests_total',
+        help: 'Requests that have ended, by endpoint and status; none where the client was gone before an answer.',
+        labelNames: ['endpoint', 'code'],
+      },
+      () =>
+        [...this.#ended].flatMap(([endpoint, codes]) =>
+          Array.from(codes, ([code, count]): Value => [count, { endpoint, code }]),
+        ),
+    );
+    addCounter(
+      registry,
+      {
+        name: 'svc_api_graphql_operations_total',
+        help: 'Operations of GraphQL, by type, and by whether the answer has errors.',
+        labelNames: ['type', 'outcome'],
+      },
+      () =>
+        Object.entries(this.#operations).flatMap(([type, outcomes]) =>
+          Object.entries(outcomes).map(([outcome, count]): Value => [count, { type, outcome }]),
+        ),
+    );
+    addGauge(registry, { name: 'svc_api_requests_in_flight', help: 'Requests that have begun and not ended.' }, () => [
+      [this.#inFlight],
+    ]);
+    this.#durations = new Durations(
+      registry,
+      {
+        name: 'svc_api_request_duration_seconds',
+        help: 'Time from the head of a request to the end of its answer; switched protocols are left out.',
+      },
+      { label: 'endpoint', bounds: REQUEST_SECONDS },
+    );
+  }
+
+  began(): void {
+    this.#inFlight += 1;
+  }
+
+  ended(request: WatchedRequest): void {
+    const { endpoint, status, operation } = request;
+    this.#inFlight -= 1;
+    this.#count(endpoint, status);
+    if (status !== 101) this.#durations.observe(endpoint, request.durationMs / 1000);
+    if (operation) this.#operations[typeOf(operation)][request.errors > 0 ? 'errors' : 'ok'] += 1;
+  }
+
+  unread({ status }: UnreadRequest): void {
+    this.#count('other', status);
+  }
+
+  #count(endpoint: Endpoint, status: number | undefined): void {
+    const code = status === undefined ? NONE : STATUS_CODES[status] === undefined ? OTHER : `${status}`;
+    const codes = this.#ended.get(endpoint)!;
+    codes.set(code, (codes.get(code) ?? 0) + 1);
+  }
+}
+
+/** From a look into a file to a wait for another writer. */
+const STORE_SECONDS = [0.00001, 0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
+
+/** Tells a registry how long the store takes. @returns what is to be told of it */
+export function addStoreMetrics(registry: Registry) {
+  const durations = new Durations(
+    registry,
+    {
+      name: 'svc_api_store_duration_seconds',
+      help: 'Time that the store took: find for the key of a secret, read, or write with the wait for other writers.',
+    },
+    { label: 'operation', bounds: STORE_SECONDS },
+  );
+  const errors = { find: 0, read: 0, write: 0 };
+  addCounter(
+    registry,
+    { name: 'svc_api_store_errors_total', help: 'What was asked of the store in vain.', labelNames: ['operation'] },
+    () => Object.entries(errors).map(([operation, count]): Value => [count, { operation }]),
+  );
+  return (operation: keyof typeof errors, seconds: number, failed: boolean) => {
+    durations.observe(operation, seconds);
+    if (failed) errors[operation] += 1;
+  };
+}
+
+/** What is told of the keys of a process. */
+export type MeasuredKeys = Pick<KeysService, 'authenticator' | 'store' | 'unwrittenUses'> & Limited;
+
+/** The keys that a process serves by now, and whether it is the one that counts those of the store. */
+interface KeysInUse {
+  keys: MeasuredKeys | undefined;
+  counts: boolean;
+}
+
+/** Tells a registry of checks of keys, limits and the store's keys. Everything is read when it is asked for. */
+function addKeyMetrics(registry: Registry, inUse: KeysInUse): void {
+  addChecks(registry, inUse);
+  addLimits(registry, inUse);
+  addStoredKeys(registry, inUse);
+}
+
+function addChecks(registry: Registry, inUse: KeysInUse): void {
+  addCounter(
+    registry,
+    {
+      name: 'svc_api_key_checks_total',
+      help: 'Checks of secrets: hit for one that was remembered, miss where the store was asked, or refused.',
+      labelNames: ['result', 'reason'],
+    },
+    () => {
+      const { remembered, found, refused } = inUse.keys?.authenticator.counts ?? noChecks();
+      const refusals = Object.entries(refused);
+      return [
+        [remembered, { result: 'hit', reason: '' }],
+        [found, { result: 'miss', reason: '' }],
+        ...refusals.map(([reason, count]): Value => [count, { result: 'refused', reason }]),
+      ];
+    },
+  );
+  addGauge(registry, { name: 'svc_api_verified_keys', help: 'Accepted secrets that are remembered.' }, () => [
+    [inUse.keys?.authenticator.remembered ?? 0],
+  ]);
+  addCounter(
+    registry,
+    {
+      name: 'svc_api_verified_keys_evicted_total',
+      help: 'Accepted secrets that were forgotten to make room for others: see server.maxVerifiedKeys.',
+    },
+    () => [[inUse.keys?.authenticator.counts.evicted ?? 0]],
+  );
+}
+
+function addLimits(registry: Registry, inUse: KeysInUse): void {
+  addCounter(
+    registry,
+    { name: 'svc_api_limited_requests_total', help: 'Requests that were refused as a limit of their key was used up.' },
+    () => [[inUse.keys?.limiter.counts.refused ?? 0]],
+  );
+  addCounter(
+    registry,
+    { name: 'svc_api_limit_leases_total', help: 'Leases of limits that the store was asked for, or told of.' },
+    () => [[inUse.keys?.limiter.counts.leases ?? 0]],
+  );
+  addGauge(registry, { name: 'svc_api_limited_keys', help: 'Keys with limits that were used lately.' }, () => [
+    [inUse.keys?.limiter.size ?? 0],
+  ]);
+}
+
+function addStoredKeys(registry: Registry, inUse: KeysInUse): void {
+  const counter = new KeyCounter(async () => inUse.keys!.store.countKeys());
+  const latest = async () => (inUse.counts && inUse.keys ? counter.latest() : undefined);
+  addGauge(
+    registry,
+    {
+      name: 'svc_api_keys',
+      help: 'Keys in the store by status, as they were counted, at most some minutes ago.',
+      labelNames: ['status'],
+      aggregator: 'max',
+    },
+    async () => {
+      const found = await latest();
+      return Object.entries(found?.counts ?? {}).map(([status, count]): Value => [
+        count,
+        { status: status.toLowerCase() },
+      ]);
+    },
+  );
+  addGauge(
+    registry,
+    {
+      name: 'svc_api_next_key_expiry_timestamp_seconds',
+      help: 'When the next of the active keys expires, since 1970; absent where none does.',
+      aggregator: 'max',
+    },
+    async () => {
+      const { nextExpiry = null } = (await latest()) ?? {};
+      return nextExpiry === null ? [] : [[nextExpiry / 1000]];
+    },
+  );
+  addGauge(
+    registry,
+    { name: 'svc_api_unwritten_uses', help: 'Uses of keys that are not written to the store yet.' },
+    () => [[inUse.keys?.unwrittenUses ?? 0]],
+  );
+}
+
+/** How old a count of the keys may be, in milliseconds. */
+const MAX_AGE_MS = 60_000;
+/** How many times as long as a count took there is none after it. */
+const REST_FACTOR = 50;
+
+/** Counts the keys of a store when somebody wants to know, but seldom: that reads through all of them. */
+export class KeyCounter {
+  readonly #count: () => Promise<KeyCounts>;
+  #latest: KeyCounts | undefined;
+  #counting: Promise<void> | undefined;
+  #restsUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(count: () => Promise<KeyCounts>) {
+    this.#count = count;
+  }
+
+  /** The latest count, which a later call may find renewed; undefined while there is none. */
+  async latest(): Promise<KeyCounts | undefined> {
+    if (performance.now() >= this.#restsUntil) this.#counting ??= this.#renew();
+    if (!this.#latest && this.#counting) await inTime(this.#counting, WAIT_MS);
+    return this.#latest;
+  }
+
+  async #renew(): Promise<void> {
+    const began = performance.now();
+    try {
+      this.#latest = await this.#count();
+    } catch {
+      // The store does not answer, which is logged where a request needs it.
+      this.#latest = undefined;
+    } finally {
+      const ended = performance.now();
+      this.#restsUntil = ended + Math.max(MAX_AGE_MS, REST_FACTOR * (ended - began));
+      this.#counting = undefined;
+    }
+  }
+}
+
+/** What is told of the notices of a process. */
+export interface MeasuredNotices {
+  /** What became of the attempts of this process. */
+  readonly counts: { readonly delivered: number; readonly failed: number; readonly givenUp: number };
+  /** How many wait in the store; undefined while there is no webhook. */
+  countWaiting(): Promise<number | undefined>;
+}
+
+/** How long the store is waited for, in milliseconds. */
+const WAIT_MS = 2000;
+
+/**
+ * Tells a registry of notices. Everything is read when it is asked for.
+ * @param isCounting whether this process is the one that counts what waits in the store
+ */
+function addNoticeMetrics(registry: Registry, notices: MeasuredNotices, isCounting: () => boolean): void {
+  addCounter(
+    registry,
+    {
+      name: 'svc_api_notice_attempts_total',
+      help: 'Attempts to deliver a notice to the webhook: delivered, or failed, after which most are repeated.',
+      labelNames: ['result'],
+    },
+    () => {
+      const { delivered, failed } = notices.counts;
+      return [
+        [delivered, { result: 'delivered' }],
+        [failed, { result: 'failed' }],
+      ];
+    },
+  );
+  addCounter(
+    registry,
+    { name: 'svc_api_notices_given_up_total', help: 'Notices that were given up after their last attempt.' },
+    () => [[notices.counts.givenUp]],
+  );
+  // A store that does not answer is asked once, however often somebody wants to know.
+  let counting: Promise<number | undefined> | undefined;
+  addGauge(
+    registry,
+    { name: 'svc_api_notices_waiting', help: 'Notices in the store that were not delivered yet.', aggregator: 'max' },
+    async () => {
+      if (!isCounting()) return [];
+      counting ??= notices
+        .countWaiting()
+        .catch(() => undefined)
+        .finally(() => (counting = undefined));
+      const waiting = await inTime(counting, WAIT_MS);
+      return waiting === undefined ? [] : [[waiting]];
+    },
+  );
 }

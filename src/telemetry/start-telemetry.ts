@@ -70,7 +70,7 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
   const { requestLog = false, metrics = false, traces = false, log = NO_LOG, base = '', trust } = options;
   const [{ openTelemetry }, expose] = await Promise.all([
     import('./telemetry.ts'),
-    metrics ? import('./exposition.ts') : undefined,
+    metrics ? import('./metrics.ts') : undefined,
   ]);
   const clients = new ClientAddresses(trust);
   const opened = await openTelemetry({ requestLog, metrics, traces, log });

@@ -2,12 +2,9 @@ import { isInClear } from '../http/listen-address.ts';
 import type { RequestWatcher } from '../http/watched-request.ts';
 import { isDebugged } from '../keys/steps.ts';
 import type { Log } from '../log.ts';
-import type { MeasuredKeys } from './key-metrics.ts';
-import type { Metrics } from './metrics.ts';
+import type { addStoreMetrics, MeasuredKeys, MeasuredNotices, Metrics } from './metrics.ts';
 import type { MetricsServer } from './metrics-server.ts';
-import type { MeasuredNotices } from './notice-metrics.ts';
 import { requestDebugLog, requestLog } from './request-log.ts';
-import type { addStoreMetrics } from './store-metrics.ts';
 import type { Traces } from './traces.ts';
 
 /** What operators are to see of a process. */
@@ -81,9 +78,9 @@ export async function startTelemetry({ metrics: place, ...options }: TelemetryOp
 }
 
 async function startTraces(log: Log): Promise<Traces | undefined> {
-  const [{ startSdk }, traces] = await Promise.all([import('./tracing-sdk.ts'), import('./traces.ts')]);
+  const { startSdk, Traces } = await import('./traces.ts');
   const sdk = await startSdk(process.env, log);
-  return sdk && new traces.Traces(sdk);
+  return sdk && new Traces(sdk);
 }
 
 async function startMetrics(
@@ -97,7 +94,7 @@ async function startMetrics(
   }
   const [{ serveMetrics }, { CONTENT_TYPE }] = await Promise.all([
     import('./metrics-server.ts'),
-    import('./exposition.ts'),
+    import('./metrics.ts'),
   ]);
   return serveMetrics(place, { contentType: CONTENT_TYPE, scrape: () => metrics.text() });
 }
@@ -109,7 +106,7 @@ async function startMetrics(
 export async function serveWorkerMetrics(place: { host: string; port: number }, log: Log): Promise<MetricsServer> {
   const [{ serveMetrics }, { CONTENT_TYPE }, { WorkerMetrics }] = await Promise.all([
     import('./metrics-server.ts'),
-    import('./exposition.ts'),
+    import('./metrics.ts'),
     import('./worker-metrics.ts'),
   ]);
   const workers = new WorkerMetrics();

@@ -1,7 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
-import { exposed, summed } from './exposition.ts';
-import type { Metrics } from './metrics.ts';
-import type { Sample } from './sample.ts';
+import { exposed, type Metrics, type Sample, summed } from './metrics.ts';
 
 /** What the first process asks its workers, one of which counts the keys in the store. */
 interface Question {

@@ -34,7 +34,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
   };
   const refusals = async () => {
     await test.keys.finishActivity();
-    return (await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR)).toReversed();
+    return (await test.keys.audit.read({ action: 'refuse', first: 500 }, OPERATOR)).toReversed();
   };
 
   it('sends forged keys before a revoked one: the revoked one is in the log', async () => {
@@ -170,7 +170,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
           ['forbidden', address],
         ],
       );
-      assert.ok(!('broken' in (await test.keys.verifyAuditLog())), 'the hash covers the address');
+      assert.ok(!('broken' in (await test.keys.audit.verify())), 'the hash covers the address');
     });
 
   it('tries what its key may not in an app of its own: bearerAuth records refusals and uses as GraphQL does', async () => {
@@ -187,7 +187,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
       (await refusals()).map(({ actor, after, address }) => [actor.name, after, address]),
       [['May not', { reason: 'forbidden', count: 1, missing: ['DOCKER:READ_ANY'] }, '127.0.0.1']],
     );
-    assert.deepEqual([...(await test.keys.usedPermissionsOf(principal.apiKey.id)).keys()], ['DOCKER:READ_ANY']);
+    assert.deepEqual([...(await test.keys.usage.usedPermissionsOf(principal.apiKey.id)).keys()], ['DOCKER:READ_ANY']);
     assert.deepEqual(
       lines.map(({ message }) => message),
       ['request forbidden'],
@@ -227,18 +227,18 @@ describeOnEach('an attacker who can write to the store', () => {
     await changeDirectly(test.database, ...statements);
   };
   const verified = async (head?: string) => {
-    const result = await test.keys.verifyAuditLog(head);
+    const result = await test.keys.audit.verify(head);
     if ('broken' in result) return ['broken', result.broken];
     return 'unverifiable' in result ? ['unverifiable', result.unverifiable] : ['intact', result.number];
   };
   const headOf = async () => {
-    const result = await test.keys.verifyAuditLog();
+    const result = await test.keys.audit.verify();
     assert.ok('entries' in result);
     return `${result.number}:${result.hash}`;
   };
   /** Writes the whole log anew, as a program that knows no key would. */
   const rechain = async () => {
-    const entries = (await test.keys.auditLog({ first: 500 }, OPERATOR)).toReversed();
+    const entries = (await test.keys.audit.read({ first: 500 }, OPERATOR)).toReversed();
     let hash = '0'.repeat(64);
     const statements = entries.map((entry) => {
       hash = chainHash(entry, hash);
@@ -272,7 +272,7 @@ describeOnEach('an attacker who can write to the store', () => {
     const head = await headOf();
     await create('C');
     test.time.now += 2000;
-    await test.keys.pruneAuditLog('1s');
+    await test.keys.audit.prune('1s');
     assert.deepEqual(await verified(head), ['unverifiable', 2]);
     await tamper('delete from audit_start');
     assert.deepEqual(await verified(), ['broken', 1]);
@@ -289,21 +289,21 @@ describeOnEach('an attacker who can write to the store', () => {
   });
 
   it('starts a server with another key: that the newest entry was not made with it shows', async () => {
-    assert.equal(await test.keys.matchesAuditKey(), true, 'there is no key yet');
+    assert.equal(await test.keys.audit.matchesKey(), true, 'there is no key yet');
     await useKey();
-    assert.equal(await test.keys.matchesAuditKey(), true, 'nothing was written with it yet');
+    assert.equal(await test.keys.audit.matchesKey(), true, 'nothing was written with it yet');
     await create('C');
-    assert.equal(await test.keys.matchesAuditKey(), true);
+    assert.equal(await test.keys.audit.matchesKey(), true);
     test.time.now += 2000;
-    await test.keys.pruneAuditLog('1s');
-    assert.equal(await test.keys.matchesAuditKey(), true, 'of one entry behind the start');
+    await test.keys.audit.prune('1s');
+    assert.equal(await test.keys.audit.matchesKey(), true, 'of one entry behind the start');
     const path = join(tempFolder(), 'audit.key');
     writeFileSync(path, randomBytes(32), { mode: 0o600 });
     const other = await openTestKeys({ database: test.database, env: { SVC_API_AUDIT_KEY: path } });
-    assert.equal(await other.keys.matchesAuditKey(), false);
+    assert.equal(await other.keys.audit.matchesKey(), false);
     await other.store.close();
     const keyless = await openTestKeys({ database: test.database });
-    await assert.rejects(keyless.keys.matchesAuditKey(), { code: 'STORE_AUDIT_KEY' });
+    await assert.rejects(keyless.keys.audit.matchesKey(), { code: 'STORE_AUDIT_KEY' });
     await keyless.store.close();
   });
 
@@ -314,7 +314,7 @@ describeOnEach('an attacker who can write to the store', () => {
     await assert.rejects(keyless.keys.create({ name: 'D', roles: ['GUEST'] }, OPERATOR), { code: 'STORE_AUDIT_KEY' });
     assert.equal(await keyless.keys.findByName('D', OPERATOR), undefined);
     await keyless.store.close();
-    const [last] = await test.keys.auditLog({ first: 1 }, OPERATOR);
+    const [last] = await test.keys.audit.read({ first: 1 }, OPERATOR);
     const { address: _address, ...forged } = { ...last!, number: 4 };
     const hash = chainHash(forged, last!.hash);
     await tamper(
@@ -341,7 +341,7 @@ describeOnEach('an attacker who can write to the store', () => {
        select 'x', 'Forged', '["ADMIN"]', '[]', 'y', 'z', created_at from api_keys where name = 'A'`,
     );
     assert.deepEqual(await verified(), ['intact', 2]);
-    const { differences } = await test.keys.compareWithAuditLog();
+    const { differences } = await test.keys.audit.compare();
     assert.deepEqual(differences.map(({ name, reason }) => `${name} ${reason}`).toSorted(), [
       'A differs in roles',
       'Forged is there, but was not created',

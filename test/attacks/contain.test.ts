@@ -211,7 +211,7 @@ class World {
         this.#keys.catalog,
       );
       const before = (await this.#keys.findById(id, OPERATOR))!;
-      await this.#keys.apply(declared, {}, by);
+      await this.#keys.declarations.apply(declared, {}, by);
       await this.noteChange(before, (await this.#keys.findById(id, OPERATOR))!, isThief);
     },
     adopt: async (_, __, { id }) => {
@@ -317,14 +317,14 @@ describeOnEach('attacks: a thief whose key is contained', (dialect) => {
   async function contained(world: World, id: string): Promise<Map<string, ApiKey>> {
     const { keys } = world.test;
     const since = world.since > 0 ? new Date(world.since).toISOString() : undefined;
-    const plan = await keys.planContainment(id, since, OPERATOR);
-    const done = await keys.contain(id, since, OPERATOR);
+    const plan = await keys.containments.plan(id, since, OPERATOR);
+    const done = await keys.containments.contain(id, since, OPERATOR);
     assert.deepEqual([done.issued, done.requests], [plan.issued, plan.requests]);
-    const again = await keys.planContainment(id, since, OPERATOR).catch((error: unknown) => {
+    const again = await keys.containments.plan(id, since, OPERATOR).catch((error: unknown) => {
       assert.ok(isKeysError(error) && error.code === 'NOT_FOUND');
     });
     if (again) assert.deepEqual([again.changes, again.requests], [[], []], `once is enough: ${world.said.join('\n')}`);
-    assert.deepEqual((await keys.compareWithAuditLog()).differences, []);
+    assert.deepEqual((await keys.audit.compare()).differences, []);
     return new Map((await world.all()).map((key) => [key.id, key]));
   }
 

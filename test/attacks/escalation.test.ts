@@ -98,7 +98,7 @@ describeOnEach('attacks: escalation', () => {
       await assert.rejects(test.keys.adopt(child.principal.apiKey.id, admin.principal), FORBIDDEN);
       await test.keys.adopt(child.principal.apiKey.id, OPERATOR);
       assert.deepEqual(await both(), ['Child', 'Grandchild']);
-      const [entry] = await test.keys.auditLog({ action: 'adopt' }, OPERATOR);
+      const [entry] = await test.keys.audit.read({ action: 'adopt' }, OPERATOR);
       assert.deepEqual([entry?.apiKey?.name, entry?.after], ['Child', { createdBy: null }]);
       await test.keys.delete([parent.principal.apiKey.id], OPERATOR);
       assert.deepEqual(await both(), ['Child', 'Grandchild']);
@@ -130,9 +130,9 @@ describeOnEach('attacks: escalation', () => {
     for (let index = 2; index <= 16; index += 1) ({ principal } = await create(`Key ${index}`, 'ADMIN', principal));
     await assert.rejects(create('Key 17', 'ADMIN', principal), { code: 'CHAIN_TOO_LONG' });
     const declared = await readDeclaration({ keys: [{ name: 'Key 17', roles: ['GUEST'] }] }, test.keys.catalog);
-    await assert.rejects(test.keys.apply(declared, {}, principal), { code: 'CHAIN_TOO_LONG' });
+    await assert.rejects(test.keys.declarations.apply(declared, {}, principal), { code: 'CHAIN_TOO_LONG' });
     const line = { name: 'Key 17', roles: ['GUEST'], secret: 'x'.repeat(40), createdBy: principal.apiKey.id };
-    const { lines } = await test.keys.importKeys(jsonLines(line));
+    const { lines } = await test.keys.transfer.import(jsonLines(line));
     assert.deepEqual(
       lines[0]!.errors.map(({ code }) => code),
       ['CHAIN_TOO_LONG'],
@@ -187,7 +187,11 @@ describeOnEach('attacks: escalation', () => {
     it('by apply is the same as by update', async () => {
       await create('Strong', 'VIEWER', OPERATOR, '1h');
       const apply = async (key: object, by: Principal) =>
-        test.keys.apply(await readDeclaration({ keys: [{ name: 'Strong', ...key }] }, test.keys.catalog), {}, by);
+        test.keys.declarations.apply(
+          await readDeclaration({ keys: [{ name: 'Strong', ...key }] }, test.keys.catalog),
+          {},
+          by,
+        );
       const { expiresAt } = (await test.keys.findByName('Strong', OPERATOR))!;
       const end = new Date(expiresAt!).toISOString();
       await assert.rejects(apply({ roles: ['VIEWER'] }, weak), FORBIDDEN);
@@ -240,7 +244,7 @@ describeOnEach('attacks: escalation', () => {
           () => test.keys.update(id, { description: 'mine' }, by),
           () => test.keys.setEnabled(id, false, by),
           () => test.keys.delete([id], by),
-          () => test.keys.apply(declared, {}, by),
+          () => test.keys.declarations.apply(declared, {}, by),
         ])
           await assert.rejects(change(), { code: 'FORBIDDEN', message: /^A previous secret changes no keys\./ });
       }
@@ -254,7 +258,11 @@ describeOnEach('attacks: escalation', () => {
       by: Principal | typeof OPERATOR = OPERATOR,
       key: object = { roles: ['ADMIN'] },
     ) =>
-      test.keys.apply(await readDeclaration({ keys: [{ name: 'CI deploy', ...key }] }, test.keys.catalog), options, by);
+      test.keys.declarations.apply(
+        await readDeclaration({ keys: [{ name: 'CI deploy', ...key }] }, test.keys.catalog),
+        options,
+        by,
+      );
 
     it('a key gets no grants from the file of the operator by taking a name first', async () => {
       const guest = await create('Maker', 'GUEST API_KEY:CREATE_OWN');
@@ -311,7 +319,7 @@ describeOnEach('attacks: escalation', () => {
       await create('CI deploy', 'GUEST', guest.principal);
       const { plan } = await apply({ adopt: true });
       assert.equal(plan.updates[0]?.after.createdBy, null);
-      const entries = await test.keys.auditLog({ apiKey: 'CI deploy', first: 2 }, OPERATOR);
+      const entries = await test.keys.audit.read({ apiKey: 'CI deploy', first: 2 }, OPERATOR);
       assert.deepEqual(
         entries.map(({ action }) => action),
         ['UPDATE', 'ADOPT'],

@@ -13,6 +13,8 @@ import { openTestKeys, type TestKeys } from '../support/keys.ts';
 const FLOOD = 20_000;
 /** Each in a /48 of its own, of one /32. */
 const flooding = (index: number) => `2001:db8:${index.toString(16)}::1`;
+/** As browsers send a form of our own pages. */
+const OWN = { 'sec-fetch-site': 'same-origin' };
 /** In a /32 of their own. */
 const STRANGER = '2001:dead::1';
 const UNKNOWN_KEY = 'svc_q3aSmTb4xY2P_0QdPVnBzqVbTO0SjJXwqkKRMJ3zqBnb7B1jgXgTyJyL3tDEd0';
@@ -46,8 +48,7 @@ describe('a wide network that floods', () => {
   };
   const graphql = (address: string, key: string) =>
     send(address, '/graphql', '{"query":"{ online }"}', { authorization: `Bearer ${key}` });
-  const signIn = (address: string, key: string) =>
-    send(address, '/console/sign-in', `key=${key}`, { 'sec-fetch-site': 'same-origin' });
+  const signIn = (address: string, key: string) => send(address, '/console/sign-in', `key=${key}`, OWN);
   const form = `client_id=${APP.id}`;
   const asked = authorizeUrl('').slice(1);
 
@@ -55,8 +56,8 @@ describe('a wide network that floods', () => {
     ['a code to show', (from) => send(from, '/oauth/device_authorization', `${form}&scope=DOCKER:READ_ANY`), 200],
     ['a page to agree on', (from) => send(from, `/${asked}`), 200],
     ['a code that is typed', (from) => send(from, '/device?user_code=BBBB-BBBB'), 404],
-    ['a decision on a code', (from) => send(from, '/device', 'user_code=BBBB-BBBB&decision=deny'), 404],
-    ['a decision on a page', (from) => send(from, '/oauth/authorize', 'page=x&decision=deny'), 404],
+    ['a decision on a code', (from) => send(from, '/device', 'user_code=BBBB-BBBB&decision=deny', OWN), 404],
+    ['a decision on a page', (from) => send(from, '/oauth/authorize', 'page=x&decision=deny', OWN), 404],
     ['a code for a key', (from) => send(from, '/oauth/token', form), 400],
     ['a key to be ended', (from) => send(from, '/oauth/revoke', `${form}&token=x`), 200],
     ['a wrong bearer token', (from) => graphql(from, UNKNOWN_KEY), 401],

@@ -107,18 +107,21 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
       await test.keys.setEnabled(id, false, principal);
       await assert.rejects(test.keys.setEnabled(id, true, principal), rule);
       const file = { keys: [{ name: other.apiKey.name, roles: ['VIEWER'], enabled: true }] };
-      await assert.rejects(test.keys.apply(await readDeclaration(file, test.keys.catalog), {}, principal));
+      await assert.rejects(test.keys.declarations.apply(await readDeclaration(file, test.keys.catalog), {}, principal));
     }
   });
 
   it('does not get rid of its limit by a declaration that leaves it out', async () => {
     const file = { keys: [{ name: 'Held', roles: ['ADMIN'], allowFrom: TEN }] };
-    await assert.rejects(test.keys.apply(await readDeclaration(file, test.keys.catalog), {}, held.principal), LIMITED);
+    await assert.rejects(
+      test.keys.declarations.apply(await readDeclaration(file, test.keys.catalog), {}, held.principal),
+      LIMITED,
+    );
   });
 
   it('is refused where its limit was changed in the file, and shown where it was by another program', async () => {
     await changeDirectly(test.database, `update api_keys set limits = '["1000/m"]' where name = 'Held'`);
-    const [difference] = (await test.keys.compareWithAuditLog()).differences;
+    const [difference] = (await test.keys.audit.compare()).differences;
     assert.equal(difference?.reason, 'differs in limits');
     await test.keys.update(held.principal.apiKey.id, { limits: ['100/m'] }, OPERATOR);
     for (const change of [`limits = '["1000/m"]'`, 'limits = null', 'allow_from = null', `allow_from = '[]'`]) {

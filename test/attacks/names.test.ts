@@ -141,7 +141,7 @@ describeOnEach('a key that looks like another', () => {
       { name: 'Ci', roles: ['GUEST'], secret: 'the-second-secret-of-the-file' },
       { name: 'C\u0456', roles: ['GUEST'], secret: 'the-third-secret-of-the-file' },
     );
-    const { imported, lines: report } = await test.keys.importKeys(lines);
+    const { imported, lines: report } = await test.keys.transfer.import(lines);
     assert.equal(imported, 3);
     assert.deepEqual(
       report.map(({ warnings }) => warnings.map(({ code, message }) => [code, message.slice(0, 24)])),
@@ -157,9 +157,13 @@ describeOnEach('a key that looks like another', () => {
       permissions: [],
       expiresAt: null,
     });
-    const { plan } = await test.keys.apply([declared('Twin')], {}, OPERATOR);
+    const { plan } = await test.keys.declarations.apply([declared('Twin')], {}, OPERATOR);
     assert.deepEqual(plan.confusable, []);
-    const next = await test.keys.apply([declared(CYRILLIC), declared('Tw\u0456n')], { prune: true }, OPERATOR);
+    const next = await test.keys.declarations.apply(
+      [declared(CYRILLIC), declared('Tw\u0456n')],
+      { prune: true },
+      OPERATOR,
+    );
     assert.deepEqual(next.plan.confusable, [{ name: CYRILLIC, others: ['Admin'] }]);
   });
 });

@@ -19,9 +19,9 @@ import { query } from '../support/server.ts';
 import { Visitor } from '../support/console.ts';
 import { until } from '../support/until.ts';
 
-/** The SQL of docs/storage.md, for a role of a test and the schema of its store. */
+/** The SQL of docs/postgresql.md, for a role of a test and the schema of its store. */
 function grantsFor(store: string, role: string): string {
-  const text = readFileSync(join(ROOT, 'docs/storage.md'), 'utf8');
+  const text = readFileSync(join(ROOT, 'docs/postgresql.md'), 'utf8');
   const [, statements] = /^```sql\n(create role [^]*?)^```/m.exec(text)!;
   return statements!
     .replaceAll('svc_api_server', role)
@@ -67,12 +67,12 @@ describeOn('postgres', "the server's database user", () => {
     server = await startServe(served);
     const { rotation } = (await test.keys.findById(key.id, OPERATOR))!;
     assert.ok(rotation!.previousEndsAt !== null, 'the rotation is active');
-    assert.equal((await test.keys.usageOf([key.id])).get(key.id)?.uses, 2);
-    const [hour] = (await test.keys.periodUsageOf(key.id)).periods;
+    assert.equal((await test.keys.usage.usageOf([key.id])).get(key.id)?.uses, 2);
+    const [hour] = (await test.keys.usage.byPeriod(key.id)).periods;
     assert.deepEqual([hour?.accepted, hour?.forbidden], [1, 1]);
-    const actions = (await test.keys.auditLog({}, OPERATOR)).map(({ action }) => action);
+    const actions = (await test.keys.audit.read({}, OPERATOR)).map(({ action }) => action);
     assert.ok(actions.includes('ROTATE_ACTIVATE') && actions.includes('REFUSE'), actions.join(' '));
-    assert.ok(!('broken' in (await test.keys.verifyAuditLog())));
+    assert.ok(!('broken' in (await test.keys.audit.verify())));
   });
 
   it('lets nobody sign in at the console, and says why', async () => {

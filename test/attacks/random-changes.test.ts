@@ -65,7 +65,7 @@ describeOnEach('whatever changes keys', (dialect) => {
     },
     async importKey({ keys }) {
       const secret = `imported-secret-with-many-characters-number-${(names += 1)}`;
-      await keys.importKeys(jsonLines({ name: `Key ${names}`, roles: ['GUEST'], secret }));
+      await keys.transfer.import(jsonLines({ name: `Key ${names}`, roles: ['GUEST'], secret }));
       secrets.push(secret);
       ids.push((await keys.findByName(`Key ${names}`, OPERATOR))!.id);
     },

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { KeyAdministration } from '../../src/keys/administration.ts';
 import type { DeclaredKey } from '../../src/keys/apply/declaration.ts';
 import { isKeysError } from '../../src/keys/errors.ts';
-import { operatorKeys } from '../../src/keys/operator-keys.ts';
+import { OperatorKeys } from '../../src/keys/operator-keys.ts';
 import { formatTime } from '../../src/keys/time.ts';
 import { RemoteKeys } from '../../src/remote/remote-keys.ts';
 import { restoreStore } from '../../src/store/backup/restore-store.ts';
@@ -113,7 +113,7 @@ class World {
     const { random, here, server } = this;
     if (this.secrets.size === 0 || random.chance(0.35)) {
       const open = Object.assign(here.keys, { location: '', exists: true, close: async () => {} });
-      return { by: undefined, door: operatorKeys(open) };
+      return { by: undefined, door: new OperatorKeys(open) };
     }
     const live = [...this.secrets].filter((secret) => this.model.allows(secret)?.has('API_KEY:CREATE_OWN'));
     const able = live.filter((secret) => this.model.allows(secret)!.size > 8);
@@ -330,7 +330,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
       return { name, description: null, ...world.grants(), expiresAt: world.end(), ...enabled };
     });
     const rules = { prune: random.chance(0.2), adopt: by === undefined && random.chance(0.4) };
-    const { created } = await door.apply(declared, rules, delivery);
+    const { created } = await door.declarations.apply(declared, rules, delivery);
     const before = new Map(names.map((name) => [name, model.named(name)]));
     const pruned = rules.prune ? world.keys().filter(({ name, isManaged }) => isManaged && !names.includes(name)) : [];
     for (const key of pruned) world.check(by, key, undefined);
@@ -372,7 +372,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
       disabled: isDisabled,
       ...(creator && { createdBy: creator }),
     };
-    const { imported } = await here.keys.importKeys(jsonLines(line));
+    const { imported } = await here.keys.transfer.import(jsonLines(line));
     if (imported === 0) return;
     const { keys } = await here.keys.list({ first: 500 }, 'operator');
     const { id } = keys.find((key) => key.name === name)!;
@@ -391,7 +391,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
     const { consent } = world.server.keys;
     const { handle, deviceCode } = await consent.ask({ client: APP, ...granted });
     const ends = world.end();
-    await door.approveConsentRequest(handle, endText(ends));
+    await door.consents.approve(handle, endText(ends));
     world.check(by, undefined, { ...NEW, ...granted, name: '', creator: null, ends: ends ?? endOfActor(world, by) });
     world.agreed.push({ deviceCode: deviceCode!, by, granted, ends });
   },

@@ -41,7 +41,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     const { status, body, headers } = await revoke(`${secret}\n`, { token_type_hint: 'refresh_token' });
     assert.deepEqual([status, body, headers.get('cache-control')], [200, {}, 'no-store']);
     assert.deepEqual([await accepts(secret), await accepts(child)], [false, false]);
-    const entries = await test.keys.auditLog({ first: 3 }, OPERATOR);
+    const entries = await test.keys.audit.read({ first: 3 }, OPERATOR);
     assert.deepEqual(
       entries.toReversed().map(({ action, actor, apiKey: key }) => [action, actor.kind, actor.id, key?.name]),
       [
@@ -176,21 +176,21 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
   it('add nothing to the audit log, and start no transaction, with what cannot be ended', async () => {
     const { secret } = await given();
     const { key: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
-    const [before] = await test.keys.auditLog({ first: 1 }, OPERATOR);
+    const [before] = await test.keys.audit.read({ first: 1 }, OPERATOR);
     const { repository } = test.store;
     const write = repository.write.bind(repository);
     repository.write = () => assert.fail('a transaction');
     for (const token of ['nonsense', made]) await revoke(token);
     await revoke(secret, { client_id: OTHER.id });
     repository.write = write;
-    assert.deepEqual((await test.keys.auditLog({ first: 1 }, OPERATOR))[0], before);
+    assert.deepEqual((await test.keys.audit.read({ first: 1 }, OPERATOR))[0], before);
   });
 
   it('end one once, by two requests at once', async () => {
     const { secret } = await given();
     const both = await Promise.all([revoke(secret), revoke(secret)]);
     assert.deepEqual([both[0].status, both[1].status], [200, 200]);
-    const actions = (await test.keys.auditLog({ first: 10 }, OPERATOR)).map(({ action }) => action);
+    const actions = (await test.keys.audit.read({ first: 10 }, OPERATOR)).map(({ action }) => action);
     assert.equal(actions.filter((action) => action === 'CONSENT_REVOKE').length, 1);
   });
 
@@ -199,7 +199,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     const { key: secret } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
     assert.equal((await revoke(previous, { created_keys: 'refuse' })).status, 200);
     assert.deepEqual([await accepts(previous), await accepts(secret), await accepts(child)], [false, true, true]);
-    const actions = (await test.keys.auditLog({ first: 2 }, OPERATOR)).map(({ action }) => action);
+    const actions = (await test.keys.audit.read({ first: 2 }, OPERATOR)).map(({ action }) => action);
     assert.deepEqual(actions, ['ROTATE_FINISH', 'CONSENT_REVOKE']);
     assert.equal((await revoke(secret)).status, 200);
     assert.equal(await accepts(secret), false);
@@ -209,7 +209,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     const { secret } = await given();
     test.time.now += 90 * 86_400_000;
     await askDevice(test.url);
-    await test.keys.pruneAuditLog('1d');
+    await test.keys.audit.prune('1d');
     assert.equal((await revoke(secret)).status, 200);
     assert.equal(await accepts(secret), false);
   });

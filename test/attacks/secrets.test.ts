@@ -95,7 +95,7 @@ describeOnEach('a description that holds a secret', () => {
   it('is refused when keys are imported', async () => {
     const { keys, store } = await openTestKeys();
     const { text } = createSecret(randomBytes);
-    const report = await keys.importKeys(jsonLines({ name: 'CI', secret: text, roles: ['GUEST'], description }));
+    const report = await keys.transfer.import(jsonLines({ name: 'CI', secret: text, roles: ['GUEST'], description }));
     assert.deepEqual([report.imported, report.lines[0]?.errors[0]?.code], [0, refused.code]);
     assert.match(report.lines[0]!.errors[0]!.message, refused.message);
     await store.close();

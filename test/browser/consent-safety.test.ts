@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { inBrowser } from '../support/browser.ts';
 import { expectAccessible } from '../support/browser/accessible.ts';
 import { askedByCode, button, ownKey, sentByApplication } from '../support/browser/consent-pages.ts';
+import { signedIn, startConsole } from '../support/browser/console-pages.ts';
 import { isHeaded, problem } from '../support/browser/page.ts';
+import { APP, authorizeUrl, newPkce } from '../support/consent.ts';
 
 describe('the pages of consent, in a browser, after mistakes and under attack', () => {
   it(
@@ -68,6 +70,28 @@ describe('the pages of consent, in a browser, after mistakes and under attack', 
       await page.goBack();
       await isHeaded(page, 'Grafana sync asks for an API key');
       assert.equal(await ownKey(page).inputValue(), '');
+    }),
+  );
+
+  it(
+    'know who has signed in to the console, also where an application has led there, and need no JavaScript for it',
+    inBrowser(async (visit) => {
+      const service = await startConsole(visit, { consent: 'both', app: { clients: [APP] } });
+      const { page } = await signedIn(visit, 'keys', { service, look: { javaScript: false } });
+      const { challenge } = newPkce();
+      const done = await visit.site('<!doctype html><html lang="en"><title>Done</title><h1>Done</h1></html>');
+      const address = authorizeUrl(service.url, { redirect_uri: `${done.url}/done`, code_challenge: challenge });
+      const site = await visit.site(
+        `<!doctype html><html lang="en"><title>App</title><a href="${address.replaceAll('&', '&amp;')}">Connect</a></html>`,
+      );
+      await page.goto(site.url);
+      await page.getByRole('link', { name: 'Connect' }).click();
+      await isHeaded(page, 'Grafana sync asks for an API key');
+      assert.equal(await ownKey(page).count(), 0);
+      await button(page, 'Agree').click();
+      await page.waitForURL(`${done.url}/done?**`);
+      const { searchParams } = new URL(page.url());
+      assert.deepEqual([searchParams.has('code'), searchParams.get('iss')], [true, service.url]);
     }),
   );
 

@@ -52,7 +52,7 @@ describeOnEach('apikey export', () => {
       principal,
     );
     const off = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
-    await keys.importKeys(
+    await keys.transfer.import(
       jsonLines({
         name: 'Off',
         secret: off,

@@ -7,7 +7,7 @@ import { cleanEnv, finished, ROOT } from '../support/process.ts';
 import { newUser, typedIn, type User } from '../support/shell.ts';
 import { needsPrograms } from '../support/skip.ts';
 
-const PAGE = readFileSync(join(ROOT, 'docs/completion.md'), 'utf8');
+const PAGE = readFileSync(join(ROOT, 'docs/installing.md'), 'utf8');
 
 /** Lines as they are typed, with the words that they become. */
 const ROWS: readonly (readonly [string, string])[] = [

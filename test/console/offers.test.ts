@@ -38,7 +38,7 @@ for (const [demands, policy] of [
         seen += 1;
         const principal = await principalOf(test.keys, secret);
         const apiKey = (await test.keys.findById(target.id, OPERATOR))!;
-        const [changes] = await test.keys.possibleChanges([apiKey], principal);
+        const [changes] = await test.keys.foresight.possibleChanges([apiKey], principal);
         const may = (change: KeyChangeKind) => changes!.find((one) => one.change === change)!.refusal === null;
         const visitor = new Visitor(test.url);
         await visitor.signIn(secret);
@@ -80,7 +80,7 @@ for (const [demands, policy] of [
         const offered = Array.from(form.matchAll(/<input type="checkbox"[^>]*>/g), ([tag]) => tag)
           .filter((tag) => !/\sdisabled/.test(tag))
           .map((tag) => /value="([^"]*)"/.exec(tag)![1]!);
-        const granted = await test.keys.grantableTo(apiKey, principal);
+        const granted = await test.keys.foresight.grantableTo(apiKey, principal);
         const grantable = [...granted.roles, ...granted.permissions.permissions()];
         const kept = [...target.roles, ...target.permissions];
         assert.deepEqual(new Set(offered), new Set([...grantable, ...kept]), said);

@@ -1,8 +1,24 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { askDevice, APP, authorizeUrl, openPage, pollDevice } from '../support/consent.ts';
+import {
+  APP,
+  askDevice,
+  authorizeUrl,
+  exchange,
+  fieldsIn,
+  newPkce,
+  openPage,
+  pollDevice,
+  postForm,
+} from '../support/consent.ts';
 import { startConsoleService, type Visitor, visitorWith } from '../support/console.ts';
 import type { TestService } from '../support/server.ts';
+
+/** What the button sends. */
+const AGREE = { decision: 'approve' };
 
 describe('what applications ask for, in the console', () => {
   let test: TestService;
@@ -16,7 +32,7 @@ describe('what applications ask for, in the console', () => {
   /** Types a code. */
   const look = async (visitor: Visitor, code: string) => {
     await visitor.open('requests');
-    return visitor.submit('requests', { code });
+    return visitor.submit('device', { user_code: code });
   };
   /** What the application is answered that asks for its key. */
   const answerTo = async (deviceCode: string) => {
@@ -66,11 +82,11 @@ describe('what applications ask for, in the console', () => {
     const { visitor, principal } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
     const shown = await look(visitor, ` ${user_code.toLowerCase().replace('-', '')} `);
     assert.equal(shown.status, 200);
-    assert.match(shown.text, /Grafana sync asks for a key .* It asks from 127\.0\.0\.1/);
-    assert.match(shown.text, /GUEST Limited access.*DOCKER:READ_ANY May read anything of docker\./);
+    assert.match(shown.text, /Grafana sync asks for an API key .* It asks from 127\.0\.0\.1/);
+    assert.match(shown.text, /role:GUEST Limited access.*DOCKER:READ_ANY May read anything of docker\./);
     assert.match(shown.html, /<option value="asked" selected[^>]*>After 60d, as it asks for/);
     assert.doesNotMatch(shown.text, /Never/);
-    const agreed = await visitor.submit('requests/decide', { role: [], permission: 'VMS:READ_ANY', expiry: '7d' });
+    const agreed = await visitor.submit('device', { ...AGREE, scope: 'VMS:READ_ANY', expiry: '7d' });
     assert.equal(agreed.status, 200);
     const [, name = ''] = /The key is called (Grafana sync \d{8} [A-Z]{6})/.exec(agreed.text) ?? [];
     assert.match((await visitor.open('requests')).text, /Grafana sync grafana-sync agreed, and not fetched yet/);
@@ -85,7 +101,7 @@ describe('what applications ask for, in the console', () => {
     const { device_code, user_code } = await askDevice(test.url, { scope: 'DOCKER:READ_ANY', key_expires_in: '60d' });
     const visitor = await signedIn();
     await look(visitor, user_code);
-    await visitor.submit('requests/decide');
+    await visitor.submit('device', AGREE);
     const { scope, expires_in } = await answerTo(device_code);
     assert.deepEqual([scope, expires_in], ['DOCKER:READ_ANY', 60 * 86_400 - 10]);
   });
@@ -94,8 +110,10 @@ describe('what applications ask for, in the console', () => {
     const { device_code, user_code } = await askDevice(test.url);
     const visitor = await signedIn();
     await look(visitor, user_code);
-    assert.match((await visitor.submit('requests/decide', { decision: 'refuse' })).text, /The request is refused/);
+    assert.match((await visitor.submit('device', { decision: 'deny' })).text, /Grafana sync gets no API key/);
     assert.equal((await answerTo(device_code))['error'], 'access_denied');
+    const [entry] = await test.keys.audit.read({ first: 1 }, OPERATOR);
+    assert.deepEqual([entry!.action, entry!.actor.name], ['CONSENT_DENY', 'Ada']);
   });
 
   it('are shown to a key that may create its own alone by their code, with what it cannot grant', async () => {
@@ -113,12 +131,12 @@ describe('what applications ask for, in the console', () => {
     assert.doesNotMatch(list.text, /Grafana sync|Open requests/);
     const shown = await look(visitor, user_code);
     assert.match(shown.html, /value="VMS:READ_ANY" disabled/);
-    assert.match(shown.html, /value="VIEWER" disabled/);
+    assert.match(shown.html, /value="role:VIEWER" disabled/);
     assert.match(shown.html, /<option value="latest" selected[^>]*>With your own key, 2030-01-21 00:00 UTC/);
-    const more = await visitor.submit('requests/decide', { permission: 'VMS:READ_ANY' });
+    const more = await visitor.submit('device', { ...AGREE, scope: 'VMS:READ_ANY' });
     assert.equal(more.status, 403);
     assert.match(more.html, /role="alert"[^>]*>[^<]*cannot grant more than it holds/);
-    await visitor.submit('requests/decide', { permission: 'DOCKER:READ_ANY', expiry: 'latest' });
+    await visitor.submit('device', { ...AGREE, scope: 'DOCKER:READ_ANY', expiry: 'latest' });
     assert.equal((await answerTo(device_code))['scope'], 'DOCKER:READ_ANY');
   });
 
@@ -126,10 +144,10 @@ describe('what applications ask for, in the console', () => {
     const { user_code } = await askDevice(test.url);
     const visitor = await signedIn();
     await look(visitor, user_code);
-    const none = await visitor.submit('requests/decide', { permission: [] });
+    const none = await visitor.submit('device', { ...AGREE, scope: [] });
     assert.equal(none.status, 400);
     assert.match(none.text, /at least one role or permission/);
-    const endless = await visitor.submit('requests/decide', { permission: 'DOCKER:READ_ANY', expiry: 'date' });
+    const endless = await visitor.submit('device', { ...AGREE, scope: 'DOCKER:READ_ANY', expiry: 'date' });
     assert.match(endless.html, /id="expiry-problem"[^>]*>Choose its last day/);
   });
 
@@ -137,19 +155,67 @@ describe('what applications ask for, in the console', () => {
     const { user_code } = await askDevice(test.url);
     const visitor = await signedIn();
     const form = await look(visitor, user_code);
-    await visitor.submit('requests/decide');
+    await visitor.submit('device', AGREE);
     visitor.page = form;
-    assert.equal((await visitor.submit('requests/decide')).status, 200);
+    assert.equal((await visitor.submit('device', AGREE)).status, 200);
     const other = await signedIn({ name: 'Somebody else' });
     other.page = form;
-    const again = await other.submit('requests/decide');
+    const again = await other.submit('device', AGREE);
     assert.equal(again.status, 409);
-    assert.match(again.text, /was approved already.*The code that an application shows/);
+    assert.match(again.text, /Sign out .*was approved already/);
     const hostile = await look(visitor, '"><b>');
     assert.equal(hostile.status, 404);
-    assert.match(hostile.html, /name="code"[^>]*value="&quot;&gt;&lt;b&gt;"/);
+    assert.match(hostile.html, /&quot;&gt;&lt;b&gt;&quot; is not a code/);
     assert.match((await look(visitor, 'BBBB-BBBB')).text, /No application waits for this code/);
     assert.equal(visitor.page.status, 404);
+  });
+
+  it('are decided on the page that an application opens by the same session, without a key', async () => {
+    const { visitor, principal } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'], expiresIn: '20d' });
+    const { verifier, challenge } = newPkce();
+    const address = authorizeUrl(test.url, { code_challenge: challenge, key_expires_in: '5d' });
+    const shown = await visitor.open(`..${address.slice(test.url.length)}`);
+    assert.match(shown.text, /Ada Sign out .*You are sent back to/);
+    assert.doesNotMatch(shown.html, /name="key"|<script/);
+    const fields = [...fieldsIn(shown.html), ['decision', 'approve'], ['expiry', 'asked']] as [string, string][];
+    const { headers } = await postForm(`${test.url}/oauth/authorize`, fields, { cookie: visitor.cookies });
+    const code = new URL(headers.get('location')!).searchParams.get('code')!;
+    const { body } = await exchange(test.url, code, verifier);
+    assert.deepEqual([body['scope'], body['expires_in']], ['role:GUEST DOCKER:READ_ANY', 5 * 86_400]);
+    const [created] = (await test.keys.list({ search: 'Grafana sync' }, OPERATOR)).keys;
+    assert.equal(created!.createdBy, principal.apiKey.id);
+  });
+
+  it('are decided by a session alone from our own pages, and not once it has ended', async () => {
+    const { user_code } = await askDevice(test.url);
+    const visitor = await signedIn();
+    const form = await look(visitor, user_code);
+    const fields = [...fieldsIn(form.html), ['decision', 'approve']] as [string, string][];
+    const agreeBy = (more: Record<string, string>) =>
+      postForm(`${test.url}/device`, fields, { cookie: visitor.cookies, ...more });
+    const foreign: Record<string, string>[] = [
+      { 'sec-fetch-site': 'same-site' },
+      { origin: 'null' },
+      { origin: 'http://127.0.0.1:1' },
+    ];
+    for (const headers of foreign) assert.equal((await agreeBy(headers)).status, 403);
+    const cookie = visitor.cookies;
+    await visitor.submit('sign-out');
+    const ended = await agreeBy({ cookie });
+    assert.equal(ended.status, 400);
+    assert.match(ended.text, /role="alert">Enter your own API key.*name="key"/s);
+  });
+
+  it('are shown with a session also to who comes by a link of another site', async () => {
+    const { user_code } = await askDevice(test.url);
+    const visitor = await signedIn();
+    const path = `/device?user_code=${user_code}`;
+    const link = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
+    // fetch sets those headers itself.
+    const [response] = (await once(get(test.url + path, { headers: link }), 'response')) as [IncomingMessage];
+    const followed = await text(response);
+    assert.match(followed, new RegExp(`http-equiv="refresh" content="0; url=device\\?user_code=${user_code}"`));
+    assert.match((await visitor.open(`..${path}`)).text, /Ada Sign out .*Grafana sync asks for an API key/);
   });
 
   it('are looked for only so often', async () => {

@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { NOBODY } from '../../src/guard/identity-headers.ts';
 import { ASKING, startAskedServer } from '../support/forward-auth.ts';
-import { blocksOf, blockWith, pathWithCli, runBlock } from '../support/pages.ts';
+import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
-const PAGE = 'docs/forward-auth.md';
+const PAGE = 'docs/guard.md';
 const text = readFileSync(join(ROOT, PAGE), 'utf8');
 const IDENTITY = Object.keys(NOBODY);
 
-describe('docs/forward-auth.md', () => {
+describe('docs/guard.md, with a proxy in front', () => {
   it('creates a key for a resource that is declared', async () => {
     const folder = tempFolder();
     writeFileSync(join(folder, 'svc-api.yaml'), blockWith('resources: [GRAFANA]', PAGE, 'yaml'), { mode: 0o600 });
@@ -21,7 +21,7 @@ describe('docs/forward-auth.md', () => {
       SVC_API_DATABASE: join(folder, 'keys.sqlite'),
       SVC_API_CONFIG: join(folder, 'svc-api.yaml'),
     };
-    const { code, stdout, stderr } = await runBlock(blocksOf(PAGE)[0]!, folder, env);
+    const { code, stdout, stderr } = await runBlock(blockWith('apikey create', PAGE), folder, env);
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^svc_/);
   });

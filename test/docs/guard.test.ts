@@ -50,7 +50,7 @@ describe(PAGE, () => {
     };
     const used = readFileSync(join(ROOT, PAGE), 'utf8').matchAll(/svc-api guard [^\n`]*/g);
     const flags = Array.from(used, ([command]) => command.match(/(?<= --)[a-z-]+/g) ?? []).flat();
-    assert.ok(flags.length > 5);
+    assert.ok(flags.length > 4);
     assert.deepEqual(
       flags.filter((flag) => !(flag in commands.guard.flags)),
       [],

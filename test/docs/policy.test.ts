@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { POLICY_RULES } from '../../src/keys/permissions/policy.ts';
 import { testCli } from '../support/cli.ts';
-import { blocksOf, pathWithCli, runBlock } from '../support/pages.ts';
+import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { tempFolder } from '../support/temp.ts';
 
-const PAGE = 'docs/policy.md';
+const PAGE = 'docs/configuration.md';
 
-describe(PAGE, () => {
+describe(`${PAGE}, on the policy`, () => {
   it('has every rule in its file, which can be read', async () => {
     const file = join(tempFolder(), 'svc-api.yaml');
-    const [rules] = blocksOf(PAGE, 'yaml');
+    const rules = blockWith('policy:\n', PAGE, 'yaml');
     writeFileSync(file, `resources: [WIKI]\n${rules}`);
     const { policy } = await loadConfig({ file });
     for (const rule of POLICY_RULES) assert.ok(policy[rule], rule);
@@ -20,16 +20,16 @@ describe(PAGE, () => {
 
   it('refuses keys without an end, and with one that is too far away', async () => {
     const folder = tempFolder();
-    const [commands] = blocksOf(PAGE);
-    const { code, stdout, stderr } = await runBlock(commands!, folder, { PATH: pathWithCli(folder) });
+    const commands = blockWith('requireExpiry', PAGE);
+    const { code, stdout, stderr } = await runBlock(commands, folder, { PATH: pathWithCli(folder) });
     assert.deepEqual([code, stdout.match(/^svc_/gm)?.length], [0, 1], stderr);
-    const [shown] = blocksOf(PAGE, 'text');
+    const shown = blockWith('POLICY_VIOLATED', PAGE, 'text');
     const withoutTimes = (text: string) =>
       text
         .replaceAll(/\d{4}-\S+Z/g, '<time>')
         .replaceAll(/\s+/g, ' ')
         .trim();
-    assert.ok(withoutTimes(stderr).includes(withoutTimes(shown!)), stderr);
+    assert.ok(withoutTimes(stderr).includes(withoutTimes(shown)), stderr);
     const { stdout: list } = await testCli(join(folder, 'keys.sqlite')).run(['apikey', 'list']);
     assert.match(list, /^Wiki bot\t/);
   });

@@ -7,12 +7,12 @@ import { NO_REQUESTS } from '../../src/keys/usage/outcomes.ts';
 import { firstKept, KEPT_DAYS, PERIOD_MS } from '../../src/keys/usage/periods.ts';
 import { testCli } from '../support/cli.ts';
 import { openTestKeys } from '../support/keys.ts';
-import { blocksOf, pathWithCli, runBlock } from '../support/pages.ts';
+import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import { query, startTestService } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 
-const PAGE = 'docs/usage.md';
+const PAGE = 'docs/observability.md';
 
 describe(PAGE, () => {
   const text = readFileSync(join(ROOT, PAGE), 'utf8').replaceAll(/\s+/g, ' ');
@@ -21,7 +21,7 @@ describe(PAGE, () => {
     const [folder, cli] = [tempFolder(), testCli()];
     await cli.given('CI deploy');
     const env = { PATH: pathWithCli(folder), SVC_API_DATABASE: cli.database };
-    const { code, stderr, stdout } = await runBlock(blocksOf(PAGE)[0]!, folder, env);
+    const { code, stderr, stdout } = await runBlock(blockWith('--by day', PAGE), folder, env);
     assert.deepEqual([code, stderr], [0, 'It made no requests in that time.\n'.repeat(2)]);
     assert.match(stdout, /"by": "HOUR"/);
   });
@@ -35,13 +35,13 @@ describe(PAGE, () => {
       period(23, { accepted: 7 }),
     ];
     const shown = usagePlot({ by: 'HOUR', from, to: from + 86_400_000, periods }, { columns: 80, showsUnicode: true });
-    assert.equal(blocksOf(PAGE, 'text')[0], `${shown}\n`);
+    assert.equal(blockWith('a column is an hour', PAGE, 'text'), `${shown}\n`);
   });
 
   it('has a query that works', async () => {
     const test = await startTestService();
     const { key: secret } = await test.keys.create({ name: 'CI deploy', roles: ['ADMIN'] }, OPERATOR);
-    const { body } = await query(test.url, secret, blocksOf(PAGE, 'graphql')[0]!);
+    const { body } = await query(test.url, secret, blockWith('usage(from', PAGE, 'graphql'));
     await test.stop();
     assert.deepEqual(body, { data: { apiKey: { usage: [] } } });
   });
@@ -58,7 +58,7 @@ describe(PAGE, () => {
       ),
     );
     const test = await openTestKeys();
-    const range = await test.keys.periodUsageOf('nobody', { by: 'day', from: `${KEPT_DAYS.DAY}d` });
+    const range = await test.keys.usage.byPeriod('nobody', { by: 'day', from: `${KEPT_DAYS.DAY}d` });
     await test.store.close();
     assert.equal(range.to - range.from, (KEPT_DAYS.DAY + 1) * PERIOD_MS.DAY);
   });

@@ -164,7 +164,7 @@ describe('restore that is killed', () => {
 async function allNames(database: string): Promise<string[]> {
   return withKeys({ database }, async (keys) => {
     const names = [];
-    for await (const { keys: page } of keys.exportKeys({ withDigests: false }))
+    for await (const { keys: page } of keys.transfer.export({ withDigests: false }))
       names.push(...page.map(({ name }) => name));
     return names;
   });

@@ -60,7 +60,7 @@ describe('a store on a full disk', () => {
     const { keys, store } = await openTestKeys({ database: path });
     const { length } = (await keys.list({}, OPERATOR)).keys.filter(({ disabledAt }) => disabledAt === null);
     assert.equal(length, 2);
-    assert.ok('entries' in (await keys.verifyAuditLog()));
+    assert.ok('entries' in (await keys.audit.verify()));
     await store.close();
   });
 

@@ -51,12 +51,14 @@ describeOnEach('import that is killed', () => {
         await ended;
         const made = await countKeys(store.repository);
         assert.ok(made === 0 || made === KEYS, String(made));
-        const verified = await keys.verifyAuditLog();
+        const verified = await keys.audit.verify();
         assert.ok('entries' in verified && verified.entries === made, JSON.stringify(verified));
-        const report = await keys.importKeys(jsonLines({ name: 'Next', sha256: 'f'.repeat(64), roles: ['VIEWER'] }));
+        const report = await keys.transfer.import(
+          jsonLines({ name: 'Next', sha256: 'f'.repeat(64), roles: ['VIEWER'] }),
+        );
         assert.equal(report.imported, 1);
         assert.equal(await staged(), 0);
-        assert.deepEqual((await keys.compareWithAuditLog()).differences, []);
+        assert.deepEqual((await keys.audit.compare()).differences, []);
       } finally {
         await store.close();
         await connection.close();

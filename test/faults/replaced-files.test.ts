@@ -66,7 +66,7 @@ async function assertHolds(path: string, names: ReadonlySet<string>): Promise<vo
   const { keys, store } = await openTestKeys({ database: path });
   const listed = (await keys.list({}, OPERATOR)).keys.map(({ name }) => name);
   assert.deepEqual(listed.toSorted(), [...names].toSorted());
-  assert.ok('entries' in (await keys.verifyAuditLog()));
+  assert.ok('entries' in (await keys.audit.verify()));
   await store.close();
   const [{ integrity_check: sound }] = (await readDirectly(path, 'pragma integrity_check')) as [
     Record<string, unknown>,

@@ -16,7 +16,7 @@ import { until } from '../support/until.ts';
 
 /**
  * After how many heartbeats, two a second, a server has followed its address: each fourth of them looks where it leads
- * to. docs/storage.md says 5 seconds; on a busy machine they take longer.
+ * to. docs/postgresql.md says 5 seconds; on a busy machine they take longer.
  */
 const FOLLOWED_WITHIN = 10;
 /** When a process that listens sent its last heartbeat to a PostgreSQL server. */

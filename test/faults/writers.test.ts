@@ -30,10 +30,10 @@ describeOnEach(`four programs that make ${CHANGES} changes each`, () => {
     );
     assert.deepEqual(Object.fromEntries(logged.map(({ action, entries }) => [action, Number(entries)])), made);
 
-    const verification = await keys.verifyAuditLog();
+    const verification = await keys.audit.verify();
     assert.equal('entries' in verification && verification.entries, WRITERS * CHANGES + 2);
     assert.deepEqual((await keys.list({}, OPERATOR)).keys.map(({ name }) => name).toSorted(), ['Shared', 'Turning']);
-    assert.equal((await keys.usageOf([shared.id])).get(shared.id)?.uses, WRITERS * CHANGES);
+    assert.equal((await keys.usage.usageOf([shared.id])).get(shared.id)?.uses, WRITERS * CHANGES);
 
     const turns = await readDirectly(database, `select * from audit_log where action = 'ROTATE' order by number`);
     const prefixes = turns.map(({ before, after }) =>

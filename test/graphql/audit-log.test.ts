@@ -152,7 +152,7 @@ describeOnEach('pruning over GraphQL', () => {
       permissions: [...PRUNING, 'API_KEY:READ_ANY'],
     });
     const declared = { name: 'Parent', roles: ['ADMIN' as const], permissions: [], description: null, expiresAt: null };
-    await test.keys.apply([declared], {}, OPERATOR);
+    await test.keys.declarations.apply([declared], {}, OPERATOR);
     const parent = (await test.keys.findByName('Parent', OPERATOR))!;
     const ask = async (as: string) => (await query(server.url, as, PRUNE)).body;
     assert.deepEqual((await ask(secret)).errors?.[0]?.extensions, { code: 'FORBIDDEN', missing: ['API_KEY:READ_ANY'] });

@@ -100,7 +100,7 @@ describe('the policy over HTTP', () => {
     test.time.now += 2 * 86_400_000;
     await authenticate(test.keys, secret);
     await test.keys.finishActivity();
-    for await (const _ of keys.disableUnused());
+    for await (const _ of keys.unusedKeys.disableUnused());
     const document = `{
       apiKeys { edges { node { name disabledByPolicy } } }
       auditLog(action: DISABLE) { edges { node { actor { kind name keyId } keyName } } }

@@ -146,7 +146,7 @@ describe('the health of a service, over GraphQL,', () => {
     const away = async () => {
       renameSync(keys.location, `${keys.location}.away`);
       await until(() =>
-        keys.checkStore().then(
+        keys.store.check().then(
           () => false,
           () => true,
         ),

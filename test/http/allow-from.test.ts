@@ -53,12 +53,12 @@ describeOnEach('the networks that a key may be used from', () => {
     const { level, message, fields: logged } = lines.at(-1)!;
     assert.deepEqual([level, message, withoutRequestId(logged)], ['info', 'request forbidden', fields]);
     await test.keys.finishActivity();
-    const [entry] = await test.keys.auditLog({ actor: key.id }, OPERATOR);
+    const [entry] = await test.keys.audit.read({ actor: key.id }, OPERATOR);
     assert.deepEqual(
       [entry?.action, entry?.address, entry?.after],
       ['REFUSE', '198.51.100.1', { reason: 'address', count: 1 }],
     );
-    assert.equal((await test.keys.usageOf([key.id])).size, 0, 'it was not used');
+    assert.equal((await test.keys.usage.usageOf([key.id])).size, 0, 'it was not used');
   });
 
   it('are not those of a network of the other family, however large', async () => {

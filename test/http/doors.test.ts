@@ -199,7 +199,7 @@ describeOnEach('the doors of the library', () => {
       it('counts a request that was let in as a use, once', async () => {
         const { id } = await answersTo({ answers: [OK, OK, OK] });
         await test.keys.finishActivity();
-        assert.equal((await test.keys.usageOf([id])).get(id)?.uses, 3);
+        assert.equal((await test.keys.usage.usageOf([id])).get(id)?.uses, 3);
       });
     });
 });

@@ -63,7 +63,7 @@ describe('the GraphQL endpoint', () => {
 
   it("writes the client's address into the audit log", async () => {
     await test.keys.finishActivity();
-    const entries = await test.keys.auditLog({}, OPERATOR);
+    const entries = await test.keys.audit.read({}, OPERATOR);
     const refused = entries.filter(({ actor }) => actor.kind === 'REQUEST');
     const addresses = new Set(refused.map(({ address }) => address));
     assert.deepEqual(addresses, new Set(ADAPTERS.map(([, , address]) => address)));

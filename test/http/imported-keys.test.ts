@@ -39,7 +39,7 @@ describeOnEach('imported keys', () => {
   };
   async function load(fields: object): Promise<{ name: string; id: string; prefix: string }> {
     const name = newName();
-    const report = await test.keys.importKeys(jsonLines({ name, roles: ['GUEST'], ...fields }));
+    const report = await test.keys.transfer.import(jsonLines({ name, roles: ['GUEST'], ...fields }));
     assert.equal(report.imported, 1, JSON.stringify(report));
     return report.lines[0] as { name: string; id: string; prefix: string };
   }

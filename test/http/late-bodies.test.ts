@@ -9,7 +9,7 @@ import { Hono } from 'hono';
 import { type AuthenticatedRequest, bearerAuth as forNode } from '../../src/express.ts';
 import { bearerAuth as forFastify } from '../../src/fastify.ts';
 import { bearerAuth, type BearerEnv } from '../../src/http/bearer-auth.ts';
-import { DEVICE_GRANT } from '../../src/http/oauth/metadata.ts';
+import { DEVICE_GRANT } from '../../src/http/oauth/issuer.ts';
 import { listen } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { APP, askDevice } from '../support/consent.ts';
@@ -80,7 +80,7 @@ describeOnEach('a request whose body arrives late', () => {
     );
     assert.match(answer, /^HTTP\/1\.1 200 [^]*"code":"FORBIDDEN"/);
     await test.keys.finishActivity();
-    assert.equal((await test.keys.usageOf([key.id])).get(key.id)?.uses, 1);
+    assert.equal((await test.keys.usage.usageOf([key.id])).get(key.id)?.uses, 1);
   });
 
   describe('is judged by what its key may do by then, though somebody else has used that key again:', () => {

@@ -185,13 +185,13 @@ describe('a request over a limit', () => {
     );
     for (const status of [200, 429, 429]) assert.equal((await query(test.url, secret, ME)).status, status);
     await test.keys.finishActivity();
-    assert.equal((await test.keys.usageOf([key.id])).get(key.id)?.uses, 1);
+    assert.equal((await test.keys.usage.usageOf([key.id])).get(key.id)?.uses, 1);
     const prefix = `svc_${key.publicId}_…`;
     assert.deepEqual(
       lines.map(({ level, fields, message }) => [level, withoutRequestId(fields), message]),
       [['info', { reason: 'limited', prefix, address: '127.0.0.1' }, 'request limited']],
     );
-    const [entry] = await test.keys.auditLog({ actor: key.id }, OPERATOR);
+    const [entry] = await test.keys.audit.read({ actor: key.id }, OPERATOR);
     assert.deepEqual(
       [entry?.action, entry?.actor.kind, entry?.address, entry?.after],
       ['REFUSE', 'KEY', '127.0.0.1', { reason: 'limited', count: 1 }],

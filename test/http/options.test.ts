@@ -247,37 +247,37 @@ describe('options of the library', () => {
       () => keys.list({ stauts: 'ACTIVE' } as never, OPERATOR),
       'keys.list: "stauts" is not an option. Did you mean status?',
     ],
-    'keys.auditLog': [
-      () => keys.auditLog({ sinse: '1h' } as never, OPERATOR),
-      'keys.auditLog: "sinse" is not an option. Did you mean since?',
+    'keys.audit.read': [
+      () => keys.audit.read({ sinse: '1h' } as never, OPERATOR),
+      'keys.audit.read: "sinse" is not an option. Did you mean since?',
     ],
-    'keys.auditLog, a place': [
-      () => keys.auditLog({}, OPERATOR, { befor: 1 } as never),
-      'keys.auditLog: "befor" is not an option. Did you mean before?',
+    'keys.audit.read, a place': [
+      () => keys.audit.read({}, OPERATOR, { befor: 1 } as never),
+      'keys.audit.read: "befor" is not an option. Did you mean before?',
     ],
-    'keys.periodUsageOf': [
-      () => keys.periodUsageOf('id', { form: '1h' } as never),
-      'keys.periodUsageOf: "form" is not an option. Did you mean from?',
+    'keys.usage.byPeriod': [
+      () => keys.usage.byPeriod('id', { form: '1h' } as never),
+      'keys.usage.byPeriod: "form" is not an option. Did you mean from?',
     ],
-    'keys.importKeys': [
-      () => keys.importKeys((async function* () {})(), { dryrun: true } as never),
-      'keys.importKeys: "dryrun" is not an option. Did you mean dryRun?',
+    'keys.transfer.import': [
+      () => keys.transfer.import((async function* () {})(), { dryrun: true } as never),
+      'keys.transfer.import: "dryrun" is not an option. Did you mean dryRun?',
     ],
-    'keys.exportKeys': [
-      () => keys.exportKeys({ withDigest: true } as never),
-      'keys.exportKeys: "withDigest" is not an option. Did you mean withDigests?',
+    'keys.transfer.export': [
+      () => keys.transfer.export({ withDigest: true } as never),
+      'keys.transfer.export: "withDigest" is not an option. Did you mean withDigests?',
     ],
-    'keys.plan': [
-      () => keys.plan([], { prun: true } as never, OPERATOR),
-      'keys.plan: "prun" is not an option. Did you mean prune?',
+    'keys.declarations.plan': [
+      () => keys.declarations.plan([], { prun: true } as never, OPERATOR),
+      'keys.declarations.plan: "prun" is not an option. Did you mean prune?',
     ],
-    'keys.apply': [
-      () => keys.apply([], { adpot: true } as never, OPERATOR),
-      'keys.apply: "adpot" is not an option. Did you mean adopt?',
+    'keys.declarations.apply': [
+      () => keys.declarations.apply([], { adpot: true } as never, OPERATOR),
+      'keys.declarations.apply: "adpot" is not an option. Did you mean adopt?',
     ],
-    'keys.noteLeak': [
-      () => keys.noteLeak({ id: 'id', publicID: 'x', place: 'y' } as never),
-      'keys.noteLeak: "publicID" is not an option. Did you mean publicId?',
+    'keys.leaks.note': [
+      () => keys.leaks.note({ id: 'id', publicID: 'x', place: 'y' } as never),
+      'keys.leaks.note: "publicID" is not an option. Did you mean publicId?',
     ],
     'keys.withAdditions': [
       () => keys.withAdditions({ resource: ['WIKI'] } as never),

@@ -328,8 +328,8 @@ describe('a request, by Node or by Hono,', () => {
       });
     const uses = async () => {
       await test.keys.finishActivity();
-      return (await test.keys.usageOf([(await test.keys.findByName('Caller', OPERATOR))!.id])).values().next().value!
-        .uses;
+      return (await test.keys.usage.usageOf([(await test.keys.findByName('Caller', OPERATOR))!.id])).values().next()
+        .value!.uses;
     };
     const usesBefore = await uses();
     const bodies = [];
@@ -368,7 +368,7 @@ describe('a request, by Node or by Hono,', () => {
     const ask = () => post(byNode.url, body, { ...headers, authorization: `Bearer ${limited.secret}` });
     const refusals = async () => {
       await test.keys.finishActivity();
-      const entries = await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR);
+      const entries = await test.keys.audit.read({ action: 'refuse', first: 500 }, OPERATOR);
       const counts = entries
         .filter(({ actor }) => actor.name === 'Limited')
         .map(({ after }) => Number(after!['count']));

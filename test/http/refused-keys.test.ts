@@ -98,7 +98,7 @@ describeOnEach('a key', (dialect) => {
     renameSync(location, `${location}.away`);
     // What was seen of the file is trusted for a moment more.
     await until(() =>
-      test.keys.checkStore().then(
+      test.keys.store.check().then(
         () => false,
         () => true,
       ),

@@ -22,9 +22,13 @@ describeOnEach('questions about keys', () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Maker', roles: ['ADMIN'] });
     await test.keys.create({ name: 'Made', roles: ['GUEST'] }, principal);
     const plan = async (name: string) =>
-      test.keys.plan(await readDeclaration({ keys: [{ name, roles: ['GUEST'] }] }, test.keys.catalog), {}, OPERATOR);
+      test.keys.declarations.plan(
+        await readDeclaration({ keys: [{ name, roles: ['GUEST'] }] }, test.keys.catalog),
+        {},
+        OPERATOR,
+      );
     await assert.rejects(plan('Made'), { code: 'TAKEOVER_REFUSED' });
-    await test.keys.apply((await plan('Declared')).creates, {}, OPERATOR);
+    await test.keys.declarations.apply((await plan('Declared')).creates, {}, OPERATOR);
     assert.deepEqual((await plan('Other')).deletes, []);
   });
 
@@ -34,10 +38,10 @@ describeOnEach('questions about keys', () => {
   });
 
   it('are answered as long as the store is', async () => {
-    await test.keys.checkStore();
+    await test.keys.store.check();
     const other = await openTestKeys({ database: test.database });
     await other.store.close();
-    await assert.rejects(other.keys.checkStore(), { code: 'STORE_FAILED' });
+    await assert.rejects(other.keys.store.check(), { code: 'STORE_FAILED' });
   });
 
   it('tell the rotation of a key only while both secrets work', async () => {

@@ -74,7 +74,7 @@ describeOnEach('the clock of the machine is set back by two hours', () => {
       await test.keys.finishActivity();
     },
     'a refused request': () => test.keys.finishActivity(),
-    'the stop of a server': () => test.keys.rememberTime(),
+    'the stop of a server': () => test.keys.store.rememberTime(),
   };
   for (const [what, write] of Object.entries(writes)) {
     it(`and an expired key stays expired, after ${what}`, async () => {
@@ -85,10 +85,10 @@ describeOnEach('the clock of the machine is set back by two hours', () => {
   }
 
   it('and the store keeps the later time', async () => {
-    await test.keys.rememberTime();
+    await test.keys.store.rememberTime();
     const latest = test.time.now;
     test.time.now -= 2 * HOUR;
-    await test.keys.rememberTime();
+    await test.keys.store.rememberTime();
     assert.equal(await test.store.repository.latestTime(), latest);
   });
 });

@@ -22,7 +22,7 @@ describeOnEach('keys that are not used', () => {
   let test: TestKeys;
   const pass = async (keys: KeysService = test.keys) => {
     let count = 0;
-    for await (const disabled of keys.disableUnused()) count += disabled;
+    for await (const disabled of keys.unusedKeys.disableUnused()) count += disabled;
     return count;
   };
   const create = (name: string, by: Principal | typeof OPERATOR = OPERATOR) =>
@@ -54,7 +54,7 @@ describeOnEach('keys that are not used', () => {
     test.time.now += 1;
     assert.equal(await pass(), 2);
     assert.deepEqual(await disabled(), ['Never', 'Once']);
-    const [entry] = await test.keys.auditLog({ apiKey: never.id }, OPERATOR);
+    const [entry] = await test.keys.audit.read({ apiKey: never.id }, OPERATOR);
     const { actor, action, before, after } = entry!;
     assert.deepEqual(
       { actor, action, before, after },
@@ -65,8 +65,8 @@ describeOnEach('keys that are not used', () => {
         after: { disabledAt: new Date(test.time.now).toISOString() },
       },
     );
-    assert.equal('broken' in (await test.keys.verifyAuditLog()), false);
-    assert.equal((await test.keys.compareWithAuditLog()).differences.length, 0);
+    assert.equal('broken' in (await test.keys.audit.verify()), false);
+    assert.equal((await test.keys.audit.compare()).differences.length, 0);
     assert.equal(await pass(), 0);
   });
 
@@ -83,7 +83,7 @@ describeOnEach('keys that are not used', () => {
     await pass();
     const found = async () => {
       const { keys } = await test.keys.list({}, OPERATOR);
-      const ids = await test.keys.disabledByPolicy(keys);
+      const ids = await test.keys.unusedKeys.disabledByPolicy(keys);
       return keys.filter(({ id }) => ids.has(id)).map(({ name }) => name);
     };
     assert.deepEqual(await found(), ['One']);
@@ -101,7 +101,7 @@ describeOnEach('keys that are not used', () => {
     assert.equal(await pass(), 1);
     await test.keys.setEnabled(enabled.apiKey.id, true, OPERATOR);
     const imported = { name: 'Imported', secret: 'a'.repeat(30), roles: ['VIEWER'], createdAt: '2020-01-01T00:00:00Z' };
-    await test.keys.importKeys(jsonLines(imported));
+    await test.keys.transfer.import(jsonLines(imported));
     assert.equal(await pass(), 0);
     days(59);
     await pass();
@@ -130,7 +130,7 @@ describeOnEach('keys that are not used', () => {
     await test.keys.update(ended.id, { expiresIn: '100d' }, OPERATOR);
     const { name, roles } = declared;
     const expiresAt = test.time.now + 100 * UNIT_MS.d;
-    await test.keys.apply([{ name, description: null, roles, permissions: [], expiresAt }], {}, OPERATOR);
+    await test.keys.declarations.apply([{ name, description: null, roles, permissions: [], expiresAt }], {}, OPERATOR);
     await test.keys.adopt(child.apiKey.id, OPERATOR);
     await test.keys.update(below.apiKey.id, { expiresIn: '100d' }, OPERATOR);
     await pass();
@@ -174,12 +174,12 @@ describeOnEach('keys that are not used', () => {
       const counts = await Promise.all([pass(), pass(other)]);
       assert.equal(counts[0] + counts[1], count);
       const pieces = [];
-      for await (const piece of test.keys.disableUnused()) pieces.push(piece);
+      for await (const piece of test.keys.unusedKeys.disableUnused()) pieces.push(piece);
       assert.deepEqual(pieces, [0]);
     } finally {
       await store.close();
     }
-    const entries = await test.keys.auditLog({ action: 'DISABLE', first: 500 }, OPERATOR);
+    const entries = await test.keys.audit.read({ action: 'DISABLE', first: 500 }, OPERATOR);
     assert.equal(new Set(entries.map(({ apiKey }) => apiKey!.id)).size, entries.length);
     assert.equal((await disabled()).length, count);
   });
@@ -216,6 +216,6 @@ describeOnEach('keys that are not used', () => {
       expiresAt: null,
       enabled: true,
     };
-    await assert.rejects(test.keys.plan([declared], {}, OPERATOR), { code: 'TAKEOVER_REFUSED' });
+    await assert.rejects(test.keys.declarations.plan([declared], {}, OPERATOR), { code: 'TAKEOVER_REFUSED' });
   });
 });

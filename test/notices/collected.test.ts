@@ -84,7 +84,7 @@ describeOnEach('what a webhook is told of', () => {
     const admin = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     await test.keys.create({ name: 'Child', roles: ['VIEWER'] }, admin.principal);
     await test.keys.create({ name: 'Admin', roles: ['ADMIN'], overwrite: true }, OPERATOR);
-    await test.keys.importKeys(jsonLines({ name: 'Imported', roles: ['VIEWER'], sha256: 'ab'.repeat(32) }));
+    await test.keys.transfer.import(jsonLines({ name: 'Imported', roles: ['VIEWER'], sha256: 'ab'.repeat(32) }));
     await pass(1000);
     assert.deepEqual(told().toSorted(), [
       'key.created Admin',
@@ -170,10 +170,10 @@ describeOnEach('what a webhook is told of', () => {
     const { apiKey: key, key: secret } = await create('Leaky');
     await pass(1000);
     const leak = { id: key.id, publicId: key.publicId, place: `logs/${secret}.txt:3:4` };
-    assert.equal(await test.keys.noteLeak(leak), true);
-    assert.equal(await test.keys.noteLeak(leak), false);
+    assert.equal(await test.keys.leaks.note(leak), true);
+    assert.equal(await test.keys.leaks.note(leak), false);
     await pass(25 * h);
-    assert.equal(await test.keys.noteLeak(leak), true);
+    assert.equal(await test.keys.leaks.note(leak), true);
     await pass(1000);
     assert.deepEqual(told(), ['key.created Leaky', 'key.leaked Leaky', 'key.leaked Leaky']);
     const prefix = `svc_${key.publicId}_…`;
@@ -186,7 +186,7 @@ describeOnEach('what a webhook is told of', () => {
       action: 'LEAK',
       entry: 2,
     });
-    assert.equal((await test.keys.compareWithAuditLog()).differences.length, 0);
+    assert.equal((await test.keys.audit.compare()).differences.length, 0);
   });
 
   it('a key that is refused often, once an hour', async () => {
@@ -275,10 +275,10 @@ describeOnEach('what a webhook is told of', () => {
     await server.run();
     await create('Old');
     test.time.now += 2 * d;
-    assert.equal(await test.keys.pruneAuditLog('1d'), undefined);
+    assert.equal(await test.keys.audit.prune('1d'), undefined);
     await server.run();
     assert.deepEqual(told(), ['key.created Old']);
-    assert.equal((await test.keys.pruneAuditLog('1d'))?.entries, 1);
+    assert.equal((await test.keys.audit.prune('1d'))?.entries, 1);
   });
 
   it('nothing of what waits for longer than a month without a server', async () => {

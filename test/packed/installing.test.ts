@@ -32,8 +32,10 @@ describe('docs/installing.md, in a fresh home', () => {
     assert.match(stdout, /^svc-api\/\d+\.\d+\.\d+ /m);
   });
 
-  it('has the examples, and the unit where docs/service.md copies it from', async () => {
-    const [copied] = /\$\(npm root --global\)\/\S+\.service/.exec(blockWith('systemctl enable', 'docs/service.md'))!;
+  it('has the examples, and the unit where docs/deploying.md copies it from', async () => {
+    const [copied] = /\$\(npm root --global\)\/\S+\.service/.exec(
+      blockWith('enable --now svc-api\n', 'docs/deploying.md'),
+    )!;
     for (const path of [copied, '$(npm root --global)/svc-api/examples/terraform/key.mjs'])
       assert.equal((await sh(`test -f "${path}"`)).code, 0, path);
   });
@@ -54,8 +56,8 @@ describe('docs/installing.md, in a fresh home', () => {
     assert.doesNotMatch(stdout, /npm install/);
   });
 
-  it('is removed as docs/upgrading.md has it', async () => {
-    assert.equal((await sh(blockWith('npm uninstall', 'docs/upgrading.md'))).code, 0);
+  it('is removed as docs/deploying.md has it', async () => {
+    assert.equal((await sh(blockWith('npm uninstall', 'docs/deploying.md'))).code, 0);
     assert.ok(!existsSync(join(env['HOME']!, '.local/bin/svc-api')));
   });
 
@@ -65,10 +67,10 @@ describe('docs/installing.md, in a fresh home', () => {
     assert.match(stdout, /^svc-api\/\d+\.\d+\.\d+ /);
   });
 
-  it('makes a CLI with a resource of its own, as docs/resources.md has it', async () => {
+  it('makes a CLI with a resource of its own, as docs/plugin.md has it', async () => {
     const project = join(tempFolder(), 'garden');
     mkdirSync(project);
-    const script = blocksOf('docs/resources.md').join('').replace('./svc-api-0.1.0.tgz', `'${tarball}'`);
+    const script = blocksOf('docs/plugin.md').join('').replace('./svc-api-0.1.0.tgz', `'${tarball}'`);
     const path = [env['PATH'] ?? process.env['PATH'], join(ROOT, 'test/support/bin')].join(':');
     const { code, stdout, stderr } = await run('sh', ['-ec', script], { cwd: project, env: { ...env, PATH: path } });
     assert.equal(code, 0, stderr);

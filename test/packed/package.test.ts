@@ -150,7 +150,7 @@ describe('the packed package', () => {
       /^dist\/.*\.(js|d\.ts)$/,
       /^dist\/console\/console\.(js|css|svg)$/,
       /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE)$/,
-      /^docs\/(decisions\/)?[a-z-]+\.(md|graphql)$/,
+      /^docs\/[a-z-]+\.(md|graphql)$/,
       /^docs\/images\/[a-z-]+-(light|dark)\.png$/,
       /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|svc-api\.yaml|README\.md|litestream\.yml|systemd\/svc-api\.(service|socket))$/,
       /^examples\/docker\/(Dockerfile(\.dockerignore)?|assemble\.sh|compose\.yaml|svc-api\.yaml|Caddyfile|README\.md)$/,

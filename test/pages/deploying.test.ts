@@ -21,7 +21,7 @@ describe('docs/deploying.md', () => {
     const folder = tempFolder();
     const units = join(folder, 'units');
     mkdirSync(units);
-    const block = blockWith('svc-api.socket', 'docs/deploying.md')
+    const block = blockWith('enable --now svc-api.socket', 'docs/deploying.md')
       .replace('$(npm root --global)/svc-api', ROOT)
       .replace('/etc/systemd/system/', `${units}/`);
     const { code, stdout, stderr } = await runBlock(`${STUBS}\n${block}`, folder, {});

@@ -9,14 +9,14 @@ import { BIN, cleanEnv, type Finished, finished, ROOT, runCliWithInput } from '.
 import { tempFolder } from '../support/temp.ts';
 import { lookUp } from '../../src/keys/authentication/authenticator.ts';
 
-const TEXT = readFileSync(join(ROOT, 'docs/migrating.md'), 'utf8');
+const TEXT = readFileSync(join(ROOT, 'docs/apply.md'), 'utf8');
 const blocksOf = (language: string) =>
   Array.from(TEXT.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms')), (match) => match[1]!);
 const blockWith = (text: string) => blocksOf('sh').find((block) => block.includes(text))!;
 const SECRET = 'QxVtRbKpLmNwZyHsGdFcJaQxVtRbKpLmNwZyHsGdFcJaQxVtRbKpLmNwZyHsGdFcJa';
 const digest = (encoding: 'base64' | 'base64url') => createHash('sha256').update(SECRET).digest(encoding);
 
-describe('docs/migrating.md', () => {
+describe('docs/apply.md, on keys from elsewhere', () => {
   let folder: string;
   let database: string;
   beforeEach(() => {

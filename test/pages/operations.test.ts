@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { withKeys } from '../../src/cli/with-keys.ts';
 import { testCli, type TestCli } from '../support/cli.ts';
 import { readDirectly } from '../support/direct.ts';
-import { blockWith, blocksOf, pathWithCli, runBlock } from '../support/pages.ts';
+import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { type Finished, ROOT, runCli } from '../support/process.ts';
 import { NOBODY, serviceMachine } from '../support/service-machine.ts';
 import { needsPrograms, needsRoot } from '../support/skip.ts';
@@ -24,19 +24,16 @@ function workspace(): { folder: string; cli: TestCli; run: (block: string) => Pr
   return { folder, cli, run: (block) => runBlock(block, folder, env) };
 }
 
-describe('a key for one command, as docs/operations.md has it', () => {
-  const blocks = blocksOf(PAGE).filter((block) => block.includes('./report.sh'));
-  for (const [index, name] of ['exec', 'the shell trap that it replaces'].entries()) {
-    it(`works, passes the exit code, and leaves no key: ${name}`, async () => {
-      const { folder, cli, run } = workspace();
-      const report = '#!/bin/sh\nsvc-api apikey list | cut -f 2,3\necho "$API_KEY"\nexit 3\n';
-      writeFileSync(join(folder, 'report.sh'), report, { mode: 0o755 });
-      const { stdout, code } = await run(blocks[index]!);
-      assert.match(stdout, /^ACTIVE\tVIEWER\nsvc_\w{62}\n/);
-      assert.equal(code, 3);
-      assert.deepEqual(await keysIn(cli.database), []);
-    });
-  }
+describe('a key for one command, as docs/reference.md has it', () => {
+  it('works, passes the exit code, and leaves no key', async () => {
+    const { folder, cli, run } = workspace();
+    const report = '#!/bin/sh\nsvc-api apikey list | cut -f 2,3\necho "$API_KEY"\nexit 3\n';
+    writeFileSync(join(folder, 'report.sh'), report, { mode: 0o755 });
+    const { stdout, code } = await run(blockWith('./report.sh', 'docs/reference.md'));
+    assert.match(stdout, /^ACTIVE\tVIEWER\nsvc_\w{62}\n/);
+    assert.equal(code, 3);
+    assert.deepEqual(await keysIn(cli.database), []);
+  });
 });
 
 describe('the log at debug, as docs/operations.md has it', () => {
@@ -93,14 +90,14 @@ describe('the audit log, as docs/operations.md has it', () => {
   });
 });
 
-describe('Kubernetes, as docs/operations.md has it', () => {
+describe('Kubernetes, as docs/deploying.md has it', () => {
   it('gives the service’s user a folder of its own in a volume', async function () {
     needsRoot(this);
     const volume = tempFolder();
     // As Kubernetes mounts it with fsGroup, for a store that was opened up by it.
     chownSync(volume, 0, 1000);
     chmodSync(volume, 0o2775);
-    const pod = parse(blockWith('initContainers', PAGE, 'yaml')) as {
+    const pod = parse(blockWith('initContainers', 'docs/deploying.md', 'yaml')) as {
       securityContext: { runAsUser: number; runAsGroup: number };
       initContainers: { command: [string, string, string] }[];
     };

@@ -10,11 +10,11 @@ import { query } from '../support/server.ts';
 import { NOBODY, serviceMachine } from '../support/service-machine.ts';
 import { needsRoot } from '../support/skip.ts';
 
-const PAGE = 'docs/service.md';
+const PAGE = 'docs/deploying.md';
 
 const owner = (path: string) => statSync(path).uid;
 
-describe('docs/service.md, as root', () => {
+describe('docs/deploying.md, as root', () => {
   before(function () {
     needsRoot(this);
   });

@@ -8,7 +8,7 @@ import { ROOT } from '../support/process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 /** The commands in the second column. */
-const COMMANDS = readFileSync(join(ROOT, 'docs/tasks.md'), 'utf8')
+const COMMANDS = readFileSync(join(ROOT, 'docs/tour.md'), 'utf8')
   .split('\n')
   .filter((line) => line.startsWith('| '))
   .flatMap((line) => Array.from(line.split('|')[2]!.matchAll(/`([^`]+)`/g), ([, command]) => command!))
@@ -33,7 +33,7 @@ const CONFIG = readFileSync(join(ROOT, 'examples/svc-api.yaml'), 'utf8').replace
 /** What a command says by its exit code, besides 0. */
 const ANSWERS: Record<string, number> = { can: 4, scan: 3, explain: 4 };
 
-describe('docs/tasks.md', () => {
+describe('docs/tour.md, on which command does what', () => {
   it('has a command for each task', () => {
     assert.ok(COMMANDS.length > 30);
     assert.deepEqual(

@@ -7,7 +7,7 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { pairOf, writePair } from '../support/certificates.ts';
 import { testCli } from '../support/cli.ts';
-import { blocksOf } from '../support/pages.ts';
+import { blockWith } from '../support/pages.ts';
 import { freePort } from '../support/port.ts';
 import { cleanEnv, ROOT } from '../support/process.ts';
 import { type ServeProcess, startServe } from '../support/serve.ts';
@@ -16,7 +16,7 @@ import { tempFolder } from '../support/temp.ts';
 import { CERTIFICATE } from '../support/tls-proxy.ts';
 import { until } from '../support/until.ts';
 
-const PAGE = 'docs/tls.md';
+const PAGE = 'docs/deploying.md';
 const KEY_FILE = join(ROOT, 'test/fixtures/tls/key.pem');
 const QUERY = '{"query":"{ me { name } }"}';
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -61,7 +61,7 @@ const PROXIES = [
     program: 'nginx',
     configure: (folder: string, port: number, upstream: string) =>
       nginxWith(
-        blocksOf(PAGE, 'nginx')[0]!
+        blockWith('listen 443', PAGE, 'nginx')
           .replace('listen 443', `listen ${port}`)
           .replace('/etc/ssl/keys.example.org.pem', CERTIFICATE)
           .replace('/etc/ssl/private/keys.example.org.key', KEY_FILE)
@@ -72,7 +72,7 @@ const PROXIES = [
   {
     program: 'caddy',
     configure: (folder: string, port: number, upstream: string) => {
-      const site = blocksOf(PAGE, 'text')[0]!
+      const site = blockWith('reverse_proxy', PAGE, 'text')
         .replace('keys.example.org {', `localhost:${port} {\n\ttls ${CERTIFICATE} ${KEY_FILE}`)
         .replace('127.0.0.1:4000', upstream.replace('http://', ''));
       const file = join(folder, 'Caddyfile');
@@ -102,7 +102,7 @@ async function withProxy(
   }
 }
 
-describe('docs/tls.md', () => {
+describe('docs/deploying.md', () => {
   let server: ServeProcess;
   let key: string;
   let database: string;
@@ -131,7 +131,7 @@ describe('docs/tls.md', () => {
 
   it('has a command that serves keys by TLS', async () => {
     const files = writePair(pairOf('first'));
-    const args = blocksOf(PAGE)[0]!
+    const args = blockWith('--tls-cert', PAGE)
       .replace('8443', '0')
       .replace('/etc/ssl/keys.example.org.pem', files.cert)
       .replace('/etc/ssl/private/keys.example.org.key', files.key)
@@ -152,10 +152,10 @@ describe('docs/tls.md', () => {
   it('leads to what nginx needs to serve keys by a Unix socket', async function () {
     needsPrograms(this, 'nginx');
     const [folder, port] = [tempFolder(), await freePort()];
-    const [, variable, path] = /^Environment=(\w+)=(.*)$/m.exec(blocksOf('docs/service.md', 'ini')[0]!)!;
+    const [, variable, path] = /^Environment=(\w+)=(.*)$/m.exec(blockWith('SVC_API_SOCKET', PAGE, 'ini'))!;
     const socket = join(folder, 'api.sock');
     const bySocket = await startServe(database, [], { [variable!]: socket });
-    const location = blocksOf('docs/service.md', 'nginx')[0]!.replace(path!, socket);
+    const location = blockWith('http://unix:', PAGE, 'nginx').replace(path!, socket);
     const args = nginxWith(`server { listen 127.0.0.1:${port}; ${location} }`, folder);
     const url = `http://127.0.0.1:${port}`;
     await withProxy(

@@ -15,12 +15,12 @@ import { NOBODY, serviceMachine } from '../support/service-machine.ts';
 import { needsRoot } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 
-const PAGE = 'docs/upgrading.md';
+const PAGE = 'docs/deploying.md';
 /** Programs that change the machine only say what they were told. */
 const STUBS = 'systemctl() { echo systemctl "$@"; }; npm() { echo npm "$@"; }; userdel() { echo userdel "$@"; };\n';
 const AS_SERVICE = 'runuser -u svc-api -- env SVC_API_DATABASE=/var/lib/svc-api/keys.sqlite svc-api apikey';
 
-describe('docs/upgrading.md, for a service', () => {
+describe('docs/deploying.md, for a service', () => {
   before(function () {
     needsRoot(this);
   });
@@ -28,7 +28,7 @@ describe('docs/upgrading.md, for a service', () => {
   it('copies the store, which belongs to the service, and the copy can take its place again', async () => {
     const { run, store, database } = serviceMachine();
     await run(`${AS_SERVICE} create --name Before --roles GUEST`);
-    const { stdout, stderr, code } = await run(STUBS + blockWith('systemctl stop', PAGE));
+    const { stdout, stderr, code } = await run(STUBS + blockWith('before.sqlite', PAGE));
     assert.equal(code, 0, stderr);
     assert.match(
       stdout,
@@ -68,7 +68,7 @@ describe('docs/upgrading.md, for a service', () => {
   });
 });
 
-describe('docs/upgrading.md', () => {
+describe('docs/deploying.md, on removing', () => {
   const REMOVE = blockWith('XDG_CACHE_HOME', PAGE);
 
   it('names all that is left in a home: store, caches, completion', async () => {

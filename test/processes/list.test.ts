@@ -197,7 +197,7 @@ describe('apikey list', () => {
         sha256: index.toString(16).padStart(64, '0'),
         roles: [index % 2 ? 'GUEST' : 'VIEWER'],
       });
-      await keys.importKeys(jsonLines(...Array.from({ length: 1201 }, line)));
+      await keys.transfer.import(jsonLines(...Array.from({ length: 1201 }, line)));
       await store.close();
     });
     const list = (...args: string[]) => many.run(['apikey', 'list', ...args]);

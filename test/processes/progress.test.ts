@@ -93,9 +93,9 @@ describe('progress is reported', () => {
     const { keys, store } = await openTestKeys({ asServer: true });
     const done: [string, number, number | undefined][] = [];
     const report = (what: string) => async (count: number, total?: number) => void done.push([what, count, total]);
-    await keys.importKeys(jsonLines(...lines(1500)), { onProgress: report('imported') });
-    await keys.verifyAuditLog(undefined, report('verified'));
-    await keys.compareWithAuditLog(report('compared'));
+    await keys.transfer.import(jsonLines(...lines(1500)), { onProgress: report('imported') });
+    await keys.audit.verify(undefined, report('verified'));
+    await keys.audit.compare(report('compared'));
     assert.deepEqual(done, [
       ['imported', 1000, 1500],
       ['imported', 1500, 1500],

@@ -62,7 +62,7 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
     await writer.port(USAGE).condense({ hoursFrom: start - 24 * 3_600_000, daysFrom: 0, rows: 10 });
   });
   time.now += 2000;
-  await keys.pruneAuditLog('1s');
+  await keys.audit.prune('1s');
   await keys.update(child.principal.apiKey.id, { description: 'After the pruning' }, OPERATOR);
   await store.close();
   return { secrets: [parent.secret, child.secret, rotated.key] };
@@ -75,13 +75,13 @@ async function contentOf(database: string): Promise<object> {
   const ids = page.keys.map(({ id }) => id);
   const content = {
     keys: page.keys,
-    usage: await keys.usageOf(ids),
-    hours: await Promise.all(ids.map((id) => keys.periodUsageOf(id))),
-    days: await Promise.all(ids.map((id) => keys.periodUsageOf(id, { by: 'DAY', from: '365d' }))),
+    usage: await keys.usage.usageOf(ids),
+    hours: await Promise.all(ids.map((id) => keys.usage.byPeriod(id))),
+    days: await Promise.all(ids.map((id) => keys.usage.byPeriod(id, { by: 'DAY', from: '365d' }))),
     limits: await store.repository.write((writer) => Promise.all(ids.map((id) => writer.port(SPENT_LIMITS).find(id)))),
-    grants: await Promise.all(ids.map((id) => keys.usedPermissionsOf(id))),
-    log: await keys.auditLog({ first: 500 }, OPERATOR),
-    whole: await keys.verifyAuditLog(),
+    grants: await Promise.all(ids.map((id) => keys.usage.usedPermissionsOf(id))),
+    log: await keys.audit.read({ first: 500 }, OPERATOR),
+    whole: await keys.audit.verify(),
   };
   await store.close();
   return content;

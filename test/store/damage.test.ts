@@ -66,9 +66,9 @@ describeOnEach('a key that a fault of the disk has changed', () => {
       () => test.keys.rotate(key.id, { grace: '0s' }, OPERATOR),
       () => test.keys.finishRotation(key.id, OPERATOR),
       () => test.keys.rollBackRotation(key.id, OPERATOR),
-      () => test.keys.apply(declared, {}, OPERATOR),
+      () => test.keys.declarations.apply(declared, {}, OPERATOR),
       async () => {
-        for await (const page of test.keys.exportKeys({ withDigests: true })) assert.ok(page);
+        for await (const page of test.keys.transfer.export({ withDigests: true })) assert.ok(page);
       },
     ])
       await assert.rejects(attempt, (error: Error & { code: string }) =>
@@ -98,9 +98,9 @@ describeOnEach('a key that a fault of the disk has changed', () => {
   });
 
   it('is named by the comparison with the audit log', async () => {
-    assert.deepEqual((await test.keys.compareWithAuditLog()).differences, []);
+    assert.deepEqual((await test.keys.audit.compare()).differences, []);
     await damageKey(test.database, 'Key', "digest = 'x'");
-    assert.deepEqual((await test.keys.compareWithAuditLog()).differences, [
+    assert.deepEqual((await test.keys.audit.compare()).differences, [
       { id: key.id, name: 'Key', reason: 'is damaged: its row does not match its checksum' },
     ]);
   });

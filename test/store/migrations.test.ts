@@ -119,7 +119,7 @@ describeOnEach('a store of the version before', () => {
     await keys.create({ name: 'After', roles: ['GUEST'] }, OPERATOR);
     done.abort();
     await working;
-    assert.ok(!('broken' in (await keys.verifyAuditLog())));
+    assert.ok(!('broken' in (await keys.audit.verify())));
     await store.close();
     assert.equal(await schemaOf(database), newestSchema() + 1);
     await assert.rejects(openStore({ database }), {

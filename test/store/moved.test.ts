@@ -134,7 +134,7 @@ describe('a store file that is deleted', () => {
     await create(open, 'Old');
     rmSync(open.store.location);
     await nextTurn();
-    for (const attempt of [namesIn(open), open.keys.checkStore(), create(open, 'New')]) {
+    for (const attempt of [namesIn(open), open.keys.store.check(), create(open, 'New')]) {
       await assert.rejects(attempt, {
         code: 'STORE_UNAVAILABLE',
         message: `The key store ${open.store.location} does not exist. Check the path.`,

@@ -35,7 +35,7 @@ describe('a long change of a store in a file', () => {
   it(`as an apply of ${KEYS} keys lets others read in between, who see none of it until all is done`, async () => {
     const keys = Array.from({ length: KEYS }, (_, index) => ({ name: `Key ${index}`, roles: ['VIEWER'] }));
     const { principal } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
-    const apply = test.keys.apply(await readDeclaration({ keys }, test.keys.catalog), {}, principal);
+    const apply = test.keys.declarations.apply(await readDeclaration({ keys }, test.keys.catalog), {}, principal);
     const { seen, turns } = await readMeanwhile(apply, 'Key 0');
     assert.equal(seen[0], false);
     assert.ok(seen.length <= 2 && turns >= 5, JSON.stringify({ seen, turns }));

@@ -9,7 +9,7 @@ const SIZE = {
   sqlite: `select sum(pgsize) as size from dbstat where name like 'key_usage_hours%'`,
   postgres: `select pg_total_relation_size('key_usage_hours') as size`,
 };
-/** In bytes, as docs/usage.md has it. */
+/** In bytes, as docs/observability.md has it. */
 const MAX_BYTES = { sqlite: 120, postgres: 700 };
 
 describeOnEach('the use of a key in an hour', (dialect) => {

@@ -9,5 +9,5 @@ export async function fillStore(database: string, keys: number): Promise<void> {
     roles: ['VIEWER'],
     description: 'x'.repeat(500),
   });
-  await withKeys({ database }, (open) => open.importKeys(jsonLines(...Array.from({ length: keys }, line))));
+  await withKeys({ database }, (open) => open.transfer.import(jsonLines(...Array.from({ length: keys }, line))));
 }

@@ -22,13 +22,19 @@ export function newPkce(): { verifier: string; challenge: string } {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') };
 }
 
-/** A form, sent as programs do; redirects are not followed. */
+/** A form, sent as programs do, or from one of our own pages as browsers do; redirects are not followed. */
 export async function postForm(
   url: string,
   form: Record<string, string> | [string, string][],
   headers: Record<string, string> = {},
 ) {
-  const response = await fetch(url, { method: 'POST', body: new URLSearchParams(form), headers, redirect: 'manual' });
+  const isPage = /\/(device|oauth\/authorize)(\?|$)/.test(url);
+  const response = await fetch(url, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+    headers: { ...(isPage && { origin: new URL(url).origin }), ...headers },
+    redirect: 'manual',
+  });
   const text = await response.text();
   return { status: response.status, headers: response.headers, text };
 }

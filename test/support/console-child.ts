@@ -1,4 +1,5 @@
 // A program that serves without a log until its stdin ends. It must write nothing but its address.
+import '../../scripts/jsx.ts';
 import { writeSync } from 'node:fs';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys } from './keys.ts';

@@ -119,7 +119,8 @@ export class Visitor {
       return this.#go(new URL(location, to));
     }
     const html = await response.text();
-    const path = to.href.slice(`${this.#url}/console/`.length);
+    const root = `${this.#url}/console/`;
+    const path = to.href.startsWith(root) ? to.href.slice(root.length) : `..${to.href.slice(this.#url.length)}`;
     this.page = { status: response.status, headers: response.headers, html, text: textOf(html), path };
     return this.page;
   }

@@ -15,5 +15,5 @@ export async function applyDeclared(
   options: ApplyOptions = {},
   actor: Actor = OPERATOR,
 ) {
-  return keys.apply(await readDeclaration({ keys: declared }, keys.catalog), options, actor);
+  return keys.declarations.apply(await readDeclaration({ keys: declared }, keys.catalog), options, actor);
 }

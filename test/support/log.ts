@@ -1,4 +1,4 @@
-import { LOG_LEVELS, type Log } from '../../src/log.ts';
+import { type Log, LOG_LEVELS } from '../../src/log.ts';
 
 export interface LogLine {
   level: string;

@@ -135,7 +135,7 @@ const post =
     to: 'service',
     method: 'POST',
     path,
-    headers: FORM,
+    headers: [...FORM, 'Sec-Fetch-Site', 'same-origin'],
     body: body(random),
   });
 const get =

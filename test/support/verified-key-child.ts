@@ -8,7 +8,7 @@ const KEYS = 5000;
 const { keys, store } = await openTestKeys();
 const secrets = Array.from({ length: KEYS }, () => createSecret(randomBytes).text);
 const lines = secrets.map((secret, index) => ({ name: `Key ${index}`, roles: ['VIEWER'], secret }));
-if ((await keys.importKeys(jsonLines(...lines))).failed > 0) throw new Error('Not all keys were imported.');
+if ((await keys.transfer.import(jsonLines(...lines))).failed > 0) throw new Error('Not all keys were imported.');
 const few = await heapAfter(secrets.slice(0, KEYS / 10));
 const all = await heapAfter(secrets);
 process.stdout.write(((all - few) / (0.9 * KEYS)).toFixed());

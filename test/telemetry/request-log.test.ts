@@ -128,7 +128,7 @@ for (const [how, log] of Object.entries(LOGS))
     it('never has a secret, wherever a client puts it, nor the name of a key', async () => {
       const imported = 'sk_live_0123456789abcdefghij';
       const line = { name: 'Imported', secret: imported, roles: ['ADMIN'] };
-      await test.keys.importKeys(jsonLines(line));
+      await test.keys.transfer.import(jsonLines(line));
       for (const own of [secret, imported]) {
         const document = `query Q_${own} { me { name } }`;
         const answer = await query(server.url, own, document);

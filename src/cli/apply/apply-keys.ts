@@ -63,7 +63,7 @@ async function preview(
   declaration: DeclarationFile,
   { prune, adopt, print }: ApplyRequest,
 ): Promise<PlannedChanges> {
-  const plan = await keys.plan(declaration.keys, { prune, adopt });
+  const plan = await keys.declarations.plan(declaration.keys, { prune, adopt });
   const counts = countsOf(plan);
   const { changes } = plan;
   const { created, updated, deleted, unchanged } = counts;
@@ -88,7 +88,7 @@ async function apply(
   const delivery = files ? deliveryInFiles(files) : deliveryInJson(request);
   try {
     const applied = await deliverSecrets(delivery, keys.revertsAll ? REVERTED : REMOVED, (safe) =>
-      keys.apply(declaration.keys, { prune, adopt }, safe),
+      keys.declarations.apply(declaration.keys, { prune, adopt }, safe),
     );
     if (files || applied.created.length === 0) await showOrSay(applied, files, print);
     return applied;

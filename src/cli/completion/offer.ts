@@ -1,11 +1,60 @@
 import type { Command } from '@oclif/core/command';
-import { type CommandLine, readTypedCommand, type TypedCommand } from './command-line.ts';
+import type { CommandLine } from './command-line.ts';
 import { COLUMN_NAMES } from '../views/key-view.ts';
 import { AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
 import { STATUSES } from '../../keys/key/status.ts';
 import type { Catalog } from '../../keys/permissions/catalog.ts';
 import { hasControlCharacters } from '../../keys/text.ts';
 import { PERIODS } from '../../keys/usage/periods.ts';
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
+
+/** A word that may stand at the cursor. */
+interface Choice {
+  /** The part of the word after what all choices have in common. */
+  text: string;
+  description?: string;
+}
+
+/** Words that may stand at the cursor, each the common head with one of the choices. */
+interface Choices {
+  head: string;
+  choices: readonly Choice[];
+  /** Whether the words go on, so that no space follows. */
+  isOpen?: boolean;
+}
+
+const MAX_DESCRIPTION = 80;
+
+/** What the script of a shell reads: what kind of reply it is, then a word a line, with a description after a tab. */
+export function replyOf(reply: 'files' | 'folders' | Choices, shell: Shell, line: CommandLine): string {
+  if (typeof reply === 'string') return `${reply}\n`;
+  const { head, choices, isOpen = false } = reply;
+  // What has no control characters is one line, whatever it is.
+  const safe = choices.filter(({ text }) => !hasControlCharacters(head + text));
+  if (safe.length === 0) return '';
+  const lines = safe.map(({ text, description }) => {
+    const word = head + text;
+    if (shell === 'bash') return quotedForBash(word.slice(line.kept), line.quote);
+    return [word, ...(description === undefined ? [] : [shortened(description)])].join('\t');
+  });
+  return [isOpen ? 'open' : 'words', ...lines].map((each) => `${each}\n`).join('');
+}
+
+/** bash takes words as they are, into the quotes that are open. The other shells quote them. */
+function quotedForBash(word: string, quote: CommandLine['quote']): string {
+  if (quote === "'") return word.replaceAll("'", String.raw`'\''`);
+  if (quote === '"') return word.replaceAll(/["$`\\]/g, String.raw`\$&`);
+  return word.replaceAll(/[^\p{L}\p{M}\p{N}_\-./:=,@%+]/gu, String.raw`\$&`);
+}
+
+/** The first line of a description, without what a terminal would obey. */
+function shortened(description: string): string {
+  const [line = ''] = description.split('\n', 1);
+  const shown = Array.from(line.replaceAll(/\p{C}/gu, ' '));
+  return shown.length > MAX_DESCRIPTION ? `${shown.slice(0, MAX_DESCRIPTION - 1).join('')}…` : shown.join('');
+}
 
 /** What stands for a value: a file, a folder, the name of a key, a role, a permission, or one of a few texts. */
 type ValueKind = 'files' | 'folders' | 'names' | 'roles' | 'permissions' | readonly string[];
@@ -53,13 +102,6 @@ function namesNewKey(command: string, flags: ReadonlyMap<string, string>): boole
   if (command === 'apikey:exec') return true;
   const creates = command === 'apikey:create' || (command === 'apikey' && !flags.has('delete'));
   return creates && !flags.has('overwrite');
-}
-
-/** A word that may stand at the cursor. */
-interface Choice {
-  /** The part of the word after what all choices have in common. */
-  text: string;
-  description?: string;
 }
 
 /** What may stand at the cursor. */
@@ -172,48 +214,6 @@ function choiceOf(text: string, description: string | undefined): Choice {
   return { text, ...(description !== undefined && { description }) };
 }
 
-export const SHELLS = ['bash', 'zsh', 'fish'] as const;
-export type Shell = (typeof SHELLS)[number];
-
-/** Words that may stand at the cursor, each the common head with one of the choices. */
-interface Choices {
-  head: string;
-  choices: readonly Choice[];
-  /** Whether the words go on, so that no space follows. */
-  isOpen?: boolean;
-}
-
-const MAX_DESCRIPTION = 80;
-
-/** What the script of a shell reads: what kind of reply it is, then a word a line, with a description after a tab. */
-export function replyOf(reply: 'files' | 'folders' | Choices, shell: Shell, line: CommandLine): string {
-  if (typeof reply === 'string') return `${reply}\n`;
-  const { head, choices, isOpen = false } = reply;
-  // What has no control characters is one line, whatever it is.
-  const safe = choices.filter(({ text }) => !hasControlCharacters(head + text));
-  if (safe.length === 0) return '';
-  const lines = safe.map(({ text, description }) => {
-    const word = head + text;
-    if (shell === 'bash') return quotedForBash(word.slice(line.kept), line.quote);
-    return [word, ...(description === undefined ? [] : [shortened(description)])].join('\t');
-  });
-  return [isOpen ? 'open' : 'words', ...lines].map((each) => `${each}\n`).join('');
-}
-
-/** bash takes words as they are, into the quotes that are open. The other shells quote them. */
-function quotedForBash(word: string, quote: CommandLine['quote']): string {
-  if (quote === "'") return word.replaceAll("'", String.raw`'\''`);
-  if (quote === '"') return word.replaceAll(/["$`\\]/g, String.raw`\$&`);
-  return word.replaceAll(/[^\p{L}\p{M}\p{N}_\-./:=,@%+]/gu, String.raw`\$&`);
-}
-
-/** The first line of a description, without what a terminal would obey. */
-function shortened(description: string): string {
-  const [line = ''] = description.split('\n', 1);
-  const shown = Array.from(line.replaceAll(/\p{C}/gu, ' '));
-  return shown.length > MAX_DESCRIPTION ? `${shown.slice(0, MAX_DESCRIPTION - 1).join('')}…` : shown.join('');
-}
-
 /** What takes time to find out, and is asked only where it is needed. */
 interface Sources {
   /** Names of keys that begin with a text. */
@@ -246,4 +246,67 @@ function startingWith(typed: string, values: readonly string[]): string[] {
 
 function textChoices(texts: readonly string[]): Choice[] {
   return texts.map((text) => ({ text }));
+}
+
+/** What is known of a command while it is typed. */
+interface TypedCommand {
+  /** Its id, or that of a topic; empty before the first word. */
+  id: string;
+  /** Undefined for a topic that is no command. */
+  command: Command.Loadable | undefined;
+  /** The flags that are typed, with their values; empty for those without one. */
+  flags: ReadonlyMap<string, string>;
+  /** The flag whose value the next word is. */
+  pending: string | undefined;
+  /** The arguments that are typed. */
+  args: readonly string[];
+  /** Whether a word was `--`: what follows are arguments, whatever they begin with. */
+  isEnded: boolean;
+}
+
+/** Reads the words before the cursor as oclif does: the command's own words come first. */
+function readTypedCommand(words: readonly string[], commands: readonly Command.Loadable[]): TypedCommand {
+  const parts = words.flatMap((word) => (word.startsWith('-') ? [word] : word.split(':')));
+  let [id, length] = ['', 0];
+  for (const part of parts) {
+    const longer = id === '' ? part : `${id}:${part}`;
+    if (!commands.some((command) => command.id === longer || command.id.startsWith(`${longer}:`))) break;
+    id = longer;
+    length += 1;
+  }
+  const command = commands.find((each) => each.id === id);
+  const flags = new Map<string, string>();
+  const args: string[] = [];
+  let [pending, isEnded]: [string | undefined, boolean] = [undefined, false];
+  // The words of a command have no colons left over, and what follows it may have some.
+  for (const word of restOf(words, length)) {
+    if (pending !== undefined) {
+      flags.set(pending, word);
+      pending = undefined;
+    } else if (isEnded || !/^-./.test(word)) args.push(word);
+    else if (word === '--') isEnded = true;
+    else {
+      const { flag, value } = flagIn(word, command);
+      if (flag === undefined) continue;
+      flags.set(flag, value ?? '');
+      if (value === undefined && command?.flags[flag]?.type === 'option') pending = flag;
+    }
+  }
+  return { id, command, flags, pending, args, isEnded };
+}
+
+/** The words after the command, which has so many parts. */
+function restOf(words: readonly string[], parts: number): readonly string[] {
+  let [index, seen] = [0, 0];
+  for (; seen < parts; index += 1) seen += words[index]!.split(':').length;
+  return words.slice(index);
+}
+
+/** The flag that a word names, and its value if the word has it. */
+function flagIn(word: string, command: Command.Loadable | undefined): { flag?: string; value?: string } {
+  const [, long, value] = /^--([^=]+)(?:=(.*))?$/s.exec(word) ?? [];
+  if (long !== undefined) return value === undefined ? { flag: long } : { flag: long, value };
+  const [flag] = Object.entries(command?.flags ?? {}).find(([, { char }]) => char === word[1]) ?? [];
+  if (flag === undefined) return {};
+  return word.length > 2 ? { flag, value: word.slice(2) } : { flag };
 }

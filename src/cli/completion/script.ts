@@ -1,25 +1,27 @@
 import type { Config } from '@oclif/core/interfaces';
 import type { Shell } from './offer.ts';
 
-/** What a script completes. */
-interface Completed {
-  /** The name of the program. */
-  bin: string;
-  /** How the program is asked, as a shell reads it. */
-  ask: string;
-  /** A name for the functions of the script. */
-  prefix: string;
-  /** The commands that are completed, of a program that has others as well. */
-  topics: readonly string[] | undefined;
+const OWN_BIN = 'svc-api';
+const TOPICS = ['apikey', 'backup', 'doctor', 'guard', 'login', 'logout', 'notices', 'restore', 'routes', 'serve'];
+
+/** The script that makes a shell ask this program what may follow. In a host it is for our commands alone. */
+export function scriptOf(shell: Shell, { bin, topicSeparator }: Pick<Config, 'bin' | 'topicSeparator'>): string {
+  const completed: Completed = {
+    bin,
+    ask: `command ${bin} apikey${topicSeparator}complete ${shell}`,
+    prefix: `_svc_api_complete_${bin.replaceAll(/\W/g, '_')}`,
+    topics: bin === OWN_BIN ? undefined : TOPICS,
+  };
+  return { bash: bashScript, zsh: zshScript, fish: fishScript }[shell](completed);
 }
 
 /** The script for bash, 4 or later. */
 function bashScript(completed: Completed): string {
   const { bin, ask, prefix } = completed;
   return `# Completion of ${bin} for bash
-${previousOf(completed)}
+${previousInBash(completed)}
 ${prefix}() {
-${othersOf(completed)}  local -a reply
+${othersInBash(completed)}  local -a reply
   mapfile -t reply < <(
     COMP_LINE="\${COMP_LINE:0:COMP_POINT}" COMP_WORDBREAKS="$COMP_WORDBREAKS" ${ask} 2>/dev/null </dev/null
   )
@@ -36,7 +38,7 @@ complete -F ${prefix} ${bin}
 `;
 }
 
-function previousOf({ bin, prefix, topics }: Completed): string {
+function previousInBash({ bin, prefix, topics }: Completed): string {
   if (!topics) return '';
   return `
 # What completes the other commands of ${bin}.
@@ -45,7 +47,7 @@ ${prefix}_others="$(complete -p ${bin} 2>/dev/null | sed -n 's/.* -F \\([^ ]*\\)
 `;
 }
 
-function othersOf({ prefix, topics }: Completed): string {
+function othersInBash({ prefix, topics }: Completed): string {
   if (!topics) return '';
   return `  local topic="\${COMP_WORDS[1]}"
   (( COMP_CWORD > 1 )) || topic=
@@ -53,38 +55,6 @@ function othersOf({ prefix, topics }: Completed): string {
     "$${prefix}_others" "$@"
     return
   fi
-`;
-}
-
-/** The script for fish, 3.1 or later. */
-function fishScript({ bin, ask, prefix, topics }: Completed): string {
-  const condition = topics
-    ? `
-# Whether the line is about one of the commands that are completed here, or has no command yet.
-function ${prefix}_is_ours
-    set -l words (commandline -opc | string match -v -r '^\\w+=')
-    test (count $words) = 1; or string match -q -r -- '^(${topics.join('|')})(:|$)' "$words[2]"
-end
-`
-    : '';
-  return `# Completion of ${bin} for fish
-${condition}
-function ${prefix}
-    set -l reply (COMP_LINE=(commandline -cp | string collect) ${ask} 2>/dev/null </dev/null)
-    switch "$reply[1]"
-        case files folders
-            set -l token (commandline -ct)
-            set -l flag (string match -r '^--[a-z-]+=' -- $token)
-            set -l typed (string replace -r '^--[a-z-]+=' '' -- $token)
-            for path in (complete -C "'' $typed")
-                test $reply[1] = files; or string match -q -r '/(\\t|$)' -- $path; and echo "$flag$path"
-            end
-        case words open
-            string join -- \\n $reply[2..-1]
-    end
-end
-
-complete -c ${bin} ${topics ? `-n ${prefix}_is_ours ` : ''}-f -a '(${prefix})'
 `;
 }
 
@@ -140,16 +110,46 @@ function othersInZsh({ prefix, topics }: Completed): string {
 `;
 }
 
-const OWN_BIN = 'svc-api';
-const TOPICS = ['apikey', 'backup', 'doctor', 'guard', 'login', 'logout', 'notices', 'restore', 'routes', 'serve'];
+/** The script for fish, 3.1 or later. */
+function fishScript({ bin, ask, prefix, topics }: Completed): string {
+  const condition = topics
+    ? `
+# Whether the line is about one of the commands that are completed here, or has no command yet.
+function ${prefix}_is_ours
+    set -l words (commandline -opc | string match -v -r '^\\w+=')
+    test (count $words) = 1; or string match -q -r -- '^(${topics.join('|')})(:|$)' "$words[2]"
+end
+`
+    : '';
+  return `# Completion of ${bin} for fish
+${condition}
+function ${prefix}
+    set -l reply (COMP_LINE=(commandline -cp | string collect) ${ask} 2>/dev/null </dev/null)
+    switch "$reply[1]"
+        case files folders
+            set -l token (commandline -ct)
+            set -l flag (string match -r '^--[a-z-]+=' -- $token)
+            set -l typed (string replace -r '^--[a-z-]+=' '' -- $token)
+            for path in (complete -C "'' $typed")
+                test $reply[1] = files; or string match -q -r '/(\\t|$)' -- $path; and echo "$flag$path"
+            end
+        case words open
+            string join -- \\n $reply[2..-1]
+    end
+end
 
-/** The script that makes a shell ask this program what may follow. In a host it is for our commands alone. */
-export function scriptOf(shell: Shell, { bin, topicSeparator }: Pick<Config, 'bin' | 'topicSeparator'>): string {
-  const completed: Completed = {
-    bin,
-    ask: `command ${bin} apikey${topicSeparator}complete ${shell}`,
-    prefix: `_svc_api_complete_${bin.replaceAll(/\W/g, '_')}`,
-    topics: bin === OWN_BIN ? undefined : TOPICS,
-  };
-  return { bash: bashScript, zsh: zshScript, fish: fishScript }[shell](completed);
+complete -c ${bin} ${topics ? `-n ${prefix}_is_ours ` : ''}-f -a '(${prefix})'
+`;
+}
+
+/** What a script completes. */
+interface Completed {
+  /** The name of the program. */
+  bin: string;
+  /** How the program is asked, as a shell reads it. */
+  ask: string;
+  /** A name for the functions of the script. */
+  prefix: string;
+  /** The commands that are completed, of a program that has others as well. */
+  topics: readonly string[] | undefined;
 }

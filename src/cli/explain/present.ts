@@ -5,7 +5,7 @@ import { CommandHelp } from '@oclif/core/help';
 import type { Config } from '@oclif/core/interfaces';
 import { isParserError, type ParserError, type PresentedError, presentError, shownText } from '../errors.ts';
 import { closeTo, didYouMean, explainSpacedList } from './did-you-mean.ts';
-import { wordsBesideCommands } from '../help/words.ts';
+import { wordsBesideCommands } from '../help/topics.ts';
 import { commandText } from '../output.ts';
 import { wrapped } from '../wrapped.ts';
 import { listOf, printable } from '../../keys/text.ts';

@@ -3,10 +3,8 @@ import type { Command } from '@oclif/core/command';
 import { CommandHelp, Help } from '@oclif/core/help';
 import type { Config, HelpOptions } from '@oclif/core/interfaces';
 import { ReaderGoneError } from '../errors.ts';
-import { Columns, renderTemplates, widthOf } from './columns.ts';
-import { HELP_TOPICS, topicNamed, topicText } from './topics.ts';
+import { Columns, HELP_TOPICS, renderTemplates, topicNamed, topicText, VERSION_TOPIC, widthOf } from './topics.ts';
 import { VERB_GROUPS, VERB_LINES } from './verbs.ts';
-import { VERSION_TOPIC } from './version.ts';
 import { processTerminal } from '../terminal.ts';
 
 const INDENTATION = '  ';

@@ -1,12 +1,6 @@
 import { printable } from '../../keys/text.ts';
 import { CliError } from '../errors.ts';
 import { processTerminal, type Terminal } from '../terminal.ts';
-import type { HelpTopic } from './topics.ts';
-
-export const VERSION_TOPIC: HelpTopic = {
-  summary: 'Show the version of svc-api and of Node.',
-  sections: [{ header: 'USAGE', body: '$ svc-api version [--json]\n$ svc-api --version\n$ svc-api -v, -V' }],
-};
 
 /** Prints the version of svc-api itself; a host has its own. @throws CliError USAGE, OUTPUT_FAILED */
 export async function printVersion(

@@ -3,7 +3,7 @@ import { assertValid } from '../../keys/errors.ts';
 import { MAX_PAGE_SIZE } from '../../keys/page.ts';
 import { validateName, normalizeName } from '../../keys/key/name.ts';
 import { CliError } from '../errors.ts';
-import type { Page } from '../prompts/choose-keys.ts';
+import type { Page } from '../prompts/with-prompts.ts';
 import type { KeysPlace } from '../with-keys.ts';
 
 export interface DeleteOptions {
@@ -58,7 +58,7 @@ async function deleteChosen(
   const page = await searchByName(keys);
   if (page.keys.length === 0) return { nothing: `there are none in ${keys.location}` };
   if (!interactive) throw nobodyToAsk();
-  const { chooseKeys } = await import('../prompts/choose-keys.ts');
+  const { chooseKeys } = await import('../prompts/with-prompts.ts');
   const ids = await chooseKeys(page, (search) => searchByName(keys, search), assumesYes);
   return ids.length === 0 ? { nothing: 'none was chosen' } : { deleted: await keys.delete(ids) };
 }

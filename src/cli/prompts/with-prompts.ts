@@ -1,6 +1,9 @@
+import type { KeyFields } from '../../keys/key/api-key.ts';
+import { relativeTime } from '../../keys/relative-time.ts';
 import { printable } from '../../keys/text.ts';
 import { CliError } from '../errors.ts';
-import { cancelled, type Prompts } from './prompt.ts';
+import { countOf } from '../views/table.ts';
+import { cancelled, type Choice, type FoundChoices, type Prompts } from './prompt.ts';
 
 /**
  * Asks questions: by lists that are drawn anew, or, on a terminal that can't do that and where it is asked for, line by
@@ -32,4 +35,47 @@ export function confirmOrCancel(question: string): Promise<void> {
   return withPrompts(async (prompts) => {
     if (!(await prompts.confirm(question))) throw cancelled();
   });
+}
+
+/** A page of keys. */
+export interface Page {
+  keys: readonly KeyFields[];
+  hasNextPage: boolean;
+}
+
+/**
+ * Lets the user search for keys and choose some of them, and asks whether to delete them.
+ * @param page the keys to choose from before anything is typed
+ * @param find the keys that match what was typed
+ * @param assumesYes whether the question is answered with yes
+ * @returns the ids of the chosen keys, which may be none
+ * @throws CliError CANCELLED on Ctrl-C, or if the answer is No
+ */
+export function chooseKeys(
+  page: Page,
+  find: (search: string) => Promise<Page>,
+  assumesYes: boolean,
+): Promise<string[]> {
+  return withPrompts(async (prompts) => {
+    const search = async (term: string) => choicesOf(await find(term));
+    const chosen = await prompts.searchMany({ message: 'API keys to delete', found: choicesOf(page), search });
+    const ids = chosen.map(({ id }) => id);
+    if (chosen.length === 0 || assumesYes) return ids;
+    const what =
+      chosen.length === 1
+        ? `"${chosen[0]!.name}" and all keys that it created`
+        : `these ${chosen.length} API keys and all keys that they created`;
+    if (!(await prompts.confirm(`Delete ${what}? They stop working at once`))) throw cancelled();
+    return ids;
+  });
+}
+
+function choicesOf({ keys, hasNextPage }: Page): FoundChoices {
+  return { choices: keys.map(choiceOf), hasMore: hasNextPage };
+}
+
+function choiceOf({ id, name, roles, permissions, createdAt }: KeyFields): Choice {
+  const count = permissions.length;
+  const grants = [...roles, ...(count > 0 ? [countOf(count, 'permission', 'permissions')] : [])].join(', ');
+  return { id, name: printable(name, 100), details: `${grants}; ${relativeTime(createdAt)}` };
 }

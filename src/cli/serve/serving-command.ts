@@ -41,7 +41,7 @@ function keepDisablingUnused(keysOf: () => KeysService, log: Log): () => Promise
     const keys = keysOf();
     let count = 0;
     try {
-      for await (const disabled of keys.disableUnused()) {
+      for await (const disabled of keys.unusedKeys.disableUnused()) {
         count += disabled;
         await nextTurn();
         if (isStopped || keysOf() !== keys) break;
@@ -65,7 +65,7 @@ const LOCK_WAIT_MS = 2000;
 const WRITE_WAIT_MS = 5000;
 
 const NO_SEARCH_INDEX =
-  'searches of keys read through all of them: create the extension pg_trgm and an index, as docs/storage.md shows';
+  'searches of keys read through all of them: create the extension pg_trgm and an index, as docs/postgresql.md shows';
 
 const IN_CLEAR =
   'keys cross the network in clear text: serve by TLS (--tls-cert, --tls-key), or to a proxy that does, on 127.0.0.1';
@@ -255,7 +255,9 @@ export abstract class ServingCommand extends BaseCommand {
       const reason = await stop.received;
       this.logger.info({ reason }, 'stopping');
       await Promise.all([service.stop(), stopDisabling(), notices.stop()]);
-      await keys.rememberTime().catch((error: unknown) => this.logger.debug({ err: error }, 'the time was not kept'));
+      await keys.store
+        .rememberTime()
+        .catch((error: unknown) => this.logger.debug({ err: error }, 'the time was not kept'));
     } finally {
       await keys.close();
     }
@@ -282,7 +284,7 @@ export abstract class ServingCommand extends BaseCommand {
   /** Logs what is to be known of the store. */
   private async reportStore(keys: OpenKeys): Promise<void> {
     const store = keys.location;
-    if (!(await keys.matchesAuditKey()))
+    if (!(await keys.audit.matchesKey()))
       this.logger.error(
         { store },
         'the newest entry of the audit log was not made with the key of SVC_API_AUDIT_KEY: ' +

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { readCommandLine } from '../../cli/completion/command-line.ts';
-import { wordsBesideCommands } from '../../cli/help/words.ts';
+import { wordsBesideCommands } from '../../cli/help/topics.ts';
 import { offerFor, replyOf, resolveOffer, type Shell, SHELLS } from '../../cli/completion/offer.ts';
 import { additionsOf } from '../../cli/host.ts';
 import { validateName } from '../../keys/key/name.ts';

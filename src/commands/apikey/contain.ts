@@ -51,13 +51,13 @@ export default class Contain extends KeyCommand {
     return this.withKeys(input.flags, async (keys) => {
       const request = { key, since };
       if (dryRun || !yes) {
-        const plan = await keys.planContainment(request);
+        const plan = await keys.containments.plan(request);
         if (dryRun) return this.show(plan, true);
         await this.terminal.note(shownText(textOf(plan, 'Plan', ['to change', 'to cancel'])));
         const { confirmOrCancel } = await import('../../cli/prompts/with-prompts.ts');
         if (changes(plan)) await confirmOrCancel(`Contain ${nameIn(plan)}?`);
       }
-      return this.show(await keys.contain(request), false);
+      return this.show(await keys.containments.contain(request), false);
     });
   }
 

@@ -19,9 +19,9 @@ export default class Deny extends ConsentCommand {
     const { args, flags } = await this.parse(Deny);
     const place = placeOf(args.code);
     return this.withKeys(flags, async (keys) => {
-      const shown = await keys.consentRequest(place);
+      const shown = await keys.consents.find(place);
       await this.confirm(shown, `Refuse ${shown.client.name} an API key?`);
-      const request = await keys.denyConsentRequest(place);
+      const request = await keys.consents.deny(place);
       return this.print({ request: consentJson(request) }, `${request.client.name} gets no API key`);
     });
   }

@@ -26,7 +26,7 @@ export default class Export extends StoreCommand {
     const withDigests = flags['with-digests'] ?? false;
     let [exported, rotating] = [0, 0];
     await this.withStore(flags, async (keys) => {
-      for await (const page of keys.exportKeys({ withDigests })) {
+      for await (const page of keys.transfer.export({ withDigests })) {
         exported += page.keys.length;
         rotating += page.rotating;
         await this.terminal.deliver(page.keys.map((key) => `${printableJson(JSON.stringify(key))}\n`).join(''));

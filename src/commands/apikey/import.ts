@@ -97,7 +97,7 @@ export default class Import extends StoreCommand {
 
   private import(keys: OpenKeys, { bytes, size, isTyped }: Input, dryRun: boolean): Promise<ImportReport> {
     return withProgress(this.terminal, (progress) =>
-      keys.importKeys(isTyped ? bytes : countedBytes(bytes, size, progress.of('Reading', 'bytes')), {
+      keys.transfer.import(isTyped ? bytes : countedBytes(bytes, size, progress.of('Reading', 'bytes')), {
         dryRun: dryRun ?? false,
         onProgress: progress.of('Importing', 'keys'),
       }),

@@ -7,8 +7,8 @@ import {
   COLUMN_NAMES,
   DEFAULT_COLUMNS,
   type KeyColumn,
-  type KeyJson,
   keyJson,
+  type KeyJson,
   pickColumns,
 } from '../../cli/views/key-view.ts';
 import { openTable, titlesLeftOut } from '../../cli/views/table.ts';

@@ -36,14 +36,14 @@ async function runPrune(
       'USAGE',
       'Pass --yes to delete entries: you can only be asked on a terminal, without --json and --no-input.',
     );
-  const prunable = await keys.findPrunableAudit(before);
+  const prunable = await keys.audit.findPrunable(before);
   if (!prunable) return undefined;
   if (!yes) {
     const { confirmOrCancel } = await import('../../cli/prompts/with-prompts.ts');
     const entries = countOf(prunable.entries, 'entry', 'entries');
     await confirmOrCancel(`Delete ${entries} of the audit log, up to number ${prunable.last.number}?`);
   }
-  return keys.pruneAuditLog(before);
+  return keys.audit.prune(before);
 }
 
 const BROKEN = 1;
@@ -173,9 +173,8 @@ export default class Log extends KeyCommand {
 
   private async verify(keys: OpenKeys, head: string | undefined): Promise<object> {
     const { whole, json, text } = await withProgress(this.terminal, async (progress) => {
-      const result = await keys.verifyAuditLog(head, progress.of('Verifying', 'entries'));
-      const comparison =
-        'entries' in result ? await keys.compareWithAuditLog(progress.of('Comparing', 'keys')) : undefined;
+      const result = await keys.audit.verify(head, progress.of('Verifying', 'entries'));
+      const comparison = 'entries' in result ? await keys.audit.compare(progress.of('Comparing', 'keys')) : undefined;
       return verificationView(result, comparison, await keys.schemaDifferences());
     });
     if (!whole) process.exitCode = BROKEN;

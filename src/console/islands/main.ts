@@ -1,11 +1,81 @@
-import { addCopyButtons } from './copy.ts';
 import { addGrantsPickers } from './grants-picker.tsx';
-import { watchSession } from './session.ts';
-import { addShortcuts } from './shortcuts.ts';
-import { guardUnread } from './unread.ts';
 
 watchSession();
 addShortcuts();
 addGrantsPickers();
 addCopyButtons();
 guardUnread();
+
+/** A button with `data-copy` copies the field of that id, and says so beside it. Without scripts it stays hidden. */
+function addCopyButtons(): void {
+  for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-copy]')) {
+    const field = document.querySelector<HTMLInputElement | HTMLTextAreaElement>(`#${button.dataset['copy']}`)!;
+    const said = button.parentElement!.querySelector('[role=status]')!;
+    field.addEventListener('focus', () => field.select());
+    button.hidden = false;
+    button.addEventListener('click', async () => {
+      try {
+        await navigator.clipboard.writeText(field.value);
+        said.textContent = 'Copied.';
+        field.dispatchEvent(new Event('copy', { bubbles: true }));
+      } catch {
+        field.focus();
+        said.textContent = 'Not copied: the browser does not allow it. The text is selected, copy it by the keyboard.';
+      }
+    });
+  }
+}
+
+/** A page that is looked at again is loaded anew if its session has ended: by its time, its key, or in another tab. */
+function watchSession(): void {
+  const { body } = document;
+  const root = body.dataset['signedIn'];
+  if (root === undefined) return;
+  const check = async () => {
+    const { status } = await fetch(`${root}session`, { redirect: 'error' }).catch(() => ({ status: 0 }));
+    if (status !== 401 && (status === 204 || !body.hidden)) body.hidden = false;
+    // The answer to a form is not asked for again: a browser would want to send that once more.
+    else if ('answer' in body.dataset) location.replace(`${root}sign-in`);
+    else location.reload();
+  };
+  document.addEventListener(
+    'visibilitychange',
+    () => document.visibilityState === 'visible' && !body.hidden && check(),
+  );
+  // Browsers keep pages that are left in their memory. Nobody sees one again before its session is found to go on.
+  addEventListener('pagehide', ({ persisted }) => (body.hidden = persisted));
+  addEventListener('pageshow', ({ persisted }) => persisted && check());
+}
+
+/** A field with `data-shortcut` gets the focus by that character, unless one is being typed elsewhere. */
+function addShortcuts(): void {
+  const fields = document.querySelectorAll<HTMLInputElement>('[data-shortcut]');
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if ((event.target as Element).closest('input, textarea, select')) return;
+    for (const field of fields)
+      if (field.dataset['shortcut'] === event.key) {
+        event.preventDefault();
+        field.focus();
+      }
+  });
+}
+
+/** Asks once before somebody leaves a secret that they have neither copied nor said to have stored. */
+function guardUnread(): void {
+  const unread = document.querySelector('[data-unread]');
+  if (!unread) return;
+  const reading = new AbortController();
+  const { signal } = reading;
+  const ask = (event: BeforeUnloadEvent) => {
+    if (signal.aborted) return;
+    event.preventDefault();
+    reading.abort();
+  };
+  // Browsers ask nobody who has not touched the page.
+  for (const touch of ['pointerdown', 'keydown'])
+    addEventListener(touch, () => addEventListener('beforeunload', ask), { once: true, signal });
+  for (const stored of ['copy', 'submit']) unread.addEventListener(stored, () => reading.abort(), { signal });
+  // A browser that kept the page in its memory asks whether the secret is still to be seen.
+  addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
+}

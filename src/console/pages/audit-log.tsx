@@ -1,9 +1,8 @@
 import { AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
 import { OperationFailed } from '../operations.ts';
-import type { Pages } from '../page-routes.ts';
+import type { Pages, Visit } from '../visit.tsx';
 import { AUDITED_FIELDS, type AuditedEntry, AuditEntries, wordsOf } from '../parts/audit-entries.tsx';
 import { Empty, Problem } from '../parts/notice.tsx';
-import type { Visit } from '../visit.tsx';
 
 const QUERY = `query Log($first: Int!, $after: String, $key: String, $actor: String, $action: AuditAction,
   $since: DateTime, $until: DateTime) {

@@ -3,7 +3,7 @@ import type { Refusal } from '../../keys/changes/possible-changes.ts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import { ROLE_MEANINGS } from '../../keys/permissions/built-in.ts';
 import { groupPermissions } from '../../keys/permissions/permission-set.ts';
-import type { ExpiryBounds } from '../parts/expiry-field.tsx';
+import type { ExpiryBounds } from '../parts/field.tsx';
 import type { Grantable, GrantableRole } from '../parts/grants.ts';
 import { inYourWords } from '../parts/notice.tsx';
 import type { Visit } from '../visit.tsx';
@@ -36,7 +36,7 @@ export interface AskedGrantable extends Grantable {
  */
 export async function findGrantable({ keys, principal }: Visit, key?: ApiKey): Promise<AskedGrantable> {
   const { catalog } = keys;
-  const found = await (key ? keys.grantableTo(key, principal) : keys.grantable(principal));
+  const found = await (key ? keys.foresight.grantableTo(key, principal) : keys.foresight.grantable(principal));
   const { refusal, latest, required } = await found.ends();
   return {
     reason: wordsOf(found.refusal),

@@ -1,8 +1,5 @@
-import type { Pages } from '../page-routes.ts';
-import { Empty } from '../parts/notice.tsx';
-import { type KeyStatus, Status } from '../parts/status.tsx';
-import { Time } from '../parts/time.tsx';
-import type { Visit } from '../visit.tsx';
+import type { Pages, Visit } from '../visit.tsx';
+import { Empty, type KeyStatus, Status, Time } from '../parts/notice.tsx';
 
 const QUERY = `query Keys($first: Int!, $after: String, $search: String, $status: ApiKeyStatus) {
   apiKeys(first: $first, after: $after, search: $search, status: $status) {

@@ -4,10 +4,9 @@ import { readForm, readQuery } from '../../http/form.ts';
 import type { RefusalLog } from '../../http/refusal-log.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import type { Assets } from '../assets.ts';
-import type { Doorkeeper } from '../doorkeeper.ts';
+import type { Doorkeeper, SeenOrigin } from '../doorkeeper.ts';
 import { Layout } from '../parts/layout.tsx';
 import { Problem } from '../parts/notice.tsx';
-import type { SeenOrigin } from '../session-cookie.ts';
 import { seeOther, sendPage } from '../visit.tsx';
 
 /** What signing in takes. */
@@ -34,8 +33,11 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
       const query = readQuery(c);
       const next = nextIn(query.get('next') ?? undefined);
       if (await doorkeeper.isSignedIn(c, seenBy(c))) return seeOther(c, ROOT + next);
-      if (isFollowedLink(c))
-        return sendPage(c, OneMoment({ assets, here: `${ROOT}sign-in${new URL(c.req.url).search}` }));
+      if (isFollowedLink(c)) {
+        const again = `${ROOT}sign-in${new URL(c.req.url).search}`;
+        const around = { title: 'Sign in', root: ROOT, assets, again };
+        return sendPage(c, <Layout {...around}>{<OneMoment here={again} />}</Layout>);
+      }
       return show(c, { next, ...(query.get('lost') === 'form' && { problem: LOST }) });
     }),
   );
@@ -80,21 +82,20 @@ function nextIn(text = ''): string {
  * once a page of ours asks (SameSite=Strict, RFC 6265bis). A page that opens itself again does; it is then asked from
  * here, so that this happens once. Nothing is changed by any page that is opened, and no other page may show it.
  */
-function isFollowedLink(c: Context): boolean {
+export function isFollowedLink(c: Context): boolean {
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': place } = c.req.header();
   return site === 'cross-site' && mode === 'navigate' && place === 'document';
 }
 
-function OneMoment({ assets, here }: { assets: Assets; here: string }) {
+/** What stands on a page that opens itself again. */
+export function OneMoment({ here }: { here: string }) {
   return (
-    <Layout title="Sign in" root={ROOT} assets={assets} again={here}>
-      <div class="narrow">
-        <h1>One moment</h1>
-        <p>
-          <a href={here}>Go on to the console</a>
-        </p>
-      </div>
-    </Layout>
+    <div class="narrow">
+      <h1>One moment</h1>
+      <p>
+        <a href={here}>Go on</a>
+      </p>
+    </div>
   );
 }
 

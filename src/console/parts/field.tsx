@@ -1,4 +1,5 @@
 import type { JSX } from 'hono/jsx';
+import { formatTime, readDay, readDuration } from '../../keys/time.ts';
 
 /** A field of one line, with its label, what to write there, and what is wrong with what was written. */
 export function TextField({
@@ -38,4 +39,134 @@ export function TextField({
       )}
     </div>
   );
+}
+
+/** When a key is to end, as a form has it. */
+export interface ExpiryChoice {
+  /** A duration such as `30d`, `date`, `latest`, or a choice of the page's own. */
+  readonly expiry: string;
+  /** The last day, for the choice of one. */
+  readonly date: string;
+}
+
+/** Between now and which time an end lies, in milliseconds since 1970; null for no latest one. */
+export interface ExpiryBounds {
+  readonly now: number;
+  readonly end: number | null;
+  /** Whether the latest one is the end of the key of whoever chooses, and not one by the policy. */
+  readonly isOwnEnd: boolean;
+  /** Whether there has to be an end. */
+  readonly required: boolean;
+}
+
+const DURATIONS = { '1d': 'After a day', '7d': 'After 7 days', '30d': 'After 30 days', '90d': 'After 90 days' };
+const DAY_MS = 86_400_000;
+
+/** The end that is proposed: 30 days, or what there is up to the latest end. */
+export function defaultExpiry(bounds: ExpiryBounds): ExpiryChoice {
+  return { expiry: isWithin('30d', bounds) ? '30d' : 'latest', date: '' };
+}
+
+/**
+ * Lets somebody choose when a key ends, at the latest with their own, and as the policy demands.
+ * @param first a choice of the page's own, before the others: its value, and its text
+ * @param mayNeverEnd whether it may be one that never ends, if their own never does
+ */
+export function ExpiryField({
+  bounds,
+  chosen,
+  problem,
+  first,
+  mayNeverEnd = true,
+}: {
+  bounds: ExpiryBounds;
+  chosen: ExpiryChoice;
+  problem?: string | undefined;
+  first?: readonly [value: string, text: string] | undefined;
+  mayNeverEnd?: boolean;
+}) {
+  const { now, end, isOwnEnd, required } = bounds;
+  const longest = isOwnEnd ? 'With your own key' : 'As late as the policy allows';
+  const last = end === null ? 'Never' : `${longest}, ${shortTime(end)}`;
+  const isDemanded = required && !isOwnEnd;
+  const described = [problem !== undefined && 'expiry-problem', isDemanded && 'expiry-help'].filter(Boolean);
+  const choices = [
+    ...(first ? [first] : []),
+    ...Object.entries(DURATIONS).filter(([duration]) => isWithin(duration, bounds)),
+    ['date', 'After a day that you choose'],
+    ...(end === null && (required || !mayNeverEnd) ? [] : [['latest', last]]),
+  ];
+  return (
+    <div class="field expiry">
+      <label for="expiry">Expires</label>
+      <select id="expiry" name="expiry" aria-describedby={described.length > 0 ? described.join(' ') : undefined}>
+        {choices.map(([value, text]) => (
+          <option value={value} selected={chosen.expiry === value}>
+            {text}
+          </option>
+        ))}
+      </select>
+      <input
+        type="date"
+        name="date"
+        value={chosen.date}
+        min={dayOf(now)}
+        max={end === null ? undefined : dayOf(end)}
+        aria-label="Its last day, in UTC"
+      />
+      {problem !== undefined && (
+        <p id="expiry-problem" class="wrong">
+          {problem}
+        </p>
+      )}
+      {isDemanded && (
+        <p id="expiry-help" class="help">
+          The policy of this service demands an end{end === null ? '.' : `, ${shortTime(end)} at the latest.`}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** The choice in a form. */
+export function expiryChoiceIn(
+  form: { get(name: string): string | null | undefined },
+  bounds: ExpiryBounds,
+): ExpiryChoice {
+  return { expiry: form.get('expiry') ?? defaultExpiry(bounds).expiry, date: form.get('date')?.trim() ?? '' };
+}
+
+/**
+ * The end that was chosen, in RFC 3339; without one, whatever GraphQL does by default.
+ * @param first the choice of the page's own, which is that default
+ */
+export function expiresAtOf(
+  { expiry, date }: ExpiryChoice,
+  { now, end }: ExpiryBounds,
+  first?: string,
+): { expiresAt?: string } | { problem: string } {
+  if (Object.hasOwn(DURATIONS, expiry)) return { expiresAt: formatTime(now + readDuration(expiry)!) };
+  if (expiry === 'latest') return end === null ? {} : { expiresAt: formatTime(end) };
+  if (expiry === first) return {};
+  if (expiry !== 'date') return { problem: 'Choose when it ends.' };
+  const day = readDay(date);
+  if (day === undefined) return { problem: 'Choose its last day.' };
+  const last = day + DAY_MS - 1000;
+  // On the day on which the own key ends, it ends with that.
+  return { expiresAt: formatTime(end !== null && day < end ? Math.min(last, end) : last) };
+}
+
+export function isWithin(duration: string, { now, end }: Pick<ExpiryBounds, 'now' | 'end'>): boolean {
+  return end === null || now + readDuration(duration)! <= end;
+}
+
+function dayOf(time: number): string {
+  return formatTime(time).slice(0, 10);
+}
+
+/** A time to the minute, in UTC. */
+export function shortTime(time: number): string {
+  return formatTime(time)
+    .replace('T', ' ')
+    .replace(/:\d\d(\.\d+)?Z$/, ' UTC');
 }

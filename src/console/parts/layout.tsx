@@ -1,6 +1,6 @@
 import type { Child } from 'hono/jsx';
+import type { Action } from '../../keys/permissions/catalog.ts';
 import type { Assets } from '../assets.ts';
-import { Navigation, type SignedIn } from './navigation.tsx';
 
 /** What stands around the content of every page. */
 export function Layout({
@@ -9,6 +9,7 @@ export function Layout({
   assets,
   person,
   again,
+  isPlain = false,
   children,
 }: {
   title: string;
@@ -18,6 +19,8 @@ export function Layout({
   person?: SignedIn;
   /** What is opened in its place at once. */
   again?: string;
+  /** Whether it runs no script. */
+  isPlain?: boolean;
   children?: Child;
 }) {
   return (
@@ -31,7 +34,7 @@ export function Layout({
         <title>{`${title} · svc-api`}</title>
         <link rel="icon" type="image/svg+xml" href={`${root}assets/${assets.icon.name}`} />
         <link rel="stylesheet" href={`${root}assets/${assets.style.name}`} />
-        <script type="module" src={`${root}assets/${assets.script.name}`}></script>
+        {!isPlain && <script type="module" src={`${root}assets/${assets.script.name}`}></script>}
       </head>
       <body data-signed-in={person ? root : undefined} data-answer={person?.isAnswer ? '' : undefined}>
         <a class="skip" href="#main">
@@ -43,5 +46,95 @@ export function Layout({
         </main>
       </body>
     </html>
+  );
+}
+
+/** A page that the navigation leads to. */
+export interface ListedPage {
+  /** Its address beneath `/console/`. */
+  readonly path: string;
+  readonly title: string;
+  /** It is shown to keys that have one of these. */
+  readonly needs: readonly `${string}:${Action}`[];
+}
+
+/** The pages in the order of the navigation. The first that a key may see is the one that it begins with. */
+export const PAGES: readonly ListedPage[] = [
+  { path: 'keys', title: 'Keys', needs: ['API_KEY:READ_OWN'] },
+  { path: 'requests', title: 'Requests', needs: ['API_KEY:CREATE_OWN'] },
+  { path: 'audit-log', title: 'Audit log', needs: ['LOGS:READ_ANY'] },
+  { path: 'routes', title: 'Routes', needs: ['CONFIG:READ_ANY'] },
+  { path: 'limits', title: 'Limits', needs: ['CONFIG:READ_ANY'] },
+  { path: 'health', title: 'Health', needs: ['INFO:READ_ANY'] },
+];
+
+/** Who has signed in, and where they are. */
+export interface SignedIn {
+  /** The name of their key. */
+  readonly name: string;
+  /** The pages that it may see. */
+  readonly pages: readonly ListedPage[];
+  /** The path of the address. */
+  readonly here: string;
+  /** Whether the page is the answer to a form. */
+  readonly isAnswer: boolean;
+}
+
+/** The way to all pages, and out. */
+function Navigation({ root, person: { name, pages, here } }: { root: string; person: SignedIn }) {
+  return (
+    <header class="top">
+      <a class="brand" href={root}>
+        svc-api
+      </a>
+      <nav aria-label="Pages">
+        {pages.map(({ path, title }) => (
+          <a href={root + path} aria-current={here.includes(`/console/${path}`) ? 'page' : undefined}>
+            {title}
+          </a>
+        ))}
+      </nav>
+      <form method="post" action={`${root}sign-out`} class="who">
+        <span title={`Signed in with the key ${name}`}>{name}</span>
+        <button class="quiet">Sign out</button>
+      </form>
+    </header>
+  );
+}
+
+/** A page of a few words, for anybody. */
+export function MessagePage({ assets, ...said }: { root: string; assets: Assets; title: string; message: string }) {
+  return (
+    <Layout title={said.title} root={said.root} assets={assets}>
+      <Message {...said} />
+    </Layout>
+  );
+}
+
+/** A few words, and the way back to the console, for who may come from there. */
+export function Message({ root, title, message }: { root?: string; title: string; message: string }) {
+  return (
+    <div class="narrow">
+      <h1>{title}</h1>
+      <p>{message}</p>
+      {root !== undefined && (
+        <p>
+          <a href={root}>Back to the console</a>
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** What a key sees that may see none of the pages. */
+export function NothingToSee({ name }: { name: string }) {
+  return (
+    <div class="narrow">
+      <h1>Nothing to see</h1>
+      <p>
+        The key {name} may see none of the pages. Sign in with one that has a permission for them, such as{' '}
+        <code>API_KEY:READ_OWN</code>.
+      </p>
+    </div>
   );
 }

@@ -1,4 +1,5 @@
 import type { Child } from 'hono/jsx';
+import { relativeTime } from '../../keys/relative-time.ts';
 
 /** What went wrong, read out at once. */
 export function Problem({ children }: { children?: Child }) {
@@ -38,4 +39,43 @@ export function Empty({ title, children }: { title: string; children?: Child }) 
 /** Why the service refuses something, to whoever has signed in: there, "this key" is the one that asks. */
 export function inYourWords(reason: string): string {
   return reason.replaceAll(/\b([Tt])his key\b/g, (_, first: string) => `${first === 'T' ? 'Y' : 'y'}our key`);
+}
+
+/** A secret, on the only page that ever shows it, with a button that copies it. @param of whose it is */
+export function Secret({ of, secret }: { of: string; secret: string }) {
+  return (
+    <div class="secret">
+      <label for="secret">Secret of {of}</label>
+      <input id="secret" readonly value={secret} autocomplete="off" spellcheck={false} />
+      <button type="button" class="primary" data-copy="secret" hidden>
+        Copy
+      </button>
+      <span role="status"></span>
+    </div>
+  );
+}
+
+/** Whether a key is accepted, see `ApiKeyStatus`. */
+export type KeyStatus = 'ACTIVE' | 'DISABLED' | 'EXPIRED';
+
+const WORDS = { ACTIVE: 'active', DISABLED: 'disabled', EXPIRED: 'expired' } as const;
+
+/** The status of a key: a word, and a colour beside it. */
+export function Status({ is }: { is: KeyStatus }) {
+  return <span class={`status ${WORDS[is]}`}>{WORDS[is]}</span>;
+}
+
+/** A time as people say it, and exactly where the pointer rests on it. */
+export function Time({ at, now, none = 'never' }: { at: string | null; now: number; none?: string }) {
+  if (at === null) return <span class="faint">{none}</span>;
+  return (
+    <time datetime={at} title={exactTime(at)}>
+      {relativeTime(Date.parse(at), now)}
+    </time>
+  );
+}
+
+/** `2030-01-31 12:00:00 UTC`. @param at a time in UTC, by RFC 3339 */
+export function exactTime(at: string): string {
+  return at.replace('T', ' ').replace(/(\.\d+)?Z$/, ' UTC');
 }

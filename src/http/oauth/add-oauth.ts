@@ -3,18 +3,13 @@ import { consentFlows } from '../../keys/requests/consent-request.ts';
 import type { BearerEnv } from '../bearer-auth.ts';
 import { respond } from '../replies.ts';
 import { answering, countingFailures } from './answers.ts';
-import { type DecisionParts, Decisions } from './decisions.ts';
-import { authorizeDevice, giveKey } from './endpoints.ts';
-import { metadataReply, OAUTH_PATHS } from './metadata.ts';
+import { authorizeDevice, type ConsentParts, giveKey } from './endpoints.ts';
+import { metadataReply, OAUTH_PATHS } from './issuer.ts';
 import { revokeKey } from './revocation.ts';
 
-/**
- * Adds the endpoints by which applications ask for keys, and the pages on which people decide. Pages of other origins
- * may call the endpoints as they may GraphQL, but never the pages.
- */
-export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, parts: DecisionParts): void {
+/** Adds the endpoints by which applications ask for keys. Pages of other origins may call them as they may GraphQL. */
+export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, parts: ConsentParts): void {
   const { failures, issuer } = parts;
-  const decisions = new Decisions(parts);
   const flows = consentFlows(parts.catalog);
   const tell = (c: Context) => (flows.length > 0 ? respond(c, metadataReply(issuer.of(c), flows)) : c.notFound());
   app.get(OAUTH_PATHS.metadata, allowOrigins, tell);
@@ -28,8 +23,4 @@ export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, 
   );
   app.all(OAUTH_PATHS.token, allowOrigins, answering(countingFailures(giveKey, parts), failures));
   app.all(OAUTH_PATHS.revoke, allowOrigins, answering(countingFailures(revokeKey, parts), failures));
-  app.get(OAUTH_PATHS.authorize, decisions.showRedirect);
-  app.post(OAUTH_PATHS.authorize, decisions.decideRedirect);
-  app.get(OAUTH_PATHS.device, decisions.showDevice);
-  app.post(OAUTH_PATHS.device, decisions.decideDevice);
 }

@@ -43,7 +43,7 @@ export function answering(work: (c: Context) => Promise<Reply>, failures: Failur
  */
 export function countingFailures(
   work: (c: Context, parts: ConsentParts) => Promise<Reply>,
-  parts: ConsentParts & { readonly failures: FailureLog },
+  parts: ConsentParts,
 ): (c: Context) => Promise<Reply> {
   return async (c) => {
     try {

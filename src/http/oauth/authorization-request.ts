@@ -3,8 +3,7 @@ import type { ConsentRedirect } from '../../keys/requests/consent-request.ts';
 import type { NewConsentRequest } from '../../keys/consent/ask.ts';
 import { isChallenge } from '../../keys/requests/pkce.ts';
 import { clientIn, type ConsentParts, grantsIn } from './endpoints.ts';
-import { OAuthError } from './oauth-error.ts';
-import type { Parameters } from './parameters.ts';
+import { OAuthError, type Parameters } from './oauth-error.ts';
 
 const MAX_STATE_LENGTH = 2000;
 

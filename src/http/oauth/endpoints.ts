@@ -7,16 +7,15 @@ import { type Client, findClient } from '../../keys/requests/clients.ts';
 import { POLL_SECONDS } from '../../keys/consent/pace.ts';
 import { type ConsentFlow, consentFlows, type Grants, requireFlow } from '../../keys/requests/consent-request.ts';
 import { formatScope, parseScope } from '../../keys/requests/scope.ts';
+import type { BearerCheck } from '../bearer-check.ts';
 import { type ClientAddresses, HonoHead } from '../received.ts';
+import type { FailureLog, RefusalLog } from '../refusal-log.ts';
 import { readForm } from '../form.ts';
-import type { RefusalLog } from '../refusal-log.ts';
 import { jsonReply, type Reply } from '../replies.ts';
-import type { Issuer } from './issuer.ts';
-import { DEVICE_GRANT, OAUTH_PATHS } from './metadata.ts';
-import { OAuthError } from './oauth-error.ts';
-import { Parameters } from './parameters.ts';
+import { DEVICE_GRANT, type Issuer, OAUTH_PATHS } from './issuer.ts';
+import { OAuthError, Parameters } from './oauth-error.ts';
 
-/** What the endpoints share. */
+/** What the endpoints for applications, and the pages for people, share. */
 export interface ConsentParts {
   readonly consent: Consent;
   readonly catalog: Catalog;
@@ -24,7 +23,10 @@ export interface ConsentParts {
   readonly clients: readonly Client[];
   readonly issuer: Issuer;
   readonly addresses: ClientAddresses;
+  /** Takes keys that people show in forms, wherever programs put theirs. */
+  readonly check: BearerCheck;
   readonly refusals: RefusalLog;
+  readonly failures: FailureLog;
 }
 
 /** Where a request comes from, and as what it is counted. */

@@ -50,10 +50,10 @@ export class Declarations {
     options: { prune?: boolean; adopt?: boolean },
     actor: Actor,
   ): Promise<Plan> {
-    checkOptions<typeof options>('keys.plan', options, { prune: yesOrNo, adopt: yesOrNo });
+    checkOptions<typeof options>('keys.declarations.plan', options, { prune: yesOrNo, adopt: yesOrNo });
     const { prune = false, adopt = false } = options;
     const place = applyPlaceOf(this.#options, actor);
-    return planChanges(place, await checkDeclared('keys.plan', declared, place), { prune, adopt });
+    return planChanges(place, await checkDeclared('keys.declarations.plan', declared, place), { prune, adopt });
   }
 
   /**
@@ -62,7 +62,7 @@ export class Declarations {
    *   what `delivery` throws
    */
   async apply(declared: readonly DeclaredKey[], options: ApplyOptions, actor: Actor): Promise<AppliedKeys> {
-    checkOptions<ApplyOptions>('keys.apply', options, {
+    checkOptions<ApplyOptions>('keys.declarations.apply', options, {
       prune: yesOrNo,
       adopt: yesOrNo,
       delivery: optionsIn(DELIVERY_OPTIONS),
@@ -71,7 +71,7 @@ export class Declarations {
     const { randomBytes, randomId, transactions } = this.#options;
     const rules = { prune, adopt };
     const place = applyPlaceOf(this.#options, actor);
-    const checked = await checkDeclared('keys.apply', declared, place);
+    const checked = await checkDeclared('keys.declarations.apply', declared, place);
     const found = await findDifferences(place, checked, rules, { upToFirst: true });
     if (!hasChanges(found)) return { plan: await decideChanges(place, found, rules), created: [] };
     const newSecret = () => createSecret(randomBytes);
@@ -102,14 +102,14 @@ export interface ApplyOperations {
 
 /** What the operator of a store does with them. */
 export class OperatorDeclarations implements ApplyOperations {
-  readonly #keys: Pick<Declarations, 'apply' | 'plan'>;
+  readonly #declarations: Declarations;
 
-  constructor(keys: Pick<Declarations, 'apply' | 'plan'>) {
-    this.#keys = keys;
+  constructor({ declarations }: { readonly declarations: Declarations }) {
+    this.#declarations = declarations;
   }
 
   async plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges> {
-    return plannedChanges(await this.#keys.plan(declared, withoutUndefined(rules), OPERATOR));
+    return plannedChanges(await this.#declarations.plan(declared, withoutUndefined(rules), OPERATOR));
   }
 
   async apply(
@@ -122,6 +122,6 @@ export class OperatorDeclarations implements ApplyOperations {
       return { ...plannedChanges(plan, keys), created };
     };
     const options = { ...withoutUndefined(rules), delivery: presented(delivery, present) };
-    return present(await this.#keys.apply(declared, options, OPERATOR));
+    return present(await this.#declarations.apply(declared, options, OPERATOR));
   }
 }

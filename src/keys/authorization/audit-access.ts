@@ -32,13 +32,13 @@ export class AuditAccess {
    * that they may read, and those that concern no key.
    * @throws KeysError OPTION_INVALID, INPUT_INVALID; ForbiddenError; a STORE_ error
    */
-  async auditLog(
+  async read(
     request: AuditRequest,
     actor: Actor,
     place: { before?: number; after?: number } = {},
   ): Promise<AuditEntry[]> {
-    checkOptions('keys.auditLog', request, AUDIT_OPTIONS);
-    checkOptions<typeof place>('keys.auditLog', place, { before: amount, after: amount });
+    checkOptions('keys.audit.read', request, AUDIT_OPTIONS);
+    checkOptions<typeof place>('keys.audit.read', place, { before: amount, after: amount });
     if (actor !== OPERATOR) requirePermission(actor, 'LOGS', 'READ_ANY');
     const query = readAuditRequest(request, this.#options.clock());
     const order = place.after === undefined ? 'newest' : 'oldest';
@@ -53,7 +53,7 @@ export class AuditAccess {
    * @param head the newest entry at an earlier time, as `<number>:<hash>`, which the log must still have
    * @throws KeysError INPUT_INVALID, STORE_…
    */
-  async verifyAuditLog(head?: string, onProgress?: ProgressReport): Promise<AuditVerification> {
+  async verify(head?: string, onProgress?: ProgressReport): Promise<AuditVerification> {
     const known = head === undefined ? undefined : readAuditHead(head);
     return verifyAuditLog(this.#options.repository.auditLog, known, onProgress);
   }
@@ -62,12 +62,12 @@ export class AuditAccess {
    * Whether the newest entry of the audit log was made with the key at hand; true in a log without a key.
    * @throws KeysError STORE_AUDIT_KEY if the log has a key and there is none at hand; other STORE_ codes
    */
-  matchesAuditKey(): Promise<boolean> {
+  matchesKey(): Promise<boolean> {
     return matchesAuditKey(this.#options.repository.auditLog);
   }
 
   /** Compares all keys with what the audit log says of them. @throws KeysError STORE_… */
-  compareWithAuditLog(onProgress?: ProgressReport): Promise<KeyComparison> {
+  compare(onProgress?: ProgressReport): Promise<KeyComparison> {
     const { repository } = this.#options;
     return compareKeys(repository.auditLog, repository, onProgress);
   }
@@ -77,7 +77,7 @@ export class AuditAccess {
    * none.
    * @throws KeysError INPUT_INVALID, STORE_…
    */
-  async findPrunableAudit(before: string): Promise<PrunedEntries | undefined> {
+  async findPrunable(before: string): Promise<PrunedEntries | undefined> {
     return findPrunable(this.#options.repository.auditLog, requirePastTime(before, this.#options.clock()));
   }
 
@@ -88,7 +88,7 @@ export class AuditAccess {
    * @returns what was deleted; undefined if there was nothing
    * @throws KeysError INPUT_INVALID, STORE_…
    */
-  async pruneAuditLog(before: string): Promise<PrunedEntries | undefined> {
+  async prune(before: string): Promise<PrunedEntries | undefined> {
     const now = this.#options.clock();
     const time = requirePastTime(before, now);
     const { repository, operator } = this.#options;

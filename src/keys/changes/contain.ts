@@ -98,7 +98,7 @@ export class Containments {
    * @param since as in `AuditRequest`; undefined for all that it ever did to others
    * @throws KeysError NOT_FOUND, INPUT_INVALID; ForbiddenError; a STORE_ error
    */
-  async planContainment(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
+  async plan(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
     const { repository, catalog, clock } = this.#options;
     const now = clock();
     const caller: Actor = actor === OPERATOR ? OPERATOR : await refreshed(actor, repository, { catalog, now });

@@ -34,8 +34,8 @@ export class Leaks {
    * @returns whether it was noted
    * @throws KeysError STORE_…
    */
-  async noteLeak(leak: Leak): Promise<boolean> {
-    checkOptions<Leak>('keys.noteLeak', leak, {
+  async note(leak: Leak): Promise<boolean> {
+    checkOptions<Leak>('keys.leaks.note', leak, {
       id: required(text),
       publicId: required(text),
       place: required(anyText),

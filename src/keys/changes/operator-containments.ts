@@ -32,25 +32,25 @@ export interface ContainRequest {
 
 /** What commands do to undo what keys did. */
 export interface ContainmentOperations {
-  planContainment(request: ContainRequest): Promise<Contained>;
+  plan(request: ContainRequest): Promise<Contained>;
   /** Undoes what is in force by then, also where that is more than was planned. */
   contain(request: ContainRequest): Promise<Contained>;
 }
 
 /** What the operator of a store does about that. */
 export class OperatorContainments implements ContainmentOperations {
-  readonly #keys: Pick<Containments, 'contain' | 'planContainment'>;
+  readonly #containments: Containments;
 
-  constructor(keys: Pick<Containments, 'contain' | 'planContainment'>) {
-    this.#keys = keys;
+  constructor({ containments }: { readonly containments: Containments }) {
+    this.#containments = containments;
   }
 
-  async planContainment({ key, since }: ContainRequest): Promise<Contained> {
-    return containedAs(await this.#keys.planContainment(key, since, OPERATOR));
+  async plan({ key, since }: ContainRequest): Promise<Contained> {
+    return containedAs(await this.#containments.plan(key, since, OPERATOR));
   }
 
   async contain({ key, since }: ContainRequest): Promise<Contained> {
-    return containedAs(await this.#keys.contain(key, since, OPERATOR));
+    return containedAs(await this.#containments.contain(key, since, OPERATOR));
   }
 }
 

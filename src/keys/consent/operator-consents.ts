@@ -19,11 +19,11 @@ export type ConsentPlace = { readonly userCode: string } | { readonly requestId:
 /** What commands do about applications that ask for keys. */
 export interface ConsentOperations {
   /** What applications ask for, and have not got yet, oldest first. */
-  consentRequests(limit: number): Promise<ConsentState[]>;
+  list(limit: number): Promise<ConsentState[]>;
   /** What was asked for, whatever was decided. */
-  consentRequest(place: ConsentPlace): Promise<ConsentState>;
-  approveConsentRequest(userCode: string, choice: ConsentChoice): Promise<ConsentState>;
-  denyConsentRequest(place: ConsentPlace): Promise<ConsentState>;
+  find(place: ConsentPlace): Promise<ConsentState>;
+  approve(userCode: string, choice: ConsentChoice): Promise<ConsentState>;
+  deny(place: ConsentPlace): Promise<ConsentState>;
 }
 
 /** Where the operator tries codes. */
@@ -37,22 +37,22 @@ export class OperatorConsents implements ConsentOperations {
     this.#consent = consent;
   }
 
-  consentRequests(limit: number): Promise<ConsentRequest[]> {
+  list(limit: number): Promise<ConsentRequest[]> {
     return this.#consent.list(limit, OPERATOR);
   }
 
-  consentRequest(place: ConsentPlace): Promise<ConsentRequest> {
+  find(place: ConsentPlace): Promise<ConsentRequest> {
     const consent = this.#consent;
     if ('requestId' in place) return consent.findListed(place.requestId, OPERATOR);
     return consent.find({ ...place, by: { source: TERMINAL } });
   }
 
-  async approveConsentRequest(userCode: string, choice: ConsentChoice): Promise<ConsentRequest> {
-    const found = await this.consentRequest({ userCode });
+  async approve(userCode: string, choice: ConsentChoice): Promise<ConsentRequest> {
+    const found = await this.find({ userCode });
     return (await this.#consent.approve(found, withoutUndefined(choice), OPERATOR)).request;
   }
 
-  async denyConsentRequest(place: ConsentPlace): Promise<ConsentRequest> {
-    return this.#consent.deny(await this.consentRequest(place), OPERATOR);
+  async deny(place: ConsentPlace): Promise<ConsentRequest> {
+    return this.#consent.deny(await this.find(place), OPERATOR);
   }
 }

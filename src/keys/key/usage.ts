@@ -103,8 +103,8 @@ export class Usage {
    * How the requests of a key ended, by hours or days in UTC; those without a request are left out.
    * @throws KeysError INPUT_INVALID, STORE_…
    */
-  async periodUsageOf(id: string, request: UsageRequest = {}): Promise<UsageByPeriod> {
-    checkOptions('keys.periodUsageOf', request, USAGE_OPTIONS);
+  async byPeriod(id: string, request: UsageRequest = {}): Promise<UsageByPeriod> {
+    checkOptions('keys.usage.byPeriod', request, USAGE_OPTIONS);
     const { repository, clock } = this.#options;
     const range = readUsageRequest(request, clock());
     return { ...range, periods: await repository.port(USAGE).byPeriod(id, range) };

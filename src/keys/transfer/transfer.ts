@@ -25,8 +25,8 @@ export class Transfer {
    * All keys page by page, for the operator, as they can be imported again.
    * @throws KeysError OPTION_INVALID, STORE_…
    */
-  exportKeys(options: ExportOptions): AsyncGenerator<ExportedPage> {
-    checkOptions<ExportOptions>('keys.exportKeys', options, { withDigests: required(yesOrNo) });
+  export(options: ExportOptions): AsyncGenerator<ExportedPage> {
+    checkOptions<ExportOptions>('keys.transfer.export', options, { withDigests: required(yesOrNo) });
     return exportKeys(this.#options.repository, options, this.#options.clock());
   }
 
@@ -35,8 +35,8 @@ export class Transfer {
    * only checks whether they can be. The report has the outcome of each line.
    * @throws KeysError STORE_…; what reading the input throws
    */
-  async importKeys(input: AsyncIterable<Uint8Array>, options: ImportKeysOptions = {}): Promise<ImportReport> {
-    checkOptions<ImportKeysOptions>('keys.importKeys', options, {
+  async import(input: AsyncIterable<Uint8Array>, options: ImportKeysOptions = {}): Promise<ImportReport> {
+    checkOptions<ImportKeysOptions>('keys.transfer.import', options, {
       dryRun: yesOrNo,
       onProgress: orUndefined(aFunction()),
     });

@@ -21,7 +21,7 @@ import { inspectAuditLog, inspectClock, inspectNotices } from './inspect-content
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
-/** What a server needs to do, table by table: as docs/storage.md grants it. */
+/** What a server needs to do, table by table: as docs/postgresql.md grants it. */
 const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly Privilege[]>>> = {
   svc_api_schema: ['select'],
   api_keys: ['select', 'update'],
@@ -113,7 +113,7 @@ async function inspectRights(connection: Connection): Promise<Finding[]> {
         failure(
           'RIGHTS',
           `The user "${user}" of the database lacks the right to ${privilege} on ${table}.`,
-          `As the owner of the tables: grant ${privilege} on ${table} to ${user}. All that is needed: docs/storage.md.`,
+          `As the owner of the tables: grant ${privilege} on ${table} to ${user}. All grants: docs/postgresql.md.`,
         ),
       );
     const does = listOf(['serve', ...(canChange ? ['change keys'] : [])]);

@@ -105,8 +105,8 @@ describe('the console beneath a path of a proxy, in a browser', () => {
       await is('Deleted');
       await page.goto(`${base}requests`);
       await page.getByLabel('The code that an application shows').fill('WDJB-MJHT');
-      visit.expectTrouble(/^status 404: POST /);
-      await press(page, 'Show what it asks for');
+      visit.expectTrouble(/^status 404: GET \S+\/tools\/keys\/device\?/);
+      await press(page, 'Go on');
       await page.getByRole('alert').waitFor();
       await page.goto(`${base}audit-log?actor=Ada`);
       await is('Audit log');

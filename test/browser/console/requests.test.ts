@@ -27,14 +27,14 @@ for (const [words, look, handsOn] of WAYS)
       await open('requests');
       await hands.look();
       const code = page.getByLabel('The code that an application shows');
-      visit.expectTrouble(/^status 404: POST \S+\/requests$/);
+      visit.expectTrouble(/^status 404: GET \S+\/device\?user_code=BBBB-BBBB$/);
       await hands.fill(code, 'BBBB-BBBB');
-      await hands.press(page.getByRole('button', { name: 'Show what it asks for' }));
+      await hands.press(page.getByRole('button', { name: 'Go on' }));
       await page.getByRole('alert').waitFor();
       await hands.look();
       await hands.fill(code, agreed.user_code.toLowerCase());
-      await hands.press(page.getByRole('button', { name: 'Show what it asks for' }));
-      await isHeaded(page, 'Grafana sync asks for a key');
+      await hands.press(page.getByRole('button', { name: 'Go on' }));
+      await isHeaded(page, 'Grafana sync asks for an API key');
       await hands.look();
       await hands.untick(page.getByRole('checkbox', { name: 'GUEST' }));
       await hands.choose(page.getByLabel('Expires'), 'After 7 days');

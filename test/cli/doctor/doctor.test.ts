@@ -532,13 +532,13 @@ describeOn('postgres', 'doctor, as a user of the database', () => {
   });
 });
 
-describeOn('postgres', 'doctor, as the user of docs/storage.md', () => {
+describeOn('postgres', 'doctor, as the user of docs/postgresql.md', () => {
   it('finds that a server may do what it must', async () => {
     const cli = testCli();
     await cli.given('A');
     const url = new URL(cli.database);
     const role = `doctor_${randomBytes(6).toString('hex')}`;
-    const [, statements] = /^```sql\n(create role [^]*?)^```/m.exec(readFileSync('docs/storage.md', 'utf8'))!;
+    const [, statements] = /^```sql\n(create role [^]*?)^```/m.exec(readFileSync('docs/postgresql.md', 'utf8'))!;
     const schema = url.searchParams.get('schema')!;
     await changeDirectly(cli.database, statements!.replaceAll('svc_api_server', role).replaceAll('svc_api', schema));
     try {

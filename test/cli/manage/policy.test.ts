@@ -109,7 +109,7 @@ describe('the policy of svc-api.yaml', () => {
     for (const name of ['Idle', 'By hand']) await earlier.keys.create({ name, roles: ['VIEWER'] }, OPERATOR);
     await passes('disable', 'By hand');
     earlier.time.now = Date.now();
-    for await (const _ of earlier.keys.disableUnused());
+    for await (const _ of earlier.keys.unusedKeys.disableUnused());
     await earlier.store.close();
     const { keys } = JSON.parse(await passes('list', '--json')) as { keys: KeyJson[] };
     const states = keys.map(({ name, status, disabledByPolicy }) => `${name} ${status} ${disabledByPolicy}`);

@@ -205,7 +205,7 @@ describe('a server elsewhere', () => {
     );
     const applied = { changes: [], created: [{ key: '$(reboot)', apiKey: { id: 'x', name: 'A' } }], unchanged: 0 };
     await assert.rejects(
-      keysOf(await data({ applyApiKeys: applied })).plan([DECLARED], { prune: false, adopt: false }),
+      keysOf(await data({ applyApiKeys: applied })).declarations.plan([DECLARED], { prune: false, adopt: false }),
       refusal('SERVER_INCOMPATIBLE', /./),
     );
   });

@@ -117,7 +117,7 @@ describe('commands by a server', () => {
       sha256: index.toString(16).padStart(64, '0'),
       roles: ['GUEST'],
     });
-    await keys.importKeys(jsonLines(...Array.from({ length: 520 }, line)));
+    await keys.transfer.import(jsonLines(...Array.from({ length: 520 }, line)));
     await store.close();
     for (const args of [
       ['list', '--all', '--json'],
@@ -177,7 +177,7 @@ describe('commands by a server', () => {
     ['log', 'LOGS:READ_ANY'],
     ['requests', 'API_KEY:CREATE_ANY'],
   ] as const) {
-    it(`need for ${verb} what docs/remote.md says, and no more`, async () => {
+    it(`need for ${verb} what docs/reference.md says, and no more`, async () => {
       const permissions = needed.split(',') as Permission[];
       const run = async (held: Permission[]) => {
         const result = await remotely([verb, ...args], await asKey({ permissions: held, overwrite: true }), 'keys: []');

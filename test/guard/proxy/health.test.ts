@@ -53,7 +53,7 @@ describe('the health path of the guard', () => {
   it('says so while the store does not answer', async () => {
     const { keys } = service;
     const { authenticator, catalog, limiter } = keys;
-    const failing = { authenticator, catalog, limiter, checkStore: () => Promise.reject(new Error()) };
+    const failing = { authenticator, catalog, limiter, store: { check: () => Promise.reject(new Error()) } };
     const url = await service.beside({ keys: failing });
     assert.equal((await answerOf(url + healthPath))[0], 503);
   });

@@ -232,7 +232,9 @@ describe('a switch to another protocol', () => {
     /** How the requests of a key ended, each counted once. */
     const countsOf = async (id: string) => {
       await service.keys.finishActivity();
-      const [{ start: _start, ...counts }, ...others] = (await service.keys.periodUsageOf(id)).periods as [PeriodUsage];
+      const [{ start: _start, ...counts }, ...others] = (await service.keys.usage.byPeriod(id)).periods as [
+        PeriodUsage,
+      ];
       assert.deepEqual(others, []);
       return counts;
     };

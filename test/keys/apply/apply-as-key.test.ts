@@ -43,10 +43,13 @@ describe('applying declared keys as a key that may do less than all', () => {
     for (const [actor, declared, prune, message] of refused) {
       await assert.rejects(apply(declared, { prune }, actor), { code: 'FORBIDDEN', message }, String(message));
       const { catalog } = test.keys;
-      await assert.rejects(test.keys.plan(await readDeclaration({ keys: declared }, catalog), { prune }, actor), {
-        code: 'FORBIDDEN',
-        message,
-      });
+      await assert.rejects(
+        test.keys.declarations.plan(await readDeclaration({ keys: declared }, catalog), { prune }, actor),
+        {
+          code: 'FORBIDDEN',
+          message,
+        },
+      );
     }
     assert.deepEqual(await names(), ['A', 'C', 'Changer', 'Creator']);
     assert.deepEqual(await counts([B], {}, creator), [1, 0, 0, 0]);

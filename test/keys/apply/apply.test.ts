@@ -24,7 +24,7 @@ describe('applying declared keys', () => {
   const names = async () => (await all()).map(({ name }) => name);
   const find = async (name: string) => (await test.keys.findByName(name, OPERATOR))!;
   const audit = async () =>
-    (await test.keys.auditLog({}, OPERATOR)).map(({ action, apiKey: key }) => `${action} ${key?.name}`).toReversed();
+    (await test.keys.audit.read({}, OPERATOR)).map(({ action, apiKey: key }) => `${action} ${key?.name}`).toReversed();
   const counts = async (...args: Parameters<typeof apply>) => {
     const { plan } = await apply(...args);
     return [plan.creates.length, plan.updates.length, plan.deletes.length, plan.unchanged];
@@ -124,7 +124,7 @@ describe('applying declared keys', () => {
         permissions: ['docker:read_any', 'me:read_own'],
       };
       for (const prune of [false, true]) assert.deepEqual(await counts([again, A], { prune }), [0, 0, 0, 2]);
-      await test.keys.plan([], { prune: true }, OPERATOR);
+      await test.keys.declarations.plan([], { prune: true }, OPERATOR);
       // Nor does it wait for its turn to write.
       watcher.exec('BEGIN IMMEDIATE');
       const { plan, created } = await apply([again, A]);
@@ -145,7 +145,7 @@ describe('applying declared keys', () => {
       Promise.all(
         (['plan', 'apply'] as const).map((door) =>
           assert.rejects(
-            async () => test.keys[door](declared as never, {}, OPERATOR),
+            async () => test.keys.declarations[door](declared as never, {}, OPERATOR),
             (error: KeysError) => {
               said.push(`${error.code} ${error.message}`);
               return true;
@@ -169,7 +169,7 @@ describe('applying declared keys', () => {
       for (const one of said) assert.match(one, expected);
     }
     assert.deepEqual(await names(), []);
-    await test.keys.apply([key], {}, OPERATOR);
+    await test.keys.declarations.apply([key], {}, OPERATOR);
     assert.deepEqual((await find('A')).roles, ['GUEST']);
   });
 
@@ -245,7 +245,7 @@ describe('applying declared keys', () => {
       await createPrincipal(test.keys, { name: 'Child', roles: ['GUEST'] }, parent.principal);
       const refused = { code: 'PRUNE_REFUSED', message: /because pruned keys created them: "Child"\./ };
       await assert.rejects(apply([{ ...A, description: 'New' }, B], { prune: true }), refused);
-      await assert.rejects(test.keys.plan([], { prune: true }, OPERATOR), refused);
+      await assert.rejects(test.keys.declarations.plan([], { prune: true }, OPERATOR), refused);
       assert.deepEqual(await names(), ['A', 'Child', 'Parent']);
       assert.equal((await find('A')).description, null);
 
@@ -295,7 +295,7 @@ describe('applying declared keys', () => {
       file.close();
       assert.deepEqual(await counts(thousand), [1000, 0, 0, 0]);
       assert.deepEqual(await counts(thousand), [0, 0, 0, 1000]);
-      const verified = await test.keys.verifyAuditLog();
+      const verified = await test.keys.audit.verify();
       assert.equal('entries' in verified && verified.entries, 1000);
     });
 

@@ -15,7 +15,7 @@ describeOnEach('the audit log', (dialect) => {
     test = await openTestKeys();
   });
   afterEach(() => test.store.close());
-  const entries = async () => (await test.keys.auditLog({ first: 500 }, OPERATOR)).toReversed();
+  const entries = async () => (await test.keys.audit.read({ first: 500 }, OPERATOR)).toReversed();
   const lines = async () =>
     (await entries()).map(({ actor, action, apiKey: key, before, after }) => [
       actor.name,
@@ -133,7 +133,7 @@ describeOnEach('the audit log', (dialect) => {
     const { id } = (await test.keys.findByName('B', OPERATOR))!;
     await test.keys.delete([id], OPERATOR);
     const found = async (request: object, place = {}) =>
-      (await test.keys.auditLog(request, OPERATOR, place)).map(({ number }) => number);
+      (await test.keys.audit.read(request, OPERATOR, place)).map(({ number }) => number);
     assert.deepEqual(await found({}), [5, 4, 3, 2, 1]);
     assert.deepEqual(await found({ first: 2 }), [5, 4]);
     assert.deepEqual(await found({ first: 2 }, { before: 4 }), [3, 2]);
@@ -173,8 +173,8 @@ describeOnEach('the audit log', (dialect) => {
       permissions: ['LOGS:READ_ANY', 'API_KEY:READ_ANY'],
     });
     const mayNot = await createPrincipal(test.keys, { name: 'Other', permissions: ['LOGS:READ_OWN'] });
-    assert.equal((await test.keys.auditLog({}, may.principal)).length, 2);
-    await assert.rejects(test.keys.auditLog({}, mayNot.principal), { code: 'FORBIDDEN' });
+    assert.equal((await test.keys.audit.read({}, may.principal)).length, 2);
+    await assert.rejects(test.keys.audit.read({}, mayNot.principal), { code: 'FORBIDDEN' });
   });
 
   it('only grows: the store itself refuses to change or remove an entry', async () => {
@@ -191,9 +191,9 @@ describeOnEach('the audit log', (dialect) => {
 
     it('as whole, even when it is empty', async () => {
       const all = await entries();
-      assert.deepEqual(await test.keys.verifyAuditLog(), { entries: 4, number: 4, hash: all.at(-1)!.hash });
+      assert.deepEqual(await test.keys.audit.verify(), { entries: 4, number: 4, hash: all.at(-1)!.hash });
       const other = await openTestKeys();
-      assert.deepEqual(await other.keys.verifyAuditLog(), { entries: 0, number: 0, hash: '0'.repeat(64) });
+      assert.deepEqual(await other.keys.audit.verify(), { entries: 0, number: 0, hash: '0'.repeat(64) });
       await other.store.close();
     });
 
@@ -211,13 +211,13 @@ describeOnEach('the audit log', (dialect) => {
           },
         })),
       });
-      const result = await adding.keys.verifyAuditLog();
+      const result = await adding.keys.audit.verify();
       assert.deepEqual([isAdded, 'entries' in result && result.entries], [true, 4]);
       await adding.store.close();
     });
 
     it('not when it is cut off, and says so', async () => {
-      const reasonOf = async () => ((await test.keys.verifyAuditLog()) as { reason?: string }).reason;
+      const reasonOf = async () => ((await test.keys.audit.verify()) as { reason?: string }).reason;
       await tamper('delete from audit_log where number = 2');
       assert.equal(await reasonOf(), 'is missing');
       await tamper('delete from audit_log where number > 2');
@@ -229,20 +229,20 @@ describeOnEach('the audit log', (dialect) => {
         await test.keys.create({ name: `Key ${count}`, roles: ['GUEST'] }, OPERATOR);
       const { hash } = (await entries()).at(-1)!;
       for (const head of [`10:${hash}`, ` 10:${hash}\n`])
-        assert.deepEqual(await test.keys.verifyAuditLog(head), { entries: 10, number: 10, hash });
-      assert.deepEqual(await test.keys.verifyAuditLog(`9:${hash}`), {
+        assert.deepEqual(await test.keys.audit.verify(head), { entries: 10, number: 10, hash });
+      assert.deepEqual(await test.keys.audit.verify(`9:${hash}`), {
         broken: 9,
         reason: 'is not the one with the given hash',
       });
       for (const wrong of ['', hash, `10${hash}`, `x10:${hash}`, `10:${hash}0`, `10:${hash.slice(1)}`, `-1:${hash}`])
-        await assert.rejects(test.keys.verifyAuditLog(wrong), { code: 'INPUT_INVALID', message: /is not the head of/ });
+        await assert.rejects(test.keys.audit.verify(wrong), { code: 'INPUT_INVALID', message: /is not the head of/ });
     });
 
     it('as whole with a key, too, as long as it is empty', async () => {
       const path = join(tempFolder(), 'audit.key');
       writeFileSync(path, randomBytes(32), { mode: 0o600 });
       const keyed = await openTestKeys({ env: { SVC_API_AUDIT_KEY: path } });
-      assert.deepEqual(await keyed.keys.verifyAuditLog(), { entries: 0, number: 0, hash: '0'.repeat(64) });
+      assert.deepEqual(await keyed.keys.audit.verify(), { entries: 0, number: 0, hash: '0'.repeat(64) });
       await keyed.store.close();
     });
 
@@ -251,7 +251,7 @@ describeOnEach('the audit log', (dialect) => {
         ...Array.from({ length: 10 }, (_, index) =>
           test.keys.create({ name: `More ${index}`, roles: ['GUEST'] }, OPERATOR),
         ),
-        ...Array.from({ length: 10 }, () => test.keys.verifyAuditLog()),
+        ...Array.from({ length: 10 }, () => test.keys.audit.verify()),
       ]);
       for (const result of results) assert.ok(!('broken' in result));
     });
@@ -283,12 +283,12 @@ describeOnEach('the audit log', (dialect) => {
       [
         'one was added by hand',
         5,
-        'insert into audit_log select 5, at, actor_kind, actor_id, actor_name, action, key_id, key_name, before, after, hash, address from audit_log where number = 4',
+        'insert into audit_log select 5, at, actor_kind, actor_id, actor_name, action, key_id, key_name, before, after, address, hash from audit_log where number = 4',
       ],
     ] as const) {
       it(`as broken when ${what}: the first broken entry is named`, async () => {
         await tamper(...statements);
-        const result = await test.keys.verifyAuditLog();
+        const result = await test.keys.audit.verify();
         assert.equal('broken' in result && result.broken, broken);
       });
     }

@@ -19,7 +19,7 @@ describeOnEach('the keys, compared with the audit log', () => {
   afterEach(() => test.store.close());
   const create = (name: string) => test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
   const found = async () => {
-    const { compared, older, differences } = await test.keys.compareWithAuditLog();
+    const { compared, older, differences } = await test.keys.audit.compare();
     return [compared, older, differences.map(({ name, reason }) => `${name} ${reason}`)];
   };
 
@@ -43,9 +43,9 @@ describeOnEach('the keys, compared with the audit log', () => {
       description: null,
       expiresAt: null,
     };
-    await test.keys.apply([declared], {}, OPERATOR);
-    await test.keys.apply([{ ...declared, name: 'CI 2' }], { prune: true }, OPERATOR);
-    const { imported } = await test.keys.importKeys(
+    await test.keys.declarations.apply([declared], {}, OPERATOR);
+    await test.keys.declarations.apply([{ ...declared, name: 'CI 2' }], { prune: true }, OPERATOR);
+    const { imported } = await test.keys.transfer.import(
       jsonLines({
         name: 'Old',
         secret: 'a-long-secret-from-elsewhere',
@@ -62,13 +62,13 @@ describeOnEach('the keys, compared with the audit log', () => {
       secret: `a-long-secret-from-elsewhere-${index}`,
       roles: ['GUEST'],
     }));
-    await test.keys.importKeys(jsonLines(...lines));
+    await test.keys.transfer.import(jsonLines(...lines));
     assert.deepEqual(await found(), [1100, 0, []]);
   });
 
   it('are as it says where the log has thousands of their changes', async () => {
     const { apiKey: key } = await create('CI');
-    const [entry] = await test.keys.auditLog({}, OPERATOR);
+    const [entry] = await test.keys.audit.read({}, OPERATOR);
     const change = { ...entry!, action: 'UPDATE' as const, before: null, after: { description: 'x' } };
     await test.store.repository.write(async (writer) => {
       await writer.appendToAuditLog(Array.from({ length: 2000 }, () => change));
@@ -85,9 +85,9 @@ describeOnEach('the keys, compared with the audit log', () => {
       secret: `a-long-secret-from-elsewhere-${index}`,
       roles: ['GUEST'],
     }));
-    await test.keys.importKeys(jsonLines(...lines));
+    await test.keys.transfer.import(jsonLines(...lines));
     await changeDirectly(test.database, `update api_keys set description = 'x'`);
-    const { compared, differences } = await test.keys.compareWithAuditLog();
+    const { compared, differences } = await test.keys.audit.compare();
     assert.deepEqual([compared, differences.length], [102, 100]);
   });
 
@@ -130,7 +130,7 @@ describeOnEach('the keys, compared with the audit log', () => {
     const [older, pruned] = [await create('Older'), await create('Pruned')];
     test.time.now += 2000;
     await test.keys.update(older.apiKey.id, { roles: ['VIEWER'] }, OPERATOR);
-    await test.keys.pruneAuditLog('1s');
+    await test.keys.audit.prune('1s');
     assert.deepEqual(await found(), [0, 2, []], 'their creation was pruned');
     await changeDirectly(test.database, `update api_keys set description = 'x'`);
     assert.deepEqual(await found(), [0, 2, []]);
@@ -160,7 +160,7 @@ describeOnEach('the keys, compared with the audit log', () => {
         },
       })),
     });
-    assert.deepEqual(await racing.keys.compareWithAuditLog(), { compared: 1, older: 0, differences: [] });
+    assert.deepEqual(await racing.keys.audit.compare(), { compared: 1, older: 0, differences: [] });
     assert.ok(changes > 5);
     await racing.store.close();
   });

@@ -16,9 +16,9 @@ describeOnEach('pruning the audit log', () => {
     }
   });
   afterEach(() => test.store.close());
-  const entries = async () => (await test.keys.auditLog({ first: 500 }, OPERATOR)).toReversed();
+  const entries = async () => (await test.keys.audit.read({ first: 500 }, OPERATOR)).toReversed();
   const verified = async () => {
-    const result = await test.keys.verifyAuditLog();
+    const result = await test.keys.audit.verify();
     if ('broken' in result) return [result.broken, result.reason];
     return 'entries' in result && result.entries;
   };
@@ -26,8 +26,8 @@ describeOnEach('pruning the audit log', () => {
   it('deletes what was written before a time, records that, and leaves a log that is proved whole', async () => {
     const [, last] = await entries();
     const { number, hash } = last!;
-    assert.deepEqual(await test.keys.findPrunableAudit('2h'), { entries: 2, last: { number, hash } });
-    assert.deepEqual(await test.keys.pruneAuditLog('2h'), { entries: 2, last: { number, hash } });
+    assert.deepEqual(await test.keys.audit.findPrunable('2h'), { entries: 2, last: { number, hash } });
+    assert.deepEqual(await test.keys.audit.prune('2h'), { entries: 2, last: { number, hash } });
     const left = await entries();
     assert.deepEqual(
       left.map((entry) => [entry.number, entry.action]),
@@ -45,32 +45,32 @@ describeOnEach('pruning the audit log', () => {
   });
 
   it('goes on: again, and down to nothing but its own record', async () => {
-    assert.equal((await test.keys.pruneAuditLog('3h'))?.entries, 1);
-    assert.equal((await test.keys.pruneAuditLog('1h'))?.entries, 2);
+    assert.equal((await test.keys.audit.prune('3h'))?.entries, 1);
+    assert.equal((await test.keys.audit.prune('1h'))?.entries, 2);
     assert.equal(await verified(), 3);
     test.time.now += HOUR;
-    await test.keys.pruneAuditLog('1s');
+    await test.keys.audit.prune('1s');
     assert.deepEqual([(await entries()).map(({ action }) => action), await verified()], [['PRUNE'], 1]);
     await test.keys.create({ name: 'E', roles: ['GUEST'] }, OPERATOR);
     assert.equal(await verified(), 2);
   });
 
   it('changes nothing where nothing is that old', async () => {
-    assert.equal(await test.keys.pruneAuditLog('9h'), undefined);
+    assert.equal(await test.keys.audit.prune('9h'), undefined);
     assert.equal(await verified(), 4);
-    await assert.rejects(test.keys.pruneAuditLog('yesterday'), { code: 'INPUT_INVALID' });
+    await assert.rejects(test.keys.audit.prune('yesterday'), { code: 'INPUT_INVALID' });
   });
 
   it('keeps an entry that follows a newer one: the clock was set back', async () => {
     test.time.now -= 4 * HOUR;
     await test.keys.create({ name: 'Back', roles: ['GUEST'] }, OPERATOR);
     test.time.now += 4 * HOUR;
-    assert.equal((await test.keys.pruneAuditLog('3h'))?.entries, 1);
+    assert.equal((await test.keys.audit.prune('3h'))?.entries, 1);
     assert.equal(await verified(), 5);
   });
 
   it('opens no other way to delete entries', async () => {
-    await test.keys.pruneAuditLog('2h');
+    await test.keys.audit.prune('2h');
     for (const number of [3, 4, 5])
       await assert.rejects(
         changeDirectly(test.database, `delete from audit_log where number = ${number}`),
@@ -92,7 +92,7 @@ describeOnEach('pruning the audit log', () => {
   });
 
   it('is told from one whose record was changed', async () => {
-    await test.keys.pruneAuditLog('2h');
+    await test.keys.audit.prune('2h');
     await unlockAuditLog(test.database);
     await changeDirectly(test.database, `update audit_start set hash = '${'0'.repeat(64)}'`);
     assert.deepEqual(await verified(), [2, 'was not deleted by svc-api']);
@@ -101,8 +101,8 @@ describeOnEach('pruning the audit log', () => {
   });
 
   it('leaves the last entry that it deleted to compare a kept head with', async () => {
-    const { last } = (await test.keys.pruneAuditLog('2h'))!;
-    const compared = (head: string) => test.keys.verifyAuditLog(head);
+    const { last } = (await test.keys.audit.prune('2h'))!;
+    const compared = (head: string) => test.keys.audit.verify(head);
     assert.ok('entries' in (await compared(`${last.number}:${last.hash}`)));
     assert.deepEqual(await compared(`${last.number}:${'0'.repeat(64)}`), {
       broken: 2,
@@ -120,13 +120,13 @@ describeOnEach('pruning the audit log', () => {
       database: test.database,
       repository: withAuditLog((log) => ({
         async head() {
-          if (!pruned) await test.keys.pruneAuditLog('2h');
+          if (!pruned) await test.keys.audit.prune('2h');
           pruned = true;
           return log.head();
         },
       })),
     });
-    const result = await racing.keys.verifyAuditLog();
+    const result = await racing.keys.audit.verify();
     assert.ok(pruned && 'entries' in result && result.entries === 3);
     await racing.store.close();
   });

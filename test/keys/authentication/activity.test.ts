@@ -22,9 +22,9 @@ describeOnEach('the use of keys', () => {
     assert.ok('principal' in result);
     return result.principal;
   };
-  const usageOf = async (id: string) => (await test.keys.usageOf([id])).get(id);
+  const usageOf = async (id: string) => (await test.keys.usage.usageOf([id])).get(id);
   const refusals = async () =>
-    (await test.keys.auditLog({ action: 'refuse' }, OPERATOR))
+    (await test.keys.audit.read({ action: 'refuse' }, OPERATOR))
       .toReversed()
       .map(({ actor, apiKey: key, after }) => [actor.name, key?.name, after]);
 
@@ -158,12 +158,15 @@ describeOnEach('the use of keys', () => {
     requirePermission(principal, 'DOCKER', 'READ_OWN');
     await test.keys.findById(key.id, principal);
     await test.keys.finishActivity();
-    assert.deepEqual([...(await test.keys.usedPermissionsOf(key.id)).keys()], ['API_KEY:READ_OWN', 'DOCKER:READ_OWN']);
+    assert.deepEqual(
+      [...(await test.keys.usage.usedPermissionsOf(key.id)).keys()],
+      ['API_KEY:READ_OWN', 'DOCKER:READ_OWN'],
+    );
     test.time.now += 1000;
     await test.keys.list({}, await enter(secret));
     await test.keys.finishActivity();
     assert.deepEqual(
-      await test.keys.usedPermissionsOf(key.id),
+      await test.keys.usage.usedPermissionsOf(key.id),
       new Map([
         ['API_KEY:READ_ANY', test.time.now],
         ['API_KEY:READ_OWN', test.time.now - 1000],
@@ -185,7 +188,7 @@ describeOnEach('the use of keys', () => {
     await test.keys.finishActivity();
     await other.keys.finishActivity();
     await other.store.close();
-    assert.deepEqual([...(await test.keys.usedPermissionsOf(key.id))], [['DOCKER:READ_OWN', test.time.now]]);
+    assert.deepEqual([...(await test.keys.usage.usedPermissionsOf(key.id))], [['DOCKER:READ_OWN', test.time.now]]);
     assert.equal((await usageOf(key.id))!.uses, 2);
   });
 
@@ -193,7 +196,10 @@ describeOnEach('the use of keys', () => {
     const { key: secret, apiKey: key } = await create('Maker', ['API_KEY:CREATE_OWN', 'DISK:READ_ANY', 'VMS:READ_ANY']);
     await test.keys.create({ name: 'Made', permissions: ['DISK:READ_ANY'] }, await enter(secret));
     await test.keys.finishActivity();
-    assert.deepEqual([...(await test.keys.usedPermissionsOf(key.id)).keys()], ['API_KEY:CREATE_OWN', 'DISK:READ_ANY']);
+    assert.deepEqual(
+      [...(await test.keys.usage.usedPermissionsOf(key.id)).keys()],
+      ['API_KEY:CREATE_OWN', 'DISK:READ_ANY'],
+    );
   });
 
   it('has the roles that it granted, and none of the permissions that they include', async () => {
@@ -201,7 +207,10 @@ describeOnEach('the use of keys', () => {
     const { key: secret, apiKey: key } = await test.keys.create(fields, OPERATOR);
     await test.keys.create({ name: 'Made', roles: ['GUEST'] }, await enter(secret));
     await test.keys.finishActivity();
-    assert.deepEqual([...(await test.keys.usedPermissionsOf(key.id)).keys()], ['API_KEY:CREATE_OWN', 'role:GUEST']);
+    assert.deepEqual(
+      [...(await test.keys.usage.usedPermissionsOf(key.id)).keys()],
+      ['API_KEY:CREATE_OWN', 'role:GUEST'],
+    );
   });
 
   it('that is refused is logged, by the prefix alone', async () => {
@@ -218,7 +227,7 @@ describeOnEach('the use of keys', () => {
       [null, undefined, { reason: 'malformed', count: 1 }],
       ['CI', undefined, { reason: 'forbidden', count: 1, missing: ['DISK:READ_ANY'] }],
     ]);
-    assert.ok(!('broken' in (await test.keys.verifyAuditLog())));
+    assert.ok(!('broken' in (await test.keys.audit.verify())));
   });
 
   it('that is refused over and over makes few entries, with numbers', async () => {
@@ -233,12 +242,12 @@ describeOnEach('the use of keys', () => {
   it('that is refused in ever new ways makes a bounded number of entries per minute', async () => {
     for (let request = 0; request < 500; request += 1) await authenticate(test.keys, createSecret(randomBytes).text);
     await test.keys.finishActivity();
-    const all = await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR);
+    const all = await test.keys.audit.read({ action: 'refuse', first: 500 }, OPERATOR);
     assert.equal(all.length, 6);
     assert.deepEqual(all[0]!.after, { reason: 'various', count: 495 });
     test.time.now += 601_000;
     await authenticate(test.keys, 'nonsense');
     await test.keys.finishActivity();
-    assert.equal((await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR)).length, 7);
+    assert.equal((await test.keys.audit.read({ action: 'refuse', first: 500 }, OPERATOR)).length, 7);
   });
 });

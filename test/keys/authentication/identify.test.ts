@@ -69,11 +69,11 @@ describeOnEach('whose secret this is', () => {
 
   it('counts as no use of the key, and as no refused request', async () => {
     const { key: secret, apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
-    const entries = await test.keys.auditLog({}, OPERATOR);
+    const entries = await test.keys.audit.read({}, OPERATOR);
     await identify(secret, OPERATOR);
     await identify('hello', OPERATOR);
     await test.keys.finishActivity();
-    assert.deepEqual(await test.keys.usageOf([key.id]), new Map());
-    assert.deepEqual(await test.keys.auditLog({}, OPERATOR), entries);
+    assert.deepEqual(await test.keys.usage.usageOf([key.id]), new Map());
+    assert.deepEqual(await test.keys.audit.read({}, OPERATOR), entries);
   });
 });

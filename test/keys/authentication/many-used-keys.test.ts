@@ -40,7 +40,7 @@ describeOnEach('the use of many keys', () => {
     return keys;
   };
   const usesOf = async (keys: readonly { id: string }[]) => {
-    const usage = await test.keys.usageOf(keys.map(({ id }) => id));
+    const usage = await test.keys.usage.usageOf(keys.map(({ id }) => id));
     return keys.map(({ id }) => usage.get(id)?.uses);
   };
   const delays = () => scheduled.map(({ delay }) => delay);
@@ -82,7 +82,7 @@ describeOnEach('the use of many keys', () => {
     assert.deepEqual(pieces.flat(), keys.map(({ id }) => id).toSorted());
     assert.ok(piecesBeforeOther! < 3);
     assert.deepEqual(new Set(await usesOf(keys)), new Set([2]));
-    assert.deepEqual([...(await test.keys.usedPermissionsOf('key-4321'))], [['ME:READ_OWN', test.time.now]]);
+    assert.deepEqual([...(await test.keys.usage.usedPermissionsOf('key-4321'))], [['ME:READ_OWN', test.time.now]]);
   });
 
   it('is written once, also where a piece fails: that one and those after it come later', async () => {
@@ -130,7 +130,7 @@ describeOnEach('the use of many keys', () => {
     activity.usedPermission(key!.id, 'ME:READ_OWN');
     assert.deepEqual(delays(), [2000]);
     await elapse();
-    assert.deepEqual([...(await test.keys.usedPermissionsOf(key!.id))], [['ME:READ_OWN', test.time.now]]);
+    assert.deepEqual([...(await test.keys.usage.usedPermissionsOf(key!.id))], [['ME:READ_OWN', test.time.now]]);
   });
 
   it('that takes long to write does not delay the grace of a rotation, nor refusals', async () => {
@@ -145,7 +145,7 @@ describeOnEach('the use of many keys', () => {
     scheduled = scheduled.filter(({ delay }) => delay === 0);
     await elapse();
     assert.ok((await test.keys.findById(created.id, OPERATOR))!.rotation!.previousEndsAt !== null);
-    assert.equal((await test.keys.auditLog({ action: 'refuse' }, OPERATOR)).length, 1);
+    assert.equal((await test.keys.audit.read({ action: 'refuse' }, OPERATOR)).length, 1);
     assert.deepEqual(await usesOf([rotated]), [undefined]);
     await activity.finish();
     assert.deepEqual(await usesOf([rotated]), [1]);

@@ -16,7 +16,7 @@ describeOnEach('the use of keys by the hour', () => {
   const use = async (secret: string, { keys }: TestKeys = test) => void (await authenticate(keys, secret));
   /** Hours after the start of 2030, each with its counts that are not 0. */
   const usageOf = async (id: string, request: UsageRequest = {}) => {
-    const { periods } = await test.keys.periodUsageOf(id, request);
+    const { periods } = await test.keys.usage.byPeriod(id, request);
     return periods.map(({ start, ...counts }) => [
       (start - Date.UTC(2030, 0, 1)) / HOUR,
       Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0)),
@@ -71,7 +71,7 @@ describeOnEach('the use of keys by the hour', () => {
     await use('nonsense');
     await test.keys.finishActivity();
     assert.deepEqual(await usageOf(key.id), [[0, { refused: 3 }]]);
-    assert.deepEqual(await test.keys.usageOf([key.id]), new Map());
+    assert.deepEqual(await test.keys.usage.usageOf([key.id]), new Map());
   });
 
   it('stays with a key that is rotated or renamed, and goes with one that is deleted or replaced', async () => {

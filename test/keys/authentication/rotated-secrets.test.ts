@@ -59,7 +59,7 @@ describeOnEach('a secret that a key had once', () => {
     await test.keys.finishRotation(id, OPERATOR);
     await authenticate(test.keys, first);
     await test.keys.finishActivity();
-    const [entry] = await test.keys.auditLog({ action: 'refuse' }, OPERATOR);
+    const [entry] = await test.keys.audit.read({ action: 'refuse' }, OPERATOR);
     assert.deepEqual(
       [entry?.actor.name, entry?.apiKey, entry?.after],
       [`svc_${first.slice(4, 16)}_…`, { id, name: 'CI' }, { reason: 'rotated', count: 1 }],
@@ -85,7 +85,7 @@ describeOnEach('a secret that a key had once', () => {
     test.time.now += 3_600_000;
     await test.keys.rotate(id, {}, OPERATOR);
     await test.keys.finishRotation(id, OPERATOR);
-    await test.keys.pruneAuditLog('30m');
+    await test.keys.audit.prune('30m');
     assert.deepEqual([await statusOf(first), await statusOf(second.key)], ['unknown', rotated(second.key)]);
     await test.keys.delete([id], OPERATOR);
     assert.equal(await statusOf(second.key), 'unknown');
@@ -95,7 +95,7 @@ describeOnEach('a secret that a key had once', () => {
     await test.keys.rotate(id, {}, OPERATOR);
     await test.keys.finishRotation(id, OPERATOR);
     const line = Buffer.from(JSON.stringify({ name: 'Other', secret: first, roles: ['GUEST'] }));
-    const { imported } = await test.keys.importKeys(
+    const { imported } = await test.keys.transfer.import(
       (async function* () {
         yield line;
       })(),

@@ -38,7 +38,7 @@ describeOnEach('what is kept of the use of keys', () => {
     );
   const countOf = async (table: 'hours' | 'days') =>
     (await readDirectly(test.database, `select 1 as one from key_usage_${table}`)).length;
-  const daysOf = async (id: string) => (await test.keys.periodUsageOf(id, { by: 'DAY', from: '730d' })).periods;
+  const daysOf = async (id: string) => (await test.keys.usage.byPeriod(id, { by: 'DAY', from: '730d' })).periods;
 
   it('are hours for 90 days, then days', async () => {
     await insertKeys('a');
@@ -196,11 +196,11 @@ describeOnEach('what is kept of the use of keys', () => {
       await authenticate(failing.keys, secret);
       await until(() => scheduled.length > 0);
       for (const work of scheduled.splice(0)) work();
-      await until(async () => (await test.keys.usageOf([key.id])).get(key.id)?.uses === uses);
+      await until(async () => (await test.keys.usage.usageOf([key.id])).get(key.id)?.uses === uses);
     }
     await failing.keys.finishActivity();
     await failing.store.close();
-    const [period] = (await test.keys.periodUsageOf(key.id)).periods;
+    const [period] = (await test.keys.usage.byPeriod(key.id)).periods;
     assert.deepEqual(
       OUTCOMES.map((outcome) => period![outcome]),
       [2, 0, 0, 0],

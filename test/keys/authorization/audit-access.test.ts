@@ -28,7 +28,7 @@ describeOnEach('the audit log as a key reads it', () => {
   });
   afterEach(() => test.store.close());
 
-  const read = async (by: Principal | typeof OPERATOR) => (await test.keys.auditLog({}, by)).toReversed();
+  const read = async (by: Principal | typeof OPERATOR) => (await test.keys.audit.read({}, by)).toReversed();
 
   it('is whole for one that may read all keys', async () => {
     assert.deepEqual(await read(admin), all);
@@ -55,11 +55,11 @@ describeOnEach('the audit log as a key reads it', () => {
 
   it('with READ_OWN names itself as the creator, also where only another one acted', async () => {
     const line = { name: 'Imported', roles: ['GUEST'], secret: 'x'.repeat(40), createdBy: own.apiKey.id };
-    await test.keys.importKeys(jsonLines(line));
-    const [entry] = await test.keys.auditLog({ apiKey: 'Imported' }, OPERATOR);
+    await test.keys.transfer.import(jsonLines(line));
+    const [entry] = await test.keys.audit.read({ apiKey: 'Imported' }, OPERATOR);
     assert.equal(entry!.after!['createdBy'], own.apiKey.id);
     const unnamed = { kind: 'CLI', id: null, name: null };
-    assert.deepEqual(await test.keys.auditLog({ apiKey: 'Imported' }, own), [{ ...entry, actor: unnamed }]);
+    assert.deepEqual(await test.keys.audit.read({ apiKey: 'Imported' }, own), [{ ...entry, actor: unnamed }]);
   });
 
   it('with READ_OWN has the deletion of what was its own, unnamed like all that is gone', async () => {

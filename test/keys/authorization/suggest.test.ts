@@ -156,7 +156,7 @@ describeOnEach('a key that is narrowed to what is suggested', (dialect) => {
       };
       await test.keys.finishActivity();
       const chain = (await test.keys.chainsOf([(await test.keys.findById(id, OPERATOR))!]))[0]!;
-      const used = await test.keys.usedPermissionsOf(id);
+      const used = await test.keys.usage.usedPermissionsOf(id);
       const wanted = suggestGrants(chain, used.keys(), test.keys.catalog);
       if (wanted.roles.length + wanted.permissions.length === 0) continue;
       granting += wanted.roles.length;

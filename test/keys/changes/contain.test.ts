@@ -61,9 +61,9 @@ describeOnEach('what a key did to others', () => {
     return 'refused' in result ? result.refused : undefined;
   };
   const issued = async (by: Made = ops, actor: Actor = OPERATOR, since?: number) =>
-    (await test.keys.issuedBy([by.id], actor, since)).map(({ name, what }) => `${what} ${name}`);
+    (await test.keys.containments.issuedBy([by.id], actor, since)).map(({ name, what }) => `${what} ${name}`);
   const contain = (nameOrId = 'Ops', since?: string, actor: Actor = OPERATOR) =>
-    test.keys.contain(nameOrId, since, actor);
+    test.keys.containments.contain(nameOrId, since, actor);
   const keyOf = async ({ id }: Made) => (await test.keys.findById(id, OPERATOR))!;
 
   describe('is kept', () => {
@@ -83,7 +83,7 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual(await issued(), ['SECRET CI']);
       await test.keys.delete([ops.id], OPERATOR);
       assert.deepEqual(await issued(), ['SECRET CI']);
-      assert.equal((await test.keys.planContainment('Old ops', undefined, OPERATOR)).contained.id, ops.id);
+      assert.equal((await test.keys.containments.plan('Old ops', undefined, OPERATOR)).contained.id, ops.id);
     });
 
     it('as what those above it did', async () => {
@@ -143,7 +143,7 @@ describeOnEach('what a key did to others', () => {
       await test.keys.delete([ci.id, gone.id], OPERATOR);
       test.time.now += HOUR;
       await rotate(await create('Late'));
-      await test.keys.pruneAuditLog('30m');
+      await test.keys.audit.prune('30m');
       const kept = await test.store.repository.port(EFFECTS).on([ci.id, web.id, gone.id]);
       assert.deepEqual(kept.map(({ keyId }) => keyId).toSorted(), [ci.id, web.id].toSorted());
       assert.deepEqual(await issued(), ['WIDENING Web', 'SECRET Late']);
@@ -225,7 +225,7 @@ describeOnEach('what a key did to others', () => {
         permissions: [],
         expiresAt: null,
       });
-      await test.keys.apply(
+      await test.keys.declarations.apply(
         [declared('Parent', ['ADMIN']), declared('Child', ['GUEST'])] as never,
         { adopt: true },
         OPERATOR,
@@ -446,7 +446,7 @@ describeOnEach('what a key did to others', () => {
       const ci = await create('CI');
       await rotate(ci);
       const head = await test.store.repository.auditLog.head();
-      const plan = await test.keys.planContainment('Ops', undefined, OPERATOR);
+      const plan = await test.keys.containments.plan('Ops', undefined, OPERATOR);
       assert.deepEqual(await test.store.repository.auditLog.head(), head);
       const fields = plan.changes.map((change) => [
         change.before.name,
@@ -464,13 +464,13 @@ describeOnEach('what a key did to others', () => {
       await rotate(await create('CI'), ops.principal, { grace: '0s' });
       await test.keys.delete([ops.id], OPERATOR);
       await contain();
-      const entries = await test.keys.auditLog({}, OPERATOR);
+      const entries = await test.keys.audit.read({}, OPERATOR);
       assert.deepEqual(
         entries.slice(0, 3).map(({ action, apiKey }) => `${action} ${apiKey?.name}`),
         ['DISABLE CI', 'ROTATE CI', 'CONTAIN Ops'],
       );
-      assert.deepEqual((await test.keys.compareWithAuditLog()).differences, []);
-      assert.ok('entries' in (await test.keys.verifyAuditLog()));
+      assert.deepEqual((await test.keys.audit.compare()).differences, []);
+      assert.ok('entries' in (await test.keys.audit.verify()));
     });
 
     it('records nothing of the key that does it', async () => {

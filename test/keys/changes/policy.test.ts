@@ -40,7 +40,7 @@ describeOnEach('the policy', () => {
     });
   const inDays = (days: number) => formatTime(test.time.now + days * UNIT_MS.d);
   const importKey = async (fields: object, dryRun = false) => {
-    const { lines } = await keys.importKeys(jsonLines({ roles: ['VIEWER'], ...fields }), { dryRun });
+    const { lines } = await keys.transfer.import(jsonLines({ roles: ['VIEWER'], ...fields }), { dryRun });
     return lines.flatMap(({ errors }) => errors);
   };
 
@@ -130,7 +130,7 @@ describeOnEach('the policy', () => {
       await keys.setEnabled((await keys.findByName('Disabled', OPERATOR))!.id, false, OPERATOR);
       demand(BOTH);
       const unchanged = [declared('Endless', { roles: ['GUEST'] })];
-      await keys.apply(unchanged, {}, OPERATOR);
+      await keys.declarations.apply(unchanged, {}, OPERATOR);
       const wrong = [
         declared('New'),
         declared('Off', { enabled: false }),
@@ -138,10 +138,10 @@ describeOnEach('the policy', () => {
         declared('Late', { expiresAt: test.time.now + 91 * UNIT_MS.d }),
       ];
       const all = /"New" would never end.*\n.*"Off" would never.*\n.*"Late" would end.*\n.*"Disabled" would never/;
-      await refused(keys.plan(wrong, {}, OPERATOR), all);
-      await refused(keys.apply(wrong, {}, OPERATOR), all);
+      await refused(keys.declarations.plan(wrong, {}, OPERATOR), all);
+      await refused(keys.declarations.apply(wrong, {}, OPERATOR), all);
       const expiresAt = test.time.now + 90 * UNIT_MS.d;
-      await keys.apply(
+      await keys.declarations.apply(
         [declared('New', { expiresAt }), declared('Disabled', { enabled: true, expiresAt })],
         {},
         OPERATOR,
@@ -151,7 +151,10 @@ describeOnEach('the policy', () => {
     it('names twenty of many', async () => {
       demand(BOTH);
       const many = Array.from({ length: 25 }, (_, index) => declared(`Key ${index}`));
-      await refused(keys.plan(many, {}, OPERATOR), /^(?:The API key "Key \d+" would .*\n){20}And 5 more\.$/);
+      await refused(
+        keys.declarations.plan(many, {}, OPERATOR),
+        /^(?:The API key "Key \d+" would .*\n){20}And 5 more\.$/,
+      );
     });
 
     it('holds for imported keys, whenever they were created', async () => {
@@ -176,7 +179,7 @@ describeOnEach('the policy', () => {
       await test.store.repository.write((writer) => writer.insert([child]));
       demand(BOTH);
       await refused(keys.adopt(child.id, OPERATOR), ENDLESS);
-      await refused(keys.apply([declared('Endless')], { adopt: true }, OPERATOR), ENDLESS);
+      await refused(keys.declarations.apply([declared('Endless')], { adopt: true }, OPERATOR), ENDLESS);
       await keys.adopt(same.id, OPERATOR);
       await keys.update(child.id, { expiresIn: '60d' }, OPERATOR);
       await keys.adopt(child.id, OPERATOR);
@@ -240,8 +243,8 @@ describeOnEach('the policy', () => {
 
     it('holds for declared keys of a key, and for one that replaces itself', async () => {
       demand({ grantableByKeys: ['VIEWER'] });
-      await refused(keys.apply([declared('New', { roles: ['ADMIN'] })], {}, admin), ADMIN_REFUSED);
-      await keys.apply([declared('New', { roles: ['ADMIN'] })], {}, OPERATOR);
+      await refused(keys.declarations.apply([declared('New', { roles: ['ADMIN'] })], {}, admin), ADMIN_REFUSED);
+      await keys.declarations.apply([declared('New', { roles: ['ADMIN'] })], {}, OPERATOR);
       const itself = keys.create({ name: 'Admin', roles: ['ADMIN'], overwrite: true }, admin);
       await refused(itself, /no key grants ADMIN, as for "Admin"/);
     });
@@ -286,16 +289,16 @@ describeOnEach('the policy', () => {
     it('holds for declared and imported keys', async () => {
       await make('One');
       await refused(
-        keys.apply(
+        keys.declarations.apply(
           ['Two', 'Three'].map((name) => declared(name)),
           {},
           creator,
         ),
         FULL,
       );
-      await keys.apply([declared('Two'), declared('Off', { enabled: false })], {}, creator);
-      await refused(keys.apply([declared('Off', { enabled: true })], {}, creator), FULL);
-      await keys.apply(
+      await keys.declarations.apply([declared('Two'), declared('Off', { enabled: false })], {}, creator);
+      await refused(keys.declarations.apply([declared('Off', { enabled: true })], {}, creator), FULL);
+      await keys.declarations.apply(
         ['A', 'B', 'C'].map((name) => declared(name)),
         {},
         OPERATOR,
@@ -311,13 +314,13 @@ describeOnEach('the policy', () => {
     });
 
     it('has room for declared keys where others are pruned in the same change', async () => {
-      await keys.apply(
+      await keys.declarations.apply(
         ['One', 'Two'].map((name) => declared(name)),
         {},
         creator,
       );
-      await refused(keys.apply([declared('Three')], {}, creator), FULL);
-      await keys.apply([declared('Three')], { prune: true }, creator);
+      await refused(keys.declarations.apply([declared('Three')], {}, creator), FULL);
+      await keys.declarations.apply([declared('Three')], { prune: true }, creator);
     });
 
     it('counts all lines of an import', async () => {
@@ -327,7 +330,7 @@ describeOnEach('the policy', () => {
         roles: ['VIEWER'],
         createdBy: creator.apiKey.id,
       });
-      const { lines } = await keys.importKeys(jsonLines(line('a'), line('b'), line('c')), {});
+      const { lines } = await keys.transfer.import(jsonLines(line('a'), line('b'), line('c')), {});
       assert.deepEqual(
         lines.map(({ status }) => status),
         ['not imported', 'not imported', 'failed'],
@@ -338,7 +341,7 @@ describeOnEach('the policy', () => {
       await make('One');
       const line = { name: 'Two', secret: 'a'.repeat(30), roles: ['VIEWER'], createdBy: creator.apiKey.id };
       const onProgress = async () => void (await make('Meanwhile'));
-      const { failed } = await keys.importKeys(jsonLines(line), { onProgress });
+      const { failed } = await keys.transfer.import(jsonLines(line), { onProgress });
       assert.equal(failed, 1);
     });
 

@@ -265,7 +265,7 @@ describeOnEach('rotating a key', () => {
     it('enables them again where its secret cannot be delivered', async () => {
       await rotateLost(async () => assert.equal(await disabledAt(), test.time.now));
       assert.equal(await disabledAt(), null);
-      const [entry] = await test.keys.auditLog({ apiKey: 'Child' }, OPERATOR);
+      const [entry] = await test.keys.audit.read({ apiKey: 'Child' }, OPERATOR);
       assert.equal(entry!.action, 'ENABLE');
     });
 

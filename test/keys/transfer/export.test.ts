@@ -16,7 +16,7 @@ describeOnEach('exporting keys', () => {
     const all: ExportedKey[] = [];
     const pages: number[] = [];
     let sum = 0;
-    for await (const { keys, rotating } of test.keys.exportKeys({ withDigests })) {
+    for await (const { keys, rotating } of test.keys.transfer.export({ withDigests })) {
       all.push(...keys);
       pages.push(keys.length);
       sum += rotating;

@@ -20,7 +20,7 @@ describeOnEach('importing keys', () => {
   });
   afterEach(() => test.store.close());
 
-  const load = (...lines: (object | string)[]) => test.keys.importKeys(jsonLines(...lines));
+  const load = (...lines: (object | string)[]) => test.keys.transfer.import(jsonLines(...lines));
   const count = () => countKeys(test.store.repository);
   const codes = ({ lines }: ImportReport) => lines.map(({ errors }) => errors.map(({ code }) => code));
   async function assertOpens(secret: string, name = 'CI'): Promise<void> {
@@ -251,7 +251,7 @@ describeOnEach('importing keys', () => {
 
   it('reads past a byte order mark, empty lines and line ends of both kinds, and refuses other encodings', async () => {
     const lines = (...bytes: Uint8Array[]) =>
-      test.keys.importKeys(
+      test.keys.transfer.import(
         (async function* () {
           yield* bytes;
         })(),
@@ -348,16 +348,16 @@ describeOnEach('importing keys', () => {
   });
 
   it('imports nothing on a dry run, and reports the same issues', async () => {
-    const trial = await test.keys.importKeys(jsonLines(key()), { dryRun: true });
+    const trial = await test.keys.transfer.import(jsonLines(key()), { dryRun: true });
     assert.deepEqual(
       [trial.imported, trial.failed, trial.lines[0]!.status, trial.lines[0]!.id, await count()],
       [0, 0, 'not imported', null, 0],
     );
     await load(key());
-    assert.deepEqual(codes(await test.keys.importKeys(jsonLines(key()), { dryRun: true })), [
+    assert.deepEqual(codes(await test.keys.transfer.import(jsonLines(key()), { dryRun: true })), [
       ['NAME_TAKEN', 'SECRET_TAKEN'],
     ]);
-    assert.equal((await test.keys.auditLog({}, OPERATOR)).length, 1);
+    assert.equal((await test.keys.audit.read({}, OPERATOR)).length, 1);
   });
 
   it('refuses a secret that also stands where it would be shown, and repeats it nowhere', async () => {
@@ -397,7 +397,7 @@ describeOnEach('importing keys', () => {
 
   it('is in the audit log, one entry a key, without digests', async () => {
     await load(key({ expiresAt: '2031-01-01T00:00:00Z' }), hashed('ab'.repeat(32), { name: 'Second' }));
-    const entries = await test.keys.auditLog({ action: 'import' }, OPERATOR);
+    const entries = await test.keys.audit.read({ action: 'import' }, OPERATOR);
     assert.deepEqual(
       entries.map(({ actor, apiKey: about, before }) => [actor, about?.name, before]),
       ['Second', 'CI'].map((name) => [{ kind: 'CLI', id: null, name: 'tester' }, name, null]),
@@ -418,7 +418,7 @@ describeOnEach('importing keys', () => {
       rotation: null,
     });
     for (const text of [HEX, 'ab'.repeat(32), SECRET]) assert.equal(JSON.stringify(entries).includes(text), false);
-    assert.equal('broken' in (await test.keys.verifyAuditLog()), false);
+    assert.equal('broken' in (await test.keys.audit.verify()), false);
   });
 
   it('takes more keys than one statement can name', async () => {

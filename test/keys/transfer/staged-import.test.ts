@@ -60,7 +60,7 @@ describeOnEach('an import that others write beside', () => {
     await other.store.close();
   });
 
-  const load = (...lines: object[]) => importer.importKeys(jsonLines(...lines));
+  const load = (...lines: object[]) => importer.transfer.import(jsonLines(...lines));
   const codes = ({ lines }: ImportReport) => lines.flatMap(({ errors }) => errors.map(({ code }) => code));
   const create = (name: string) => other.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
   const atFirst = (work: () => Promise<unknown>) => {
@@ -69,9 +69,9 @@ describeOnEach('an import that others write beside', () => {
   async function assertWhole(count: number): Promise<void> {
     assert.equal(await countKeys(other.store.repository), count);
     assert.equal(await staged(), 0);
-    const verified = await other.keys.verifyAuditLog();
+    const verified = await other.keys.audit.verify();
     assert.ok('entries' in verified, JSON.stringify(verified));
-    const { compared, differences } = await other.keys.compareWithAuditLog();
+    const { compared, differences } = await other.keys.audit.compare();
     assert.deepEqual([compared, differences], [count, []]);
   }
   const staged = async () =>
@@ -117,7 +117,7 @@ describeOnEach('an import that others write beside', () => {
   it('writes entries in the order of its lines, after those of others', async () => {
     atFirst(() => create('Beside'));
     await load(...linesOf('Imported', 30));
-    const log = await other.keys.auditLog({ first: 40 }, OPERATOR);
+    const log = await other.keys.audit.read({ first: 40 }, OPERATOR);
     assert.deepEqual(
       log.toReversed().map(({ action, apiKey: key, actor }) => `${action} ${key!.name} ${actor.name}`),
       ['CREATE Beside tester', ...Array.from({ length: 30 }, (_, index) => `IMPORT Imported ${index} tester`)],
@@ -183,7 +183,7 @@ describeOnEach('an import that others write beside', () => {
 
   it('imports beside another import, whichever ends first', async () => {
     atFirst(async () => {
-      const report = await other.keys.importKeys(jsonLines(...linesOf('Other')));
+      const report = await other.keys.transfer.import(jsonLines(...linesOf('Other')));
       assert.equal(report.imported, KEYS);
     });
     assert.equal((await load(...linesOf('Imported'))).imported, KEYS);

@@ -100,7 +100,7 @@ describe('apikey --delete on a terminal', () => {
         sha256: index.toString(16).padStart(64, '0'),
         roles: ['GUEST'],
       });
-      await keys.importKeys(jsonLines(...Array.from({ length: 600 }, line)));
+      await keys.transfer.import(jsonLines(...Array.from({ length: 600 }, line)));
       await store.close();
     });
 

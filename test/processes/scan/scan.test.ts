@@ -262,7 +262,7 @@ describe('apikey scan', () => {
       );
       assert.equal(code, 3);
       const keys = await openKeys({ database });
-      const [entry, leak] = await keys.auditLog({}, OPERATOR);
+      const [entry, leak] = await keys.audit.read({}, OPERATOR);
       const found = await Promise.all(all().map((secret) => keys.identify(secret, OPERATOR)));
       await keys.close();
       assert.deepEqual([entry?.action, entry?.apiKey?.name, entry?.actor.kind], ['DISABLE', 'Live', 'CLI']);

@@ -96,7 +96,7 @@ describeOn('postgres', 'a store that listens', () => {
 
   it('remembers a key while only its uses are counted, by itself and by another one', async () => {
     const { key: secret, apiKey: key } = await create(other);
-    const usesOf = async () => (await here.keys.usageOf([key.id])).get(key.id)!.uses;
+    const usesOf = async () => (await here.keys.usage.usageOf([key.id])).get(key.id)!.uses;
     await remember(secret);
     await here.keys.finishActivity();
     const before = await usesOf();

@@ -127,7 +127,7 @@ describeOn('postgres', 'a server', () => {
     const database = namedStore();
     const { keys, store } = await openTestKeys({ asServer: true, database });
     const { key: secret } = await create(keys, 'First');
-    await Promise.all([authenticate(keys, secret), keys.list({}, OPERATOR), keys.checkStore()]);
+    await Promise.all([authenticate(keys, secret), keys.list({}, OPERATOR), keys.store.check()]);
     await endConnections(database);
     assert.ok('principal' in (await authenticate(keys, secret)));
     await endConnections(database);

@@ -1,9 +1,7 @@
-import type { Pages } from '../../page-routes.ts';
-import { type Change, Changes } from '../../parts/changes.tsx';
-import { Done, Warning } from '../../parts/notice.tsx';
-import { Time } from '../../parts/time.tsx';
-import type { Visit } from '../../visit.tsx';
-import { countOf } from './key-facts.tsx';
+import type { Pages, Visit } from '../../visit.tsx';
+import { type Change, Changes } from '../../parts/audit-entries.tsx';
+import { Done, Time, Warning } from '../../parts/notice.tsx';
+import { countOf } from './with-key.tsx';
 import type { IssuedChange } from './shown-key.ts';
 
 const CONTAIN = `mutation Contain($input: ContainKeyInput!) {

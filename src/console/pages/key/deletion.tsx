@@ -1,13 +1,10 @@
 import { OperationFailed } from '../../operations.ts';
-import type { Pages } from '../../page-routes.ts';
-import { Done, Problem, Warning } from '../../parts/notice.tsx';
-import { Time } from '../../parts/time.tsx';
+import type { Pages } from '../../visit.tsx';
+import { Done, Problem, Status, Time, Warning } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { IssuedSection } from './contain.tsx';
-import type { IssuedChange } from './shown-key.ts';
-import { BeneathTable, countBeneath } from './keys-beneath.tsx';
-import { countOf } from './key-facts.tsx';
-import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
+import type { Beneath, IssuedChange } from './shown-key.ts';
+import { BackToKey, countOf, type KeyVisit, withKey } from './with-key.tsx';
 
 const DELETE = `mutation Delete($ids: [ID!]!) {
   deleteApiKeys(ids: $ids) { deleted keys { id name } issued { name keyId what at disabled } }
@@ -185,4 +182,67 @@ function DeletedPage({
       </p>
     </div>
   );
+}
+
+/** The keys that a key created, and those that they created. */
+export function BeneathSection({ here }: { here: KeyVisit }) {
+  const { descendants } = here.shown;
+  if (descendants.count === 0) return null;
+  return (
+    <section aria-labelledby="beneath">
+      <h2 id="beneath">Keys beneath it</h2>
+      <p class="help">They can do no more than this key, and end with it.</p>
+      <BeneathTable here={here} />
+    </section>
+  );
+}
+
+/** The keys beneath a key, as far as they may be read. */
+function BeneathTable({ here: { shown, visit } }: { here: KeyVisit }) {
+  const { keys, count, hasMore } = shown.descendants;
+  const names = new Map([shown, ...keys].map(({ id, name }) => [id, name]));
+  return (
+    <>
+      {keys.length > 0 && (
+        <table class="list">
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">Status</th>
+              <th scope="col">Created by</th>
+              <th scope="col">Last used</th>
+            </tr>
+          </thead>
+          <tbody>
+            {keys.map((key) => (
+              <tr>
+                <th scope="row">
+                  <a href={`${visit.root}keys/${key.id}`}>{key.name}</a>
+                </th>
+                <td data-label="Status">
+                  <Status is={key.status} />
+                </td>
+                <td data-label="Created by">{names.get(key.createdBy ?? '') ?? <span class="faint">–</span>}</td>
+                <td data-label="Last used">
+                  <Time at={key.lastUsedAt} now={visit.now} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {count > keys.length && (
+        <p class="faint">
+          {keys.length > 0 && 'And '}
+          {countOf(count - keys.length, 'key')} that you may not read.
+        </p>
+      )}
+      {hasMore && <p class="faint">And more.</p>}
+    </>
+  );
+}
+
+/** How many keys are beneath a key: `3 keys`, `more than 50 keys`. */
+function countBeneath({ count, hasMore }: Beneath): string {
+  return hasMore ? `more than ${countOf(count, 'key')}` : countOf(count, 'key');
 }

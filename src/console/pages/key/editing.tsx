@@ -1,12 +1,14 @@
+import { hash } from 'node:crypto';
+import { expiryIn, validateExpiry } from '../../../keys/key/expiry.ts';
 import { OperationFailed } from '../../operations.ts';
-import type { Pages } from '../../page-routes.ts';
-import { shortTime } from '../../parts/expiry-field.tsx';
-import { TextField } from '../../parts/field.tsx';
+import type { Pages } from '../../visit.tsx';
+import { shortTime, TextField } from '../../parts/field.tsx';
 import { GrantsPicker } from '../../parts/grants-picker.tsx';
+import { type ChosenGrants, chosenIn, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
 import { Problem } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { type AskedGrantable, findGrantable } from '../grantable.ts';
-import { changesFrom, type EditedKey, editedFrom, editedIn, problemsIn, versionOf } from './edited-key.ts';
+import type { ShownKey } from './shown-key.ts';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
 const UPDATE = `mutation Edit($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { id } }`;
@@ -153,6 +155,120 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Given; gr
             Cancel
           </a>
         </div>
+      </form>
+    </div>
+  );
+}
+
+/** The fields of a key that can be edited, as a form has them. */
+interface EditedKey {
+  readonly name: string;
+  readonly description: string;
+  readonly expires: string;
+  readonly limits: string;
+  readonly allowFrom: string;
+  readonly grants: ChosenGrants;
+}
+
+/** The fields as they are. */
+function editedFrom(key: ShownKey): EditedKey {
+  return {
+    name: key.name,
+    description: key.description ?? '',
+    expires: key.expiresAt ?? '',
+    limits: key.limits.join(', '),
+    allowFrom: (key.allowFrom ?? []).join(', '),
+    grants: { roles: key.roles, permissions: permissionsOf(key.permissions) },
+  };
+}
+
+/** The fields as a form has them. */
+function editedIn(form: URLSearchParams): EditedKey {
+  const text = (name: string) => form.get(name)?.trim() ?? '';
+  return {
+    name: text('name'),
+    description: text('description'),
+    expires: text('expires'),
+    limits: text('limits'),
+    allowFrom: text('allowFrom'),
+    grants: chosenIn(form),
+  };
+}
+
+/** Tells states of a key apart: a form that was made of another one would undo what somebody else has done. */
+function versionOf(key: ShownKey): string {
+  return hash('sha256', JSON.stringify([editedFrom(key), key.unknownGrants])).slice(0, 16);
+}
+
+/** What is wrong with a time that cannot even be asked for, by the names of fields. @param now in ms since 1970 */
+function problemsIn({ expires }: EditedKey, now: number): Map<string, string> {
+  const issues = expires === '' ? [] : validateExpiry(expiryIn(expires), now);
+  return new Map(issues.map(({ message }) => ['expires', message]));
+}
+
+/** The fields that differ, as `UpdateApiKeyInput` takes them. */
+function changesFrom(before: EditedKey, after: EditedKey): object {
+  const isSame = (one: readonly string[], other: readonly string[]) =>
+    one.toSorted().join() === other.toSorted().join();
+  const limits = itemsOf(after.limits);
+  const networks = itemsOf(after.allowFrom);
+  const { roles, permissions } = grantsInputOf(after.grants);
+  return {
+    ...(after.name !== before.name && { name: after.name }),
+    ...(after.description !== before.description && { description: after.description || null }),
+    ...(after.expires !== before.expires && (after.expires === '' ? { expiresAt: null } : expiryIn(after.expires))),
+    ...(!isSame(limits, itemsOf(before.limits)) && { limits }),
+    ...(!isSame(networks, itemsOf(before.allowFrom)) && { allowFrom: networks.length > 0 ? networks : null }),
+    ...(!isSame(after.grants.roles, before.grants.roles) && { roles }),
+    ...(!isSame(after.grants.permissions, before.grants.permissions) && { permissions }),
+  };
+}
+
+function itemsOf(text: string): string[] {
+  return text.split(/[\s,;]+/).filter(Boolean);
+}
+
+const SWITCH = `mutation Switch($id: ID!, $enabled: Boolean!) {
+  setApiKeyEnabled(id: $id, enabled: $enabled) { id }
+}`;
+
+/** Adds what enables and disables a key. */
+export function addSwitching(pages: Pages): void {
+  for (const [path, enabled] of [
+    ['enable', true],
+    ['disable', false],
+  ] as const)
+    pages.post(`keys/:id/${path}`, async (visit) => {
+      const id = visit.param('id');
+      await visit.ask(SWITCH, { id, enabled });
+      return visit.seeOther(`keys/${id}?done=${path}d`);
+    });
+  pages.get(
+    'keys/:id/disable',
+    withKey(async (here) => here.visit.page(`Disable ${here.shown.name}`, <DisablePage here={here} />), 'DISABLE'),
+  );
+}
+
+function DisablePage({ here }: { here: KeyVisit }) {
+  const { shown, base, rights } = here;
+  return (
+    <div class="narrow">
+      <BackToKey here={here} />
+      <h1>Disable {shown.name}?</h1>
+      <p>
+        It is refused from the next request on, and so are all keys beneath it.{' '}
+        {rights.endsSession
+          ? `You have signed in with ${rights.isSelf ? 'this key' : 'a key beneath it'}: you will be signed out, and ` +
+            'cannot enable it again. Another key or the command line can.'
+          : rights.whyNot('ENABLE') !== undefined &&
+            `You cannot enable it again: ${rights.whyNot('ENABLE')} Another key or the command line can.`}
+      </p>
+      <form method="post" action={`${base}/disable`} class="actions">
+        <OnceOnly />
+        <button class="danger">Disable</button>
+        <a class="button" href={base}>
+          Cancel
+        </a>
       </form>
     </div>
   );

@@ -1,11 +1,214 @@
-import type { Pages } from '../../page-routes.ts';
-import { addContainment } from './contain.tsx';
-import { addDeletion } from './deletion.tsx';
-import { addEditing } from './editing.tsx';
-import { addNarrowing } from './narrow.tsx';
-import { answerOverview } from './overview.tsx';
-import { addRotation } from './rotation.tsx';
-import { addSwitching } from './switching.tsx';
+import { MAX_DESCRIPTION_LENGTH } from '../../../keys/key/description.ts';
+import { printable } from '../../../keys/text.ts';
+import { AUDITED_FIELDS, type AuditedEntry, AuditEntries } from '../../parts/audit-entries.tsx';
+import { PermissionGroups } from '../../parts/grants-picker.tsx';
+import { permissionsOf } from '../../parts/grants.ts';
+import { Done, Status, Warning } from '../../parts/notice.tsx';
+import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
+import { AccessSection, askCatalog, type Asked, askMay, type KnownCatalog } from './access.tsx';
+import { addContainment, IssuedSection } from './contain.tsx';
+import { addDeletion, BeneathSection } from './deletion.tsx';
+import { addEditing, addSwitching } from './editing.tsx';
+import { addNarrowing, askUsage, canNarrow, type PlottedUsage, UsageSection } from './usage.tsx';
+import { addRotation, RotationNotice } from './rotation.tsx';
+import { countOf, KeyFacts, type KeyVisit, withKey } from './with-key.tsx';
+
+const QUERY = `query Timeline($id: String!) {
+  auditLog(first: 20, apiKey: $id) { edges { node { ${AUDITED_FIELDS} } } }
+}`;
+
+/** What was done to the key that the address names, if the person may know. @throws OperationFailed */
+async function askTimeline(visit: Visit): Promise<AuditedEntry[] | undefined> {
+  if (!visit.may('LOGS:READ_ANY')) return undefined;
+  const { auditLog } = await visit.ask<{ auditLog: { edges: { node: AuditedEntry }[] } }>(QUERY, {
+    id: visit.param('id'),
+  });
+  return auditLog.edges.map(({ node }) => node);
+}
+
+/** What was done to a key, the newest first. */
+function Timeline({ here: { visit, shown }, entries }: { here: KeyVisit; entries: readonly AuditedEntry[] }) {
+  return (
+    <section aria-labelledby="timeline">
+      <div class="head">
+        <h2 id="timeline">Timeline</h2>
+        <a href={`${visit.root}audit-log?key=${shown.id}`}>All in the audit log</a>
+      </div>
+      {entries.length > 0 ? (
+        <AuditEntries root={visit.root} now={visit.now} entries={entries} ofOneKey />
+      ) : (
+        <p class="faint">The log has nothing of this key: its entries may have been pruned.</p>
+      )}
+    </section>
+  );
+}
+
+/** What the page says after a form was sent, by the field `done` of its address. */
+const DONE = {
+  activated: 'The grace period of the previous secret has begun.',
+  disabled: 'The key is disabled: it is refused from now on, and so are the keys beneath it.',
+  enabled: 'The key is enabled.',
+  finished: 'The rotation is finished: only the new secret works.',
+  narrowed: 'The key may now do what it has used, and nothing else.',
+  'rolled-back': 'The rotation is rolled back: only the previous secret works.',
+  saved: 'Saved.',
+} as const;
+
+const CREATOR = 'query Creator($id: ID!) { apiKey(id: $id) { name } }';
+
+/** All that the page shows beside the key itself. */
+interface Asides {
+  creatorName: string | null;
+  catalog: KnownCatalog | undefined;
+  asked: Asked | undefined;
+  usage: PlottedUsage;
+  entries: AuditedEntry[] | undefined;
+}
+
+/** The page of one key. */
+const answerOverview: VisitHandler = withKey(async (here) => {
+  const { visit } = here;
+  const [creatorName, catalog, asked, usage, entries] = await Promise.all([
+    askCreatorName(here),
+    askCatalog(here),
+    askMay(here),
+    askUsage(visit),
+    askTimeline(visit),
+  ]);
+  const status = asked?.problem === undefined ? 200 : 400;
+  const asides = { creatorName, catalog, asked, usage, entries };
+  return visit.page(here.shown.name, <Overview here={here} asides={asides} />, status);
+});
+
+async function askCreatorName({ visit, shown: { createdBy } }: KeyVisit): Promise<string | null> {
+  if (createdBy === null) return null;
+  const { apiKey } = await visit.ask<{ apiKey: { name: string } | null }>(CREATOR, { id: createdBy });
+  return apiKey?.name ?? null;
+}
+
+function Overview({ here, asides }: { here: KeyVisit; asides: Asides }) {
+  const { visit, rights } = here;
+  const done = Object.entries(DONE).find(([word]) => word === visit.query('done'))?.[1];
+  return (
+    <>
+      {done !== undefined && <Done>{done}</Done>}
+      {rights.isPrevious && (
+        <Warning>
+          You have signed in with a previous secret of your key: it shows, but changes nothing. Sign in with the new
+          one.
+        </Warning>
+      )}
+      <KeyHead here={here} />
+      <RotationNotice here={here} />
+      <KeyFacts here={here} creatorName={asides.creatorName} />
+      <AccessSection here={here} catalog={asides.catalog} asked={asides.asked} />
+      <UnusedSection here={here} />
+      <UsageSection here={here} usage={asides.usage} />
+      <BeneathSection here={here} />
+      <IssuedSection visit={visit} issued={here.shown.issued} />
+      {asides.entries && <Timeline here={here} entries={asides.entries} />}
+    </>
+  );
+}
+
+/** What a key is called, how it stands, and what can be done to it. */
+function KeyHead({ here }: { here: KeyVisit }) {
+  const { shown, rights, base, visit } = here;
+  return (
+    <>
+      <div class="head">
+        <h1>
+          {shown.name} <Status is={shown.status} />
+        </h1>
+        <div class="actions">
+          {rights.may('UPDATE') && (
+            <a class="button" href={`${base}/edit`}>
+              Edit
+            </a>
+          )}
+          {rights.may(shown.rotation ? 'FINISH_ROTATION' : 'ROTATE') && (
+            <a class="button" href={`${base}/rotation`}>
+              {shown.rotation ? 'Rotation' : 'Rotate'}
+            </a>
+          )}
+          <Switch here={here} />
+          {visit.mayCreate && (
+            <a class="button" href={`${visit.root}keys/new?from=${shown.id}`}>
+              Create one like it
+            </a>
+          )}
+          {rights.may('CONTAIN') && (
+            <a class="button danger" href={`${base}/contain`}>
+              Contain
+            </a>
+          )}
+          {rights.may('DELETE') && (
+            <a class="button danger" href={`${base}/delete`}>
+              Delete
+            </a>
+          )}
+        </div>
+      </div>
+      {shown.disabledAt !== null && rights.may('UPDATE') && !rights.may('ENABLE') && (
+        <p class="help">You cannot enable it: {rights.whyNot('ENABLE')}</p>
+      )}
+      {shown.description !== null && <p class="description">{printable(shown.description, MAX_DESCRIPTION_LENGTH)}</p>}
+    </>
+  );
+}
+
+function Switch({ here: { shown, rights, base } }: { here: KeyVisit }) {
+  if (shown.disabledAt !== null)
+    return rights.may('ENABLE') ? (
+      <form method="post" action={`${base}/enable`}>
+        <button>Enable</button>
+      </form>
+    ) : null;
+  if (!rights.may('DISABLE')) return null;
+  // It is asked about where they cannot enable it again.
+  if (rights.endsSession || !rights.may('ENABLE'))
+    return (
+      <a class="button" href={`${base}/disable`}>
+        Disable
+      </a>
+    );
+  return (
+    <form method="post" action={`${base}/disable`}>
+      <button>Disable</button>
+    </form>
+  );
+}
+
+/** What a key may do and never did, with the way to take it away. */
+function UnusedSection({ here }: { here: KeyVisit }) {
+  const { shown, rights, base } = here;
+  const unused = permissionsOf(shown.unusedPermissions).length;
+  if (unused === 0) return null;
+  const all = permissionsOf(shown.effectivePermissions).length;
+  return (
+    <section aria-labelledby="unused">
+      <div class="head">
+        <h2 id="unused">What it never used</h2>
+        {rights.may('UPDATE') && canNarrow(shown) && (
+          <a class="button" href={`${base}/narrow`}>
+            Narrow to what it uses…
+          </a>
+        )}
+      </div>
+      {unused === all ? (
+        <p>
+          Nothing of what it may do was ever used.{' '}
+          {shown.uses === 0 && 'If nobody needs it any more, disable it; if nobody misses it then, delete it.'}
+        </p>
+      ) : (
+        <details>
+          <summary>{`${countOf(unused, 'permission')} of ${all}`}</summary>
+          <PermissionGroups of={shown.unusedPermissions} />
+        </details>
+      )}
+    </section>
+  );
+}
 
 /** Adds the page of one key, and those that change it. */
 export function addKeyPage(pages: Pages): void {

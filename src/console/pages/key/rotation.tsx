@@ -1,10 +1,133 @@
+import { DEFAULT_GRACE } from '../../../keys/key/rotation.ts';
+import { formatTime, pastTimeRemedy, readPastTime } from '../../../keys/time.ts';
 import { OperationFailed } from '../../operations.ts';
-import type { Pages } from '../../page-routes.ts';
-import { Problem } from '../../parts/notice.tsx';
-import { NewSecretPage, type Rotated } from './new-secret.tsx';
-import { type GivenRotation, NOTHING_GIVEN, readRotationForm, StartRotation } from './rotation-form.tsx';
-import { RotationSteps } from './rotation-state.tsx';
+import type { Pages } from '../../visit.tsx';
+import { TextField } from '../../parts/field.tsx';
+import { Done, Problem, Secret, Time, Warning } from '../../parts/notice.tsx';
+import { OnceOnly } from '../../sent-form.tsx';
+import type { ShownRotation } from './shown-key.ts';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
+
+/** A form that starts a rotation, as it was sent. */
+interface GivenRotation {
+  readonly grace: string;
+  readonly activate: string;
+  readonly disableCreated: boolean;
+  readonly createdSince: string;
+  /** The same as GraphQL takes it. */
+  readonly input: object;
+  /** What is wrong, by the names of fields. */
+  readonly problems: ReadonlyMap<string, string>;
+}
+
+/** The form before it was sent. */
+const NOTHING_GIVEN: GivenRotation = {
+  grace: DEFAULT_GRACE,
+  activate: 'NOW',
+  disableCreated: false,
+  createdSince: '',
+  input: {},
+  problems: new Map(),
+};
+
+/** Reads the form. @param now milliseconds since 1970 */
+function readRotationForm(form: URLSearchParams, now: number): GivenRotation {
+  const text = (name: string) => form.get(name)?.trim() ?? '';
+  const grace = text('grace') || DEFAULT_GRACE;
+  const activate = text('activate') === 'ON_FIRST_USE' ? 'ON_FIRST_USE' : 'NOW';
+  const disableCreated = form.has('disableCreated');
+  const createdSince = text('createdSince');
+  const since = createdSince === '' ? undefined : readPastTime(createdSince, now);
+  const problems = new Map<string, string>();
+  if (createdSince !== '' && since === undefined)
+    problems.set('createdSince', `This is not a time. ${pastTimeRemedy(createdSince)}`);
+  const input = {
+    grace,
+    activate,
+    disableCreated,
+    ...(disableCreated && since !== undefined && { createdSince: formatTime(since) }),
+  };
+  return { grace, activate, disableCreated, createdSince, input, problems };
+}
+
+/** Starts a rotation. */
+function StartRotation({ here, given }: { here: KeyVisit; given: GivenRotation }) {
+  const { base, rights } = here;
+  return (
+    <form method="post" action={`${base}/rotation`} class="sheet">
+      <OnceOnly />
+      <p>
+        The key gets a new secret, which is shown once. What it is called, what it may do and what it was used for
+        stays. The previous secret works until its grace period is over: put the new one in its place meanwhile.
+      </p>
+      {rights.isSelf && (
+        <p>
+          You have signed in with this key. Sign in with the new secret afterwards: the previous one only shows, and
+          changes nothing.
+        </p>
+      )}
+      {given.problems.size > 0 && <Problem>Some of this is not right: see below.</Problem>}
+      <TextField
+        name="grace"
+        label="Grace period"
+        value={given.grace}
+        help="Such as 24h, 7d or 90m. 0s ends the previous secret at once: right after a leak."
+        problem={given.problems.get('grace')}
+      />
+      <fieldset>
+        <legend>It begins</legend>
+        <Choice name="activate" value="NOW" chosen={given.activate} label="now" />
+        <Choice
+          name="activate"
+          value="ON_FIRST_USE"
+          chosen={given.activate}
+          label="when the new secret is first used: if it gets lost on its way, nothing breaks"
+        />
+      </fieldset>
+      <AfterLeak here={here} given={given} />
+      <div class="actions">
+        <button class="primary">Rotate</button>
+        <a class="button" href={base}>
+          Cancel
+        </a>
+      </div>
+    </form>
+  );
+}
+
+function Choice({ name, value, chosen, label }: { name: string; value: string; chosen: string; label: string }) {
+  return (
+    <label class="choice">
+      <input type="radio" name={name} value={value} checked={value === chosen} /> <span>{label}</span>
+    </label>
+  );
+}
+
+function AfterLeak({ here: { shown, rights }, given }: { here: KeyVisit; given: GivenRotation }) {
+  if (shown.descendants.count === 0) return null;
+  const refused = rights.whyNot('ROTATE_AND_DISABLE_CREATED');
+  if (refused !== undefined) return <p class="help">You cannot disable the keys that it has created: {refused}</p>;
+  const created = shown.descendants.keys.filter(({ createdBy }) => createdBy === shown.id);
+  return (
+    <fieldset>
+      <legend>After a leak</legend>
+      <label class="choice">
+        <input type="checkbox" name="disableCreated" checked={given.disableCreated} />
+        <span>
+          Disable the keys that it has created, too: they may be the thief's.
+          {created.length > 0 && <span class="faint">{` ${created.map(({ name }) => name).join(', ')}`}</span>}
+        </span>
+      </label>
+      <TextField
+        name="createdSince"
+        label="Only those created since"
+        value={given.createdSince}
+        help="A date, a date and time, or an age such as 24h. Empty for all of them."
+        problem={given.problems.get('createdSince')}
+      />
+    </fieldset>
+  );
+}
 
 const ROTATE = `mutation Rotate($input: RotateApiKeyInput!) {
   rotateApiKey(input: $input) { key apiKey { prefix rotation { previousPrefix previousEndsAt } } disabled { id name } }
@@ -81,5 +204,163 @@ function showRotation(
       )}
     </div>,
     status,
+  );
+}
+
+/** That a key has two secrets that work, and where that is ended. */
+export function RotationNotice({ here }: { here: KeyVisit }) {
+  const { shown, rights, base } = here;
+  if (!shown.rotation) return null;
+  return (
+    <Warning>
+      A rotation is under way: two secrets work. <PreviousSecret here={here} rotation={shown.rotation} />{' '}
+      {rights.may('FINISH_ROTATION') && (
+        <a href={`${base}/rotation`}>{rights.may('ROLL_BACK_ROTATION') ? 'Finish it or roll it back' : 'Finish it'}</a>
+      )}
+    </Warning>
+  );
+}
+
+/** The previous secret of a key: until when it works, and whether it is in use. */
+function PreviousSecret({ here: { visit }, rotation }: { here: KeyVisit; rotation: ShownRotation }) {
+  const { previousPrefix, previousEndsAt, previousLastUsedAt, startedAt } = rotation;
+  return (
+    <>
+      The previous secret, <code>{previousPrefix}</code>,{' '}
+      {previousEndsAt === null ? (
+        'works until the new one is first used, and then for its grace period'
+      ) : (
+        <>
+          ends <Time at={previousEndsAt} now={visit.now} />
+        </>
+      )}
+      {'. '}
+      {previousLastUsedAt === null ? (
+        <>
+          It was not used since the rotation began <Time at={startedAt} now={visit.now} />.
+        </>
+      ) : (
+        <strong>
+          It is still in use: last <Time at={previousLastUsedAt} now={visit.now} />.
+        </strong>
+      )}
+    </>
+  );
+}
+
+/** What can be done about a rotation that is under way, and what each means. */
+function RotationSteps({ here, rotation }: { here: KeyVisit; rotation: ShownRotation }) {
+  const { shown, rights, base } = here;
+  const isInUse = rotation.previousLastUsedAt !== null;
+  return (
+    <>
+      <Warning>
+        <PreviousSecret here={here} rotation={rotation} />
+      </Warning>
+      {rotation.previousEndsAt === null && (
+        <Step
+          action={`${base}/rotation/activate`}
+          button="Begin the grace period"
+          meaning="The new secret has arrived where it belongs. The previous one works until its grace period is over."
+        />
+      )}
+      <Step
+        action={`${base}/rotation/finish`}
+        button="Finish now"
+        isDangerous={isInUse}
+        meaning={
+          `The previous secret, ${rotation.previousPrefix}, stops working at once; ${shown.prefix} stays. ` +
+          (isInUse ? 'What still uses the previous one is refused from then on.' : 'Nothing has used it since.')
+        }
+      />
+      {rights.may('ROLL_BACK_ROTATION') && (
+        <Step
+          action={`${base}/rotation/roll-back`}
+          button="Roll back"
+          isDangerous
+          meaning={
+            `The new secret, ${shown.prefix}, stops working at once; ${rotation.previousPrefix} stays. ` +
+            'For a new secret that was lost, or that got into wrong hands.'
+          }
+        />
+      )}
+    </>
+  );
+}
+
+function Step({
+  action,
+  button,
+  meaning,
+  isDangerous = false,
+}: {
+  action: string;
+  button: string;
+  meaning: string;
+  isDangerous?: boolean;
+}) {
+  return (
+    <form method="post" action={action} class="step">
+      <OnceOnly />
+      <button class={isDangerous ? 'danger' : undefined}>{button}</button>
+      <p>{meaning}</p>
+    </form>
+  );
+}
+
+/** A key with a new secret: see `RotatedApiKey`. */
+interface Rotated {
+  readonly key: string;
+  readonly apiKey: {
+    readonly prefix: string;
+    readonly rotation: { readonly previousPrefix: string; readonly previousEndsAt: string | null } | null;
+  };
+  readonly disabled: readonly { readonly id: string; readonly name: string }[];
+}
+
+/** The answer to a rotation: the only page that ever shows the new secret. */
+function NewSecretPage({ here, root, rotated }: { here: KeyVisit; root: string; rotated: Rotated }) {
+  const { shown, visit, rights } = here;
+  const base = `${root}keys/${shown.id}`;
+  const { rotation } = rotated.apiKey;
+  return (
+    <div class="medium">
+      <h1>The new secret of {shown.name}</h1>
+      <Done>
+        The key was rotated. This is its new secret. It is shown here and never again: put it now where it is to be
+        kept.
+      </Done>
+      <Secret of={shown.name} secret={rotated.key} />
+      {rotated.disabled.length > 0 && (
+        <Warning>Disabled, as it had created them: {rotated.disabled.map(({ name }) => name).join(', ')}</Warning>
+      )}
+      <h2>What now</h2>
+      <ol>
+        <li>Put the new secret in place of the previous one, wherever that is used.</li>
+        {rotation && (
+          <>
+            <li>
+              Watch on <a href={base}>the page of the key</a> whether <code>{rotation.previousPrefix}</code> is still in
+              use.
+            </li>
+            <li>
+              Finish the rotation.{' '}
+              {rotation.previousEndsAt === null ? (
+                'The grace period begins when the new secret is first used.'
+              ) : (
+                <>
+                  It ends by itself <Time at={rotation.previousEndsAt} now={visit.now} />.
+                </>
+              )}
+            </li>
+          </>
+        )}
+        {rights.isSelf && (
+          <li>
+            <a href={`${root}sign-in`}>Sign in with the new secret</a>: you are signed in with the previous one.
+          </li>
+        )}
+      </ol>
+    </div>
   );
 }

@@ -1,6 +1,9 @@
 import type { IssuedKind } from '../../../keys/changes/contain.ts';
-import type { ResourceActions } from '../../../keys/permissions/permission-set.ts';
-import type { KeyStatus } from '../../parts/status.tsx';
+import type { KeyChangeKind, PossibleChange } from '../../../keys/changes/possible-changes.ts';
+import type { Permission } from '../../../keys/permissions/catalog.ts';
+import { PermissionSet, type ResourceActions } from '../../../keys/permissions/permission-set.ts';
+import { permissionsOf } from '../../parts/grants.ts';
+import { inYourWords, type KeyStatus } from '../../parts/notice.tsx';
 import type { Visit } from '../../visit.tsx';
 
 const PERMISSIONS = '{ resource actions }';
@@ -92,10 +95,45 @@ export interface Beneath {
 }
 
 /** A key beneath another one. */
-export type KeyBeneath = Pick<ShownKey, 'id' | 'name' | 'status' | 'lastUsedAt' | 'createdBy'>;
+type KeyBeneath = Pick<ShownKey, 'id' | 'name' | 'status' | 'lastUsedAt' | 'createdBy'>;
 
 /** The key that the address of a page names; null if there is none that may be read. @throws OperationFailed */
 export async function findKey(visit: Visit): Promise<ShownKey | null> {
   const { apiKey } = await visit.ask<{ apiKey: ShownKey | null }>(QUERY, { id: visit.param('id') });
   return apiKey;
+}
+
+/** All that the grants of a key say, whatever the keys above it take away. */
+export function grantedTo({ effectivePermissions, limitedBy }: ShownKey): PermissionSet {
+  const taken = limitedBy.flatMap(({ permissions }) => permissions);
+  return new PermissionSet(permissionsOf([...effectivePermissions, ...taken]) as Permission[]);
+}
+
+/** What somebody would be let do to a key, by the rules that decide when they do so. */
+export class Rights {
+  /** Why each change is refused; null if it is not. */
+  readonly #reasons: ReadonlyMap<KeyChangeKind, string | null>;
+  /** Whether it is the key that the person has signed in with. */
+  readonly isSelf: boolean;
+  /** Whether that key ends with it: it is the same, or stands beneath it. */
+  readonly endsSession: boolean;
+  /** Whether they have signed in with a previous secret, which changes no key. */
+  readonly isPrevious: boolean;
+
+  constructor({ principal }: Visit, id: string, changes: readonly PossibleChange[]) {
+    this.#reasons = new Map(changes.map(({ change, refusal }) => [change, refusal && inYourWords(refusal.reason)]));
+    this.isSelf = id === principal.apiKey.id;
+    this.endsSession = principal.chain.keys.some((key) => key.id === id);
+    this.isPrevious = principal.secret === 'previous';
+  }
+
+  /** Whether a change would be made. */
+  may(change: KeyChangeKind): boolean {
+    return this.#reasons.get(change) === null;
+  }
+
+  /** Why a change would be refused; undefined if it would not. */
+  whyNot(change: KeyChangeKind): string | undefined {
+    return this.#reasons.get(change) ?? undefined;
+  }
 }

@@ -1,9 +1,9 @@
+import type { Child } from 'hono/jsx';
 import type { KeyChangeKind } from '../../../keys/changes/possible-changes.ts';
 import type { ApiKey } from '../../../keys/key/api-key.ts';
-import type { VisitHandler } from '../../page-routes.ts';
-import type { Visit } from '../../visit.tsx';
-import { Rights } from './rights.ts';
-import { findKey, type ShownKey } from './shown-key.ts';
+import type { Visit, VisitHandler } from '../../visit.tsx';
+import { Time } from '../../parts/notice.tsx';
+import { findKey, Rights, type ShownKey } from './shown-key.ts';
 
 /** What a page about a key is made of. */
 export interface KeyVisit {
@@ -26,7 +26,7 @@ export function withKey(answer: (here: KeyVisit) => Promise<Response>, change?: 
     const { keys, principal } = visit;
     const apiKey = shown && (await keys.findById(shown.id, principal));
     if (!apiKey) return visit.page('Not found', <NoSuchKey />, 404);
-    const [changes = []] = await keys.possibleChanges([apiKey], principal);
+    const [changes = []] = await keys.foresight.possibleChanges([apiKey], principal);
     const rights = new Rights(visit, shown.id, changes);
     const here = { visit, shown, apiKey, rights, base: `${visit.root}keys/${shown.id}` };
     const refused = change && here.rights.whyNot(change);
@@ -65,4 +65,65 @@ function NotAllowed({ here, reason }: { here: KeyVisit; reason: string }) {
       </p>
     </div>
   );
+}
+
+/** What is known of a key. @param creatorName null if it may not be read */
+export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: string | null }) {
+  const { shown, visit } = here;
+  const { now, root } = visit;
+  return (
+    <dl class="facts">
+      <Fact name="Secret">
+        <code>{shown.prefix}</code>
+      </Fact>
+      <Fact name="Created">
+        <Time at={shown.createdAt} now={now} />
+        {' by '}
+        {shown.createdBy === null ? (
+          'the operator'
+        ) : (
+          <a href={`${root}keys/${shown.createdBy}`}>{creatorName ?? 'another key'}</a>
+        )}
+      </Fact>
+      <Fact name="Expires">
+        <Time at={shown.expiresAt} now={now} />
+      </Fact>
+      {shown.disabledAt !== null && (
+        <Fact name="Disabled">
+          <Time at={shown.disabledAt} now={now} />
+        </Fact>
+      )}
+      <Fact name="Last used">
+        <Time at={shown.lastUsedAt} now={now} />
+        {shown.uses > 0 && <span class="faint">{`, ${countOf(shown.uses, 'use')} in all`}</span>}
+      </Fact>
+      <Fact name="Limits">
+        {shown.limits.length > 0 ? shown.limits.join(', ') : <span class="faint">none of its own</span>}
+      </Fact>
+      <Fact name="Used from">
+        {shown.allowFrom === null ? (
+          <span class="faint">anywhere</span>
+        ) : (
+          shown.allowFrom.map((network) => <code>{network} </code>)
+        )}
+      </Fact>
+      {shown.managed && (
+        <Fact name="Managed">by an apply: the next one may undo what is changed here, or delete the key</Fact>
+      )}
+    </dl>
+  );
+}
+
+function Fact({ name, children }: { name: string; children?: Child }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
+/** `1 use`, `1,200 uses`. */
+export function countOf(count: number, what: string): string {
+  return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
 }

@@ -1,14 +1,98 @@
 import { OperationFailed } from '../../operations.ts';
-import type { Pages, VisitHandler } from '../../page-routes.ts';
-import type { ExpiryBounds } from '../../parts/expiry-field.tsx';
+import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
+import type { ExpiryBounds } from '../../parts/field.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
-import { Problem } from '../../parts/notice.tsx';
-import type { Visit } from '../../visit.tsx';
+import { Done, Problem, Secret, Time } from '../../parts/notice.tsx';
 import { type AskedGrantable, boundsOf, findGrantable } from '../grantable.ts';
-import { CREATE, type Created, CreatedPage } from './created.tsx';
-import { type Draft, draftIn, draftLike, emptyDraft, inputOf, type Original, REPLACE } from './draft.ts';
-import { NewKeyForm, type Refused, type Taken } from './form.tsx';
-import { PREVIEW, type Preview, PreviewPage, type Replaced, replacedIn } from './preview.tsx';
+import {
+  type Draft,
+  draftIn,
+  draftLike,
+  emptyDraft,
+  inputOf,
+  NewKeyForm,
+  type Original,
+  type Refused,
+  REPLACE,
+  type Taken,
+} from './form.tsx';
+import { type Preview, PREVIEW, PreviewPage, type Replaced, replacedIn } from './preview.tsx';
+
+/** What `createApiKey` is asked for. */
+const CREATE = `mutation Create($input: CreateApiKeyInput!) {
+  createApiKey(input: $input) {
+    key
+    apiKey { id name expiresAt effectivePermissions { resource actions } }
+    replaced { id }
+  }
+}`;
+
+/** A key that was just created. */
+interface Created {
+  /** The secret, which is shown once. */
+  readonly key: string;
+  readonly apiKey: {
+    readonly id: string;
+    readonly name: string;
+    readonly expiresAt: string | null;
+    readonly effectivePermissions: { resource: string; actions: string[] }[];
+  };
+  readonly replaced: readonly object[];
+}
+
+/** Shows the secret, once, and how to use it. @param origin under which clients reach the service */
+function CreatedPage({
+  root,
+  now,
+  origin,
+  created: { key, apiKey, replaced },
+}: {
+  root: string;
+  now: number;
+  origin: string;
+  created: Created;
+}) {
+  return (
+    <>
+      <div class="head">
+        <h1>{apiKey.name} is created</h1>
+      </div>
+      <Done>
+        <p>
+          This is its secret. It is shown here and never again: put it now where it is to be kept.
+          {replaced.length > 0 &&
+            ` ${replaced.length === 1 ? 'One key was' : `${replaced.length} keys were`} deleted for it.`}
+        </p>
+      </Done>
+      <Secret of={apiKey.name} secret={key} />
+      <h2>How it is used</h2>
+      <p>
+        In a shell, this reads the secret without showing it, and sends it so that it stands in no list of processes and
+        in no history:
+      </p>
+      <pre tabindex={0}>
+        <code>{exampleFor(apiKey, origin)}</code>
+      </pre>
+      <p>
+        It ends <Time at={apiKey.expiresAt} now={now} />. <a href={`${root}keys/${apiKey.id}`}>Look at the key</a>
+        {' · '}
+        <a href={`${root}keys`}>All keys</a>
+      </p>
+    </>
+  );
+}
+
+function exampleFor({ effectivePermissions }: Created['apiKey'], origin: string): string {
+  const mayRead = effectivePermissions.some(
+    ({ resource, actions }) => resource === 'ME' && actions.includes('READ_OWN'),
+  );
+  const query = JSON.stringify({ query: mayRead ? '{ me { name } }' : '{ __typename }' });
+  return [
+    'read -rs SVC_API_KEY',
+    `printf 'Authorization: Bearer %s' "$SVC_API_KEY" | curl --silent -H @- \\`,
+    `  -H 'Content-Type: application/json' -d '${query}' ${origin}/graphql`,
+  ].join('\n');
+}
 
 const ORIGINAL = `query Original($id: ID!) { apiKey(id: $id) { name description grants limits allowFrom } }`;
 const NAMED = `query Named($name: String!) { apiKey(name: $name) { id createdBy createdAt } }`;

@@ -1,22 +1,73 @@
-import { PermissionWords } from '../../permission-words.tsx';
-import { TextField } from '../../parts/field.tsx';
-import { type GrantableRole, permissionsOf } from '../../parts/grants.ts';
-import { Done, Empty, Problem } from '../../parts/notice.tsx';
-import { Time } from '../../parts/time.tsx';
-import { OnceOnly } from '../../sent-form.tsx';
-import type { Visit } from '../../visit.tsx';
-import type { Request } from './request.ts';
+import { OAUTH_PATHS } from '../../http/oauth/issuer.ts';
+import type { ResourceActions } from '../../keys/permissions/permission-set.ts';
+import { OperationFailed } from '../operations.ts';
+import type { Pages, Visit } from '../visit.tsx';
+import { type GrantableRole, permissionsOf } from '../parts/grants.ts';
+import { Done, Empty, Problem, Time } from '../parts/notice.tsx';
+import { PermissionWords } from '../permission-words.tsx';
+import { OnceOnly } from '../sent-form.tsx';
+import { CodeForm } from './consent.tsx';
+import { askRoles } from './grantable.ts';
+
+/** What an application asks for. */
+interface Request {
+  readonly requestId: string;
+  readonly clientId: string;
+  readonly clientName: string;
+  readonly roles: readonly string[];
+  readonly permissions: readonly ResourceActions[];
+  readonly keyExpiresIn: string | null;
+  readonly address: string | null;
+  readonly createdAt: string;
+  readonly expiresAt: string;
+  readonly status: 'PENDING' | 'APPROVED' | 'DENIED';
+}
 
 /** What a page says of what was done. */
-export interface Said {
+interface Said {
   readonly problem?: string;
-  /** What is wrong with the code that was typed. */
-  readonly wrongCode?: { readonly code: string; readonly message: string };
   readonly isRefused?: boolean;
 }
 
+const LIST = `query Requests($first: Int!) { consentRequests(first: $first) {
+  requestId clientId clientName roles permissions { resource actions } keyExpiresIn address createdAt expiresAt status
+} }`;
+const REFUSE = `mutation Refuse($requestId: ID!) { denyConsentRequest(requestId: $requestId) { requestId } }`;
+
+const MAX_SHOWN = 100;
+
+/**
+ * Adds the page of what applications ask for. Whoever has the code of a request decides on a page that others see, too:
+ * see `addConsentPages`.
+ */
+export function addRequests(pages: Pages): void {
+  pages.get('requests', (visit) => show(visit, { isRefused: visit.query('done') === 'refused' }));
+  pages.post('requests/refuse', async (visit) => {
+    const form = await visit.form();
+    try {
+      await visit.ask(REFUSE, { requestId: form.get('request') ?? '' });
+    } catch (error) {
+      if (!(error instanceof OperationFailed)) throw error;
+      return show(visit, { problem: error.message }, error.pageStatus);
+    }
+    return visit.seeOther('requests?done=refused');
+  });
+}
+
+async function show(visit: Visit, said: Said, status = 200): Promise<Response> {
+  if (!visit.may('API_KEY:CREATE_OWN'))
+    return visit.page('Requests', <RequestList visit={visit} said={{ problem: MAY_NOT }} />, 403);
+  const requests = visit.may('API_KEY:CREATE_ANY')
+    ? (await visit.ask<{ consentRequests: Request[] }>(LIST, { first: MAX_SHOWN })).consentRequests
+    : undefined;
+  const roles = requests?.some((request) => request.roles.length > 0) ? await askRoles(visit) : [];
+  return visit.page('Requests', <RequestList visit={visit} said={said} requests={requests} roles={roles} />, status);
+}
+
+const MAY_NOT = 'Your key may not decide what applications get: that takes API_KEY:CREATE_OWN.';
+
 /** The form for a code, and the open requests. @param requests undefined if they may not be seen */
-export function RequestList({
+function RequestList({
   visit,
   said,
   requests,
@@ -34,7 +85,9 @@ export function RequestList({
       </div>
       {said.isRefused && <Done>The request is refused: the application gets no key.</Done>}
       {said.problem !== undefined && <Problem>{said.problem}</Problem>}
-      {visit.may('API_KEY:CREATE_OWN') && <CodeForm visit={visit} said={said} />}
+      {visit.may('API_KEY:CREATE_OWN') && visit.consent !== 'off' && visit.consent !== 'code' && (
+        <CodeForm action={`${visit.root}..${OAUTH_PATHS.device}`} code={visit.query('code')} />
+      )}
       {requests && (
         <>
           <h2>Open requests</h2>
@@ -51,27 +104,6 @@ export function RequestList({
         </p>
       )}
     </>
-  );
-}
-
-function CodeForm({ visit, said: { wrongCode } }: { visit: Visit; said: Said }) {
-  return (
-    <form method="post" action={`${visit.root}requests`} class="sheet">
-      {wrongCode && <Problem>{wrongCode.message}</Problem>}
-      <TextField
-        name="code"
-        label="The code that an application shows"
-        help="Go on only if you have just started it yourself: whoever sends you a code wants your consent for theirs."
-        value={wrongCode?.code ?? visit.query('code')}
-        placeholder="WDJB-MJHT"
-        problem={wrongCode && 'Look at the code again.'}
-        autocapitalize="characters"
-        spellcheck={false}
-        maxlength={100}
-        required
-      />
-      <button class="primary">Show what it asks for</button>
-    </form>
   );
 }
 

@@ -1,0 +1,593 @@
+import type { Context, Handler, Hono } from 'hono';
+import type { Child } from 'hono/jsx';
+import type { BearerEnv } from '../../http/bearer-auth.ts';
+import type { BearerCheck } from '../../http/bearer-check.ts';
+import type { FailureLog } from '../../http/refusal-log.ts';
+import { admitKey, readForm, readQuery, type RefusedPerson } from '../../http/form.ts';
+import { HonoHead } from '../../http/received.ts';
+import { oauthErrorFor } from '../../http/oauth/answers.ts';
+import { authorizationIn, type ReturnAddress, returnAddressIn } from '../../http/oauth/authorization-request.ts';
+import { type ConsentParts, originOf } from '../../http/oauth/endpoints.ts';
+import { OAUTH_PATHS } from '../../http/oauth/issuer.ts';
+import { Parameters } from '../../http/oauth/oauth-error.ts';
+import { REPLY_HEADERS, RequestRefused } from '../../http/replies.ts';
+import type { Principal } from '../../keys/authorization/principal.ts';
+import type { ConsentChoice } from '../../keys/consent/approval.ts';
+import type { ApprovedConsent } from '../../keys/consent/consent.ts';
+import { TooManyRequestsError } from '../../keys/consent/pace.ts';
+import { isKeysError, KeysError } from '../../keys/errors.ts';
+import { expiryIn } from '../../keys/key/expiry.ts';
+import { meaningOfScope } from '../../keys/permissions/meanings.ts';
+import { type ConsentRequest, requireFlow } from '../../keys/requests/consent-request.ts';
+import { redirectTo } from '../../keys/requests/redirects.ts';
+import { scopeItems } from '../../keys/requests/scope.ts';
+import { formatTime } from '../../keys/time.ts';
+import { type Assets, plainPageHeaders } from '../assets.ts';
+import { OperationFailed } from '../operations.ts';
+import { requireOwnForm, type SeenOrigin } from '../doorkeeper.ts';
+import {
+  defaultExpiry,
+  expiresAtOf,
+  type ExpiryBounds,
+  type ExpiryChoice,
+  expiryChoiceIn,
+  ExpiryField,
+  isWithin,
+  TextField,
+} from '../parts/field.tsx';
+import { permissionsOf, WITHHELD } from '../parts/grants.ts';
+import { Layout, Message } from '../parts/layout.tsx';
+import { Done, Problem, Time } from '../parts/notice.tsx';
+import { sendPage, type Visit } from '../visit.tsx';
+import { type AskedGrantable, findGrantable, boundsOf, NO_MORE_KEYS } from './grantable.ts';
+import { isFollowedLink, OneMoment } from './sign-in.tsx';
+
+/** What the pages need beside what the endpoints for applications do. */
+interface ConsentPageParts extends ConsentParts {
+  readonly assets: Assets;
+  readonly seenBy: (c: Context) => SeenOrigin;
+  /** Lets in who has signed in to the console; undefined where there is none. */
+  readonly enter: ((c: Context, root: string) => Promise<Visit | 'signed out' | RefusedPerson>) | undefined;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+}
+
+/** A page on which people decide. Addresses are relative, since another app may have this one beneath its own path. */
+interface Door {
+  readonly flow: ConsentRequest['flow'];
+  readonly path: string;
+  /** Where its forms go. */
+  readonly action: string;
+  /** The way to the console. */
+  readonly root: string;
+  /** The field that has what identifies a request. */
+  readonly field: 'user_code' | 'page';
+}
+
+const DEVICE: Door = {
+  flow: 'DEVICE',
+  path: OAUTH_PATHS.device,
+  action: 'device',
+  root: 'console/',
+  field: 'user_code',
+};
+const REDIRECT: Door = {
+  flow: 'CODE',
+  path: OAUTH_PATHS.authorize,
+  action: 'authorize',
+  root: '../console/',
+  field: 'page',
+};
+
+/** What somebody has chosen in a form, as it is shown again. */
+interface Chosen {
+  readonly scopes: readonly string[];
+  /** When the key ends: as somebody chooses who has signed in, and as somebody types it who has not. */
+  readonly expiry?: ExpiryChoice;
+  readonly expiresIn?: string;
+}
+
+/** What somebody may grant who has signed in. */
+interface Means {
+  readonly grantable: AskedGrantable;
+  readonly bounds: ExpiryBounds;
+}
+
+/** Why somebody may not decide as they did, with the status of the page that says so. */
+class DecisionRefused extends Error implements RefusedPerson {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whether it is the end that is wrong. */
+  readonly isAboutExpiry: boolean;
+
+  constructor(status: number, message: string, headers: RefusedPerson['headers'] = {}, isAboutExpiry = false) {
+    super(message);
+    this.status = status;
+    this.headers = headers;
+    this.isAboutExpiry = isAboutExpiry;
+  }
+}
+
+/** The choice of the end that the application asks for. */
+const ASKED = 'asked';
+
+/**
+ * Adds the pages on which people decide what applications get: who has signed in to the console, by their session,
+ * and everybody else by the key that they enter. No key is ever in a URL, and no page runs a script.
+ */
+export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): void {
+  const { consent, catalog, clock, issuer, failures, refusals, enter } = parts;
+
+  const show = (
+    c: Context,
+    { root }: Door,
+    { title, content, visit, again, status = 200, headers = {}, target }: Shown,
+  ): Promise<Response> => {
+    const person = visit?.person;
+    const around = { title, root, assets: parts.assets, isPlain: true, ...(person && { person }) };
+    const document = (
+      <Layout {...around} {...(again !== undefined && { again })}>
+        {content}
+      </Layout>
+    );
+    return sendPage(c, document, status, headers, plainPageHeaders(target));
+  };
+  /** Answers somebody: what fails is shown as a page. */
+  const answering =
+    (door: Door, work: (c: Context) => Promise<Response>): Handler =>
+    async (c) => {
+      try {
+        requireFlow(catalog, door.flow);
+        if (c.req.method === 'POST') requireOwnForm(c, parts.seenBy(c));
+        else if (enter && c.req.url.includes('?') && isFollowedLink(c)) {
+          const here = door.action + new URL(c.req.url).search;
+          return await show(c, door, { title: 'One moment', content: <OneMoment here={here} />, again: here });
+        }
+        return await work(c);
+      } catch (error) {
+        const title = 'This cannot be done';
+        const { status, message, headers } = refusalOf(c, error, failures);
+        const content = <Message title={title} message={message} />;
+        return show(c, door, { title, content, visit: await visitTo(c, door), status, headers });
+      }
+    };
+  /** Sends a person back to the application, which learns from whom (RFC 9207). */
+  const sendBack = (c: Context, { uri, state }: ReturnAddress, answer: Readonly<Record<string, string>>): Response => {
+    const location = redirectTo(uri, { ...answer, state, iss: issuer.of(c) });
+    return c.body(null, 303, { ...REPLY_HEADERS, 'Referrer-Policy': 'no-referrer', Location: location });
+  };
+  const showCodeForm = async (
+    c: Context,
+    { status, message, headers }: Partial<RefusedPerson> = {},
+  ): Promise<Response> => {
+    const title = 'Connect an application';
+    const content = (
+      <div class="narrow">
+        <h1>{title}</h1>
+        <CodeForm action={DEVICE.action} problem={message} />
+      </div>
+    );
+    const visit = await visitTo(c, DEVICE);
+    return show(c, DEVICE, { title, content, visit, ...(status && { status }), ...(headers && { headers }) });
+  };
+  /** Who has signed in; otherwise, why they may not decide as that. */
+  const entered = async (c: Context, { root }: Door): Promise<{ visit?: Visit; problem?: string }> => {
+    const entry = (await enter?.(c, root)) ?? 'signed out';
+    if (entry === 'signed out') return {};
+    return 'message' in entry ? { problem: entry.message } : { visit: entry };
+  };
+  /** Who has signed in, as far as the navigation is concerned. */
+  const visitTo = async (c: Context, door: Door): Promise<Visit | undefined> =>
+    (await entered(c, door).catch(() => undefined))?.visit;
+  const showDecision = async (
+    c: Context,
+    door: Door,
+    { request, handle, visit, chosen, refused }: Decision & { chosen?: Chosen; refused?: DecisionRefused },
+  ): Promise<Response> => {
+    const title = `${request.client.name} asks for an API key`;
+    const means = visit && (await meansOf(visit));
+    const items = scopeItems(request).map((scope) => ({ scope, meaning: meaningOfScope(scope, catalog) }));
+    const shown = { door, request, handle, items, means, chosen, refused, now: clock() };
+    const target = request.redirect === null ? undefined : formTargetOf(request.redirect.uri);
+    const { status, headers } = refused ?? {};
+    const content = <DecisionPage title={title} {...shown} />;
+    return show(c, door, {
+      title,
+      content,
+      visit,
+      target,
+      ...(status !== undefined && { status }),
+      ...(headers && { headers }),
+    });
+  };
+  /** Shows a request for the first time. */
+  const showAsked = async (c: Context, door: Door, asked: Decision): Promise<Response> => {
+    const { visit, problem } = await entered(c, door);
+    const refused = problem === undefined ? undefined : new DecisionRefused(200, problem);
+    return showDecision(c, door, { ...asked, visit, ...(refused && { refused }) });
+  };
+
+  /** Takes what somebody has decided. @param asked the request, and what identifies it */
+  const decide = async (c: Context, door: Door, form: Parameters, asked: Decision): Promise<Response> => {
+    const { request } = asked;
+    const decision = form.need('decision');
+    const hasKey = form.all('key').length > 0;
+    const { visit, problem } = hasKey ? {} : await entered(c, door);
+    if (decision === 'deny') {
+      await consent.deny(request, visit?.may('API_KEY:CREATE_OWN') ? visit.principal : null);
+      if (request.redirect) return sendBack(c, request.redirect, { error: 'access_denied' });
+      return show(c, door, { title: 'Refused', visit, content: <RefusedPage request={request} visit={visit} /> });
+    }
+    if (decision !== 'approve') throw new DecisionRefused(400, 'Agree or refuse.');
+    const chosen: Chosen = { scopes: form.all('scope'), expiresIn: form.get('expires_in') ?? '' };
+    try {
+      const principal = visit ? visit.principal : await principalIn(c, form, { check: parts.check, problem });
+      const choice = { ...grantsIn(chosen), ...(visit ? await endFor(visit, form) : endIn(chosen)) };
+      return await approved(c, door, await consent.approve(request, choice, principal), visit);
+    } catch (error) {
+      if (isKeysError(error) && error.code === 'REQUEST_DECIDED') throw error;
+      const refused = refusalOf(c, error, failures);
+      const expiry = { expiry: form.get('expiry') ?? '', date: form.get('date') ?? '' };
+      return showDecision(c, door, { ...asked, visit, chosen: { ...chosen, expiry }, refused });
+    }
+  };
+  const approved = async (c: Context, door: Door, { request, code }: ApprovedConsent, visit?: Visit) => {
+    if (request.redirect) return sendBack(c, request.redirect, { code: code! });
+    return show(c, door, { title: 'Agreed', visit, content: <AgreedPage request={request} visit={visit} /> });
+  };
+  /** Before anything is read: anybody may type anything. */
+  const countCode = (c: Context) => consent.countCode(originOf(c, parts));
+  const formIn = async (c: Context) => new Parameters(await readForm(c, 'This page is answered'));
+
+  app.get(
+    REDIRECT.path,
+    answering(REDIRECT, async (c) => {
+      const { address, ...source } = originOf(c, parts);
+      consent.countRequest(source);
+      const given = new Parameters(readQuery(c));
+      const from = returnAddressIn(given, parts);
+      let asked: Decision;
+      try {
+        asked = await consent.ask({ ...authorizationIn(given, from, parts), address });
+      } catch (error) {
+        const { code, description } = oauthErrorFor(c, error, failures);
+        return sendBack(c, from.back, { error: code, error_description: description });
+      }
+      refusals.add('key asked for', { reason: from.client.id, address }, new HonoHead(c).notes);
+      return showAsked(c, REDIRECT, asked);
+    }),
+  );
+  app.post(
+    REDIRECT.path,
+    answering(REDIRECT, async (c) => {
+      consent.countDecision(originOf(c, parts));
+      const form = await formIn(c);
+      const page = form.need('page');
+      return decide(c, REDIRECT, form, { request: await consent.find({ page }), handle: page });
+    }),
+  );
+  app.get(
+    DEVICE.path,
+    answering(DEVICE, async (c) => {
+      if (!c.req.url.includes('?')) return showCodeForm(c);
+      try {
+        countCode(c);
+        const userCode = new Parameters(readQuery(c)).get('user_code');
+        if (userCode === undefined) return await showCodeForm(c);
+        const request = await consent.show({ userCode });
+        return await showAsked(c, DEVICE, { request, handle: userCode.trim().toUpperCase() });
+      } catch (error) {
+        return showCodeForm(c, refusalOf(c, error, failures));
+      }
+    }),
+  );
+  app.post(
+    DEVICE.path,
+    answering(DEVICE, async (c) => {
+      countCode(c);
+      const form = await formIn(c);
+      const userCode = form.need('user_code');
+      return decide(c, DEVICE, form, { request: await consent.find({ userCode }), handle: userCode });
+    }),
+  );
+}
+
+/** A request to be decided, by whom if they have signed in. */
+interface Decision {
+  readonly request: ConsentRequest;
+  /** What identifies it. */
+  readonly handle: string;
+  readonly visit?: Visit | undefined;
+}
+
+interface Shown {
+  readonly title: string;
+  readonly content: Child;
+  readonly visit?: Visit | undefined;
+  /** What is opened in its place at once. */
+  readonly again?: string;
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Where its form may lead besides the service. */
+  readonly target?: string | undefined;
+}
+
+async function meansOf(visit: Visit): Promise<Means> {
+  const grantable = await findGrantable(visit);
+  return { grantable, bounds: boundsOf(visit, grantable) };
+}
+
+/** The key that somebody enters, let in by the rules for all requests. @throws DecisionRefused */
+async function principalIn(
+  c: Context,
+  form: Parameters,
+  { check, problem = 'Enter your own API key.' }: { check: BearerCheck; problem?: string | undefined },
+): Promise<Principal> {
+  const key = form.get('key')?.trim();
+  if (key === undefined || key === '') throw new DecisionRefused(400, problem);
+  const admission = await admitKey(c, key, check);
+  if (!('refusal' in admission)) return admission.principal;
+  const { status, message, headers } = admission.refusal;
+  throw new DecisionRefused(status, message, headers);
+}
+
+function grantsIn({ scopes }: Chosen): ConsentChoice {
+  const roles = scopes.filter((scope) => scope.startsWith('role:')).map((scope) => scope.slice('role:'.length));
+  return { roles, permissions: scopes.filter((scope) => !scope.startsWith('role:')) };
+}
+
+/** The end that somebody has typed. */
+function endIn({ expiresIn = '' }: Chosen): ConsentChoice {
+  return expiresIn.trim() === '' ? { expiresAt: null } : expiryIn(expiresIn.trim());
+}
+
+/** The end that somebody has chosen who has signed in. @throws DecisionRefused; OperationFailed */
+async function endFor(visit: Visit, form: Parameters): Promise<ConsentChoice> {
+  const { bounds } = await meansOf(visit);
+  const end = expiresAtOf(expiryChoiceIn(form, bounds), bounds, ASKED);
+  if ('problem' in end) throw new DecisionRefused(400, end.problem, {}, true);
+  return end;
+}
+
+const STATUSES: Readonly<Partial<Record<KeysError['code'], number>>> = {
+  NOT_FOUND: 404,
+  REQUEST_DECIDED: 409,
+  CONSENT_OFF: 404,
+  FORBIDDEN: 403,
+  NAME_CONFUSABLE: 409,
+  CHAIN_TOO_LONG: 403,
+  POLICY_VIOLATED: 403,
+};
+
+/** Why what somebody did was refused. @throws what is no refusal */
+function refusalOf(c: Context, error: unknown, failures: FailureLog): DecisionRefused {
+  if (error instanceof DecisionRefused) return error;
+  if (error instanceof RequestRefused) return new DecisionRefused(error.status, error.message);
+  if (error instanceof OperationFailed) return new DecisionRefused(error.pageStatus, error.message);
+  if (error instanceof TooManyRequestsError)
+    return new DecisionRefused(429, error.message, { 'Retry-After': `${error.retryAfter}` });
+  if (isKeysError(error) && !error.code.startsWith('STORE_'))
+    return new DecisionRefused(STATUSES[error.code] ?? 400, error.message);
+  const { status, message, headers } = oauthErrorFor(c, error, failures);
+  return new DecisionRefused(status, message, headers);
+}
+
+/** The source of a Content-Security-Policy that allows a redirect. */
+function formTargetOf(uri: string): string {
+  const { origin, protocol } = new URL(uri);
+  // That of an application's own scheme is none, and a policy cannot name an IPv6 address.
+  return origin === 'null' || origin.includes('[') ? protocol : origin;
+}
+
+/** The form in which somebody types the code that an application shows. @param action where the page for it is */
+export function CodeForm({ action, problem, code }: { action: string; problem?: string | undefined; code?: string }) {
+  return (
+    <form method="get" action={action} class="sheet">
+      {problem !== undefined && <Problem>{problem}</Problem>}
+      <TextField
+        name={DEVICE.field}
+        label="The code that an application shows"
+        help="Go on only if you have just started it yourself: whoever sends you a code wants your consent for theirs."
+        placeholder="WDJB-MJHT"
+        value={code}
+        problem={problem === undefined ? undefined : 'Look at the code again.'}
+        autocapitalize="characters"
+        spellcheck={false}
+        maxlength={100}
+        required
+      />
+      <button class="primary">Go on</button>
+    </form>
+  );
+}
+
+/** Shows what an application asks for, of which somebody may grant less. */
+function DecisionPage({
+  title,
+  door,
+  request,
+  handle,
+  items,
+  means,
+  chosen,
+  refused,
+  now,
+}: {
+  title: string;
+  door: Door;
+  request: ConsentRequest;
+  handle: string;
+  items: readonly { readonly scope: string; readonly meaning: string }[];
+  /** What they may grant; undefined if they enter their key. */
+  means: Means | undefined;
+  /** Undefined before somebody has chosen: what is asked for, as far as it can be granted. */
+  chosen: Chosen | undefined;
+  refused: DecisionRefused | undefined;
+  now: number;
+}) {
+  const { client, address, expiresAt, redirect } = request;
+  const isOwnEnd = refused?.isAboutExpiry === true;
+  const mayAgree = !means || means.grantable.reason === null;
+  return (
+    <>
+      <div class="head">
+        <h1>{title}</h1>
+      </div>
+      {refused && !isOwnEnd && <Problem>{refused.message}</Problem>}
+      {!mayAgree && <Problem>You cannot agree: {means.grantable.reason}</Problem>}
+      {means?.grantable.creatable === 0 && <Problem>{NO_MORE_KEYS}</Problem>}
+      <dl class="facts">
+        <dt>Application</dt>
+        <dd>
+          {client.name} <code class="faint">{client.id}</code>
+        </dd>
+        <dt>It asks from</dt>
+        <dd>{address ?? 'an address that is not known'}</dd>
+        <dt>{redirect ? 'You are sent back to' : 'Code'}</dt>
+        {redirect ? (
+          <dd>
+            <code>{redirect.uri}</code>
+          </dd>
+        ) : (
+          <dd>
+            <code>{handle}</code>: go on only if you have just started {client.name}, and it shows this code
+          </dd>
+        )}
+        <dt>The request ends</dt>
+        <dd>
+          <Time at={formatTime(expiresAt)} now={now} />
+        </dd>
+      </dl>
+      <form method="post" action={door.action} class="sheet">
+        <input type="hidden" name={door.field} value={handle} />
+        <fieldset>
+          <legend>What the key may do</legend>
+          {items.map(({ scope, meaning }) => {
+            const whyNot = means && whyNotGranted(scope, means);
+            return (
+              <label class="choice">
+                <input
+                  type="checkbox"
+                  name="scope"
+                  value={scope}
+                  checked={whyNot === undefined && (chosen?.scopes.includes(scope) ?? true)}
+                  disabled={whyNot !== undefined}
+                />
+                <span>
+                  <code>{scope}</code> {meaning}
+                  {whyNot !== undefined && <strong> {whyNot}</strong>}
+                </span>
+              </label>
+            );
+          })}
+        </fieldset>
+        {means ? (
+          <EndOfKey request={request} means={means} chosen={chosen} problem={isOwnEnd ? refused.message : undefined} />
+        ) : (
+          <OwnKey request={request} chosen={chosen} />
+        )}
+        <p class="actions">
+          {mayAgree && (
+            <button class="primary" name="decision" value="approve">
+              Agree
+            </button>
+          )}
+          <button class="danger" name="decision" value="deny" formnovalidate>
+            Refuse
+          </button>
+        </p>
+      </form>
+    </>
+  );
+}
+
+/** When the key is to end, as somebody may choose who has signed in. */
+function EndOfKey({
+  request: { keyExpiresIn },
+  means: { bounds },
+  chosen,
+  problem,
+}: {
+  request: ConsentRequest;
+  means: Means;
+  chosen: Chosen | undefined;
+  problem: string | undefined;
+}) {
+  const asked = keyExpiresIn !== null && isWithin(keyExpiresIn, bounds) ? keyExpiresIn : undefined;
+  return (
+    <>
+      <ExpiryField
+        bounds={bounds}
+        chosen={chosen?.expiry ?? (asked === undefined ? defaultExpiry(bounds) : { expiry: ASKED, date: '' })}
+        problem={problem}
+        first={asked === undefined ? undefined : [ASKED, `After ${asked}, as it asks for`]}
+        mayNeverEnd={keyExpiresIn === null}
+      />
+      <p class="help">The key stands beneath yours: it does no more than yours may, and ends with it.</p>
+    </>
+  );
+}
+
+/** When the key is to end, and the key by which somebody agrees. */
+function OwnKey({ request, chosen }: { request: ConsentRequest; chosen: Chosen | undefined }) {
+  const { client, keyExpiresIn } = request;
+  return (
+    <>
+      <TextField
+        name="expires_in"
+        label="It ends after"
+        help="Such as 90m, 12h or 30d; left empty, with your own key."
+        value={chosen?.expiresIn ?? keyExpiresIn ?? ''}
+      />
+      <TextField
+        name="key"
+        type="password"
+        label="Your own API key"
+        help={`The new key can do no more than yours, and ends with it. ${client.name} does not get to see yours.`}
+        spellcheck={false}
+        required
+      />
+    </>
+  );
+}
+
+function whyNotGranted(scope: string, { grantable }: Means): string | undefined {
+  const { roles, permissions, withheld } = grantable;
+  const isHeld = roles.some(({ role }) => scope === `role:${role}`) || permissionsOf(permissions).includes(scope);
+  if (isHeld) return undefined;
+  return withheld.includes(scope.replace(/^role:/, '')) ? WITHHELD : 'Your key cannot grant it.';
+}
+
+/** What became of a request that somebody has agreed to. */
+function AgreedPage({ request, visit }: { request: ConsentRequest; visit: Visit | undefined }) {
+  const name = request.approval?.keyName ?? '';
+  return (
+    <div class="narrow">
+      <h1>Agreed</h1>
+      <Done>{request.client.name} gets its API key now. You can close this page.</Done>
+      {visit && (
+        <p>
+          The key is called <strong>{name}</strong>
+          {'. '}
+          <a href={`${visit.root}keys?${new URLSearchParams({ search: name }).toString()}`}>Look for it</a>
+          {' · '}
+          <a href={`${visit.root}requests`}>Requests</a>
+        </p>
+      )}
+    </div>
+  );
+}
+
+function RefusedPage({ request, visit }: { request: ConsentRequest; visit: Visit | undefined }) {
+  return (
+    <div class="narrow">
+      <h1>Refused</h1>
+      <Done>{request.client.name} gets no API key. You can close this page.</Done>
+      {visit && (
+        <p>
+          <a href={`${visit.root}requests`}>Requests</a>
+        </p>
+      )}
+    </div>
+  );
+}

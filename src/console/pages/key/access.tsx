@@ -1,0 +1,333 @@
+import type { Action, Permission } from '../../../keys/permissions/catalog.ts';
+import { PermissionSet, type ResourceActions } from '../../../keys/permissions/permission-set.ts';
+import { OperationFailed } from '../../operations.ts';
+import { permissionsOf, SHOWN_ACTIONS, VERBS } from '../../parts/grants.ts';
+import { type KeyStatus, Status, Time } from '../../parts/notice.tsx';
+import { grantedTo, type KeyAbove, type ShownKey } from './shown-key.ts';
+import { countOf, type KeyVisit } from './with-key.tsx';
+
+const SYMBOLS = { used: '●', unused: '○', taken: '×', none: '' } as const;
+
+/** What a key may do: its resources and actions, by which grant, and whether it was used. */
+function AccessMatrix({ shown, catalog }: { shown: ShownKey; catalog: KnownCatalog | undefined }) {
+  const rows = rowsOf(shown, catalog);
+  const without = catalog?.resources.filter((name) => !rows.some(({ resource }) => resource === name)) ?? [];
+  return (
+    <>
+      {rows.length > 0 && <MatrixTable rows={rows} />}
+      <p class="legend">
+        <span>{SYMBOLS.used} may, and has</span> <span>{SYMBOLS.unused} may, and never has</span>{' '}
+        <span>{SYMBOLS.taken} granted, but taken away by a key above it</span>
+      </p>
+      {without.length > 0 && (
+        <details>
+          <summary>{`It may do nothing to ${countOf(without.length, 'other resource')}`}</summary>
+          <p class="grants">
+            {without.map((resource) => (
+              <>
+                <code>{resource}</code>{' '}
+              </>
+            ))}
+          </p>
+        </details>
+      )}
+    </>
+  );
+}
+
+function MatrixTable({ rows }: { rows: readonly Row[] }) {
+  return (
+    <div class="scroll" role="region" aria-label="What it may do, by resource" tabindex={0}>
+      <table class="matrix">
+        <thead>
+          <tr>
+            <th scope="col" rowspan={2}>
+              Resource
+            </th>
+            {VERBS.map((verb) => (
+              <th scope="colgroup" colspan={2}>
+                {verb.charAt(0) + verb.slice(1).toLowerCase()}
+              </th>
+            ))}
+          </tr>
+          <tr>
+            {SHOWN_ACTIONS.map((action) => (
+              <th scope="col">{action.split('_')[1]!.toLowerCase()}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ resource, cells }) => (
+            <tr>
+              <th scope="row">
+                <code>{resource}</code>
+              </th>
+              {cells.map((cell) => (
+                <CellOf resource={resource} cell={cell} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function CellOf({ resource, cell }: { resource: string; cell: Cell }) {
+  if (cell.state === 'none') return <td></td>;
+  const words = wordsOf(cell);
+  return (
+    <td class={cell.state} title={`${resource}:${cell.action}: ${words}`}>
+      <span aria-hidden="true">{SYMBOLS[cell.state]}</span>
+      {cell.grantedBy.length > 0 && <small aria-hidden="true"> {sourceOf(cell)}</small>}
+      <span class="hidden">{words}</span>
+    </td>
+  );
+}
+
+/** Where it comes from, in a word. */
+function sourceOf({ grantedBy }: Cell): string {
+  return grantedBy.some((grant) => !grant.startsWith('role ')) ? 'itself' : 'role';
+}
+
+function wordsOf({ state, grantedBy, takenBy }: Cell): string {
+  const by = grantedBy.length > 0 ? ` by ${grantedBy.join(' and ')}` : '';
+  if (state === 'taken') return `granted${by}, but taken away by ${takenBy}`;
+  return `granted${by}, ${state === 'used' ? 'and used' : 'but never used'}`;
+}
+
+const QUERY = `query May($id: ID!, $permission: String!) {
+  apiKey(id: $id) { access(permission: $permission) { allowed permission grantedBy status deniedById deniedByName } }
+}`;
+
+/** Whether a key may do something, and why: see `ApiKeyAccess`. */
+interface Access {
+  allowed: boolean;
+  permission: string;
+  grantedBy: string[];
+  status: KeyStatus;
+  deniedById: string | null;
+  deniedByName: string | null;
+}
+
+/** What was asked, and the answer, or what is wrong with the question. */
+export interface Asked {
+  readonly text: string;
+  readonly access?: Access | undefined;
+  readonly problem?: string;
+}
+
+/** What the address asks about the key; undefined if it asks nothing. */
+export async function askMay({ visit, shown }: KeyVisit): Promise<Asked | undefined> {
+  const text = visit.query('may');
+  if (text === undefined) return undefined;
+  try {
+    const { apiKey } = await visit.ask<{ apiKey: { access: Access } | null }>(QUERY, {
+      id: shown.id,
+      permission: text,
+    });
+    return { text, access: apiKey?.access };
+  } catch (error) {
+    if (error instanceof OperationFailed) return { text, problem: error.message };
+    throw error;
+  }
+}
+
+/** Asks whether a key may do something. */
+function AccessQuestion({ here, asked }: { here: KeyVisit; asked: Asked | undefined }) {
+  const { base, visit } = here;
+  const isWrong = asked?.problem !== undefined;
+  return (
+    <form method="get" action={`${base}#may-it`} id="may-it" class="question">
+      <label for="may">May it…?</label>
+      <input
+        id="may"
+        name="may"
+        value={asked?.text}
+        placeholder="DOCKER:UPDATE_ANY"
+        required
+        autocapitalize="characters"
+        spellcheck={false}
+        aria-describedby={asked && 'may-answer'}
+        aria-invalid={isWrong ? 'true' : undefined}
+      />
+      <button>Ask</button>
+      {asked && (
+        <p id="may-answer" class={isWrong ? 'wrong' : undefined} role={isWrong ? 'alert' : 'status'}>
+          {asked.problem ?? (asked.access && <Answer access={asked.access} root={visit.root} />)}
+        </p>
+      )}
+    </form>
+  );
+}
+
+function Answer({ access, root }: { access: Access; root: string }) {
+  const { allowed, permission, grantedBy, status, deniedById, deniedByName } = access;
+  const grants = grantedBy.map((grant) => (grant.includes(':') ? grant : `role ${grant}`)).join(' and ');
+  if (allowed)
+    return (
+      <>
+        <strong>Yes</strong>, {permission}: by {grants}.
+      </>
+    );
+  return (
+    <>
+      <strong>No</strong>, not {permission}:{' '}
+      {grantedBy.length === 0 ? (
+        'none of its grants says so.'
+      ) : deniedById === null ? (
+        `${grants} would say so, but the key is ${status.toLowerCase()}.`
+      ) : (
+        <>
+          {grants} would say so, but <a href={`${root}keys/${deniedById}`}>{deniedByName ?? 'a key above it'}</a>{' '}
+          forbids it.
+        </>
+      )}
+    </>
+  );
+}
+
+const CATALOG = '{ permissions { roles { role permissions { resource actions } } resources } }';
+
+/** What can be granted, if the person may know. @throws OperationFailed */
+export async function askCatalog({ visit }: Pick<KeyVisit, 'visit'>): Promise<KnownCatalog | undefined> {
+  if (!visit.may('PERMISSION:READ_ANY')) return undefined;
+  return (await visit.ask<{ permissions: KnownCatalog }>(CATALOG)).permissions;
+}
+
+/** What a key may do, and through whom. */
+export function AccessSection({
+  here,
+  catalog,
+  asked,
+}: {
+  here: KeyVisit;
+  catalog: KnownCatalog | undefined;
+  asked: Asked | undefined;
+}) {
+  const { shown } = here;
+  return (
+    <section aria-labelledby="access">
+      <h2 id="access">What it may do</h2>
+      <p class="grants">
+        Granted:{' '}
+        {shown.grants.map((grant) => (
+          <>
+            <code class={shown.unknownGrants.includes(grant) ? 'unknown' : undefined}>{grant}</code>{' '}
+          </>
+        ))}
+      </p>
+      {shown.unknownGrants.length > 0 && (
+        <p class="help">
+          {`${shown.unknownGrants.join(', ')}: not declared here any more, so that it allows nothing.`}
+        </p>
+      )}
+      <AccessMatrix shown={shown} catalog={catalog} />
+      <KeysAbove here={here} />
+      <AccessQuestion here={here} asked={asked} />
+    </section>
+  );
+}
+
+/** A role with what it includes. */
+interface RoleGrants {
+  readonly role: string;
+  readonly permissions: readonly ResourceActions[];
+}
+
+/** Everything that can be granted, as far as the person may know it. */
+export interface KnownCatalog {
+  readonly roles: readonly RoleGrants[];
+  readonly resources: readonly string[];
+}
+
+/** What a key may do to a resource. */
+interface Cell {
+  readonly action: Action;
+  /** Whether it was ever used; `taken` if a key above takes it away, `none` if it was not granted. */
+  readonly state: 'used' | 'unused' | 'taken' | 'none';
+  /** The roles and permissions that say so; empty if that cannot be told. */
+  readonly grantedBy: readonly string[];
+  /** The name of the nearest key above that takes it away. */
+  readonly takenBy?: string;
+}
+
+/** A resource with what a key may do to it. */
+interface Row {
+  readonly resource: string;
+  readonly cells: readonly Cell[];
+}
+
+/** The resources to which a key may do something, or could if no key above it took that away. */
+function rowsOf(key: ShownKey, catalog: KnownCatalog | undefined): Row[] {
+  const granted = grantedTo(key);
+  const grants = grantsOf(key, catalog);
+  const used = new PermissionSet(permissionsOf(key.usedPermissions) as Permission[]);
+  const takers = key.limitedBy.map(({ name, permissions }) => ({
+    name: name ?? 'a key above it',
+    taken: new Set(permissionsOf(permissions)),
+  }));
+  const cellOf = (resource: string, action: Action): Cell => {
+    if (!granted.has(resource, action)) return { action, state: 'none', grantedBy: [] };
+    const grantedBy = grants.filter(({ allows }) => allows.has(resource, action)).map(({ grant }) => grant);
+    const taker = takers.find(({ taken }) => taken.has(`${resource}:${action}`));
+    if (taker) return { action, state: 'taken', grantedBy, takenBy: taker.name };
+    return { action, state: used.has(resource, action) ? 'used' : 'unused', grantedBy };
+  };
+  return granted.byResource().map(({ resource }) => ({
+    resource,
+    cells: SHOWN_ACTIONS.map((action) => cellOf(resource, action)),
+  }));
+}
+
+/** The grants of a key with what each allows. What roles include is known from the catalog alone. */
+function grantsOf({ roles, permissions }: ShownKey, catalog: KnownCatalog | undefined) {
+  const known = roles.flatMap((role) => {
+    const grants = catalog?.roles.find((one) => one.role === role);
+    return grants ? [{ grant: `role ${role}`, permissions: permissionsOf(grants.permissions) }] : [];
+  });
+  const single = permissionsOf(permissions).map((grant) => ({ grant, permissions: [grant] }));
+  return [...known, ...single].map((one) => ({
+    grant: one.grant,
+    allows: new PermissionSet(one.permissions as Permission[]),
+  }));
+}
+
+/** The keys above a key that take something away from it. */
+function KeysAbove({ here: { shown, visit } }: { here: KeyVisit }) {
+  if (shown.limitedBy.length === 0) return null;
+  return (
+    <>
+      <h3>Keys above it that hold it back</h3>
+      <ul class="above">
+        {shown.limitedBy.map((above) => (
+          <li>
+            <a href={`${visit.root}keys/${above.keyId}`}>{above.name ?? 'a key that you may not read'}</a>
+            {above.status !== 'ACTIVE' && (
+              <>
+                {' is '}
+                <Status is={above.status} />, and so this one is refused
+              </>
+            )}
+            {reasonsOf(above).map((reason) => ` · ${reason}`)}
+            {above.expiresAt !== null && (
+              <>
+                {' · ends '}
+                <Time at={above.expiresAt} now={visit.now} />
+              </>
+            )}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function reasonsOf({ permissions, limits, allowFrom }: KeyAbove): string[] {
+  const taken = permissionsOf(permissions).length;
+  return [
+    ...(taken > 0 ? [`takes away ${countOf(taken, 'permission')}`] : []),
+    ...(limits.length > 0 ? [`limited to ${limits.join(', ')}, together`] : []),
+    ...(allowFrom === null ? [] : [`only from ${allowFrom.join(', ')}`]),
+  ];
+}
