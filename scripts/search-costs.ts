@@ -15,8 +15,8 @@ import { removeTempFolders } from '../test/support/temp.ts';
 /**
  * `npm run search:costs [seed] [requests]`: searches for the most expensive request to a store of 30,000 keys and
  * 100,000 audit entries, and fails if one takes more than a request may. Each second document attacks validation. Then
- * it declares 1,000 keys, and more for them, also with as many networks as it may, and searches as many requests without
- * a valid key, to everything that answers those, for one that takes more than next to nothing.
+ * it declares 1,000 keys, and more for them, also with as many networks as it may, and searches as many requests
+ * without a valid key, to everything that answers those, for one that takes more than next to nothing.
  */
 const MAX_CPU_MS = 250;
 const MAX_STRANGER_MS = 2;
