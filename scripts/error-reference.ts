@@ -1,6 +1,6 @@
 import { ERROR_CODES } from './error-codes/index.ts';
 import type { Explanation } from './error-codes/explanation.ts';
-import { EXIT_CODES, exitOf } from '../src/cli/errors.ts';
+import { EXIT_CODES, exitCodeFor } from '../src/cli/errors.ts';
 import { tableOf } from './tables.ts';
 
 const INTRODUCTION = `# Errors
@@ -44,7 +44,7 @@ export function errorReference(): string {
 
 function sectionOf(code: string, { meaning, causes, remedy }: Explanation): string {
   const list = causes.map((cause) => `- ${cause}`).join('\n');
-  const exit = EXITS[code] ?? exitOf(code);
+  const exit = EXITS[code] ?? exitCodeFor(code);
   const sentence = exit === '' ? meaning : `${meaning} Exit code: ${exit}.`;
   return `### ${code}\n\n${sentence}\n\nCommon causes:\n\n${list}\n\n${remedy}\n`;
 }

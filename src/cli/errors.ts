@@ -17,15 +17,15 @@ export function exitCodeOf(signal: NodeJS.Signals): number {
  * @returns the signal that ended the wait
  */
 export function waitUnlessSignalled(ms: number): Promise<NodeJS.Signals | undefined> {
-  const heard = TERMINATING_SIGNALS.filter((signal) => process.listenerCount(signal) > 0);
+  const handled = TERMINATING_SIGNALS.filter((signal) => process.listenerCount(signal) > 0);
   return new Promise((resolve) => {
     const end = (signal?: NodeJS.Signals) => {
       clearTimeout(timer);
-      for (const name of heard) process.off(name, end);
+      for (const name of handled) process.off(name, end);
       resolve(signal);
     };
     const timer = setTimeout(end, ms);
-    for (const name of heard) process.on(name, end);
+    for (const name of handled) process.on(name, end);
   });
 }
 
@@ -44,7 +44,7 @@ class HeldSignals {
 
   /** The first signal that has come by now. */
   async first(): Promise<NodeJS.Signals | undefined> {
-    // A signal is heard when the event loop polls, which it has surely done once by the second of these.
+    // A signal is received when the event loop polls, which it has surely done once by the second of these.
     await setImmediate();
     await setImmediate();
     return this.#first;
@@ -118,7 +118,7 @@ export const EXIT_CODES: readonly ExitCode[] = [
 ];
 
 /** The exit code for the code of an error. */
-export function exitOf(code: string): number {
+export function exitCodeFor(code: string): number {
   return Number.parseInt(EXIT_CODES.find(({ codes }) => codes.includes(code))?.exit ?? '1', 10);
 }
 
@@ -181,7 +181,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
 export function presentError(error: unknown): PresentedError {
   const { code, message } = explain(error);
   const remedy = remedyOf(error, code);
-  const exit = error instanceof InterruptedError || error instanceof ReaderGoneError ? error.exit : exitOf(code);
+  const exit = error instanceof InterruptedError || error instanceof ReaderGoneError ? error.exit : exitCodeFor(code);
   return { code, message: shownText(remedy ? `${message} ${remedy}` : message), exit };
 }
 
@@ -269,15 +269,15 @@ export async function interruptible<Result>(
   outcome: string,
   work: (stoppable: Stoppable) => Promise<Result>,
 ): Promise<Result> {
-  const heard: { signal?: NodeJS.Signals } = {};
-  const listener = (signal: NodeJS.Signals) => void (heard.signal ??= signal);
+  const received: { signal?: NodeJS.Signals } = {};
+  const listener = (signal: NodeJS.Signals) => void (received.signal ??= signal);
   const listen = () => TERMINATING_SIGNALS.forEach((signal) => process.on(signal, listener));
   const leave = () => TERMINATING_SIGNALS.forEach((signal) => process.off(signal, listener));
   listen();
   try {
     return await work({
       by: (report) => async (done, total) => {
-        if (heard.signal) throw new InterruptedError(heard.signal, outcome);
+        if (received.signal) throw new InterruptedError(received.signal, outcome);
         await report(done, total);
       },
       asking: async (ask) => {
@@ -291,7 +291,7 @@ export async function interruptible<Result>(
     });
   } catch (error) {
     // What failed may have been told by another error.
-    throw heard.signal ? new InterruptedError(heard.signal, outcome) : error;
+    throw received.signal ? new InterruptedError(received.signal, outcome) : error;
   } finally {
     leave();
   }

@@ -56,7 +56,7 @@ export function commandText({ bin, topicSeparator }: Pick<Config, 'bin' | 'topic
 }
 
 /** `1 entry`, `2 entries`. */
-export function countOf(count: number, one: string, many: string): string {
+export function formatCount(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 

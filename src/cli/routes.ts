@@ -1,8 +1,8 @@
 import type { Config as OclifConfig } from '@oclif/core/interfaces';
 import { hostResources } from './host.ts';
-import { countOf } from './output.ts';
+import { formatCount } from './output.ts';
 import type { Config } from '../config/config.ts';
-import { KeysError, listOf, printable, withoutUndefined } from '../keys/basics/index.ts';
+import { KeysError, formatList, printable, withoutUndefined } from '../keys/basics/index.ts';
 import type { ApiKey, Status } from '../keys/key/index.ts';
 import type { CatalogAdditions } from '../keys/permissions/index.ts';
 import type { Allow, Explanation, Match, WideRoute } from '../routes/index.ts';
@@ -53,10 +53,10 @@ export async function checkRoutes({ file, routes, expect }: DeclaredRoutes): Pro
     behind: behind.map(matchAt),
   }));
   const expected = expect.length === 1 ? 'expectation, which holds' : 'expectations, which hold';
-  const summary = `${countOf(routes.length, 'route', 'routes')}, and ${expect.length} ${expected}`;
+  const summary = `${formatCount(routes.length, 'route', 'routes')}, and ${expect.length} ${expected}`;
   const lines = unreachable.map(({ match, behind }) => {
     const verb = behind.length === 1 ? 'decides' : 'decide';
-    const others = listOf(behind.map(describeMatch));
+    const others = formatList(behind.map(describeMatch));
     return atRoute(file, match, `${describeMatch(match)} can never match: ${others} ${verb} in its place`);
   });
   const wide = [...Map.groupBy(findWideRoutes(createRouter(routes)), ({ match }) => match.index).values()];
@@ -69,7 +69,7 @@ export async function checkRoutes({ file, routes, expect }: DeclaredRoutes): Pro
       file,
       match,
       `${describeMatch(match)} decides about ${path}, too: to a service with a front controller, that is the path of ` +
-        `${listOf(narrower)}, which ${verb} more`,
+        `${formatList(narrower)}, which ${verb} more`,
     );
   });
   return {
@@ -125,7 +125,7 @@ function atRoute(file: string, { route }: Match, text: string): string {
 }
 
 /** What an explanation is of. */
-export interface Explained {
+export interface ExplainedRequest {
   /** The file that declares the routes. */
   file: string;
   /** The request as it was typed. */
@@ -136,11 +136,11 @@ export interface Explained {
 }
 
 /** An explanation as JSON and as text. */
-export async function explanationView(explained: Explained): Promise<{ json: object; text: string }> {
+export async function explanationView(explained: ExplainedRequest): Promise<{ json: object; text: string }> {
   return { json: jsonOf(explained), text: await textOf(explained) };
 }
 
-function jsonOf({ file, explanation, key }: Explained): object {
+function jsonOf({ file, explanation, key }: ExplainedRequest): object {
   const { decision, request, preflightFor, otherCaseOf, others, otherMethods } = explanation;
   return {
     outcome: decision.outcome,
@@ -158,7 +158,7 @@ function jsonOf({ file, explanation, key }: Explained): object {
   };
 }
 
-async function textOf({ file, typed, explanation, key }: Explained): Promise<string> {
+async function textOf({ file, typed, explanation, key }: ExplainedRequest): Promise<string> {
   const { describeAllow, describeExplanation, describeMatch } = await import('../routes/index.ts');
   const { decision, request, otherCaseOf, others, otherMethods } = explanation;
   const subject = request ? `${request.method} ${request.host}${request.path}` : printable(typed, 200);

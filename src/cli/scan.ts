@@ -46,7 +46,7 @@ async function readReport(path: string): Promise<ReportedFinding[]> {
     throw invalid('it is not JSON');
   }
   return entries.map((entry, index) => {
-    const finding = findingOf(entry);
+    const finding = parseFinding(entry);
     if (!finding) throw invalid(`entry ${index + 1} is not a finding`);
     if (!finding.text.includes('REDACTED')) return finding;
     throw invalid(`entry ${index + 1} is redacted. Run gitleaks without --redact`);
@@ -65,7 +65,7 @@ interface Entry {
   SourceMetadata?: { Data?: Record<string, { file?: unknown; commit?: unknown; line?: unknown }> };
 }
 
-function findingOf(entry: unknown): ReportedFinding | undefined {
+function parseFinding(entry: unknown): ReportedFinding | undefined {
   if (typeof entry !== 'object' || entry === null) return undefined;
   const { File, Commit, StartLine, StartColumn, Secret, Match, Raw, SourceMetadata } = entry as Entry;
   const [source] = Object.values(SourceMetadata?.Data ?? {});
@@ -298,7 +298,7 @@ export class FoundKeys {
     if (known) return known;
     const found = await this.#keys.identify(secret, OPERATOR);
     if ('apiKey' in found && found.status === 'ACTIVE') this.#live.add(found.apiKey.id);
-    // One that is refused only for a key above it would be live again with that one.
+    // One that is refused only for a parent key would be live again with that one.
     if ('apiKey' in found && found.status !== 'ROTATED' && this.#isActiveByItself(found.apiKey)) {
       await this.#note({ id: found.apiKey.id, publicId: found.publicId, place });
       await this.#revoke(found.apiKey);

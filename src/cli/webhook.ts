@@ -23,7 +23,7 @@ export async function readDeclaredWebhook(oclif: OclifConfig, named: string | un
 }
 
 /** What came of a test notice. */
-export interface Tried {
+export interface TestResult {
   /** The origin of its address: the rest may be a secret. */
   webhook: string;
   /** The id of the notice, which a receiver gets, too. */
@@ -40,7 +40,7 @@ interface TryOptions {
   by: string;
   timeoutMs?: number;
   /** Is told what came of it, before that is a failure. */
-  onTried: (tried: Tried) => void;
+  onTried: (tried: TestResult) => void;
 }
 
 /** Failures of OpenSSL that are about the certificate. */
@@ -50,7 +50,7 @@ const CERTIFICATE = /CERT|SIGNATURE|ISSUER/;
  * Sends a test notice once, as servers send theirs, and not through the outbox of a store.
  * @throws CliError WEBHOOK_FAILED if it was not taken; KeysError CONFIG_… if it cannot be signed
  */
-export async function tryWebhook(settings: NoticeSettings, options: TryOptions): Promise<Tried> {
+export async function tryWebhook(settings: NoticeSettings, options: TryOptions): Promise<TestResult> {
   const { env, by, timeoutMs, onTried } = options;
   const [{ readDestination }, { postNotice }, { packageVersion }] = await Promise.all([
     import('../notices/index.ts'),
@@ -77,7 +77,7 @@ export async function tryWebhook(settings: NoticeSettings, options: TryOptions):
   if (answer.is === 'taken') return tried;
   const { webhook, id } = tried;
   const hint = hintOf(answer.failure, answer.status);
-  const message = `The webhook ${webhook} did not take the test notice ${id}: ${answer.failure}.${hint}`;
+  const message = `The webhook ${webhook} did not accept the test notice ${id}: ${answer.failure}.${hint}`;
   throw new CliError('WEBHOOK_FAILED', message);
 }
 

@@ -3,7 +3,7 @@ import {
   type DocumentPath,
   type DocumentReader,
   isRecord,
-  listOf,
+  formatList,
   parseLimits,
   withoutUndefined,
 } from '../keys/basics/index.ts';
@@ -24,7 +24,7 @@ import {
   createRouter,
   type Expectation,
   failureOf,
-  findFaults,
+  findRouteIssues,
   parseExpectation,
   parseHostPattern,
   parseMethod,
@@ -107,7 +107,7 @@ function tooMany(count: number, what: string): string {
 export function readPolicySection(reader: DocumentReader, value: unknown, catalog: Catalog): PolicyRules {
   if (value === undefined) return DEFAULT_CONFIG.policy;
   if (!isRecord(value)) {
-    reader.report(['policy'], `The field "policy" must be a map with fields of ${listOf(POLICY_RULES)}.`);
+    reader.report(['policy'], `The field "policy" must be a map with fields of ${formatList(POLICY_RULES)}.`);
     return DEFAULT_CONFIG.policy;
   }
   const { maxLifetime, requireExpiry, grantableByKeys, maxKeysPerCreator, disableUnused } = reader.knownFields(
@@ -194,7 +194,7 @@ export function readRoutes(
   const unmet: DocumentIssue[] = [];
   const read = { routes, expect: expectations.map(({ expectation }) => expectation.text), unmet };
   if (!areRead) return read;
-  for (const { indexes, message } of findFaults(routes)) {
+  for (const { indexes, message } of findRouteIssues(routes)) {
     const [first, second] = indexes;
     reader.issues.push({ path: ['routes', second], message, related: ['routes', first] });
   }
@@ -216,7 +216,7 @@ function readExpectations(
     if (text === undefined) return [];
     const parsed = parseExpectation(text, catalog);
     if ('value' in parsed) return [{ index, expectation: parsed.value }];
-    for (const fault of parsed.refusal) reader.report(['expect', index], fault);
+    for (const issue of parsed.refusal) reader.report(['expect', index], issue);
     return [];
   });
 }

@@ -5,7 +5,7 @@ import type { Context } from 'hono';
 import type { FormOutcome } from '../keys/repository/index.ts';
 import type { Sessions } from '../keys/authentication/index.ts';
 import { OperationFailed } from './operations.ts';
-import { formTokenIn, giveFormToken, type SeenOrigin, sessionTokenIn, takeFormToken } from './doorkeeper.ts';
+import { formTokenIn, giveFormToken, type SeenOrigin, sessionTokenIn, takeFormToken } from './session-auth.ts';
 
 const FIELD = 'once';
 /** The address of an answer that is shown again. Whatever else a query has is not decoded for that. */
@@ -36,7 +36,7 @@ export interface OutcomePage {
   readonly html: string;
   /** Whether a secret stands there: it is gone once somebody leaves the page. */
   readonly isSecret: boolean;
-  /** What is opened next, beneath `/console/`. */
+  /** What is opened next, under `/console/`. */
   readonly next: string;
 }
 
@@ -163,7 +163,7 @@ export class SentForm {
   /** Waits until it is done, or was given up. */
   async #finished(): Promise<FormOutcome | undefined> {
     const others = waiting.get(this.#session) ?? 0;
-    if (others >= MAX_WAITING) throw failed('RATE_LIMITED', 429, 'This form is being done. Wait for that.');
+    if (others >= MAX_WAITING) throw failed('RATE_LIMITED', 429, 'This form is still being processed. Wait a moment.');
     waiting.set(this.#session, others + 1);
     try {
       const began = performance.now();
@@ -178,7 +178,7 @@ export class SentForm {
       else waiting.delete(this.#session);
     }
     const message =
-      'You have sent this form before, and what became of that is not known. Look whether it was done. Nobody has ' +
+      'You have sent this form before, and its outcome is not known. Check whether it was done. Nobody has ' +
       'seen the secret of a key that it created or rotated: rotate that key, or delete it.';
     throw failed('CONFLICT', 409, message);
   }

@@ -2,7 +2,7 @@ import type { Context, Hono } from 'hono';
 import type { Child } from 'hono/jsx';
 import type { HtmlEscapedString } from 'hono/utils/html';
 import { type Admitted, type BearerEnv, type GraphQLPipeline, type Issuer, readForm, respond } from '../http/index.ts';
-import { hasRoomBeneath, type Principal } from '../keys/authorization/index.ts';
+import { hasRoomForChildren, type Principal } from '../keys/authorization/index.ts';
 import { type Action, type ConsentMode, splitPermission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { type Assets, PAGE_HEADERS } from './assets.ts';
@@ -29,7 +29,7 @@ interface PageParts {
 /** Somebody who has signed in opens a page, or sends a form. */
 export class Visit {
   readonly c: Context;
-  /** What stands before the address of each page, such as `../`: another app may have this one beneath its own path. */
+  /** What stands before the address of each page, such as `../`: another app may have this one under its own path. */
   readonly root: string;
   /** When that is, in milliseconds since 1970. */
   readonly now: number;
@@ -86,7 +86,7 @@ export class Visit {
   /** Whether it is worth offering to create keys, as it is not with a previous secret, or at the end of a chain. */
   get mayCreate(): boolean {
     const { secret, chain } = this.principal;
-    return secret === 'current' && this.may('API_KEY:CREATE_OWN') && hasRoomBeneath(chain);
+    return secret === 'current' && this.may('API_KEY:CREATE_OWN') && hasRoomForChildren(chain);
   }
 
   /** The pages that the key may see, as the navigation has them. */
@@ -158,7 +158,7 @@ export class Visit {
     return answer instanceof Response ? answer : seeOther(this.c, answer.location);
   }
 
-  /** Sends the browser to another page, after a form. @param path beneath `/console/` */
+  /** Sends the browser to another page, after a form. @param path under `/console/` */
   seeOther(path: string): Response {
     return seeOther(this.c, this.root + path);
   }
@@ -170,7 +170,7 @@ export interface ReadForm {
   readonly form: URLSearchParams;
 }
 
-/** Where the pages are that forms lead to, beneath `/console/`. */
+/** Where the pages are that forms lead to, under `/console/`. */
 export const OUTCOMES = 'done/';
 
 /** The form that was sent to a page. @throws RequestRefused */
@@ -178,7 +178,7 @@ export function readPageForm(c: Context): Promise<URLSearchParams> {
   return readForm(c, 'This page is answered', MAX_FORM_BYTES);
 }
 
-/** The way from an address beneath `/console/` to that, as the start of a relative reference (RFC 3986). */
+/** The way from an address under `/console/` to that, as the start of a relative reference (RFC 3986). */
 export function rootFrom(path: string): string {
   return '../'.repeat(path.split('/').length - 1) || './';
 }
@@ -214,7 +214,7 @@ export type VisitHandler = (visit: Visit) => Promise<Response>;
 /** Lets somebody in, and answers them. */
 export type Welcome = (c: Context, root: string, answer: VisitHandler) => Promise<Response>;
 
-/** Takes the pages of the console. Addresses are beneath `/console/`, such as `keys/:id`. */
+/** Takes the pages of the console. Addresses are under `/console/`, such as `keys/:id`. */
 export class Pages {
   readonly #app: Hono<BearerEnv>;
   readonly #path: string;

@@ -8,7 +8,7 @@ import {
   suggestGrants,
 } from '../keys/authorization/index.ts';
 import { type ApiKey, NO_USAGE, previousUseSince, type UsageTotals, type UsedGrant } from '../keys/key/index.ts';
-import { cursorOf, type KeysService } from '../keys/service/index.ts';
+import { formatCursor, type KeysService } from '../keys/service/index.ts';
 import { groupPermissions, PermissionSet, splitPermission, unknownGrantsOf } from '../keys/permissions/index.ts';
 import { prefixOf } from '../keys/secret/index.ts';
 import type { BudgetedContext } from './context.ts';
@@ -21,7 +21,7 @@ export function keyResolversOf(keys: KeysService): Resolvers {
     me: (_, __, { principal }) => principal.apiKey,
     apiKeys: async (_, args, { principal }) => {
       const page = await keys.list(args, principal);
-      return connectionOf(page.keys, cursorOf, page.hasNextPage);
+      return connectionOf(page.keys, formatCursor, page.hasNextPage);
     },
     apiKey: async (_, { id, name }, { principal }) => {
       if ((id == null) === (name == null)) throw badInput('Pass either the id or the name of the key.');
@@ -57,7 +57,7 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
     if (key.createdBy === null) return use({ keys: [key], isComplete: true });
     return loadersIn(context)
       .chain.load(key)
-      .then((chain) => context.budget.inTurn(() => use(chain))) as Promise<Awaited<Result>>;
+      .then((chain) => context.budget.runYielding(() => use(chain))) as Promise<Awaited<Result>>;
   };
   const suggestion = async (key: ApiKey, chain: Chain, context: BudgetedContext) =>
     suggestGrants(chain, await loadersIn(context).usedPermissions.load(key.id), keys.catalog);
@@ -183,7 +183,7 @@ function loadersOf(keys: KeysService): (context: BudgetedContext) => Loaders {
 function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Loaders {
   // After all keys of a page have asked: DataLoader itself waits as long, but leaves no turn to other requests.
   const schedule = (load: () => void) =>
-    Promise.resolve().then(() => process.nextTick(() => void budget.nextTurn().then(load, load)));
+    Promise.resolve().then(() => process.nextTick(() => void budget.yieldToEventLoop().then(load, load)));
   const loader = <Key, Value>(load: (wanted: readonly Key[]) => Promise<Value[]>) =>
     new DataLoader<Key, Value>(
       async (wanted) => {

@@ -19,7 +19,7 @@ import {
 } from 'graphql';
 import type { AuditValues } from '../keys/audit/index.ts';
 import { requirePermission } from '../keys/authorization/index.ts';
-import { assertValid, type Issue, missingDay, readDate, tellable } from '../keys/basics/index.ts';
+import { assertValid, type Issue, missingDay, readDate, clampTime } from '../keys/basics/index.ts';
 import type { Issued } from '../keys/changes/index.ts';
 import {
   type Action,
@@ -35,10 +35,10 @@ import type { AuditChange, IssuedChange, PageInfo, PermissionInput } from './sch
 /** A page of a list as a Relay cursor connection. */
 export function connectionOf<Node>(
   nodes: readonly Node[],
-  cursorOf: (node: Node) => string,
+  formatCursor: (node: Node) => string,
   hasNextPage: boolean,
 ): { edges: { node: Node; cursor: string }[]; pageInfo: PageInfo } {
-  const edges = nodes.map((node) => ({ node, cursor: cursorOf(node) }));
+  const edges = nodes.map((node) => ({ node, cursor: formatCursor(node) }));
   const pageInfo = {
     hasNextPage,
     hasPreviousPage: false,
@@ -142,7 +142,7 @@ export const DateTime = new GraphQLScalarType({
  * host's field answers is the host's, and an error if it is none.
  * @param own the built-in part
  */
-export function tellOwnTimes(schema: GraphQLSchema, own: readonly DocumentNode[]): void {
+export function clampBuiltInDates(schema: GraphQLSchema, own: readonly DocumentNode[]): void {
   for (const definition of own.flatMap(({ definitions }) => definitions)) {
     if (definition.kind !== Kind.OBJECT_TYPE_DEFINITION) continue;
     const fields = (schema.getType(definition.name.value) as GraphQLObjectType).getFields();
@@ -155,7 +155,7 @@ export function tellOwnTimes(schema: GraphQLSchema, own: readonly DocumentNode[]
 
 function tell(field: GraphQLField<unknown, unknown>): void {
   const resolve = field.resolve ?? defaultFieldResolver;
-  const told = (value: unknown) => (typeof value === 'number' ? tellable(value) : value);
+  const told = (value: unknown) => (typeof value === 'number' ? clampTime(value) : value);
   field.resolve = (...args) => {
     const value: unknown = resolve(...args);
     return value instanceof Promise ? value.then(told) : told(value);

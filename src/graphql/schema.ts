@@ -17,7 +17,7 @@ import {
   refuseRepeatedRootFields,
   type RootField,
   rootFieldsOf,
-  tellOwnTimes,
+  clampBuiltInDates,
 } from './resolve.ts';
 import { keyResolversOf } from './keys.ts';
 import { routeResolversOf, serviceResolversOf } from './service.ts';
@@ -89,7 +89,7 @@ export async function createSchema(
     enforceRequires(schema, requirements);
     for (const field of rootFieldsOf(schema)) allowNull(field);
     keepToBudget(schema);
-    tellOwnTimes(schema, own);
+    clampBuiltInDates(schema, own);
     return schema;
   } catch (error) {
     throw new KeysError('SCHEMA_INVALID', (error as Error).message, { cause: error });

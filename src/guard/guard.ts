@@ -1,8 +1,15 @@
-import { inTurns, type OrRefusal } from '../keys/basics/index.ts';
+import { yielding, type OrRefusal } from '../keys/basics/index.ts';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type AppliedRules, applyRules, type Entered, type Entry, GuardedRequest, type GuardRules } from './access.ts';
+import {
+  type AppliedRules,
+  applyRules,
+  type AllowedEntry,
+  type Entry,
+  GuardedRequest,
+  type GuardRules,
+} from './access.ts';
 import {
   type ArrivedRequest,
   badRequest,
@@ -67,7 +74,7 @@ export class OpenExchanges {
 
   async #check(): Promise<void> {
     const asked: Promise<void>[] = [];
-    for await (const exchange of inTurns([...this.#open])) {
+    for await (const exchange of yielding([...this.#open])) {
       if (!this.#open.has(exchange)) continue;
       // Mostly it is known at once. Where the store must be asked, it is asked about all of them together.
       const settle = (refusal: Reply | undefined) => {
@@ -98,7 +105,7 @@ export class OpenExchanges {
 export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
   /** Whether the upstream gets the key, too. */
   readonly passCredential: boolean;
-  /** The path at which the guard says whether it can let anybody pass; undefined for none. */
+  /** The path at which the guard says whether it can let requests pass; undefined for none. */
   readonly healthPath?: string | undefined;
   readonly log: Log;
 }
@@ -230,7 +237,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     else settle(entry);
   }
 
-  #pass(received: ReceivedRequest, request: GuardedRequest, entered: Entered): void {
+  #pass(received: ReceivedRequest, request: GuardedRequest, entered: AllowedEntry): void {
     const { outgoing } = received;
     const { catalog, isCredential, trust } = this.#rules;
     const { admitted, permissions } = entered;

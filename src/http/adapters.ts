@@ -8,7 +8,7 @@ import { bodyCutOff, bodyTooLarge, collectBody, type GraphQLRequest, MAX_BODY_BY
 import { HonoHead, memoized, NodeHead, readHead, type RequestHead } from './received.ts';
 import { RequestRefused, respond, send } from './replies.ts';
 
-/** Hands requests that `bearerAuth` has let in to the pipeline. */
+/** Hands requests that `bearerAuth` has accepted to the pipeline. */
 function answerByHono(pipeline: GraphQLPipeline): Handler {
   return async (c) => respond(c, await pipeline.answer(new HonoRequest(c), admissionOf(c)));
 }

@@ -15,9 +15,9 @@ import {
   type LeaseGrant,
   type LeaseRequest,
   type LimitStore,
-  MAX_LIFE,
+  MAX_LIFE_US,
   type Rate,
-  rateOf,
+  computeRate,
   spend,
 } from './lease.ts';
 
@@ -43,20 +43,20 @@ interface KnownLimit extends LimitParts {
 /** A lease can be used for this part of the shortest time of its limits. */
 const LIFE_PART = 1 / 10;
 /** How long a process does not ask again after it was told that nothing is left, in microseconds. */
-const REST = 100_000;
+const REST_US = 100_000;
 /** More than any limit leases. */
-const MOST_AHEAD = 1_000_000_000;
+const MAX_AHEAD = 1_000_000_000;
 const NEVER = Number.NEGATIVE_INFINITY;
 
 /**
- * What a process may let in of the requests that count against the same limits: its lease, without asking the store.
+ * What a process may accept of the requests that count against the same limits: its lease, without asking the store.
  * Times are microseconds of a clock that only goes forwards.
  */
 export class Allowance {
   readonly #holder: string;
   readonly #limits: readonly KnownLimit[];
-  readonly #life: number;
-  readonly #rest: number;
+  readonly #lifeUs: number;
+  readonly #restUs: number;
   /** How much the store's clock is ahead of this one, at most. */
   #offset = 0;
   #left = 0;
@@ -73,14 +73,14 @@ export class Allowance {
     this.#limits = limits.map((applied) => ({
       ...applied,
       ...splitLimit(applied.limit),
-      rate: rateOf(applied.limit),
+      rate: computeRate(applied.limit),
       granted: { unusedAt: 0, leased: 0 },
       unusedAt: 0,
     }));
     const seconds = Math.min(...this.#limits.map(({ unit }) => LIMIT_SECONDS[unit]));
-    this.#life = Math.min(seconds * 1_000_000 * LIFE_PART, MAX_LIFE);
+    this.#lifeUs = Math.min(seconds * 1_000_000 * LIFE_PART, MAX_LIFE_US);
     // Where requests become available more slowly, each time when one does is waited for.
-    this.#rest = this.#limits.some(({ rate }) => rate.interval < REST) ? REST : 0;
+    this.#restUs = this.#limits.some(({ rate }) => rate.intervalUs < REST_US) ? REST_US : 0;
   }
 
   /** When the lease ends of which the store has not been told what was used; undefined if there is none. */
@@ -105,8 +105,8 @@ export class Allowance {
   /** What to ask the store for. It ends the lease: nothing may be taken until the answer is there. */
   ask(waiting: number, now: number): LeaseRequest {
     // Twice as much if the last lease was used up early, otherwise as much as was used of it.
-    const isEarly = now - this.#askedAt < this.#life;
-    this.#ahead = isEarly ? Math.min(Math.max(2 * this.#ahead, 1), MOST_AHEAD) : this.#used;
+    const isEarly = now - this.#askedAt < this.#lifeUs;
+    this.#ahead = isEarly ? Math.min(Math.max(2 * this.#ahead, 1), MAX_AHEAD) : this.#used;
     this.#askedAt = now;
     this.#left = 0;
     return {
@@ -115,7 +115,7 @@ export class Allowance {
       limits: this.#limits.map(({ keyId, limit, unusedAt }) => ({ keyId, limit, unusedAt })),
       waiting,
       ahead: waiting > 0 ? this.#ahead : 0,
-      life: this.#life,
+      lifeUs: this.#lifeUs,
     };
   }
 
@@ -125,7 +125,7 @@ export class Allowance {
     this.#offset = storeTime - this.#askedAt;
     this.#left = ahead;
     this.#used = 0;
-    this.#endsAt = ahead > 0 ? this.#askedAt + this.#life : NEVER;
+    this.#endsAt = ahead > 0 ? this.#askedAt + this.#lifeUs : NEVER;
     let next = NEVER;
     for (const [index, known] of this.#limits.entries()) {
       known.granted = limits[index]!;
@@ -133,15 +133,15 @@ export class Allowance {
       next = Math.max(next, availableAt(known.granted.unusedAt, ahead + 1, known.rate));
     }
     // Where only what others have leased is left, that may be given back any time.
-    if (next <= storeTime) this.#emptyUntil = granted < waiting ? this.#askedAt + REST : NEVER;
-    else this.#emptyUntil = Math.max(next - storeTime + now, this.#askedAt + this.#rest);
+    if (next <= storeTime) this.#emptyUntil = granted < waiting ? this.#askedAt + REST_US : NEVER;
+    else this.#emptyUntil = Math.max(next - storeTime + now, this.#askedAt + this.#restUs);
   }
 
-  /** How a request that was let in or refused now stands to each of its limits. */
+  /** How a request that was accepted or refused now stands to each of its limits. */
   standings(now: number): Standing[] {
     const storeTime = now + this.#offset;
     return this.#limits.map(({ limit, count, unit, rate, granted, unusedAt }) => {
-      const known = granted.unusedAt + (granted.leased + this.#used) * rate.interval;
+      const known = granted.unusedAt + (granted.leased + this.#used) * rate.intervalUs;
       const all = Math.max(known, unusedAt);
       const remaining = available(all, storeTime, rate);
       const moreIn = remaining < rate.burst ? availableAt(all, remaining + 1, rate) - storeTime : 0;
@@ -172,7 +172,7 @@ export interface Decision {
   readonly standings: readonly Standing[];
 }
 
-/** The decision on a request; `gone` if the key, or one above it, was deleted meanwhile. */
+/** The decision on a request; `gone` if the key, or a parent key, was deleted meanwhile. */
 export type Answer = Decision | 'gone';
 
 interface Waiting {
@@ -341,7 +341,7 @@ export class Limiter {
 /** How many names of each width are told apart, so that their number takes no more memory. */
 const MAX_NAMES = 10_000;
 /** How often names are forgotten whose limit is unused, in microseconds, where there are too many. */
-const SWEEP = 1_000_000;
+const SWEEP_US = 1_000_000;
 /** The name of all that have none of their own. */
 const OTHERS = 'others';
 /** How many times as much as an address its network may have, and all networks that one holder may have. */
@@ -416,8 +416,8 @@ class Width {
   #sweptAt = 0;
 
   constructor(limit: Limit, times: number) {
-    const { burst, interval } = rateOf(limit);
-    this.#rate = { burst: burst * times, interval: Math.ceil(interval / times) };
+    const { burst, intervalUs } = computeRate(limit);
+    this.#rate = { burst: burst * times, intervalUs: Math.ceil(intervalUs / times) };
   }
 
   get size(): number {
@@ -427,7 +427,7 @@ class Width {
   hasRoom(name: string, now: number): boolean {
     const names = this.#names;
     if (names.size < MAX_NAMES || names.has(name)) return true;
-    if (now - this.#sweptAt >= SWEEP) {
+    if (now - this.#sweptAt >= SWEEP_US) {
       this.#sweptAt = now;
       for (const [each, unusedAt] of names) if (unusedAt <= now) names.delete(each);
     }

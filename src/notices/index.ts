@@ -1,3 +1,3 @@
 /** Tells a webhook: signs, sends, tries again. */
-export { Courier, type DeliveryCounts } from './courier.ts';
+export { Dispatcher, type DeliveryCounts } from './dispatcher.ts';
 export { type Destination, postNotice, readDestination, readSigningKeys } from './post.ts';

@@ -5,7 +5,7 @@ import {
   type ConsentState,
   type Contained,
   type Created,
-  cursorOf,
+  formatCursor,
   type Deleted,
   type KeyAdministration,
   type KeyDecision,
@@ -120,7 +120,7 @@ export class RemoteKeys implements KeyAdministration {
       keys.push(...page.keys);
       const last = page.keys.at(-1);
       if (!page.hasNextPage || !last || keys.length >= wanted) return { keys, hasNextPage: page.hasNextPage };
-      cursor = cursorOf(last.apiKey);
+      cursor = formatCursor(last.apiKey);
     }
   }
 

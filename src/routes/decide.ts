@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { listOf, type OrRefusal, printable } from '../keys/basics/index.ts';
+import { formatList, type OrRefusal, printable } from '../keys/basics/index.ts';
 import type { Status } from '../keys/key/index.ts';
 import {
   type Catalog,
@@ -188,7 +188,7 @@ function describeReason(decision: Decision): string {
   const { allow } = decision.match.route;
   if (decision.outcome === 'forbidden') return `the key lacks ${permissionsText(allow.kind, decision.missing)}`;
   if (decision.outcome === 'refused') return 'it has no valid key';
-  return decision.used.length > 0 ? `the key has ${listOf(decision.used)}` : `it requires ${describeAllow(allow)}`;
+  return decision.used.length > 0 ? `the key has ${formatList(decision.used)}` : `it requires ${describeAllow(allow)}`;
 }
 
 /** Why a request is decided as explained. @param key the one that was named, whose status may be the reason */
@@ -211,7 +211,7 @@ function describeDecision(decision: Decision): string {
 }
 
 function permissionsText(kind: Allow['kind'], permissions: readonly Permission[]): string {
-  return listOf(permissions, kind === 'any' ? 'or' : 'and');
+  return formatList(permissions, kind === 'any' ? 'or' : 'and');
 }
 
 /** What a file of routes says that should come of them. */
@@ -229,7 +229,7 @@ const FORM =
   '"with any key" and "without a key", and for the answer "is refused" and "is forbidden".';
 const OUTCOMES: readonly string[] = ['allowed', 'refused', 'forbidden'] satisfies Decision['outcome'][];
 
-/** Parses `GET https://example.org/path with R:A, R:A is allowed`. Faults are sentences. */
+/** Parses `GET https://example.org/path with R:A, R:A is allowed`. Issues are sentences. */
 export function parseExpectation(text: string, catalog: Catalog): OrRefusal<{ value: Expectation }, string[]> {
   const [method = '', url = '', ...words] = text.trim().split(/\s+/);
   const outcome = words.pop() ?? '';
@@ -240,8 +240,8 @@ export function parseExpectation(text: string, catalog: Catalog): OrRefusal<{ va
   }
   const request = parseRequest(method, url);
   const permissions = parseCaller(caller, catalog);
-  const faults = [...('refusal' in request ? [request.refusal] : []), ...permissions.faults];
-  if ('refusal' in request || faults.length > 0) return { refusal: faults };
+  const issues = [...('refusal' in request ? [request.refusal] : []), ...permissions.issues];
+  if ('refusal' in request || issues.length > 0) return { refusal: issues };
   return {
     value: {
       text: text.trim(),
@@ -252,11 +252,11 @@ export function parseExpectation(text: string, catalog: Catalog): OrRefusal<{ va
   };
 }
 
-function parseCaller(text: string, catalog: Catalog): { value: PermissionSet | undefined; faults: string[] } {
-  if (text === 'without a key') return { value: undefined, faults: [] };
-  if (text === 'with any key') return { value: new PermissionSet(), faults: [] };
+function parseCaller(text: string, catalog: Catalog): { value: PermissionSet | undefined; issues: string[] } {
+  if (text === 'without a key') return { value: undefined, issues: [] };
+  if (text === 'with any key') return { value: new PermissionSet(), issues: [] };
   const { values, issues } = parsePermissions(text.slice('with '.length).split(','), catalog);
-  return { value: new PermissionSet(values), faults: issues.map(({ message }) => message) };
+  return { value: new PermissionSet(values), issues: issues.map(({ message }) => message) };
 }
 
 /** Why an expectation does not hold, in a sentence that says what decides instead; undefined if it holds. */

@@ -11,7 +11,7 @@ export {
   parseExpectation,
   requirementOf,
 } from './decide.ts';
-export { findFaults, findWideRoutes, type WideRoute } from './faults.ts';
+export { findRouteIssues, findWideRoutes, type WideRoute } from './route-issues.ts';
 export {
   canonicalRequest,
   parseHostPattern,

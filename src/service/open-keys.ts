@@ -27,7 +27,7 @@ import {
   type Permission,
   type PolicyRules,
 } from '../keys/permissions/index.ts';
-import type { HearingReport, SchemaDifference } from '../keys/repository/index.ts';
+import type { NotificationReport, SchemaDifference } from '../keys/repository/index.ts';
 import { KeysService } from '../keys/service/index.ts';
 import { AttemptCounter, type Limited, Limiter } from '../limits/index.ts';
 import type { OpenStoreOptions, Store } from '../store/open.ts';
@@ -78,10 +78,10 @@ export interface OpenKeys extends KeysService, Limited {
   /** By how many milliseconds the clock of this machine is behind the time that is used: see `SteadyClock`. */
   clockBehindMs(): number;
   /**
-   * Calls back when the changes of other processes are no longer heard, so that every request asks the store, and when
-   * they are heard again. Only PostgreSQL can fail to notify.
+   * Calls back when the changes of other processes are no longer notified, so that every request asks the store, and
+   * when they are again. Only PostgreSQL can fail to notify.
    */
-  watchHearing(report: HearingReport): void;
+  watchHearing(report: NotificationReport): void;
   /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
   hasSearchIndex(): Promise<boolean>;
   /**
@@ -98,8 +98,9 @@ export interface OpenKeys extends KeysService, Limited {
   withAdditions(additions: CatalogAdditions): OpenKeys;
   /**
    * Checks the API key of a request, wherever that came from, by all that `bearerAuth` checks: the status of the key,
-   * and of those above it, its networks, limits and permissions, and how often its address was wrong. If it is let in,
-   * it counts as a use of the key. It never rejects for what a client sends, nor where the store does not answer.
+   * and of its parent keys, its networks, limits and permissions, and how often its address was wrong. If it is
+   * accepted, it counts as a use of the key. It never rejects for what a client sends, nor where the store does not
+   * answer.
    * @throws KeysError OPTION_INVALID
    * @example
    * const checked = await keys.check(request, { permission: 'DOCKER:READ_ANY', address: clientAddress });
@@ -201,7 +202,7 @@ class OpenedKeys extends KeysService implements OpenKeys {
     return this.#over.clock.behind();
   }
 
-  watchHearing(report: HearingReport): void {
+  watchHearing(report: NotificationReport): void {
     this.#over.store.repository.watchHearing(report);
   }
 

@@ -12,10 +12,10 @@ import {
   chainHash,
   requireAuditKey,
 } from '../keys/audit/index.ts';
-import { KeysError, mapInTurns, printable } from '../keys/basics/index.ts';
+import { KeysError, mapYielding, printable } from '../keys/basics/index.ts';
 import { HISTORY_MS } from '../keys/notices/index.ts';
 import type { Connection } from './connection.ts';
-import { auditEntryOf, auditRowOf, chunksOf } from './rows.ts';
+import { readAuditEntry, toAuditRow, chunksOf } from './rows.ts';
 import type { Search } from './select-keys.ts';
 import type { NoticeStateTable, Tables } from './tables.ts';
 
@@ -137,7 +137,7 @@ export async function findAuditEntries(
     .orderBy('number', order === 'newest' ? 'desc' : 'asc')
     .limit(limit)
     .execute();
-  return rows.map(auditEntryOf);
+  return rows.map(readAuditEntry);
 }
 
 /** What has the name of a key, and is no change of it. */
@@ -227,7 +227,7 @@ async function findLost(db: Kysely<Tables>, after: number, upTo: number): Promis
     })
     .orderBy('number')
     .execute();
-  return rows.map(auditEntryOf);
+  return rows.map(readAuditEntry);
 }
 
 /** Appends entries to the chain, inside a write transaction. @throws KeysError STORE_AUDIT_KEY */
@@ -241,10 +241,10 @@ export async function appendToAuditLog(
   requireAuditKey(head, key);
   let { number, hash } = head ?? { number: 0, hash: CHAIN_START };
   for (const chunk of chunksOf(drafts)) {
-    const rows = await mapInTurns(chunk, (draft) => {
+    const rows = await mapYielding(chunk, (draft) => {
       number += 1;
       hash = chainHash({ ...draft, number }, hash, key);
-      return auditRowOf({ ...draft, number, hash });
+      return toAuditRow({ ...draft, number, hash });
     });
     await db.insertInto('audit_log').values(rows).execute();
   }

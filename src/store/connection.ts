@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dialect, Kysely, type KyselyPlugin } from 'kysely';
 import { debug, debugTimed, isTraced, KeysError, millisecondsSince, type Port, trace } from '../keys/basics/index.ts';
-import type { HearingReport } from '../keys/repository/index.ts';
+import type { NotificationReport } from '../keys/repository/index.ts';
 import type { KeyRow, Tables } from './tables.ts';
 
 /** The supported databases, for the few places where their SQL differs. */
@@ -26,7 +26,7 @@ export interface WriteOptions {
 /** The row of the key that has a secret, or had it once: then with the public id of that secret. */
 export type KeyRowBySecret = KeyRow & { rotated_public_id?: string };
 
-/** What was found by the digest of a secret: the row of its key, if there is one, and those of the keys above it. */
+/** What was found by the digest of a secret: the row of its key, if there is one, and those of its parent keys. */
 export interface FoundRow {
   row: KeyRowBySecret | undefined;
   ancestors: readonly KeyRow[];
@@ -56,7 +56,7 @@ export interface Connection {
   /** See `KeyRepository.keysChangedSince`. */
   keysChangedSince(revision: number): readonly string[] | 'any';
   /** See `KeyRepository.watchHearing`. */
-  watchHearing(report: HearingReport): void;
+  watchHearing(report: NotificationReport): void;
   close(): Promise<void>;
 }
 
@@ -272,7 +272,7 @@ export async function retry<Result>(
 /** How many changes are kept. Whoever has not asked for longer has to forget all keys. */
 export const MAX_CHANGES = 4096;
 
-/** The latest changes of keys, as this process has heard of them, in memory. */
+/** The latest changes of keys, as this process was notified of them, in memory. */
 export class KeyChanges {
   #ids: string[] = [];
   /** The revision before the first of them. */

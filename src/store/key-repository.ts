@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import type { AuditQuery } from '../keys/audit/index.ts';
 import { chainOf, chainStatus, type Link } from '../keys/authorization/index.ts';
-import { inTurns, mapInTurns, nextTurn, type Port } from '../keys/basics/index.ts';
+import { yielding, mapYielding, yieldToEventLoop, type Port } from '../keys/basics/index.ts';
 import type { ApiKey, StoredKey } from '../keys/key/index.ts';
 import type {
   KeyCounts,
@@ -23,7 +23,15 @@ import {
 import type { Connection, DialectName, Reading, Writing } from './connection.ts';
 import { updateRows } from './insert-rows.ts';
 import { portIn, PORTS } from './ports.ts';
-import { apiKeyOf, changedColumns, checksumOf, chunksOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
+import {
+  apiKeyOf,
+  changedColumns,
+  computeChecksum,
+  chunksOf,
+  computeNameSkeleton,
+  rowOf,
+  readStoredKey,
+} from './rows.ts';
 import {
   addRotatedSecrets,
   type Condition,
@@ -37,7 +45,7 @@ import {
   isIndexed,
   linkOf,
   matching,
-  phraseOf,
+  buildPhrase,
   positionOf,
   rarePartsOf,
   type ReadSlice,
@@ -69,7 +77,7 @@ export async function searchesFor(connection: Connection, query: ListQuery): Pro
   const rareParts = await partsFor(connection, query);
   const read = readerOf(connection, query, rareParts);
   const slices = searchSlices(connection, query, conditionOf(connection, query, rareParts), read);
-  const phrase = connection.dialect === 'sqlite' ? phraseOf(query.search ?? '') : undefined;
+  const phrase = connection.dialect === 'sqlite' ? buildPhrase(query.search ?? '') : undefined;
   if (phrase === undefined || !(await connection.run(isIndexed))) return [slices];
   return [slices, searchIndex(connection, query, phrase, read)];
 }
@@ -132,9 +140,9 @@ async function countKeys(connection: Connection, now: number): Promise<KeyCounts
     const began = performance.now();
     const groups = await connection.run((db) => selectGroups(db, { after: start, upTo }, now));
     if (connection.dialect === 'sqlite') size = nextSize(size, performance.now() - began);
-    await nextTurn();
+    await yieldToEventLoop();
     const ancestors = await findAncestors(connection, groups);
-    for await (const group of inTurns(groups)) {
+    for await (const group of yielding(groups)) {
       const status = chainStatus(chainOf(linkFor(group, now), ancestors), now);
       counts[status] += Number(group.keys);
       if (status !== 'ACTIVE' || group.next === null) continue;
@@ -142,7 +150,7 @@ async function countKeys(connection: Connection, now: number): Promise<KeyCounts
       nextExpiry = Math.min(next, nextExpiry ?? next);
     }
     after = upTo;
-    await nextTurn();
+    await yieldToEventLoop();
   } while (after);
   return { counts, nextExpiry };
 }
@@ -195,7 +203,7 @@ async function findAncestors(connection: Connection, groups: readonly Group[]): 
       );
       for (const row of rows) ancestors.set(row.id, linkOf(row));
       for (const { created_by: creator } of rows) if (creator !== null) next.add(creator);
-      await nextTurn();
+      await yieldToEventLoop();
     }
     wanted = new Set([...next].filter((id) => !ancestors.has(id)));
   }
@@ -246,15 +254,15 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
       if (!readers.has(wanted)) readers.set(wanted, portIn(wanted).read({ connection, run, auditKey }));
       return readers.get(wanted) as Reader;
     },
-    findById: (id) => run((db) => finderOf(db, apiKeyOf).findById(id)),
-    findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
-    findBy: (field, values) => run((db) => finderOf(db, apiKeyOf).findBy(field, values)),
-    findByDigests: (digests) => run((db) => finderOf(db, apiKeyOf).findByDigests(digests)),
-    findConfusable: (names) => run((db) => finderOf(db, apiKeyOf).findConfusable(names)),
-    countLive: (creator, now) => run((db) => finderOf(db, apiKeyOf).countLive(creator, now)),
-    findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
-    findAncestors: (ids) => run((db) => finderOf(db, apiKeyOf).findAncestors(ids)),
-    findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
+    findById: (id) => run((db) => createFinder(db, apiKeyOf).findById(id)),
+    findByName: (name) => run((db) => createFinder(db, apiKeyOf).findByName(name)),
+    findBy: (field, values) => run((db) => createFinder(db, apiKeyOf).findBy(field, values)),
+    findByDigests: (digests) => run((db) => createFinder(db, apiKeyOf).findByDigests(digests)),
+    findConfusable: (names) => run((db) => createFinder(db, apiKeyOf).findConfusable(names)),
+    countLive: (creator, now) => run((db) => createFinder(db, apiKeyOf).countLive(creator, now)),
+    findManaged: () => run((db) => createFinder(db, apiKeyOf).findManaged()),
+    findAncestors: (ids) => run((db) => createFinder(db, apiKeyOf).findAncestors(ids)),
+    findWithDescendants: (ids) => run((db) => createFinder(db, apiKeyOf).findWithDescendants(ids)),
     revision: () => connection.revision(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (report) => connection.watchHearing(report),
@@ -279,12 +287,12 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
           .selectAll()
           .limit(page.limit)
           .execute();
-        return rows.map(storedKeyOf);
+        return rows.map(readStoredKey);
       }),
 
     write: (work, options) =>
       connection.write(
-        (db, keysChanged) => work(writerOf(connection, { db, dialect, auditKey, keysChanged })),
+        (db, keysChanged) => work(createWriter(connection, { db, dialect, auditKey, keysChanged })),
         options,
       ),
 
@@ -293,7 +301,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
   };
 }
 
-function finderOf<Key extends ApiKey>(
+function createFinder<Key extends ApiKey>(
   db: Kysely<Tables>,
   keyOf: (row: ApiKeyTable) => Key,
 ): Omit<KeyFinder<Key>, 'port'> {
@@ -312,20 +320,20 @@ function finderOf<Key extends ApiKey>(
       const rows = [];
       for (const chunk of chunksOf(values))
         rows.push(...(await db.selectFrom('api_keys').selectAll().where(COLUMNS[field], 'in', chunk).execute()));
-      return mapInTurns(rows, keyOf);
+      return mapYielding(rows, keyOf);
     },
 
     async findByDigests(digests) {
       const rows = [];
       for (const chunk of chunksOf(digests)) rows.push(...(await selectByDigests(db, chunk)));
-      return rows.map(storedKeyOf);
+      return rows.map(readStoredKey);
     },
 
     async findConfusable(names) {
       const rows = [];
-      for (const chunk of chunksOf([...new Set(await mapInTurns(names, nameSkeletonOf))]))
+      for (const chunk of chunksOf([...new Set(await mapYielding(names, computeNameSkeleton))]))
         rows.push(...(await db.selectFrom('api_keys').selectAll().where('name_skeleton', 'in', chunk).execute()));
-      return mapInTurns(rows, keyOf);
+      return mapYielding(rows, keyOf);
     },
 
     countLive: (creator, now) => countLive(db, creator, now),
@@ -355,11 +363,11 @@ function finderOf<Key extends ApiKey>(
   };
 }
 
-function writerOf(connection: Connection, writing: Writing): KeyWriter {
+function createWriter(connection: Connection, writing: Writing): KeyWriter {
   const { db, dialect, auditKey, keysChanged } = writing;
   const reading: Reading = { connection, run: (work) => work(db), auditKey };
   return {
-    ...finderOf(db, storedKeyOf),
+    ...createFinder(db, readStoredKey),
     port: <Writer>(wanted: Port<unknown, Writer>) => {
       const { read, write } = portIn(wanted);
       return { ...(read(reading) as object), ...write?.(writing) } as Writer;
@@ -371,7 +379,7 @@ function writerOf(connection: Connection, writing: Writing): KeyWriter {
       for (const chunk of chunksOf(keys))
         await db
           .insertInto('api_keys')
-          .values(await mapInTurns(chunk, rowOf))
+          .values(await mapYielding(chunk, rowOf))
           .execute();
     },
 
@@ -415,7 +423,7 @@ async function updateKeys(
   changes: readonly { before: StoredKey; after: StoredKey }[],
 ): Promise<void> {
   const changed = new Map<string, Partial<ApiKeyTable>>();
-  for await (const { before, after } of inTurns(changes)) {
+  for await (const { before, after } of yielding(changes)) {
     // A database user may have the right to change some columns only.
     const values = changedColumns(before, after);
     if (Object.keys(values).length > 0) changed.set(before.id, values);
@@ -433,9 +441,9 @@ async function updateKeys(
     await updateRows(
       db,
       dialect,
-      await mapInTurns(group, ([id, values]) => {
+      await mapYielding(group, ([id, values]) => {
         const row = found.get(id);
-        return { ...values, checksum: row && !apiKeyOf(row).damaged ? checksumOf({ ...row, ...values }) : '', id };
+        return { ...values, checksum: row && !apiKeyOf(row).damaged ? computeChecksum({ ...row, ...values }) : '', id };
       }),
     );
 }

@@ -69,7 +69,7 @@ export function readPostgresUrl(text: string, env: NodeJS.ProcessEnv = process.e
     throw invalid('its schema may only have lower-case letters, digits and "_", 63 at most');
   const timeouts = {
     connect: secondsOf(given['connect_timeout'] ?? (env['PGCONNECT_TIMEOUT'] || undefined), 'connect_timeout'),
-    statement: numberOf(given['statement_timeout'], 'statement_timeout'),
+    statement: toNumber(given['statement_timeout'], 'statement_timeout'),
   };
   return {
     location: shown(url, given),
@@ -85,7 +85,7 @@ export function readPostgresUrl(text: string, env: NodeJS.ProcessEnv = process.e
       ...(schema !== undefined && { options: `${env['PGOPTIONS'] ?? ''} -c search_path=${schema},pg_temp`.trim() }),
       ...(timeouts.connect !== undefined && { connectionTimeoutMillis: timeouts.connect }),
       ...(timeouts.statement !== undefined && { statement_timeout: timeouts.statement }),
-      ...(given['pool_size'] !== undefined && { max: Math.max(1, numberOf(given['pool_size'], 'pool_size')!) }),
+      ...(given['pool_size'] !== undefined && { max: Math.max(1, toNumber(given['pool_size'], 'pool_size')!) }),
       ...(channelBinding === 'require' && { enableChannelBinding: true }),
       application_name: given['application_name'] ?? (env['PGAPPNAME'] || 'svc-api'),
       ssl: tlsOf(host || env['PGHOST'] || 'localhost', {
@@ -140,11 +140,11 @@ function refuseUnsupported(env: NodeJS.ProcessEnv): void {
 }
 
 function secondsOf(text: string | undefined, name: string): number | undefined {
-  const seconds = numberOf(text, name);
+  const seconds = toNumber(text, name);
   return seconds && seconds * 1000;
 }
 
-function numberOf(text: string | undefined, name: string): number | undefined {
+function toNumber(text: string | undefined, name: string): number | undefined {
   if (text === undefined) return undefined;
   if (!/^\d{1,7}$/.test(text)) throw invalid(`its ${name} must be a whole number`);
   return Number(text);
@@ -194,7 +194,7 @@ function tlsOf(
     throw new KeysError(
       'USAGE',
       'The sslmode of the key store must be verify-full, verify-ca, require or disable: with allow or prefer, ' +
-        'whoever is in between could switch encryption off. Write sslmode=verify-full.',
+        'whoever is in between could turn encryption off. Write sslmode=verify-full.',
     );
   if (sslmode === 'disable') return false;
   return {

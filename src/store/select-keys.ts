@@ -8,11 +8,11 @@ import {
   type SqlBool,
 } from 'kysely';
 import { chainOf, chainStatus, type Link, MAX_CHAIN_LENGTH } from '../keys/authorization/index.ts';
-import { inTurns, nextTurn, sortInTurns } from '../keys/basics/index.ts';
+import { yielding, yieldToEventLoop, sortYielding } from '../keys/basics/index.ts';
 import type { ApiKey, RotatedSecret, Status } from '../keys/key/index.ts';
 import type { FoundBySecret, KeyFilter, ListPosition } from '../keys/repository/index.ts';
 import type { Connection, DialectName, KeyRowBySecret } from './connection.ts';
-import { apiKeyOf, chunksOf, numberOf, searchTextOf } from './rows.ts';
+import { apiKeyOf, chunksOf, toNumber, searchTextOf } from './rows.ts';
 import type { ApiKeyTable, KeyRow, Tables } from './tables.ts';
 
 type KeyColumns = ExpressionBuilder<Tables, 'api_keys'>;
@@ -132,8 +132,8 @@ export function linkOf(row: Pick<ApiKeyTable, 'id' | 'created_by' | 'expires_at'
   return {
     id: row.id,
     createdBy: row.created_by,
-    expiresAt: numberOf(row.expires_at),
-    disabledAt: numberOf(row.disabled_at),
+    expiresAt: toNumber(row.expires_at),
+    disabledAt: toNumber(row.disabled_at),
   };
 }
 
@@ -164,7 +164,7 @@ export async function findFamily(db: Kysely<Tables>, ids: readonly string[]): Pr
     const created: string[] = [];
     for (const chunk of chunksOf(generation)) {
       const rows = await db.selectFrom('api_keys').select('id').where('created_by', 'in', chunk).execute();
-      for await (const { id } of inTurns(rows))
+      for await (const { id } of yielding(rows))
         if (!family.has(id)) {
           family.add(id);
           created.push(id);
@@ -192,12 +192,12 @@ export async function countLive(db: Kysely<Tables>, creator: string, now: number
  * order.
  */
 export async function creatorsFirst<Key extends ApiKey>(keys: ReadonlyMap<string, Key>): Promise<Key[]> {
-  const byAge = await sortInTurns(
+  const byAge = await sortYielding(
     [...keys.values()],
     (one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1),
   );
   const created = new Map<string | null, Key[]>();
-  for await (const key of inTurns(byAge)) {
+  for await (const key of yielding(byAge)) {
     const creator = key.createdBy !== null && keys.has(key.createdBy) ? key.createdBy : null;
     const siblings = created.get(creator);
     if (siblings) siblings.push(key);
@@ -300,7 +300,7 @@ export async function firstFound<Found>([through, ...byIndex]: readonly Search<F
     const step = await next.search.next();
     if (step.done) return step.value;
     next.spent += (performance.now() - began) / next.share;
-    await nextTurn();
+    await yieldToEventLoop();
   }
 }
 
@@ -331,7 +331,7 @@ export async function rarePartsOf(connection: Connection, search: string): Promi
   const starts = Array.from({ length: Math.max(0, text.length - 2) }, (_, index) => text.length - 3 - index);
   const parts = new Set(starts.map((start) => text.slice(start, start + 3)).filter((part) => PLAIN_TRIGRAM.test(part)));
   if (parts.size === 0) return [];
-  const texts = await sampleOf(connection);
+  const texts = await findSample(connection);
   if (texts === undefined) return [];
   return [...parts]
     .slice(0, MAX_PARTS)
@@ -343,7 +343,7 @@ export async function rarePartsOf(connection: Connection, search: string): Promi
 }
 
 /** What some keys are searched by: those that come first in the order of the ids, which are random. */
-function sampleOf(connection: Connection): Promise<string | undefined> {
+function findSample(connection: Connection): Promise<string | undefined> {
   const known = samples.get(connection);
   if (known && performance.now() - known.readAt < SAMPLE_MS) return known.texts;
   const texts = connection.run(async (db) => {
@@ -432,7 +432,7 @@ const TEXT_WITH_NUL = '"\u0001\u0001\u0001"';
  * What to ask the index of an SQLite store for, so that it finds at least all keys that a search has to; undefined for
  * one that is too short.
  */
-export function phraseOf(search: string): string | undefined {
+export function buildPhrase(search: string): string | undefined {
   const characters = Array.from(searchTextOf({ name: search, description: null }));
   if (characters.length < TRIGRAM || search.includes('\0')) return undefined;
   const quoted = characters.slice(0, MAX_PHRASE).join('').replaceAll('"', '""');

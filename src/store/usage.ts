@@ -21,7 +21,7 @@ import {
   type LimitStore,
 } from '../limits/index.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
-import { chunksOf, givenNumber, givenRows, givenRowsOfKeys, givenText, numberOf } from './rows.ts';
+import { chunksOf, jsonRowNumber, jsonRows, jsonRowsOfKeys, jsonRowText, toNumber } from './rows.ts';
 import type { LimitStateTable, Tables } from './tables.ts';
 
 const HOURS_A_DAY = PERIOD_MS.DAY / PERIOD_MS.HOUR;
@@ -65,7 +65,7 @@ async function findUsage(db: Kysely<Tables>, ids: readonly string[]): Promise<Ma
   for (const chunk of chunksOf(ids)) {
     const rows = await db.selectFrom('key_usage').selectAll().where('key_id', 'in', chunk).execute();
     for (const { key_id: id, uses, last_used_at: last, previous_last_used_at: previous } of rows)
-      found.set(id, { uses: Number(uses), lastUsedAt: numberOf(last), previousLastUsedAt: numberOf(previous) });
+      found.set(id, { uses: Number(uses), lastUsedAt: toNumber(last), previousLastUsedAt: toNumber(previous) });
   }
   return found;
 }
@@ -97,8 +97,8 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
     .map(({ id, uses, lastUsedAt, previousLastUsedAt }) => [id, uses, lastUsedAt, previousLastUsedAt]);
   if (totals.length > 0)
     await sql`insert into key_usage (key_id, uses, last_used_at, previous_last_used_at)
-      select ${givenText(0)}, ${givenNumber(1)}, ${givenNumber(2)}, ${givenNumber(3)}
-      from ${givenRowsOfKeys(dialect, totals)}
+      select ${jsonRowText(0)}, ${jsonRowNumber(1)}, ${jsonRowNumber(2)}, ${jsonRowNumber(3)}
+      from ${jsonRowsOfKeys(dialect, totals)}
       on conflict (key_id) do update set uses = key_usage.uses + excluded.uses,
         last_used_at = ${latest('last_used_at')}, previous_last_used_at = ${latest('previous_last_used_at')}`.execute(
       db,
@@ -110,7 +110,7 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
   );
   if (grants.length > 0)
     await sql`insert into used_grants (key_id, permission, last_used_at)
-      select ${givenText(0)}, ${givenText(1)}, ${givenNumber(2)} from ${givenRowsOfKeys(dialect, grants)}
+      select ${jsonRowText(0)}, ${jsonRowText(1)}, ${jsonRowNumber(2)} from ${jsonRowsOfKeys(dialect, grants)}
       on conflict (key_id, permission) do update set last_used_at = excluded.last_used_at
         where excluded.last_used_at > used_grants.last_used_at`.execute(db);
 }
@@ -126,9 +126,9 @@ async function addHours(db: Kysely<Tables>, dialect: DialectName, usage: readonl
     hours.map((hour) => [id, hour.start / PERIOD_MS.HOUR, ...OUTCOMES.map((outcome) => hour[outcome])]),
   );
   if (rows.length === 0) return;
-  const counts = sql.join(OUTCOMES.map((_, index) => givenNumber(index + 2)));
+  const counts = sql.join(OUTCOMES.map((_, index) => jsonRowNumber(index + 2)));
   await sql`insert into key_usage_hours (hour, key_id, ${COUNTS})
-    select ${givenNumber(1)}, ${givenText(0)}, ${counts} from ${givenRowsOfKeys(dialect, rows)}
+    select ${jsonRowNumber(1)}, ${jsonRowText(0)}, ${counts} from ${jsonRowsOfKeys(dialect, rows)}
     on conflict (hour, key_id) do update set ${added('key_usage_hours')}`.execute(db);
 }
 
@@ -178,14 +178,14 @@ function added(table: PeriodTable): RawBuilder<unknown> {
 /** Remembers which of these keys, which were deleted, leave use by hours or days. */
 async function noteLeftovers(db: Kysely<Tables>, dialect: DialectName, ids: readonly string[]): Promise<void> {
   const isUsed = sql.join(
-    TABLES.map((table) => sql`exists (select 1 from ${sql.table(table)} where key_id = ${givenText(0)})`),
+    TABLES.map((table) => sql`exists (select 1 from ${sql.table(table)} where key_id = ${jsonRowText(0)})`),
     sql` or `,
   );
-  const given = givenRows(
+  const given = jsonRows(
     dialect,
     ids.map((id) => [id]),
   );
-  await sql`insert into key_usage_leftovers (key_id) select ${givenText(0)} from ${given}
+  await sql`insert into key_usage_leftovers (key_id) select ${jsonRowText(0)} from ${given}
     where ${isUsed} on conflict do nothing`.execute(db);
 }
 
@@ -371,13 +371,13 @@ async function insertStates(db: Kysely<Tables>, dialect: DialectName, states: re
 /** Writes states, as one parameter: a statement for each would take longer. */
 async function updateStates(db: Kysely<Tables>, dialect: DialectName, rows: readonly LimitStateTable[]): Promise<void> {
   if (rows.length === 0) return;
-  const given = givenRows(
+  const given = jsonRows(
     dialect,
     rows.map((row) => [row.key_id, row.unit, row.count, row.unused_at, row.leases]),
   );
   await sql`update limit_states
-    set count = ${givenNumber(2)}, unused_at = ${givenNumber(3)}, leases = ${givenText(4)}
-    from ${given} where key_id = ${givenText(0)} and unit = ${givenText(1)}`.execute(db);
+    set count = ${jsonRowNumber(2)}, unused_at = ${jsonRowNumber(3)}, leases = ${jsonRowText(4)}
+    from ${given} where key_id = ${jsonRowText(0)} and unit = ${jsonRowText(1)}`.execute(db);
 }
 
 /** How far keys have used up their limits. */

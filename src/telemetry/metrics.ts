@@ -120,7 +120,7 @@ function aggregated(processes: readonly Sample[][]): Registry {
 }
 
 /** What a metric is called and means, and its labels. */
-interface Described {
+interface MetricDescription {
   readonly name: string;
   readonly help: string;
   readonly labelNames?: readonly string[];
@@ -135,7 +135,7 @@ type Value = readonly [value: number, labels?: Readonly<Record<string, string>>]
 type Read = () => Iterable<Value> | Promise<Iterable<Value>>;
 
 /** Adds a counter to a registry that is read when somebody asks for it. */
-function addCounter(registry: Registry, { labelNames = [], ...described }: Described, read: Read): void {
+function addCounter(registry: Registry, { labelNames = [], ...described }: MetricDescription, read: Read): void {
   const counter = new Counter({
     ...described,
     labelNames,
@@ -150,7 +150,7 @@ function addCounter(registry: Registry, { labelNames = [], ...described }: Descr
 }
 
 /** The same for a gauge. Without a value, it is left out. */
-function addGauge(registry: Registry, { labelNames = [], ...described }: Described, read: Read): void {
+function addGauge(registry: Registry, { labelNames = [], ...described }: MetricDescription, read: Read): void {
   const gauge = new Gauge({
     ...described,
     labelNames,
@@ -192,14 +192,14 @@ class Durations {
   /** Adds itself to a registry. @param bounds ascending, in seconds */
   constructor(
     registry: Registry,
-    { name, help }: Described,
+    { name, help }: MetricDescription,
     { label, bounds }: { label: string; bounds: readonly number[] },
   ) {
     this.#label = label;
     this.#bounds = bounds;
-    const told = { name, help, type: 'histogram', aggregator: 'sum' };
-    const get = async () => ({ ...told, values: this.#values(name) });
-    registry.registerMetric({ ...told, get, reset: () => this.#byLabel.clear() } as unknown as Metric);
+    const description = { name, help, type: 'histogram', aggregator: 'sum' };
+    const get = async () => ({ ...description, values: this.#values(name) });
+    registry.registerMetric({ ...description, get, reset: () => this.#byLabel.clear() } as unknown as Metric);
   }
 
   observe(value: string, seconds: number): void {
@@ -389,7 +389,7 @@ function addLimits(registry: Registry, inUse: KeysInUse): void {
   );
   addCounter(
     registry,
-    { name: 'svc_api_limit_leases_total', help: 'Leases of limits that the store was asked for, or told of.' },
+    { name: 'svc_api_limit_leases_total', help: 'Leases of limits that the store was asked for, or notified of.' },
     () => [[inUse.keys?.limiter.counts.leases ?? 0]],
   );
   addGauge(registry, { name: 'svc_api_limited_keys', help: 'Keys with limits that were used lately.' }, () => [

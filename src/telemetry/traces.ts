@@ -28,7 +28,7 @@ export function readTraceparent(header: string | undefined): Parent | undefined 
 }
 
 /** A `traceparent` of version 00. */
-function traceparentOf({ traceId, spanId, isSampled }: Parent): string {
+function formatTraceparent({ traceId, spanId, isSampled }: Parent): string {
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }
 
@@ -65,7 +65,7 @@ export class Sampling {
     if (parent && this.#isParentBased) return parent.isSampled;
     if (this.#bound === ALL) return true;
     if (this.#bound === 0) return false;
-    if (parent) return foldedOf(parent.traceId) < this.#bound;
+    if (parent) return foldTraceId(parent.traceId) < this.#bound;
     const [first, second, third, fourth] = [this.#draw(), this.#draw(), this.#draw(), this.#draw()];
     const isTaken = (first ^ second ^ third ^ fourth) >>> 0 < this.#bound;
     if (isTaken) this.#traceId = hex(first) + hex(second) + hex(third) + hex(fourth);
@@ -102,7 +102,7 @@ function ratioIn({ OTEL_TRACES_SAMPLER_ARG: text }: NodeJS.ProcessEnv, log: Log)
 }
 
 /** The words of a trace's id, each added to the others without a carry. */
-function foldedOf(traceId: string): number {
+function foldTraceId(traceId: string): number {
   let folded = 0;
   for (let at = 0; at < traceId.length; at += 8) folded ^= Number.parseInt(traceId.slice(at, at + 8), 16);
   return folded >>> 0;
@@ -193,7 +193,7 @@ const ROUTES: Partial<Record<Endpoint, string>> = { graphql: '/graphql', introsp
 /** How long what was not sent yet is waited for at the end, in milliseconds. */
 const FLUSH_MS = 3000;
 
-interface Begun {
+interface StartedSpan {
   readonly span: Span;
   readonly context: Context;
 }
@@ -219,7 +219,7 @@ export class Traces implements RequestWatcher {
   }
 
   ended(request: WatchedRequest): void {
-    const begun = request.traced as Begun | undefined;
+    const begun = request.traced as StartedSpan | undefined;
     if (!begun) return;
     const { span, context } = begun;
     const { storeTime, status = 0 } = request;
@@ -260,7 +260,7 @@ export class Traces implements RequestWatcher {
     };
     const caller = remote ? api.trace.setSpanContext(api.ROOT_CONTEXT, remote) : api.ROOT_CONTEXT;
     const span = this.#tracer.startSpan(name, { kind: api.SpanKind.SERVER, startTime: at(from), attributes }, caller);
-    const begun: Begun = { span, context: api.trace.setSpan(caller, span) };
+    const begun: StartedSpan = { span, context: api.trace.setSpan(caller, span) };
     request.traced = begun;
     if (endpoint !== 'guard') return;
     const { traceId, spanId, traceState } = span.spanContext();
@@ -284,7 +284,7 @@ function stateOf({ head }: WatchedRequest): string | undefined {
 }
 
 function headersOf(span: Parent, state: string | undefined): readonly string[] {
-  const traceparent = ['traceparent', traceparentOf(span)];
+  const traceparent = ['traceparent', formatTraceparent(span)];
   return state ? [...traceparent, 'tracestate', state] : traceparent;
 }
 

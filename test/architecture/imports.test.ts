@@ -38,105 +38,26 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   keys: { any: [] },
 };
 
-/** The rooms of a folder, files beside them included. Each may import those that stand before it, by whatever kind of import. */
-const ROOMS: Record<string, string[]> = {
-  keys: [
-    'steps',
-    'errors',
-    'secret',
-    'text',
-    'schema',
-    'nearest',
-    'options',
-    'networks',
-    'port',
-    'origin',
-    'credential-places',
-    'limit',
-    'time',
-    'relative-time',
-    'steady-clock',
-    'turns',
-    'progress',
-    'document',
-    'permissions',
-    'usage',
-    'key',
-    'effect',
-    'page',
-    'audit',
-    'requests',
-    'session',
-    'notices',
-    'repository',
-    'authorization',
-    'changes',
-    'authentication',
-    'consent',
-    'transfer',
-    'apply',
-    'unused-keys',
-    'restore',
-    'sessions',
-    'list',
-    'management',
-    'health',
-    'service',
-    'administration',
-    'operator-keys',
-  ],
-  store: [
-    'tables',
-    'connection',
-    'timed-connection',
-    'key-changes',
-    'chunks',
-    'waiting',
-    'errors',
-    'rows',
-    'schema',
-    'insert-rows',
-    'migrations',
-    'clock',
-    'audit-log',
-    'given-rows',
-    'usage',
-    'limit-states',
-    'notices',
-    'consent-requests',
-    'sessions',
-    'key-effects',
-    'families',
-    'keys-in-use',
-    'select-keys',
-    'searches',
-    'search-audit-log',
-    'list-keys',
-    'staged-keys',
-    'ports',
-    'key-repository',
-    'empty-repository',
-    'sqlite',
-    'postgres',
-    'location',
-    'open',
-    'copy',
-    'backup',
-    'inspection',
-  ],
-  console: [
-    'permission-words',
-    'islands',
-    'assets',
-    'doorkeeper',
-    'operations',
-    'sent-form',
-    'parts',
-    'visit',
-    'pages',
-    'add-console',
-  ],
-};
+/** The rooms of `keys`, in the order in which they may import each other: each those that stand before it. */
+const ROOMS_OF_KEYS = [
+  'secret',
+  'basics',
+  'permissions',
+  'key',
+  'audit',
+  'repository',
+  'notices',
+  'authorization',
+  'changes',
+  'authentication',
+  'consent',
+  'transfer',
+  'apply',
+  'service',
+];
+
+/** What browsers load as well, alone: what is behind the door beside it needs Node. */
+const FOR_BROWSERS = new Set(['src/keys/permissions/meanings.ts']);
 
 /** In which folders a package may be imported; as a type only with `type:`. Packages that are not named may be imported nowhere. */
 const PACKAGES: Record<string, string[]> = {
@@ -162,7 +83,7 @@ const PACKAGES: Record<string, string[]> = {
   'string-width': ['cli/views', 'cli/wrapped'],
   negotiator: ['http'],
   dataloader: ['graphql'],
-  'lru-cache': ['graphql', 'http'],
+  'lru-cache': ['graphql', 'http', 'guard'],
   yaml: ['yaml'],
   // The check of Node's version, which must also run where nothing of ours can be loaded yet.
   'bin/node-version.js': ['store', 'cli'],
@@ -207,15 +128,35 @@ describe('imports', () => {
     assert.deepEqual(wrong, []);
   });
 
-  it('between the rooms of a folder run one way', () => {
+  it('between the rooms of keys run one way', () => {
     const wrong = IMPORTS.filter(({ from, to }) => {
-      const folder = folderOf(from);
-      const rooms = ROOMS[folder];
-      if (!rooms || folderOf(to) !== folder) return false;
-      const [here, there] = [rooms.indexOf(roomOf(from)), rooms.indexOf(roomOf(to))];
-      return here === -1 || there === -1 || there > here;
+      if (folderOf(from) !== 'keys' || folderOf(to) !== 'keys') return false;
+      return ROOMS_OF_KEYS.indexOf(roomOf(to)) > ROOMS_OF_KEYS.indexOf(roomOf(from));
     });
     assert.deepEqual(wrong, []);
+    const there = new Set(SOURCES.filter((path) => folderOf(path) === 'keys').map(roomOf));
+    assert.deepEqual([...there].toSorted(), ROOMS_OF_KEYS.toSorted());
+  });
+
+  it('of a room that has an index.ts go through it, except of what is loaded alone, by import()', () => {
+    const doors = new Set(SOURCES.filter((path) => /^src\/(?!commands\/).*\/index\.ts$/.test(path)));
+    const fromOutside = IMPORTS.filter(({ from, to }) => {
+      const outermost = [...doors].find((door) => isWithin(dirname(door), to) && !isWithin(dirname(door), from));
+      return outermost !== undefined && to !== outermost;
+    });
+    const alone = new Set(fromOutside.filter(({ kind }) => kind === 'dynamic').map(({ to }) => to));
+    const past = fromOutside.filter(({ to }) => !alone.has(to) && !FOR_BROWSERS.has(to));
+    assert.deepEqual(past, []);
+    // All of keys is loaded together: nothing there is worth a door of its own.
+    const loadedAlone = [...alone].filter((path) => folderOf(path) === 'keys');
+    assert.deepEqual(loadedAlone, []);
+    const needless = [...FOR_BROWSERS].filter((path) => !fromOutside.some(({ to }) => to === path));
+    assert.deepEqual(needless, []);
+  });
+
+  it('within a room are of its files, not of its index.ts', () => {
+    const round = IMPORTS.filter(({ from, to }) => /\/index\.ts$/.test(to) && isWithin(dirname(to), from));
+    assert.deepEqual(round, []);
   });
 
   it('between the parts of a room, its folders and the files beside them, form no cycle', () => {
@@ -228,29 +169,16 @@ describe('imports', () => {
     }
   });
 
-  it('are of rooms that exist', () => {
-    for (const [folder, rooms] of Object.entries(ROOMS)) {
-      const there = new Set(SOURCES.filter((path) => folderOf(path) === folder).map(roomOf));
-      assert.deepEqual([...there].toSorted(), rooms.toSorted());
-    }
-  });
-
-  it('between rooms are as docs/architecture.md has them', () => {
+  it('between the rooms of keys are as docs/architecture.md has them', () => {
     const page = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8');
-    for (const [folder, rooms] of Object.entries(ROOMS)) {
-      const row = page.split('\n').find((line) => line.startsWith(`| \`${folder}\` |`)) ?? '';
-      const documented = Array.from(row.split('|')[2]!.matchAll(/`([^`]+)`/g), ([, room]) => room!.replace(/\/$/, ''));
-      assert.deepEqual(documented, rooms);
-    }
+    const documented = Array.from(page.matchAll(/^\| `keys\/([^`]+)` \|/gm), ([, room]) => room);
+    assert.deepEqual(documented, ROOMS_OF_KEYS);
   });
 
-  it('of what executes operations are of packages alone, and others get there by its door', () => {
+  it('of what executes operations are of packages alone', () => {
     const room = 'src/graphql/execution/';
     const out = IMPORTS.filter(({ from, to }) => from.startsWith(room) && /^src\/(?!graphql\/execution\/)/.test(to));
-    const past = IMPORTS.filter(
-      ({ from, to }) => !from.startsWith(room) && to.startsWith(room) && !to.endsWith('/index.ts'),
-    );
-    assert.deepEqual([...out, ...past], []);
+    assert.deepEqual(out, []);
   });
 
   it('of packages stay in their folders', () => {
@@ -313,6 +241,10 @@ function targetOf(from: string, to: string): string {
 /** Whether a file is the one, or in the folder, that a place below src names. */
 function isIn(place: string, path: string): boolean {
   return path.startsWith(`src/${place}/`) || path.startsWith(`src/${place}.`);
+}
+
+function isWithin(folder: string, path: string): boolean {
+  return path.startsWith(`${folder}/`);
 }
 
 /** The folder below src, or the name of a file beside the folders. */

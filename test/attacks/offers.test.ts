@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { type Grantable, KEY_CHANGES, type KeyChangeKind } from '../../src/keys/changes/foresight.ts';
+import { type Grantable, KEY_CHANGES, type KeyChangeKind } from '../../src/keys/changes/permitted-changes.ts';
 import { formatTime } from '../../src/keys/basics/time.ts';
 import { principalOf } from '../support/keys.ts';
 import { STRICT, type World, WorldMaker } from '../support/offers.ts';
@@ -69,7 +69,7 @@ for (const [demands, policy] of [
           const world = await worlds.make(recipe);
           const seen = await asked(world);
           if (!seen) continue;
-          const [changes] = await test.keys.foresight.possibleChanges([seen.apiKey], seen.principal);
+          const [changes] = await test.keys.permittedChanges.possibleChanges([seen.apiKey], seen.principal);
           const told = changes!.find((one) => one.change === change)!;
           if (change === 'ENABLE' && world.target.disabledAt === null) {
             // It is told of as of one that is disabled.
@@ -89,7 +89,7 @@ for (const [demands, policy] of [
       let created = 0;
       for (let index = 0; index < WORLDS; index += 1) {
         const world = await worlds.make(worlds.recipe());
-        const granted = await test.keys.foresight.grantable(await principalOf(test.keys, world.secret));
+        const granted = await test.keys.permittedChanges.grantable(await principalOf(test.keys, world.secret));
         const ends = await granted.ends();
         const end = formatTime(ends.latest ?? (ends.required ? test.time.now + 1000 : null));
         const mayCreate = granted.refusal === null && (await granted.countCreatable()) !== 0;
@@ -121,7 +121,7 @@ for (const [demands, policy] of [
         const first = await worlds.make(recipe);
         const seen = await asked(first);
         if (!seen) continue;
-        const granted = await test.keys.foresight.grantableTo(seen.apiKey, seen.principal);
+        const granted = await test.keys.permittedChanges.grantableTo(seen.apiKey, seen.principal);
         const ends = await granted.ends();
         const update = async (fields: (world: World) => object, isOffered: boolean, what: string) => {
           const world = await worlds.make(recipe);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { KeyChangeKind } from '../../src/keys/changes/foresight.ts';
+import type { KeyChangeKind } from '../../src/keys/changes/permitted-changes.ts';
 import { startConsoleService, Visitor } from '../support/console.ts';
 import { principalOf } from '../support/keys.ts';
 import { STRICT, WorldMaker } from '../support/offers.ts';
@@ -27,7 +27,7 @@ for (const [demands, policy] of [
     before(async () => void (test = await startConsoleService({ policy })));
     after(() => test.stop());
 
-    it(`is what the key would be let do, and nothing else (seed ${SEED})`, async () => {
+    it(`is what the key is permitted to do, and nothing else (seed ${SEED})`, async () => {
       const worlds = new WorldMaker(test, new Random(SEED));
       let seen = 0;
       for (let index = 0; index < WORLDS; index += 1) {
@@ -38,7 +38,7 @@ for (const [demands, policy] of [
         seen += 1;
         const principal = await principalOf(test.keys, secret);
         const apiKey = (await test.keys.findById(target.id, OPERATOR))!;
-        const [changes] = await test.keys.foresight.possibleChanges([apiKey], principal);
+        const [changes] = await test.keys.permittedChanges.possibleChanges([apiKey], principal);
         const may = (change: KeyChangeKind) => changes!.find((one) => one.change === change)!.refusal === null;
         const visitor = new Visitor(test.url);
         await visitor.signIn(secret);
@@ -80,7 +80,7 @@ for (const [demands, policy] of [
         const offered = Array.from(form.matchAll(/<input type="checkbox"[^>]*>/g), ([tag]) => tag)
           .filter((tag) => !/\sdisabled/.test(tag))
           .map((tag) => /value="([^"]*)"/.exec(tag)![1]!);
-        const granted = await test.keys.foresight.grantableTo(apiKey, principal);
+        const granted = await test.keys.permittedChanges.grantableTo(apiKey, principal);
         const grantable = [...granted.roles, ...granted.permissions.permissions()];
         const kept = [...target.roles, ...target.permissions];
         assert.deepEqual(new Set(offered), new Set([...grantable, ...kept]), said);

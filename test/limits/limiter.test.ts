@@ -71,7 +71,7 @@ describeOnEach('what a process knows of limits', () => {
     assert.deepEqual(await enter(restrictions, 2), [true, false]);
   });
 
-  it('lets in by a lease without a promise', async () => {
+  it('accepts by a lease without a promise', async () => {
     const restrictions = await create('1000/m');
     for (let index = 0; index < 14; index += 1) await enter(restrictions);
     const answers = Array.from({ length: 5 }, () => limiter.enter(restrictions));
@@ -101,7 +101,7 @@ describeOnEach('what a process knows of limits', () => {
           limits: [{ ...restrictions.limits[0]!, unusedAt: 0 }],
           waiting: 0,
           ahead: 0,
-          life: 0,
+          lifeUs: 0,
         },
       ]);
       return 1000 - grant!.limits[0]!.leased;

@@ -177,8 +177,8 @@ export class KeyModel {
     const isNewSecret = after.previous !== before.previous;
     const isEnabled = before.isDisabled && !after.isDisabled;
     const isWidened = added.roles.length + added.permissions.length > 0 || isExtended || isEnabled || isNewSecret;
-    const isAbove = this.chainOf(before).some(({ id }) => id === actor.key.id);
-    if (isWidened && !isAbove && (!holds(after) || outlives)) return 'it makes usable what it may not do itself';
+    const isAncestor = this.chainOf(before).some(({ id }) => id === actor.key.id);
+    if (isWidened && !isAncestor && (!holds(after) || outlives)) return 'it makes usable what it may not do itself';
     return undefined;
   }
 
@@ -214,7 +214,7 @@ export class KeyModel {
     return { key, keeps: !holdsAll || isShorter || isOff || Boolean(lostSecret) };
   }
 
-  /** As the backup has it, beneath the same key as now, and with no longer grace than has begun since. */
+  /** As the backup has it, as a child of the same key as now, and with no longer grace than has begun since. */
   #broughtBack(then: ModelKey, now: ModelKey | undefined): ModelKey {
     const isSame = then.previous && now?.previous?.secret === then.previous.secret;
     const ends = isSame ? { ends: earlier(then.previous!.ends, now.previous!.ends) } : {};

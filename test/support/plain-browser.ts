@@ -68,8 +68,8 @@ export class Browser {
 
 /** The form that a button belongs to, as it is sent. */
 function formWith(page: ShownPage, button: string, fill: Readonly<Record<string, string>>) {
-  const label = new RegExp(`<button(?: name="(\\w+)" value="(\\w+)")?[^>]*>${button}</button>`);
-  const forms = [...page.text.matchAll(/<form method="post" action="([^"]*)">(.*?)<\/form>/gs)];
+  const label = new RegExp(`<button(?:[^>]*? name="(\\w+)" value="(\\w+)")?[^>]*>${button}</button>`);
+  const forms = [...page.text.matchAll(/<form method="post" action="([^"]*)"[^>]*>(.*?)<\/form>/gs)];
   const [, target, content] = forms.find(([form]) => label.test(form)) ?? assert.fail(`No ${button}: ${page.text}`);
   const [, name, value] = label.exec(content!)!;
   const body = new URLSearchParams(fieldsIn(content!));

@@ -1,5 +1,5 @@
 import { MAX_NAME_LENGTH } from '../../keys/key/index.ts';
-import { listOf, nearest, printable } from '../../keys/basics/index.ts';
+import { formatList, nearest, printable } from '../../keys/basics/index.ts';
 import { holdsSecret } from '../../keys/secret/index.ts';
 
 /** No name of a command or flag is as long. */
@@ -13,7 +13,7 @@ export function closeTo(typed: string, words: readonly string[]): string[] {
 
 /** `Did you mean --roles?`; undefined without words. */
 export function didYouMean(words: readonly string[]): string | undefined {
-  return words.length > 0 ? `Did you mean ${listOf([...new Set(words)], 'or')}?` : undefined;
+  return words.length > 0 ? `Did you mean ${formatList([...new Set(words)], 'or')}?` : undefined;
 }
 
 /** What to do about an argument that was meant for a list: `--roles VIEWER GUEST`; otherwise undefined. */

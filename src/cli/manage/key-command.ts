@@ -4,7 +4,7 @@ import {
   formatTime,
   type Issue,
   KeysError,
-  listOf,
+  formatList,
   MAX_PAGE_SIZE,
   printable,
   timeAndDistance,
@@ -24,7 +24,7 @@ import type {
 import type { OpenKeys, OpenKeysOptions } from '../../service/open-keys.ts';
 import { BaseCommand } from '../base-command.ts';
 import { CliError, deliverSecrets, ReportedFailure } from '../errors.ts';
-import { commandText, countOf } from '../output.ts';
+import { commandText, formatCount } from '../output.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import type { Page } from '../prompts/with-prompts.ts';
 import { type Terminal, warn } from '../terminal.ts';
@@ -133,16 +133,16 @@ function missingName({ name }: KeyRequest): Issue[] {
 
 function describe({ apiKey: key, replaced }: Created): string {
   const grants = [
-    key.roles.length > 0 ? `roles ${listOf(key.roles)}` : '',
-    key.permissions.length > 0 ? `permissions ${listOf(key.permissions)}` : '',
+    key.roles.length > 0 ? `roles ${formatList(key.roles)}` : '',
+    key.permissions.length > 0 ? `permissions ${formatList(key.permissions)}` : '',
   ];
   const held = [
-    key.limits.length > 0 ? `, limited to ${listOf(key.limits)}` : '',
-    key.allowFrom ? `, from ${listOf(key.allowFrom)} alone` : '',
+    key.limits.length > 0 ? `, limited to ${formatList(key.limits)}` : '',
+    key.allowFrom ? `, from ${formatList(key.allowFrom)} alone` : '',
   ].join('');
   const verb = replaced.length > 0 ? 'Replaced' : 'Created';
   const children = replaced.length - 1;
-  const were = countOf(children, 'key that it had created was', 'keys that it had created were');
+  const were = formatCount(children, 'key that it had created was', 'keys that it had created were');
   const lost = children > 0 ? ` ${were} deleted.` : '';
   const what = `${verb} API key "${key.name}" (${prefixOf(key.publicId)})`;
   const end = key.expiresAt === null ? 'does not expire' : `expires ${timeAndDistance(key.expiresAt, key.createdAt)}`;
@@ -266,7 +266,7 @@ export abstract class KeyCommand extends BaseCommand {
       const { issued } = result.deleted;
       const keys = result.deleted.keys.map((key) => ({ id: key.id, name: key.name }));
       const deleted = keys.length;
-      const text = `Successfully deleted ${countOf(deleted, 'API key', 'API keys')}`;
+      const text = `Successfully deleted ${formatCount(deleted, 'API key', 'API keys')}`;
       const shown = await this.printLines({ deleted, keys, ...issuedJson(issued) }, text);
       await this.warnOfIssued(issued, result.deleted.keys[0]!);
       return shown;

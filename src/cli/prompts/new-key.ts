@@ -1,6 +1,6 @@
 import { type Option, type Prompts, screenWidth, verdict } from './prompt.ts';
 import { withPrompts } from './with-prompts.ts';
-import { countOf } from '../output.ts';
+import { formatCount } from '../output.ts';
 import { violationsOfEnd } from '../../keys/authorization/index.ts';
 import { formatDuration, NameTakenError } from '../../keys/basics/index.ts';
 import {
@@ -163,5 +163,5 @@ function namesOrCount(permissions: readonly string[]): string {
   const names = permissions.join(', ');
   return names.length <= Math.max(20, screenWidth() - 40)
     ? names
-    : countOf(permissions.length, 'permission', 'permissions');
+    : formatCount(permissions.length, 'permission', 'permissions');
 }

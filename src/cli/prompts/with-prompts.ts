@@ -1,7 +1,7 @@
 import type { KeyFields } from '../../keys/key/index.ts';
 import { printable, relativeTime } from '../../keys/basics/index.ts';
 import { CliError } from '../errors.ts';
-import { countOf } from '../output.ts';
+import { formatCount } from '../output.ts';
 import { cancelled, type Choice, type FoundChoices, type Prompts } from './prompt.ts';
 
 /**
@@ -56,8 +56,8 @@ export function chooseKeys(
   assumesYes: boolean,
 ): Promise<string[]> {
   return withPrompts(async (prompts) => {
-    const search = async (term: string) => choicesOf(await find(term));
-    const chosen = await prompts.searchMany({ message: 'API keys to delete', found: choicesOf(page), search });
+    const search = async (term: string) => toChoices(await find(term));
+    const chosen = await prompts.searchMany({ message: 'API keys to delete', found: toChoices(page), search });
     const ids = chosen.map(({ id }) => id);
     if (chosen.length === 0 || assumesYes) return ids;
     const what =
@@ -69,12 +69,12 @@ export function chooseKeys(
   });
 }
 
-function choicesOf({ keys, hasNextPage }: Page): FoundChoices {
-  return { choices: keys.map(choiceOf), hasMore: hasNextPage };
+function toChoices({ keys, hasNextPage }: Page): FoundChoices {
+  return { choices: keys.map(toChoice), hasMore: hasNextPage };
 }
 
-function choiceOf({ id, name, roles, permissions, createdAt }: KeyFields): Choice {
+function toChoice({ id, name, roles, permissions, createdAt }: KeyFields): Choice {
   const count = permissions.length;
-  const grants = [...roles, ...(count > 0 ? [countOf(count, 'permission', 'permissions')] : [])].join(', ');
+  const grants = [...roles, ...(count > 0 ? [formatCount(count, 'permission', 'permissions')] : [])].join(', ');
   return { id, name: printable(name, 100), details: `${grants}; ${relativeTime(createdAt)}` };
 }

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { Config } from '../../config/config.ts';
 import type { NoticeStore } from '../../keys/notices/index.ts';
 import type { Log } from '../../log.ts';
-import type { Courier, DeliveryCounts, Destination } from '../../notices/index.ts';
+import type { Dispatcher, DeliveryCounts, Destination } from '../../notices/index.ts';
 
 /** How often the store is asked for what is new. */
 const EVERY_MS = 1000;
 
-/** Whom the configuration wants to be told, with the secrets as they are now. @throws KeysError CONFIG_… */
+/** Whom the configuration wants to be notified, with the secrets as they are now. @throws KeysError CONFIG_… */
 export async function destinationIn({ notices }: Config): Promise<Destination | undefined> {
   if (!notices) return undefined;
   const { readDestination } = await import('../../notices/index.ts');
@@ -29,7 +29,7 @@ export class NoticeDelivery {
   readonly #log: Log;
   readonly #onStart: ((started: StartedDelivery) => void) | undefined;
   #destination: Destination | undefined;
-  #courier: Courier | undefined;
+  #dispatcher: Dispatcher | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -48,15 +48,15 @@ export class NoticeDelivery {
     if (!destination) return;
     // A webhook that wanted no notices may want them again. If it cannot be written now, the next reload does.
     await this.#store.forgetGone().catch((error: unknown) => this.#log.debug({ err: error }, 'notices stay off'));
-    if (this.#courier) return;
-    const [{ Courier }, { postNotice }, { packageVersion }] = await Promise.all([
+    if (this.#dispatcher) return;
+    const [{ Dispatcher }, { postNotice }, { packageVersion }] = await Promise.all([
       import('../../notices/index.ts'),
       import('../../notices/index.ts'),
       import('../../version.ts'),
     ]);
-    if (this.#courier) return;
+    if (this.#dispatcher) return;
     const version = packageVersion();
-    const courier = new Courier({
+    const dispatcher = new Dispatcher({
       store: this.#store,
       destination: () => this.#destination,
       post: (notice, webhook, options) =>
@@ -68,15 +68,15 @@ export class NoticeDelivery {
       id: randomUUID(),
       log: this.#log,
     });
-    this.#courier = courier;
-    await courier.begin();
-    // Whoever sees that there are notices can rely on it that what happens from then on is told.
+    this.#dispatcher = dispatcher;
+    await dispatcher.begin();
+    // Whoever sees that there are notices can rely on it that what happens from then on is notified.
     this.#onStart?.({
-      counts: courier.counts,
+      counts: dispatcher.counts,
       countWaiting: async () => this.#destination && this.#store.countWaiting(),
     });
     const pass = async () => {
-      if (!this.#isStopped) await courier.pass();
+      if (!this.#isStopped) await dispatcher.pass();
       if (!this.#isStopped) this.#timer = setTimeout(() => void pass(), EVERY_MS).unref();
     };
     void pass();
@@ -86,6 +86,6 @@ export class NoticeDelivery {
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
-    await this.#courier?.stop();
+    await this.#dispatcher?.stop();
   }
 }

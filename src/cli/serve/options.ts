@@ -108,7 +108,7 @@ export function readCertificateFiles(
 }
 
 /** A value, and where it was given. */
-interface Given {
+interface Setting {
   value: string;
   /** The flag or the variable. */
   from: string;
@@ -120,18 +120,18 @@ interface Given {
  * @param wanted what the flag takes, for the error
  * @throws CliError USAGE if it is empty
  */
-function typed(from: string, value: string | undefined, wanted: string): Given | undefined {
+function typed(from: string, value: string | undefined, wanted: string): Setting | undefined {
   if (value?.trim() === '') throw new CliError('USAGE', `${from} is empty. Give ${wanted}.`);
   return value === undefined ? undefined : { value, from, isTyped: true };
 }
 
 /** What is set for a variable; undefined if it is empty. */
-function set(from: string, value: string | undefined): Given | undefined {
+function set(from: string, value: string | undefined): Setting | undefined {
   return value ? { value, from, isTyped: false } : undefined;
 }
 
 /** @throws CliError USAGE */
-function readPort({ value, from }: Given): number {
+function readPort({ value, from }: Setting): number {
   const port = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
   if (!(port <= 65_535))
     throw new CliError(
@@ -176,14 +176,14 @@ function readMetricsHost(flags: TelemetryFlags, env: NodeJS.ProcessEnv): string 
   return (typedHost ?? set('SVC_API_METRICS_HOST', env['SVC_API_METRICS_HOST']))?.value;
 }
 
-function metricsPort(flags: TelemetryFlags, env: NodeJS.ProcessEnv): Given | undefined {
+function metricsPort(flags: TelemetryFlags, env: NodeJS.ProcessEnv): Setting | undefined {
   return (
     typed('--metrics-port', flags['metrics-port'], 'a number from 0 to 65535') ??
     set('SVC_API_METRICS_PORT', env['SVC_API_METRICS_PORT'])
   );
 }
 
-/** Whether the variables of OpenTelemetry ask for traces: by an endpoint, which they can switch off again. */
+/** Whether the variables of OpenTelemetry ask for traces: by an endpoint, which they can turn off again. */
 function wantsTraces(env: NodeJS.ProcessEnv): boolean {
   if (env['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') return false;
   return Boolean(env['OTEL_EXPORTER_OTLP_ENDPOINT'] || env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']);

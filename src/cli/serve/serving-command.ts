@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { BaseCommand } from '../base-command.ts';
 import { hostExtensions } from '../host.ts';
 import { commandText } from '../output.ts';
@@ -43,7 +43,7 @@ function keepDisablingUnused(keysOf: () => KeysService, log: Log): () => Promise
     try {
       for await (const disabled of keys.unusedKeys.disableUnused()) {
         count += disabled;
-        await nextTurn();
+        await yieldToEventLoop();
         if (isStopped || keysOf() !== keys) break;
       }
     } catch (error) {
@@ -296,8 +296,8 @@ export abstract class ServingCommand extends BaseCommand {
     if (behindMs > 0) this.logger.warn({ behindMs }, 'the clock is behind the latest time that the store has seen');
     keys.watchHearing((problem) => {
       const fields = { store, ...(problem && { reason: problem.message }) };
-      if (problem) this.logger.warn(fields, 'changes of keys are not heard: every request asks the store');
-      else this.logger.info(fields, 'changes of keys are heard again');
+      if (problem) this.logger.warn(fields, 'change notifications are lost: every request asks the store');
+      else this.logger.info(fields, 'change notifications arrive again');
     });
   }
 }

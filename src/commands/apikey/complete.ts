@@ -1,6 +1,13 @@
 import * as Args from '@oclif/core/args';
 import { BaseCommand } from '../../cli/base-command.ts';
-import { offerFor, readCommandLine, replyOf, resolveOffer, type Shell, SHELLS } from '../../cli/completion/index.ts';
+import {
+  offerFor,
+  readCommandLine,
+  formatReply,
+  resolveOffer,
+  type Shell,
+  SHELLS,
+} from '../../cli/completion/index.ts';
 import { wordsBesideCommands } from '../../cli/help/topics.ts';
 import { additionsOf } from '../../cli/host.ts';
 import { validateName } from '../../keys/key/index.ts';
@@ -59,7 +66,7 @@ export default class Complete extends BaseCommand {
       names: async (start) => (isElsewhere ? [] : namesFrom(start, { database: offer.database, env: set })),
       catalog: async () => createCatalog(await additions().catch(() => ({}))),
     });
-    const text = replyOf(reply, args.shell as Shell, line);
+    const text = formatReply(reply, args.shell as Shell, line);
     await this.terminal.out(text.replaceAll('<%= config.bin %>', this.config.bin));
   }
 

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
-import { commandText, countOf } from '../../cli/output.ts';
+import { commandText, formatCount } from '../../cli/output.ts';
 import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../../cli/with-keys.ts';
 import { CliError, shownText } from '../../cli/errors.ts';
 import { warn, withProgress } from '../../cli/terminal.ts';
@@ -55,8 +55,8 @@ export default class Copy extends BaseCommand {
             onCompared: progress.of('Comparing', 'rows'),
           }),
         );
-        const entries = countOf(copy.auditEntries, 'entry', 'entries');
-        const what = `${countOf(copy.keys, 'key', 'keys')} and ${entries} of the audit log`;
+        const entries = formatCount(copy.auditEntries, 'entry', 'entries');
+        const what = `${formatCount(copy.keys, 'key', 'keys')} and ${entries} of the audit log`;
         const { head: _head, ...json } = copy;
         const shown = await this.print(
           json,

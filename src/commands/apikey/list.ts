@@ -12,8 +12,8 @@ import {
   pickColumns,
 } from '../../cli/views/key-view.ts';
 import { openTable, titlesLeftOut } from '../../cli/output.ts';
-import { cursorOf, type KeyAdministration, type PageQuery } from '../../keys/service/index.ts';
-import { listOf, MAX_PAGE_SIZE } from '../../keys/basics/index.ts';
+import { formatCursor, type KeyAdministration, type PageQuery } from '../../keys/service/index.ts';
+import { formatList, MAX_PAGE_SIZE } from '../../keys/basics/index.ts';
 
 /** A page of a list of keys. */
 interface ListedKeys {
@@ -39,7 +39,7 @@ async function* listPages(open: KeyAdministration, query: PageQuery, all: boolea
 async function readPage(open: KeyAdministration, query: PageQuery): Promise<ListedKeys> {
   const { keys, hasNextPage } = await open.list(query);
   const last = keys.at(-1);
-  return { keys: keys.map(keyJson), next: hasNextPage && last ? cursorOf(last.apiKey) : null };
+  return { keys: keys.map(keyJson), next: hasNextPage && last ? formatCursor(last.apiKey) : null };
 }
 
 export default class List extends KeyCommand {
@@ -54,7 +54,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
       command: '<%= config.bin %> <%= command.id %> --all --status expired | cut -f 1',
     },
     {
-      description: 'List when keys end, and what they may do',
+      description: 'List when keys expire, and what they may do',
       command: '<%= config.bin %> <%= command.id %> --columns name,expires,grants',
     },
     { description: 'List the first ten, as JSON', command: '<%= config.bin %> <%= command.id %> --limit 10 --json' },
@@ -120,7 +120,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     if (!this.terminal.isTerminal) return;
     const titles = titlesLeftOut(columns, this.terminal.columns);
     if (titles.length === 0) return;
-    await this.terminal.note(`The terminal is too narrow for ${listOf(titles)}. Pick fewer columns, or widen it.`);
+    await this.terminal.note(`The terminal is too narrow for ${formatList(titles)}. Pick fewer columns, or widen it.`);
   }
 
   /** @returns the last page */

@@ -3,7 +3,7 @@ import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { exclusiveFlags, limitFlag, noInputFlag, readLimit, readNumber, yesFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { countOf, hasFlag, openTable } from '../../cli/output.ts';
+import { formatCount, hasFlag, openTable } from '../../cli/output.ts';
 import { withProgress } from '../../cli/terminal.ts';
 import { AUDIT_COLUMNS, auditJson, auditRow, verificationView } from '../../cli/views/audit-view.ts';
 import type { KeyAdministration } from '../../keys/service/index.ts';
@@ -36,7 +36,7 @@ async function runPrune(
   if (!prunable) return undefined;
   if (!yes) {
     const { confirmOrCancel } = await import('../../cli/prompts/with-prompts.ts');
-    const entries = countOf(prunable.entries, 'entry', 'entries');
+    const entries = formatCount(prunable.entries, 'entry', 'entries');
     await confirmOrCancel(`Delete ${entries} of the audit log, up to number ${prunable.last.number}?`);
   }
   return keys.audit.prune(before);
@@ -161,7 +161,7 @@ export default class Log extends KeyCommand {
     const pruned = await runPrune(keys, { before, yes, interactive: this.interactive });
     const count = pruned?.entries ?? 0;
     const text = pruned
-      ? `Deleted ${countOf(count, 'entry', 'entries')} of the audit log. ` +
+      ? `Deleted ${formatCount(count, 'entry', 'entries')} of the audit log. ` +
         `It now starts after number ${pruned.last.number}.`
       : 'There are no entries from before that time.';
     return this.print({ deleted: count, last: pruned?.last ?? null }, text);

@@ -5,7 +5,7 @@ import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { issuedJson, keyJson } from '../../cli/views/key-view.ts';
 import type { KeyAdministration, KeyState, Rotated } from '../../keys/service/index.ts';
 import { DEFAULT_GRACE, type KeyFields, type RotationRequest } from '../../keys/key/index.ts';
-import { listOf, timeAndDistance } from '../../keys/basics/index.ts';
+import { formatList, timeAndDistance } from '../../keys/basics/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 
 /**
@@ -124,7 +124,7 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
 function createdText(created: readonly KeyFields[], disabled: readonly KeyFields[]): string {
   const namesOf = (keys: readonly KeyFields[]) => {
     const names = keys.slice(0, MAX_NAMES).map(({ name }) => `"${name}"`);
-    return listOf(keys.length > MAX_NAMES ? [...names, `${keys.length - MAX_NAMES} more`] : names);
+    return formatList(keys.length > MAX_NAMES ? [...names, `${keys.length - MAX_NAMES} more`] : names);
   };
   const off = new Set(disabled.map(({ id }) => id));
   const others = created.filter(({ id, disabledAt }) => !off.has(id) && disabledAt === null);

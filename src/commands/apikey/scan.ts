@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { commandText, countOf } from '../../cli/output.ts';
+import { commandText, formatCount } from '../../cli/output.ts';
 import { requireStore, withKeys } from '../../cli/with-keys.ts';
 import { withProgress } from '../../cli/terminal.ts';
 import { type Finding, FoundKeys, scan, type ScanOptions } from '../../cli/scan.ts';
@@ -117,9 +117,9 @@ function summaryOf({
   revoked: number;
 }): string {
   const counts = [
-    `${countOf(files, 'file', 'files')} read`,
-    `${countOf(found, 'secret', 'secrets')} found`,
-    countOf(live, 'live key', 'live keys'),
+    `${formatCount(files, 'file', 'files')} read`,
+    `${formatCount(found, 'secret', 'secrets')} found`,
+    formatCount(live, 'live key', 'live keys'),
   ];
   return `${[...counts, ...(revoked > 0 ? [`${revoked} disabled`] : [])].join(', ')}.`;
 }

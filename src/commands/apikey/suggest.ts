@@ -2,7 +2,7 @@ import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import type { KeyAdministration, KeyState } from '../../keys/service/index.ts';
 import type { Suggestion } from '../../keys/authorization/index.ts';
-import { formatTime, listOf } from '../../keys/basics/index.ts';
+import { formatTime, formatList } from '../../keys/basics/index.ts';
 
 export default class Suggest extends KeyCommand {
   static override summary = 'Suggest the fewest grants that an API key needs, based on what it has used.';
@@ -63,11 +63,14 @@ async function explain(
     return `Role ${role}: ${used.length} of ${included.length} permissions used.`;
   });
   return [
-    permissions.length > 0 ? `${usage}, for ${listOf(permissions)}.` : `${usage}.`,
+    permissions.length > 0 ? `${usage}, for ${formatList(permissions)}.` : `${usage}.`,
     ...(granted.length > 0
-      ? [`It has granted the ${granted.length === 1 ? 'role' : 'roles'} ${listOf(granted)}, and so needs to hold it.`]
+      ? [
+          `It has granted the ${granted.length === 1 ? 'role' : 'roles'} ${formatList(granted)}, ` +
+            'and so needs to hold it.',
+        ]
       : []),
     ...roles,
-    ...(neverUsed.length > 0 ? [`Never used: ${listOf(neverUsed)}.`] : []),
+    ...(neverUsed.length > 0 ? [`Never used: ${formatList(neverUsed)}.`] : []),
   ];
 }

@@ -5,7 +5,7 @@ import { CliError } from '../../cli/errors.ts';
 import { permissionsFlag } from '../../cli/input/key-flags.ts';
 import { warn } from '../../cli/terminal.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
-import type { DeclaredRoutes, Explained } from '../../cli/routes.ts';
+import type { DeclaredRoutes, ExplainedRequest } from '../../cli/routes.ts';
 import { assertValid, KeysError } from '../../keys/basics/index.ts';
 import {
   type Catalog,
@@ -17,7 +17,7 @@ import {
 import type { RequestParts } from '../../routes/index.ts';
 
 /** Who sends the request: what they may do, undefined without a key that is accepted. */
-type Caller = Pick<Explained, 'key'> & { permissions: PermissionSet | undefined };
+type Caller = Pick<ExplainedRequest, 'key'> & { permissions: PermissionSet | undefined };
 
 export default class Explain extends StoreCommand {
   static override summary = 'Explain which route decides about a request, and why.';

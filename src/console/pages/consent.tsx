@@ -35,7 +35,7 @@ import { type ConsentRequest, requireFlow } from '../../keys/repository/index.ts
 import type { Sessions } from '../../keys/authentication/index.ts';
 import { type Assets, plainPageHeaders } from '../assets.ts';
 import { OperationFailed } from '../operations.ts';
-import { requireOwnForm, type SeenOrigin } from '../doorkeeper.ts';
+import { requireOwnForm, type SeenOrigin } from '../session-auth.ts';
 import {
   defaultExpiry,
   expiresAtOf,
@@ -59,13 +59,13 @@ interface ConsentPageParts extends ConsentParts {
   readonly assets: Assets;
   readonly sessions: Sessions;
   readonly seenBy: (c: Context) => SeenOrigin;
-  /** Lets in who has signed in to the console; undefined where there is none. */
+  /** Finds who has signed in to the console; undefined where there is none. */
   readonly enter: ((c: Context, root: string) => Promise<Visit | 'signed out' | RefusedPerson>) | undefined;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
 }
 
-/** A page on which people decide. Addresses are relative, since another app may have this one beneath its own path. */
+/** A page on which people decide. Addresses are relative, since another app may have this one under its own path. */
 interface Door {
   readonly flow: ConsentRequest['flow'];
   readonly path: string;
@@ -337,7 +337,7 @@ async function meansOf(visit: Visit): Promise<Means> {
   return { grantable, bounds: boundsOf(visit, grantable) };
 }
 
-/** The key that somebody enters, let in by the rules for all requests. @throws DecisionRefused */
+/** The key that somebody enters, accepted by the rules for all requests. @throws DecisionRefused */
 async function principalIn(
   c: Context,
   form: Parameters,
@@ -462,7 +462,7 @@ function DecisionPage({
           {client.name} <code class="faint">{client.id}</code>
         </dd>
         <dt>It asks from</dt>
-        <dd>{address ?? 'an address that is not known'}</dd>
+        <dd>{address ?? 'an unknown address'}</dd>
         <dt>{redirect ? 'You are sent back to' : 'Code'}</dt>
         {redirect ? (
           <dd>
@@ -543,7 +543,7 @@ function EndOfKey({
         first={asked === undefined ? undefined : [ASKED, `After ${asked}, as it asks for`]}
         mayNeverEnd={keyExpiresIn === null}
       />
-      <p class="help">The key stands beneath yours: it does no more than yours may, and ends with it.</p>
+      <p class="help">It is a child key of yours: it does no more than yours may, and ends with it.</p>
     </>
   );
 }

@@ -35,10 +35,12 @@ export interface AskedGrantable extends Grantable {
  */
 export async function findGrantable({ keys, principal }: Visit, key?: ApiKey): Promise<AskedGrantable> {
   const { catalog } = keys;
-  const found = await (key ? keys.foresight.grantableTo(key, principal) : keys.foresight.grantable(principal));
+  const found = await (key
+    ? keys.permittedChanges.grantableTo(key, principal)
+    : keys.permittedChanges.grantable(principal));
   const { refusal, latest, required } = await found.ends();
   return {
-    reason: wordsOf(found.refusal),
+    reason: describeRefusal(found.refusal),
     withheld: found.withheld,
     creatable: await found.countCreatable(),
     permissions: found.permissions.byResource(),
@@ -47,11 +49,11 @@ export async function findGrantable({ keys, principal }: Visit, key?: ApiKey): P
       description: catalog.meaningOf(role),
       permissions: groupPermissions(catalog.permissionsOf(role)),
     })),
-    ends: { reason: wordsOf(refusal), latest, required },
+    ends: { reason: describeRefusal(refusal), latest, required },
   };
 }
 
-function wordsOf(refusal: Refusal | null): string | null {
+function describeRefusal(refusal: Refusal | null): string | null {
   return refusal && inYourWords(refusal.reason);
 }
 

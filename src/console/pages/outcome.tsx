@@ -6,7 +6,7 @@ import type { Sessions } from '../../keys/authentication/index.ts';
 import type { Assets } from '../assets.ts';
 import { Layout } from '../parts/layout.tsx';
 import { type OutcomePage, SentForm } from '../sent-form.tsx';
-import type { SeenOrigin } from '../doorkeeper.ts';
+import type { SeenOrigin } from '../session-auth.ts';
 import { OUTCOMES, rootFrom, seeOther, sendPage, type Visit } from '../visit.tsx';
 
 /** What showing what forms led to takes. */

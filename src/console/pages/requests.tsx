@@ -24,7 +24,7 @@ interface Request {
 }
 
 /** What a page says of what was done. */
-interface Said {
+interface CodeFormState {
   readonly problem?: string;
   readonly isRefused?: boolean;
 }
@@ -54,7 +54,7 @@ export function addRequests(pages: Pages): void {
   });
 }
 
-async function show(visit: Visit, said: Said, status = 200): Promise<Response> {
+async function show(visit: Visit, said: CodeFormState, status = 200): Promise<Response> {
   if (!visit.may('API_KEY:CREATE_OWN'))
     return visit.page('Requests', <RequestList visit={visit} said={{ problem: MAY_NOT }} />, 403);
   const requests = visit.may('API_KEY:CREATE_ANY')
@@ -74,7 +74,7 @@ function RequestList({
   roles = [],
 }: {
   visit: Visit;
-  said: Said;
+  said: CodeFormState;
   requests?: readonly Request[] | undefined;
   roles?: readonly GrantableRole[];
 }) {

@@ -2,7 +2,7 @@ import type { Context, Hono } from 'hono';
 import { type BearerEnv, readForm, readQuery, type RefusalLog } from '../../http/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 import type { Assets } from '../assets.ts';
-import type { Doorkeeper, SeenOrigin } from '../doorkeeper.ts';
+import type { SessionAuth, SeenOrigin } from '../session-auth.ts';
 import { Layout } from '../parts/layout.tsx';
 import { Problem } from '../parts/notice.tsx';
 import { answerHeaders, seeOther, sendPage } from '../visit.tsx';
@@ -10,7 +10,7 @@ import { answerHeaders, seeOther, sendPage } from '../visit.tsx';
 /** What signing in takes. */
 interface SignInParts {
   readonly assets: Assets;
-  readonly doorkeeper: Doorkeeper;
+  readonly sessionAuth: SessionAuth;
   readonly seenBy: (c: Context) => SeenOrigin;
   readonly refusals: RefusalLog;
   /** Answers, or says what went wrong. */
@@ -18,11 +18,11 @@ interface SignInParts {
 }
 
 const ROOT = './';
-const LOST = 'The session had ended: what you sent was not done. Sign in, and send it again.';
+const LOST = 'Your session had ended, so what you sent was not done. Sign in, and send it again.';
 
 /** Adds the page on which people exchange a key for a session, and the ways out of that. */
 export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts): void {
-  const { assets, doorkeeper, seenBy, refusals, guarded } = parts;
+  const { assets, sessionAuth, seenBy, refusals, guarded } = parts;
   const show = (c: Context, shown: { next: string; problem?: string }, status = 200, headers = {}) =>
     sendPage(c, SignIn({ assets, isPrivate: seenBy(c).isPrivate, ...shown }), status, {
       ...answerHeaders(c),
@@ -33,7 +33,7 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
     guarded(c, ROOT, async () => {
       const query = readQuery(c);
       const next = nextIn(query.get('next') ?? undefined);
-      if (await doorkeeper.isSignedIn(c, seenBy(c))) return seeOther(c, ROOT + next);
+      if (await sessionAuth.isSignedIn(c, seenBy(c))) return seeOther(c, ROOT + next);
       if (isFollowedLink(c)) {
         const again = `${ROOT}sign-in${new URL(c.req.url).search}`;
         const around = { title: 'Sign in', root: ROOT, assets, again };
@@ -50,7 +50,7 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
       const key = form.get('key')?.trim() ?? '';
       if (!seen.isPrivate) return show(c, { next }, 403);
       if (key === '') return show(c, { next, problem: 'Enter an API key.' }, 400);
-      const entered = await doorkeeper.signIn(c, key, seen);
+      const entered = await sessionAuth.signIn(c, key, seen);
       if ('refusal' in entered) {
         const { status, message, headers } = entered.refusal;
         return show(c, { next, problem: message }, status, headers);
@@ -61,19 +61,19 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
   );
   app.post(`${path}/sign-out`, (c) =>
     guarded(c, ROOT, async () => {
-      await doorkeeper.signOut(c, seenBy(c));
+      await sessionAuth.signOut(c, seenBy(c));
       return seeOther(c, `${ROOT}sign-in`);
     }),
   );
   // For pages that are looked at again after a while.
   app.get(`${path}/session`, (c) =>
     guarded(c, ROOT, async () =>
-      c.body(null, (await doorkeeper.isSignedIn(c, seenBy(c))) ? 204 : 401, { 'Cache-Control': 'no-store' }),
+      c.body(null, (await sessionAuth.isSignedIn(c, seenBy(c))) ? 204 : 401, { 'Cache-Control': 'no-store' }),
     ),
   );
 }
 
-/** Where somebody wanted to go, beneath `/console/`; nowhere, if that is somewhere else. */
+/** Where somebody wanted to go, under `/console/`; nowhere, if that is somewhere else. */
 function nextIn(text = ''): string {
   return /^[a-z][\w\-/]*(\?[\w\-.~%&=+:*!'(),;@/?]*)?$/.test(text) && text.length <= 1000 ? text : '';
 }

@@ -51,7 +51,7 @@ export function Layout({
 
 /** A page that the navigation leads to. */
 export interface ListedPage {
-  /** Its address beneath `/console/`. */
+  /** Its address under `/console/`. */
   readonly path: string;
   readonly title: string;
   /** It is shown to keys that have one of these. */

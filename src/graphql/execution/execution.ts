@@ -435,14 +435,14 @@ export class ListTurns {
   }
 
   async #next(): Promise<void> {
-    await this.#budget.nextTurn();
+    await this.#budget.yieldToEventLoop();
     this.#isOver = false;
   }
 }
 
 /**
  * The errors of one execution, by the place that became null for each (GraphQL, "Handling Execution Errors"). What
- * fails beneath a place that is null already is not said.
+ * fails under a place that is null already is not said.
  */
 class FieldErrors {
   readonly errors: GraphQLError[] = [];

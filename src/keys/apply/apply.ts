@@ -18,10 +18,10 @@ import {
   checkOptions,
   type DocumentIssue,
   formatTime,
-  inTurns,
+  yielding,
   KeysError,
-  listOf,
-  mapInTurns,
+  formatList,
+  mapYielding,
   NO_LIMITS,
   options as optionsIn,
   withoutUndefined,
@@ -114,7 +114,7 @@ async function applyDeclaration(
   { newSecret, newId, ...rules }: ApplyRules & { newSecret: () => Secret; newId: () => string },
 ): Promise<AppliedChanges> {
   const plan = await planChanges(transaction, declared, rules);
-  const created = await mapInTurns(plan.creates, (key) => {
+  const created = await mapYielding(plan.creates, (key) => {
     const secret = newSecret();
     return { secret, key: buildDeclaredKey(key, secret, newId(), transaction) };
   });
@@ -206,7 +206,7 @@ async function findDifferences<Key extends ApiKey>(
   const issues: DocumentIssue[] = [];
   const found = new Map<string, Key>();
   const size = upToFirst ? PIECE_KEYS : declared.length;
-  for await (const [index, key] of inTurns(declared.entries())) {
+  for await (const [index, key] of yielding(declared.entries())) {
     if (index % size === 0)
       for (const each of await find.findBy('name', names.slice(index, index + size))) found.set(each.name, each);
     const before = found.get(key.name);
@@ -236,7 +236,7 @@ async function decideChanges<Key extends ApiKey>(
 ): Promise<Plan<Key>> {
   const { caller, catalog, find } = place;
   const violations: string[] = [];
-  for await (const key of inTurns(creates)) {
+  for await (const key of yielding(creates)) {
     requireToCreate(caller, key, catalog);
     violations.push(...violationsOfNew(key, place));
   }
@@ -246,7 +246,7 @@ async function decideChanges<Key extends ApiKey>(
   if (!adopt) await refuseTakeover(place, existing, updates);
   const befores = updates.map(({ before }) => before);
   const chains = await findChains(find, befores);
-  for await (const [index, { after }] of inTurns(updates.entries())) {
+  for await (const [index, { after }] of yielding(updates.entries())) {
     requireToChange(caller, chains[index]!, after, catalog);
     violations.push(...violationsOfChange(chains[index]!, after, place));
   }
@@ -281,7 +281,7 @@ async function refuseTakeover(
   const foreign = existing.find(({ id, createdBy }) => createdBy !== null && createdBy !== callerId && id !== callerId);
   if (foreign) throw await refusal(place, foreign, 'was created by', foreign.createdBy!);
   const widened: ApiKey[] = [];
-  for await (const { before, after } of inTurns(updates)) if (isWidened(before, after, catalog)) widened.push(before);
+  for await (const { before, after } of yielding(updates)) if (isWidened(before, after, catalog)) widened.push(before);
   const namers = await findNamers(
     auditLog,
     widened.map(({ id }) => id),
@@ -307,7 +307,7 @@ async function findNamers(auditLog: AuditReader, ids: readonly string[]): Promis
       });
       for (const { apiKey, actor, after } of entries) {
         const id = apiKey!.id;
-        // What is done by itself, nobody has looked at.
+        // What is done automatically, nobody has looked at.
         if (!open.has(id) || actor.kind === 'POLICY') continue;
         const gaveName = actor.kind === 'KEY' && after !== null && 'name' in after;
         if (gaveName && actor.id !== null) namers.set(id, actor.id);
@@ -385,7 +385,7 @@ async function findUndeclared<Key extends ApiKey>(
   throw new KeysError(
     'PRUNE_REFUSED',
     'Pruning would also delete keys that are declared or that no apply created, because pruned keys created them: ' +
-      `${listOf(shown)}. Delete those first, or declare the keys that created them.`,
+      `${formatList(shown)}. Delete those first, or declare the keys that created them.`,
   );
 }
 

@@ -31,8 +31,8 @@ import {
   isRecord,
   KeysError,
   list,
-  listOf,
-  mapInTurns,
+  formatList,
+  mapYielding,
   orNull,
   parseLimits,
   printable,
@@ -98,7 +98,7 @@ export async function checkDeclared(
   const problem = list<unknown>(() => undefined)(declared, 'declared');
   if (problem !== undefined) throw invalidOption(caller, `What is declared ${problem}`);
   const names = new Set<string>();
-  return mapInTurns(declared, (key) => {
+  return mapYielding(declared, (key) => {
     checkOptions(caller, key, DECLARED_KEY, 'A declared key is');
     const { expiresAt: _, enabled: __, ...input } = key;
     assertValid(validateNewKey(input, catalog, now));
@@ -150,7 +150,7 @@ class DeclarationReader extends DocumentReader {
     }
     const { keys, $schema } = this.knownFields(value, [], TOP_FIELDS);
     if ($schema !== undefined) this.text($schema, ['$schema']);
-    if (Array.isArray(keys)) return mapInTurns(keys.entries(), ([index, key]) => this.#key(key, ['keys', index]));
+    if (Array.isArray(keys)) return mapYielding(keys.entries(), ([index, key]) => this.#key(key, ['keys', index]));
     const remedy = ' Write "keys: []" for none.';
     if (keys === undefined) this.missing([], 'keys', remedy);
     else this.report(['keys'], `The field "keys" must be a list.${remedy}`);
@@ -168,7 +168,7 @@ class DeclarationReader extends DocumentReader {
       expiresAt: null,
     };
     if (!isRecord(value)) {
-      this.report(path, `A key must be a map with the field "name", and some of ${listOf(KEY_FIELDS.slice(1))}.`);
+      this.report(path, `A key must be a map with the field "name", and some of ${formatList(KEY_FIELDS.slice(1))}.`);
       return key;
     }
     const fields = this.knownFields(value, path, KEY_FIELDS);

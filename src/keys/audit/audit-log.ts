@@ -4,7 +4,7 @@ import {
   checkSearchText,
   DEFAULT_PAGE_SIZE,
   KeysError,
-  listOf,
+  formatList,
   MAX_PAGE_SIZE,
   normalizeText,
   orNull,
@@ -83,7 +83,7 @@ function readAction(text: string | null | undefined): AuditAction | undefined {
     throw new KeysError(
       'INPUT_INVALID',
       `"${printable(text)}" is not an audit action. ${suggestion(text.trim(), AUDIT_ACTIONS)}` +
-        `The actions are ${listOf(AUDIT_ACTIONS)}.`,
+        `The actions are ${formatList(AUDIT_ACTIONS)}.`,
     );
   return action;
 }

@@ -16,7 +16,7 @@ import {
 } from '../key/index.ts';
 import type { Catalog, Permission, Role } from '../permissions/index.ts';
 import type { KeyRepository, KeyWriter } from '../repository/index.ts';
-import { sortInTurns, UNIT_MS } from '../basics/index.ts';
+import { sortYielding, UNIT_MS } from '../basics/index.ts';
 
 /** What is told of which permissions keys use and lack. */
 interface AccessRecord {
@@ -118,7 +118,7 @@ class CollectedUsage {
 
   /** The ids of the keys, in pieces to be taken. They are sorted, as neighbours share the pages of an index. */
   async pieces(): Promise<string[][]> {
-    const ids = await sortInTurns([...this.#byId.keys()], (one, other) => (one < other ? -1 : 1));
+    const ids = await sortYielding([...this.#byId.keys()], (one, other) => (one < other ? -1 : 1));
     return Array.from({ length: Math.ceil(ids.length / PIECE_KEYS) }, (_, index) =>
       ids.slice(index * PIECE_KEYS, (index + 1) * PIECE_KEYS),
     );
@@ -194,7 +194,7 @@ interface ActivityOptions {
   /** Milliseconds since 1970. */
   clock: () => number;
   /** Calls `work` after `delay` milliseconds. */
-  schedule: (work: () => void, delay: number) => void;
+  schedule: (work: () => void, delayMs: number) => void;
 }
 
 /** How long activity is collected before it is written. */
@@ -263,7 +263,7 @@ export class Activity {
   }
 
   /** Records which permissions a key uses and lacks. */
-  observerOf(key: ApiKey): AccessObserver {
+  createObserver(key: ApiKey): AccessObserver {
     return new KeyObserver(this, key);
   }
 
@@ -275,7 +275,7 @@ export class Activity {
 
   /** Writes all activity so far, including refusals that were only counted. @throws KeysError STORE_… */
   finish(): Promise<void> {
-    return this.#inTurn(() => this.#writeUsage(true));
+    return this.#runExclusively(() => this.#writeUsage(true));
   }
 
   #scheduleUsage(): void {
@@ -296,7 +296,7 @@ export class Activity {
 
   async #flushUsage(): Promise<void> {
     try {
-      await this.#inTurn(async () => {
+      await this.#runExclusively(async () => {
         await this.#writeUsageAndRest();
         await this.#options.afterUsage?.();
       });
@@ -320,10 +320,10 @@ export class Activity {
 
   /** Writes what must not wait for usage: activated rotations and refusals. */
   async #flushEvents(): Promise<void> {
-    await this.#inTurn(() => this.#write([], false)).catch(() => {});
+    await this.#runExclusively(() => this.#write([], false)).catch(() => {});
   }
 
-  async #inTurn(work: () => Promise<void>): Promise<void> {
+  async #runExclusively(work: () => Promise<void>): Promise<void> {
     while (this.#writing) await this.#writing.catch(() => {});
     this.#writing = work().finally(() => (this.#writing = undefined));
     await this.#writing;

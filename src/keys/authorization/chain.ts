@@ -1,4 +1,4 @@
-import { inTurns, KeysError, type Limit, MAX_PAGE_SIZE } from '../basics/index.ts';
+import { yielding, KeysError, type Limit, MAX_PAGE_SIZE } from '../basics/index.ts';
 import { type ApiKey, type Status, statusOf, withoutDigests } from '../key/index.ts';
 import {
   ALL_ACCESS,
@@ -34,7 +34,7 @@ export interface AncestorLimit {
   status: Status;
   /** The ancestor's expiry, if that comes before the key's own; otherwise null. */
   expiresAt: number | null;
-  /** The permissions that the key would have without this ancestor and those above it. */
+  /** The permissions that the key would have without this ancestor and its ancestors. */
   permissions: Permission[];
   /** The ancestor's own limits: the requests of the key count against them. */
   limits: readonly Limit[];
@@ -130,7 +130,7 @@ export interface Descendants {
 }
 
 /**
- * Finds the keys beneath a key, generation by generation.
+ * Finds the child keys of a key, generation by generation.
  * @param first the maximum number, from 1 to 500
  * @throws KeysError INPUT_INVALID, STORE_…
  */
@@ -144,7 +144,7 @@ export async function findDescendants(
   const found: ApiKey[] = [];
   // The list grows while it is gone through. One creator at a time: the keys of several would have to be sorted.
   const creators = [id];
-  for await (const creator of inTurns(creators)) {
+  for await (const creator of yielding(creators)) {
     const page = await repository.listCreatedBy([creator], { limit: first + 1 - found.length });
     found.push(...page.map(withoutDigests));
     if (found.length > first) break;

@@ -1,4 +1,4 @@
-import { formatDuration, formatTime, KeysError, listOf } from '../basics/index.ts';
+import { formatDuration, formatTime, KeysError, formatList } from '../basics/index.ts';
 import { type ApiKey, statusOf } from '../key/index.ts';
 import {
   type Catalog,
@@ -34,22 +34,22 @@ export function requireToCreate(actor: Actor, key: Grants & Pick<ApiKey, 'expire
   requirePermission(actor, 'API_KEY', 'CREATE_OWN');
   requireToGrant(actor, key, catalog);
   requireToOutlive(actor, key.expiresAt);
-  requireRoomBeneath(actor);
+  requireRoomForChildren(actor);
 }
 
 /** Refuses an actor that may create no key at all. @throws ForbiddenError; KeysError CHAIN_TOO_LONG */
 export function requireToCreateAny(actor: Actor): void {
   if (actor === OPERATOR) return;
   requirePermission(actor, 'API_KEY', 'CREATE_OWN');
-  requireRoomBeneath(actor);
+  requireRoomForChildren(actor);
 }
 
-function requireRoomBeneath({ chain }: Principal): void {
-  if (!hasRoomBeneath(chain)) throw chainTooLong();
+function requireRoomForChildren({ chain }: Principal): void {
+  if (!hasRoomForChildren(chain)) throw chainTooLong();
 }
 
-/** Whether there may be keys beneath the last key of a chain. */
-export function hasRoomBeneath({ keys }: Chain): boolean {
+/** Whether there may be child keys of the last key of a chain. */
+export function hasRoomForChildren({ keys }: Chain): boolean {
   return keys.length < MAX_CHAIN_LENGTH;
 }
 
@@ -102,7 +102,7 @@ export function isLoosened(before: ApiKey, after: ApiKey, catalog: Catalog): boo
 
 /**
  * Refuses an actor that would make usable what it cannot do itself: a key that it enables, or whose secret it changes.
- * What is created beneath the actor can never do more than the actor.
+ * What the actor creates can never do more than the actor.
  * @param chain the key and its ancestors
  * @param key the key as it is to be
  * @throws ForbiddenError
@@ -119,7 +119,7 @@ function requireToGrant(actor: Principal, { roles, permissions }: Grants, catalo
   const { missing, foreign } = notHeld(actor, { roles, permissions }, catalog);
   if (missing.length > 0) throw forbidden(actor, missing, RULE);
   if (foreign.length > 0) {
-    const names = `${foreign.length === 1 ? 'role' : 'roles'} ${listOf(foreign)}`;
+    const names = `${foreign.length === 1 ? 'role' : 'roles'} ${formatList(foreign)}`;
     throw denied(actor, `${RULE}this key does not hold the ${names}. Grant single permissions instead.`);
   }
   for (const role of roles) actor.observer?.granted(role);
@@ -158,8 +158,8 @@ export function requireToOutlive(actor: Principal, expiresAt: number | null): vo
 }
 
 /**
- * Who lets a key make requests may make as many, from there: limits and networks, counted with those of the keys above
- * it, are as close as the actor's own.
+ * Who lets a key make requests may make as many, from there: limits and networks, counted with those of its parent
+ * keys, are as close as the actor's own.
  */
 export function requireToLoosen(actor: Actor, { keys }: Chain, key: ApiKey, catalog: Catalog): void {
   if (actor === OPERATOR) return;
@@ -293,10 +293,10 @@ export function violationsOfEnd(
   ];
   if (expiresAt === null && (requireExpiry || latest !== undefined)) {
     const rule = requireExpiry ? 'requireExpiry' : 'maxLifetime';
-    return breaks('never end', rule, `Give it an end${latest === undefined ? '' : `, ${latest}`}.`);
+    return breaks('never expire', rule, `Give it an expiry${latest === undefined ? '' : `, ${latest}`}.`);
   }
   if (expiresAt === null || latest === undefined || expiresAt <= now + maxLifetime!) return [];
-  const remedy = `Let it end ${latest}, which is in ${formatDuration(maxLifetime!)}.`;
+  const remedy = `Let it expire ${latest}, which is in ${formatDuration(maxLifetime!)}.`;
   return breaks(`end at ${formatTime(expiresAt)}`, 'maxLifetime', remedy);
 }
 
@@ -313,7 +313,7 @@ function grantViolations(
   if (foreign.length > MAX_GRANTS) shown.push(`${foreign.length - MAX_GRANTS} more`);
   const rule = ruleText('grantableByKeys', catalog.policy);
   const remedy = 'Grant less, or grant it on the command line, on the key store itself.';
-  return [`By the policy (${rule}), no key grants ${listOf(shown)}, as for "${name}". ${remedy}`];
+  return [`By the policy (${rule}), no key grants ${formatList(shown)}, as for "${name}". ${remedy}`];
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Who may do what: principals, the keys above a key, what it may grant and read. */
+/** Who may do what: principals, the parents of a key, what it may grant and read. */
 export { AuditAccess } from './audit-access.ts';
 export {
   type AncestorLimit,
@@ -29,7 +29,7 @@ export {
 export {
   addedGrants,
   endsLater,
-  hasRoomBeneath,
+  hasRoomForChildren,
   heldGrants,
   isLoosened,
   isWidened,

@@ -3,7 +3,7 @@ import {
   KeysError,
   type Limit,
   type LimitUnit,
-  listOf,
+  formatList,
   Networks,
   splitLimit,
   withoutStackTrace,
@@ -109,7 +109,7 @@ export class ForbiddenError extends KeysError {
 export function forbidden(principal: Principal, missing: readonly Permission[], reason = ''): ForbiddenError {
   const shown: string[] = missing.slice(0, 5);
   if (missing.length > 5) shown.push(`${missing.length - 5} more`);
-  return denied(principal, `${reason}this key lacks ${listOf(shown)}.`.replace(/^t/, 'T'), missing);
+  return denied(principal, `${reason}this key lacks ${formatList(shown)}.`.replace(/^t/, 'T'), missing);
 }
 
 /** The error for what a rule denies to a principal, whose observer is told of it. */
@@ -127,15 +127,15 @@ export function operatorName(): string {
   }
 }
 
-type Restricted = Pick<ApiKey, 'id' | 'limits' | 'allowFrom'>;
+type RestrictedKey = Pick<ApiKey, 'id' | 'limits' | 'allowFrom'>;
 
-/** A limit, against which the requests of its key and of all keys beneath it count. */
+/** A limit, against which the requests of its key and of all its child keys count. */
 export interface AppliedLimit {
   readonly keyId: string;
   readonly limit: Limit;
 }
 
-/** What holds the requests of a key, whatever they ask for: its limits and networks, and those of the keys above. */
+/** What holds the requests of a key, whatever they ask for: its limits and networks, and those of its parent keys. */
 export interface Restrictions {
   /** The same for keys that are held by the same limits. */
   readonly limitsId: string;
@@ -155,12 +155,12 @@ function restrictionsOf({ keys }: Chain, { defaultLimits }: Catalog): Restrictio
   };
 }
 
-function isFree({ limits, allowFrom }: Restricted): boolean {
+function isFree({ limits, allowFrom }: RestrictedKey): boolean {
   return limits.length === 0 && allowFrom === null;
 }
 
 /** The limits of a key: its own, or those of keys that have none. */
-function limitsOf({ limits }: Restricted, defaultLimits: readonly Limit[]): readonly Limit[] {
+function limitsOf({ limits }: RestrictedKey, defaultLimits: readonly Limit[]): readonly Limit[] {
   return limits.length > 0 ? limits : defaultLimits;
 }
 
@@ -169,8 +169,8 @@ function limitsOf({ limits }: Restricted, defaultLimits: readonly Limit[]): read
  * limit holds as close as another of the same unit that allows as much, and networks as close as those they lie in.
  */
 export function closerRestriction(
-  closer: readonly Restricted[],
-  than: readonly Restricted[],
+  closer: readonly RestrictedKey[],
+  than: readonly RestrictedKey[],
   { defaultLimits }: Pick<Catalog, 'defaultLimits'>,
 ): string | undefined {
   const counts = countsOf(than, defaultLimits);
@@ -179,12 +179,12 @@ export function closerRestriction(
   const allowed = than.flatMap(({ allowFrom }) => (allowFrom ? [allowFrom] : []));
   for (const { allowFrom } of closer)
     if (allowFrom && !allowed.some((networks) => areWithin(networks, allowFrom)))
-      return `may be used from ${listOf(allowFrom, 'or')} alone`;
+      return `may be used from ${formatList(allowFrom, 'or')} alone`;
   return undefined;
 }
 
 /** The lowest limit of each unit. */
-function countsOf(keys: readonly Restricted[], defaultLimits: readonly Limit[]): Map<LimitUnit, number> {
+function countsOf(keys: readonly RestrictedKey[], defaultLimits: readonly Limit[]): Map<LimitUnit, number> {
   const counts = new Map<LimitUnit, number>();
   for (const key of keys)
     for (const limit of limitsOf(key, defaultLimits)) {

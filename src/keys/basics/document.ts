@@ -1,4 +1,4 @@
-import { listOf, nearest, printable } from './values.ts';
+import { formatList, nearest, printable } from './values.ts';
 
 /** Locates a part of a document: field names, and list indexes from 0. */
 export type DocumentPath = readonly (string | number)[];
@@ -52,7 +52,7 @@ export class DocumentReader {
     for (const field of Object.keys(value)) {
       if ((fields as readonly string[]).includes(field)) continue;
       const [meant] = this.issues.length < MAX_ISSUES ? nearest(field, fields, 1) : [];
-      const remedy = meant === undefined ? `The fields here are ${listOf(fields)}.` : `Did you mean "${meant}"?`;
+      const remedy = meant === undefined ? `The fields here are ${formatList(fields)}.` : `Did you mean "${meant}"?`;
       this.issues.push({
         path: [...path, field],
         ofField: true,

@@ -1,6 +1,6 @@
 import { type Issue, KeysError } from './errors.ts';
 import { declarePort } from './port.ts';
-import { listOf, printable } from './values.ts';
+import { formatList, printable } from './values.ts';
 
 /** The seconds of each unit of a limit, shortest first. A month has 30 days. */
 export const LIMIT_SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, month: 2_592_000 } as const;
@@ -48,7 +48,7 @@ const UNIT_WORDS = {
 } as const;
 
 /** The unit that a word means, such as `m` for `Mins`; undefined if it is none. */
-function unitOf(word: string): keyof typeof UNIT_WORDS | undefined {
+function parseUnit(word: string): keyof typeof UNIT_WORDS | undefined {
   const wanted = word.toLowerCase();
   const units = Object.keys(UNIT_WORDS) as (keyof typeof UNIT_WORDS)[];
   return units.find((unit) => UNIT_WORDS[unit].some((each) => wanted === each || wanted === `${each}s`));
@@ -74,7 +74,7 @@ export function parseLimits(texts: readonly string[]): { values: Limit[]; issues
     if (typeof read === 'string') issues.push({ code: 'LIMIT_INVALID', message: read });
     else if ((found.get(read.unit) ?? read.count) === read.count) found.set(read.unit, read.count);
     else {
-      const both = listOf([found.get(read.unit)!, read.count].map((count) => `${count}/${read.unit}`));
+      const both = formatList([found.get(read.unit)!, read.count].map((count) => `${count}/${read.unit}`));
       const message = `${both} are two limits a ${NAMES[read.unit]}. Leave one of them out.`;
       issues.push({ code: 'LIMIT_INVALID', message });
     }
@@ -111,7 +111,7 @@ function readLimit(text: string): LimitParts | string {
 function remedyFor(written: string, count: number): string {
   if (written === 'M')
     return `Units are lower case: write ${count}/m for a minute, or ${count}/month for a month of 30 days.`;
-  const meant = LIMIT_UNITS.find((unit) => unit === unitOf(written));
+  const meant = LIMIT_UNITS.find((unit) => unit === parseUnit(written));
   return meant ? `Did you mean ${count}/${meant}? ${UNITS_RULE}` : REMEDY;
 }
 
@@ -139,7 +139,7 @@ export function readRetryAfter(text: string, now: number): number | undefined {
 /** What to write in place of a duration with another unit, such as `1y` or `12H`; otherwise undefined. */
 export function durationHint(text: string): string | undefined {
   const match = /^(\d{1,9})[ -]?([a-z]+)$/i.exec(text.trim());
-  const unit = unitOf(match?.[2] ?? '');
+  const unit = parseUnit(match?.[2] ?? '');
   if (!match || !unit || Number(match[1]) === 0) return undefined;
   if (match[2] === unit && unit in UNIT_MS) return undefined;
   const [number, written] = [Number(match[1]), match[2]!];
@@ -215,15 +215,15 @@ export function isTime(instant: number): boolean {
  * A time that RFC 3339 can tell: what is none, in a damaged row, becomes the first or the last one. A list must not
  * fail for one key.
  */
-export function tellable(instant: number): number {
+export function clampTime(instant: number): number {
   return Number.isNaN(instant) ? FIRST_MS : Math.min(Math.max(instant, FIRST_MS), LAST_MS);
 }
 
-/** Formats a time in milliseconds since 1970, made `tellable`, by RFC 3339 in UTC. */
+/** Formats a time in milliseconds since 1970, made `clampTime`, by RFC 3339 in UTC. */
 export function formatTime(instant: number): string;
 export function formatTime(instant: number | null): string | null;
 export function formatTime(instant: number | null): string | null {
-  return instant === null ? null : new Date(tellable(instant)).toISOString();
+  return instant === null ? null : new Date(clampTime(instant)).toISOString();
 }
 
 /** A duration in milliseconds in its largest unit that is whole, as `readDuration` parses it: `90m`, `1h`, `30d`. */
@@ -249,10 +249,10 @@ const TOLERANCE = 0.1;
 
 /**
  * How long ago a time was, or in how long it is: "2 minutes ago", "in 30 days", "now". In the largest unit in which the
- * rounded number is about right: "in 90 minutes". Of a time made `tellable`.
+ * rounded number is about right: "in 90 minutes". Of a time made `clampTime`.
  */
 export function relativeTime(time: number, now = Date.now()): string {
-  const seconds = Math.round((tellable(time) - now) / 1000);
+  const seconds = Math.round((clampTime(time) - now) / 1000);
   if (seconds === 0) return 'now';
   const distance = Math.abs(seconds) * 1000;
   const { unit, length } = UNITS.find(

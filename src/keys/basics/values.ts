@@ -77,7 +77,7 @@ export function printableJson(json: string): string {
 }
 
 /** `a`, `a and b`, `a, b and c`. */
-export function listOf(items: readonly string[], word = 'and'): string {
+export function formatList(items: readonly string[], word = 'and'): string {
   if (items.length < 2) return items.join('');
   return `${items.slice(0, -1).join(', ')} ${word} ${items.at(-1)}`;
 }
@@ -108,7 +108,7 @@ export function nearest(
 /** `Did you mean EXPIRED? `, with a space behind it; empty where nothing is close. */
 export function suggestion(word: string, candidates: readonly string[]): string {
   const close = nearest(word, candidates);
-  return close.length > 0 ? `Did you mean ${listOf(close, 'or')}? ` : '';
+  return close.length > 0 ? `Did you mean ${formatList(close, 'or')}? ` : '';
 }
 
 /**
@@ -204,11 +204,11 @@ function problemIn(
   path = '',
 ): string | undefined {
   const names = Object.keys(rules);
-  if (!isObject(options)) return `${what} ${kindOf(options)}. Give an object with ${listOf(names)}.`;
+  if (!isObject(options)) return `${what} ${kindOf(options)}. Give an object with ${formatList(names)}.`;
   // What it inherits would be checked and then not used, or the other way round.
-  if (!isPlain(options)) return `${what} an object of a class. Give a plain object with ${listOf(names)}.`;
+  if (!isPlain(options)) return `${what} an object of a class. Give a plain object with ${formatList(names)}.`;
   const shown = (name: string) => `"${path}${printable(name)}"`;
-  const remedy = (name: string) => (suggestion(name, names) || `The options are ${listOf(names)}.`).trim();
+  const remedy = (name: string) => (suggestion(name, names) || `The options are ${formatList(names)}.`).trim();
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(rules, name)) return `${shown(name)} is not an option. ${remedy(name)}`;
     if (value === undefined && !rules[name]!.takesUndefined)
@@ -288,7 +288,7 @@ export function oneOf<const Word extends string | boolean>(...words: readonly Wo
     const candidates = words.flatMap((word) => (typeof word === 'string' ? [word] : []));
     const close = typeof value === 'string' ? suggestion(value, candidates) : '';
     const shown = typeof value === 'string' ? `"${printable(value)}"` : kindOf(value);
-    return `is ${shown}. ${close}It must be ${listOf(texts, 'or')}.`;
+    return `is ${shown}. ${close}It must be ${formatList(texts, 'or')}.`;
   };
 }
 

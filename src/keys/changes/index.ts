@@ -28,12 +28,12 @@ export {
 } from './create.ts';
 export {
   type EndBounds,
-  Foresight,
+  PermittedChanges,
   type Grantable,
   type KeyChangeKind,
   type PossibleChange,
   type Refusal,
-} from './foresight.ts';
+} from './permitted-changes.ts';
 export {
   activateRotation,
   finishRotation,

@@ -20,7 +20,7 @@ import {
 import {
   aFunction,
   checkSearchText,
-  inTurns,
+  yielding,
   KeysError,
   type Port,
   printable,
@@ -127,7 +127,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   async insert(keys: readonly StoredKey[]): Promise<void> {
     await this.#writer.insert(keys);
     await recordCreations(this, keys);
-    for await (const key of inTurns(keys)) this.note({ action: 'CREATE', key, after: auditValuesOf(key) });
+    for await (const key of yielding(keys)) this.note({ action: 'CREATE', key, after: auditValuesOf(key) });
   }
 
   /**
@@ -154,7 +154,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     { records = true }: { records?: boolean } = {},
   ): Promise<void> {
     const updates: { before: StoredKey; after: StoredKey }[] = [];
-    for await (const { before, steps } of inTurns(changes)) {
+    for await (const { before, steps } of yielding(changes)) {
       requireWhole(before);
       let current = before;
       for (const { after, action } of steps) {
@@ -177,7 +177,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   /** Deletes keys, which stand in an order in which none comes before its creator. */
   async delete(keys: readonly StoredKey[]): Promise<void> {
     await this.#writer.delete(keys.map(({ id }) => id).toReversed());
-    for await (const key of inTurns(keys)) this.note({ action: 'DELETE', key, before: auditValuesOf(key) });
+    for await (const key of yielding(keys)) this.note({ action: 'DELETE', key, before: auditValuesOf(key) });
   }
 
   /**
@@ -192,7 +192,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     const adoptions = await findAdoptions(this, there);
     await this.#writer.replace(there.map(({ after }) => after));
     await this.#writer.insert(changes.filter(({ before }) => !before).map(({ after }) => after));
-    for await (const { before, after } of inTurns(changes)) {
+    for await (const { before, after } of yielding(changes)) {
       if (before) await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
       const isWhole = before && !before.damaged;
       this.note({ action, key: after, ...(isWhole ? auditChange(before, after) : { after: auditValuesOf(after) }) });

@@ -1,5 +1,5 @@
 import { type ApiKey, expiryOf, type KeyChange, readGiven, validateGrants, withoutDigests } from '../key/index.ts';
-import { assertValid, checkSearchText, inTurns, NameTakenError } from '../basics/index.ts';
+import { assertValid, checkSearchText, yielding, NameTakenError } from '../basics/index.ts';
 import {
   denied,
   findChain,
@@ -93,12 +93,12 @@ export async function deleteKeys(transaction: Transaction, ids: readonly string[
   requireToDelete(transaction, leaving.filter(isNamed));
   await transaction.delete(leaving);
   const deleted: ApiKey[] = [];
-  for await (const key of inTurns([...leaving.filter(isNamed), ...leaving.filter((key) => !isNamed(key))]))
+  for await (const key of yielding([...leaving.filter(isNamed), ...leaving.filter((key) => !isNamed(key))]))
     deleted.push(withoutDigests(key));
   return deleted;
 }
 
-/** Refuses who may not delete these keys, and so all beneath them. @throws ForbiddenError */
+/** Refuses who may not delete these keys, and so all their child keys. @throws ForbiddenError */
 export function requireToDelete({ caller }: Pick<Place, 'caller'>, keys: readonly ApiKey[]): void {
   requireFor(caller, 'DELETE', keys);
 }

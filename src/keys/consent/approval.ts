@@ -6,7 +6,7 @@ import {
   type Issue,
   KeysError,
   list,
-  listOf,
+  formatList,
   orNull,
   type Rules,
 } from '../basics/index.ts';
@@ -36,7 +36,7 @@ import type { Secret } from '../secret/index.ts';
 import { shortScope, unknownRequest } from './ask.ts';
 import { formatScope, scopeItems } from './clients.ts';
 
-/** What a person agrees to. Without grants, to all that was asked for; without an end, to the one that was. */
+/** What a person agrees to. Without grants, to all that was asked for; without an expiry, to the one that was. */
 export interface ConsentChoice extends ExpiryRequest {
   /** Names of roles, case-insensitive. */
   roles?: readonly string[];
@@ -138,7 +138,7 @@ function narrowed(request: ConsentRequest, { roles, permissions }: ConsentChoice
     PermissionSet.of(catalog, request),
   );
   if (foreign.length + more.length === 0) return grants;
-  const what = listOf([...foreign.map((role) => `the role ${role}`), ...more].slice(0, 5));
+  const what = formatList([...foreign.map((role) => `the role ${role}`), ...more].slice(0, 5));
   throw new KeysError('INPUT_INVALID', `The application did not ask for ${what}. Grant no more than that.`);
 }
 
@@ -146,7 +146,7 @@ function narrowed(request: ConsentRequest, { roles, permissions }: ConsentChoice
 function requireGrantable(grants: Grants, catalog: Catalog): Grants {
   const unknown = unknownGrantsOf(grants, catalog);
   if (unknown.length === 0) return grants;
-  throw new KeysError('INPUT_INVALID', `${listOf(unknown)} can be granted no longer. Grant something else.`);
+  throw new KeysError('INPUT_INVALID', `${formatList(unknown)} can be granted no longer. Grant something else.`);
 }
 
 /** A request, if it waits for a decision. @throws KeysError NOT_FOUND, REQUEST_DECIDED */

@@ -15,7 +15,7 @@ import {
 import { type AskedConsent, buildRequest, keepRequest, type NewConsentRequest, type Pace } from './ask.ts';
 import { createCode, digestCode, randomLetters, readUserCode } from './codes.ts';
 import {
-  digestOf,
+  digestRedemption,
   type Ended,
   endKey,
   type KeyToEnd,
@@ -25,7 +25,7 @@ import {
   refusalFor,
   refusalToEnd,
   type RefusedRedemption,
-  standingOf,
+  findStanding,
   UNKNOWN,
 } from './redeem.ts';
 
@@ -105,13 +105,16 @@ export class Consent {
   /** The request that waits for a decision. @throws KeysError NOT_FOUND, REQUEST_DECIDED, TOO_MANY_REQUESTS, STORE_… */
   async show(handle: Handle): Promise<ConsentRequest> {
     const { repository, clock } = this.#options;
-    return requirePending(await repository.port(CONSENTS).find('handleDigest', this.#digestOf(handle)), clock());
+    return requirePending(
+      await repository.port(CONSENTS).find('handleDigest', this.#digestRedemption(handle)),
+      clock(),
+    );
   }
 
   /** The request, whatever was decided. @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS, STORE_… */
   async find(handle: Handle): Promise<ConsentRequest> {
     const { repository, clock } = this.#options;
-    return requireKnown(await repository.port(CONSENTS).find('handleDigest', this.#digestOf(handle)), clock());
+    return requireKnown(await repository.port(CONSENTS).find('handleDigest', this.#digestRedemption(handle)), clock());
   }
 
   /** One of those that `list` has, or had. @throws ForbiddenError; KeysError NOT_FOUND, STORE_… */
@@ -176,11 +179,11 @@ export class Consent {
     const { repository, catalog, clock, randomBytes, randomId, pace } = this.#options;
     const { polls } = pace;
     const now = clock();
-    const digest = digestOf(redemption);
+    const digest = digestRedemption(redemption);
     // However often an application asks, the store is not.
     const isRemembered = polls.has(digest);
     if (isRemembered && polls.isTooEarly(digest, now)) return TOO_EARLY;
-    const standing = await standingOf(repository.port(CONSENTS), redemption, now);
+    const standing = await findStanding(repository.port(CONSENTS), redemption, now);
     const isDevice = 'deviceCode' in redemption && !('reason' in standing && standing.reason === UNKNOWN);
     if (isDevice && !isRemembered && polls.isTooEarly(digest, now)) return TOO_EARLY;
     if ('refused' in standing) return standing;
@@ -209,7 +212,7 @@ export class Consent {
   }
 
   /** @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS */
-  #digestOf(handle: Handle): string {
+  #digestRedemption(handle: Handle): string {
     if ('page' in handle) return digestCode('page', handle.page);
     const code = readUserCode(handle.userCode);
     if (code === undefined)

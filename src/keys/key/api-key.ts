@@ -12,7 +12,7 @@ import {
   KeysError,
   type Limit,
   list,
-  listOf,
+  formatList,
   MAX_MARKS,
   missingDay,
   NO_LIMITS,
@@ -134,7 +134,7 @@ export interface ApiKey {
   /** The last rotation, until it is finished, rolled back or followed by another; null if there is none. */
   rotation: Rotation | null;
   /**
-   * Set if its row in the store does not match its checksum: a fault of the disk, or another program, has changed it.
+   * Set if its row in the store does not match its checksum: a disk error, or another program, has changed it.
    * Such a key is not accepted, and can only be deleted or replaced.
    */
   damaged?: true;
@@ -254,7 +254,7 @@ export function validateName(name: string): Issue | undefined {
   if (found.length > 0) {
     const shown = found.slice(0, 5).map((character) => describeCharacter(character));
     const more = found.length > 5 ? [`${found.length - 5} more`] : [];
-    return nameIssue(`The name may only contain letters, digits and spaces; found ${listOf([...shown, ...more])}.`);
+    return nameIssue(`The name may only contain letters, digits and spaces; found ${formatList([...shown, ...more])}.`);
   }
   const length = codePoints(normalized);
   if (length > MAX_NAME_LENGTH)
@@ -286,7 +286,10 @@ export function normalizeDescription(description: string | null | undefined): st
   return normalizeText(description ?? '').trim() || null;
 }
 
-/** Checks a description: at most 1,000 code points, no control characters, no secret. Returns the descriptionIssue, if any. */
+/**
+ * Checks a description: at most 1,000 code points, no control characters, no secret. Returns the descriptionIssue, if
+ * any.
+ */
 export function validateDescription(description: string): Issue | undefined {
   const length = codePoints(normalizeText(description).trim());
   if (length > MAX_DESCRIPTION_LENGTH)

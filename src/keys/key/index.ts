@@ -65,7 +65,7 @@ export {
   ROTATION_OPTIONS,
   type RotationRequest,
 } from './rotation.ts';
-export { describeLikeness, skeletonOf } from './skeleton.ts';
+export { describeLikeness, computeSkeleton } from './skeleton.ts';
 export {
   firstKept,
   type HourUsage,

@@ -1,7 +1,7 @@
 /** Of what a webhook is told, and when. */
 export {
   type Attempt,
-  type Collected,
+  type CollectionResult,
   collectNotices,
   type EndingKey,
   type EndsQuery,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { formatTime, LOOPBACK, Networks, printable, UNIT_MS } from '../basics/index.ts';
 
-/** What a webhook is told of. */
+/** What a webhook is notified of. */
 export const NOTICE_TYPES = [
   'key.created',
   'key.deleted',
@@ -61,7 +61,6 @@ export const DEFAULT_NOTICES = { events: NOTICE_TYPES, refusedOften: 100 } as co
 /** What `refusedOften` can be at most. */
 export const MAX_REFUSED_OFTEN = 1_000_000_000;
 
-const LOOPBACK_NETWORKS = new Networks(LOOPBACK);
 const MAX_LENGTH = 2000;
 
 /** What is wrong with the address of a webhook; undefined if nothing is. It may hold a secret, and is not repeated. */
@@ -86,7 +85,7 @@ export function shownWebhook(url: string): string {
 
 function isLoopback(hostname: string): boolean {
   const address = hostname.replace(/^\[(.*)\]$/, '$1');
-  return address === 'localhost' || LOOPBACK_NETWORKS.includes(address);
+  return address === 'localhost' || new Networks(LOOPBACK).includes(address);
 }
 
 /** How long after an attempt that failed the next one is made, as Standard Webhooks proposes. */

@@ -4,7 +4,7 @@ import {
   type Issue,
   type Limit,
   list,
-  listOf,
+  formatList,
   nearest,
   options,
   parseLimits,
@@ -20,9 +20,9 @@ import {
 
 /** What an installation demands of its keys, as it is written. What is left out demands nothing. */
 export interface PolicyRules {
-  /** How far ahead the end of a key may lie, such as `90d`. A key without an end lives too long as well. */
+  /** How far ahead the expiry of a key may lie, such as `90d`. A key that never expires lives too long as well. */
   maxLifetime?: string;
-  /** Whether every key must have an end. */
+  /** Whether every key must expire. */
   requireExpiry?: boolean;
   /** The roles and permissions that keys may grant, in capital letters. All others, only the operator grants. */
   grantableByKeys?: readonly string[];
@@ -95,7 +95,7 @@ export function ruleText(rule: PolicyRule, { [rule]: value }: Policy): string {
   if (value === null || typeof value === 'boolean') return `${rule}: ${value}`;
   const named = value.slice(0, MAX_NAMED);
   const more = value.length - named.length;
-  return `${rule}: ${listOf([...named, ...(more > 0 ? [`${more} more`] : [])]) || 'nothing'}`;
+  return `${rule}: ${formatList([...named, ...(more > 0 ? [`${more} more`] : [])]) || 'nothing'}`;
 }
 
 /** A duration in milliseconds, or what is wrong with the text. */
@@ -363,7 +363,7 @@ function readAndUpdate(resource: string): Permission[] {
 function meaningOf(permissions: readonly Permission[]): string {
   const named: string[] = permissions.slice(0, MAX_NAMED);
   if (permissions.length > MAX_NAMED) named.push(`${permissions.length - MAX_NAMED} more`);
-  return `Allows ${listOf(named)}.`;
+  return `Allows ${formatList(named)}.`;
 }
 
 /** The result of parsing a list. */
@@ -473,6 +473,6 @@ function match<Word extends string>(text: string, words: readonly Word[]): Word 
 
 function suggest(what: 'role' | 'resource' | 'action', item: string, words: readonly string[]): string {
   const close = nearest(item, words);
-  if (close.length > 0) return `Did you mean ${listOf(close, 'or')}?`;
-  return `The ${what}s are ${listOf(words)}.`;
+  if (close.length > 0) return `Did you mean ${formatList(close, 'or')}?`;
+  return `The ${what}s are ${formatList(words)}.`;
 }

@@ -30,7 +30,7 @@ export {
   digestToken,
   type FormOutcome,
   type FoundBySecret,
-  type HearingReport,
+  type NotificationReport,
   type KeyCounts,
   type KeyFilter,
   type KeyFinder,

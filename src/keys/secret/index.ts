@@ -8,7 +8,7 @@ export {
   type CredentialPlace,
   digestSecret,
   hasOwnForm,
-  hexOf,
+  toHex,
   holdsSecret,
   isImportedId,
   prefixOf,

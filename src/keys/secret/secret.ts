@@ -38,14 +38,14 @@ export function createSecret(randomBytes: RandomBytes): Secret {
   const publicId = randomBase62(PUBLIC_ID_LENGTH, randomBytes);
   const body = encodeBase62(BigInt(`0x${Buffer.from(randomBytes(BODY_BYTES)).toString('hex')}`), BODY_LENGTH);
   const unchecked = `svc_${publicId}_${body}`;
-  const text = unchecked + checksumOf(unchecked);
+  const text = unchecked + computeChecksum(unchecked);
   return { text, publicId, digest: digestSecret(text) };
 }
 
 /** The public id of a secret in our own format; undefined if its form or checksum is wrong. */
 export function readSecret(text: string): { publicId: string } | undefined {
   const publicId = FORM.exec(text)?.[1];
-  if (publicId === undefined || checksumOf(text.slice(0, -CHECKSUM_LENGTH)) !== text.slice(-CHECKSUM_LENGTH))
+  if (publicId === undefined || computeChecksum(text.slice(0, -CHECKSUM_LENGTH)) !== text.slice(-CHECKSUM_LENGTH))
     return undefined;
   return { publicId };
 }
@@ -90,7 +90,7 @@ export function holdsSecret(text: string): boolean {
   return redactSecrets(text) !== text;
 }
 
-function checksumOf(text: string): string {
+function computeChecksum(text: string): string {
   return encodeBase62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 }
 
@@ -133,7 +133,7 @@ export function readDigest(text: string): string | undefined {
 }
 
 /** The SHA-256 in a stored digest, in hex. */
-export function hexOf(digest: string): string {
+export function toHex(digest: string): string {
   return digest.slice(SCHEME.length);
 }
 
@@ -170,7 +170,7 @@ export function problemOfHeader(name: string): string | undefined {
 
 /**
  * Checks where keys may stand, and puts the names of headers into lower case.
- * @throws RangeError naming the first fault
+ * @throws RangeError naming the first issue
  */
 export function checkCredentialPlaces(places: readonly CredentialPlace[]): readonly CredentialPlace[] {
   const checked = places.map(checkPlace);

@@ -56,7 +56,7 @@ export interface KeyState {
   readonly usage: UsageTotals;
 }
 
-/** What a key above another one takes away from it. */
+/** What a parent key takes away from a key. */
 export interface KeyLimit extends Omit<AncestorLimit, 'ancestor'> {
   /** The name is null if it may not be read. */
   readonly ancestor: { readonly id: string; readonly name: string | null };
@@ -166,7 +166,7 @@ export interface KeyAdministration {
   /** How its requests ended, by hours or days. */
   usageOf(key: KeyFields, request: UsageRequest): Promise<UsageByPeriod>;
   /** The name of the key for which a secret still works, or may do so again; undefined where that cannot be told. */
-  nameOfWorking?(secret: string): Promise<string | undefined>;
+  findNameOfWorking?(secret: string): Promise<string | undefined>;
   /** Newest first; with `after`, oldest first. */
   auditLog(request: AuditRequest, place?: { before?: number; after?: number }): Promise<AuditEntry[]>;
   close(): Promise<void>;
@@ -280,7 +280,7 @@ export class OperatorKeys implements KeyAdministration {
   }
 
   /** One that is expired or disabled may come back; one that a newer secret replaced may not. */
-  async nameOfWorking(secret: string): Promise<string | undefined> {
+  async findNameOfWorking(secret: string): Promise<string | undefined> {
     const found = await this.#keys.identify(secret, OPERATOR);
     return 'unknown' in found || found.status === 'ROTATED' ? undefined : found.apiKey.name;
   }

@@ -22,7 +22,7 @@ export {
 } from './administration.ts';
 export {
   type CreatedKey,
-  cursorOf,
+  formatCursor,
   isCursor,
   type KeyManagement,
   type KeyQueries,

@@ -24,7 +24,7 @@ import {
   DEFAULT_PAGE_SIZE,
   KeysError,
   list,
-  listOf,
+  formatList,
   MAX_PAGE_SIZE,
   orNull,
   printable,
@@ -147,7 +147,7 @@ export async function listKeys(
 }
 
 /** The cursor of a key: opaque to clients, and good also after the key is gone. */
-export function cursorOf(key: Pick<ApiKey, 'id' | 'createdAt'>): string {
+export function formatCursor(key: Pick<ApiKey, 'id' | 'createdAt'>): string {
   return Buffer.from(`${key.createdAt}:${key.id}`).toString('base64url');
 }
 
@@ -180,7 +180,8 @@ export function readStatus(text: string): Status {
   if (!status)
     throw new KeysError(
       'INPUT_INVALID',
-      `"${printable(text)}" is not a status. ${suggestion(text.trim(), STATUSES)}The statuses are ${listOf(STATUSES)}.`,
+      `"${printable(text)}" is not a status. ${suggestion(text.trim(), STATUSES)}` +
+        `The statuses are ${formatList(STATUSES)}.`,
     );
   return status;
 }

@@ -10,7 +10,7 @@ import {
 } from '../authentication/index.ts';
 import { AuditAccess } from '../authorization/index.ts';
 import { isKeysError } from '../basics/index.ts';
-import { Containments, Foresight, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
+import { Containments, PermittedChanges, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
 import { Consent, type ConsentOptions } from '../consent/index.ts';
 import { Usage } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
@@ -23,7 +23,7 @@ export interface Health {
   readonly store: StoreKind;
   /** In how many milliseconds the store has answered; undefined if it does not. */
   readonly answeredInMs: number | undefined;
-  /** Whether changes of other processes are heard. If not, every request asks the store. */
+  /** Whether this process is notified of the changes of other processes. If not, every request asks the store. */
   readonly hearsChanges: boolean;
   /** Whether searches of keys go by an index; undefined if the store does not tell. */
   readonly hasSearchIndex: boolean | undefined;
@@ -127,7 +127,7 @@ export class KeysService extends KeyManagement {
   /** Brings keys to what is declared. */
   readonly declarations: Declarations;
   /** What would be refused, told beforehand. */
-  readonly foresight: Foresight;
+  readonly permittedChanges: PermittedChanges;
   /** What scanners have found. */
   readonly leaks: Leaks;
   /** The sessions of people who have signed in with keys. */
@@ -153,7 +153,7 @@ export class KeysService extends KeyManagement {
     this.consent = new Consent(parts);
     this.containments = new Containments(parts);
     this.declarations = new Declarations(parts);
-    this.foresight = new Foresight(parts);
+    this.permittedChanges = new PermittedChanges(parts);
     this.leaks = new Leaks(parts);
     this.sessions = new Sessions(parts);
     this.store = new StoreHealth(parts);

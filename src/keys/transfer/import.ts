@@ -2,7 +2,7 @@ import type { AuditDraft, AuditPosition } from '../audit/index.ts';
 import { MAX_CHAIN_LENGTH, OPERATOR, tooMany } from '../authorization/index.ts';
 import { findConfusableNames, type Transaction, type Transactions, warningsOf } from '../changes/index.ts';
 import { declarePort, type ErrorCode, NameTakenError, type ProgressReport } from '../basics/index.ts';
-import { type ApiKey, skeletonOf, statusOf, type StoredKey } from '../key/index.ts';
+import { type ApiKey, computeSkeleton, statusOf, type StoredKey } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type { KeyFinder, KeyRepository } from '../repository/index.ts';
 import { prefixOf } from '../secret/index.ts';
@@ -115,7 +115,7 @@ async function findLikenesses(
   find: KeyFinder,
   lines: readonly ImportLine[],
 ): Promise<Map<string | null, ImportWarning[]>> {
-  const names = keysOf(lines).map(({ name }) => name);
+  const names = buildKeys(lines).map(({ name }) => name);
   const confusable = await findConfusableNames(OPERATOR, find, [...new Set(names)]);
   return new Map(
     confusable.map((likeness) => [
@@ -138,7 +138,7 @@ async function findConflicts(
     else conflicts.set(line, [{ code, message }]);
   };
   for (const unique of UNIQUE) {
-    const holders = new Map(await unique.findHolders(find, keysOf(lines).map(unique.valueOf)));
+    const holders = new Map(await unique.findHolders(find, buildKeys(lines).map(unique.valueOf)));
     const seen = new Map<string, number>();
     for (const { line, key } of lines) {
       if (!key) continue;
@@ -155,7 +155,7 @@ async function findConflicts(
   return conflicts;
 }
 
-function keysOf(lines: readonly ImportLine[]): StoredKey[] {
+function buildKeys(lines: readonly ImportLine[]): StoredKey[] {
   return lines.flatMap(({ key }) => key ?? []);
 }
 
@@ -331,7 +331,7 @@ function valuesOf(keys: readonly StoredKey[]): Set<string> {
 }
 
 function ownValuesOf({ name, publicId, digest }: Pick<StoredKey, 'name' | 'publicId' | 'digest'>): string[] {
-  return [skeletonOf(name), publicId, digest];
+  return [computeSkeleton(name), publicId, digest];
 }
 
 /** Whether keys that were changed after an entry of the audit log have, or had, something to do with these values. */

@@ -10,7 +10,7 @@ export {
 export type { ImportProblem, ImportWarning } from './read-import.ts';
 export {
   type BringBack,
-  type Kept,
+  type KeptAspect,
   type NamedKey,
   noteRestore,
   planRestore,

@@ -1,5 +1,5 @@
 import { OPERATOR, violationsOfNew } from '../authorization/index.ts';
-import { type ErrorCode, formatTime, type Issue, listOf, nearest, readDate } from '../basics/index.ts';
+import { type ErrorCode, formatTime, type Issue, formatList, nearest, readDate } from '../basics/index.ts';
 import {
   normalizeName,
   readExpiry,
@@ -308,7 +308,7 @@ function unknownField(name: string): Issue {
   const isShowable = SHOWABLE_NAME.test(name) && name.length <= 30;
   const problem = isShowable ? `"${name}" is not a field of a key.` : 'The line has an unknown field.';
   const [close] = nearest(name, NAMES, 1);
-  return invalid(`${problem} ${close ? `Did you mean ${close}?` : `The fields are ${listOf(NAMES)}.`}`);
+  return invalid(`${problem} ${close ? `Did you mean ${close}?` : `The fields are ${formatList(NAMES)}.`}`);
 }
 
 function wrongKind([name, value]: [keyof ImportedFields, unknown]): Issue[] {

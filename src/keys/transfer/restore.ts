@@ -27,7 +27,7 @@ import { prefixOf } from '../secret/index.ts';
 /** What of a key can stay as it is now, where a backup would give the key more. */
 const KEPT = ['enabled', 'secret', 'grants', 'expiresAt', 'limits', 'allowFrom', 'damaged'] as const;
 /** `secret` is that of a key that was rotated since; `damaged` is a key whose row cannot be compared. */
-export type Kept = (typeof KEPT)[number];
+export type KeptAspect = (typeof KEPT)[number];
 
 /** The aspects, besides its grants, in which a key can have more in a backup than it has now, each with its field. */
 const ASPECTS = {
@@ -35,7 +35,7 @@ const ASPECTS = {
   expiresAt: 'expiresAt',
   limits: 'limits',
   allowFrom: 'allowFrom',
-} as const satisfies Partial<Record<Kept, keyof ApiKey>>;
+} as const satisfies Partial<Record<KeptAspect, keyof ApiKey>>;
 
 /** What the rules of a restore need. */
 interface RestoreContext {
@@ -54,7 +54,7 @@ export function restoredKey<Key extends ApiKey>(
   backup: Key,
   present: Key,
   { catalog, now }: RestoreContext,
-): { key: Key; kept: Kept[] } {
+): { key: Key; kept: KeptAspect[] } {
   // Of a damaged key nothing can be relied on, not even whether it was disabled.
   if (present.damaged) {
     const disabledAt = backup.disabledAt ?? now;
@@ -62,10 +62,10 @@ export function restoredKey<Key extends ApiKey>(
   }
   let key: Key = { ...present, name: backup.name, description: backup.description, managed: backup.managed };
   if (backup.publicId === present.publicId) key = withinGrace(key, backup, now);
-  const kept: Kept[] = hasOtherSecret(backup, present, now) ? ['secret'] : [];
+  const kept: KeptAspect[] = hasOtherSecret(backup, present, now) ? ['secret'] : [];
   if (holdsGrants(present, backup, catalog)) key = { ...key, roles: backup.roles, permissions: backup.permissions };
   else kept.push('grants');
-  for (const [aspect, field] of Object.entries(ASPECTS) as [Kept, keyof ApiKey][]) {
+  for (const [aspect, field] of Object.entries(ASPECTS) as [KeptAspect, keyof ApiKey][]) {
     const value = { [field]: backup[field] };
     if (isWidened(present, { ...present, ...value }, catalog)) kept.push(aspect);
     else key = { ...key, ...value };
@@ -151,7 +151,7 @@ interface DeletedKey extends NamedKey {
 
 /** A key that stays as it is now in some of its fields, since the backup would give it more. */
 interface KeptKey extends NamedKey {
-  kept: Kept[];
+  kept: KeptAspect[];
   since: Since;
 }
 
@@ -328,7 +328,7 @@ function namedKey({ id, name, publicId }: ApiKey): NamedKey {
 }
 
 /** The fields of the audit log that tell of a loss. */
-const FIELDS: Readonly<Record<Kept, readonly string[]>> = {
+const FIELDS: Readonly<Record<KeptAspect, readonly string[]>> = {
   enabled: ['disabledAt'],
   secret: ['prefix', 'rotation'],
   grants: ['roles', 'permissions'],
@@ -345,7 +345,7 @@ const ENTRIES = 200;
 async function findSince(
   log: Pick<AuditReader, 'find'>,
   id: string,
-  lost: 'deleted' | readonly Kept[],
+  lost: 'deleted' | readonly KeptAspect[],
 ): Promise<Since> {
   const entries = await log.find({ changesOf: [id], order: 'newest', limit: ENTRIES });
   const fields = lost === 'deleted' ? [] : lost.flatMap((aspect) => FIELDS[aspect]);

@@ -11,7 +11,7 @@ import {
 import type { Parts } from '../changes/index.ts';
 import { isInProgress, requireWhole, type StoredKey } from '../key/index.ts';
 import type { KeyRepository, ListPosition } from '../repository/index.ts';
-import { hexOf, prefixOf } from '../secret/index.ts';
+import { toHex, prefixOf } from '../secret/index.ts';
 import { checkImport, importKeys, type ImportReport } from './import.ts';
 import { readImport } from './read-import.ts';
 
@@ -142,6 +142,6 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean): ExportedKey {
     createdBy: key.createdBy,
     expiresAt: formatTime(key.expiresAt),
     disabled: key.disabledAt !== null,
-    ...(withDigests && { sha256: hexOf(key.digest) }),
+    ...(withDigests && { sha256: toHex(key.digest) }),
   };
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { isKeysError, listOf } from '../../keys/basics/index.ts';
+import { isKeysError, formatList } from '../../keys/basics/index.ts';
 import type { Connection } from '../connection.ts';
 import { newestSchema } from '../migrations.ts';
 import { PostgresConnection } from '../postgres/postgres-connection.ts';
@@ -70,13 +70,13 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
 /** Whether the tables, and what acts on them, are as this version makes them. */
 async function inspectSchema(connection: Connection): Promise<Finding[]> {
   try {
-    return schemaFindings(newestSchema(), await connection.run(postgresSchemaDifferences), MEND);
+    return schemaFindings(newestSchema(), await connection.run(postgresSchemaDifferences), REMEDY);
   } catch (error) {
     return [failureBy('SCHEMA', error)];
   }
 }
 
-const MEND =
+const REMEDY =
   'Find out who could change the tables. As their owner, undo it by SQL; or "copy" the store into an empty schema, ' +
   'which takes its rows alone.';
 
@@ -115,7 +115,7 @@ async function inspectRights(connection: Connection): Promise<Finding[]> {
           `As the owner of the tables: grant ${privilege} on ${table} to ${user}. All grants: docs/postgresql.md.`,
         ),
       );
-    const does = listOf(['serve', ...(canChange ? ['change keys'] : [])]);
+    const does = formatList(['serve', ...(canChange ? ['change keys'] : [])]);
     return [ok('RIGHTS', `The user "${user}" of the database may ${does}.`)];
   } catch (error) {
     return [failureBy('RIGHTS', error)];

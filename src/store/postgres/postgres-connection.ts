@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/basics/index.ts';
-import type { HearingReport } from '../../keys/repository/index.ts';
+import type { NotificationReport } from '../../keys/repository/index.ts';
 import { type Connection, type MustExist, Mutex, retry, type WriteWork } from '../connection.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from '../location.ts';
@@ -15,7 +15,7 @@ import {
   requireSearchPath,
   versionOf,
 } from './postgres-schema.ts';
-import { PASSING_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
+import { TRANSIENT_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
 
 /** How many lost connections are replaced before that is an error: several may have broken while idle. */
 const MAX_RETRIES = 5;
@@ -117,7 +117,7 @@ export class PostgresConnection implements Connection {
     return this.#listener.keysChangedSince(revision);
   }
 
-  watchHearing(report: HearingReport): void {
+  watchHearing(report: NotificationReport): void {
     this.#listener.watchHearing(report);
   }
 
@@ -164,7 +164,7 @@ function findVersion(
 ): Promise<number | undefined> {
   return retryLost(async () => {
     if (schema !== undefined) await requireSearchPath(db, location, schema);
-    await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', ...PASSING_TABLES, ...TABLE_NAMES] });
+    await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', ...TRANSIENT_TABLES, ...TABLE_NAMES] });
     return versionOf(db, location);
   });
 }

@@ -105,14 +105,14 @@ class ChangedKeys {
 export class FileReplaced extends Error {}
 
 /** How long to wait for the lock of the file, in milliseconds. */
-export interface Waits {
+export interface WaitTimes {
   /** In all. */
   lockWaitMs: number;
   /** Inside the driver, at a time: it blocks the event loop. */
   busyTimeoutMs: number;
 }
 
-interface OpenFileOptions extends Waits {
+interface OpenFileOptions extends WaitTimes {
   mustExist: MustExist;
   /** Called after each commit. */
   committed: () => void;

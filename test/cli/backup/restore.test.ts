@@ -5,7 +5,7 @@ import { chainHash } from '../../../src/keys/audit/audit-entry.ts';
 import { withKeys } from '../../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { OpenKeys } from '../../../src/service/open-keys.ts';
-import { auditEntryOf } from '../../../src/store/rows.ts';
+import { readAuditEntry } from '../../../src/store/rows.ts';
 import type { AuditLogTable } from '../../../src/store/tables.ts';
 import { isPostgresUrl } from '../../../src/store/location.ts';
 import { type CreatedKey, type TestCli, testCli } from '../../support/cli.ts';
@@ -344,7 +344,7 @@ describeOnEach('restore', () => {
 
   it('says before that a key which is to come back was changed in the backup', async () => {
     assert.deepEqual((await restore('--dry-run', '--bring-back-all')).altered, []);
-    // By SQL, through the database: the triggers remove the checksum, which would show a fault of the disk.
+    // By SQL, through the database: the triggers remove the checksum, which would show a disk error.
     await changeDirectly(backup, `update api_keys set roles = '["ADMIN"]' where name in ('Deleted', 'Disabled')`);
     assert.deepEqual((await restore('--dry-run')).altered, [], 'what does not come back gets nothing');
     const { altered, logDiffersFrom } = await restore('--dry-run', '--bring-back', 'Deleted');
@@ -356,7 +356,7 @@ describeOnEach('restore', () => {
   it('says before that the audit log of the backup was written anew', async () => {
     assert.equal((await restore('--dry-run')).logDiffersFrom, null);
     const entries = (await readDirectly(backup, 'select * from audit_log order by number')).map((row) =>
-      auditEntryOf(row as unknown as AuditLogTable),
+      readAuditEntry(row as unknown as AuditLogTable),
     );
     // With the second key, somebody who can write the backup changes all that tells of it.
     await unlockAuditLog(backup);

@@ -6,7 +6,7 @@ import { createServer as createTlsServer, type Server } from 'node:https';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Config } from '@oclif/core/config';
-import { type Tried, tryWebhook } from '../../../src/cli/webhook.ts';
+import { type TestResult, tryWebhook } from '../../../src/cli/webhook.ts';
 import { DEFAULT_NOTICES } from '../../../src/keys/notices/notice.ts';
 import { destinationOf, testCourier } from '../../support/couriers.ts';
 import { pairOf, writePair } from '../../support/certificates.ts';
@@ -18,7 +18,7 @@ import { tempFolder, tempStore } from '../../support/temp.ts';
 import { newNoticeSecret, Receiver, stopReceivers } from '../../support/webhook.ts';
 
 /** What an answer in JSON has. */
-type Answer = Tried & { error?: string; code?: string };
+type Answer = TestResult & { error?: string; code?: string };
 
 describe('notices test', () => {
   let receiver: Receiver;
@@ -54,7 +54,7 @@ describe('notices test', () => {
     assert.match(notice!.id, /^msg_[0-9a-f]{32}$/);
     assert.match(
       stdout,
-      new RegExp(`^The webhook ${origin()} has taken the test notice ${notice!.id}: 204, in \\d+ ms\\.\n$`),
+      new RegExp(`^The webhook ${origin()} has accepted the test notice ${notice!.id}: 204, in \\d+ ms\\.\n$`),
     );
     assert.deepEqual([code, stderr], [0, '']);
     assert.deepEqual(
@@ -87,13 +87,13 @@ describe('notices test', () => {
       const { durationMs, ...others } = json;
       assert.ok(durationMs >= 0);
       const { id } = receiver.received.at(-1)!;
-      const error = `The webhook ${origin()} did not take the test notice ${id}: ${reason}`;
+      const error = `The webhook ${origin()} did not accept the test notice ${id}: ${reason}`;
       const expected = { webhook: origin(), id, status, error, code: 'WEBHOOK_FAILED' };
       assert.deepEqual([code, others], [1, expected]);
     }
     const { code, stdout, stderr } = await run();
     const { id } = receiver.received.at(-1)!;
-    const text = `The webhook ${origin()} did not take the test notice ${id}: ${hints.at(-1)![2]}`;
+    const text = `The webhook ${origin()} did not accept the test notice ${id}: ${hints.at(-1)![2]}`;
     assert.deepEqual([code, stdout, stderr], [1, '', errorText('WEBHOOK_FAILED', text)]);
   });
 
@@ -108,14 +108,14 @@ describe('notices test', () => {
 
   it('ends with a receiver that hangs, and says so', async () => {
     receiver.answer = () => {};
-    let tried: Tried | undefined;
+    let tried: TestResult | undefined;
     const settings = { url: receiver.url, secretFile: undefined, ...DEFAULT_NOTICES };
     const env = { SVC_API_NOTICES_SECRET: receiver.secret };
     await assert.rejects(
       tryWebhook(settings, { env, by: 'alice', timeoutMs: 200, onTried: (found) => void (tried = found) }),
       {
         code: 'WEBHOOK_FAILED',
-        message: /^The webhook \S+ did not take the test notice msg_\w+: no answer within 0\.2 seconds\.$/,
+        message: /^The webhook \S+ did not accept the test notice msg_\w+: no answer within 0\.2 seconds\.$/,
       },
     );
     assert.equal(tried!.status, null);
@@ -220,7 +220,7 @@ describe('notices test', () => {
     const env = { SVC_API_CONFIG: config, SVC_API_NOTICES_SECRET: receiver.secret };
     assert.equal((await testCli(test.database).run(['notices', 'test'], { env })).code, 1);
     assert.deepEqual(await test.store.notices.status(), before);
-    await server.courier.stop();
+    await server.dispatcher.stop();
     await test.store.close();
   });
 });

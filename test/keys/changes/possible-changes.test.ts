@@ -26,7 +26,7 @@ describe('what may be done to a key', () => {
       principal,
     );
     await test.keys.setEnabled(created.apiKey.id, false, OPERATOR);
-    const [changes] = await test.keys.foresight.possibleChanges([principal.apiKey], caller);
+    const [changes] = await test.keys.permittedChanges.possibleChanges([principal.apiKey], caller);
     const refusals = new Map(changes!.map(({ change, refusal }) => [change, refusal?.code ?? null]));
     assert.equal(refusals.get('ROTATE'), null);
     // Nobody knows whether one of them is enabled: what may be refused is not offered.

@@ -2,8 +2,8 @@ import { type Action, type Permission, PermissionSet, type ResourceActions } fro
 import { OperationFailed } from '../../operations.ts';
 import { permissionsOf, SHOWN_ACTIONS, VERBS } from '../../parts/grants.ts';
 import { type KeyStatus, Status, Time } from '../../parts/notice.tsx';
-import { grantedTo, type KeyAbove, type ShownKey } from './shown-key.ts';
-import { countOf, type KeyVisit } from './with-key.tsx';
+import { grantedTo, type ParentKey, type ShownKey } from './shown-key.ts';
+import { formatCount, type KeyVisit } from './with-key.tsx';
 
 const SYMBOLS = { used: '●', unused: '○', taken: '×', none: '' } as const;
 
@@ -16,11 +16,11 @@ function AccessMatrix({ shown, catalog }: { shown: ShownKey; catalog: KnownCatal
       {rows.length > 0 && <MatrixTable rows={rows} />}
       <p class="legend">
         <span>{SYMBOLS.used} may, and has</span> <span>{SYMBOLS.unused} may, and never has</span>{' '}
-        <span>{SYMBOLS.taken} granted, but taken away by a key above it</span>
+        <span>{SYMBOLS.taken} granted, but taken away by a parent key</span>
       </p>
       {without.length > 0 && (
         <details>
-          <summary>{`It may do nothing to ${countOf(without.length, 'other resource')}`}</summary>
+          <summary>{`No access to ${formatCount(without.length, 'other resource')}`}</summary>
           <p class="grants">
             {without.map((resource) => (
               <>
@@ -110,14 +110,14 @@ interface Access {
 }
 
 /** What was asked, and the answer, or what is wrong with the question. */
-export interface Asked {
+export interface AccessAnswer {
   readonly text: string;
   readonly access?: Access | undefined;
   readonly problem?: string;
 }
 
 /** What the address asks about the key; undefined if it asks nothing. */
-export async function askMay({ visit, shown }: KeyVisit): Promise<Asked | undefined> {
+export async function askMay({ visit, shown }: KeyVisit): Promise<AccessAnswer | undefined> {
   const text = visit.query('may');
   if (text === undefined) return undefined;
   try {
@@ -133,7 +133,7 @@ export async function askMay({ visit, shown }: KeyVisit): Promise<Asked | undefi
 }
 
 /** Asks whether a key may do something. */
-function AccessQuestion({ here, asked }: { here: KeyVisit; asked: Asked | undefined }) {
+function AccessQuestion({ here, asked }: { here: KeyVisit; asked: AccessAnswer | undefined }) {
   const { base, visit } = here;
   const isWrong = asked?.problem !== undefined;
   return (
@@ -173,12 +173,12 @@ function Answer({ access, root }: { access: Access; root: string }) {
     <>
       <strong>No</strong>, not {permission}:{' '}
       {grantedBy.length === 0 ? (
-        'none of its grants says so.'
+        'none of its grants allows it.'
       ) : deniedById === null ? (
-        `${grants} would say so, but the key is ${status.toLowerCase()}.`
+        `${grants} would allow it, but the key is ${status.toLowerCase()}.`
       ) : (
         <>
-          {grants} would say so, but <a href={`${root}keys/${deniedById}`}>{deniedByName ?? 'a key above it'}</a>{' '}
+          {grants} would allow it, but <a href={`${root}keys/${deniedById}`}>{deniedByName ?? 'a parent key'}</a>{' '}
           forbids it.
         </>
       )}
@@ -202,7 +202,7 @@ export function AccessSection({
 }: {
   here: KeyVisit;
   catalog: KnownCatalog | undefined;
-  asked: Asked | undefined;
+  asked: AccessAnswer | undefined;
 }) {
   const { shown } = here;
   return (
@@ -222,7 +222,7 @@ export function AccessSection({
         </p>
       )}
       <AccessMatrix shown={shown} catalog={catalog} />
-      <KeysAbove here={here} />
+      <ParentKeys here={here} />
       <AccessQuestion here={here} asked={asked} />
     </section>
   );
@@ -243,11 +243,11 @@ export interface KnownCatalog {
 /** What a key may do to a resource. */
 interface Cell {
   readonly action: Action;
-  /** Whether it was ever used; `taken` if a key above takes it away, `none` if it was not granted. */
+  /** Whether it was ever used; `taken` if a parent key takes it away, `none` if it was not granted. */
   readonly state: 'used' | 'unused' | 'taken' | 'none';
   /** The roles and permissions that say so; empty if that cannot be told. */
   readonly grantedBy: readonly string[];
-  /** The name of the nearest key above that takes it away. */
+  /** The name of the nearest parent key that takes it away. */
   readonly takenBy?: string;
 }
 
@@ -257,13 +257,13 @@ interface Row {
   readonly cells: readonly Cell[];
 }
 
-/** The resources to which a key may do something, or could if no key above it took that away. */
+/** The resources to which a key may do something, or could if no parent key took that away. */
 function rowsOf(key: ShownKey, catalog: KnownCatalog | undefined): Row[] {
   const granted = grantedTo(key);
   const grants = grantsOf(key, catalog);
   const used = new PermissionSet(permissionsOf(key.usedPermissions) as Permission[]);
   const takers = key.limitedBy.map(({ name, permissions }) => ({
-    name: name ?? 'a key above it',
+    name: name ?? 'a parent key',
     taken: new Set(permissionsOf(permissions)),
   }));
   const cellOf = (resource: string, action: Action): Cell => {
@@ -292,27 +292,27 @@ function grantsOf({ roles, permissions }: ShownKey, catalog: KnownCatalog | unde
   }));
 }
 
-/** The keys above a key that take something away from it. */
-function KeysAbove({ here: { shown, visit } }: { here: KeyVisit }) {
+/** The parent keys of a key that take something away from it. */
+function ParentKeys({ here: { shown, visit } }: { here: KeyVisit }) {
   if (shown.limitedBy.length === 0) return null;
   return (
     <>
-      <h3>Keys above it that hold it back</h3>
-      <ul class="above">
-        {shown.limitedBy.map((above) => (
+      <h3>Parent keys that limit it</h3>
+      <ul class="parents">
+        {shown.limitedBy.map((parent) => (
           <li>
-            <a href={`${visit.root}keys/${above.keyId}`}>{above.name ?? 'a key that you may not read'}</a>
-            {above.status !== 'ACTIVE' && (
+            <a href={`${visit.root}keys/${parent.keyId}`}>{parent.name ?? 'a key that you may not read'}</a>
+            {parent.status !== 'ACTIVE' && (
               <>
                 {' is '}
-                <Status is={above.status} />, and so this one is refused
+                <Status is={parent.status} />, and so this one is refused
               </>
             )}
-            {reasonsOf(above).map((reason) => ` · ${reason}`)}
-            {above.expiresAt !== null && (
+            {reasonsOf(parent).map((reason) => ` · ${reason}`)}
+            {parent.expiresAt !== null && (
               <>
                 {' · ends '}
-                <Time at={above.expiresAt} now={visit.now} />
+                <Time at={parent.expiresAt} now={visit.now} />
               </>
             )}
           </li>
@@ -322,10 +322,10 @@ function KeysAbove({ here: { shown, visit } }: { here: KeyVisit }) {
   );
 }
 
-function reasonsOf({ permissions, limits, allowFrom }: KeyAbove): string[] {
+function reasonsOf({ permissions, limits, allowFrom }: ParentKey): string[] {
   const taken = permissionsOf(permissions).length;
   return [
-    ...(taken > 0 ? [`takes away ${countOf(taken, 'permission')}`] : []),
+    ...(taken > 0 ? [`takes away ${formatCount(taken, 'permission')}`] : []),
     ...(limits.length > 0 ? [`limited to ${limits.join(', ')}, together`] : []),
     ...(allowFrom === null ? [] : [`only from ${allowFrom.join(', ')}`]),
   ];

@@ -1,7 +1,7 @@
 import type { Pages, Visit } from '../../visit.tsx';
 import { type Change, Changes } from '../../parts/audit-entries.tsx';
 import { Done, Time, Warning } from '../../parts/notice.tsx';
-import { countOf } from './with-key.tsx';
+import { formatCount } from './with-key.tsx';
 import type { IssuedChange } from './shown-key.ts';
 
 const CONTAIN = `mutation Contain($input: ContainKeyInput!) {
@@ -75,7 +75,7 @@ function ContainPage({ visit, plan }: { visit: Visit; plan: Contained }) {
       <BackToKey visit={visit} contained={plan} />
       <h1>Contain {plan.name}?</h1>
       <Warning>
-        For a key that leaked: it and all keys beneath it are disabled, and what they did to other keys is undone. What
+        For a key that leaked: it and all its child keys are disabled, and what they did to other keys is undone. What
         uses these keys may be refused.
         {plan.changes.some(({ keyId }) => visit.principal.chain.keys.some(({ id }) => id === keyId)) &&
           ' The key that you have signed in with is among them: you may be signed out.'}
@@ -102,8 +102,9 @@ function ContainedPage({ visit, done }: { visit: Visit; done: Contained }) {
       <BackToKey visit={visit} contained={done} />
       <h1>Contained</h1>
       <Done>
-        {`${countOf(done.changes.length, 'key')} changed, ${countOf(done.requests.length, 'request')} cancelled.`} A key
-        that has lost its only secret needs another one before it is enabled: rotate it.
+        {`${formatCount(done.changes.length, 'key')} changed, `}
+        {`${formatCount(done.requests.length, 'request')} cancelled.`} A key that has lost its only secret needs another
+        one before it is enabled: rotate it.
       </Done>
       <ChangedKeys visit={visit} contained={done} title="What has changed" />
     </div>

@@ -3,8 +3,8 @@ import type { Pages } from '../../visit.tsx';
 import { Done, Problem, Status, Time, Warning } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { IssuedSection } from './contain.tsx';
-import type { Beneath, IssuedChange } from './shown-key.ts';
-import { BackToKey, countOf, type KeyVisit, withKey } from './with-key.tsx';
+import type { ChildKeys, IssuedChange } from './shown-key.ts';
+import { BackToKey, formatCount, type KeyVisit, withKey } from './with-key.tsx';
 
 const DELETE = `mutation Delete($ids: [ID!]!) {
   deleteApiKeys(ids: $ids) { deleted keys { id name } issued { name keyId what at disabled } }
@@ -17,8 +17,8 @@ interface Deleted {
   issued: IssuedChange[];
 }
 
-const BENEATH_CHANGED =
-  'Nothing was deleted: there are other keys beneath it than when you opened this page. ' +
+const CHILD_KEYS_CHANGED =
+  'Nothing was deleted: there are other child keys than when you opened this page. ' +
   'Look again at what goes with it.';
 
 /** How many of the keys that were deleted are named. */
@@ -37,8 +37,8 @@ export function addDeletion(pages: Pages): void {
       const { visit, shown } = here;
       const form = await visit.form();
       const typed = form.get('name')?.trim().normalize('NFC') ?? '';
-      if (form.get('beneath') !== countBeneath(shown.descendants))
-        return showDeletion(here, { typed, message: BENEATH_CHANGED }, 409);
+      if (form.get('descendants') !== formatKeyCount(shown.descendants))
+        return showDeletion(here, { typed, message: CHILD_KEYS_CHANGED }, 409);
       if (isDangerous(here) && typed !== shown.name)
         return showDeletion(here, { typed, message: `Type the name of the key as it is: ${shown.name}` }, 422);
       try {
@@ -65,7 +65,7 @@ function showDeletion(here: KeyVisit, refused?: Refused, status = 200): Promise<
   return here.visit.page(`Delete ${here.shown.name}`, <DeletePage here={here} refused={refused} />, status);
 }
 
-/** When the key, or one beneath it, was last used; null if none ever was. */
+/** When the key, or a child key of it, was last used; null if none ever was. */
 function lastUseOf({ shown: { lastUsedAt, descendants } }: KeyVisit): string | null {
   const uses = [lastUsedAt, descendants.lastUsedAt].filter((at) => at !== null);
   return uses.toSorted((one, other) => Date.parse(one) - Date.parse(other)).at(-1) ?? null;
@@ -82,7 +82,7 @@ function DeletePage({ here, refused }: { here: KeyVisit; refused: Refused | unde
   const { shown, base, rights, visit } = here;
   const { descendants } = shown;
   const lastUse = lastUseOf(here);
-  const keys = countBeneath({ ...descendants, count: descendants.count + 1 });
+  const keys = formatKeyCount({ ...descendants, count: descendants.count + 1 });
   return (
     <div class="medium">
       <BackToKey here={here} />
@@ -98,12 +98,12 @@ function DeletePage({ here, refused }: { here: KeyVisit; refused: Refused | unde
         )}
         . What uses {descendants.count > 0 ? 'them' : 'it'} is refused from the next request on. It cannot be undone.
         {rights.endsSession &&
-          ` You have signed in with ${rights.isSelf ? 'this key' : 'a key beneath it'}: you will be signed out.`}
+          ` You have signed in with ${rights.isSelf ? 'this key' : 'a child key of it'}: you will be signed out.`}
       </Warning>
       {descendants.count > 0 && (
         <>
-          <h2>{`Deleted with it: ${countBeneath(descendants)} beneath it`}</h2>
-          <BeneathTable here={here} />
+          <h2>{`Deleted with it: ${formatKeyCount(descendants, 'child key')}`}</h2>
+          <ChildKeysTable here={here} />
         </>
       )}
       <DeleteForm here={here} refused={refused} />
@@ -122,7 +122,7 @@ function DeleteForm({ here, refused }: { here: KeyVisit; refused: Refused | unde
     <form method="post" action={`${base}/delete`} class="stack">
       <OnceOnly />
       {refused && <Problem>{refused.message}</Problem>}
-      <input type="hidden" name="beneath" value={countBeneath(shown.descendants)} />
+      <input type="hidden" name="descendants" value={formatKeyCount(shown.descendants)} />
       {isDangerous(here) && (
         <>
           <label for="name">Type the name of the key to confirm: {shown.name}</label>
@@ -160,7 +160,7 @@ function DeletedPage({
     <div class="medium">
       <h1>Deleted</h1>
       <Done>
-        {`${countOf(deleted, 'key')}: `}
+        {`${formatCount(deleted, 'key')}: `}
         {keys
           .slice(0, NAMED)
           .map(({ name }) => name)
@@ -185,20 +185,20 @@ function DeletedPage({
 }
 
 /** The keys that a key created, and those that they created. */
-export function BeneathSection({ here }: { here: KeyVisit }) {
+export function ChildKeysSection({ here }: { here: KeyVisit }) {
   const { descendants } = here.shown;
   if (descendants.count === 0) return null;
   return (
-    <section aria-labelledby="beneath">
-      <h2 id="beneath">Keys beneath it</h2>
+    <section aria-labelledby="child-keys">
+      <h2 id="child-keys">Child keys</h2>
       <p class="help">They can do no more than this key, and end with it.</p>
-      <BeneathTable here={here} />
+      <ChildKeysTable here={here} />
     </section>
   );
 }
 
-/** The keys beneath a key, as far as they may be read. */
-function BeneathTable({ here: { shown, visit } }: { here: KeyVisit }) {
+/** The child keys of a key, as far as they may be read. */
+function ChildKeysTable({ here: { shown, visit } }: { here: KeyVisit }) {
   const { keys, count, hasMore } = shown.descendants;
   const names = new Map([shown, ...keys].map(({ id, name }) => [id, name]));
   return (
@@ -234,7 +234,7 @@ function BeneathTable({ here: { shown, visit } }: { here: KeyVisit }) {
       {count > keys.length && (
         <p class="faint">
           {keys.length > 0 && 'And '}
-          {countOf(count - keys.length, 'key')} that you may not read.
+          {formatCount(count - keys.length, 'key')} that you may not read.
         </p>
       )}
       {hasMore && <p class="faint">And more.</p>}
@@ -242,7 +242,7 @@ function BeneathTable({ here: { shown, visit } }: { here: KeyVisit }) {
   );
 }
 
-/** How many keys are beneath a key: `3 keys`, `more than 50 keys`. */
-function countBeneath({ count, hasMore }: Beneath): string {
-  return hasMore ? `more than ${countOf(count, 'key')}` : countOf(count, 'key');
+/** How many child keys a key has: `3 keys`, `more than 50 keys`. */
+function formatKeyCount({ count, hasMore }: ChildKeys, noun = 'key'): string {
+  return hasMore ? `more than ${formatCount(count, noun)}` : formatCount(count, noun);
 }

@@ -47,7 +47,7 @@ export function addEditing(pages: Pages): void {
 }
 
 /** What was typed, and what is wrong with it. */
-interface Given {
+interface SubmittedEdit {
   readonly edited: EditedKey;
   /** By the names of fields. */
   readonly problems?: ReadonlyMap<string, string>;
@@ -64,7 +64,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   '': 'grants',
 };
 
-function said(error: OperationFailed): Pick<Given, 'problems' | 'summary'> {
+function said(error: OperationFailed): Pick<SubmittedEdit, 'problems' | 'summary'> {
   const { code, reason } = error;
   if (code === 'NAME_TAKEN' || code === 'NAME_CONFUSABLE') return { problems: new Map([['name', reason]]) };
   const problems = Array.from(error.problems, ([field, message]): [string, string] => [
@@ -74,7 +74,7 @@ function said(error: OperationFailed): Pick<Given, 'problems' | 'summary'> {
   return problems.length > 0 ? { problems: new Map(problems) } : { summary: reason };
 }
 
-async function showEditing(here: KeyVisit, given: Given, status = 200): Promise<Response> {
+async function showEditing(here: KeyVisit, given: SubmittedEdit, status = 200): Promise<Response> {
   const grantable = await findGrantable(here.visit, here.apiKey);
   return here.visit.page(
     `Edit ${here.shown.name}`,
@@ -85,12 +85,12 @@ async function showEditing(here: KeyVisit, given: Given, status = 200): Promise<
 
 /** What may be written for the end. */
 function endHelp({ reason, latest, required }: AskedGrantable['ends']): string {
-  if (reason !== null) return `You cannot change its end: ${reason}`;
+  if (reason !== null) return `You cannot change its expiry: ${reason}`;
   const last = latest === null ? '' : ` ${shortTime(latest)} at the latest.`;
   return `After 12h, 30d or 4w from now, or at 2030-12-31T23:59:59Z.${last}${required ? '' : ' Empty for never.'}`;
 }
 
-function EditPage({ here, given, grantable }: { here: KeyVisit; given: Given; grantable: AskedGrantable }) {
+function EditPage({ here, given, grantable }: { here: KeyVisit; given: SubmittedEdit; grantable: AskedGrantable }) {
   const { shown, base } = here;
   const { edited, problems = new Map<string, string>(), summary } = given;
   return (
@@ -256,10 +256,10 @@ function DisablePage({ here }: { here: KeyVisit }) {
       <BackToKey here={here} />
       <h1>Disable {shown.name}?</h1>
       <p>
-        It is refused from the next request on, and so are all keys beneath it.{' '}
+        It is refused from the next request on, and so are all its child keys.{' '}
         {rights.endsSession
-          ? `You have signed in with ${rights.isSelf ? 'this key' : 'a key beneath it'}: you will be signed out, and ` +
-            'cannot enable it again. Another key or the command line can.'
+          ? `You have signed in with ${rights.isSelf ? 'this key' : 'a child key of it'}: you will be signed out, ` +
+            'and cannot enable it again. Another key or the command line can.'
           : rights.whyNot('ENABLE') !== undefined &&
             `You cannot enable it again: ${rights.whyNot('ENABLE')} Another key or the command line can.`}
       </p>

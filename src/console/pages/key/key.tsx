@@ -5,13 +5,13 @@ import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
 import { Done, Status, Warning } from '../../parts/notice.tsx';
 import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
-import { AccessSection, askCatalog, type Asked, askMay, type KnownCatalog } from './access.tsx';
+import { AccessSection, askCatalog, type AccessAnswer, askMay, type KnownCatalog } from './access.tsx';
 import { addContainment, IssuedSection } from './contain.tsx';
-import { addDeletion, BeneathSection } from './deletion.tsx';
+import { addDeletion, ChildKeysSection } from './deletion.tsx';
 import { addEditing, addSwitching } from './editing.tsx';
 import { addNarrowing, askUsage, canNarrow, type PlottedUsage, UsageSection } from './usage.tsx';
 import { addRotation, RotationNotice } from './rotation.tsx';
-import { countOf, KeyFacts, type KeyVisit, withKey } from './with-key.tsx';
+import { formatCount, KeyFacts, type KeyVisit, withKey } from './with-key.tsx';
 
 const QUERY = `query Timeline($id: String!) {
   auditLog(first: 20, apiKey: $id) { edges { node { ${AUDITED_FIELDS} } } }
@@ -46,7 +46,7 @@ function Timeline({ here: { visit, shown }, entries }: { here: KeyVisit; entries
 /** What the page says after a form was sent, by the field `done` of its address. */
 const DONE = {
   activated: 'The grace period of the previous secret has begun.',
-  disabled: 'The key is disabled: it is refused from now on, and so are the keys beneath it.',
+  disabled: 'The key is disabled: it is refused from now on, and so are its child keys.',
   enabled: 'The key is enabled.',
   finished: 'The rotation is finished: only the new secret works.',
   narrowed: 'The key may now do what it has used, and nothing else.',
@@ -60,7 +60,7 @@ const CREATOR = 'query Creator($id: ID!) { apiKey(id: $id) { name } }';
 interface Asides {
   creatorName: string | null;
   catalog: KnownCatalog | undefined;
-  asked: Asked | undefined;
+  asked: AccessAnswer | undefined;
   usage: PlottedUsage;
   entries: AuditedEntry[] | undefined;
 }
@@ -104,7 +104,7 @@ function Overview({ here, asides }: { here: KeyVisit; asides: Asides }) {
       <AccessSection here={here} catalog={asides.catalog} asked={asides.asked} />
       <UnusedSection here={here} />
       <UsageSection here={here} usage={asides.usage} />
-      <BeneathSection here={here} />
+      <ChildKeysSection here={here} />
       <IssuedSection visit={visit} issued={here.shown.issued} />
       {asides.entries && <Timeline here={here} entries={asides.entries} />}
     </>
@@ -188,7 +188,7 @@ function UnusedSection({ here }: { here: KeyVisit }) {
   return (
     <section aria-labelledby="unused">
       <div class="head">
-        <h2 id="unused">What it never used</h2>
+        <h2 id="unused">Unused permissions</h2>
         {rights.may('UPDATE') && canNarrow(shown) && (
           <a class="button" href={`${base}/narrow`}>
             Narrow to what it uses…
@@ -202,7 +202,7 @@ function UnusedSection({ here }: { here: KeyVisit }) {
         </p>
       ) : (
         <details>
-          <summary>{`${countOf(unused, 'permission')} of ${all}`}</summary>
+          <summary>{`${formatCount(unused, 'permission')} of ${all}`}</summary>
           <PermissionGroups of={shown.unusedPermissions} />
         </details>
       )}

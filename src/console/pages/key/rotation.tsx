@@ -349,7 +349,7 @@ function NewSecretPage({ here, root, rotated }: { here: KeyVisit; root: string; 
                 'The grace period begins when the new secret is first used.'
               ) : (
                 <>
-                  It ends by itself <Time at={rotation.previousEndsAt} now={visit.now} />.
+                  It ends <Time at={rotation.previousEndsAt} now={visit.now} />.
                 </>
               )}
             </li>

@@ -49,15 +49,15 @@ export interface ShownKey {
   /** What it would lose with the suggested grants. */
   readonly excessPermissions: readonly ResourceActions[];
   readonly suggestedPermissions: readonly ResourceActions[];
-  readonly limitedBy: readonly KeyAbove[];
+  readonly limitedBy: readonly ParentKey[];
   readonly rotation: ShownRotation | null;
-  readonly descendants: Beneath;
+  readonly descendants: ChildKeys;
   /** What it did to others, and is in force. */
   readonly issued: readonly IssuedChange[];
 }
 
-/** What a key above another one takes away from it. */
-export interface KeyAbove {
+/** What a parent key takes away from a key. */
+export interface ParentKey {
   readonly keyId: string;
   readonly name: string | null;
   readonly status: KeyStatus;
@@ -84,16 +84,16 @@ export interface ShownRotation {
   readonly previousLastUsedAt: string | null;
 }
 
-/** The keys beneath a key. */
-export interface Beneath {
+/** The child keys of a key. */
+export interface ChildKeys {
   readonly count: number;
   readonly hasMore: boolean;
   readonly lastUsedAt: string | null;
-  readonly keys: readonly KeyBeneath[];
+  readonly keys: readonly ChildKey[];
 }
 
-/** A key beneath another one. */
-type KeyBeneath = Pick<ShownKey, 'id' | 'name' | 'status' | 'lastUsedAt' | 'createdBy'>;
+/** A child key. */
+type ChildKey = Pick<ShownKey, 'id' | 'name' | 'status' | 'lastUsedAt' | 'createdBy'>;
 
 /** The key that the address of a page names; null if there is none that may be read. @throws OperationFailed */
 export async function findKey(visit: Visit): Promise<ShownKey | null> {
@@ -101,19 +101,19 @@ export async function findKey(visit: Visit): Promise<ShownKey | null> {
   return apiKey;
 }
 
-/** All that the grants of a key say, whatever the keys above it take away. */
+/** All that the grants of a key say, whatever its parent keys take away. */
 export function grantedTo({ effectivePermissions, limitedBy }: ShownKey): PermissionSet {
   const taken = limitedBy.flatMap(({ permissions }) => permissions);
   return new PermissionSet(permissionsOf([...effectivePermissions, ...taken]) as Permission[]);
 }
 
-/** What somebody would be let do to a key, by the rules that decide when they do so. */
+/** What somebody is permitted to do to a key, by the rules that decide when they do so. */
 export class Rights {
   /** Why each change is refused; null if it is not. */
   readonly #reasons: ReadonlyMap<KeyChangeKind, string | null>;
   /** Whether it is the key that the person has signed in with. */
   readonly isSelf: boolean;
-  /** Whether that key ends with it: it is the same, or stands beneath it. */
+  /** Whether that key ends with it: it is the same, or a child key of it. */
   readonly endsSession: boolean;
   /** Whether they have signed in with a previous secret, which changes no key. */
   readonly isPrevious: boolean;

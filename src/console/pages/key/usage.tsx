@@ -12,7 +12,7 @@ import { Empty, Problem, Warning } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import type { Pages, Visit } from '../../visit.tsx';
 import { grantedTo, type ShownKey } from './shown-key.ts';
-import { BackToKey, countOf, type KeyVisit, withKey } from './with-key.tsx';
+import { BackToKey, formatCount, type KeyVisit, withKey } from './with-key.tsx';
 
 /** A column of a plot. */
 interface Bar {
@@ -179,7 +179,7 @@ const QUERY = `query Usage($id: ID!, $from: DateTime!, $by: UsagePeriod!) {
 }`;
 
 /** How the requests of an hour or a day ended: see `ApiKeyUsage`. */
-interface Counted {
+interface PeriodCounts {
   readonly start: string;
   readonly accepted: number;
   readonly forbidden: number;
@@ -211,19 +211,19 @@ export async function askUsage(visit: Visit): Promise<PlottedUsage> {
   const bars = Array.from({ length: count }, (_, index) => {
     const start = first + index * PERIOD_MS[by];
     const period = byStart.get(start);
-    return { label: labelOf(start, by), values: OUTCOMES.map((outcome) => period?.[outcome] ?? 0) };
+    return { label: formatLabel(start, by), values: OUTCOMES.map((outcome) => period?.[outcome] ?? 0) };
   });
   return { view, bars };
 }
 
 /** How the requests of the key in the address ended, by hours or days from a time on. @throws OperationFailed */
-async function askPeriods(visit: Visit, from: number, by: 'HOUR' | 'DAY'): Promise<readonly Counted[]> {
+async function askPeriods(visit: Visit, from: number, by: 'HOUR' | 'DAY'): Promise<readonly PeriodCounts[]> {
   const variables = { id: visit.param('id'), from: new Date(from).toISOString(), by };
-  const { apiKey } = await visit.ask<{ apiKey: { usage: Counted[] } | null }>(QUERY, variables);
+  const { apiKey } = await visit.ask<{ apiKey: { usage: PeriodCounts[] } | null }>(QUERY, variables);
   return apiKey?.usage ?? [];
 }
 
-function labelOf(start: number, by: 'HOUR' | 'DAY'): string {
+function formatLabel(start: number, by: 'HOUR' | 'DAY'): string {
   const text = new Date(start).toISOString();
   return by === 'DAY' ? text.slice(0, 10) : `${text.slice(0, 10)} ${text.slice(11, 16)}`;
 }
@@ -260,17 +260,17 @@ const TRUSTED_DAYS = 7;
 
 /** Whether there is something to take away from a key, and something to leave. */
 export function canNarrow(key: ShownKey): boolean {
-  const suggested = suggestedOf(key);
+  const suggested = findSuggested(key);
   return suggested.length > 0 && suggested.toSorted().join() !== key.grants.toSorted().join();
 }
 
 /** The roles and permissions that a key needs for what it has done. */
-function suggestedOf({ suggestedRoles, suggestedPermissions }: ShownKey): string[] {
+function findSuggested({ suggestedRoles, suggestedPermissions }: ShownKey): string[] {
   return [...suggestedRoles, ...permissionsOf(suggestedPermissions)];
 }
 
 /** What a key loses if it keeps only what it has used. */
-function lossOf(key: ShownKey): ResourceActions[] {
+function findLosses(key: ShownKey): ResourceActions[] {
   const lost = new Set(permissionsOf(key.excessPermissions));
   const kept = permissionsOf(key.effectivePermissions).filter((permission) => !lost.has(permission)) as Permission[];
   return groupPermissions(grantedTo(key).missingFrom(new PermissionSet(kept)));
@@ -303,7 +303,7 @@ export function addNarrowing(pages: Pages): void {
       const { visit, shown } = here;
       // Those that were shown: what the key has used since is not among them, and is asked about again.
       const chosen = chosenIn(await visit.form());
-      if ([...chosen.roles, ...chosen.permissions].toSorted().join() !== suggestedOf(shown).toSorted().join())
+      if ([...chosen.roles, ...chosen.permissions].toSorted().join() !== findSuggested(shown).toSorted().join())
         return showNarrowing(here, 'The key has used something else meanwhile. Look again at what it would lose.', 409);
       try {
         await visit.ask(UPDATE, { input: { id: shown.id, ...grantsInputOf(chosen) } });
@@ -358,7 +358,7 @@ function NarrowPage({
       ) : (
         <Empty title="There is nothing to narrow.">
           <p>
-            {suggestedOf(shown).length === 0
+            {findSuggested(shown).length === 0
               ? 'The key has used none of its permissions, and needs at least one. Disable or delete it instead.'
               : 'The key has used all that it was granted.'}
           </p>
@@ -369,7 +369,7 @@ function NarrowPage({
 }
 
 function Outcome({ here: { shown } }: { here: KeyVisit }) {
-  const loss = lossOf(shown);
+  const loss = findLosses(shown);
   const lostRoles = shown.roles.filter((role) => !shown.suggestedRoles.includes(role));
   return (
     <>
@@ -385,7 +385,7 @@ function Outcome({ here: { shown } }: { here: KeyVisit }) {
       <Roles of={lostRoles} />
       {shown.unknownGrants.length > 0 && <p>{`${shown.unknownGrants.join(', ')}, not declared here any more`}</p>}
       <details open={loss.length <= 10}>
-        <summary>{countOf(permissionsOf(loss).length, 'permission')}</summary>
+        <summary>{formatCount(permissionsOf(loss).length, 'permission')}</summary>
         <PermissionGroups of={loss} />
       </details>
     </>

@@ -26,7 +26,7 @@ export function withKey(answer: (here: KeyVisit) => Promise<Response>, change?: 
     const { keys, principal } = visit;
     const apiKey = shown && (await keys.findById(shown.id, principal));
     if (!apiKey) return visit.page('Not found', <NoSuchKey />, 404);
-    const [changes = []] = await keys.foresight.possibleChanges([apiKey], principal);
+    const [changes = []] = await keys.permittedChanges.possibleChanges([apiKey], principal);
     const rights = new Rights(visit, shown.id, changes);
     const here = { visit, shown, apiKey, rights, base: `${visit.root}keys/${shown.id}` };
     const refused = change && here.rights.whyNot(change);
@@ -95,7 +95,7 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
       )}
       <Fact name="Last used">
         <Time at={shown.lastUsedAt} now={now} />
-        {shown.uses > 0 && <span class="faint">{`, ${countOf(shown.uses, 'use')} in all`}</span>}
+        {shown.uses > 0 && <span class="faint">{`, ${formatCount(shown.uses, 'use')} in all`}</span>}
       </Fact>
       <Fact name="Limits">
         {shown.limits.length > 0 ? shown.limits.join(', ') : <span class="faint">none of its own</span>}
@@ -124,6 +124,6 @@ function Fact({ name, children }: { name: string; children?: Child }) {
 }
 
 /** `1 use`, `1,200 uses`. */
-export function countOf(count: number, what: string): string {
+export function formatCount(count: number, what: string): string {
   return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
 }

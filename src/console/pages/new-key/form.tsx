@@ -43,7 +43,7 @@ export function emptyDraft(bounds: ExpiryBounds): Draft {
   return { ...texts, roles: [], permissions: [], ...defaultExpiry(bounds) };
 }
 
-/** A form that is filled in with what another key has, but for its name and its end. */
+/** A form that is filled in with what another key has, but for its name and its expiry. */
 export function draftLike({ description, grants, limits, allowFrom }: Original, bounds: ExpiryBounds): Draft {
   return {
     ...emptyDraft(bounds),
@@ -98,11 +98,11 @@ export interface Refused {
   /** What is wrong as a whole. */
   readonly message?: string | undefined;
   /** A key has the name already. */
-  readonly taken?: Taken | undefined;
+  readonly taken?: NameConflict | undefined;
 }
 
 /** A key that has the name already. */
-export interface Taken {
+export interface NameConflict {
   /** Its id; undefined if it may not be seen. */
   readonly id: string | undefined;
   /** Whether the same form may have created it just now. */
@@ -150,7 +150,7 @@ export function NewKeyForm({
           {refused.message !== undefined && <p>{refused.message}</p>}
           {wrong.length > 0 && (
             <p>
-              To be mended:{' '}
+              What to fix:{' '}
               {[...new Set(wrong)].map((field, index) => (
                 <>
                   {index > 0 && ', '}
@@ -215,7 +215,7 @@ export function NewKeyForm({
   );
 }
 
-function NameTaken({ root, draft, taken: { id, isMaybeOwn } }: { root: string; draft: Draft; taken: Taken }) {
+function NameTaken({ root, draft, taken: { id, isMaybeOwn } }: { root: string; draft: Draft; taken: NameConflict }) {
   return (
     <>
       {isMaybeOwn && (

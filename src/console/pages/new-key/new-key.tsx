@@ -14,7 +14,7 @@ import {
   type Original,
   type Refused,
   REPLACE,
-  type Taken,
+  type NameConflict,
 } from './form.tsx';
 import { type Preview, PREVIEW, PreviewPage, type Replaced, replacedIn } from './preview.tsx';
 
@@ -210,7 +210,7 @@ function limitedTo(grantable: AskedGrantable, draft: Draft, name: string): { dra
   };
   const lost = draft.roles.length + draft.permissions.length - kept.roles.length - kept.permissions.length;
   const left = lost === 0 ? '' : ` What your key cannot grant is left out: ${lost} of its grants.`;
-  return { draft: kept, note: `Filled in with what the key ${name} has, but for its name and its end.${left}` };
+  return { draft: kept, note: `Filled in with what the key ${name} has, but for its name and its expiry.${left}` };
 }
 
 /** Shows the form again, with what was wrong. @throws what is no refusal of an operation */
@@ -234,7 +234,7 @@ function noEnd(problem: string): Refused {
   return { problems: new Map([['expiresAt', problem]]), message: 'This is no key yet.' };
 }
 
-async function findTaken(visit: Visit, name: string, isMaybeOwn: boolean): Promise<Taken> {
+async function findTaken(visit: Visit, name: string, isMaybeOwn: boolean): Promise<NameConflict> {
   if (!visit.may('API_KEY:READ_OWN')) return { id: undefined, isMaybeOwn };
   const { apiKey } = await visit.ask<{ apiKey: { id: string; createdBy: string | null; createdAt: string } | null }>(
     NAMED,

@@ -7,7 +7,7 @@ import { OnceOnly } from '../../sent-form.tsx';
 import { type Draft, fieldsOf } from './form.tsx';
 
 /** What of a key somebody should think about before they create it. */
-interface Considered {
+interface ReviewedKey {
   /** Roles and permissions. */
   readonly grants: readonly string[];
   /** Everything that they allow together, as `RESOURCE:ACTION`. */
@@ -32,16 +32,16 @@ const DANGERS: Readonly<Record<string, string>> = {
 const LONG_MS = 366 * 86_400_000;
 
 /** What to think about, the worst first. */
-function warningsAbout({ grants, permissions, expiresAt, allowFrom }: Considered, now: number): string[] {
+function warningsAbout({ grants, permissions, expiresAt, allowFrom }: ReviewedKey, now: number): string[] {
   const held = new Set(permissions);
   const isAdmin = grants.includes(ALL_ACCESS);
   if (held.has('API_KEY:CREATE_ANY')) held.delete('API_KEY:CREATE_OWN');
   const dangers = Object.entries(DANGERS).filter(([permission]) => held.has(permission));
   return [
-    ...(isAdmin ? [`The role ${ALL_ACCESS} allows everything, now and later. Hardly any key needs it.`] : []),
+    ...(isAdmin ? [`The role ${ALL_ACCESS} allows everything, now and later. Few keys need it.`] : []),
     ...(isAdmin ? [] : dangers.map(([permission, danger]) => `${permission}: ${danger}`)),
     ...(expiresAt === null
-      ? ['It never ends: if it leaks, it works until somebody notices.']
+      ? ['It never expires: if it leaks, it works until somebody notices.']
       : Date.parse(expiresAt) - now > LONG_MS
         ? ['It lasts for more than a year: if it leaks, it works until somebody notices.']
         : []),

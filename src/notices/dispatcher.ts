@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import {
   type Attempt,
-  type Collected,
+  type CollectionResult,
   collectNotices,
   MAX_REFUSED_KEYS,
   nextAttempt,
@@ -57,9 +57,9 @@ class Deliveries {
   isGone = false;
   readonly #options: DeliveriesOptions;
   readonly #sender: Sender;
-  readonly #lanes = new Set<Promise<void>>();
+  readonly #workers = new Set<Promise<void>>();
   readonly #underWay = new Set<string>();
-  /** What the lanes are to take next. */
+  /** What the workers are to take next. */
   #queue: WaitingNotice[] = [];
   readonly #ended = new AbortController();
   readonly #settled: Attempt[] = [];
@@ -76,15 +76,15 @@ class Deliveries {
   async begin(): Promise<void> {
     const { store, clock } = this.#options;
     const most = this.#isFailing ? 1 : CONCURRENCY;
-    if (this.#lanes.size >= most || this.#isPaused) return;
+    if (this.#workers.size >= most || this.#isPaused) return;
     if (this.#queue.length === 0) {
       const known = new Set([...this.#underWay, ...this.#settled.map(({ id }) => id)]);
       const due = await store.due(clock(), BATCH + known.size);
       this.#queue = due.filter(({ id }) => !known.has(id));
     }
-    for (let count = Math.min(most - this.#lanes.size, this.#queue.length); count > 0; count -= 1) {
-      const lane = this.#deliverAll().finally(() => this.#lanes.delete(lane));
-      this.#lanes.add(lane);
+    for (let count = Math.min(most - this.#workers.size, this.#queue.length); count > 0; count -= 1) {
+      const worker = this.#deliverAll().finally(() => this.#workers.delete(worker));
+      this.#workers.add(worker);
     }
   }
 
@@ -114,7 +114,7 @@ class Deliveries {
 
   /** Resolves once all attempts under way have ended. */
   async idle(): Promise<void> {
-    await Promise.all(this.#lanes);
+    await Promise.all(this.#workers);
   }
 
   get #isPaused(): boolean {
@@ -167,8 +167,8 @@ class Deliveries {
   }
 }
 
-/** What a courier needs from outside. */
-interface CourierOptions extends DeliveriesOptions {
+/** What a dispatcher needs from outside. */
+interface DispatcherOptions extends DeliveriesOptions {
   store: NoticeStore;
   /** A random id of this process. */
   id: string;
@@ -184,8 +184,8 @@ const REFUSALS_MS = 60_000;
  * Collects notices and has them delivered, as the one of all processes of a store that has the lease. A delivery that
  * is not known to have happened is repeated, by this process or another one.
  */
-export class Courier {
-  readonly #options: CourierOptions;
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
   readonly #deliveries: Deliveries;
   /** What looks at the store now. */
   #looking: Promise<void> = Promise.resolve();
@@ -196,7 +196,7 @@ export class Courier {
   #isFull = false;
   #isStuck = false;
 
-  constructor(options: CourierOptions) {
+  constructor(options: DispatcherOptions) {
     this.#options = options;
     this.#deliveries = new Deliveries(options, {
       isHolder: () => this.isHolder,
@@ -214,7 +214,7 @@ export class Courier {
     return this.#options.elapsed() < this.#leasedUntil;
   }
 
-  /** Notes where to begin, if that was never done: what happens from then on is told. What fails is logged. */
+  /** Notes where to begin, if that was never done: what happens from then on is notified. What fails is logged. */
   begin(): Promise<void> {
     return (this.#looking = this.#begin());
   }
@@ -286,7 +286,7 @@ export class Courier {
     for (let more = true; more && !this.#deliveries.isEnded;) {
       const began = elapsed();
       const settled = this.#deliveries.takeSettled();
-      let collected: Collected | undefined;
+      let collected: CollectionResult | undefined;
       try {
         collected = await store.withLease({ holder: id, forMs: LEASE_MS }, async (writer) => {
           await writer.settle(settled);
@@ -308,7 +308,7 @@ export class Courier {
     [this.#lookedAt, this.#leasedUntil] = [this.#options.elapsed(), Number.NEGATIVE_INFINITY];
   }
 
-  #report({ isGone, isFull }: Collected, url: string): void {
+  #report({ isGone, isFull }: CollectionResult, url: string): void {
     const { log } = this.#options;
     const webhook = shownWebhook(url);
     if (isGone && !this.#deliveries.isGone)

@@ -98,21 +98,21 @@ function prefixFor({ isEncrypted }: SeenOrigin): 'host' | undefined {
   return isEncrypted ? 'host' : undefined;
 }
 
-/** What letting people in takes. */
-export interface DoorParts {
+/** What signing people in takes. */
+export interface SessionAuthParts {
   readonly sessions: Sessions;
   readonly authenticator: Authenticator;
   readonly check: BearerCheck;
 }
 
-/** Somebody is let in, has no session, or is refused although they have one. */
+/** Somebody is accepted, has no session, or is refused although they have one. */
 type Entry = OrRefusal<Admitted, RefusedPerson> | 'signed out';
 
-/** Lets people in who have signed in, as their key would be. */
-export class Doorkeeper {
-  readonly #parts: DoorParts;
+/** Accepts people who have signed in, as their key would be. */
+export class SessionAuth {
+  readonly #parts: SessionAuthParts;
 
-  constructor(parts: DoorParts) {
+  constructor(parts: SessionAuthParts) {
     this.#parts = parts;
   }
 

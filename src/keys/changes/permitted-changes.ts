@@ -10,7 +10,7 @@ import {
   requireToOutlive,
   violationsOfEnd,
 } from '../authorization/index.ts';
-import { type ErrorCode, isKeysError, nextTurn } from '../basics/index.ts';
+import { type ErrorCode, isKeysError, yieldToEventLoop } from '../basics/index.ts';
 import { type ApiKey, MAX_DURATION_MS, requireWhole, statusOf } from '../key/index.ts';
 import { type Catalog, type Grant, PermissionSet, type Role } from '../permissions/index.ts';
 import type { KeyRepository } from '../repository/index.ts';
@@ -82,12 +82,12 @@ const RULES: Readonly<Record<KeyChangeKind, (place: PlaceBefore, key: ApiKey) =>
 async function findPossibleChanges(place: PlaceBefore, key: ApiKey): Promise<PossibleChange[]> {
   const decided: PossibleChange[] = [];
   for (const change of KEY_CHANGES)
-    decided.push({ change, refusal: await refusalOf(async () => void (await RULES[change](place, key))) });
+    decided.push({ change, refusal: await findRefusal(async () => void (await RULES[change](place, key))) });
   return decided;
 }
 
 /** Why something is refused; null if it is not. @throws what is no refusal, such as KeysError STORE_… */
-async function refusalOf(attempt: () => void | Promise<void>): Promise<Refusal | null> {
+async function findRefusal(attempt: () => void | Promise<void>): Promise<Refusal | null> {
   try {
     await attempt();
     return null;
@@ -129,12 +129,12 @@ async function requireToDisableCreated(place: PlaceBefore, { id }: ApiKey): Prom
   let after: { createdAt: number; id: string } | undefined;
   for (let pages = 1; ; pages += 1) {
     const page = await place.find.listCreatedBy([id], { limit: PAGE, after });
-    const refusal = await refusalOf(() => requireToUpdate(place, page));
+    const refusal = await findRefusal(() => requireToUpdate(place, page));
     if (!refusal && page.length > 1) return;
     requireToUpdate(place, pages < MAX_PAGES ? leakedSince(page, 0) : page);
     if (page.length < PAGE) return;
     after = page.at(-1);
-    await nextTurn();
+    await yieldToEventLoop();
   }
 }
 
@@ -173,7 +173,7 @@ const NAMELESS = '';
 /** What a key may give to another one beside what that has, or to one that it creates. @throws KeysError STORE_… */
 async function findGrantable(place: KeyPlace, key?: ApiKey): Promise<Grantable> {
   const { caller, catalog, find, now } = place;
-  const refusal = await refusalOf(() => (key ? requireToAdd(place, key) : requireToCreateAny(caller)));
+  const refusal = await findRefusal(() => (key ? requireToAdd(place, key) : requireToCreateAny(caller)));
   const granted = refusal ? NOTHING : grantedBy(caller, catalog);
   const { maxKeysPerCreator: most } = catalog.policy;
   return {
@@ -239,40 +239,40 @@ async function boundsOf(
   present: number | null,
   attempt: (expiresAt: number | null) => void | Promise<void>,
 ): Promise<EndBounds> {
-  const required = (await refusalOf(() => attempt(null))) !== null;
+  const required = (await findRefusal(() => attempt(null))) !== null;
   const furthest = now + MAX_DURATION_MS;
   const longest = policy.maxLifetime === null ? null : now + policy.maxLifetime;
   const ends = [furthest, longest, present, chainExpiry(caller.chain)].filter((end) => end !== null && end > now);
   let refusal: Refusal | null = null;
   for (const end of (ends as number[]).toSorted((one, other) => other - one)) {
-    refusal = await refusalOf(() => attempt(end === present ? end - 1 : end));
+    refusal = await findRefusal(() => attempt(end === present ? end - 1 : end));
     if (!refusal) return { refusal, latest: end === furthest ? null : end, required };
   }
   return { refusal, latest: null, required };
 }
 
-interface ForesightOptions {
+interface PermittedChangesOptions {
   repository: KeyRepository;
   catalog: Catalog;
   /** Milliseconds since 1970. */
   clock: () => number;
 }
 
-/** Tells beforehand what an actor would be let do, as it is now. Nothing is written, and nothing counts as used. */
-export class Foresight {
-  readonly #options: ForesightOptions;
+/** Tells beforehand what an actor is permitted to do, as it is now. Nothing is written, and nothing counts as used. */
+export class PermittedChanges {
+  readonly #options: PermittedChangesOptions;
 
-  constructor(options: ForesightOptions) {
+  constructor(options: PermittedChangesOptions) {
     this.#options = options;
   }
 
   /**
-   * Tells of each of these keys which changes an actor would be let make now, by the rules of those changes; nothing is
-   * written, and nothing counts as used.
+   * Tells of each of these keys which changes an actor is permitted to make now, by the rules of those changes; nothing
+   * is written, and nothing counts as used.
    * @throws KeysError STORE_…
    */
   async possibleChanges(keys: readonly ApiKey[], actor: Principal): Promise<PossibleChange[][]> {
-    const place = await this.#placeOf(actor, keys);
+    const place = await this.#findPlace(actor, keys);
     const decided: PossibleChange[][] = [];
     for (const key of keys)
       decided.push(
@@ -294,16 +294,16 @@ export class Foresight {
   }
 
   async #grantable(actor: Principal, key?: ApiKey): Promise<Grantable> {
-    const place = await this.#placeOf(actor, key ? [key] : []);
+    const place = await this.#findPlace(actor, key ? [key] : []);
     return 'refusal' in place ? nothingBecause(place.refusal) : findGrantable(place, key);
   }
 
   /** What changes are decided by, as far as several keys ask for the same once. */
-  async #placeOf(actor: Principal, keys: readonly ApiKey[]): Promise<KeyPlace | { refusal: Refusal }> {
+  async #findPlace(actor: Principal, keys: readonly ApiKey[]): Promise<KeyPlace | { refusal: Refusal }> {
     const { repository, catalog, clock } = this.#options;
     const now = clock();
     let caller = actor;
-    const refusal = await refusalOf(async () => {
+    const refusal = await findRefusal(async () => {
       const { apiKey, secret } = actor;
       caller = await refreshed({ apiKey, secret }, repository, { catalog, now });
     });
