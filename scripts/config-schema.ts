@@ -32,7 +32,7 @@ const ORIGINS = [
   { type: 'string', pattern: OTHER_ORIGIN.source },
 ];
 const ROUTE = {
-  host: { type: 'string', description: 'A host, *.example.org for those beneath one, or * for all.' },
+  host: { type: 'string', description: 'A host, *.example.org for its subdomains, or * for all.' },
   path: { type: 'string', description: 'Segments: text, * for one, and ** for the rest.', pattern: '^/' },
   methods: {
     type: 'array',
@@ -164,8 +164,8 @@ export function configSchema(): string {
       policy: {
         description: 'What is demanded of all keys.',
         ...mapOf(POLICY_RULES, {
-          maxLifetime: { ...DURATION, description: 'How far ahead the end of a key may lie.' },
-          requireExpiry: { type: 'boolean', description: 'Every key must have an end. Default: false.' },
+          maxLifetime: { ...DURATION, description: 'How far ahead the expiry of a key may lie.' },
+          requireExpiry: { type: 'boolean', description: 'Every key must expire. Default: false.' },
           grantableByKeys: {
             type: 'array',
             description: 'Roles and permissions that keys may grant. Default: what they hold.',
@@ -181,7 +181,7 @@ export function configSchema(): string {
         }),
       },
       notices: {
-        description: 'A webhook that is told of what happens to keys, signed as Standard Webhooks has it.',
+        description: 'A webhook that is notified of what happens to keys, signed as Standard Webhooks has it.',
         ...mapOf(
           NOTICES_FIELDS,
           {

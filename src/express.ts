@@ -7,16 +7,16 @@ import { endUnread, type Reply, send } from './http/replies.ts';
 export type { Authenticated } from './http/bearer-auth.ts';
 export type { BearerAuthOptions } from './http/bearer-options.ts';
 
-/** A request of `node:http` that was let in. */
+/** A request of `node:http` that was accepted. */
 export type AuthenticatedRequest = IncomingMessage & Authenticated;
 
-/** Middleware for Express and Connect. Without them, `next` is what handles a request that was let in. */
+/** Middleware for Express and Connect. Without them, `next` is what handles a request that was accepted. */
 export type NodeMiddleware = (incoming: IncomingMessage, outgoing: ServerResponse, next: () => void) => void;
 
 /**
  * Middleware for Express, Connect and `node:http` that accepts only requests with a valid API key, and checks it before
- * the body is read, with the answers of `bearerAuth` for Hono. A request that was let in is an `AuthenticatedRequest`.
- * `next` is only called for those, and never with an error.
+ * the body is read, with the answers of `bearerAuth` for Hono. A request that was accepted is an
+ * `AuthenticatedRequest`. `next` is only called for those, and never with an error.
  *
  * @example
  * app.use('/backups', bearerAuth({ keys, permission: 'DOCKER:READ_ANY' }));

@@ -12,7 +12,7 @@ export type OnRequestHook = (request: FastifyRequest, reply: FastifyReply) => Pr
 
 /**
  * An `onRequest` hook for Fastify that accepts only requests with a valid API key, and checks it before the body is
- * read, with the answers of `bearerAuth` for Hono. A request that was let in has `principal` and `checkAgain`.
+ * read, with the answers of `bearerAuth` for Hono. A request that was accepted has `principal` and `checkAgain`.
  *
  * @example
  * app.addHook('onRequest', bearerAuth({ keys }));

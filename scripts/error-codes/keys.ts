@@ -54,13 +54,13 @@ export const KEY_CODES: Readonly<Record<KeyCode | ImportWarning['code'], Explana
   },
   ROTATION_NONE: {
     meaning: 'The key has only one secret: there is no rotation to end.',
-    causes: ['the grace has ended by itself', '`--finish` or `--rollback` was run before'],
+    causes: ['the grace has ended already', '`--finish` or `--rollback` was run before'],
     remedy: 'There is nothing to do.',
   },
   POLICY_VIOLATED: {
     meaning: 'The `policy` of `svc-api.yaml` does not allow it. The error names the rule with its value.',
     causes: [
-      'the key would never end, or end too late',
+      'the key would never expire, or end too late',
       'a key grants what only the command line may grant, on the key store itself',
       'a key would have created too many live keys',
     ],

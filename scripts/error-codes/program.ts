@@ -78,7 +78,7 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
       'a role has a permission of a resource that neither the file nor the host declares',
     ],
     remedy:
-      'The error has the line and column of each fault. An editor that knows ' +
+      'The message has the line and column of each problem. An editor that knows ' +
       '[the JSON Schema](configuration.md) shows most of them while you type.',
   },
   CONFIG_INSECURE: {
@@ -97,7 +97,8 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
     remedy: 'Correct the path, or let the user read the file. See [Notices](notices.md).',
   },
   WEBHOOK_FAILED: {
-    meaning: 'The webhook did not take the test notice that `notices test` has sent; the error says what it answered.',
+    meaning:
+      'The webhook did not accept the test notice that `notices test` has sent; the error says what it answered.',
     causes: [
       'nobody listens at its address, or its certificate is not trusted here',
       'the receiver has another secret, or a clock that is wrong: mostly 401',
@@ -141,8 +142,8 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
     remedy: 'Run the host on one of the versions that the error names.',
   },
   UNEXPECTED: {
-    meaning: 'Something failed that svc-api does not know: a fault of its own, or of what it runs on.',
-    causes: ['an installation that is not complete', 'a fault of svc-api'],
+    meaning: 'An unexpected error: a defect in svc-api, or in what it runs on.',
+    causes: ['an installation that is not complete', 'a defect in svc-api'],
     remedy: 'Run the command again with `LOG_LEVEL=debug` to see the reason, in which secrets are redacted.',
   },
 };

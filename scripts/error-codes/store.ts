@@ -48,7 +48,7 @@ export const STORE_CODES: Readonly<
   },
   STORE_CORRUPT: {
     meaning: 'The file is damaged, or is not a key store.',
-    causes: ['the path is that of another file', 'the disk has a fault', 'it was copied while it was being written'],
+    causes: ['the path is that of another file', 'the disk is faulty', 'it was copied while it was being written'],
     remedy: 'Check the path. Otherwise restore a [backup](backup.md#restoring), and check the disk.',
   },
   STORE_REPLACED: {

@@ -301,7 +301,7 @@ export class FoundKeys {
     if (known) return known;
     const found = await this.#keys.identify(secret, OPERATOR);
     if ('apiKey' in found && found.status === 'ACTIVE') this.#live.add(found.apiKey.id);
-    // One that is refused only for a key above it would be live again with that one.
+    // One that is refused only for a parent key would be live again with that one.
     if ('apiKey' in found && found.status !== 'ROTATED' && this.#isActiveByItself(found.apiKey)) {
       await this.#note({ id: found.apiKey.id, publicId: found.publicId, place });
       await this.#revoke(found.apiKey);

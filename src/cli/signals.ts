@@ -42,7 +42,7 @@ export class HeldSignals {
 
   /** The first signal that has come by now. */
   async first(): Promise<NodeJS.Signals | undefined> {
-    // A signal is heard when the event loop polls, which it has surely done once by the second of these.
+    // A signal is received when the event loop polls, which it has surely done once by the second of these.
     await setImmediate();
     await setImmediate();
     return this.#first;

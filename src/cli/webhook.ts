@@ -80,7 +80,7 @@ export async function tryWebhook(settings: NoticeSettings, options: TryOptions):
   if (answer.is === 'taken') return tried;
   const { webhook, id } = tried;
   const hint = hintOf(answer.failure, answer.status);
-  const message = `The webhook ${webhook} did not take the test notice ${id}: ${answer.failure}.${hint}`;
+  const message = `The webhook ${webhook} did not accept the test notice ${id}: ${answer.failure}.${hint}`;
   throw new CliError('WEBHOOK_FAILED', message);
 }
 

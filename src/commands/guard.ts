@@ -54,7 +54,7 @@ export default class Guard extends ServingCommand {
       helpValue: '<seconds>',
     }),
     'health-path': Flags.string({
-      description: 'Path at which the guard itself says, without a key, whether it can let anybody pass.',
+      description: 'Path at which the guard itself says, without a key, whether it can let requests pass.',
       helpValue: '<path>',
     }),
     ...servingFlags(PORT),

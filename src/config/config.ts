@@ -62,7 +62,7 @@ export interface Config {
   };
   /** What is demanded of all keys. */
   readonly policy: PolicyRules;
-  /** Who is told of what happens to keys; undefined for nobody. */
+  /** Who is notified of what happens to keys; undefined for nobody. */
   readonly notices: NoticeSettings | undefined;
   /** Whether GraphQL introspection is answered: always, never, or to keys with PERMISSION:READ_ANY. */
   readonly introspection: 'on' | 'off' | 'permitted';

@@ -34,7 +34,7 @@ export interface LoadConfigOptions {
 
 /**
  * Loads the configuration. Where no file is named, and there is none in its default place, that is the default one.
- * @throws KeysError CONFIG_INVALID with the line and column of each fault; CONFIG_INSECURE if other users may have
+ * @throws KeysError CONFIG_INVALID with the line and column of each error; CONFIG_INSECURE if other users may have
  * written the file; CONFIG_UNAVAILABLE if it cannot be read; OPTION_INVALID, USAGE
  * @example
  * const config = await loadConfig();

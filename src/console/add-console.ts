@@ -70,7 +70,7 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
     guarded(c, root, async () => {
       const sender = { c, sessions, seen: seenBy(c) };
       const read = await readSentForm(sender);
-      // Before anybody is let in: it may have ended what they have signed in with.
+      // Before anybody is accepted: it may have ended what they have signed in with.
       const before = await read?.sent?.before();
       if (before !== undefined) return seeOther(c, before);
       const entry = await doorkeeper.enter(c, sender.seen);
@@ -173,12 +173,12 @@ const NOT_FOUND: Said = {
 
 function notAllowed(method: string, allowed: string): Said {
   const message = allowed.startsWith('GET')
-    ? `This address takes no ${method}.`
-    : 'Nothing is at this address: it takes what a form sends. Go back to that form, and send it from there.';
+    ? `This address does not accept ${method}.`
+    : 'This address only takes forms. Go back to the form, and send it from there.';
   return { status: 405, title: 'Not done', message };
 }
 
-/** The address of a request, beneath `/console/`. */
+/** The address of a request, under `/console/`. */
 function pathIn(c: Context): string {
   return c.req.path.slice(basePath(c).replace(/\/$/, '').length + CONSOLE_PATH.length + 1);
 }
@@ -191,7 +191,7 @@ function toSignIn(c: Context, root: string): Response {
   return seeOther(c, `${root}sign-in${given.length > 0 ? `?${new URLSearchParams(given).toString()}` : ''}`);
 }
 
-/** The page that a form was sent from, beneath `/console/`; empty if a browser does not say. */
+/** The page that a form was sent from, under `/console/`; empty if a browser does not say. */
 function sentFrom(c: Context): string {
   return /\/console\/(.*)$/.exec(c.req.header('referer') ?? '')?.[1] ?? '';
 }

@@ -8,17 +8,17 @@ import { admitKey, type RefusedPerson, refusedPerson } from '../http/form.ts';
 import type { SeenOrigin } from './session-cookie.ts';
 import { giveSessionToken, sessionTokenIn, takeSessionToken } from './session-cookie.ts';
 
-/** What letting people in takes. */
+/** What signing people in takes. */
 export interface DoorParts {
   readonly sessions: Sessions;
   readonly authenticator: Authenticator;
   readonly check: BearerCheck;
 }
 
-/** Somebody is let in, has no session, or is refused although they have one. */
+/** Somebody is accepted, has no session, or is refused although they have one. */
 export type Entry = OrRefusal<Admitted, RefusedPerson> | 'signed out';
 
-/** Lets people in who have signed in, as their key would be. */
+/** Accepts people who have signed in, as their key would be. */
 export class Doorkeeper {
   readonly #parts: DoorParts;
 

@@ -12,7 +12,7 @@ export interface OperationError {
     readonly code: string;
     /** The message without what to do about it in terms of the schema. */
     readonly reason?: string;
-    /** Each fault of what was given, with where it is. */
+    /** Each issue of what was given, with where it is. */
     readonly problems?: readonly { readonly message: string; readonly path: readonly (string | number)[] }[];
   };
 }

@@ -2,7 +2,7 @@ import type { Action } from '../keys/permissions/catalog.ts';
 
 /** A page that the navigation leads to. */
 export interface ListedPage {
-  /** Its address beneath `/console/`. */
+  /** Its address under `/console/`. */
   readonly path: string;
   readonly title: string;
   /** It is shown to keys that have one of these. */

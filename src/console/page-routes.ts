@@ -8,7 +8,7 @@ export type VisitHandler = (visit: Visit) => Promise<Response>;
 /** Lets somebody in, and answers them. */
 export type Welcome = (c: Context, root: string, answer: VisitHandler) => Promise<Response>;
 
-/** Takes the pages of the console. Addresses are beneath `/console/`, such as `keys/:id`. */
+/** Takes the pages of the console. Addresses are under `/console/`, such as `keys/:id`. */
 export class Pages {
   readonly #app: Hono<BearerEnv>;
   readonly #path: string;

@@ -33,7 +33,7 @@ export interface OutcomePage {
   readonly html: string;
   /** Whether a secret stands there: it is gone once somebody leaves the page. */
   readonly isSecret: boolean;
-  /** What is opened next, beneath `/console/`. */
+  /** What is opened next, under `/console/`. */
   readonly next: string;
 }
 
@@ -116,7 +116,7 @@ export class SentForm {
   /** Waits until it is done, or was given up. */
   async #finished(): Promise<FormOutcome | undefined> {
     const others = waiting.get(this.#session) ?? 0;
-    if (others >= MAX_WAITING) throw failed('RATE_LIMITED', 429, 'This form is being done. Wait for that.');
+    if (others >= MAX_WAITING) throw failed('RATE_LIMITED', 429, 'This form is still being processed. Wait a moment.');
     waiting.set(this.#session, others + 1);
     try {
       const began = performance.now();
@@ -131,7 +131,7 @@ export class SentForm {
       else waiting.delete(this.#session);
     }
     const message =
-      'You have sent this form before, and what became of that is not known. Look whether it was done. Nobody has ' +
+      'You have sent this form before, and its outcome is not known. Check whether it was done. Nobody has ' +
       'seen the secret of a key that it created or rotated: rotate that key, or delete it.';
     throw failed('CONFLICT', 409, message);
   }

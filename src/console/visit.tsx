@@ -37,7 +37,7 @@ export interface PageParts {
 /** Somebody who has signed in opens a page, or sends a form. */
 export class Visit {
   readonly c: Context;
-  /** What stands before the address of each page, such as `../`: another app may have this one beneath its own path. */
+  /** What stands before the address of each page, such as `../`: another app may have this one under its own path. */
   readonly root: string;
   /** When that is, in milliseconds since 1970. */
   readonly now: number;
@@ -155,7 +155,7 @@ export class Visit {
     return answer instanceof Response ? answer : seeOther(this.c, answer.location);
   }
 
-  /** Sends the browser to another page, after a form. @param path beneath `/console/` */
+  /** Sends the browser to another page, after a form. @param path under `/console/` */
   seeOther(path: string): Response {
     return seeOther(this.c, this.root + path);
   }
@@ -167,7 +167,7 @@ export interface ReadForm {
   readonly form: URLSearchParams;
 }
 
-/** Where the pages are that forms lead to, beneath `/console/`. */
+/** Where the pages are that forms lead to, under `/console/`. */
 export const OUTCOMES = 'done/';
 
 /** The form that was sent to a page. @throws RequestRefused */
@@ -175,7 +175,7 @@ export function readPageForm(c: Context): Promise<URLSearchParams> {
   return readForm(c, 'This page is answered', MAX_FORM_BYTES);
 }
 
-/** The way from an address beneath `/console/` to that, as the start of a relative reference (RFC 3986). */
+/** The way from an address under `/console/` to that, as the start of a relative reference (RFC 3986). */
 export function rootFrom(path: string): string {
   return '../'.repeat(path.split('/').length - 1) || './';
 }

@@ -93,7 +93,7 @@ export class OpenExchanges {
 export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
   /** Whether the upstream gets the key, too. */
   readonly passCredential: boolean;
-  /** The path at which the guard says whether it can let anybody pass; undefined for none. */
+  /** The path at which the guard says whether it can let requests pass; undefined for none. */
   readonly healthPath?: string | undefined;
   readonly log: Log;
 }

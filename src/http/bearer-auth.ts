@@ -5,12 +5,12 @@ import { HonoHead } from './received.ts';
 import { type RateLimitFields, respond } from './replies.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
 
-/** What a request has that was let in, by Express, Fastify or Node alone. */
+/** What a request has that was accepted, by Express, Fastify or Node alone. */
 export interface Authenticated {
   /** The authenticated key. */
   principal: Principal;
   /**
-   * Checks the key again, as it is now: the one that was let in may have been deleted while its body arrived. Call it
+   * Checks the key again, as it is now: the one that was accepted may have been deleted while its body arrived. Call it
    * once the body has been read. If the key must be refused, answers the request, and resolves to false; otherwise
    * `principal` is up to date.
    */
@@ -24,8 +24,8 @@ export interface BearerEnv {
     /** The authenticated key. */
     principal: Principal;
     /**
-     * Checks the key again, as it is now: the one that was let in may have been deleted while its body arrived. Call it
-     * once the body has been read. Returns the reply if the request must be refused; otherwise `principal` is up to
+     * Checks the key again, as it is now: the one that was accepted may have been deleted while its body arrived. Call
+     * it once the body has been read. Returns the reply if the request must be refused; otherwise `principal` is up to
      * date.
      */
     checkAgain: () => Promise<Response | undefined>;
@@ -35,7 +35,7 @@ export interface BearerEnv {
 /** A variable of our own. */
 const ADMITTED = 'svc-api.admitted';
 
-/** What `bearerAuth` has found out about a request that it let in. */
+/** What `bearerAuth` has found out about a request that it accepted. */
 export function admissionOf(c: Context): Admitted {
   return c.get(ADMITTED as never);
 }

@@ -177,7 +177,7 @@ function overLimit(standings: readonly Standing[]): Reply {
 /** The codes of refusals, by their status. */
 const CODES = { 400: 'INVALID_REQUEST', 401: 'UNAUTHENTICATED', 403: 'FORBIDDEN' } as const;
 
-/** A request that was let in: who makes it, and by which token. */
+/** A request that was accepted: who makes it, and by which token. */
 export interface Admitted {
   /** With an observer of this request. */
   readonly principal: Principal;
@@ -223,7 +223,7 @@ function missingFrom(principal: Principal, { items, isEnough }: Requirement): Pe
 /** Who makes a request, or the reply to one that must be refused. */
 export type Admission = OrRefusal<Admitted, Reply>;
 
-/** Notes who was let in, or refused, and that this is done. */
+/** Notes who was accepted, or refused, and that this is done. */
 function withDetails(
   details: RequestDetails,
   admission: Admission | Promise<Admission>,
@@ -309,8 +309,8 @@ export class BearerCheck {
   }
 
   /**
-   * Checks a request again that was let in: its key may have been deleted while the body arrived. Counts as no further
-   * use.
+   * Checks a request again that was accepted: its key may have been deleted while the body arrived. Counts as no
+   * further use.
    */
   again(request: Received, admitted: Admitted): Admission | Promise<Admission> {
     const verified = this.#keys.authenticator.findVerified(admitted.digest);

@@ -47,7 +47,7 @@ export interface BearerAuthOptions extends RequiredPermissions {
   trust?: readonly string[];
   /**
    * How many requests with a key that is not valid one address, or one /64 of IPv6, may make, such as `20/m`, which is
-   * the default; false for any number. Beyond that they are answered 429. A valid key is always let in.
+   * the default; false for any number. Beyond that they are answered 429. A valid key is always accepted.
    */
   failedCredentials?: string | false;
   /**

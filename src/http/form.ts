@@ -59,14 +59,14 @@ class KeyInForm extends HonoHead implements Received {
   }
 }
 
-/** Why somebody is not let in, as a page says it. */
+/** Why somebody is not accepted, as a page says it. */
 export interface RefusedPerson {
   readonly status: number;
   readonly message: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Lets in a person who shows a key in a form, by the rules for all requests. */
+/** Accepts a person who shows a key in a form, by the rules for all requests. */
 export async function admitKey(
   c: Context,
   key: string,

@@ -127,7 +127,7 @@ function explainKeysError(error: KeysError): { message: string; extensions: Reco
   return { message: error.message + remedy, extensions };
 }
 
-/** All faults of an input, each with its place in it; an empty one is that of the whole input. */
+/** All issues of an input, each with its place in it; an empty one is that of the whole input. */
 function problemsOf(error: KeysError): { problems?: object[] } {
   if (!('issues' in error)) return {};
   const issues = error.issues as readonly (Issue | DocumentIssue)[];
@@ -163,7 +163,7 @@ export type IntrospectionMode = 'on' | 'off' | 'permitted';
 export function checkIntrospection(mode: IntrospectionMode, principal: Principal): void {
   if (mode === 'on') return;
   if (mode === 'off') {
-    const message = 'This server does not tell its schema: __schema and __type are switched off.';
+    const message = 'Introspection is off: this server does not answer __schema and __type.';
     throw new GraphQLError(message, { extensions: { code: 'INTROSPECTION_OFF' } });
   }
   if (uses(principal, 'PERMISSION', 'READ_ANY')) return;

@@ -132,7 +132,7 @@ export class GraphQLPipeline {
     return this.#cors.addTo(reply, request.head.origin);
   }
 
-  /** Answers a request that was let in. */
+  /** Answers a request that was accepted. */
   async answer(request: GraphQLRequest, admitted: Admitted): Promise<Reply> {
     if (request.method !== 'POST' && !isByUrl(request)) return noted(methodNotAllowed(), request.notes);
     let type: ResponseType = JSON_RESPONSE;

@@ -8,7 +8,7 @@ import { bodyCutOff, collectBody, type GraphQLRequest } from './graphql-request.
 import { HonoHead, memoized, type RequestHead } from './received.ts';
 import { RequestRefused, respond } from './replies.ts';
 
-/** Hands requests that `bearerAuth` has let in to the pipeline. */
+/** Hands requests that `bearerAuth` has accepted to the pipeline. */
 function answerByHono(pipeline: GraphQLPipeline): Handler {
   return async (c) => respond(c, await pipeline.answer(new HonoRequest(c), admissionOf(c)));
 }

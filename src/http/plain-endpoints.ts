@@ -107,7 +107,7 @@ export function addHomePage(app: Hono<BearerEnv>, { hasConsole }: { hasConsole: 
   });
 }
 
-/** Answers token introspection (RFC 7662) to callers that `bearerAuth` has let in. */
+/** Answers token introspection (RFC 7662) to callers that `bearerAuth` has accepted. */
 export function answerIntrospection(
   keys: Pick<KeysService, 'authenticator'>,
   failures: FailureLog,

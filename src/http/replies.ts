@@ -85,7 +85,7 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   GRAPHQL_PARSE_FAILED: ['GraphQL', 'The document has a syntax error.'],
   GRAPHQL_VALIDATION_FAILED: ['GraphQL', 'The document or its variables do not fit the schema.'],
   LIMIT_EXCEEDED: ['GraphQL', 'The document is larger than is allowed; see the limits below.'],
-  INTROSPECTION_OFF: ['GraphQL', 'The server does not tell its schema, by __schema or __type.'],
+  INTROSPECTION_OFF: ['GraphQL', 'Introspection is off: the server does not answer __schema and __type.'],
   COST_EXCEEDED: [
     'GraphQL',
     'The request costs, or its answer is, more than is allowed; extensions has cost and limit.',

@@ -72,7 +72,7 @@ export type RequestCheck = (
 
 const CALLER = 'keys.check';
 const REQUEST_OPTIONS: Rules<PlainRequest> = {
-  // A client may have sent anything: that is refused, and no fault of who checks it.
+  // A client may have sent anything: that is refused, and no mistake of who checks it.
   headers: orUndefined(anything),
   secret: orUndefined(anything),
   address: orUndefined(text),

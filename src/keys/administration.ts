@@ -36,7 +36,7 @@ export interface KeyState {
   readonly usage: UsageTotals;
 }
 
-/** What a key above another one takes away from it. */
+/** What a parent key takes away from a key. */
 export interface KeyLimit extends Omit<AncestorLimit, 'ancestor'> {
   /** The name is null if it may not be read. */
   readonly ancestor: { readonly id: string; readonly name: string | null };

@@ -31,7 +31,7 @@ export function problemOfHeader(name: string): string | undefined {
 
 /**
  * Checks where keys may stand, and puts the names of headers into lower case.
- * @throws RangeError naming the first fault
+ * @throws RangeError naming the first issue
  */
 export function checkCredentialPlaces(places: readonly CredentialPlace[]): readonly CredentialPlace[] {
   const checked = places.map(checkPlace);

@@ -40,17 +40,17 @@ export interface Effect {
 
 /** Finds what keys did to others. */
 export interface EffectFinder {
-  /** What these keys did, or keys beneath them, as they stood then. */
+  /** What these keys did, or child keys of theirs, as they stood then. */
   by(keyIds: readonly string[]): Promise<Effect[]>;
   /** What was done with secrets that have these public ids. */
   withSecrets(publicIds: readonly string[]): Promise<Effect[]>;
   /** What was done to these keys. */
   on(keyIds: readonly string[]): Promise<Effect[]>;
-  /** The keys that did something, or stood above one that did, by their id or latest name. */
+  /** The keys that did something, or were parent keys of one that did, by their id or latest name. */
   actorsNamed(nameOrId: string): Promise<Pick<ApiKey, 'id' | 'name'>[]>;
 }
 
-/** An effect, and the keys above the one that brought it about. */
+/** An effect, and the parent keys of the one that brought it about. */
 export type NewEffect = Effect & { readonly above: readonly Pick<ApiKey, 'id' | 'name'>[] };
 
 /** Keeps what keys did to others, in a transaction. */

@@ -6,7 +6,7 @@ export interface Health {
   readonly store: StoreKind;
   /** In how many milliseconds the store has answered; undefined if it does not. */
   readonly answeredInMs: number | undefined;
-  /** Whether changes of other processes are heard. If not, every request asks the store. */
+  /** Whether this process is notified of the changes of other processes. If not, every request asks the store. */
   readonly hearsChanges: boolean;
   /** Whether searches of keys go by an index; undefined if the store does not tell. */
   readonly hasSearchIndex: boolean | undefined;

@@ -108,7 +108,8 @@ export function readStatus(text: string): Status {
   if (!status)
     throw new KeysError(
       'INPUT_INVALID',
-      `"${printable(text)}" is not a status. ${suggestion(text.trim(), STATUSES)}The statuses are ${listOf(STATUSES)}.`,
+      `"${printable(text)}" is not a status. ${suggestion(text.trim(), STATUSES)}` +
+        `The statuses are ${listOf(STATUSES)}.`,
     );
   return status;
 }

@@ -95,7 +95,7 @@ export interface KeyCounts {
   readonly nextExpiry: number | null;
 }
 
-/** Takes why the changes of other processes are not heard, in words for users; undefined once they are heard again. */
+/** Takes why notifications of changes are lost, in words for users; undefined once they arrive again. */
 export type HearingReport = (problem: Error | undefined) => void;
 
 /** The database that a store is in. */
@@ -140,8 +140,8 @@ export interface KeyRepository extends KeyFinder {
   /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
   hasSearchIndex(): Promise<boolean>;
   /**
-   * Calls back when the changes of other processes are no longer heard, and when they are heard again. Meanwhile there
-   * is no revision. A file is looked at instead, and is never reported.
+   * Calls back when notifications of the changes of other processes are lost, and when they arrive again. Meanwhile
+   * there is no revision. A file is looked at instead, and is never reported.
    */
   watchHearing(report: HearingReport): void;
 }

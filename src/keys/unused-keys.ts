@@ -11,7 +11,7 @@ import type { ListPosition } from './repository.ts';
 export interface KeysInUse {
   /**
    * Those of these keys that were used since a time, in milliseconds since 1970, or created, imported, enabled, given
-   * another secret or brought back; or above a key of which that is so.
+   * another secret or brought back; or a parent key of one of which that is so.
    */
   find(ids: readonly string[], since: number): Promise<Set<string>>;
   /** The ids of those of these keys that the policy has disabled, and nobody since. */

@@ -34,7 +34,7 @@ export function availableAt(unusedAt: number, count: number, { burst, interval }
   return unusedAt - (burst - count) * interval;
 }
 
-/** Requests that a process has taken in advance, and may let in until an end, in microseconds of the store's clock. */
+/** Requests that a process has taken in advance, and may accept until an end, in microseconds of the store's clock. */
 export interface Lease {
   readonly holder: string;
   readonly count: number;
@@ -61,10 +61,10 @@ export interface LeasedLimit {
 export interface LeaseRequest {
   /** Whose lease it is. The last one ends with this request: what is left of it is given back. */
   readonly holder: string;
-  /** How many requests the last lease has let in. */
+  /** How many requests the last lease has accepted. */
   readonly used: number;
   readonly limits: readonly LeasedLimit[];
-  /** How many requests wait to be let in. */
+  /** How many requests wait to be accepted. */
   readonly waiting: number;
   /** How many more are likely to follow within `life`, in microseconds: so long the lease can be used. */
   readonly ahead: number;
@@ -75,9 +75,9 @@ export interface LeaseRequest {
 export interface LeaseGrant {
   /** The time of the store's clock, in microseconds since 1970. */
   readonly now: number;
-  /** How many of the waiting requests are let in. */
+  /** How many of the waiting requests are accepted. */
   readonly granted: number;
-  /** How many more the process may let in. */
+  /** How many more the process may accept. */
   readonly ahead: number;
   /** For each limit, how far it is used up without those, and how many requests others have leased. */
   readonly limits: readonly { readonly unusedAt: number; readonly leased: number }[];
@@ -100,7 +100,7 @@ export function unusedState(limit: Limit): LimitState {
 }
 
 /**
- * Grants what it can of a request. Over all processes, no more requests are let in than one process would let in that
+ * Grants what it can of a request. Over all processes, no more requests are accepted than one process would accept that
  * gets all of them at the same times: what was used counts from when it was, what is leased counts in full, and what
  * was not given back by its end counts as used at that end.
  * @param states those of the limits of the request, in their order

@@ -41,7 +41,7 @@ const MOST_AHEAD = 1_000_000_000;
 const NEVER = Number.NEGATIVE_INFINITY;
 
 /**
- * What a process may let in of the requests that count against the same limits: its lease, without asking the store.
+ * What a process may accept of the requests that count against the same limits: its lease, without asking the store.
  * Times are microseconds of a clock that only goes forwards.
  */
 export class Allowance {
@@ -129,7 +129,7 @@ export class Allowance {
     else this.#emptyUntil = Math.max(next - storeTime + now, this.#askedAt + this.#rest);
   }
 
-  /** How a request that was let in or refused now stands to each of its limits. */
+  /** How a request that was accepted or refused now stands to each of its limits. */
   standings(now: number): Standing[] {
     const storeTime = now + this.#offset;
     return this.#limits.map(({ limit, count, unit, rate, granted, unusedAt }) => {
@@ -164,7 +164,7 @@ export interface Decision {
   readonly standings: readonly Standing[];
 }
 
-/** The decision on a request; `gone` if the key, or one above it, was deleted meanwhile. */
+/** The decision on a request; `gone` if the key, or a parent key, was deleted meanwhile. */
 export type Answer = Decision | 'gone';
 
 interface Waiting {

@@ -208,7 +208,7 @@ export class Courier {
     return this.#options.elapsed() < this.#leasedUntil;
   }
 
-  /** Notes where to begin, if that was never done: what happens from then on is told. What fails is logged. */
+  /** Notes where to begin, if that was never done: what happens from then on is notified. What fails is logged. */
   begin(): Promise<void> {
     return (this.#looking = this.#begin());
   }

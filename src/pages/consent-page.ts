@@ -44,7 +44,7 @@ export function consentPage(shown: ConsentPage): Promise<Page> {
         ${items.map(checkbox)}
       </fieldset>
       <label for="expires_in"
-        >It ends after <small>such as 90m, 12h or 30d; left empty, with your own key</small></label
+        >It expires after <small>such as 90m, 12h or 30d; left empty, with your own key</small></label
       >
       <input id="expires_in" name="expires_in" value="${keyExpiresIn}" autocomplete="off" />
       <label for="key"
@@ -95,7 +95,7 @@ function details({ client, address, expiresAt, handle, redirectUri }: ConsentPag
     <dt>Application</dt>
     <dd>${client.name} (<code>${client.id}</code>)</dd>
     <dt>It asks from</dt>
-    <dd>${address ?? 'an address that is not known'}</dd>
+    <dd>${address ?? 'an unknown address'}</dd>
     ${way}
     <dt>Decide until</dt>
     <dd>${formatTime(expiresAt).replace(/\.\d+Z$/, 'Z')}</dd>

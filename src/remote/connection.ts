@@ -156,7 +156,7 @@ export async function textOf(response: Response, server: string, maxCharacters: 
   let text = '';
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true });
-    if (text.length > maxCharacters) throw incompatible(server, 'answers without an end.');
+    if (text.length > maxCharacters) throw incompatible(server, 'sends an endless answer.');
   }
   return text + decoder.decode();
 }
@@ -172,7 +172,7 @@ function hasControls(value: unknown): boolean {
 
 function rateLimited(server: string, retryAfter: string | null): KeysError {
   const wait = /^\d{1,9}$/.test(retryAfter ?? '') ? ` Try again in ${retryAfter} s.` : '';
-  return new KeysError('RATE_LIMITED', `The server ${server} takes no more requests for now.${wait}`);
+  return new KeysError('RATE_LIMITED', `The server ${server} accepts no more requests for now.${wait}`);
 }
 
 /** What an error of an answer says, as far as it is known. */

@@ -35,7 +35,7 @@ export interface Asking {
 export interface GivenKey {
   secret: string;
   scope: string;
-  /** How long it lasts, in seconds; null without an end. */
+  /** How long it lasts, in seconds; null if it never expires. */
   expiresIn: number | null;
 }
 

@@ -226,7 +226,7 @@ const FORM =
   '"with any key" and "without a key", and for the answer "is refused" and "is forbidden".';
 const OUTCOMES: readonly string[] = ['allowed', 'refused', 'forbidden'] satisfies Decision['outcome'][];
 
-/** Parses `GET https://example.org/path with R:A, R:A is allowed`. Faults are sentences. */
+/** Parses `GET https://example.org/path with R:A, R:A is allowed`. Issues are sentences. */
 export function parseExpectation(text: string, catalog: Catalog): OrRefusal<{ value: Expectation }, string[]> {
   const [method = '', url = '', ...words] = text.trim().split(/\s+/);
   const outcome = words.pop() ?? '';

@@ -89,7 +89,7 @@ export function findWideRoutes(router: Router): WideRoute[] {
 
 /**
  * Whether one requirement is more than another: a key that just satisfies that is refused. Who may change a resource is
- * taken to be one who may read it as well: files have routes to read beneath those to change, too.
+ * taken to be one who may read it as well: files have routes to read under those to change, too.
  */
 function needsMore(allow: Allow, than: Allow): boolean {
   if (allow.kind === 'open' || than.kind === 'open') return allow.kind !== 'open';

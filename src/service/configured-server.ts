@@ -80,9 +80,12 @@ export class ConfiguredServer {
     this.#opened = opened;
     const { log = NO_LOG } = this.#server;
     if (isTls !== (tls !== undefined))
-      log.warn({ tls: tls !== undefined }, 'TLS begins or ends with the next start; all else was taken');
+      log.warn({ tls: tls !== undefined }, 'TLS begins or ends with the next start; everything else was loaded');
     if (!isDeepStrictEqual(config.server, this.#settings))
-      log.warn({ server: config.server }, 'a changed "server" takes effect with the next start; all else was taken');
+      log.warn(
+        { server: config.server },
+        'a changed "server" takes effect with the next start; everything else was loaded',
+      );
   }
 }
 

@@ -57,7 +57,7 @@ export interface CreateAppOptions {
   /** Which pages of other origins may call the service from a browser. Default: none. */
   cors?: CorsOptions;
   /**
-   * The address under which clients reach the service, with the path that it is beneath, such as
+   * The address under which clients reach the service, with the path that it is under, such as
    * `https://keys.example.org`. Default: the one that a request was made to.
    */
   publicUrl?: string;

@@ -44,13 +44,13 @@ async function inspectConfig({ configFile, env, resources }: ExamineOptions): Pr
     if (!file) return [ok('CONFIG', 'There is no svc-api.yaml, and none is needed.'), NO_WEBHOOK];
     const { notices, tls } = await parseConfig(file, await resources());
     if (tls) await readCertificate(tls);
-    return [ok('CONFIG', `${file.path} has no faults.`), notices ? inspectSecrets(notices, env) : NO_WEBHOOK];
+    return [ok('CONFIG', `${file.path} has no errors.`), notices ? inspectSecrets(notices, env) : NO_WEBHOOK];
   } catch (error) {
     return [failureBy('CONFIG', error)];
   }
 }
 
-const NO_WEBHOOK = ok('NOTICES', 'The configuration names no webhook: nobody is told what happens to keys.');
+const NO_WEBHOOK = ok('NOTICES', 'The configuration names no webhook: nobody is notified of what happens to keys.');
 
 /** Whether what signs notices can be read here. The servers may have it in their environment alone. */
 function inspectSecrets(notices: NoticeSettings, env: NodeJS.ProcessEnv): Finding {

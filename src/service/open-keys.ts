@@ -80,8 +80,8 @@ export interface OpenKeys extends KeysService, Limited {
   /** By how many milliseconds the clock of this machine is behind the time that is used: see `SteadyClock`. */
   clockBehindMs(): number;
   /**
-   * Calls back when the changes of other processes are no longer heard, so that every request asks the store, and when
-   * they are heard again. Only PostgreSQL can fail to notify.
+   * Calls back when the changes of other processes are no longer notified, so that every request asks the store, and
+   * when they are again. Only PostgreSQL can fail to notify.
    */
   watchHearing(report: HearingReport): void;
   /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
@@ -100,8 +100,9 @@ export interface OpenKeys extends KeysService, Limited {
   withAdditions(additions: CatalogAdditions): OpenKeys;
   /**
    * Checks the API key of a request, wherever that came from, by all that `bearerAuth` checks: the status of the key,
-   * and of those above it, its networks, limits and permissions, and how often its address was wrong. If it is let in,
-   * it counts as a use of the key. It never rejects for what a client sends, nor where the store does not answer.
+   * and of its parent keys, its networks, limits and permissions, and how often its address was wrong. If it is
+   * accepted, it counts as a use of the key. It never rejects for what a client sends, nor where the store does not
+   * answer.
    * @throws KeysError OPTION_INVALID
    * @example
    * const checked = await keys.check(request, { permission: 'DOCKER:READ_ANY', address: clientAddress });

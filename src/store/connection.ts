@@ -25,7 +25,7 @@ export interface WriteOptions {
 /** The row of the key that has a secret, or had it once: then with the public id of that secret. */
 export type KeyRowBySecret = KeyRow & { rotated_public_id?: string };
 
-/** What was found by the digest of a secret: the row of its key, if there is one, and those of the keys above it. */
+/** What was found by the digest of a secret: the row of its key, if there is one, and those of its parent keys. */
 export interface FoundRow {
   row: KeyRowBySecret | undefined;
   ancestors: readonly KeyRow[];

@@ -1,7 +1,7 @@
 /** How many changes are kept. Whoever has not asked for longer has to forget all keys. */
 export const MAX_CHANGES = 4096;
 
-/** The latest changes of keys, as this process has heard of them, in memory. */
+/** The latest changes of keys, as this process was notified of them, in memory. */
 export class KeyChanges {
   #ids: string[] = [];
   /** The revision before the first of them. */

@@ -91,7 +91,7 @@ function columnsOf(key: StoredKey) {
 }
 
 /**
- * A checksum of a row, which tells that a fault of the disk has changed it. Triggers remove it from a row that another
+ * A checksum of a row, which tells that a disk error has changed it. Triggers remove it from a row that another
  * program changes, on purpose and through the database. It is no protection from them: the audit log is.
  */
 export function checksumOf(row: Omit<KeyRow, 'checksum'>): string {

@@ -63,7 +63,7 @@ export async function createSchema(db: Kysely<Tables>, dialect: DialectName): Pr
   )`.execute(db);
 
   // What keys did to others, as long as it is in force. It outlives the keys: so nothing refers to them. Each is found
-  // by the key that did it and those above that, by the secret that it was done with, and by the key it was done to.
+  // by the key that did it and its parent keys, by the secret that it was done with, and by the key it was done to.
   await sql`create table key_effects (
     id ${text} primary key not null,
     at bigint not null,

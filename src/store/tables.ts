@@ -211,7 +211,7 @@ export interface KeyEffectTable {
   widening: string | null;
 }
 
-/** A row of `key_effect_actors`: the key that brought something about, and each of those above it. */
+/** A row of `key_effect_actors`: the key that brought something about, and each of its parent keys. */
 export interface KeyEffectActorTable {
   effect_id: string;
   key_id: string;

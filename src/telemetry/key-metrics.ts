@@ -60,7 +60,7 @@ function addLimits(registry: Registry, inUse: KeysInUse): void {
   );
   addCounter(
     registry,
-    { name: 'svc_api_limit_leases_total', help: 'Leases of limits that the store was asked for, or told of.' },
+    { name: 'svc_api_limit_leases_total', help: 'Leases of limits that the store was asked for, or notified of.' },
     () => [[inUse.keys?.limiter.counts.leases ?? 0]],
   );
   addGauge(registry, { name: 'svc_api_limited_keys', help: 'Keys with limits that were used lately.' }, () => [

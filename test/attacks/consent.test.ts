@@ -233,7 +233,7 @@ describeOnEach('whoever attacks the way to a key', () => {
       assert.match(text, /previous secret/);
     });
 
-    it('has a key beneath theirs: what ends it, ends that', async () => {
+    it('has a child key of theirs: what ends it, ends that', async () => {
       const { code, verifier } = await newCode();
       const { body } = await exchange(test.url, code, verifier);
       assert.equal(await accepts(body['access_token']), true);
@@ -531,7 +531,7 @@ describe('whoever attacks the pages on which people decide', () => {
       assert.equal((await agree(test.url, fields, approver)).status, 303);
     });
 
-    it('keys on pages of several addresses, is held by the limit of failed credentials, and a valid one is let in', async () => {
+    it('keys on pages of several addresses, is held by the limit of failed credentials, and a valid one is accepted', async () => {
       const { fields } = await openPage(authorizeUrl(test.url));
       const statuses = [];
       const unknown = `svc_${'A'.repeat(12)}_${'A'.repeat(49)}`;

@@ -347,7 +347,7 @@ describeOnEach('attacks: a thief whose key is contained', (dialect) => {
       const about = `${name} ${said}`;
       assert.deepEqual(missing(accessOf(test, fresh), accessOf(test, key)), [], `more than before: ${about}`);
       if (await world.isBeneathLeaked(key)) {
-        assert.notEqual(fresh.disabledAt, null, `beneath the thief: ${about}`);
+        assert.notEqual(fresh.disabledAt, null, `a child key of the thief: ${about}`);
         continue;
       }
       const previous = isInProgress(rotation, now) ? rotation.previousPublicId : undefined;

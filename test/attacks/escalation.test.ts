@@ -70,7 +70,7 @@ describeOnEach('attacks: escalation', () => {
       assert.deepEqual(await both(), ['unknown', 'unknown']);
     });
 
-    it('cannot enable the leaked key again, not with a request that was let in before', async () => {
+    it('cannot enable the leaked key again, not with a request that was accepted before', async () => {
       await test.keys.setEnabled(parent.principal.apiKey.id, false, OPERATOR);
       await assert.rejects(test.keys.setEnabled(parent.principal.apiKey.id, true, child.principal), FORBIDDEN);
     });
@@ -104,7 +104,7 @@ describeOnEach('attacks: escalation', () => {
       assert.deepEqual(await both(), ['Child', 'Grandchild']);
     });
 
-    it('is shown as what it is: status, effective permissions, and the key above that takes them away', async () => {
+    it('is shown as what it is: status, effective permissions, and the parent key that takes them away', async () => {
       const { id } = parent.principal.apiKey;
       await test.keys.update(id, { roles: ['VIEWER'] }, OPERATOR);
       await test.keys.setEnabled(id, false, OPERATOR);
@@ -196,7 +196,7 @@ describeOnEach('attacks: escalation', () => {
       await assert.rejects(apply({ roles: ['VIEWER'], expiresAt: end, enabled: true }, weak), FORBIDDEN);
     });
 
-    it('cannot outlast itself: what expires soon makes nothing last, neither does what is beneath it', async () => {
+    it('cannot outlast itself: what expires soon makes nothing last, neither do its child keys', async () => {
       const short = await create('Short', 'ADMIN', OPERATOR, '1h');
       const guest = await create('Guest', 'GUEST');
       await assert.rejects(
@@ -211,7 +211,7 @@ describeOnEach('attacks: escalation', () => {
       await assert.rejects(create('Later', 'GUEST', beneath.principal, '45m'), FORBIDDEN);
     });
 
-    it('is allowed to the keys above: what is beneath a key never does more than that key', async () => {
+    it('is allowed to parent keys: a child key never does more than that key', async () => {
       const { principal } = await create('Above', 'ADMIN');
       const child = await create('Child', 'ADMIN', principal);
       await test.keys.update(principal.apiKey.id, { roles: [], permissions: ['API_KEY:UPDATE_OWN'] }, OPERATOR);
@@ -270,7 +270,7 @@ describeOnEach('attacks: escalation', () => {
       await assert.rejects(apply({ adopt: true }, other.principal), FORBIDDEN);
     });
 
-    it('nor by taking the place of the key above it', async () => {
+    it('nor by taking the place of its parent key', async () => {
       const deploy = await create('CI deploy', 'GUEST API_KEY:CREATE_OWN API_KEY:DELETE_ANY');
       const child = await create('Child', 'GUEST API_KEY:CREATE_OWN API_KEY:DELETE_ANY', deploy.principal);
       const grandchild = await create('Grandchild', 'GUEST API_KEY:CREATE_OWN API_KEY:DELETE_ANY', child.principal);
@@ -338,7 +338,7 @@ describeOnEach('attacks: escalation', () => {
       await assert.rejects(test.keys.create(overwrite, by), FORBIDDEN);
     });
 
-    it('held on paper alone is not held: the keys above must hold it, too', async () => {
+    it('held on paper alone is not held: the parent keys must hold it, too', async () => {
       const above = await create('Above', 'VIEWER API_KEY:CREATE_OWN');
       const child = await create('Child', 'VIEWER API_KEY:CREATE_OWN', above.principal);
       const permissions = [...test.keys.catalog.permissionsOf('VIEWER'), 'API_KEY:CREATE_OWN'];

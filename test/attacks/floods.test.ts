@@ -71,7 +71,7 @@ describe('a wide network that floods', () => {
       }
       assert.ok(statuses.get(429)! > FLOOD - 2000, JSON.stringify([...statuses]));
       assert.equal(await knock(STRANGER), served);
-      assert.equal(await graphql(flooding(1), valid), 200, 'a valid key is let in from there, too');
+      assert.equal(await graphql(flooding(1), valid), 200, 'a valid key is accepted from there, too');
       assert.equal(await signIn(flooding(1), valid), 303);
       keys.time.now += 3_600_000;
     });

@@ -32,7 +32,7 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
     assert.ok('principal' in found);
     return found.principal.restrictions;
   };
-  /** How many requests of a key are let in now. */
+  /** How many requests of a key are accepted now. */
   const lettingIn = async (secret: string, most = 200) => {
     const restrictions = (await restrictionsOf(secret))!;
     const answers = await Promise.all(Array.from({ length: most }, async () => test.keys.limiter.enter(restrictions)));
@@ -67,7 +67,7 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
     assert.deepEqual(networks, [['0.0.0.0/0'], TEN]);
   });
 
-  it('may loosen what is beneath it, which it holds all the same', async () => {
+  it('may loosen its child keys, which it holds all the same', async () => {
     const child = await create('Child', { limits: ['5/m'], allowFrom: ['10.1.0.0/16'] }, held.principal);
     await update(child.principal.apiKey.id, { limits: [], allowFrom: null });
     assert.equal(await lettingIn(child.secret), 100);

@@ -248,7 +248,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
     world.check(by, undefined, key);
     world.check(by, replaced, undefined);
     if (own && !isOwnPlace)
-      assert.ok(!world.model.chainOf(own).includes(replaced), 'it takes the place of one above it');
+      assert.ok(!world.model.chainOf(own).includes(replaced), 'it takes the place of a parent key');
     world.model.delete([replaced.id]);
     world.model.keys.set(key.id, key);
     world.learn(secret);

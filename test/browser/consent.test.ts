@@ -63,7 +63,7 @@ describe('the pages of consent, in a browser', () => {
         await page.waitForURL(/user_code=/);
         await keyboard.tabTo(page.getByRole('checkbox', { name: 'role:GUEST' }));
         await keyboard.press('Space');
-        await keyboard.tabTo(page.getByLabel('It ends after'));
+        await keyboard.tabTo(page.getByLabel('It expires after'));
         await keyboard.type('7d');
         await keyboard.tabTo(ownKey(page));
         await keyboard.type(key);

@@ -45,7 +45,7 @@ describe('the page of a key in the console', () => {
     assert.doesNotMatch(html, /<Ada>/);
   });
 
-  it('shows what it may do, by which grant, whether it was used, and what a key above takes away', async () => {
+  it('shows what it may do, by which grant, whether it was used, and what a parent key takes away', async () => {
     const { visitor } = await visitorWith(test, ADA);
     const team = await createPrincipal(test.keys, {
       name: 'Team',
@@ -77,8 +77,8 @@ describe('the page of a key in the console', () => {
       'DOCKER:UPDATE_OWN: granted by DOCKER:UPDATE_ANY, but taken away by Team',
       'DOCKER:UPDATE_ANY: granted by DOCKER:UPDATE_ANY, but taken away by Team',
     ]);
-    assert.match(text, /Keys above it that hold it back Team · takes away 2 permissions/);
-    assert.match(text, /It may do nothing to 25 other resources .*VMS/);
+    assert.match(text, /Parent keys that limit it Team · takes away 2 permissions/);
+    assert.match(text, /No access to 25 other resources .*VMS/);
     assert.match(html, /role="region" aria-label="What it may do, by resource" tabindex="0"/);
   });
 
@@ -88,12 +88,12 @@ describe('the page of a key in the console', () => {
     await visitor.open(`keys/${key.id}`);
     const asked = async (may: string) => {
       const { status, text } = await visitor.submit('#may-it', { may });
-      return [status, /Ask (.*) What it never/.exec(text)?.[1]];
+      return [status, /Ask (.*) Unused permissions/.exec(text)?.[1]];
     };
     assert.deepEqual(await asked('docker:read_own'), [200, 'Yes , DOCKER:READ_OWN: by DOCKER:READ_ANY.']);
     assert.deepEqual(await asked('DOCKER:DELETE_ANY'), [
       200,
-      'No , not DOCKER:DELETE_ANY: none of its grants says so.',
+      'No , not DOCKER:DELETE_ANY: none of its grants allows it.',
     ]);
     const [status, problem] = await asked('<DOKCER>');
     assert.equal(status, 400);

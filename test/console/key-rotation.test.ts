@@ -25,7 +25,7 @@ describe('rotating the secret of a key in the console', () => {
     await visitor.open(`keys/${id}/rotation`);
     const { html, text, headers } = await visitor.submit('/rotation', { grace: '2h' });
     const secret = secretOn(html);
-    assert.match(text, /The new secret of CI .*It ends by itself in 2 hours/);
+    assert.match(text, /The new secret of CI .*It ends in 2 hours/);
     assert.equal(headers.get('cache-control'), 'no-store');
     assert.deepEqual([await isAccepted(secret), await isAccepted(old)], [true, true]);
     await test.keys.finishActivity();

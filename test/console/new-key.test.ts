@@ -102,7 +102,7 @@ describe('creating a key in the console', () => {
     assert.match(shown.text, /Delete 2 keys and create this one/);
     assert.equal((await find('Backup'))!.id, key.id);
 
-    // Another one has come to be beneath it since: that was not shown.
+    // Another one has been created by it since: that was not shown.
     await test.keys.create({ name: 'Later', permissions: ['API_KEY:CREATE_OWN'] }, old.principal);
     const changed = await create(visitor);
     assert.equal(changed.status, 409);
@@ -123,7 +123,7 @@ describe('creating a key in the console', () => {
   it('warns of what is dangerous', async () => {
     const visitor = await signedIn();
     const admin = await preview(visitor, { name: 'All', role: ['ADMIN'], expiry: 'latest' });
-    assert.match(admin.text, /ADMIN allows everything.*It never ends.*may be used from anywhere/);
+    assert.match(admin.text, /ADMIN allows everything.*It never expires.*may be used from anywhere/);
     const keys = await preview(visitor, { name: 'Keys', permission: ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY'] });
     assert.match(keys.text, /API_KEY:CREATE_ANY: It may create keys.*API_KEY:UPDATE_ANY: It may change.* all keys/);
     const modest = await preview(visitor, { name: 'Docker', permission: 'DOCKER:READ_ANY', networks: '::1' });
@@ -170,7 +170,7 @@ describe('creating a key in the console', () => {
     const page = await visitor.open('keys/new');
     assert.deepEqual(offered(page, 'role').toSorted(), ['ADMIN', 'CONNECT', 'EDITOR', 'GUEST', 'VIEWER']);
     assert.match(page.html, /data-includes="WIKI:READ_ANY WIKI:UPDATE_ANY"/);
-    assert.match(page.text, /ADMIN Full system access.*Hardly any key needs it/);
+    assert.match(page.text, /ADMIN Full system access.*Few keys need it/);
   });
 
   it('ends with a day that is chosen, and says so if there is none', async () => {
@@ -194,7 +194,7 @@ describe('creating a key in the console', () => {
     assert.match(later.text, /this key expires at 2030-01-11T12:00:00\.000Z/);
   });
 
-  it('shows each fault at its field, with what was typed', async () => {
+  it('shows each issue at its field, with what was typed', async () => {
     const visitor = await signedIn();
     const fields = { name: 'a_b', description: '<b>"&', limits: '5', networks: '10.0.0.1/8', permission: [] };
     const page = await preview(visitor, fields);
@@ -209,7 +209,7 @@ describe('creating a key in the console', () => {
     ])
       assert.match(page.html, new RegExp(`id="${id}-problem"[^>]*>[^<]*${message}`));
     assert.match(page.html, /name="description"[^>]*value="&lt;b&gt;&quot;&amp;"/);
-    assert.match(page.text, /To be mended: Name , Limits , Used from , What it may do/);
+    assert.match(page.text, /What to fix: Name , Limits , Used from , What it may do/);
   });
 
   it('goes back from the preview to what was filled in', async () => {
@@ -312,7 +312,7 @@ describe('creating a key in the console, where the policy demands something', ()
     assert.match(html, /value="latest" selected[^>]*>As late as the policy allows, 2030-01-16 00:00 UTC/);
     assert.match(html, /max="2030-01-16"/);
     assert.doesNotMatch(html, /value="30d"/);
-    assert.match(text, /The policy of this service demands an end, 2030-01-16 00:00 UTC at the latest\./);
+    assert.match(text, /The policy of this service demands an expiry, 2030-01-16 00:00 UTC at the latest\./);
     await visitor.submit('keys/new', { name: 'New', role: 'GUEST', step: 'preview' });
     assert.equal((await visitor.submit('keys/new', { step: 'create' })).status, 200);
     const { apiKey: key } = await test.keys.create({ name: 'Other', roles: ['GUEST'], expiresIn: '9d' }, OPERATOR);
@@ -329,7 +329,7 @@ describe('creating a key in the console, where the policy demands something', ()
     await visitor.signIn(never.key);
     const { html, text } = await visitor.open('keys/new');
     assert.doesNotMatch(html, /value="latest"/);
-    assert.match(text, /The policy of this service demands an end\./);
+    assert.match(text, /The policy of this service demands an expiry\./);
     // What breaks the policy already can be edited all the same.
     const edit = await visitor.open(`keys/${never.apiKey.id}/edit`);
     assert.doesNotMatch(edit.html, /<input[^>]*name="expires"[^>]*required/);

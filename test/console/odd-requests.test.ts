@@ -27,7 +27,7 @@ describe('the console, asked oddly', () => {
       await visitor.open('keys/new');
       const page = await visitor.submit('keys/new', { name: 'Odd', permission: 'ME:READ_OWN', expiry });
       assert.equal(page.status, 400, expiry);
-      assert.match(page.text, /Choose when it ends\./);
+      assert.match(page.text, /Choose when it expires\./);
     }
     assert.deepEqual(
       lines.filter(({ level }) => level === 'error'),
@@ -119,7 +119,7 @@ describe('the console, asked oddly', () => {
   });
 });
 
-describe('the console of an app beneath a path', () => {
+describe('the console of an app under a path', () => {
   for (const base of ['/base', '/console'])
     it(`leads to its own pages, and names its own addresses: ${base}`, async () => {
       const { keys, store } = await openTestKeys({ asServer: true });

@@ -27,7 +27,7 @@ for (const [demands, policy] of [
     before(async () => void (test = await startConsoleService({ policy })));
     after(() => test.stop());
 
-    it(`is what the key would be let do, and nothing else (seed ${SEED})`, async () => {
+    it(`is what the key is permitted to do, and nothing else (seed ${SEED})`, async () => {
       const worlds = new WorldMaker(test, new Random(SEED));
       let seen = 0;
       for (let index = 0; index < WORLDS; index += 1) {

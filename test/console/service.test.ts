@@ -69,7 +69,7 @@ describe('what the console shows of the service', () => {
     const { text } = await visitor.open('health');
     assert.match(
       text,
-      /Key store, SQLite answers in \d+\.\d ms nothing Changes by other processes heard at once nothing/,
+      /Key store, SQLite answers in \d+\.\d ms nothing Changes by other processes notified at once nothing/,
     );
     assert.match(text, /Runs on Node\.js v\d+/);
   });
@@ -77,7 +77,7 @@ describe('what the console shows of the service', () => {
   it('says what to do where there are no routes', async () => {
     const bare = await startConsoleService();
     const { visitor: other } = await visitorWith(bare, { name: 'Ada', roles: ['ADMIN'] });
-    assert.match((await other.open('routes')).text, /There is no svc-api\.yaml\. Routes stand in it/);
+    assert.match((await other.open('routes')).text, /There is no svc-api\.yaml\. Declare routes in it/);
     await bare.stop();
   });
 

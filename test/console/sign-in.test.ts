@@ -148,7 +148,7 @@ describeOnEach('signing in to the console', () => {
       body: new URLSearchParams({ name: 'Too late' }),
     });
     const page = await late.open(response.headers.get('location')!.replace('../', ''));
-    assert.match(page.text, /The session had ended: what you sent was not done/);
+    assert.match(page.text, /Your session had ended, so what you sent was not done/);
     assert.equal((await late.submit('sign-in', { key: secret })).path, 'keys?search=a*b');
   });
 

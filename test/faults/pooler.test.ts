@@ -44,7 +44,7 @@ describe('behind PgBouncer', () => {
     if (direct) await askPostgres(store, `drop role ${new URL(direct).username}`);
   });
 
-  it('that pools transactions, serve says that it hears no changes, and refuses a deleted key at once; with sessions it hears them', async () => {
+  it('that pools transactions, serve says that notifications are lost, and refuses a deleted key at once; with sessions they arrive', async () => {
     const cli = testCli(direct);
     pooler = await startPgBouncer(direct, { pool_mode: 'transaction', ignore_startup_parameters: IGNORED });
     const args = ['serve', '--port', '0', '--database', pooler.url];
@@ -55,7 +55,7 @@ describe('behind PgBouncer', () => {
     const ask = async (secret: string) => (await query(url!, secret, '{ online }')).status;
     const said = (what: string) => log.split('\n').filter((line) => line.includes(what)).length;
 
-    await until(() => said('changes of keys are not heard: every request asks the store') > 0);
+    await until(() => said('change notifications are lost: every request asks the store') > 0);
     assert.match(log, /a connection pooler in between does not pool sessions/);
     for (let round = 0; round < 10; round += 1) {
       const { key } = await cli.given(`CI ${round}`);
@@ -63,8 +63,8 @@ describe('behind PgBouncer', () => {
       await cli.run(['apikey', '--delete', '--name', `CI ${round}`]);
       assert.equal(await ask(key), 401);
     }
-    assert.equal(said('heard again'), 0);
-    assert.equal(said('are not heard'), 1);
+    assert.equal(said('arrive again'), 0);
+    assert.equal(said('notifications are lost'), 1);
 
     await pooler.stop();
     pooler = await startPgBouncer(
@@ -72,7 +72,7 @@ describe('behind PgBouncer', () => {
       { pool_mode: 'session', ignore_startup_parameters: IGNORED },
       Number(new URL(pooler.url).port),
     );
-    await until(() => said('changes of keys are heard again') === 1);
+    await until(() => said('change notifications arrive again') === 1);
   });
 
   for (const [parameter, text] of [

@@ -87,7 +87,7 @@ describe('a PostgreSQL server that is replaced, but lives on', () => {
     const cli = testCli(second!.url);
     await cli.run(['apikey', '--delete', '--name', 'Deleted']);
     await replaced();
-    await until(() => log.includes('changes of keys are heard again'));
+    await until(() => log.includes('change notifications arrive again'));
     assert.match(log, /the address has just come to lead to another server/);
     await cli.run(['apikey', '--delete', '--name', 'Kept']);
     await until(async () => REFUSED.has(await ask(secrets.kept)));

@@ -47,9 +47,9 @@ describe('serve under load', () => {
         await more(load);
         // Also as a change that it notices by itself, at about the same time.
         writeFileSync(config, `resources: [WIKI${time}]\n`);
-        const taken = server.said('the configuration was taken');
+        const taken = server.said('the configuration was loaded');
         server.child.kill('SIGHUP');
-        await until(() => server.said('the configuration was taken') >= taken + workers);
+        await until(() => server.said('the configuration was loaded') >= taken + workers);
       }
       await more(load);
       await load.stop();

@@ -26,7 +26,7 @@ describe('clients without a key that connect, send nothing, and never close', ()
     });
     const url = /http:\S+/.exec(String((await once(child.stdout!, 'data'))[0]))![0];
     // In parts: the queue of connections that are not accepted yet is shorter.
-    // How long this machine lets one of them wait, as its load is: those that are told of the time-out were let in.
+    // How long this machine lets one of them wait, as its load is: those that are told of the time-out were accepted.
     const heldForMs: number[] = [];
     const connect = async () => {
       const client = await connectTo(url, { allowHalfOpen: true });

@@ -10,7 +10,7 @@ interface Beneath {
   keys: { name: string }[];
 }
 
-describeOnEach('the keys beneath a key, over GraphQL', () => {
+describeOnEach('the child keys of a key, over GraphQL', () => {
   let test: TestService;
   let admin: string;
   let team: Awaited<ReturnType<typeof createPrincipal>>;
@@ -37,7 +37,7 @@ describeOnEach('the keys beneath a key, over GraphQL', () => {
     return { ...others, names: keys?.map((key) => key.name), errors };
   };
 
-  it('are told with those beneath them, the nearest first, and when one of them was last used', async () => {
+  it('are answered with their child keys, the nearest first, and when one of them was last used', async () => {
     assert.deepEqual(await beneath(admin), {
       count: 3,
       hasMore: false,
@@ -59,7 +59,7 @@ describeOnEach('the keys beneath a key, over GraphQL', () => {
     }
   });
 
-  it('are counted for who may read the key above them, and listed as far as it may read them', async () => {
+  it('are counted for who may read their parent key, and listed as far as it may read them', async () => {
     const { count, names } = await beneath(team.secret);
     assert.deepEqual({ count, names }, { count: 3, names: ['Build', 'Release'] });
   });

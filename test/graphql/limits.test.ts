@@ -83,7 +83,7 @@ describe('limits and networks over GraphQL', () => {
     });
   });
 
-  it('of a key above another are among what that takes away', async () => {
+  it('of a parent key are among what that takes away', async () => {
     const parent = await test.keys.create(
       { name: 'Parent', roles: ['ADMIN'], limits: ['100/m'], allowFrom: ['127.0.0.1'] },
       OPERATOR,

@@ -87,7 +87,7 @@ describe('the policy over HTTP', () => {
     });
     const asked = await askDevice(test.url);
     const endless = await agree(asked.user_code, secret, '', 'DOCKER:READ_ANY');
-    assert.deepEqual([endless.status, /would never end/.test(endless.text)], [403, true]);
+    assert.deepEqual([endless.status, /would never expire/.test(endless.text)], [403, true]);
     assert.equal((await agree(asked.user_code, secret, '90d', 'DOCKER:READ_ANY')).status, 200);
   });
 

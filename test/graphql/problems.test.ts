@@ -13,7 +13,7 @@ interface Problem {
   path: (string | number)[];
 }
 
-describe('the faults of an input over GraphQL', () => {
+describe('the issues of an input over GraphQL', () => {
   let test: TestService;
   let admin: string;
   let id: string;
@@ -88,7 +88,7 @@ describe('the faults of an input over GraphQL', () => {
     assert.ok(!JSON.stringify([rotated, created]).includes(admin));
   });
 
-  it('are missing where an error is about no fault of the input', async () => {
+  it('are missing where an error is about no issue of the input', async () => {
     const { code, problems } = await refused(CREATE, { name: 'Admin', roles: ['GUEST'] });
     assert.deepEqual([code, problems], ['NAME_TAKEN', undefined]);
   });

@@ -193,10 +193,10 @@ for (const [framework, start] of Object.entries(GUARDED_SERVERS)) {
         assert.equal(server.handled(), 2);
       });
 
-    /** Sends the head of a request, does something once that was let in, and sends the body. */
+    /** Sends the head of a request, does something once that was accepted, and sends the body. */
     async function sendInTwo(key: string, between: () => Promise<unknown>): Promise<string> {
       const credentials = `Authorization: Bearer ${key}`;
-      // A key that is known is let in at once.
+      // A key that is known is accepted at once.
       assert.match(await send([credentials]), /^HTTP\/1\.1 200 /);
       const socket = await connectTo(server.url);
       const continued = once(socket, 'data');
@@ -224,7 +224,7 @@ for (const [framework, start] of Object.entries(GUARDED_SERVERS)) {
       await test.keys.delete([reader.apiKey.id], OPERATOR);
     });
 
-    it('lets nobody in while the store does not answer, and says so in the log', async () => {
+    it('accepts nobody while the store does not answer, and says so in the log', async () => {
       const { log, lines } = collectingLog();
       const closed = await openTestKeys();
       await closed.store.close();

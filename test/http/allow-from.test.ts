@@ -30,7 +30,7 @@ describeOnEach('the networks that a key may be used from', () => {
   const statusFrom = async (secret: string, address: string) =>
     (await send(secret, { 'X-Forwarded-For': address })).status;
 
-  it('let it in from there, and nowhere else', async () => {
+  it('accept it from there, and nowhere else', async () => {
     const { key: secret } = await create(['10.0.0.0/8', '2001:db8::/32', '192.0.2.7']);
     for (const address of ['10.0.0.1', '10.255.255.255', '2001:db8:ffff::1', '192.0.2.7', '::ffff:10.1.2.3'])
       assert.equal(await statusFrom(secret, address), 200, address);
@@ -82,7 +82,7 @@ describeOnEach('the networks that a key may be used from', () => {
     for (const headers of forged) assert.equal((await send(secret, headers)).status, 403, JSON.stringify(headers));
   });
 
-  it('of a key hold those beneath it, too', async () => {
+  it('of a key hold its child keys, too', async () => {
     const { principal, secret } = await createPrincipal(test.keys, {
       name: 'Parent',
       roles: ['ADMIN'],

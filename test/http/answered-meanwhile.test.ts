@@ -15,7 +15,7 @@ const answerBusy = ({ url }: IncomingMessage, outgoing: ServerResponse) => {
   if (url === '/busy') outgoing.end('busy');
 };
 
-/** Servers that may answer while a key is checked. They answer with "welcome" those who are let in. */
+/** Servers that may answer while a key is checked. They answer with "welcome" those who are accepted. */
 const SERVERS: Readonly<Record<string, (keys: BearerAuthOptions['keys']) => Promise<RequestListener | Server>>> = {
   'node:http': async (keys) => {
     const auth = bearerAuth({ keys });

@@ -89,7 +89,7 @@ describe('a server whose configuration changes', () => {
     await configured!.take(withWiki);
     assert.deepEqual(
       lines.map(({ message }) => message),
-      ['TLS begins or ends with the next start; all else was taken'],
+      ['TLS begins or ends with the next start; everything else was loaded'],
     );
   });
 
@@ -98,13 +98,16 @@ describe('a server whose configuration changes', () => {
     await configured!.take({ ...withWiki, server: { keepAlive: 90 } });
     assert.equal(lines.length, 0);
     await configured!.take({ ...DEFAULT_CONFIG, server: { keepAlive: 60 } });
-    assert.equal(lines.at(-1)?.message, 'a changed "server" takes effect with the next start; all else was taken');
+    assert.equal(
+      lines.at(-1)?.message,
+      'a changed "server" takes effect with the next start; everything else was loaded',
+    );
   });
 
   it('says that TLS begins with the next start', async () => {
     await start(DEFAULT_CONFIG);
     await configured!.take({ ...withWiki, tls: writePair(FIRST) });
     assert.ok(configured!.keys.catalog.resources.includes('WIKI'));
-    assert.equal(lines.at(-1)?.message, 'TLS begins or ends with the next start; all else was taken');
+    assert.equal(lines.at(-1)?.message, 'TLS begins or ends with the next start; everything else was loaded');
   });
 });

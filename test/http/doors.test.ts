@@ -184,7 +184,7 @@ describeOnEach('the doors of the library', () => {
         assert.equal(await door!.send({ authorization: `Bearer ${key}`, 'x-forwarded-for': FOREIGN }), OK);
       });
 
-      it('refuses what the key above no longer may', async () => {
+      it('refuses what the parent key no longer may', async () => {
         const parent = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
         const child = await test.keys.create({ name: 'Child', roles: ['VIEWER'] }, parent.principal);
         door = await open(test.keys, { permission: 'DOCKER:READ_ANY' });
@@ -196,7 +196,7 @@ describeOnEach('the doors of the library', () => {
         assert.deepEqual([before, narrowed, await door.send(headers)], [OK, FORBIDDEN, UNAUTHENTICATED]);
       });
 
-      it('counts a request that was let in as a use, once', async () => {
+      it('counts a request that was accepted as a use, once', async () => {
         const { id } = await answersTo({ answers: [OK, OK, OK] });
         await test.keys.finishActivity();
         assert.equal((await test.keys.usageOf([id])).get(id)?.uses, 3);

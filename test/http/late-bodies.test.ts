@@ -33,7 +33,7 @@ describeOnEach('a request whose body arrives late', () => {
   });
   afterEach(() => test.stop());
 
-  /** Sends the head of a request, does something once the server has let that in, and sends the body. */
+  /** Sends the head of a request, does something once the server has accepted that, and sends the body. */
   async function sendInTwo(url: string, body: string, isChunked: boolean, between: () => unknown, more = {}) {
     const socket = await connectTo(url);
     const {

@@ -29,7 +29,7 @@ describeOnEach('limits of requests', () => {
     return found;
   };
 
-  it('let in so many at once, then one each part of the time, and tell where a request stands', async () => {
+  it('accept so many at once, then one each part of the time, and tell where a request stands', async () => {
     const { key: secret } = await create({ limits: ['3/m'] });
     for (const remaining of [2, 1, 0]) {
       const reply = await ask(secret);
@@ -75,7 +75,7 @@ describeOnEach('limits of requests', () => {
     assert.match(refused.headers.get('RateLimit') ?? '', /^"minute";r=1;/);
   });
 
-  it('of a key count the requests of those beneath it, and the closest of each unit is told', async () => {
+  it('of a key count the requests of its child keys, and the closest of each unit is answered', async () => {
     const parent = { name: 'Parent', roles: ['ADMIN'], limits: ['4/m'] };
     const { principal, secret } = await createPrincipal(test.keys, parent);
     const children = await Promise.all(
@@ -148,7 +148,7 @@ describeOnEach('limits of requests', () => {
   it('of a key that was deleted meanwhile refuse it like any other that is not valid', async () => {
     const { key: secret, apiKey: key } = await create({ limits: ['5/m'] });
     assert.deepEqual(await statuses(secret, 1), [200]);
-    // As if the deletion had not been heard yet.
+    // As if the deletion had not been notified yet.
     const restrictions = { limitsId: 'x', limits: [{ keyId: key.id, limit: '5/m' as const }], networks: [] };
     await test.keys.delete([key.id], OPERATOR);
     assert.equal(await test.keys.limiter.enter(restrictions), 'gone');

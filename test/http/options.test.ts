@@ -326,7 +326,7 @@ describe('options of the library', () => {
     assert.match(await messageOf(() => listen({ ...at, socket: '/tmp/x' } as never)), /exclude one another/);
   });
 
-  it('are no fault of keys.check where a client has made up what it is asked about', async () => {
+  it('are no mistake of who calls keys.check where a client has made up what it is asked about', async () => {
     const { key: secret } = await keys.create({ name: 'Caller', roles: ['GUEST'] }, OPERATOR);
     const bearer = `Bearer ${secret}`;
     const statusOf = async (headers: unknown) => {

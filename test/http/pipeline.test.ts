@@ -149,7 +149,7 @@ function post(
 }
 
 /**
- * An answer without the number of errors beneath a field that became null: "Handling Execution Errors" of the GraphQL
+ * An answer without the number of errors under a field that became null: "Handling Execution Errors" of the GraphQL
  * specification leaves open which of them are said, and that depends on which comes first.
  */
 function withoutOrderOfErrors(answer: Answer): Answer {

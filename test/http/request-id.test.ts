@@ -34,7 +34,7 @@ describe('the id of a request', () => {
       'the fast path': own(`Authorization: Bearer ${secret}`),
       'an invalid key': own('Authorization: Bearer nonsense'),
       'no key': own(),
-      'a fault of the body': rawPost([...HEAD, `Authorization: Bearer ${secret}`], '{'),
+      'a malformed body': rawPost([...HEAD, `Authorization: Bearer ${secret}`], '{'),
       'a request for Hono': own(`Authorization: Bearer ${secret}`, 'Content-Encoding: identity', 'Host: x'),
       'another method': head('DELETE /graphql HTTP/1.1', 'Host: a', `Authorization: Bearer ${secret}`),
       GET: head('GET /graphql?query={online} HTTP/1.1', 'Host: a', `Authorization: Bearer ${secret}`),

@@ -73,7 +73,7 @@ describe('introspection of the schema', () => {
         ] as const)
           assert.equal((await ask(mode, secret, document)).errors, undefined, mode);
         for (const secret of [knowing, other]) {
-          const message = 'This server does not tell its schema: __schema and __type are switched off.';
+          const message = 'Introspection is off: this server does not answer __schema and __type.';
           const errors = [{ message, extensions: { code: 'INTROSPECTION_OFF' } }];
           assert.deepEqual(await ask('off', secret, document), { errors });
         }

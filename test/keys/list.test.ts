@@ -188,7 +188,7 @@ describeOnEach('the list of keys', () => {
       'expired and disabled': { expiresAt: now, disabledAt: 1 },
     };
     const tops = Object.entries(endings).map(([id, ending], at) => storedKey(id, { ...ending, createdAt: at }));
-    // More keys than are read at once lie between a key and those above it.
+    // More keys than are read at once lie between a key and its parent keys.
     const between = Array.from({ length: size }, (_, at) => storedKey(randomUUID(), { createdAt: 10 + at }));
     const children = tops.map(({ id }, at) =>
       storedKey(`beneath ${id}`, { createdBy: id, createdAt: 2 * size + at, disabledAt: id === 'expired' ? 1 : null }),

@@ -139,7 +139,7 @@ describeOnEach('keys that are not used', () => {
     assert.equal(await pass(), 5);
   });
 
-  it('stay where a key beneath them is used, and go with it', async () => {
+  it('stay where a child key of theirs is used, and go with it', async () => {
     const { principal: root } = await create('Root');
     const { principal: child } = await create('Child', root);
     const { secret } = await create('Grandchild', child);

@@ -5,7 +5,7 @@ import { Random } from '../support/random.ts';
 const SECOND = 1_000_000;
 
 describe('a limit', () => {
-  it('lets in so many requests at once, then one each part of its time', () => {
+  it('accepts so many requests at once, then one each part of its time', () => {
     const rate = rateOf('100/m');
     assert.deepEqual(rate, { burst: 100, interval: 600_000 });
     let unusedAt = 0;
@@ -28,7 +28,7 @@ describe('a limit', () => {
     assert.deepEqual(rateOf('10000/s'), { burst: 10_000, interval: 100 });
   });
 
-  it('lets in, in any span of time, no more than its number and one for each interval of the span', () => {
+  it('accepts, in any span of time, no more than its number and one for each interval of the span', () => {
     const random = new Random(7);
     for (const limit of ['3/s', '100/m', '7/m'] as const) {
       const rate = rateOf(limit);

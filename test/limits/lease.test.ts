@@ -10,7 +10,7 @@ const limitsOf = (...limits: Limit[]): AppliedLimit[] => limits.map((limit) => (
 
 describe('processes that lease a limit', () => {
   for (const limit of ['7/s', '40/s', '100/m', '1000/m', '600000/m', '5/h'] as const)
-    it(`of ${limit} never let in what one alone would not, whatever they do, and are killed`, () => {
+    it(`of ${limit} never accept what one alone would not, whatever they do, and are killed`, () => {
       for (let seed = 1; seed <= 20; seed += 1) {
         const { shared, asked } = simulate(limit, seed);
         assert.deepEqual(shared.excess(), [], `seed ${seed}`);
@@ -18,7 +18,7 @@ describe('processes that lease a limit', () => {
       }
     });
 
-  it('of two keys never exceed that of the key above both', () => {
+  it('of two keys never exceed that of the parent key of both', () => {
     for (let seed = 1; seed <= 20; seed += 1) {
       const random = new Random(seed);
       const shared = new SharedLimits();
@@ -88,7 +88,7 @@ describe('a lease', () => {
   it('counts in full while it lasts', () => {
     const { state } = grant(unusedState('100/m'), { ahead: 10 }, 0);
     assert.equal(most(state, 0), 89);
-    assert.equal(most(state, 6 * SECOND), 90, 'the one that was let in is available again');
+    assert.equal(most(state, 6 * SECOND), 90, 'the one that was accepted is available again');
   });
 
   it('gives back what was not used, and counts the rest from when it was used', () => {

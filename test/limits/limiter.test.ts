@@ -72,7 +72,7 @@ describeOnEach('what a process knows of limits', () => {
     assert.deepEqual(await enter(restrictions, 2), [true, false]);
   });
 
-  it('lets in by a lease without a promise', async () => {
+  it('accepts by a lease without a promise', async () => {
     const restrictions = await create('1000/m');
     for (let index = 0; index < 14; index += 1) await enter(restrictions);
     const answers = Array.from({ length: 5 }, () => limiter.enter(restrictions));

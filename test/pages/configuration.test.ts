@@ -60,7 +60,7 @@ describe(PAGE, () => {
     assert.deepEqual([code, stdout], [0, 'yes: role EDITOR\n'], stderr);
   });
 
-  it('has the text of faults with lines and columns', async () => {
+  it('has the text of issues with lines and columns', async () => {
     const folder = tempFolder();
     const env = { PATH: pathWithCli(folder), SVC_API_CONFIG: 'svc-api.yaml' };
     writeFileSync(join(folder, 'svc-api.yaml'), 'resources: [WIKI]\nroles: { EDITOR: [WIKI:REED_ANY] }\nroute: []\n');

@@ -106,7 +106,7 @@ describe(PAGE, () => {
         }
       });
 
-      it('has a guard that lets in the key that is made for it, and nobody else', async () => {
+      it('has a guard that accepts the key that is made for it, and nobody else', async () => {
         writeFileSync(join(machine.folder, 'service.cjs'), SERVICE);
         terminal.type('node service.cjs &\r');
         await terminal.see('The service is there.');
@@ -124,7 +124,7 @@ describe(PAGE, () => {
     });
   }
 
-  it('has a block for Caddy, which lets in what it should, as what it is', async function () {
+  it('has a block for Caddy, which accepts what it should, as what it is', async function () {
     needsPrograms(this, 'caddy');
     const machine = new Machine();
     writeFileSync(join(machine.folder, 'service.cjs'), SERVICE);

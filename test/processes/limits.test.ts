@@ -36,7 +36,7 @@ describeOnEach('processes that share a limit', () => {
     child.stdin!.write('begin');
     return JSON.parse(await said(child)) as Spent;
   };
-  /** How many requests each of some processes lets in, which begin at once. */
+  /** How many requests each of some processes accepts, which begin at once. */
   const spend = async (...requests: number[]): Promise<number[]> => {
     const children = requests.map((each) => start('spend', each));
     for (const child of children) assert.equal(await said(child), 'ready\n');
@@ -48,7 +48,7 @@ describeOnEach('processes that share a limit', () => {
     );
   };
 
-  it('let in together no more than one would, and give back what they leave', async () => {
+  it('accept together no more than one would, and give back what they leave', async () => {
     const together = await spend(500, 400, 300);
     const sum = together.reduce((total, admitted) => total + admitted, 0);
     assert.ok(sum <= 1000, together.join());
@@ -61,7 +61,7 @@ describeOnEach('processes that share a limit', () => {
     const child = start('hold', 250);
     assert.equal(await said(child), 'ready\n');
     const { admitted, leased } = await spentBy(child);
-    assert.ok(leased > admitted / 2, 'most were let in by leases');
+    assert.ok(leased > admitted / 2, 'most were accepted by leases');
     child.kill('SIGKILL');
     await once(child, 'exit');
     const [rest] = await spend(1500);

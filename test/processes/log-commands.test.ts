@@ -309,7 +309,7 @@ for (const level of ['debug', 'trace'] as const) {
       await fetch(`${url}/auth/caddy`, { headers: [['Authorization', `Bearer ${limited}`], ...headers] });
       writeFileSync(config, "routes: [{ host: '*', path: /y, allow: DOCKER:READ_ANY }]\n");
       serving.child.kill('SIGHUP');
-      await serving.says('the configuration was taken');
+      await serving.says('the configuration was loaded');
       await until(() => /type ([B-Z]{4}-[B-Z]{4})/.test(login.stderr));
       const [, code] = /type ([B-Z]{4}-[B-Z]{4})/.exec(login.stderr)!;
       await withKeys({ database: world.cli.database }, async ({ consent }) =>
@@ -328,7 +328,7 @@ for (const level of ['debug', 'trace'] as const) {
       const served = await serving.ended('SIGTERM');
       await world.hideDigests();
       const says = [STORE, CHANGE, 'a listener was opened', 'limits were leased', 'a checkpoint was made'];
-      check('serve', level, served, { args: [], says: [...says, 'the configuration was taken'] }, world.hidden);
+      check('serve', level, served, { args: [], says: [...says, 'the configuration was loaded'] }, world.hidden);
       const requests = requestsIn(served.lines);
       const prefix = `${limited.slice(0, 17)}…`;
       const graphql = requests.filter(({ endpoint }) => endpoint === 'graphql').slice(0, 5);

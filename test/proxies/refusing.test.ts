@@ -91,7 +91,7 @@ describeEachProxy('the key store', { repository: failing }, (site) => {
   beforeEach(() => (isDown = false));
   after(() => (isDown = false));
 
-  it('that does not answer lets nobody in, with status 503', async () => {
+  it('that does not answer accepts nobody, with status 503', async () => {
     const { key: secret } = await site().keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
     isDown = true;
     assert.equal((await ask(site().proxy.port, { headers: [withKey(secret)] })).status, 503);
@@ -101,7 +101,7 @@ describeEachProxy('the key store', { repository: failing }, (site) => {
 });
 
 describeEachProxy('svc-api', {}, (site, name) => {
-  it('that is not there lets nobody in', async () => {
+  it('that is not there accepts nobody', async () => {
     const { key: secret } = await site().keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
     const send = () => ask(site().proxy.port, { headers: [withKey(secret)] });
     assert.equal((await send()).status, 200);

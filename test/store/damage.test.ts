@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 
 const DAMAGED = { code: 'STORE_CORRUPT', message: /^The API key "Key" is damaged: .* Delete or replace it/ };
 
-describeOnEach('a key that a fault of the disk has changed', () => {
+describeOnEach('a key that a disk error has changed', () => {
   let test: TestKeys;
   let secret: string;
   let key: ApiKey;
@@ -45,7 +45,7 @@ describeOnEach('a key that a fault of the disk has changed', () => {
     });
   }
 
-  it('takes the keys beneath it along', async () => {
+  it('takes its child keys along', async () => {
     const parent = await test.keys.create({ name: 'Parent', roles: ['ADMIN'] }, OPERATOR);
     const found = await authenticate(test.keys, parent.key);
     assert.ok('principal' in found);

@@ -10,7 +10,7 @@ export interface ConsolePage {
   readonly html: string;
   /** What a person reads, in one line. */
   readonly text: string;
-  /** Its address, beneath `/console/`. */
+  /** Its address, under `/console/`. */
   readonly path: string;
 }
 
@@ -70,7 +70,7 @@ export class Visitor {
     else this.#cookies.set(name, value);
   }
 
-  /** Opens a page. @param path beneath `/console/` */
+  /** Opens a page. @param path under `/console/` */
   open(path: string): Promise<ConsolePage> {
     return this.#go(new URL(`console/${path}`, `${this.#url}/`));
   }

@@ -13,7 +13,7 @@ import { listen } from '../../src/http/server.ts';
 /** A server behind `bearerAuth`: it answers with the name of the key, once it has read the body and checked again. */
 export interface GuardedServer {
   url: string;
-  /** How many requests were let in. */
+  /** How many requests were accepted. */
   handled(): number;
   stop(): Promise<void>;
 }

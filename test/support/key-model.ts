@@ -214,7 +214,7 @@ export class KeyModel {
     return { key, keeps: !holdsAll || isShorter || isOff || Boolean(lostSecret) };
   }
 
-  /** As the backup has it, beneath the same key as now, and with no longer grace than has begun since. */
+  /** As the backup has it, as a child of the same key as now, and with no longer grace than has begun since. */
   #broughtBack(then: ModelKey, now: ModelKey | undefined): ModelKey {
     const isSame = then.previous && now?.previous?.secret === then.previous.secret;
     const ends = isSame ? { ends: earlier(then.previous!.ends, now.previous!.ends) } : {};

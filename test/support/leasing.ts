@@ -14,7 +14,7 @@ import {
 /** When the clock of the store began, in microseconds since 1970. */
 export const EPOCH = Date.UTC(2030, 0, 1) * 1000;
 
-/** The states of limits, as a store keeps them, and every request that was let in, at the time when that was decided. */
+/** The states of limits, as a store keeps them, and every request that was accepted, at the time when that was decided. */
 export class SharedLimits {
   /** The true time, in microseconds. */
   now = 0;
@@ -34,7 +34,7 @@ export class SharedLimits {
     this.admitted.push({ at: this.now, limits });
   }
 
-  /** The requests that one process would not have let in that knew of all of them, by the limit. */
+  /** The requests that one process would not have accepted that knew of all of them, by the limit. */
   excess(): string[] {
     const unusedAt = new Map<string, number>();
     const excess: string[] = [];
@@ -52,7 +52,7 @@ function nameOf({ keyId, limit }: AppliedLimit): string {
   return `${keyId} ${limit}`;
 }
 
-/** A process that lets requests in by leases. Its clock began at some other time, and its questions take a while. */
+/** A process that accepts requests by leases. Its clock began at some other time, and its questions take a while. */
 export class LeasingProcess {
   readonly #shared: SharedLimits;
   readonly #limits: readonly AppliedLimit[];
@@ -93,7 +93,7 @@ export class LeasingProcess {
     this.#question.grant = this.#shared.grant(this.#question.request, this.#limits);
   }
 
-  /** The answer arrives. Returns how many of those that waited were let in. */
+  /** The answer arrives. Returns how many of those that waited were accepted. */
   receive(): number {
     const { grant, waiting } = this.#question ?? {};
     if (!grant) return 0;

@@ -1,5 +1,5 @@
 // A program for tests of limits that several processes share. It says that it is ready, and once it is told to begin, it
-// makes requests of a key, some at a time, prints how many were let in and how many were leased beyond those, and then
+// makes requests of a key, some at a time, prints how many were accepted and how many were leased beyond those, and then
 // ends, or waits to be killed.
 import { once } from 'node:events';
 import { writeSync } from 'node:fs';

@@ -35,7 +35,7 @@ export async function startNotified(): Promise<Notified> {
   await once(lines, 'line');
   lines.on('line', (line) => {
     const assignments = (JSON.parse(line) as string).trimEnd().split('\n');
-    // The program waits by this for what it has said before to be heard.
+    // The program waits by this for what it has said before to be received.
     if (assignments[0] !== 'BARRIER=1') said.push(assignments);
   });
   return { env: { NOTIFY_SOCKET: path }, said, stop: () => void child.kill() };

@@ -131,7 +131,7 @@ describe('telemetry of the library', () => {
       assert.ok(valueOf(families, 'svc_api_store_duration_seconds_count', { operation: 'write' })! > 0);
     });
 
-  it('has the key of a request that the middleware lets in, and a request once', async () => {
+  it('has the key of a request that the middleware accepts, and a request once', async () => {
     const auth = bearerAuth({ keys: test.keys });
     const url = await serve((incoming, outgoing) => {
       telemetry.watch(incoming, outgoing);

@@ -156,8 +156,8 @@ function commandChoices(id: string, { commands, separator, wordsBeside }: Progra
   if (separator !== ' ') return id === '' ? commands.map((command) => choiceOf(command.id, summaryOf(command))) : [];
   const beside = id === '' ? [...(wordsBeside?.(false) ?? [])] : [];
   const start = id === '' ? '' : `${id}:`;
-  const beneath = commands.filter((command) => command.id.startsWith(start));
-  const words = new Set(beneath.map((command) => command.id.slice(start.length).split(':', 1)[0]!));
+  const nested = commands.filter((command) => command.id.startsWith(start));
+  const words = new Set(nested.map((command) => command.id.slice(start.length).split(':', 1)[0]!));
   return [
     ...Array.from(words, (word) => choiceOf(word, summaryOf(commands.find((each) => each.id === start + word)))),
     ...beside.map(([word, summary]) => choiceOf(word, summary)),

@@ -75,7 +75,7 @@ export const ENVIRONMENT: readonly Variable[] = [
   {
     name: 'OTEL_…',
     meaning:
-      'What OpenTelemetry has for traces: with OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, ' +
+      'Settings of OpenTelemetry for traces: with OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, ' +
       '`serve` and `guard` send a span for each request there.',
     otherwise: 'no traces',
   },
@@ -102,10 +102,10 @@ export const ENVIRONMENT: readonly Variable[] = [
   { name: 'FORCE_COLOR', meaning: '0 for no colours; 1 for colours even where the output is not a terminal.' },
   {
     name: 'SVC_API_PROMPTS',
-    meaning: 'How questions are asked: plain, in lines with numbered choices, or rich, by lists that are drawn anew.',
+    meaning: 'How questions are asked: plain, as lines with numbered choices, or rich, as lists that are redrawn.',
     otherwise: 'rich; plain where TERM is dumb',
   },
-  { name: 'TERM', meaning: 'If it is dumb, questions and progress are printed as lines, and nothing is drawn anew.' },
+  { name: 'TERM', meaning: 'If it is dumb, questions and progress are printed as lines, and nothing is redrawn.' },
   {
     name: 'OCLIF_COLUMNS',
     meaning: 'Width of the help.',
@@ -122,7 +122,7 @@ export const ENVIRONMENT: readonly Variable[] = [
   },
   {
     name: 'NOTIFY_SOCKET, WATCHDOG_PID, WATCHDOG_USEC',
-    meaning: 'Set by systemd, which `serve` and `guard` tell how they are.',
+    meaning: 'Set by systemd, which `serve` and `guard` notify of their state.',
   },
   {
     name: 'API_KEY',

@@ -8,7 +8,7 @@ import { cancelled, type Option, type Prompts } from './prompt.ts';
 
 const SEVERAL = 'Numbers, separated by commas';
 
-/** Questions in lines, with numbered choices. Nothing but text is written, and nothing is drawn anew. */
+/** Questions in lines, with numbered choices. Nothing but text is written, and nothing is redrawn. */
 export const PLAIN_PROMPTS: Prompts = {
   input: ({ message, validate }) =>
     answerTo(`${message}: `, (text): Answer<string> => {

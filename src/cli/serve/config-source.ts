@@ -9,13 +9,13 @@ import type { Log } from '../../log.ts';
 /** Says that a configuration is in use from now on. */
 export function reportTaken({ file, resources, roles, routes }: Config, log: Log): void {
   const counts = { resources: resources.length, roles: Object.keys(roles).length, routes: routes.length };
-  log.info({ config: file, ...counts }, 'the configuration was taken');
+  log.info({ config: file, ...counts }, 'the configuration was loaded');
 }
 
 /** Says that a configuration is not used, and why. */
 export function reportRefused(error: unknown, log: Log): void {
   const reason = isKeysError(error) ? { code: error.code, faults: error.message.split('\n') } : { err: error };
-  log.error(reason, 'the configuration was not taken: the one before stays');
+  log.error(reason, 'the configuration was not loaded: the previous one stays');
 }
 
 /** Says that a reload was asked for in vain. */

@@ -8,7 +8,7 @@ import type { Destination } from '../../notices/post.ts';
 /** How often the store is asked for what is new. */
 const EVERY_MS = 1000;
 
-/** Whom the configuration wants to be told, with the secrets as they are now. @throws KeysError CONFIG_… */
+/** Whom the configuration wants to be notified, with the secrets as they are now. @throws KeysError CONFIG_… */
 export async function destinationIn({ notices }: Config): Promise<Destination | undefined> {
   if (!notices) return undefined;
   const { readDestination } = await import('../../notices/post.ts');
@@ -71,7 +71,7 @@ export class NoticeDelivery {
     });
     this.#courier = courier;
     await courier.begin();
-    // Whoever sees that there are notices can rely on it that what happens from then on is told.
+    // Whoever sees that there are notices can rely on it that what happens from then on is notified.
     this.#onStart?.({
       counts: courier.counts,
       countWaiting: async () => this.#destination && this.#store.countWaiting(),

@@ -184,7 +184,7 @@ function metricsPort(flags: TelemetryFlags, env: NodeJS.ProcessEnv): Given | und
   );
 }
 
-/** Whether the variables of OpenTelemetry ask for traces: by an endpoint, which they can switch off again. */
+/** Whether the variables of OpenTelemetry ask for traces: by an endpoint, which they can turn off again. */
 function wantsTraces(env: NodeJS.ProcessEnv): boolean {
   if (env['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') return false;
   return Boolean(env['OTEL_EXPORTER_OTLP_ENDPOINT'] || env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']);

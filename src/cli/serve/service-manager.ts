@@ -143,7 +143,7 @@ class Systemd implements ServiceManager {
 
   #failed(error: unknown): void {
     if (!this.#hasFailed)
-      this.#log.warn({ err: error }, `systemd is not told what becomes of this process: ${PROGRAM} cannot be run`);
+      this.#log.warn({ err: error }, `systemd is not notified of the state of this process: ${PROGRAM} cannot be run`);
     this.#hasFailed = true;
   }
 }

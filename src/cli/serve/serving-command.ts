@@ -294,8 +294,8 @@ export abstract class ServingCommand extends BaseCommand {
     if (behindMs > 0) this.logger.warn({ behindMs }, 'the clock is behind the latest time that the store has seen');
     keys.watchHearing((problem) => {
       const fields = { store, ...(problem && { reason: problem.message }) };
-      if (problem) this.logger.warn(fields, 'changes of keys are not heard: every request asks the store');
-      else this.logger.info(fields, 'changes of keys are heard again');
+      if (problem) this.logger.warn(fields, 'change notifications are lost: every request asks the store');
+      else this.logger.info(fields, 'change notifications arrive again');
     });
   }
 }

@@ -37,9 +37,9 @@ const KEPT_TEXTS: Readonly<Record<Kept, string>> = {
   enabled: 'stays disabled',
   secret: 'keeps its newer secret',
   grants: 'keeps its present grants',
-  expiresAt: 'keeps its earlier end',
-  limits: 'keeps its closer limits',
-  allowFrom: 'keeps its closer networks',
+  expiresAt: 'keeps its earlier expiry',
+  limits: 'keeps its stricter limits',
+  allowFrom: 'keeps its narrower networks',
   damaged: 'is damaged in the store, and comes back disabled',
 };
 

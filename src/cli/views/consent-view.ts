@@ -73,9 +73,9 @@ export function consentText(request: ConsentState): string {
   const { client, address, keyExpiresIn, expiresAt } = request;
   const fields = {
     application: `${client.name} (${client.id})`,
-    from: address ?? 'an address that is not known',
+    from: address ?? 'an unknown address',
     for: scopeItems(request).join(', '),
-    'key ends': keyExpiresIn === null ? 'not by itself' : `after ${keyExpiresIn}`,
+    'key ends': keyExpiresIn === null ? 'never' : `after ${keyExpiresIn}`,
     'decide until': formatTime(expiresAt),
   };
   return Object.entries(fields)

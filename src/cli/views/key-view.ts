@@ -106,7 +106,7 @@ export function limitText({ name, status, expiresAt, permissions, limits, allowF
     ...(limits.length === 0 ? [] : [`is limited to ${limits.join(', ')}`]),
     ...(allowFrom === null ? [] : [`may be used from ${allowFrom.join(', ')}`]),
   ];
-  return `${name === null ? 'a key above it' : `"${printable(name, 100)}"`} ${parts.join(', ')}`;
+  return `${name === null ? 'a parent key' : `"${printable(name, 100)}"`} ${parts.join(', ')}`;
 }
 
 /** A change of a field as one line of text. */
@@ -305,11 +305,11 @@ function statusText({ apiKey: key, chain, status, publicId }: Known): string {
   const end = chainExpiry(chain);
   if (status === 'ROTATED') return 'ROTATED, replaced by a newer secret';
   if (status === 'EXPIRED')
-    return `EXPIRED since ${formatTime(end)}${end === key.expiresAt ? '' : ', as a key above it'}`;
+    return `EXPIRED since ${formatTime(end)}${end === key.expiresAt ? '' : ', because of a parent key'}`;
   if (status === 'DISABLED' && key.damaged) return 'DISABLED, because its row in the key store is damaged';
   if (status === 'DISABLED')
     return key.disabledAt === null
-      ? 'DISABLED, because a key above it is'
+      ? 'DISABLED, because a parent key is'
       : `DISABLED since ${formatTime(key.disabledAt)}`;
   const active = `ACTIVE, ${end === null ? 'does not expire' : `expires ${formatTime(end)}`}`;
   if (publicId === key.publicId) return active;

@@ -7,7 +7,7 @@ export default class Approve extends ConsentCommand {
   static override summary = 'Agree that an application gets an API key.';
   static override description =
     'Shows what the application asks for, and asks you. With --roles or --permissions, it gets only these, ' +
-    'which must be among what it asks for. The application fetches its key by itself; the secret is not shown.';
+    'which must be among what it asks for. The application fetches its key itself; the secret is not shown.';
   static override examples = [
     {
       description: 'Agree to what the application asks for that shows this code',

@@ -50,6 +50,6 @@ function refusalOf(grants: string, status: Status, deniedBy: KeyDecision['denied
   if (!grants) return 'none of its grants allows it';
   if (!deniedBy) return `${grants} would allow it, but the key is ${status}`;
   const reason = status === 'ACTIVE' ? 'lacks it' : `is ${status}`;
-  const above = deniedBy.name === null ? 'a key above it' : `"${deniedBy.name}", which is above it,`;
-  return `${grants} would allow it, but ${above} ${reason}`;
+  const parent = deniedBy.name === null ? 'a parent key' : `its parent key "${deniedBy.name}"`;
+  return `${grants} would allow it, but ${parent} ${reason}`;
 }

@@ -9,12 +9,12 @@ import type { Contained } from '../../keys/administration.ts';
 import { printable } from '../../keys/text.ts';
 
 export default class Contain extends KeyCommand {
-  static override summary = 'Undo what an API key did: to itself, beneath it, and to other keys.';
+  static override summary = 'Undo what an API key did: to itself, its child keys and other keys.';
   static override description =
-    'For a key that leaked. It and all keys beneath it are disabled. Secrets that it gave to other keys end: the ' +
+    'For a key that leaked. It and all its child keys are disabled. Secrets that it gave to other keys end: the ' +
     'secret before works alone again while its grace runs, otherwise that key is disabled. What it widened is ' +
     'narrowed to what the key had before as well as now, what it enabled is disabled, and requests of applications ' +
-    'that it agreed to are cancelled. The same goes for what was done by keys beneath it, and with secrets that it ' +
+    'that it agreed to are cancelled. The same goes for what was done by its child keys, and with secrets that it ' +
     'gave. The plan is shown first; all of it is one transaction. A key that was deleted is found by its name or id.';
   static override examples = [
     {
@@ -33,7 +33,7 @@ export default class Contain extends KeyCommand {
     since: Flags.string({
       description:
         'Undo only what it did to others since this date (its start in UTC), RFC 3339 date and time, or this long ' +
-        'ago. It and all beneath it are disabled in any case.',
+        'ago. It and all its child keys are disabled in any case.',
       helpValue: '<date>|24h',
     }),
     'dry-run': Flags.boolean({ description: 'Show what would be done, and change nothing.' }),
@@ -81,7 +81,7 @@ function textOf(contained: Contained, title: string, words: readonly [string, st
 
 function nothingToUndo(contained: Contained): string {
   const state = contained.exists ? 'disabled' : 'deleted';
-  const others = contained.issued.length > 0 ? 'so are the keys above' : 'nothing else is in force';
+  const others = contained.issued.length > 0 ? 'so are its parent keys' : 'nothing else is in force';
   return `There is nothing to undo. ${nameIn(contained)} is ${state}, and ${others}.`;
 }
 

@@ -8,7 +8,7 @@ export default class Create extends KeyCommand {
 If stdin and stderr are terminals, prompts for missing values.`;
   static override examples = [
     {
-      description: 'A key for a pipeline, which expires by itself',
+      description: 'A key for a pipeline, which expires automatically',
       command: 'KEY=$(<%= config.bin %> <%= command.id %> "CI deploy" --roles VIEWER\n--expires-in 30d)',
     },
     {

@@ -34,7 +34,8 @@ export default class ApiKeyHelp extends BaseCommand {
     if (topic) return this.write(`${topicText(topic, this.config)}\n`);
     const id = ['apikey', ...words].join(':');
     if (!this.config.findCommand(id)) {
-      const remedy = `Topics are ${listOf(Object.keys(HELP_TOPICS))}; without an argument, all commands are listed.`;
+      const topics = listOf(Object.keys(HELP_TOPICS));
+      const remedy = `Topics are ${topics}; without an argument, all commands are listed.`;
       throw new CliError('USAGE', `There is no help on "${printable(words.join(' '))}". ${remedy}`);
     }
     const HelpClass = await loadHelpClass(this.config);

@@ -25,7 +25,7 @@ function failureOf({ failed, lines }: ImportReport): ImportFailure | undefined {
   return { error, code, exit: Math.max(...new Set(codes.map(exitOf))) };
 }
 
-/** How many faults and warnings are shown: the first ones. */
+/** How many issues and warnings are shown: the first ones. */
 const MAX_SHOWN = 100;
 
 /** What is wrong with lines of the input, as text; with `all`, all of it, and a line for each of the others. */
@@ -40,8 +40,8 @@ function reportText({ lines }: ImportReport, all: boolean): string | undefined {
 /** The line after the report of an import that did not fail. */
 function summaryOf({ imported, lines }: ImportReport): string {
   if (lines.length === 0) return 'The input has no keys.';
-  if (imported === 0)
-    return `Nothing was imported: this was a dry run. ${countOf(lines.length, 'API key', 'API keys')} can be imported.`;
+  const keys = countOf(lines.length, 'API key', 'API keys');
+  if (imported === 0) return `Nothing was imported: this was a dry run. ${keys} can be imported.`;
   return `Imported ${countOf(imported, 'API key', 'API keys')}.`;
 }
 

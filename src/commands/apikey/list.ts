@@ -56,7 +56,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
       command: '<%= config.bin %> <%= command.id %> --all --status expired | cut -f 1',
     },
     {
-      description: 'List when keys end, and what they may do',
+      description: 'List when keys expire, and what they may do',
       command: '<%= config.bin %> <%= command.id %> --columns name,expires,grants',
     },
     { description: 'List the first ten, as JSON', command: '<%= config.bin %> <%= command.id %> --limit 10 --json' },

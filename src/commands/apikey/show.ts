@@ -7,7 +7,7 @@ import { timeAndDistance } from '../../keys/relative-time.ts';
 export default class Show extends KeyCommand {
   static override summary = 'Show an API key, and all that it may do.';
   static override description =
-    'Names the keys above the key that limit what it may do, and what it did to other keys. The secret is never shown.';
+    'Names the parent keys that limit what it may do, and what it did to other keys. The secret is never shown.';
   static override examples = [
     { description: 'Show a key', command: '<%= config.bin %> <%= command.id %> --name "CI deploy"' },
     { description: 'Show a key as JSON', command: '<%= config.bin %> <%= command.id %> --name "CI deploy" --json' },

@@ -66,7 +66,10 @@ async function explain(
   return [
     permissions.length > 0 ? `${usage}, for ${listOf(permissions)}.` : `${usage}.`,
     ...(granted.length > 0
-      ? [`It has granted the ${granted.length === 1 ? 'role' : 'roles'} ${listOf(granted)}, and so needs to hold it.`]
+      ? [
+          `It has granted the ${granted.length === 1 ? 'role' : 'roles'} ${listOf(granted)}, ` +
+            'and so needs to hold it.',
+        ]
       : []),
     ...roles,
     ...(neverUsed.length > 0 ? [`Never used: ${listOf(neverUsed)}.`] : []),

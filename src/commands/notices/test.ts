@@ -33,7 +33,7 @@ export default class Test extends BaseCommand {
     const { webhook, id, status, durationMs } = tried;
     return this.printLines(
       tried,
-      `The webhook ${webhook} has taken the test notice ${id}: ${status}, in ${durationMs} ms.`,
+      `The webhook ${webhook} has accepted the test notice ${id}: ${status}, in ${durationMs} ms.`,
     );
   }
 

@@ -48,12 +48,12 @@ function Health({ health, info, now }: Answer & { now: number }) {
             what={`Key store, ${STORES[storeKind]}`}
             isWell={storeAnswers}
             state={answeredInMs === null ? 'does not answer' : `answers in ${answeredInMs.toFixed(1)} ms`}
-            remedy="Nobody gets in until it does. The server's log says why."
+            remedy="No request is accepted until it does. The server's log says why."
           />
           <Check
             what="Changes by other processes"
             isWell={hearsChanges}
-            state={hearsChanges ? 'heard at once' : 'not heard'}
+            state={hearsChanges ? 'notified at once' : 'not notified'}
             remedy="Every request asks the store meanwhile, and takes longer. The server's log says why."
           />
           <Check
@@ -66,7 +66,7 @@ function Health({ health, info, now }: Answer & { now: number }) {
             what="Clock"
             isWell={clockBehind === 0}
             state={clockBehind === 0 ? 'as the store knows it' : `${Math.round(clockBehind)} seconds behind the store`}
-            remedy="Set the machine's clock: keys end by the time that the store has seen."
+            remedy="Set the machine's clock: keys expire by the time that the store has seen."
           />
         </tbody>
       </table>

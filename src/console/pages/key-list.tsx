@@ -173,7 +173,7 @@ function NoKeys({ visit, filter }: { visit: Visit; filter: Filter }) {
     );
   return (
     <Empty title="There are no keys here yet.">
-      <p>A key lets one script, pipeline or person in, with what it needs and nothing more.</p>
+      <p>A key gives one script, pipeline or person the access that it needs, and nothing more.</p>
     </Empty>
   );
 }

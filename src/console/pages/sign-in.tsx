@@ -21,7 +21,7 @@ interface SignInParts {
 }
 
 const ROOT = './';
-const LOST = 'The session had ended: what you sent was not done. Sign in, and send it again.';
+const LOST = 'Your session had ended, so what you sent was not done. Sign in, and send it again.';
 
 /** Adds the page on which people exchange a key for a session, and the ways out of that. */
 export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts): void {
@@ -70,7 +70,7 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
   );
 }
 
-/** Where somebody wanted to go, beneath `/console/`; nowhere, if that is somewhere else. */
+/** Where somebody wanted to go, under `/console/`; nowhere, if that is somewhere else. */
 function nextIn(text = ''): string {
   return /^[a-z][\w\-/]*(\?[\w\-.~%&=+:*!'(),;@/?]*)?$/.test(text) && text.length <= 1000 ? text : '';
 }

@@ -14,7 +14,7 @@ export interface ExpiryBounds {
   readonly end: number | null;
   /** Whether the latest one is the end of the key of whoever chooses, and not one by the policy. */
   readonly isOwnEnd: boolean;
-  /** Whether there has to be an end. */
+  /** Whether there has to be an expiry. */
   readonly required: boolean;
 }
 
@@ -80,7 +80,7 @@ export function ExpiryField({
       )}
       {isDemanded && (
         <p id="expiry-help" class="help">
-          The policy of this service demands an end{end === null ? '.' : `, ${shortTime(end)} at the latest.`}
+          The policy of this service demands an expiry{end === null ? '.' : `, ${shortTime(end)} at the latest.`}
         </p>
       )}
     </div>
@@ -104,7 +104,7 @@ export function expiresAtOf(
   if (Object.hasOwn(DURATIONS, expiry)) return { expiresAt: formatTime(now + readDuration(expiry)!) };
   if (expiry === 'latest') return end === null ? {} : { expiresAt: formatTime(end) };
   if (expiry === first) return {};
-  if (expiry !== 'date') return { problem: 'Choose when it ends.' };
+  if (expiry !== 'date') return { problem: 'Choose when it expires.' };
   const day = readDay(date);
   if (day === undefined) return { problem: 'Choose its last day.' };
   const last = day + DAY_MS - 1000;

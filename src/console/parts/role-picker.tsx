@@ -41,10 +41,7 @@ export function RolePicker({
           <span>
             <code>{role}</code> {names.has(role) ? description : meaningOf(role)}
             {role === ALL_ACCESS && (names.has(role) || has.includes(role)) && (
-              <strong class="wrong">
-                {' '}
-                It may do everything, now and later: other keys, too. Hardly any key needs it.
-              </strong>
+              <strong class="wrong"> It may do everything, now and later: other keys, too. Few keys need it.</strong>
             )}
           </span>
         </label>

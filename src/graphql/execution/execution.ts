@@ -442,7 +442,7 @@ export class ListTurns {
 
 /**
  * The errors of one execution, by the place that became null for each (GraphQL, "Handling Execution Errors"). What
- * fails beneath a place that is null already is not said.
+ * fails under a place that is null already is not said.
  */
 class FieldErrors {
   readonly errors: GraphQLError[] = [];

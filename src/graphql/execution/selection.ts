@@ -45,7 +45,7 @@ export interface SelectedField {
   readonly plain: PlainType | undefined;
   /** What `__typename` is; undefined for other fields. */
   readonly typename: string | undefined;
-  /** The fields beneath it. */
+  /** The fields under it. */
   readonly selection: Selection;
 }
 

@@ -37,7 +37,7 @@ export function requireOwnPage(c: Context, issuer: string): void {
     throw new DecisionRefused(403, 'The form was sent by another page. Open the page of the application again.');
 }
 
-/** The key that a person shows, let in by the rules for all requests. @throws DecisionRefused */
+/** The key that a person shows, accepted by the rules for all requests. @throws DecisionRefused */
 export async function principalIn(c: Context, form: Parameters, check: BearerCheck): Promise<Principal> {
   const key = form.get('key')?.trim();
   if (key === undefined || key === '') throw new DecisionRefused(400, 'Enter your own API key.');

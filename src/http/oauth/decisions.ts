@@ -20,7 +20,7 @@ import { Parameters } from './parameters.ts';
 
 /** What the pages need beside what the endpoints do. */
 export interface DecisionParts extends ConsentParts {
-  /** Lets in the keys of those who decide. */
+  /** Accepts the keys of those who decide. */
   readonly check: BearerCheck;
   readonly failures: FailureLog;
 }
@@ -163,7 +163,7 @@ export class Decisions {
       })),
       handle: { field: redirect ? 'page' : 'user_code', value: handle },
       redirectUri: redirect?.uri ?? null,
-      // Relative, since another app may have this one beneath a path of its own.
+      // Relative, since another app may have this one under a path of its own.
       action: redirect ? 'authorize' : 'device',
     });
   }

@@ -27,11 +27,11 @@ export class Issuer {
     return pathname !== '/' && path === OAUTH_PATHS.metadata + pathname;
   }
 
-  /** The address, such as `https://keys.example.org`, or `https://example.org/keys` for an app beneath that path. */
+  /** The address, such as `https://keys.example.org`, or `https://example.org/keys` for an app under that path. */
   of(c: Context): string {
     if (this.#configured !== undefined) return this.#configured;
     const url = new URL(this.#originOf(c));
-    // Another app may have this one beneath a path of its own.
+    // Another app may have this one under a path of its own.
     url.pathname = basePath(c);
     return url.href.replace(/\/$/, '');
   }

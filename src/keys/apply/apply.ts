@@ -275,7 +275,7 @@ async function findNamers(auditLog: AuditReader, ids: readonly string[]): Promis
       });
       for (const { apiKey, actor, after } of entries) {
         const id = apiKey!.id;
-        // What is done by itself, nobody has looked at.
+        // What is done automatically, nobody has looked at.
         if (!open.has(id) || actor.kind === 'POLICY') continue;
         const gaveName = actor.kind === 'KEY' && after !== null && 'name' in after;
         if (gaveName && actor.id !== null) namers.set(id, actor.id);

@@ -35,7 +35,7 @@ export const AUDIT_ACTIONS = [
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** Kinds of actors: a user of the command line, a key, a request without a valid key, or the policy by itself. */
+/** Kinds of actors: a user of the command line, a key, a request without a valid key, or the policy. */
 export const ACTOR_KINDS = ['CLI', 'KEY', 'REQUEST', 'POLICY'] as const;
 /** Who did it. */
 export interface AuditActor {

@@ -152,7 +152,7 @@ interface VerifiedKeysOptions {
 }
 
 /**
- * A cache of accepted secrets, by digest. A change of a key drops the secrets of that key and of those beneath it. It
+ * A cache of accepted secrets, by digest. A change of a key drops the secrets of that key and of its child keys. It
  * only holds secrets of the store, so requests with made-up secrets can neither fill it nor evict entries.
  */
 export class VerifiedKeys {
@@ -276,7 +276,7 @@ export interface AuthenticatorOptions {
 /** What is known of a secret. */
 type Found = VerifiedKey | RefusedLookup;
 
-/** Authenticates secrets. It looks each one up once, and again only after its key, or one above it, has changed. */
+/** Authenticates secrets. It looks each one up once, and again only after its key, or a parent key, has changed. */
 export class Authenticator {
   /** How secrets were checked. Whoever asks `findVerified` first counts what it finds. */
   readonly counts: CheckCounts;

@@ -30,7 +30,7 @@ export interface AncestorLimit {
   status: Status;
   /** The ancestor's expiry, if that comes before the key's own; otherwise null. */
   expiresAt: number | null;
-  /** The permissions that the key would have without this ancestor and those above it. */
+  /** The permissions that the key would have without this ancestor and its ancestors. */
   permissions: Permission[];
   /** The ancestor's own limits: the requests of the key count against them. */
   limits: readonly Limit[];

@@ -13,7 +13,7 @@ export interface Descendants {
 }
 
 /**
- * Finds the keys beneath a key, generation by generation.
+ * Finds the child keys of a key, generation by generation.
  * @param first the maximum number, from 1 to 500
  * @throws KeysError INPUT_INVALID, STORE_…
  */

@@ -35,7 +35,7 @@ function requireRoomBeneath({ chain }: Principal): void {
   if (!hasRoomBeneath(chain)) throw chainTooLong();
 }
 
-/** Whether there may be keys beneath the last key of a chain. */
+/** Whether there may be child keys of the last key of a chain. */
 export function hasRoomBeneath({ keys }: Chain): boolean {
   return keys.length < MAX_CHAIN_LENGTH;
 }
@@ -89,7 +89,7 @@ export function isLoosened(before: ApiKey, after: ApiKey, catalog: Catalog): boo
 
 /**
  * Refuses an actor that would make usable what it cannot do itself: a key that it enables, or whose secret it changes.
- * What is created beneath the actor can never do more than the actor.
+ * What the actor creates can never do more than the actor.
  * @param chain the key and its ancestors
  * @param key the key as it is to be
  * @throws ForbiddenError
@@ -145,8 +145,8 @@ export function requireToOutlive(actor: Principal, expiresAt: number | null): vo
 }
 
 /**
- * Who lets a key make requests may make as many, from there: limits and networks, counted with those of the keys above
- * it, are as close as the actor's own.
+ * Who lets a key make requests may make as many, from there: limits and networks, counted with those of its parent
+ * keys, are as close as the actor's own.
  */
 export function requireToLoosen(actor: Actor, { keys }: Chain, key: ApiKey, catalog: Catalog): void {
   if (actor === OPERATOR) return;

@@ -118,10 +118,10 @@ export function violationsOfEnd(
   ];
   if (expiresAt === null && (requireExpiry || latest !== undefined)) {
     const rule = requireExpiry ? 'requireExpiry' : 'maxLifetime';
-    return breaks('never end', rule, `Give it an end${latest === undefined ? '' : `, ${latest}`}.`);
+    return breaks('never expire', rule, `Give it an expiry${latest === undefined ? '' : `, ${latest}`}.`);
   }
   if (expiresAt === null || latest === undefined || expiresAt <= now + maxLifetime!) return [];
-  const remedy = `Let it end ${latest}, which is in ${formatDuration(maxLifetime!)}.`;
+  const remedy = `Let it expire ${latest}, which is in ${formatDuration(maxLifetime!)}.`;
   return breaks(`end at ${formatTime(expiresAt)}`, 'maxLifetime', remedy);
 }
 

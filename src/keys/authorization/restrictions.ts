@@ -8,13 +8,13 @@ import type { Chain } from './chain.ts';
 
 type Restricted = Pick<ApiKey, 'id' | 'limits' | 'allowFrom'>;
 
-/** A limit, against which the requests of its key and of all keys beneath it count. */
+/** A limit, against which the requests of its key and of all its child keys count. */
 export interface AppliedLimit {
   readonly keyId: string;
   readonly limit: Limit;
 }
 
-/** What holds the requests of a key, whatever they ask for: its limits and networks, and those of the keys above. */
+/** What holds the requests of a key, whatever they ask for: its limits and networks, and those of its parent keys. */
 export interface Restrictions {
   /** The same for keys that are held by the same limits. */
   readonly limitsId: string;

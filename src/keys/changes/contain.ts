@@ -67,7 +67,7 @@ export interface Containment<Key extends ApiKey = ApiKey> {
   readonly exists: boolean;
   /** What it did to others, oldest first. */
   readonly issued: Issued<Key>[];
-  /** The keys that change: the contained one first, and those beneath it. */
+  /** The keys that change: the contained one first, and its child keys. */
   readonly changes: Containing<Key>[];
   /** The requests that it agreed to, whose applications then get no key. */
   readonly requests: ConsentRequest[];
@@ -82,7 +82,7 @@ export class Containments {
   }
 
   /**
-   * What keys did to others and is in force, oldest first: also what was done by those beneath them, and with secrets
+   * What keys did to others and is in force, oldest first: also what was done by their child keys, and with secrets
    * that they issued; as far as the actor may read the others. The keys may be gone.
    * @param since in milliseconds since 1970
    * @throws KeysError STORE_…
@@ -109,8 +109,8 @@ export class Containments {
   }
 
   /**
-   * Undoes what a key did, in one transaction: it and all beneath it are disabled, the secrets end that it issued, what
-   * it widened is narrowed again, and what it enabled is disabled. Whatever is in force at this moment is undone.
+   * Undoes what a key did, in one transaction: it and all its child keys are disabled, the secrets end that it issued,
+   * what it widened is narrowed again, and what it enabled is disabled. Whatever is in force at this moment is undone.
    * @param nameOrId of a key that is there, or was
    * @param since as in `AuditRequest`; undefined for all that it ever did to others
    * @throws KeysError NOT_FOUND, INPUT_INVALID; ForbiddenError; a STORE_ error
@@ -137,7 +137,7 @@ interface Reach {
   readonly created: Set<string>;
   /** The public ids of the secrets that they issued. */
   readonly secrets: Set<string>;
-  /** Whether a key is one of them, beneath them, or beneath one that was created so. */
+  /** Whether a key is one of them, a child key of theirs, or of one that was created so. */
   readonly isWithin: (chain: Pick<Chain, 'keys'>) => boolean;
 }
 
@@ -149,8 +149,8 @@ interface Affected<Key extends ApiKey> {
 }
 
 /**
- * What keys did to others, and what is in force of it, oldest first: also what was done by those beneath them, and with
- * secrets that they issued; as far as the caller may read the others. Keys beneath them are not among it: what becomes
+ * What keys did to others, and what is in force of it, oldest first: also what was done by their child keys, and with
+ * secrets that they issued; as far as the caller may read the others. Their child keys are not among it: what becomes
  * of the keys becomes of these.
  * @param since in milliseconds since 1970
  */
@@ -250,8 +250,8 @@ async function findApproved(
 }
 
 /**
- * What containing a key does, which changes nothing: it and all beneath it are disabled, and what they did to others is
- * taken back. No key gets more by it than it has now, or had before.
+ * What containing a key does, which changes nothing: it and all its child keys are disabled, and what they did to
+ * others is taken back. No key gets more by it than it has now, or had before.
  * @throws KeysError NOT_FOUND; ForbiddenError for who may not delete and disable all of it
  */
 async function planContainment<Key extends ApiKey>(
@@ -282,7 +282,7 @@ async function planContainment<Key extends ApiKey>(
 }
 
 /**
- * Who may delete a key, and with it those beneath it, and disable it, may contain it, if the same goes for the others
+ * Who may delete a key, and with it its child keys, and disable it, may contain it, if the same goes for the others
  * that it did something to. @throws ForbiddenError
  */
 function requireToContain(

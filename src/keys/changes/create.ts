@@ -100,13 +100,13 @@ async function planReplacement<Key extends ApiKey>(
   requireFor(caller, 'DELETE', [existing]);
   const takesOwnPlace = caller !== OPERATOR && existing.id === caller.apiKey.id;
   if (takesOwnPlace) takeOwnPlace(caller, input, key, catalog);
-  // It would take the place of that key, and its creator: nobody would stand above it any more.
+  // It would take the place of that key, and its creator: it would have no parent key any more.
   else if (caller !== OPERATOR && replaced.some(({ id }) => id === key.createdBy))
     throw denied(caller, 'A key cannot replace one that it descends from. Rotate that key, or choose another name.');
   return { key, replaced, takesOwnPlace, confusable: [] };
 }
 
-/** A key that replaces itself: those above it still hold the new one, but it no longer does so itself. */
+/** A key that replaces itself: its parent keys still hold the new one, but it no longer does so itself. */
 function takeOwnPlace(caller: Principal, input: NewKey, key: StoredKey, catalog: Catalog): void {
   const { chain } = caller;
   const [own] = chain.keys;

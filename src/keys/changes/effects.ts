@@ -39,8 +39,8 @@ const FIELDS = [
 
 /**
  * Records what changes of keys bring about that outlives the key that makes them, and forgets what is in force no
- * longer. Of what a key does beneath itself, nothing need be recorded: that goes with it. With a secret that another
- * key has issued, all of it is, since that is what the other key has brought about.
+ * longer. Of what a key does to its own child keys, nothing need be recorded: that goes with it. With a secret that
+ * another key has issued, all of it is, since that is what the other key has brought about.
  * @param adoptions see `findAdoptions`
  * @param records whether the changes themselves are recorded; what they end is forgotten in any case
  */
@@ -99,7 +99,7 @@ function isTelling(before: ApiKey, after: ApiKey): boolean {
   return !isSame || before.rotation?.previousPublicId !== after.rotation?.previousPublicId;
 }
 
-/** Whether a key is beneath another one. */
+/** Whether a key is a descendant of another one. */
 async function isBeneath({ find }: RecordingPlace, key: ApiKey, { id: above }: ApiKey): Promise<boolean> {
   if (key.id === above || key.createdBy === above) return true;
   if (key.createdBy === null) return false;
@@ -153,7 +153,7 @@ function effectsOf(
 }
 
 /**
- * A key that is adopted, and those beneath it, lose the key above that may know their secrets: as long as they have
+ * A key that is adopted, and its child keys, lose the parent key that may know their secrets: as long as they have
  * these, that has issued them.
  */
 async function adoptionsOf(place: RecordingPlace, adopted: ApiKey, known: readonly Effect[]): Promise<NewEffect[]> {

@@ -13,7 +13,7 @@ export interface ForesightOptions {
   clock: () => number;
 }
 
-/** Tells beforehand what an actor would be let do, as it is now. Nothing is written, and nothing counts as used. */
+/** Tells beforehand what an actor is permitted to do, as it is now. Nothing is written, and nothing counts as used. */
 export class Foresight {
   readonly #options: ForesightOptions;
 
@@ -22,8 +22,8 @@ export class Foresight {
   }
 
   /**
-   * Tells of each of these keys which changes an actor would be let make now, by the rules of those changes; nothing is
-   * written, and nothing counts as used.
+   * Tells of each of these keys which changes an actor is permitted to make now, by the rules of those changes; nothing
+   * is written, and nothing counts as used.
    * @throws KeysError STORE_…
    */
   async possibleChanges(keys: readonly ApiKey[], actor: Principal): Promise<PossibleChange[][]> {

@@ -96,7 +96,7 @@ export async function deleteKeys(transaction: Transaction, ids: readonly string[
   return deleted;
 }
 
-/** Refuses who may not delete these keys, and so all beneath them. @throws ForbiddenError */
+/** Refuses who may not delete these keys, and so all their child keys. @throws ForbiddenError */
 export function requireToDelete({ caller }: Pick<Place, 'caller'>, keys: readonly ApiKey[]): void {
   requireFor(caller, 'DELETE', keys);
 }

@@ -12,7 +12,7 @@ import { formatTime } from '../time.ts';
 import type { Approver, ConsentApproval, ConsentRequest, Grants } from '../requests/consent-request.ts';
 import { scopeItems } from '../requests/scope.ts';
 
-/** What a person agrees to. Without grants, to all that was asked for; without an end, to the one that was. */
+/** What a person agrees to. Without grants, to all that was asked for; without an expiry, to the one that was. */
 export interface ConsentChoice extends ExpiryRequest {
   /** Names of roles, case-insensitive. */
   roles?: readonly string[];

@@ -34,7 +34,7 @@ export interface ApiKey {
   /** The last rotation, until it is finished, rolled back or followed by another; null if there is none. */
   rotation: Rotation | null;
   /**
-   * Set if its row in the store does not match its checksum: a fault of the disk, or another program, has changed it.
+   * Set if its row in the store does not match its checksum: a disk error, or another program, has changed it.
    * Such a key is not accepted, and can only be deleted or replaced.
    */
   damaged?: true;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { formatTime, UNIT_MS } from '../time.ts';
 
-/** What a webhook is told of. */
+/** What a webhook is notified of. */
 export const NOTICE_TYPES = [
   'key.created',
   'key.deleted',

@@ -3,9 +3,9 @@ import { formatDuration, durationHint, readDuration, UNIT_MS } from '../time.ts'
 
 /** What an installation demands of its keys, as it is written. What is left out demands nothing. */
 export interface PolicyRules {
-  /** How far ahead the end of a key may lie, such as `90d`. A key without an end lives too long as well. */
+  /** How far ahead the expiry of a key may lie, such as `90d`. A key that never expires lives too long as well. */
   maxLifetime?: string;
-  /** Whether every key must have an end. */
+  /** Whether every key must expire. */
   requireExpiry?: boolean;
   /** The roles and permissions that keys may grant, in capital letters. All others, only the operator grants. */
   grantableByKeys?: readonly string[];

@@ -1,6 +1,6 @@
 import { printable } from '../text.ts';
 
-/** Where a service is: a scheme, a host, and a path if it is beneath one. */
+/** Where a service is: a scheme, a host, and a path if it is under one. */
 export const PUBLIC_URL = /^https?:\/\/[^/?#@\s]+(?:\/[A-Za-z0-9._~-]+)*$/;
 
 /** What is wrong with the address under which clients are to reach a service; undefined if nothing is. */

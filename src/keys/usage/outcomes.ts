@@ -1,6 +1,6 @@
 /**
- * How requests with a secret of a key end: the key was let in; it lacks a permission, or came from where it may not; it
- * was over a limit; or it was not accepted at all, as it was disabled, has expired or got another secret.
+ * How requests with a secret of a key end: the key was accepted; it lacks a permission, or came from where it may not;
+ * it was over a limit; or it was not accepted at all, as it was disabled, has expired or got another secret.
  */
 export const OUTCOMES = ['accepted', 'forbidden', 'limited', 'refused'] as const;
 

@@ -71,13 +71,13 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
 /** Whether the tables, and what acts on them, are as this version makes them. */
 async function inspectSchema(connection: Connection): Promise<Finding[]> {
   try {
-    return schemaFindings(newestSchema(), await connection.run(postgresSchemaDifferences), MEND);
+    return schemaFindings(newestSchema(), await connection.run(postgresSchemaDifferences), REMEDY);
   } catch (error) {
     return [failureBy('SCHEMA', error)];
   }
 }
 
-const MEND =
+const REMEDY =
   'Find out who could change the tables. As their owner, undo it by SQL; or "copy" the store into an empty schema, ' +
   'which takes its rows alone.';
 

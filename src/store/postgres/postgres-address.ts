@@ -192,7 +192,7 @@ function tlsOf(
     throw new KeysError(
       'USAGE',
       'The sslmode of the key store must be verify-full, verify-ca, require or disable: with allow or prefer, ' +
-        'whoever is in between could switch encryption off. Write sslmode=verify-full.',
+        'whoever is in between could turn encryption off. Write sslmode=verify-full.',
     );
   if (sslmode === 'disable') return false;
   return {

@@ -52,8 +52,8 @@ export interface PostgresListenerOptions {
 
 /**
  * Listens on a connection of its own for changes of keys. Notifications are part of the transaction of the change, so
- * that none is missed while the connection is alive, which a regular heartbeat checks, and while it hears what is said
- * at the address, which is proven regularly.
+ * that none is missed while the connection is alive, which a regular heartbeat checks, and while it receives what is
+ * sent at the address, which is proven regularly.
  */
 export class PostgresListener {
   readonly #config: ClientConfig;
@@ -68,7 +68,7 @@ export class PostgresListener {
   #client: Client | undefined;
   #isStarted = false;
   #report: HearingReport = () => {};
-  /** Why changes are not heard, if that is so. */
+  /** Why notifications are lost, if that is so. */
   #problem: Error | undefined;
 
   constructor({ config, location, renewPool }: PostgresListenerOptions) {
@@ -225,10 +225,10 @@ function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
-/** How long after it was said the token may take to arrive. */
+/** How long after it was sent the token may take to arrive. */
 const ARRIVAL_MS = 1000;
 
-/** A connection does not hear what is said at the address. */
+/** A connection does not receive what is sent at the address. */
 class UnheardError extends KeysError {
   constructor(location: string) {
     super(
@@ -250,10 +250,10 @@ export interface Listening {
 }
 
 /**
- * Whether a connection hears what is said at an address now: a token that a new connection says there must arrive. It
- * does not behind a pooler that lends the session to others between transactions, nor when the address has come to lead
- * to another server while this one lives on. Nothing else may be asked meanwhile: such a pooler would lend the session
- * for as long, and the token could arrive by chance.
+ * Whether a connection receives what is sent at an address now: a token that a new connection sends there must arrive.
+ * It does not behind a pooler that lends the session to others between transactions, nor when the address has come to
+ * lead to another server while this one lives on. Nothing else may be asked meanwhile: such a pooler would lend the
+ * session for as long, and the token could arrive by chance.
  * @throws what the driver throws if no connection can be made
  */
 async function hearsAddress({ client: listener, channel, signal }: Listening, config: ClientConfig): Promise<boolean> {

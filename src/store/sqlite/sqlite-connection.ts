@@ -229,7 +229,7 @@ export class SqliteConnection implements Connection {
     this.#recheckFile();
   }
 
-  /** There is nothing to hear: the file is looked at. */
+  /** There are no notifications: the file is looked at. */
   watchHearing(): void {}
 
   async close(): Promise<void> {

@@ -13,7 +13,7 @@ import { needsPrograms } from '../../support/skip.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 
-/** nginx, which has a service beneath a path of its own. @returns its origin */
+/** nginx, which has a service under a path of its own. @returns its origin */
 async function startNginx(visit: Visit, service: string): Promise<string> {
   const folder = tempFolder();
   const port = await freePort();
@@ -47,7 +47,7 @@ http {
   return origin;
 }
 
-describe('the console beneath a path of a proxy, in a browser', () => {
+describe('the console under a path of a proxy, in a browser', () => {
   const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
   const follow = (page: Page, name: string) => page.getByRole('main').getByRole('link', { name, exact: true }).click();
 

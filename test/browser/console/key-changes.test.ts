@@ -129,7 +129,7 @@ for (const [words, look, handsOn] of WAYS)
     );
 
     it(
-      'deleted, once its name is typed, with what is beneath it',
+      'deleted, once its name is typed, with its child keys',
       inBrowser(async (visit) => {
         const { page, find, keys } = await visitKey(visit, look);
         const hands = handsOn(page);

@@ -344,7 +344,7 @@ describeOnEach('restore', () => {
 
   it('says before that a key which is to come back was changed in the backup', async () => {
     assert.deepEqual((await restore('--dry-run', '--bring-back-all')).altered, []);
-    // By SQL, through the database: the triggers remove the checksum, which would show a fault of the disk.
+    // By SQL, through the database: the triggers remove the checksum, which would show a disk error.
     await changeDirectly(backup, `update api_keys set roles = '["ADMIN"]' where name in ('Deleted', 'Disabled')`);
     assert.deepEqual((await restore('--dry-run')).altered, [], 'what does not come back gets nothing');
     const { altered, logDiffersFrom } = await restore('--dry-run', '--bring-back', 'Deleted');

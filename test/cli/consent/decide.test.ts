@@ -63,7 +63,7 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
     assert.ok(!(stdout + JSON.stringify(body)).includes(handle));
   });
 
-  it('agree to all that was asked for, and the application gets a key beneath that of whoever agreed', async () => {
+  it('agree to all that was asked for, and the application gets a child key of that of whoever agreed', async () => {
     const { handle, deviceCode } = await ask({ keyExpiresIn: '12h' });
     const { stdout, code } = await apikey('approve', handle.toLowerCase().replace('-', ' '), '--yes');
     assert.match(stdout, /^Grafana sync gets the API key "Grafana sync \d{8} [B-Z]{6}"\n$/);

@@ -113,7 +113,7 @@ describeOnEach('doctor', (dialect) => {
       const found = (await examine(env, '--config', config)).filter(({ check }) => check === 'NOTICES');
       return found.map(({ status, message }) => `${status} ${message}`);
     };
-    const none = 'ok The configuration names no webhook: nobody is told what happens to keys.';
+    const none = 'ok The configuration names no webhook: nobody is notified of what happens to keys.';
     const seenAgo = (ms: number) =>
       changeDirectly(cli.database, `update notice_state set seen_at = ${Date.now() - ms}`);
     const unheard = await startUnheard();

@@ -5,7 +5,7 @@ import { type CreatedKey, type TestCli, testCli } from '../../support/cli.ts';
 import { describeOnEachAndRemotely } from '../../support/dialects.ts';
 import { authenticate } from '../../support/keys.ts';
 
-describeOnEachAndRemotely('the command line and the key above', () => {
+describeOnEachAndRemotely('the command line and the parent key', () => {
   let cli: TestCli;
   let parent: CreatedKey;
   let child: CreatedKey;
@@ -25,7 +25,7 @@ describeOnEachAndRemotely('the command line and the key above', () => {
     return { code, ...(JSON.parse(stdout) as object) };
   };
 
-  it('show names the key above that takes something away, and counts it in the status', async () => {
+  it('show names the parent key that takes something away, and counts it in the status', async () => {
     assert.equal('limitedBy' in (await json('show', 'Child')), false);
     await apikey('update', 'Parent', '--no-roles', '--permissions', 'DOCKER:READ_ANY');
     await apikey('disable', 'Parent');
@@ -43,12 +43,12 @@ describeOnEachAndRemotely('the command line and the key above', () => {
     assert.match((await apikey('list', '--status', 'active', '--search', 'child')).stderr, /No API keys found/);
   });
 
-  it('can says no, and which key above forbids it', async () => {
+  it('can says no, and which parent key forbids it', async () => {
     await apikey('update', 'Parent', '--roles', 'GUEST');
     const denied = await apikey('can', 'Child', 'DOCKER:UPDATE_ANY');
     assert.deepEqual(
       [denied.stdout, denied.code],
-      ['no: role ADMIN would allow it, but "Parent", which is above it, lacks it\n', 4],
+      ['no: role ADMIN would allow it, but its parent key "Parent" lacks it\n', 4],
     );
     const { deniedBy, allowed } = await json('can', 'Child', 'DOCKER:UPDATE_ANY');
     assert.deepEqual([deniedBy, allowed], [{ id: parent.id, name: 'Parent' }, false]);
@@ -75,7 +75,7 @@ describeOnEachAndRemotely('the command line and the key above', () => {
     assert.equal((await apikey('suggest', 'Maker')).stdout, stdout);
   });
 
-  it('verify tells that a key above is disabled, or has expired', async () => {
+  it('verify tells that a parent key is disabled, or has expired', async () => {
     await apikey('disable', 'Parent');
     const found = await withKeys({ database: cli.database }, (keys) => keys.identify(child.key, OPERATOR));
     assert.equal('apiKey' in found && found.status, 'DISABLED');

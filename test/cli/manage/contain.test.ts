@@ -107,7 +107,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
     const line = / {2}\S+ created "Planted", by a secret that it gave to another key \(disabled\)\n/;
     const { stdout } = await apikey('contain', 'Ops', '--dry-run');
     assert.match(stdout, line);
-    assert.match(stdout, /\nThere is nothing to undo\. "Ops" is disabled, and so are the keys above\.\n$/);
+    assert.match(stdout, /\nThere is nothing to undo\. "Ops" is disabled, and so are its parent keys\.\n$/);
     assert.deepEqual(issuedIn(await json('contain', 'Ops', '--yes')), ['CREATION Planted']);
     assert.match((await apikey('show', 'Ops')).stdout, /created "Planted", .* \(disabled\)\n/);
     assert.match((await apikey('delete', 'Ops')).stderr, line);

@@ -121,7 +121,7 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
     assert.equal((await other.run(['apikey', 'export', '--with-digests'])).stdout, stdout);
   });
 
-  it('of the keys above one are shown with it', async () => {
+  it('of the parent keys of one are shown with it', async () => {
     const parent = await cli.given('Parent', { roles: ['ADMIN'], limits: ['100/m'], allowFrom: ['10.0.0.0/8'] });
     const { openKeys } = await import('../../../src/service/open-keys.ts');
     const keys = await openKeys({ database: cli.database });

@@ -13,7 +13,7 @@ import { cliOnTerminal } from '../../support/pty.ts';
 import { tempFolder } from '../../support/temp.ts';
 
 const POLICY = 'policy: { maxLifetime: 90d, requireExpiry: true, grantableByKeys: [VIEWER], disableUnused: 60d }\n';
-const ENDLESS = 'would never end, which the policy forbids (requireExpiry: true)';
+const ENDLESS = 'would never expire, which the policy forbids (requireExpiry: true)';
 
 describe('the policy of svc-api.yaml', () => {
   let cli: TestCli;
@@ -45,10 +45,10 @@ describe('the policy of svc-api.yaml', () => {
     await refuses(['create', 'New', '--roles', 'VIEWER']);
     await refuses(['create', 'New', '--roles', 'VIEWER', '--dry-run']);
     await refuses(['--create', '--name', 'Old', '--roles', 'VIEWER', '--overwrite']);
-    await refuses(['create', 'New', '--roles', 'VIEWER', '--expires-in', '91d'], '(maxLifetime: 90d). Let it end');
+    await refuses(['create', 'New', '--roles', 'VIEWER', '--expires-in', '91d'], '(maxLifetime: 90d). Let it expire');
     await passes('create', 'New', '--roles', 'ADMIN', '--expires-in', '90d');
     await passes('update', 'Old', '--description', 'Before the policy');
-    await refuses(['update', 'Old', '--expires-in', '91d'], '(maxLifetime: 90d). Let it end');
+    await refuses(['update', 'Old', '--expires-in', '91d'], '(maxLifetime: 90d). Let it expire');
     await refuses(['update', 'New', '--no-expiry']);
     await passes('rotate', 'Old', '--grace', '1h');
     await passes('rotate', 'Old', '--finish');

@@ -54,7 +54,7 @@ describe('notices test', () => {
     assert.match(notice!.id, /^msg_[0-9a-f]{32}$/);
     assert.match(
       stdout,
-      new RegExp(`^The webhook ${origin()} has taken the test notice ${notice!.id}: 204, in \\d+ ms\\.\n$`),
+      new RegExp(`^The webhook ${origin()} has accepted the test notice ${notice!.id}: 204, in \\d+ ms\\.\n$`),
     );
     assert.deepEqual([code, stderr], [0, '']);
     assert.deepEqual(
@@ -87,13 +87,13 @@ describe('notices test', () => {
       const { durationMs, ...others } = json;
       assert.ok(durationMs >= 0);
       const { id } = receiver.received.at(-1)!;
-      const error = `The webhook ${origin()} did not take the test notice ${id}: ${reason}`;
+      const error = `The webhook ${origin()} did not accept the test notice ${id}: ${reason}`;
       const expected = { webhook: origin(), id, status, error, code: 'WEBHOOK_FAILED' };
       assert.deepEqual([code, others], [1, expected]);
     }
     const { code, stdout, stderr } = await run();
     const { id } = receiver.received.at(-1)!;
-    const text = `The webhook ${origin()} did not take the test notice ${id}: ${hints.at(-1)![2]}`;
+    const text = `The webhook ${origin()} did not accept the test notice ${id}: ${hints.at(-1)![2]}`;
     assert.deepEqual([code, stdout, stderr], [1, '', errorText('WEBHOOK_FAILED', text)]);
   });
 
@@ -115,7 +115,7 @@ describe('notices test', () => {
       tryWebhook(settings, { env, by: 'alice', timeoutMs: 200, onTried: (found) => void (tried = found) }),
       {
         code: 'WEBHOOK_FAILED',
-        message: /^The webhook \S+ did not take the test notice msg_\w+: no answer within 0\.2 seconds\.$/,
+        message: /^The webhook \S+ did not accept the test notice msg_\w+: no answer within 0\.2 seconds\.$/,
       },
     );
     assert.equal(tried!.status, null);

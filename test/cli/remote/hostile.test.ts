@@ -126,7 +126,7 @@ describe('a server elsewhere', () => {
     );
   });
 
-  it('that takes too long, or answers without an end, is given up', async () => {
+  it('that takes too long, or sends an endless answer, is given up', async () => {
     const silent = await serve(() => {});
     await assert.rejects(keysOf(silent, 50).find('CI'), refusal('SERVER_UNREACHABLE', /did not answer in time\.$/));
     const endless = await serve((_, response) => {
@@ -137,7 +137,7 @@ describe('a server elsewhere', () => {
       response.on('drain', write);
       write();
     });
-    await assert.rejects(keysOf(endless).find('CI'), refusal('SERVER_INCOMPATIBLE', /answers without an end/));
+    await assert.rejects(keysOf(endless).find('CI'), refusal('SERVER_INCOMPATIBLE', /sends an endless answer/));
   });
 
   it('is read no further than an answer of ours is long, whatever it is packed in, at each door', async () => {
@@ -147,7 +147,7 @@ describe('a server elsewhere', () => {
       const server = await serve((_, response) => {
         response.writeHead(status, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(packed);
       });
-      const endless = refusal('SERVER_INCOMPATIBLE', /answers without an end/);
+      const endless = refusal('SERVER_INCOMPATIBLE', /sends an endless answer/);
       const wanted = { server, scope: 'DOCKER:READ_ANY', expiresIn: '1h' };
       const shown = { show: () => assert.fail(), wait: () => assert.fail() };
       await assert.rejects(keysOf(server).find('CI'), endless);

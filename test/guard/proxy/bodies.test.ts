@@ -205,7 +205,7 @@ describe('the body of a request', () => {
       assert.match(raw.received, /^HTTP\/1\.1 417 [^]*\r\nConnection: close\r\n/);
     });
 
-    it('is not sent with a key that is refused, and the service hears nothing of it', async () => {
+    it('is not sent with a key that is refused, and the service gets nothing of it', async () => {
       const raw = connectRaw(service.url);
       raw.request(...lines('/'));
       await raw.closed();
@@ -215,7 +215,7 @@ describe('the body of a request', () => {
   });
 
   describe('with a key that is refused', () => {
-    it('is not waited for, however large it is to be, and the service hears nothing of it', async () => {
+    it('is not waited for, however large it is to be, and the service gets nothing of it', async () => {
       for (const framing of ['Content-Length: 100000000000', 'Transfer-Encoding: chunked']) {
         const raw = connectRaw(service.url);
         raw.request('POST / HTTP/1.1', 'Host: a', 'Authorization: Bearer wrong', framing);

@@ -25,7 +25,7 @@ describe('the health path of the guard', () => {
     return [reply.status, await reply.text()] as const;
   };
 
-  it('is answered without a key, and the service hears nothing of it', async () => {
+  it('is answered without a key, and the service gets nothing of it', async () => {
     assert.deepEqual(await answerOf(service.url + healthPath), [200, '{"status":"ok"}']);
     assert.deepEqual(arrived, []);
   });

@@ -94,7 +94,7 @@ describe('the headers of a request that is passed on', () => {
     );
   });
 
-  it('do not name a role that a key above the caller has lost', async () => {
+  it('do not name a role that a parent key of the caller has lost', async () => {
     const { keys } = service;
     const parent = await createPrincipal(keys, {
       name: 'Parent',

@@ -25,7 +25,7 @@ const METADATA = '/.well-known/oauth-authorization-server';
 const INSECURE = { [allowInsecureRequests]: true };
 const CLIENT = { client_id: APP.id };
 
-describe('the endpoints for applications, beneath a path of another app', () => {
+describe('the endpoints for applications, under a path of another app', () => {
   let test: TestKeys;
   let url: string;
   let port: number;

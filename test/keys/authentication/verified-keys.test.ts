@@ -253,7 +253,7 @@ describe('the cache of verified keys', () => {
   });
   const known = () => ['a', 'b', 'aChild', 'other'].filter((digest) => verified.get(digest, () => 0));
 
-  it('forgets a key that changed, by each of its secrets, with those beneath it, and no other', () => {
+  it('forgets a key that changed, by each of its secrets, with its child keys, and no other', () => {
     store.change('a');
     assert.deepEqual(known(), ['b']);
     verified.set('a', 1, entryOf('a'));
@@ -261,7 +261,7 @@ describe('the cache of verified keys', () => {
     assert.deepEqual(known(), ['a', 'b']);
   });
 
-  it('forgets what is beneath a key alone where only that changed', () => {
+  it('forgets the child keys of a key alone where only that changed', () => {
     store.change('child');
     assert.deepEqual(known(), ['a', 'b', 'other']);
   });

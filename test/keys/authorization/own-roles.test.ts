@@ -50,7 +50,7 @@ describeOnEach('own roles', () => {
     await keys.create({ name: 'By admin', roles: ['READER'] }, admin.principal);
   });
 
-  it('narrow what is beneath a key that loses them, and when they are declared narrower', async () => {
+  it('narrow the child keys of one that loses them, and when they are declared narrower', async () => {
     const editor = await createPrincipal(keys, { name: 'Editor', roles: ['EDITOR'], permissions: MANAGE });
     const child = await createPrincipal(keys, { name: 'Child', roles: ['EDITOR'] }, editor.principal);
     declare({ resources: ['WIKI'], roles: { EDITOR: ['WIKI:READ_ANY'] } });

@@ -86,7 +86,7 @@ describeOnEach('what a key did to others', () => {
       assert.equal((await test.keys.planContainment('Old ops', undefined, OPERATOR)).contained.id, ops.id);
     });
 
-    it('as what those above it did', async () => {
+    it('as what its parent keys did', async () => {
       const child = await create('Child', ops.principal);
       await rotate(await create('CI'), child.principal);
       await test.keys.delete([child.id], OPERATOR);
@@ -94,7 +94,7 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual(await issued(child), ['SECRET CI']);
     });
 
-    it('not of what it did beneath itself, nor of what takes something away, nor of the operator', async () => {
+    it('not of what it did to its own child keys, nor of what takes something away, nor of the operator', async () => {
       const [child, ci] = [await create('Child', ops.principal), await create('CI')];
       await rotate(child);
       await update(child, { expiresIn: '1h' });
@@ -158,7 +158,7 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual(await issued(), ['SECRET CI']);
     });
 
-    it('of keys that it created and that were adopted, with those beneath them, as long as they have their secrets', async () => {
+    it('of keys that it created and that were adopted, with their child keys, as long as they have their secrets', async () => {
       const child = await create('Child', ops.principal);
       const grandchild = await create('Grandchild', child.principal);
       await test.keys.adopt(child.id, OPERATOR);
@@ -245,7 +245,7 @@ describeOnEach('what a key did to others', () => {
   });
 
   describe('is undone by containing it', () => {
-    it('with its own keys: it and all beneath it are disabled', async () => {
+    it('with its own keys: it and all its child keys are disabled', async () => {
       const child = await create('Child', ops.principal);
       const grandchild = await create('Grandchild', child.principal);
       const other = await create('Other');
@@ -391,7 +391,7 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual([await refusal(own), (await keyOf(web)).roles], [undefined, ['GUEST']]);
     });
 
-    it('since a time: what was done to others before stays, but not the keys beneath it', async () => {
+    it('since a time: what was done to others before stays, but not its child keys', async () => {
       const [ci, web] = [await create('CI'), await create('Web')];
       const [early, child] = [await rotate(ci), await create('Early', ops.principal)];
       test.time.now += HOUR;

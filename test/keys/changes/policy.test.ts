@@ -52,8 +52,8 @@ describeOnEach('the policy', () => {
 
   describe('of lifetimes', () => {
     const LATE =
-      /"Late" would end at .*\(maxLifetime: 90d\)\. Let it end 2030-04-01T00:00:00\.000Z at the latest, which/;
-    const ENDLESS = /"Endless" would never end, .*\(requireExpiry: true\)\. Give it an end, 2030-04-01T/;
+      /"Late" would end at .*\(maxLifetime: 90d\)\. Let it expire 2030-04-01T00:00:00\.000Z at the latest, which/;
+    const ENDLESS = /"Endless" would never expire, .*\(requireExpiry: true\)\. Give it an expiry, 2030-04-01T/;
     const BOTH = { maxLifetime: '90d', requireExpiry: true };
 
     it('lets keys be created that end in time, to the millisecond, and no others', async () => {
@@ -64,7 +64,7 @@ describeOnEach('the policy', () => {
       await refused(keys.create({ name: 'Endless', roles: ['VIEWER'], expiresAt: null }, OPERATOR), ENDLESS);
       await refused(keys.preview({ name: 'Late', roles: ['VIEWER'], expiresIn: '91d' }, OPERATOR), LATE);
       demand({ maxLifetime: '90d' });
-      const byLifetime = /"Endless" would never end, which the policy forbids \(maxLifetime: 90d\)/;
+      const byLifetime = /"Endless" would never expire, which the policy forbids \(maxLifetime: 90d\)/;
       await refused(keys.create({ name: 'Endless', roles: ['VIEWER'] }, OPERATOR), byLifetime);
       demand({ requireExpiry: true });
       await keys.create({ name: 'Late', roles: ['VIEWER'], expiresIn: '3000d' }, OPERATOR);
@@ -137,7 +137,7 @@ describeOnEach('the policy', () => {
         declared('Disabled', { enabled: true }),
         declared('Late', { expiresAt: test.time.now + 91 * UNIT_MS.d }),
       ];
-      const all = /"New" would never end.*\n.*"Off" would never.*\n.*"Late" would end.*\n.*"Disabled" would never/;
+      const all = /"New" would never expire.*\n.*"Off" would never.*\n.*"Late" would end.*\n.*"Disabled" would never/;
       await refused(keys.plan(wrong, {}, OPERATOR), all);
       await refused(keys.apply(wrong, {}, OPERATOR), all);
       const expiresAt = test.time.now + 90 * UNIT_MS.d;

@@ -277,7 +277,7 @@ describe('apikey scan', () => {
       assert.deepEqual([again.live, again.revoked, again.code], [0, 0, 0]);
     });
 
-    it('disables a key that is refused only for one above it, and would be live again with that one', async () => {
+    it('disables a key that is refused only for a parent key, and would be live again with that one', async () => {
       const keys = await openKeys({ database });
       const { principal } = await createPrincipal(keys, { name: 'Above', roles: ['ADMIN'] });
       const { key: secret, apiKey: key } = await keys.create({ name: 'Below', roles: ['GUEST'] }, principal);

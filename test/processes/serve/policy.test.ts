@@ -60,7 +60,7 @@ describe('serve with a policy', () => {
     assert.match((await create())!, /requireExpiry: true/);
     writeFileSync(file, 'policy: { grantableByKeys: [GUEST], disableUnused: 60d }\n');
     child.kill('SIGHUP');
-    await until(async () => said('the configuration was taken') > 0);
+    await until(async () => said('the configuration was loaded') > 0);
     assert.match((await create())!, /grantableByKeys: GUEST/);
     await until(async () => said('disabled keys that were not used, as the policy says') > 0);
     assert.notEqual((await test.keys.findById(idle.id, OPERATOR))!.disabledAt, null);

@@ -28,7 +28,7 @@ describe('serve, to proxies', () => {
     };
     assert.equal(await status(), 200);
     declare('key');
-    await until(() => log.includes('the configuration was taken'));
+    await until(() => log.includes('the configuration was loaded'));
     assert.equal(await status(), 401);
     child.kill('SIGTERM');
     assert.equal((await end).code, 0);

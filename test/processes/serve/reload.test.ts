@@ -17,8 +17,8 @@ interface Line {
   faults?: string[];
 }
 
-const TAKEN = 'the configuration was taken';
-const REFUSED = 'the configuration was not taken: the one before stays';
+const TAKEN = 'the configuration was loaded';
+const REFUSED = 'the configuration was not loaded: the previous one stays';
 const ROLES = '{ permissions { resources roles { role permissions { resource actions } } } }';
 
 describe('serve, while its configuration changes', () => {

@@ -120,7 +120,7 @@ describe('serve as a service of the type notify', () => {
     assert.equal((await fetch(`${url}/readyz`)).status, 200);
     child.kill('SIGTERM');
     const { code, stderr } = await end;
-    assert.deepEqual([code, stderr.match(/systemd is not told/g)?.length], [0, 1], stderr);
+    assert.deepEqual([code, stderr.match(/systemd is not notified/g)?.length], [0, 1], stderr);
   });
 });
 

@@ -66,7 +66,7 @@ describeOnEach('serve --workers', (dialect) => {
     assert.ok((JSON.parse(shown.stdout) as { entries: unknown[] }).entries.length > 0, 'what they counted is written');
   });
 
-  it('lets in, of a key with a limit, no more in all processes than in one', async () => {
+  it('accepts, of a key with a limit, no more in all processes than in one', async () => {
     const cli = testCli();
     const { key } = await cli.given('CI', { limits: ['30/d'] });
     const server = await startWorkers(cli.database, '--workers', '3', '--port', '0');

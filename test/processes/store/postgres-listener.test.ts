@@ -117,12 +117,12 @@ describeOn('postgres', 'a store that listens', () => {
     assert.ok('refused' in (await authenticate(here.keys, secret)));
   });
 
-  it('hears nothing of stores in other schemas', async () => {
+  it('is not notified of stores in other schemas', async () => {
     const foreign = await openTestKeys({ asServer: true });
     const before = await revisionOf(here);
     await create(foreign);
     await foreign.store.close();
-    // By the time it asks for the second time it has heard all that was said before it asked for the first.
+    // By the time it asks for the second time it has received all that was sent before it asked for the first.
     for (let count = 0; count < 2; count += 1) {
       const last = await lastQuestion();
       await until(async () => (await lastQuestion()) !== last);

@@ -38,7 +38,7 @@ async function sessionFor(url: string, key: string): Promise<Cookie> {
   return { url, name, value, httpOnly: true, sameSite: 'Strict' };
 }
 
-/** A service, and somebody who has signed in there, on a page. @param path beneath `/console/` */
+/** A service, and somebody who has signed in there, on a page. @param path under `/console/` */
 export async function signedIn(
   visit: Visit,
   path: string,

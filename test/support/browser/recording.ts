@@ -73,7 +73,7 @@ export class Recording {
     page.on('framenavigated', (frame) => this.#trace('the address', frame.url()));
     page.on('websocket', (socket) => this.#address(socket.url()));
     const session = await context.newCDPSession(page);
-    // What the browser's own tools would list as issues: violations of policies, Trusted Types, and faults of forms.
+    // What the browser's own tools would list as issues: violations of policies, Trusted Types, and issues of forms.
     session.on('Audits.issueAdded', ({ issue: { code, details } }) =>
       this.troubles.push(`issue ${code}: ${JSON.stringify(details)}`),
     );

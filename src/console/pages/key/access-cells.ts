@@ -19,11 +19,11 @@ export interface KnownCatalog {
 /** What a key may do to a resource. */
 export interface Cell {
   readonly action: Action;
-  /** Whether it was ever used; `taken` if a key above takes it away, `none` if it was not granted. */
+  /** Whether it was ever used; `taken` if a parent key takes it away, `none` if it was not granted. */
   readonly state: 'used' | 'unused' | 'taken' | 'none';
   /** The roles and permissions that say so; empty if that cannot be told. */
   readonly grantedBy: readonly string[];
-  /** The name of the nearest key above that takes it away. */
+  /** The name of the nearest parent key that takes it away. */
   readonly takenBy?: string;
 }
 
@@ -33,13 +33,13 @@ export interface Row {
   readonly cells: readonly Cell[];
 }
 
-/** The resources to which a key may do something, or could if no key above it took that away. */
+/** The resources to which a key may do something, or could if no parent key took that away. */
 export function rowsOf(key: ShownKey, catalog: KnownCatalog | undefined): Row[] {
   const granted = grantedTo(key);
   const grants = grantsOf(key, catalog);
   const used = new PermissionSet(permissionsOf(key.usedPermissions) as Permission[]);
   const takers = key.limitedBy.map(({ name, permissions }) => ({
-    name: name ?? 'a key above it',
+    name: name ?? 'a parent key',
     taken: new Set(permissionsOf(permissions)),
   }));
   const cellOf = (resource: string, action: Action): Cell => {

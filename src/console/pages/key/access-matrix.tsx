@@ -14,11 +14,11 @@ export function AccessMatrix({ shown, catalog }: { shown: ShownKey; catalog: Kno
       {rows.length > 0 && <MatrixTable rows={rows} />}
       <p class="legend">
         <span>{SYMBOLS.used} may, and has</span> <span>{SYMBOLS.unused} may, and never has</span>{' '}
-        <span>{SYMBOLS.taken} granted, but taken away by a key above it</span>
+        <span>{SYMBOLS.taken} granted, but taken away by a parent key</span>
       </p>
       {without.length > 0 && (
         <details>
-          <summary>{`It may do nothing to ${countOf(without.length, 'other resource')}`}</summary>
+          <summary>{`No access to ${countOf(without.length, 'other resource')}`}</summary>
           <p class="grants">
             {without.map((resource) => (
               <>

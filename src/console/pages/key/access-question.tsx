@@ -80,12 +80,12 @@ function Answer({ access, root }: { access: Access; root: string }) {
     <>
       <strong>No</strong>, not {permission}:{' '}
       {grantedBy.length === 0 ? (
-        'none of its grants says so.'
+        'none of its grants allows it.'
       ) : deniedById === null ? (
-        `${grants} would say so, but the key is ${status.toLowerCase()}.`
+        `${grants} would allow it, but the key is ${status.toLowerCase()}.`
       ) : (
         <>
-          {grants} would say so, but <a href={`${root}keys/${deniedById}`}>{deniedByName ?? 'a key above it'}</a>{' '}
+          {grants} would allow it, but <a href={`${root}keys/${deniedById}`}>{deniedByName ?? 'a parent key'}</a>{' '}
           forbids it.
         </>
       )}

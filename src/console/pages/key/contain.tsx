@@ -77,7 +77,7 @@ function ContainPage({ visit, plan }: { visit: Visit; plan: Contained }) {
       <BackToKey visit={visit} contained={plan} />
       <h1>Contain {plan.name}?</h1>
       <Warning>
-        For a key that leaked: it and all keys beneath it are disabled, and what they did to other keys is undone. What
+        For a key that leaked: it and all its child keys are disabled, and what they did to other keys is undone. What
         uses these keys may be refused.
         {plan.changes.some(({ keyId }) => visit.principal.chain.keys.some(({ id }) => id === keyId)) &&
           ' The key that you have signed in with is among them: you may be signed out.'}
@@ -104,8 +104,9 @@ function ContainedPage({ visit, done }: { visit: Visit; done: Contained }) {
       <BackToKey visit={visit} contained={done} />
       <h1>Contained</h1>
       <Done>
-        {`${countOf(done.changes.length, 'key')} changed, ${countOf(done.requests.length, 'request')} cancelled.`} A key
-        that has lost its only secret needs another one before it is enabled: rotate it.
+        {`${countOf(done.changes.length, 'key')} changed, `}
+        {`${countOf(done.requests.length, 'request')} cancelled.`} A key that has lost its only secret needs another one
+        before it is enabled: rotate it.
       </Done>
       <ChangedKeys visit={visit} contained={done} title="What has changed" />
     </div>

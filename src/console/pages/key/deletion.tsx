@@ -21,7 +21,7 @@ interface Deleted {
 }
 
 const BENEATH_CHANGED =
-  'Nothing was deleted: there are other keys beneath it than when you opened this page. ' +
+  'Nothing was deleted: there are other child keys than when you opened this page. ' +
   'Look again at what goes with it.';
 
 /** How many of the keys that were deleted are named. */
@@ -40,7 +40,7 @@ export function addDeletion(pages: Pages): void {
       const { visit, shown } = here;
       const form = await visit.form();
       const typed = form.get('name')?.trim().normalize('NFC') ?? '';
-      if (form.get('beneath') !== countBeneath(shown.descendants))
+      if (form.get('descendants') !== countBeneath(shown.descendants))
         return showDeletion(here, { typed, message: BENEATH_CHANGED }, 409);
       if (isDangerous(here) && typed !== shown.name)
         return showDeletion(here, { typed, message: `Type the name of the key as it is: ${shown.name}` }, 422);
@@ -68,7 +68,7 @@ function showDeletion(here: KeyVisit, refused?: Refused, status = 200): Promise<
   return here.visit.page(`Delete ${here.shown.name}`, <DeletePage here={here} refused={refused} />, status);
 }
 
-/** When the key, or one beneath it, was last used; null if none ever was. */
+/** When the key, or a child key of it, was last used; null if none ever was. */
 function lastUseOf({ shown: { lastUsedAt, descendants } }: KeyVisit): string | null {
   const uses = [lastUsedAt, descendants.lastUsedAt].filter((at) => at !== null);
   return uses.toSorted((one, other) => Date.parse(one) - Date.parse(other)).at(-1) ?? null;
@@ -101,11 +101,11 @@ function DeletePage({ here, refused }: { here: KeyVisit; refused: Refused | unde
         )}
         . What uses {descendants.count > 0 ? 'them' : 'it'} is refused from the next request on. It cannot be undone.
         {rights.endsSession &&
-          ` You have signed in with ${rights.isSelf ? 'this key' : 'a key beneath it'}: you will be signed out.`}
+          ` You have signed in with ${rights.isSelf ? 'this key' : 'a child key of it'}: you will be signed out.`}
       </Warning>
       {descendants.count > 0 && (
         <>
-          <h2>{`Deleted with it: ${countBeneath(descendants)} beneath it`}</h2>
+          <h2>{`Deleted with it: ${countBeneath(descendants, 'child key')}`}</h2>
           <BeneathTable here={here} />
         </>
       )}
@@ -125,7 +125,7 @@ function DeleteForm({ here, refused }: { here: KeyVisit; refused: Refused | unde
     <form method="post" action={`${base}/delete`} class="stack">
       <OnceOnly />
       {refused && <Problem>{refused.message}</Problem>}
-      <input type="hidden" name="beneath" value={countBeneath(shown.descendants)} />
+      <input type="hidden" name="descendants" value={countBeneath(shown.descendants)} />
       {isDangerous(here) && (
         <>
           <label for="name">Type the name of the key to confirm: {shown.name}</label>

@@ -83,7 +83,7 @@ async function showEditing(here: KeyVisit, given: Given, status = 200): Promise<
 
 /** What may be written for the end. */
 function endHelp({ reason, latest, required }: AskedGrantable['ends']): string {
-  if (reason !== null) return `You cannot change its end: ${reason}`;
+  if (reason !== null) return `You cannot change its expiry: ${reason}`;
   const last = latest === null ? '' : ` ${shortTime(latest)} at the latest.`;
   return `After 12h, 30d or 4w from now, or at 2030-12-31T23:59:59Z.${last}${required ? '' : ' Empty for never.'}`;
 }

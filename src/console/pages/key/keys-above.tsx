@@ -5,27 +5,27 @@ import type { KeyAbove } from './shown-key.ts';
 import { countOf } from './key-facts.tsx';
 import type { KeyVisit } from './with-key.tsx';
 
-/** The keys above a key that take something away from it. */
+/** The parent keys of a key that take something away from it. */
 export function KeysAbove({ here: { shown, visit } }: { here: KeyVisit }) {
   if (shown.limitedBy.length === 0) return null;
   return (
     <>
-      <h3>Keys above it that hold it back</h3>
-      <ul class="above">
-        {shown.limitedBy.map((above) => (
+      <h3>Parent keys that limit it</h3>
+      <ul class="parents">
+        {shown.limitedBy.map((parent) => (
           <li>
-            <a href={`${visit.root}keys/${above.keyId}`}>{above.name ?? 'a key that you may not read'}</a>
-            {above.status !== 'ACTIVE' && (
+            <a href={`${visit.root}keys/${parent.keyId}`}>{parent.name ?? 'a key that you may not read'}</a>
+            {parent.status !== 'ACTIVE' && (
               <>
                 {' is '}
-                <Status is={above.status} />, and so this one is refused
+                <Status is={parent.status} />, and so this one is refused
               </>
             )}
-            {reasonsOf(above).map((reason) => ` · ${reason}`)}
-            {above.expiresAt !== null && (
+            {reasonsOf(parent).map((reason) => ` · ${reason}`)}
+            {parent.expiresAt !== null && (
               <>
                 {' · ends '}
-                <Time at={above.expiresAt} now={visit.now} />
+                <Time at={parent.expiresAt} now={visit.now} />
               </>
             )}
           </li>

@@ -9,15 +9,15 @@ export function BeneathSection({ here }: { here: KeyVisit }) {
   const { descendants } = here.shown;
   if (descendants.count === 0) return null;
   return (
-    <section aria-labelledby="beneath">
-      <h2 id="beneath">Keys beneath it</h2>
+    <section aria-labelledby="child-keys">
+      <h2 id="child-keys">Child keys</h2>
       <p class="help">They can do no more than this key, and end with it.</p>
       <BeneathTable here={here} />
     </section>
   );
 }
 
-/** The keys beneath a key, as far as they may be read. */
+/** The child keys of a key, as far as they may be read. */
 export function BeneathTable({ here: { shown, visit } }: { here: KeyVisit }) {
   const { keys, count, hasMore } = shown.descendants;
   const names = new Map([shown, ...keys].map(({ id, name }) => [id, name]));
@@ -62,7 +62,7 @@ export function BeneathTable({ here: { shown, visit } }: { here: KeyVisit }) {
   );
 }
 
-/** How many keys are beneath a key: `3 keys`, `more than 50 keys`. */
-export function countBeneath({ count, hasMore }: Beneath): string {
-  return hasMore ? `more than ${countOf(count, 'key')}` : countOf(count, 'key');
+/** How many keys there are: `3 keys`, `more than 50 keys`. */
+export function countBeneath({ count, hasMore }: Beneath, noun = 'key'): string {
+  return hasMore ? `more than ${countOf(count, noun)}` : countOf(count, noun);
 }

@@ -44,7 +44,7 @@ export function NewSecretPage({ here, root, rotated }: { here: KeyVisit; root: s
                 'The grace period begins when the new secret is first used.'
               ) : (
                 <>
-                  It ends by itself <Time at={rotation.previousEndsAt} now={visit.now} />.
+                  It ends <Time at={rotation.previousEndsAt} now={visit.now} />.
                 </>
               )}
             </li>

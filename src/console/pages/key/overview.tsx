@@ -17,7 +17,7 @@ import { type KeyVisit, withKey } from './with-key.tsx';
 /** What the page says after a form was sent, by the field `done` of its address. */
 const DONE = {
   activated: 'The grace period of the previous secret has begun.',
-  disabled: 'The key is disabled: it is refused from now on, and so are the keys beneath it.',
+  disabled: 'The key is disabled: it is refused from now on, and so are its child keys.',
   enabled: 'The key is enabled.',
   finished: 'The rotation is finished: only the new secret works.',
   narrowed: 'The key may now do what it has used, and nothing else.',

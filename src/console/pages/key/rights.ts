@@ -2,13 +2,13 @@ import type { KeyChangeKind, PossibleChange } from '../../../keys/changes/possib
 import { inYourWords } from '../../parts/notice.tsx';
 import type { Visit } from '../../visit.tsx';
 
-/** What somebody would be let do to a key, by the rules that decide when they do so. */
+/** What somebody is permitted to do to a key, by the rules that decide when they do so. */
 export class Rights {
   /** Why each change is refused; null if it is not. */
   readonly #reasons: ReadonlyMap<KeyChangeKind, string | null>;
   /** Whether it is the key that the person has signed in with. */
   readonly isSelf: boolean;
-  /** Whether that key ends with it: it is the same, or stands beneath it. */
+  /** Whether that key ends with it: it is the same, or a child key of it. */
   readonly endsSession: boolean;
   /** Whether they have signed in with a previous secret, which changes no key. */
   readonly isPrevious: boolean;

@@ -55,7 +55,7 @@ export interface ShownKey {
   readonly issued: readonly IssuedChange[];
 }
 
-/** What a key above another one takes away from it. */
+/** What a parent key takes away from a key. */
 export interface KeyAbove {
   readonly keyId: string;
   readonly name: string | null;
@@ -83,7 +83,7 @@ export interface ShownRotation {
   readonly previousLastUsedAt: string | null;
 }
 
-/** The keys beneath a key. */
+/** The child keys of a key. */
 export interface Beneath {
   readonly count: number;
   readonly hasMore: boolean;
@@ -91,7 +91,7 @@ export interface Beneath {
   readonly keys: readonly KeyBeneath[];
 }
 
-/** A key beneath another one. */
+/** A child key. */
 export type KeyBeneath = Pick<ShownKey, 'id' | 'name' | 'status' | 'lastUsedAt' | 'createdBy'>;
 
 /** The key that the address of a page names; null if there is none that may be read. @throws OperationFailed */

@@ -30,10 +30,10 @@ function DisablePage({ here }: { here: KeyVisit }) {
       <BackToKey here={here} />
       <h1>Disable {shown.name}?</h1>
       <p>
-        It is refused from the next request on, and so are all keys beneath it.{' '}
+        It is refused from the next request on, and so are all its child keys.{' '}
         {rights.endsSession
-          ? `You have signed in with ${rights.isSelf ? 'this key' : 'a key beneath it'}: you will be signed out, and ` +
-            'cannot enable it again. Another key or the command line can.'
+          ? `You have signed in with ${rights.isSelf ? 'this key' : 'a child key of it'}: you will be signed out, ` +
+            'and cannot enable it again. Another key or the command line can.'
           : rights.whyNot('ENABLE') !== undefined &&
             `You cannot enable it again: ${rights.whyNot('ENABLE')} Another key or the command line can.`}
       </p>

@@ -13,7 +13,7 @@ export function UnusedSection({ here }: { here: KeyVisit }) {
   return (
     <section aria-labelledby="unused">
       <div class="head">
-        <h2 id="unused">What it never used</h2>
+        <h2 id="unused">Unused permissions</h2>
         {rights.may('UPDATE') && canNarrow(shown) && (
           <a class="button" href={`${base}/narrow`}>
             Narrow to what it uses…

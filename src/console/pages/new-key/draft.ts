@@ -37,7 +37,7 @@ export function emptyDraft(bounds: ExpiryBounds): Draft {
   return { ...texts, roles: [], permissions: [], ...defaultExpiry(bounds) };
 }
 
-/** A form that is filled in with what another key has, but for its name and its end. */
+/** A form that is filled in with what another key has, but for its name and its expiry. */
 export function draftLike({ description, grants, limits, allowFrom }: Original, bounds: ExpiryBounds): Draft {
   return {
     ...emptyDraft(bounds),

@@ -65,7 +65,7 @@ export function NewKeyForm({
           {refused.message !== undefined && <p>{refused.message}</p>}
           {wrong.length > 0 && (
             <p>
-              To be mended:{' '}
+              What to fix:{' '}
               {[...new Set(wrong)].map((field, index) => (
                 <>
                   {index > 0 && ', '}

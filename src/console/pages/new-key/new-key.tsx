@@ -126,7 +126,7 @@ function limitedTo(grantable: AskedGrantable, draft: Draft, name: string): { dra
   };
   const lost = draft.roles.length + draft.permissions.length - kept.roles.length - kept.permissions.length;
   const left = lost === 0 ? '' : ` What your key cannot grant is left out: ${lost} of its grants.`;
-  return { draft: kept, note: `Filled in with what the key ${name} has, but for its name and its end.${left}` };
+  return { draft: kept, note: `Filled in with what the key ${name} has, but for its name and its expiry.${left}` };
 }
 
 /** Shows the form again, with what was wrong. @throws what is no refusal of an operation */

@@ -32,10 +32,10 @@ export function warningsAbout({ grants, permissions, expiresAt, allowFrom }: Con
   if (held.has('API_KEY:CREATE_ANY')) held.delete('API_KEY:CREATE_OWN');
   const dangers = Object.entries(DANGERS).filter(([permission]) => held.has(permission));
   return [
-    ...(isAdmin ? [`The role ${ALL_ACCESS} allows everything, now and later. Hardly any key needs it.`] : []),
+    ...(isAdmin ? [`The role ${ALL_ACCESS} allows everything, now and later. Few keys need it.`] : []),
     ...(isAdmin ? [] : dangers.map(([permission, danger]) => `${permission}: ${danger}`)),
     ...(expiresAt === null
-      ? ['It never ends: if it leaks, it works until somebody notices.']
+      ? ['It never expires: if it leaks, it works until somebody notices.']
       : Date.parse(expiresAt) - now > LONG_MS
         ? ['It lasts for more than a year: if it leaks, it works until somebody notices.']
         : []),

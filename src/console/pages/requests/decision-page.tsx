@@ -77,7 +77,7 @@ export function DecisionPage({
           {clientName} <code class="faint">{clientId}</code>
         </dd>
         <dt>It asks from</dt>
-        <dd>{address ?? 'an address that is not known'}</dd>
+        <dd>{address ?? 'an unknown address'}</dd>
         <dt>Code</dt>
         <dd>
           <code>{code.toUpperCase()}</code>: go on only if you have just started {clientName}, and it shows this code
@@ -115,7 +115,7 @@ export function DecisionPage({
           first={asked === undefined ? undefined : [ASKED, `After ${asked}, as it asks for`]}
           mayNeverEnd={keyExpiresIn === null}
         />
-        <p class="help">The key stands beneath yours: it does no more than yours may, and ends with it.</p>
+        <p class="help">It is a child key of yours: it does no more than yours may, and ends with it.</p>
         <p class="actions">
           {grantable.reason === null && (
             <button class="primary" name="decision" value="agree">

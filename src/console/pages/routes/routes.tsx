@@ -62,8 +62,8 @@ function RoutePage({
         <h1>Routes</h1>
       </div>
       <p class="help">
-        They say what requests to guarded services require. The most specific route decides; what none is for, is
-        forbidden.
+        They say what requests to guarded services require. The most specific route decides; a request that none matches
+        is forbidden.
       </p>
       <ExplainForm visit={visit} asked={asked} />
       {problem !== undefined && <Problem>{problem}</Problem>}
@@ -71,7 +71,7 @@ function RoutePage({
       {total === 0 ? (
         <Empty title={configured ? 'svc-api.yaml has no routes.' : 'There is no svc-api.yaml.'}>
           <p>
-            Routes stand in it, such as <code>{'{ path: /api/**, methods: [GET], allow: DOCKER:READ_ANY }'}</code>.
+            Declare routes in it, such as <code>{'{ path: /api/**, methods: [GET], allow: DOCKER:READ_ANY }'}</code>.
           </p>
         </Empty>
       ) : (
