@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { ApiKey } from '../src/keys/key/api-key.ts';
-import { cursorOf } from '../src/keys/list.ts';
+import { formatCursor } from '../src/keys/list.ts';
 import { createSecret } from '../src/keys/secret/secret.ts';
 import { openKeys } from './svc-api.ts';
 
@@ -93,7 +93,7 @@ export function cursorBeforeLast(database: string, count: number): string {
   );
   const key = select.get(count)!;
   db.close();
-  return cursorOf(key);
+  return formatCursor(key);
 }
 
 function makeNaiveStore(path: string, keys: readonly BenchKey[], size: number): void {

@@ -1,6 +1,6 @@
 import { ERROR_CODES } from './error-codes/index.ts';
 import type { Explanation } from './error-codes/explanation.ts';
-import { exitOf } from '../src/cli/errors.ts';
+import { exitCodeFor } from '../src/cli/errors.ts';
 
 const INTRODUCTION = `# Errors
 
@@ -31,7 +31,7 @@ export function errorReference(): string {
 
 function sectionOf(code: string, { meaning, causes, remedy }: Explanation): string {
   const list = causes.map((cause) => `- ${cause}`).join('\n');
-  const exit = EXITS[code] ?? exitOf(code);
+  const exit = EXITS[code] ?? exitCodeFor(code);
   const sentence = exit === '' ? meaning : `${meaning} Exit code: ${exit}.`;
   return `### ${code}\n\n${sentence}\n\nCommon causes:\n\n${list}\n\n${remedy}\n`;
 }

@@ -141,14 +141,14 @@ export type {
 export type { Policy, PolicyRules } from './keys/permissions/policy.ts';
 export { type ResourceActions, PermissionSet } from './keys/permissions/permission-set.ts';
 export type { Networks, Source } from './keys/networks.ts';
-export type { HearingReport, KeyCounts, StoreKind } from './keys/repository.ts';
+export type { NotificationReport, KeyCounts, StoreKind } from './keys/repository.ts';
 export type { SchemaDifference } from './keys/schema.ts';
 export type { CreatedKey, KeyManagement, KeyQueries, RotatedKey } from './keys/management.ts';
 export type { Features } from './keys/features.ts';
 export type { ApplyOptions, Declarations } from './keys/apply/declarations.ts';
 export type { AuditAccess } from './keys/authorization/audit-access.ts';
 export type { Containments } from './keys/changes/contain.ts';
-export type { Foresight } from './keys/changes/foresight.ts';
+export type { PermittedChanges } from './keys/changes/permitted-changes.ts';
 export type { Leaks } from './keys/changes/note-leak.ts';
 export type { StoreHealth } from './keys/health.ts';
 export type { Usage } from './keys/key/usage.ts';

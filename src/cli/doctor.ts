@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { unsupportedNode } from '../../bin/node-version.js';
 import { readOptions } from './serve/options.ts';
-import { countOf } from './views/table.ts';
+import { formatCount } from './views/table.ts';
 import type { CertificateFiles } from '../http/certificate.ts';
 import { printable } from '../keys/text.ts';
 import type { Finding } from '../store/inspection/finding.ts';
@@ -20,7 +20,7 @@ export function linesOf(findings: readonly Finding[]): string[] {
     ]),
     failures + warnings === 0
       ? 'Nothing is wrong.'
-      : `${countOf(failures, 'failure', 'failures')}, ${countOf(warnings, 'warning', 'warnings')}.`,
+      : `${formatCount(failures, 'failure', 'failures')}, ${formatCount(warnings, 'warning', 'warnings')}.`,
   ];
 }
 

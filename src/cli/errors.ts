@@ -62,7 +62,7 @@ export const EXIT_CODES: readonly ExitCode[] = [
 ];
 
 /** The exit code for the code of an error. */
-export function exitOf(code: string): number {
+export function exitCodeFor(code: string): number {
   return Number.parseInt(EXIT_CODES.find(({ codes }) => codes.includes(code))?.exit ?? '1', 10);
 }
 
@@ -125,7 +125,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
 export function presentError(error: unknown): PresentedError {
   const { code, message } = explain(error);
   const remedy = remedyOf(error, code);
-  const exit = error instanceof InterruptedError || error instanceof ReaderGoneError ? error.exit : exitOf(code);
+  const exit = error instanceof InterruptedError || error instanceof ReaderGoneError ? error.exit : exitCodeFor(code);
   return { code, message: shownText(remedy ? `${message} ${remedy}` : message), exit };
 }
 

@@ -21,15 +21,15 @@ export async function interruptible<Result>(
   outcome: string,
   work: (stoppable: Stoppable) => Promise<Result>,
 ): Promise<Result> {
-  const heard: { signal?: NodeJS.Signals } = {};
-  const listener = (signal: NodeJS.Signals) => void (heard.signal ??= signal);
+  const received: { signal?: NodeJS.Signals } = {};
+  const listener = (signal: NodeJS.Signals) => void (received.signal ??= signal);
   const listen = () => TERMINATING_SIGNALS.forEach((signal) => process.on(signal, listener));
   const leave = () => TERMINATING_SIGNALS.forEach((signal) => process.off(signal, listener));
   listen();
   try {
     return await work({
       by: (report) => async (done, total) => {
-        if (heard.signal) throw new InterruptedError(heard.signal, outcome);
+        if (received.signal) throw new InterruptedError(received.signal, outcome);
         await report(done, total);
       },
       asking: async (ask) => {
@@ -43,7 +43,7 @@ export async function interruptible<Result>(
     });
   } catch (error) {
     // What failed may have been told by another error.
-    throw heard.signal ? new InterruptedError(heard.signal, outcome) : error;
+    throw received.signal ? new InterruptedError(received.signal, outcome) : error;
   } finally {
     leave();
   }

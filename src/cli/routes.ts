@@ -1,15 +1,15 @@
 import type { Config as OclifConfig } from '@oclif/core/interfaces';
 import { hostResources } from './host.ts';
-import { countOf } from './views/table.ts';
+import { formatCount } from './views/table.ts';
 import type { Config } from '../config/config.ts';
 import { KeysError } from '../keys/errors.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
 import type { Status } from '../keys/key/status.ts';
 import { withoutUndefined } from '../keys/options.ts';
 import type { CatalogAdditions } from '../keys/permissions/catalog.ts';
-import { listOf, printable } from '../keys/text.ts';
+import { formatList, printable } from '../keys/text.ts';
 import type { Explanation } from '../routes/decide.ts';
-import type { WideRoute } from '../routes/faults.ts';
+import type { WideRoute } from '../routes/route-issues.ts';
 import type { Allow, Match } from '../routes/router.ts';
 
 /** What a file of configuration declares. */
@@ -49,7 +49,7 @@ const MAX_NAMED = 3;
 export async function checkRoutes({ file, routes, expect }: DeclaredRoutes): Promise<{ json: object; text: string }> {
   const [{ createRouter, findUnreachable }, { findWideRoutes }, { describeMatch }] = await Promise.all([
     import('../routes/router.ts'),
-    import('../routes/faults.ts'),
+    import('../routes/route-issues.ts'),
     import('../routes/decide.ts'),
   ]);
   const matchAt = (index: number) => ({ route: routes[index]!, index });
@@ -58,10 +58,10 @@ export async function checkRoutes({ file, routes, expect }: DeclaredRoutes): Pro
     behind: behind.map(matchAt),
   }));
   const expected = expect.length === 1 ? 'expectation, which holds' : 'expectations, which hold';
-  const summary = `${countOf(routes.length, 'route', 'routes')}, and ${expect.length} ${expected}`;
+  const summary = `${formatCount(routes.length, 'route', 'routes')}, and ${expect.length} ${expected}`;
   const lines = unreachable.map(({ match, behind }) => {
     const verb = behind.length === 1 ? 'decides' : 'decide';
-    const others = listOf(behind.map(describeMatch));
+    const others = formatList(behind.map(describeMatch));
     return atRoute(file, match, `${describeMatch(match)} can never match: ${others} ${verb} in its place`);
   });
   const wide = [...Map.groupBy(findWideRoutes(createRouter(routes)), ({ match }) => match.index).values()];
@@ -74,7 +74,7 @@ export async function checkRoutes({ file, routes, expect }: DeclaredRoutes): Pro
       file,
       match,
       `${describeMatch(match)} decides about ${path}, too: to a service with a front controller, that is the path of ` +
-        `${listOf(narrower)}, which ${verb} more`,
+        `${formatList(narrower)}, which ${verb} more`,
     );
   });
   return {
@@ -130,7 +130,7 @@ function atRoute(file: string, { route }: Match, text: string): string {
 }
 
 /** What an explanation is of. */
-export interface Explained {
+export interface ExplainedRequest {
   /** The file that declares the routes. */
   file: string;
   /** The request as it was typed. */
@@ -141,11 +141,11 @@ export interface Explained {
 }
 
 /** An explanation as JSON and as text. */
-export async function explanationView(explained: Explained): Promise<{ json: object; text: string }> {
+export async function explanationView(explained: ExplainedRequest): Promise<{ json: object; text: string }> {
   return { json: jsonOf(explained), text: await textOf(explained) };
 }
 
-function jsonOf({ file, explanation, key }: Explained): object {
+function jsonOf({ file, explanation, key }: ExplainedRequest): object {
   const { decision, request, preflightFor, otherCaseOf, others, otherMethods } = explanation;
   return {
     outcome: decision.outcome,
@@ -163,7 +163,7 @@ function jsonOf({ file, explanation, key }: Explained): object {
   };
 }
 
-async function textOf({ file, typed, explanation, key }: Explained): Promise<string> {
+async function textOf({ file, typed, explanation, key }: ExplainedRequest): Promise<string> {
   const { describeAllow, describeExplanation, describeMatch } = await import('../routes/decide.ts');
   const { decision, request, otherCaseOf, others, otherMethods } = explanation;
   const subject = request ? `${request.method} ${request.host}${request.path}` : printable(typed, 200);

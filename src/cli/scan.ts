@@ -49,7 +49,7 @@ async function readReport(path: string): Promise<ReportedFinding[]> {
     throw invalid('it is not JSON');
   }
   return entries.map((entry, index) => {
-    const finding = findingOf(entry);
+    const finding = parseFinding(entry);
     if (!finding) throw invalid(`entry ${index + 1} is not a finding`);
     if (!finding.text.includes('REDACTED')) return finding;
     throw invalid(`entry ${index + 1} is redacted. Run gitleaks without --redact`);
@@ -68,7 +68,7 @@ interface Entry {
   SourceMetadata?: { Data?: Record<string, { file?: unknown; commit?: unknown; line?: unknown }> };
 }
 
-function findingOf(entry: unknown): ReportedFinding | undefined {
+function parseFinding(entry: unknown): ReportedFinding | undefined {
   if (typeof entry !== 'object' || entry === null) return undefined;
   const { File, Commit, StartLine, StartColumn, Secret, Match, Raw, SourceMetadata } = entry as Entry;
   const [source] = Object.values(SourceMetadata?.Data ?? {});

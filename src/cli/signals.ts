@@ -15,15 +15,15 @@ export function exitCodeOf(signal: NodeJS.Signals): number {
  * @returns the signal that ended the wait
  */
 export function waitUnlessSignalled(ms: number): Promise<NodeJS.Signals | undefined> {
-  const heard = TERMINATING_SIGNALS.filter((signal) => process.listenerCount(signal) > 0);
+  const handled = TERMINATING_SIGNALS.filter((signal) => process.listenerCount(signal) > 0);
   return new Promise((resolve) => {
     const end = (signal?: NodeJS.Signals) => {
       clearTimeout(timer);
-      for (const name of heard) process.off(name, end);
+      for (const name of handled) process.off(name, end);
       resolve(signal);
     };
     const timer = setTimeout(end, ms);
-    for (const name of heard) process.on(name, end);
+    for (const name of handled) process.on(name, end);
   });
 }
 

@@ -280,8 +280,8 @@ export class Progress {
       const { canRedraw, errorColumns = DEFAULT_COLUMNS } = this.#terminal;
       if (now < this.#quietUntil || now - this.#shownAt < (canRedraw ? REDRAW_MS : LINE_MS)) return;
       this.#shownAt = now;
-      const text = `${verb} ${amountOf(done, total, unit)}`;
-      const percent = total === undefined ? undefined : percentOf(done, total);
+      const text = `${verb} ${formatAmount(done, total, unit)}`;
+      const percent = total === undefined ? undefined : computePercent(done, total);
       if (!canRedraw) return this.#terminal.status(`${text}${percent === undefined ? '' : ` (${percent}%)`}.`);
       if (!this.#isDrawn) for (const signal of TERMINATING_SIGNALS) process.on(signal, this.#interrupted);
       this.#isDrawn = true;
@@ -320,11 +320,11 @@ function lineOf(text: string, percent: number | undefined, columns: number): str
   return `[${'#'.repeat(filled)}${'-'.repeat(width - filled)}] ${shown}`;
 }
 
-function percentOf(done: number, total: number): number {
+function computePercent(done: number, total: number): number {
   return total === 0 ? 100 : Math.min(100, Math.floor((done / total) * 100));
 }
 
-function amountOf(done: number, total: number | undefined, unit: Unit): string {
+function formatAmount(done: number, total: number | undefined, unit: Unit): string {
   const number = (count: number) => (unit === 'bytes' ? megabytes(count) : count.toLocaleString('en-US'));
   const amount = total === undefined ? number(done) : `${number(done)} of ${number(total)}`;
   return unit === 'bytes' ? `${amount} MB` : `${amount} ${unit}`;

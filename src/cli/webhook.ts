@@ -26,7 +26,7 @@ export async function readDeclaredWebhook(oclif: OclifConfig, named: string | un
 }
 
 /** What came of a test notice. */
-export interface Tried {
+export interface TestResult {
   /** The origin of its address: the rest may be a secret. */
   webhook: string;
   /** The id of the notice, which a receiver gets, too. */
@@ -43,7 +43,7 @@ interface TryOptions {
   by: string;
   timeoutMs?: number;
   /** Is told what came of it, before that is a failure. */
-  onTried: (tried: Tried) => void;
+  onTried: (tried: TestResult) => void;
 }
 
 /** Failures of OpenSSL that are about the certificate. */
@@ -53,7 +53,7 @@ const CERTIFICATE = /CERT|SIGNATURE|ISSUER/;
  * Sends a test notice once, as servers send theirs, and not through the outbox of a store.
  * @throws CliError WEBHOOK_FAILED if it was not taken; KeysError CONFIG_… if it cannot be signed
  */
-export async function tryWebhook(settings: NoticeSettings, options: TryOptions): Promise<Tried> {
+export async function tryWebhook(settings: NoticeSettings, options: TryOptions): Promise<TestResult> {
   const { env, by, timeoutMs, onTried } = options;
   const [{ readDestination }, { postNotice }, { packageVersion }] = await Promise.all([
     import('../notices/post.ts'),

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { contentsJson, contentsText, problemOf } from '../cli/views/backup-view.ts';
+import { contentsJson, contentsText, describeProblem } from '../cli/views/backup-view.ts';
 import { BaseCommand } from '../cli/base-command.ts';
 import { commandText } from '../cli/output.ts';
 import { CliError, shownText } from '../cli/errors.ts';
@@ -57,7 +57,7 @@ export default class Backup extends BaseCommand {
           }),
         ),
       );
-      const problem = problemOf(made.log);
+      const problem = describeProblem(made.log);
       if ('broken' in made.log) process.exitCode = BROKEN;
       const { file, from: store, bytes } = made;
       const text = `Wrote ${contentsText(made)} of ${store} to ${file}, and checked them.`;

@@ -14,7 +14,7 @@ const PORT = 8080;
 const TIMEOUT_S = 60;
 
 /** What the flags say of the guard itself. */
-type Asked = AskedRequirement & Omit<GuardOptions, 'maxConnections' | 'log'>;
+type GuardFlags = AskedRequirement & Omit<GuardOptions, 'maxConnections' | 'log'>;
 
 export default class Guard extends ServingCommand {
   static override summary = 'Put a key in front of a service: a proxy that asks for one.';
@@ -68,7 +68,7 @@ export default class Guard extends ServingCommand {
       import('../guard/exchange.ts'),
       import('../guard/access.ts'),
     ]);
-    const asked: Asked = {
+    const asked: GuardFlags = {
       permissions,
       anyKey,
       upstream: parseUpstream(args.upstream),
@@ -86,7 +86,7 @@ export default class Guard extends ServingCommand {
     });
   }
 
-  private async serveGuard(asked: Asked, opened: OpenedService, server: ServerOptions): Promise<ServedService> {
+  private async serveGuard(asked: GuardFlags, opened: OpenedService, server: ServerOptions): Promise<ServedService> {
     const [{ readRequirements }, { serveGuard }] = await Promise.all([
       import('../guard/access.ts'),
       import('../guard/guard.ts'),

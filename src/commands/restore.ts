@@ -13,10 +13,10 @@ import { hiddenServerFlags, requireStore } from '../cli/server-target.ts';
 import { BUSY_TIMEOUT_MS } from '../cli/with-keys.ts';
 import type { RestorePlan } from '../keys/restore/plan.ts';
 import { differenceText } from '../keys/schema.ts';
-import { listOf } from '../keys/text.ts';
+import { formatList } from '../keys/text.ts';
 import type { ProposedRestore, Restored } from '../store/backup/restore-store.ts';
 
-const BLIND =
+const WITHOUT_COMPARISON =
   'The present store is not looked at. Every key of the backup will work as it did when that was made, also those ' +
   'that were deleted, disabled or rotated since. Keys that were created since are gone.';
 
@@ -156,9 +156,9 @@ function linesOf({ contents, differences, plan }: ProposedRestore): string[] {
       ? []
       : [
           'Its schema is not as svc-api makes it: somebody has changed the backup, or the store before. Its rows ' +
-            `alone are restored, and not what it has beside them: ${listOf(differences.map(differenceText))}.`,
+            `alone are restored, and not what it has beside them: ${formatList(differences.map(differenceText))}.`,
         ]),
   ];
-  if (!plan) return [...head, BLIND];
+  if (!plan) return [...head, WITHOUT_COMPARISON];
   return [...head, ...planLines(plan), ...(changesNothing(plan) ? ['No key would change.'] : [])];
 }

@@ -10,9 +10,9 @@ import {
 } from '../keys/permissions/catalog.ts';
 import { parsePermissions, parseRoles } from '../keys/permissions/grants.ts';
 import { POLICY_RULES, type PolicyRules, readPolicy } from '../keys/permissions/policy.ts';
-import { listOf } from '../keys/text.ts';
+import { formatList } from '../keys/text.ts';
 import { type Expectation, failureOf, parseExpectation } from '../routes/decide.ts';
-import { findFaults } from '../routes/faults.ts';
+import { findRouteIssues } from '../routes/route-issues.ts';
 import { parseHostPattern, parseMethod, parsePathPattern, type Pattern } from '../routes/request.ts';
 import { type Allow, createRouter, type Route } from '../routes/router.ts';
 import { type Config, DEFAULT_CONFIG } from './config.ts';
@@ -90,7 +90,7 @@ function tooMany(count: number, what: string): string {
 export function readPolicySection(reader: DocumentReader, value: unknown, catalog: Catalog): PolicyRules {
   if (value === undefined) return DEFAULT_CONFIG.policy;
   if (!isRecord(value)) {
-    reader.report(['policy'], `The field "policy" must be a map with fields of ${listOf(POLICY_RULES)}.`);
+    reader.report(['policy'], `The field "policy" must be a map with fields of ${formatList(POLICY_RULES)}.`);
     return DEFAULT_CONFIG.policy;
   }
   const { maxLifetime, requireExpiry, grantableByKeys, maxKeysPerCreator, disableUnused } = reader.knownFields(
@@ -177,7 +177,7 @@ export function readRoutes(
   const unmet: DocumentIssue[] = [];
   const read = { routes, expect: expectations.map(({ expectation }) => expectation.text), unmet };
   if (!areRead) return read;
-  for (const { indexes, message } of findFaults(routes)) {
+  for (const { indexes, message } of findRouteIssues(routes)) {
     const [first, second] = indexes;
     reader.issues.push({ path: ['routes', second], message, related: ['routes', first] });
   }
@@ -199,7 +199,7 @@ function readExpectations(
     if (text === undefined) return [];
     const parsed = parseExpectation(text, catalog);
     if ('value' in parsed) return [{ index, expectation: parsed.value }];
-    for (const fault of parsed.refusal) reader.report(['expect', index], fault);
+    for (const issue of parsed.refusal) reader.report(['expect', index], issue);
     return [];
   });
 }

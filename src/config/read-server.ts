@@ -9,7 +9,7 @@ import { invalidOrigin } from '../keys/origin.ts';
 import { CONSENT_MODES, type ConsentMode } from '../keys/permissions/catalog.ts';
 import { type Client, invalidClient, unusableClients } from '../keys/requests/clients.ts';
 import { invalidPublicUrl } from '../keys/requests/public-url.ts';
-import { listOf, printable } from '../keys/text.ts';
+import { formatList, printable } from '../keys/text.ts';
 import { type Config, DEFAULT_CONFIG, isCount, SERVER_NUMBERS, type ServerSettings } from './config.ts';
 
 /** Reads where a key may stand in a request. */
@@ -80,7 +80,7 @@ export function readConsent(reader: DocumentReader, value: unknown): ConsentMode
 
 /** Reads the applications that may ask for keys. @param consent how they may; undefined if that is not said */
 export function readClients(reader: DocumentReader, value: unknown, consent: unknown): Client[] {
-  const faults = reader.issues.length;
+  const issuesBefore = reader.issues.length;
   const list = reader.list(value, ['clients']);
   if (list.length > MAX_CLIENTS)
     reader.report(['clients'], `There are ${list.length} clients; at most ${MAX_CLIENTS} are allowed.`);
@@ -93,7 +93,7 @@ export function readClients(reader: DocumentReader, value: unknown, consent: unk
     return [client];
   });
   const unusable = consent === undefined ? unusableClients(clients, undefined) : undefined;
-  if (unusable !== undefined && reader.issues.length === faults) reader.report(['clients'], unusable);
+  if (unusable !== undefined && reader.issues.length === issuesBefore) reader.report(['clients'], unusable);
   return clients;
 }
 
@@ -133,7 +133,7 @@ export const NOTICES_FIELDS = ['url', 'secretFile', 'events', 'refusedOften'] as
 export function readNotices(reader: DocumentReader, value: unknown, file: string): NoticeSettings | undefined {
   if (value === undefined) return undefined;
   if (!isRecord(value)) {
-    reader.report(['notices'], `The field "notices" must be a map with fields of ${listOf(NOTICES_FIELDS)}.`);
+    reader.report(['notices'], `The field "notices" must be a map with fields of ${formatList(NOTICES_FIELDS)}.`);
     return undefined;
   }
   const fields = reader.knownFields(value, ['notices'], NOTICES_FIELDS);
@@ -167,7 +167,7 @@ function readEvents(reader: DocumentReader, value: unknown): NoticeType[] {
   const events = reader.textsOf(value, path, (text, at) => {
     const type = NOTICE_TYPES.find((each) => each === text);
     const message = `"${printable(text)}" is not an event. ${suggestion(text, NOTICE_TYPES)}`;
-    return type ?? reader.report(at, `${message}The events are ${listOf(NOTICE_TYPES)}.`);
+    return type ?? reader.report(at, `${message}The events are ${formatList(NOTICE_TYPES)}.`);
   });
   if (Array.isArray(value) && value.length === 0)
     reader.report(path, 'The field "events" is empty. Leave it out for all events, or leave out "notices".');
@@ -184,7 +184,7 @@ export const SERVER_FIELDS = [...NUMBER_FIELDS, 'metricsHost'] as const;
 export function readServer(reader: DocumentReader, value: unknown): ServerSettings {
   if (value === undefined) return DEFAULT_CONFIG.server;
   if (!isRecord(value)) {
-    reader.report(['server'], `The field "server" must be a map with fields of ${listOf(SERVER_FIELDS)}.`);
+    reader.report(['server'], `The field "server" must be a map with fields of ${formatList(SERVER_FIELDS)}.`);
     return DEFAULT_CONFIG.server;
   }
   const fields = reader.knownFields(value, ['server'], SERVER_FIELDS);

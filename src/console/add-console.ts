@@ -11,7 +11,7 @@ import { isKeysError } from '../keys/errors.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { ConsentMode } from '../keys/permissions/catalog.ts';
 import { addAssets, readAssets } from './assets.ts';
-import { Doorkeeper, type DoorParts } from './doorkeeper.ts';
+import { SessionAuth, type SessionAuthParts } from './session-auth.ts';
 import { OperationFailed } from './operations.ts';
 import { requireOwnForm } from './own-form.ts';
 import { Pages, type Welcome } from './page-routes.ts';
@@ -31,7 +31,7 @@ import { SeenOrigin, sessionTokenIn } from './session-cookie.ts';
 import { type ReadForm, readPageForm, rootFrom, seeOther, sendPage, Visit } from './visit.tsx';
 
 /** What the console is made of. */
-export interface ConsoleParts extends DoorParts {
+export interface ConsoleParts extends SessionAuthParts {
   readonly pipeline: GraphQLPipeline;
   readonly keys: KeysService;
   readonly issuer: Issuer;
@@ -53,9 +53,9 @@ const CONSOLE_PATH = '/console';
 export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   const assets = readAssets();
   const { sessions } = parts;
-  const doorkeeper = new Doorkeeper(parts);
+  const sessionAuth = new SessionAuth(parts);
   const seenBy = (c: Context) => new SeenOrigin(parts.issuer.of(c));
-  const say = (c: Context, root: string, { status, title, message }: Said, headers = {}) =>
+  const say = (c: Context, root: string, { status, title, message }: PageMessage, headers = {}) =>
     sendPage(c, MessagePage({ root, assets, title, message }), status, headers);
 
   const guarded = async (c: Context, root: string, answer: () => Promise<Response>): Promise<Response> => {
@@ -63,7 +63,7 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
       if (c.req.method === 'POST') requireOwnForm(c, seenBy(c));
       return await answer();
     } catch (error) {
-      return say(c, root, saidOf(c, error, parts));
+      return say(c, root, describeError(c, error, parts));
     }
   };
   const welcome: Welcome = (c, root, answer) =>
@@ -73,7 +73,7 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
       // Before anybody is accepted: it may have ended what they have signed in with.
       const before = await read?.sent?.before();
       if (before !== undefined) return seeOther(c, before);
-      const entry = await doorkeeper.enter(c, sender.seen);
+      const entry = await sessionAuth.enter(c, sender.seen);
       if (entry === 'signed out') return toSignIn(c, root);
       if ('refusal' in entry) {
         const { status, message, headers } = entry.refusal;
@@ -82,7 +82,7 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
       const visit = new Visit(c, { assets, ...parts }, { root, admitted: entry, ...read });
       if (c.req.method !== 'POST') await SentForm.leave(sender).catch(() => {});
       return visit
-        .once(() => answer(visit).catch((error: unknown) => sayTo(visit, saidOf(c, error, parts))))
+        .once(() => answer(visit).catch((error: unknown) => showMessage(visit, describeError(c, error, parts))))
         .catch((error: unknown) => {
           if (error instanceof SessionEnded) return toSignIn(c, root);
           throw error;
@@ -90,16 +90,16 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
     });
   /** Lets somebody in; undefined if they are refused. */
   const enter = async (c: Context, root: string): Promise<Visit | undefined> => {
-    const entry = await doorkeeper.enter(c, seenBy(c));
+    const entry = await sessionAuth.enter(c, seenBy(c));
     if (entry === 'signed out' || 'refusal' in entry) return undefined;
     return new Visit(c, { assets, ...parts }, { root, admitted: entry });
   };
   /** Says what is wrong with a request; to those who have signed in, with the way to all pages. */
-  const sayToAnybody = async (c: Context, said: Said, headers = {}): Promise<Response> => {
+  const showMessageToAnybody = async (c: Context, said: PageMessage, headers = {}): Promise<Response> => {
     const root = rootFrom(pathIn(c));
     try {
       const visit = await enter(c, root);
-      return visit ? await sayTo(visit, said, headers) : await say(c, root, said, headers);
+      return visit ? await showMessage(visit, said, headers) : await say(c, root, said, headers);
     } catch {
       return say(c, root, said, headers);
     }
@@ -114,7 +114,7 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
       : visit.page('Nothing to see', NothingToSee({ name: visit.principal.apiKey.name }), 403);
   });
   addAssets(app, CONSOLE_PATH, assets);
-  addSignIn(app, CONSOLE_PATH, { assets, doorkeeper, guarded, seenBy, refusals: parts.refusals });
+  addSignIn(app, CONSOLE_PATH, { assets, sessionAuth, guarded, seenBy, refusals: parts.refusals });
   addOutcomes(app, CONSOLE_PATH, { assets, sessions, guarded, seenBy, enter });
   addKeyList(pages);
   addNewKey(pages);
@@ -125,8 +125,8 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   addLimits(pages);
   addHealth(pages);
   for (const [path, allowed] of methodsByPath(app))
-    app.all(path, (c) => sayToAnybody(c, notAllowed(c.req.method, allowed), { Allow: allowed }));
-  app.all(`${CONSOLE_PATH}/*`, (c) => sayToAnybody(c, NOT_FOUND));
+    app.all(path, (c) => showMessageToAnybody(c, notAllowed(c.req.method, allowed), { Allow: allowed }));
+  app.all(`${CONSOLE_PATH}/*`, (c) => showMessageToAnybody(c, NOT_FOUND));
 }
 
 /** The methods of each address of the console, as `Allow` has them (RFC 9110). */
@@ -139,7 +139,7 @@ function methodsByPath({ routes }: Hono<BearerEnv>): Map<string, string> {
   return new Map(Array.from(methods, ([path, found]) => [path, allowed(found)]));
 }
 
-function sayTo(visit: Visit, { status, title, message }: Said, headers = {}): Promise<Response> {
+function showMessage(visit: Visit, { status, title, message }: PageMessage, headers = {}): Promise<Response> {
   return visit.page(title, Message({ root: visit.root, title, message }), status, headers);
 }
 
@@ -153,25 +153,25 @@ async function readSentForm(sender: Parameters<typeof SentForm.in>[1]): Promise<
 }
 
 /** What a page says of a request that was not answered. */
-interface Said {
+interface PageMessage {
   status: number;
   title: string;
   message: string;
 }
 
 /** What is said of a key store that takes no changes: there, nobody can sign in. */
-const STORE_FAULTS: Readonly<Record<string, string>> = {
+const STORE_ISSUES: Readonly<Record<string, string>> = {
   STORE_FULL: 'The disk of the key store is full: nothing can be written, so that nobody can sign in either.',
   STORE_READONLY: 'This server has no right to change the key store, so that nobody can sign in either.',
 };
 
-const NOT_FOUND: Said = {
+const NOT_FOUND: PageMessage = {
   status: 404,
   title: 'Not found',
   message: 'There is no page at this address.',
 };
 
-function notAllowed(method: string, allowed: string): Said {
+function notAllowed(method: string, allowed: string): PageMessage {
   const message = allowed.startsWith('GET')
     ? `This address does not accept ${method}.`
     : 'This address only takes forms. Go back to the form, and send it from there.';
@@ -196,7 +196,7 @@ function sentFrom(c: Context): string {
   return /\/console\/(.*)$/.exec(c.req.header('referer') ?? '')?.[1] ?? '';
 }
 
-function saidOf(c: Context, error: unknown, { pipeline, failures }: ConsoleParts): Said {
+function describeError(c: Context, error: unknown, { pipeline, failures }: ConsoleParts): PageMessage {
   if (error instanceof OperationFailed) return { status: error.pageStatus, title: 'Not done', message: error.message };
   if (error instanceof RequestRefused) return { status: error.status, title: 'Not done', message: error.message };
   if (isKeysError(error) && error.code.startsWith('STORE_')) {
@@ -204,7 +204,7 @@ function saidOf(c: Context, error: unknown, { pipeline, failures }: ConsoleParts
     return {
       status: 503,
       title: 'Try again later',
-      message: STORE_FAULTS[error.code] ?? 'The key store does not answer.',
+      message: STORE_ISSUES[error.code] ?? 'The key store does not answer.',
     };
   }
   const { status, text } = pipeline.failed(error, new HonoHead(c));

@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import type { Child } from 'hono/jsx';
 import type { HtmlEscapedString } from 'hono/utils/html';
-import { hasRoomBeneath } from '../keys/authorization/granting.ts';
+import { hasRoomForChildren } from '../keys/authorization/granting.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
 import type { Action, ConsentMode } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
@@ -88,7 +88,7 @@ export class Visit {
   /** Whether it is worth offering to create keys, as it is not with a previous secret, or at the end of a chain. */
   get mayCreate(): boolean {
     const { secret, chain } = this.principal;
-    return secret === 'current' && this.may('API_KEY:CREATE_OWN') && hasRoomBeneath(chain);
+    return secret === 'current' && this.may('API_KEY:CREATE_OWN') && hasRoomForChildren(chain);
   }
 
   /** The pages that the key may see, as the navigation has them. */

@@ -25,7 +25,7 @@ export const MAX_DECLARED_KEYS = 1000;
 export function changeResolversOf(keys: KeysService): Resolvers {
   const Query: QueryResolvers = {
     previewApiKey: async (_, { input }, { principal }) => {
-      const preview = await keys.preview(newKeyOf(input), principal);
+      const preview = await keys.preview(readNewKey(input), principal);
       const { roles, permissions, effectivePermissions } = preview;
       return {
         ...preview,
@@ -37,7 +37,7 @@ export function changeResolversOf(keys: KeysService): Resolvers {
 
   const Mutation: MutationResolvers = {
     createApiKey: async (_, { input }, { principal }) => {
-      const { key, apiKey, replaced } = await keys.create(newKeyOf(input), principal);
+      const { key, apiKey, replaced } = await keys.create(readNewKey(input), principal);
       return { key, apiKey, replaced };
     },
     updateApiKey: async (_, { input: { id, ...input } }, { principal }) => {
@@ -112,7 +112,7 @@ export function changeResolversOf(keys: KeysService): Resolvers {
   return { Query, Mutation };
 }
 
-function newKeyOf(input: CreateApiKeyInput): NewKey {
+function readNewKey(input: CreateApiKeyInput): NewKey {
   refuseNulls(input, ['description', 'allowFrom', 'expiresAt']);
   const { roles, permissions, ...fields } = input;
   return {

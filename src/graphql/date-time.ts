@@ -8,7 +8,7 @@ import {
   type GraphQLSchema,
   Kind,
 } from 'graphql';
-import { missingDay, readDate, tellable } from '../keys/time.ts';
+import { missingDay, readDate, clampTime } from '../keys/time.ts';
 import { badInput } from './resolve.ts';
 
 /**
@@ -45,22 +45,22 @@ export const DateTime = new GraphQLScalarType({
  * host's field answers is the host's, and an error if it is none.
  * @param own the built-in part
  */
-export function tellOwnTimes(schema: GraphQLSchema, own: readonly DocumentNode[]): void {
+export function clampBuiltInDates(schema: GraphQLSchema, own: readonly DocumentNode[]): void {
   for (const definition of own.flatMap(({ definitions }) => definitions)) {
     if (definition.kind !== Kind.OBJECT_TYPE_DEFINITION) continue;
     const fields = (schema.getType(definition.name.value) as GraphQLObjectType).getFields();
     for (const { name } of definition.fields ?? []) {
       const field = fields[name.value]!;
-      if (getNamedType(field.type).name === DateTime.name) tell(field);
+      if (getNamedType(field.type).name === DateTime.name) clampField(field);
     }
   }
 }
 
-function tell(field: GraphQLField<unknown, unknown>): void {
+function clampField(field: GraphQLField<unknown, unknown>): void {
   const resolve = field.resolve ?? defaultFieldResolver;
-  const told = (value: unknown) => (typeof value === 'number' ? tellable(value) : value);
+  const clamp = (value: unknown) => (typeof value === 'number' ? clampTime(value) : value);
   field.resolve = (...args) => {
     const value: unknown = resolve(...args);
-    return value instanceof Promise ? value.then(told) : told(value);
+    return value instanceof Promise ? value.then(clamp) : clamp(value);
   };
 }

@@ -5,7 +5,7 @@ import { mayFor } from '../keys/authorization/principal.ts';
 import { splitUsed, suggestGrants } from '../keys/authorization/suggest.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
 import { NO_USAGE, previousUseSince, type UsageTotals, type UsedGrant } from '../keys/key/usage.ts';
-import { cursorOf } from '../keys/list.ts';
+import { formatCursor } from '../keys/list.ts';
 import { unknownGrantsOf } from '../keys/permissions/catalog.ts';
 import { groupPermissions, PermissionSet, splitPermission } from '../keys/permissions/permission-set.ts';
 import { prefixOf } from '../keys/secret/secret.ts';
@@ -20,7 +20,7 @@ export function keyResolversOf(keys: KeysService): Resolvers {
     me: (_, __, { principal }) => principal.apiKey,
     apiKeys: async (_, args, { principal }) => {
       const page = await keys.list(args, principal);
-      return connectionOf(page.keys, cursorOf, page.hasNextPage);
+      return connectionOf(page.keys, formatCursor, page.hasNextPage);
     },
     apiKey: async (_, { id, name }, { principal }) => {
       if ((id == null) === (name == null)) throw badInput('Pass either the id or the name of the key.');
@@ -56,7 +56,7 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
     if (key.createdBy === null) return use({ keys: [key], isComplete: true });
     return loadersIn(context)
       .chain.load(key)
-      .then((chain) => context.budget.inTurn(() => use(chain))) as Promise<Awaited<Result>>;
+      .then((chain) => context.budget.runYielding(() => use(chain))) as Promise<Awaited<Result>>;
   };
   const suggestion = async (key: ApiKey, chain: Chain, context: BudgetedContext) =>
     suggestGrants(chain, await loadersIn(context).usedPermissions.load(key.id), keys.catalog);
@@ -182,7 +182,7 @@ function loadersOf(keys: KeysService): (context: BudgetedContext) => Loaders {
 function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Loaders {
   // After all keys of a page have asked: DataLoader itself waits as long, but leaves no turn to other requests.
   const schedule = (load: () => void) =>
-    Promise.resolve().then(() => process.nextTick(() => void budget.nextTurn().then(load, load)));
+    Promise.resolve().then(() => process.nextTick(() => void budget.yieldToEventLoop().then(load, load)));
   const loader = <Key, Value>(load: (wanted: readonly Key[]) => Promise<Value[]>) =>
     new DataLoader<Key, Value>(
       async (wanted) => {

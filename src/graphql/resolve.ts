@@ -9,10 +9,10 @@ import type { AuditChange, IssuedChange, PageInfo, PermissionInput } from './sch
 /** A page of a list as a Relay cursor connection. */
 export function connectionOf<Node>(
   nodes: readonly Node[],
-  cursorOf: (node: Node) => string,
+  formatCursor: (node: Node) => string,
   hasNextPage: boolean,
 ): { edges: { node: Node; cursor: string }[]; pageInfo: PageInfo } {
-  const edges = nodes.map((node) => ({ node, cursor: cursorOf(node) }));
+  const edges = nodes.map((node) => ({ node, cursor: formatCursor(node) }));
   const pageInfo = {
     hasNextPage,
     hasPreviousPage: false,

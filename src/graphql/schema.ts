@@ -9,7 +9,7 @@ import { changeResolversOf } from './changes.ts';
 import { auditResolversOf } from './audit.ts';
 import { keepToBudget } from './execution/index.ts';
 import { consentResolversOf } from './consent.ts';
-import { DateTime, tellOwnTimes } from './date-time.ts';
+import { DateTime, clampBuiltInDates } from './date-time.ts';
 import {
   documentsOf,
   enforceRequires,
@@ -88,7 +88,7 @@ export async function createSchema(
     enforceRequires(schema, requirements);
     for (const field of rootFieldsOf(schema)) allowNull(field);
     keepToBudget(schema);
-    tellOwnTimes(schema, own);
+    clampBuiltInDates(schema, own);
     return schema;
   } catch (error) {
     throw new KeysError('SCHEMA_INVALID', (error as Error).message, { cause: error });

@@ -100,7 +100,7 @@ export function routeResolversOf(keys: KeysService, { routes: explainer }: Servi
       throw badInput(`"first" is ${limit}; a page has 0 to ${MAX_PAGE_SIZE} routes.`);
     const leftOut = after == null ? 0 : readCursor(after);
     const { isConfigured, count } = explainer;
-    const page = connectionOf(explainer.list(leftOut, limit), cursorOf, leftOut + limit < count);
+    const page = connectionOf(explainer.list(leftOut, limit), formatCursor, leftOut + limit < count);
     return { ...page, configured: isConfigured, total: count };
   };
 
@@ -146,7 +146,7 @@ function checkLength(argument: string, text: string, most: number): void {
   if (text.length > most) throw badInput(`"${argument}" has ${text.length} characters; at most ${most} are allowed.`);
 }
 
-function cursorOf({ number }: ExplainedRoute): string {
+function formatCursor({ number }: ExplainedRoute): string {
   return Buffer.from(`route:${number}`).toString('base64url');
 }
 

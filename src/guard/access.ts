@@ -81,7 +81,7 @@ export function byRoutes(router: Router): Requirements {
 }
 
 /** A request that may pass. */
-export interface Entered {
+export interface AllowedEntry {
   /** Undefined where no key is needed. */
   readonly admitted: Admitted | undefined;
   /** The permissions by which it may. */
@@ -89,9 +89,9 @@ export interface Entered {
 }
 
 /** A request that may pass, or the reply to one that may not. */
-export type Entry = OrRefusal<Entered, Reply>;
+export type Entry = OrRefusal<AllowedEntry, Reply>;
 
-const OPEN: Entered = { admitted: undefined, permissions: [] };
+const OPEN: AllowedEntry = { admitted: undefined, permissions: [] };
 
 /** A request as it is decided about: by the same target that is passed on. */
 export class GuardedRequest extends NodeHead implements JudgedRequest {
@@ -131,7 +131,7 @@ export class Access {
   }
 
   /** Decides again about a request that may pass, as things are now. Counts as a use if no key was needed so far. */
-  again(request: GuardedRequest, { admitted }: Entered): Entry | Promise<Entry> {
+  again(request: GuardedRequest, { admitted }: AllowedEntry): Entry | Promise<Entry> {
     const { check } = this.#options;
     return this.#decide(request, () => (admitted ? check.again(request, admitted) : check.enter(request)));
   }

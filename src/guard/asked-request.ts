@@ -19,7 +19,7 @@ interface AskingRequest {
 }
 
 /** What a proxy says of the other request. */
-interface Said {
+interface OriginalRequest {
   readonly method: string;
   /** The value of Host. */
   readonly host: string;
@@ -30,19 +30,23 @@ interface Said {
 /** How a kind of proxy asks. */
 interface Contract {
   /** What it says, or why that cannot be known. */
-  read(asking: AskingRequest): OrRefusal<Said>;
+  read(asking: AskingRequest): OrRefusal<OriginalRequest>;
   /** Whether the client gets an answer of status 429 as it is. */
   readonly passes429: boolean;
 }
 
 /** The headers that say it. */
-interface SayingHeaders extends Said {
+interface OriginalRequestHeaders extends OriginalRequest {
   /** Decides nothing, but a proxy that sets it does so always. */
   readonly scheme?: string;
 }
 
-const ORIGINAL: SayingHeaders = { method: 'X-Original-Method', host: 'X-Forwarded-Host', target: 'X-Original-URI' };
-const FORWARDED: SayingHeaders = {
+const ORIGINAL: OriginalRequestHeaders = {
+  method: 'X-Original-Method',
+  host: 'X-Forwarded-Host',
+  target: 'X-Original-URI',
+};
+const FORWARDED: OriginalRequestHeaders = {
   method: 'X-Forwarded-Method',
   host: 'X-Forwarded-Host',
   target: 'X-Forwarded-Uri',
@@ -63,8 +67,8 @@ const CONTRACTS: ReadonlyMap<string, Contract> = new Map([
   ['envoy', { read: asItself, passes429: true }],
 ]);
 
-function byHeaders(names: SayingHeaders): Contract['read'] {
-  const parts = Object.entries(names) as [keyof SayingHeaders, string][];
+function byHeaders(names: OriginalRequestHeaders): Contract['read'] {
+  const parts = Object.entries(names) as [keyof OriginalRequestHeaders, string][];
   return ({ rawHeaders }) => {
     const said = { method: '', host: '', target: '', scheme: 'http' };
     for (const [part, name] of parts) {
@@ -77,7 +81,7 @@ function byHeaders(names: SayingHeaders): Contract['read'] {
 }
 
 /** Envoy asks with the method and Host of the request itself, and its target behind a prefix. */
-function asItself({ method, rawHeaders, target }: AskingRequest): OrRefusal<Said> {
+function asItself({ method, rawHeaders, target }: AskingRequest): OrRefusal<OriginalRequest> {
   const host = onlyValue(rawHeaders, 'Host');
   return typeof host === 'string' ? { method, host, target } : host;
 }
@@ -126,10 +130,10 @@ const FORMS = 'write permission=RESOURCE:ACTION (repeated: all of them), any=RES
 
 /** Whether a query names a requirement, rightly or not. It is the client's, and need not be UTF-8. */
 function namesRequirement(query: string): boolean {
-  return query.split('&').some((pair) => NAMES.has(pair.split('=', 1)[0]!.replaceAll(ENCODED_ASCII, asciiOf)));
+  return query.split('&').some((pair) => NAMES.has(pair.split('=', 1)[0]!.replaceAll(ENCODED_ASCII, decodeAscii)));
 }
 
-function asciiOf(encoded: string): string {
+function decodeAscii(encoded: string): string {
   return String.fromCharCode(Number.parseInt(encoded.slice(1), 16));
 }
 
@@ -178,7 +182,7 @@ export interface AskedRequest {
 }
 
 /** Why a request may not pass, whoever makes it, for the log: one of few reasons, and what exactly. */
-export interface Fault {
+export interface RequestIssue {
   readonly reason: string;
   readonly detail: string;
 }
@@ -191,7 +195,7 @@ export function readAsked(
   incoming: IncomingMessage,
   url: string,
   requirements: Requirements,
-): OrRefusal<AskedRequest, Fault> {
+): OrRefusal<AskedRequest, RequestIssue> {
   const { method = '', rawHeaders } = incoming;
   const alias = headerThat(isAliasOfIdentity, rawHeaders);
   if (alias !== undefined) return refuse('forged', `the client has sent ${printable(alias)}`);
@@ -200,7 +204,7 @@ export function readAsked(
   const { contract, target } = endpoint;
   const said = contract.read({ method, rawHeaders, target });
   if ('refusal' in said) return refuse('contract', said.refusal);
-  const allow = allowOf(endpoint, said.target, requirements);
+  const allow = parseAllow(endpoint, said.target, requirements);
   if (allow && 'refusal' in allow) return refuse('requirement', allow.refusal);
   const rewriting = allow ? undefined : headerThat(isRewriting, rawHeaders);
   if (rewriting !== undefined) return refuse('rewriting', `${rewriting} asks for another request`);
@@ -209,7 +213,7 @@ export function readAsked(
 }
 
 /** Why a request may not pass, as a decision about it. */
-export function refuse(reason: string, detail: string): { readonly refusal: Fault } {
+export function refuse(reason: string, detail: string): { readonly refusal: RequestIssue } {
   return { refusal: { reason, detail } };
 }
 
@@ -223,7 +227,7 @@ function headerThat(isSuch: (name: string) => boolean, rawHeaders: readonly stri
  * Where the endpoint's URL has no query, a proxy may append that of the client, who must not choose what is required.
  * @param target that of the client's request
  */
-function allowOf(
+function parseAllow(
   { requirement, target: prefixed }: Endpoint,
   target: string,
   requirements: Requirements,

@@ -108,7 +108,7 @@ function unusable(problem: string): KeysError {
 }
 
 /** The Host header that an upstream expects by its address. */
-export function hostOf(address: UpstreamAddress): string {
+export function formatHost(address: UpstreamAddress): string {
   if ('socketPath' in address) return 'localhost';
   const host = isIP(address.host) === 6 ? `[${address.host}]` : address.host;
   return address.port === { 'http:': 80, 'https:': 443 }[address.protocol] ? host : `${host}:${address.port}`;

@@ -2,7 +2,7 @@ import type { OrRefusal } from '../keys/errors.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import { basePath } from 'hono/route';
-import { type AskedRequest, type Fault, readAsked, refuse, Requirements } from './asked-request.ts';
+import { type AskedRequest, type RequestIssue, readAsked, refuse, Requirements } from './asked-request.ts';
 import { identityHeaders, type IdentityHeaders, NOBODY, refusedRequest } from './identity-headers.ts';
 import type { HttpApp, ServiceApp } from '../http/app.ts';
 import type { Admission, BearerCheck } from '../http/bearer-check.ts';
@@ -30,11 +30,11 @@ interface ForwardAuthOptions {
 /** Whether a request may pass, and who makes it; or the reply to one that may not, of status 401, 403, 429 or 503. */
 type Verdict = OrRefusal<{ readonly identity: IdentityHeaders }, Reply>;
 
-const NOT_TRUSTED: Fault = {
+const NOT_TRUSTED: RequestIssue = {
   reason: 'not trusted',
   detail: 'proxies ask from the networks in "trust" of svc-api.yaml',
 };
-const NOT_CONFIGURED: Fault = {
+const NOT_CONFIGURED: RequestIssue = {
   reason: 'not configured',
   detail: 'declare routes in svc-api.yaml, or add ?permission=RESOURCE:ACTION to the URL that the proxy asks',
 };
@@ -58,7 +58,7 @@ class ForwardAuth {
    */
   decide(
     asking: Received,
-    read: (requirements: Requirements) => OrRefusal<AskedRequest, Fault>,
+    read: (requirements: Requirements) => OrRefusal<AskedRequest, RequestIssue>,
   ): Verdict | Promise<Verdict> {
     try {
       const verdict = this.#decide(asking, read);
@@ -70,7 +70,7 @@ class ForwardAuth {
 
   #decide(
     asking: Received,
-    read: (requirements: Requirements) => OrRefusal<AskedRequest, Fault>,
+    read: (requirements: Requirements) => OrRefusal<AskedRequest, RequestIssue>,
   ): Verdict | Promise<Verdict> {
     const { check, router, trust } = this.#options;
     const peer = asking.peer();
@@ -105,7 +105,7 @@ class ForwardAuth {
     return refusal.status === 429 && !passes429 ? { ...refusal, status: 403 } : refusal;
   }
 
-  #refuse(asking: Received, { reason, detail }: Fault): Verdict {
+  #refuse(asking: Received, { reason, detail }: RequestIssue): Verdict {
     const { address } = this.#clients.of(asking);
     if (asking.notes?.details) asking.notes.details.code = 'FORBIDDEN';
     this.#options.logs.refusals.add('forward-auth refused', { reason, detail, address }, asking.notes);
@@ -119,7 +119,11 @@ class ForwardAuth {
 }
 
 /** What a request requires, by the configuration of its proxy or by routes. */
-function required({ allow, parts }: AskedRequest, router: Router, notes: Received['notes']): OrRefusal<Allow, Fault> {
+function required(
+  { allow, parts }: AskedRequest,
+  router: Router,
+  notes: Received['notes'],
+): OrRefusal<Allow, RequestIssue> {
   if (allow) {
     const canonical = canonicalRequest(parts);
     if (!('refusal' in canonical)) return allow;

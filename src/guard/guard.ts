@@ -2,7 +2,14 @@ import type { OrRefusal } from '../keys/errors.ts';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type AppliedRules, applyRules, type Entered, type Entry, GuardedRequest, type GuardRules } from './access.ts';
+import {
+  type AppliedRules,
+  applyRules,
+  type AllowedEntry,
+  type Entry,
+  GuardedRequest,
+  type GuardRules,
+} from './access.ts';
 import {
   type ArrivedRequest,
   badRequest,
@@ -29,7 +36,7 @@ import {
   type StartedServer,
 } from '../http/serve-requests.ts';
 import type { Endpoint } from '../http/watched-request.ts';
-import { inTurns } from '../keys/turns.ts';
+import { yielding } from '../keys/yielding.ts';
 import type { Log } from '../log.ts';
 
 /** What is passed on and has not ended. */
@@ -62,7 +69,7 @@ export class OpenExchanges {
 
   async #check(): Promise<void> {
     const asked: Promise<void>[] = [];
-    for await (const exchange of inTurns([...this.#open])) {
+    for await (const exchange of yielding([...this.#open])) {
       if (!this.#open.has(exchange)) continue;
       // Mostly it is known at once. Where the store must be asked, it is asked about all of them together.
       const settle = (refusal: Reply | undefined) => {
@@ -225,7 +232,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     else settle(entry);
   }
 
-  #pass(received: ReceivedRequest, request: GuardedRequest, entered: Entered): void {
+  #pass(received: ReceivedRequest, request: GuardedRequest, entered: AllowedEntry): void {
     const { outgoing } = received;
     const { catalog, isCredential, trust } = this.#rules;
     const { admitted, permissions } = entered;

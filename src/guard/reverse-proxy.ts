@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { BareConnection, ReceivedRequest } from './arrived-request.ts';
-import { Exchange, hostOf, type PassedRequest, Upstream, type UpstreamAddress } from './exchange.ts';
+import { Exchange, formatHost, type PassedRequest, Upstream, type UpstreamAddress } from './exchange.ts';
 import {
   answerHeaders,
   type Framing,
@@ -96,7 +96,7 @@ export interface ReverseProxyOptions {
 }
 
 /** What the upstream is told of a request, and what not. */
-interface Passing {
+interface PassOptions {
   /** The headers that say who makes it, names and values in turn. */
   readonly identity: readonly string[];
   readonly isCredential: IsCredential;
@@ -120,14 +120,14 @@ export class ReverseProxy {
   }
 
   /** Passes a request on, and the answer back. */
-  pass(received: ReceivedRequest, { identity, isCredential, trust, fields, refusedNow }: Passing): Exchange {
+  pass(received: ReceivedRequest, { identity, isCredential, trust, fields, refusedNow }: PassOptions): Exchange {
     const { incoming, outgoing, target, framing, switching } = received;
     const { upstream, rewriteHost } = this.#options;
     const { id: requestId, trace } = notesOf(incoming) ?? {};
     const toPass: RequestToPass = {
       rawHeaders: incoming.rawHeaders,
       target,
-      host: rewriteHost ? hostOf(upstream) : target.host,
+      host: rewriteHost ? formatHost(upstream) : target.host,
       framing,
       peer: peerAt(incoming.socket, trust),
       identity,

@@ -27,12 +27,12 @@ import { sourceOf } from '../keys/networks.ts';
 import type { Action, Permission, Role } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
 import { digestSecret, prefixOf } from '../keys/secret/secret.ts';
-import { listOf } from '../keys/text.ts';
+import { formatList } from '../keys/text.ts';
 import type { Answer, Limiter, Standing } from '../limits/limiter.ts';
 import type { AttemptCounter } from '../limits/attempt-counter.ts';
 
 /** What is told of requests. */
-interface Told {
+interface CheckContext {
   readonly refusals: RefusalLog;
   readonly clients: ClientAddresses;
   /** Is told once of a request that lacks a permission, and when it was counted as a use of its key. */
@@ -42,15 +42,15 @@ interface Told {
 /** Observes one request of a key: what it lacks is also logged, with the client's address. */
 class RequestObserver implements AccessObserver {
   readonly #principal: Principal;
-  readonly #told: Told;
+  readonly #context: CheckContext;
   readonly #request: Received;
   /** Undefined once the request has lacked a permission. */
   #usedAt: number | undefined;
 
   /** @param usedAt when the request was counted as a use of its key, in milliseconds since 1970 */
-  constructor(principal: Principal, told: Told, request: Received, usedAt: number) {
+  constructor(principal: Principal, context: CheckContext, request: Received, usedAt: number) {
     this.#principal = principal;
-    this.#told = told;
+    this.#context = context;
     this.#request = request;
     this.#usedAt = usedAt;
   }
@@ -66,7 +66,7 @@ class RequestObserver implements AccessObserver {
 
   lacked(missing: readonly Permission[]): void {
     const { apiKey: key, observer } = this.#principal;
-    const { refusals, clients, noteForbidden } = this.#told;
+    const { refusals, clients, noteForbidden } = this.#context;
     if (this.#usedAt !== undefined) noteForbidden(this.#principal, this.#usedAt);
     this.#usedAt = undefined;
     const { address } = clients.of(this.#request);
@@ -78,12 +78,12 @@ class RequestObserver implements AccessObserver {
 }
 
 /** What came of holding a request to the restrictions of its key; `gone` if that was deleted meanwhile. */
-type Held = OrRefusal<{ readonly fields: RateLimitFields | undefined }, Reply> | 'gone';
+type LimitDecision = OrRefusal<{ readonly fields: RateLimitFields | undefined }, Reply> | 'gone';
 
 /** What a check of limits needs from outside. */
 interface LimitCheckOptions {
   limiter: Limiter;
-  told: Told;
+  context: CheckContext;
   failures: FailureLog;
   /** Records a refused request of a key. */
   noteRefusal: Authenticator['noteRefusal'];
@@ -98,14 +98,14 @@ class LimitCheck {
   }
 
   /** Counts a request that has just arrived, if it may come from there. */
-  enter(principal: Principal, restrictions: Restrictions, request: Received): Held | Promise<Held> {
+  enter(principal: Principal, restrictions: Restrictions, request: Received): LimitDecision | Promise<LimitDecision> {
     const refusal = this.refuseAddress(principal, restrictions, request);
     if (refusal) return { refusal };
     if (restrictions.limits.length === 0) return { fields: undefined };
     const answer = this.#options.limiter.enter(restrictions);
-    if (!(answer instanceof Promise)) return this.#heldBy(answer, principal, request);
+    if (!(answer instanceof Promise)) return this.#decideByLimits(answer, principal, request);
     return answer.then(
-      (decided) => this.#heldBy(decided, principal, request),
+      (decided) => this.#decideByLimits(decided, principal, request),
       (error: unknown) => {
         this.#options.failures.add(error, request.notes?.id);
         return { refusal: unavailable() };
@@ -124,37 +124,37 @@ class LimitCheck {
     usedAt?: number,
   ): Reply | undefined {
     if (networks.length === 0) return undefined;
-    const { address, isCertain } = this.#options.told.clients.of(request);
+    const { address, isCertain } = this.#options.context.clients.of(request);
     if (isCertain && address !== undefined && networks.every((network) => network.includes(address))) return undefined;
-    this.#tell('request forbidden', principal, 'address', request, { address, usedAt });
+    this.#noteRefused('request forbidden', principal, 'address', request, { address, usedAt });
     return errorReply(403, 'FORBIDDEN', 'This key may not be used from this address.');
   }
 
-  #heldBy(answer: Answer, principal: Principal, request: Received): Held {
+  #decideByLimits(answer: Answer, principal: Principal, request: Received): LimitDecision {
     if (answer === 'gone') return answer;
     const { isWithin, standings } = answer;
     if (isWithin) return { fields: rateLimitFields(standings) };
-    const { address } = this.#options.told.clients.of(request);
-    this.#tell('request limited', principal, 'limited', request, { address });
+    const { address } = this.#options.context.clients.of(request);
+    this.#noteRefused('request limited', principal, 'limited', request, { address });
     return { refusal: overLimit(standings) };
   }
 
-  #tell(
+  #noteRefused(
     message: string,
     principal: Principal,
     reason: 'address' | 'limited',
     request: Received,
     { address, usedAt }: { address: string | undefined; usedAt?: number | undefined },
   ): void {
-    const { told, noteRefusal } = this.#options;
-    told.refusals.add(message, { reason, prefix: prefixOf(principal.apiKey.publicId), address }, request.notes);
+    const { context, noteRefusal } = this.#options;
+    context.refusals.add(message, { reason, prefix: prefixOf(principal.apiKey.publicId), address }, request.notes);
     noteRefusal(principal, reason, address, usedAt);
   }
 }
 
 /** The reply to a request whose key is not valid, as those of too many others were from its address. */
-function tooManyFailures(wait: number): Reply {
-  const seconds = secondsUntil(wait);
+function tooManyFailures(waitUs: number): Reply {
+  const seconds = secondsUntil(waitUs);
   const message = `Too many requests from here had API keys that are not valid. Try again in ${inWords(seconds)}.`;
   return errorReply(429, 'RATE_LIMITED', message, { 'Retry-After': `${seconds}` });
 }
@@ -194,8 +194,8 @@ export interface Admitted {
 }
 
 /** What is known of a request whose key was accepted. */
-type Known = Pick<Admitted, 'token' | 'digest' | 'fields' | 'required'>;
-type Accepted = Pick<VerifiedKey, 'principal'>;
+type CheckedCredentials = Pick<Admitted, 'token' | 'digest' | 'fields' | 'required'>;
+type AcceptedKey = Pick<VerifiedKey, 'principal'>;
 
 /** What a key must be allowed to: all of these permissions, or one of them where that is enough. */
 interface Requirement {
@@ -247,7 +247,7 @@ export class BearerCheck {
   readonly #challenge: Challenge;
   readonly #failures: FailureLog;
   readonly #failed: AttemptCounter | undefined;
-  readonly #told: Told;
+  readonly #context: CheckContext;
   readonly #limits: LimitCheck;
 
   /** A check with logs of its own, by options of others. @throws KeysError OPTION_INVALID */
@@ -265,14 +265,14 @@ export class BearerCheck {
     this.#challenge = new Challenge(this.#reader.places, realm);
     this.#failures = failures;
     this.#failed = failedCredentials;
-    this.#told = {
+    this.#context = {
       refusals,
       clients: new ClientAddresses(trust),
       noteForbidden: (...forbidden) => keys.authenticator.noteForbidden(...forbidden),
     };
     this.#limits = new LimitCheck({
       limiter: keys.limiter,
-      told: this.#told,
+      context: this.#context,
       failures,
       noteRefusal: (...refused) => keys.authenticator.noteRefusal(...refused),
     });
@@ -297,13 +297,13 @@ export class BearerCheck {
     return this.#enter(request, { token: undefined, digest, required: this.#required });
   }
 
-  #enter(request: Received, known: Known): Admission | Promise<Admission> {
+  #enter(request: Received, known: CheckedCredentials): Admission | Promise<Admission> {
     const { authenticator } = this.#keys;
     const verified = authenticator.findVerified(known.digest);
     if (verified) authenticator.counts.remembered += 1;
     const admission = verified
-      ? this.#letIn(request, known, verified)
-      : this.#ask(request, known, (accepted) => this.#letIn(request, known, accepted));
+      ? this.#acceptKey(request, known, verified)
+      : this.#ask(request, known, (accepted) => this.#acceptKey(request, known, accepted));
     const details = request.notes?.details;
     return details ? withDetails(details, admission, verified ? 'cache' : 'store') : admission;
   }
@@ -316,17 +316,17 @@ export class BearerCheck {
     const verified = this.#keys.authenticator.findVerified(admitted.digest);
     if (verified?.principal === admitted.authenticated) return admitted;
     return verified
-      ? this.#letStay(request, admitted, verified)
-      : this.#ask(request, admitted, (accepted) => this.#letStay(request, admitted, accepted), admitted.usedAt);
+      ? this.#acceptAgain(request, admitted, verified)
+      : this.#ask(request, admitted, (accepted) => this.#acceptAgain(request, admitted, accepted), admitted.usedAt);
   }
 
   async #ask(
     request: Received,
-    { token, digest }: Known,
-    settle: (accepted: Accepted) => Admission | Promise<Admission>,
+    { token, digest }: CheckedCredentials,
+    settle: (accepted: AcceptedKey) => Admission | Promise<Admission>,
     usedAt?: number,
   ): Promise<Admission> {
-    const { address } = this.#told.clients.of(request);
+    const { address } = this.#context.clients.of(request);
     const { notes } = request;
     const askedAt = performance.now();
     let result;
@@ -346,18 +346,18 @@ export class BearerCheck {
     return this.#refuseKey(request, result.refused, prefix, address);
   }
 
-  #letIn(request: Received, known: Known, accepted: Accepted): Admission | Promise<Admission> {
+  #acceptKey(request: Received, known: CheckedCredentials, accepted: AcceptedKey): Admission | Promise<Admission> {
     const { principal } = accepted;
     const { notes } = request;
     if (notes) notes.keyId = principal.apiKey.id;
     if (!principal.restrictions) return this.#use(request, known, accepted);
-    const settle = (held: Held): Admission => {
+    const settle = (held: LimitDecision): Admission => {
       if (held === 'gone')
         return this.#refuseKey(
           request,
           'unknown',
           prefixOf(principal.apiKey.publicId),
-          this.#told.clients.of(request).address,
+          this.#context.clients.of(request).address,
         );
       return 'refusal' in held ? held : this.#use(request, { ...known, fields: held.fields }, accepted);
     };
@@ -367,20 +367,20 @@ export class BearerCheck {
     return held.then(settle).then((admission) => ('refusal' in admission ? admission : this.again(request, admission)));
   }
 
-  #letStay(request: Received, admitted: Admitted, { principal }: Accepted): Admission {
+  #acceptAgain(request: Received, admitted: Admitted, { principal }: AcceptedKey): Admission {
     const { restrictions } = principal;
     const refusal = restrictions && this.#limits.refuseAddress(principal, restrictions, request, admitted.usedAt);
     return refusal ? { refusal } : this.#admit(request, admitted, principal, admitted.usedAt);
   }
 
-  #use(request: Received, known: Known, accepted: Accepted): Admission {
+  #use(request: Received, known: CheckedCredentials, accepted: AcceptedKey): Admission {
     const usedAt = this.#keys.authenticator.countUse(accepted);
     return this.#admit(request, known, accepted.principal, usedAt);
   }
 
-  #admit(request: Received, known: Known, authenticated: Principal, usedAt: number): Admission {
+  #admit(request: Received, known: CheckedCredentials, authenticated: Principal, usedAt: number): Admission {
     const { token, digest, fields, required } = known;
-    const observer = new RequestObserver(authenticated, this.#told, request, usedAt);
+    const observer = new RequestObserver(authenticated, this.#context, request, usedAt);
     const { apiKey, chain, access, secret } = authenticated;
     const principal: Principal = { apiKey, chain, access, secret, observer };
     const missing = required && missingFrom(principal, required);
@@ -397,7 +397,7 @@ export class BearerCheck {
   /** The reply to a key that lacks permissions. */
   lacking(missing: readonly Permission[], word = 'and'): Reply {
     const scope = `, scope="${missing.join(' ')}"`;
-    return this.#refuse(403, `This key lacks ${listOf(missing, word)}.`, 'insufficient_scope', scope).refusal;
+    return this.#refuse(403, `This key lacks ${formatList(missing, word)}.`, 'insufficient_scope', scope).refusal;
   }
 
   /** Refuses a key that is not valid, or, after too many of those from one address, says so instead. */
@@ -407,9 +407,9 @@ export class BearerCheck {
     prefix: string | undefined,
     address: string | undefined,
   ): { refusal: Reply } {
-    this.#told.refusals.add('key refused', { reason, prefix, address }, request.notes);
-    const wait = address === undefined ? undefined : this.#failed?.add(sourceOf(address));
-    if (wait !== undefined) return { refusal: tooManyFailures(wait) };
+    this.#context.refusals.add('key refused', { reason, prefix, address }, request.notes);
+    const waitUs = address === undefined ? undefined : this.#failed?.add(sourceOf(address));
+    if (waitUs !== undefined) return { refusal: tooManyFailures(waitUs) };
     return this.#refuse(401, 'The API key is not valid.', 'invalid_token');
   }
 

@@ -1,6 +1,6 @@
 import { checkCredentialPlaces, type CredentialPlace } from '../keys/credential-places.ts';
 import { hasOwnForm } from '../keys/secret/secret.ts';
-import { listOf } from '../keys/text.ts';
+import { formatList } from '../keys/text.ts';
 
 /** What an Authorization header holds: a token, which Basic authentication may leave out, or nothing for us. */
 export type Authorization = { readonly token: string | undefined } | 'none' | 'malformed';
@@ -158,7 +158,7 @@ export class Challenge {
 
   /** The message without a key. */
   get missing(): string {
-    return `Missing API key: send it ${listOf(this.#places.map(wayOf), 'or')}.`;
+    return `Missing API key: send it ${formatList(this.#places.map(describePlace), 'or')}.`;
   }
 
   /** The message for a malformed header. */
@@ -169,7 +169,7 @@ export class Challenge {
       if (place === 'bearer') return '"Bearer <API key>"';
       return place === 'basic' ? '"Basic <base64 of user:API key>"' : [];
     });
-    return `The Authorization header is malformed: send exactly one, as ${listOf(forms, 'or')}.`;
+    return `The Authorization header is malformed: send exactly one, as ${formatList(forms, 'or')}.`;
   }
 
   /** The message for several credentials. */
@@ -178,7 +178,7 @@ export class Challenge {
   }
 }
 
-function wayOf(place: CredentialPlace): string {
+function describePlace(place: CredentialPlace): string {
   if (place === 'bearer') return 'as "Authorization: Bearer <API key>"';
   return place === 'basic' ? 'as the password of Basic authentication' : `as "${place.header}: <API key>"`;
 }

@@ -84,7 +84,7 @@ interface ReadDocument {
 type Operation = Pick<PreparedOperation, 'cost' | 'name' | 'isMutation' | 'introspects' | 'execute'>;
 
 /** What the reply to a request depends on, beside its result. */
-interface Asked {
+interface ReplyContext {
   budget: RequestBudget;
   notes: RequestNotes | undefined;
   /** Undefined where it was not known yet. */
@@ -212,7 +212,7 @@ export class GraphQLPipeline {
     }
   }
 
-  #reply(type: ResponseType, result: ExecutionResult, { budget, notes, principal }: Asked): Eventual<Reply> {
+  #reply(type: ResponseType, result: ExecutionResult, { budget, notes, principal }: ReplyContext): Eventual<Reply> {
     const errors = result.errors && this.#format(result, notes);
     if (errors && principal && !mayKnowSchema(this.#introspection, principal))
       for (const [index, error] of errors.entries())

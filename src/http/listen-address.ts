@@ -124,7 +124,7 @@ export async function startListening(
 }
 
 /** Where a server listens, as a URL; a Unix socket as `unix:` and its path. */
-export function urlOf(
+export function formatUrl(
   server: Server,
   scheme: 'http' | 'https',
   { socket, fd }: Pick<ListenAddress, 'socket' | 'fd'> = {},

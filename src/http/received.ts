@@ -270,19 +270,19 @@ const MEMBERS: Readonly<Record<string, keyof RequestHead>> = {
 };
 
 /** A header that is looked for: its name as clients and proxies write it, and in lower case. */
-interface Sought {
+interface KnownHeader {
   readonly usual: string;
   readonly lower: string;
   readonly member: keyof RequestHead;
 }
 
 /** By the length of the name: most headers have names of other lengths, and are not looked at. */
-const SOUGHT: readonly (readonly Sought[] | undefined)[] = soughtByLength();
+const KNOWN_HEADERS: readonly (readonly KnownHeader[] | undefined)[] = soughtByLength();
 /** One shape for all heads: what reads them is faster. */
 const NOTHING = Object.fromEntries(Object.values(MEMBERS).map((member) => [member, undefined])) as RequestHead;
 
-function soughtByLength(): Sought[][] {
-  const all: Sought[][] = [];
+function soughtByLength(): KnownHeader[][] {
+  const all: KnownHeader[][] = [];
   for (const [usual, member] of Object.entries(MEMBERS))
     (all[usual.length] ??= []).push({ usual, lower: usual.toLowerCase(), member });
   return all;
@@ -307,7 +307,7 @@ export function readHead(rawHeaders: readonly string[]): RequestHead | undefined
 }
 
 function memberOf(name: string): keyof RequestHead | undefined {
-  const sought = SOUGHT[name.length];
+  const sought = KNOWN_HEADERS[name.length];
   if (sought === undefined) return undefined;
   for (const { usual, lower, member } of sought)
     if (name === usual || name === lower || name.toLowerCase() === lower) return member;

@@ -42,7 +42,7 @@ export interface Refused {
 }
 
 /** A kind of refusals, and how many of it were not logged yet. */
-interface Counted {
+interface CountedRefusal {
   message: string;
   refused: Refused;
   count: number;
@@ -61,7 +61,7 @@ const MAX_SOURCES = 20;
 export class RefusalLog {
   readonly #log: Log;
   readonly #atPeriodEnd: AtPeriodEnd;
-  #counted = new Map<string, Counted>();
+  #counted = new Map<string, CountedRefusal>();
   #kinds = new Map<string, number>();
 
   constructor(log: Log, schedule: AtPeriodEnd = atPeriodEnd) {

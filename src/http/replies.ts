@@ -304,8 +304,8 @@ export function withFields(reply: Reply, fields: RateLimitFields | undefined): R
 }
 
 /** In whole seconds, at least one: so long a client has to wait. */
-export function secondsUntil(microseconds: number): number {
-  return Math.max(Math.ceil(microseconds / 1_000_000), 1);
+export function secondsUntil(us: number): number {
+  return Math.max(Math.ceil(us / 1_000_000), 1);
 }
 
 function policyOf({ count, unit }: Standing): string {

@@ -16,7 +16,7 @@ import {
   UnreadAnswers,
   type UnreadLimits,
 } from './connections.ts';
-import { type ListenAddress, startListening, urlOf } from './listen-address.ts';
+import { type ListenAddress, startListening, formatUrl } from './listen-address.ts';
 import { headerValue, isDecodable, peerOf } from './received.ts';
 import { errorBody, REPLY_HEADERS, type ReplyCode } from './replies.ts';
 import { notingFor, REQUEST_ID, type RequestPlaces, type RequestWatcher } from './watched-request.ts';
@@ -248,7 +248,7 @@ export async function serveRequests(
   server.on('error', (error) => log.error({ err: error }, 'a connection was not accepted'));
   certificate?.start(server as HttpsServer);
   return {
-    url: urlOf(server, tls ? 'https' : 'http', address),
+    url: formatUrl(server, tls ? 'https' : 'http', address),
     async replaceCertificate(files) {
       await certificate?.replace(files, server as HttpsServer);
       return certificate !== undefined;

@@ -136,7 +136,7 @@ export interface KeyOperations {
   /** How its requests ended, by hours or days. */
   usageOf(key: KeyFields, request: UsageRequest): Promise<UsageByPeriod>;
   /** The name of the key for which a secret still works, or may do so again; undefined where that cannot be told. */
-  nameOfWorking?(secret: string): Promise<string | undefined>;
+  findNameOfWorking?(secret: string): Promise<string | undefined>;
   /** Newest first; with `after`, oldest first. */
   auditLog(request: AuditRequest, place?: { before?: number; after?: number }): Promise<AuditEntry[]>;
   close(): Promise<void>;

@@ -1,5 +1,5 @@
 import { nearest } from './nearest.ts';
-import { listOf, printable } from './text.ts';
+import { formatList, printable } from './text.ts';
 
 /** Locates a part of a document: field names, and list indexes from 0. */
 export type DocumentPath = readonly (string | number)[];
@@ -53,7 +53,7 @@ export class DocumentReader {
     for (const field of Object.keys(value)) {
       if ((fields as readonly string[]).includes(field)) continue;
       const [meant] = this.issues.length < MAX_ISSUES ? nearest(field, fields, 1) : [];
-      const remedy = meant === undefined ? `The fields here are ${listOf(fields)}.` : `Did you mean "${meant}"?`;
+      const remedy = meant === undefined ? `The fields here are ${formatList(fields)}.` : `Did you mean "${meant}"?`;
       this.issues.push({
         path: [...path, field],
         ofField: true,

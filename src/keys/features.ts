@@ -1,7 +1,7 @@
 import { Declarations } from './apply/declarations.ts';
 import { AuditAccess } from './authorization/audit-access.ts';
 import { Containments } from './changes/contain.ts';
-import { Foresight } from './changes/foresight.ts';
+import { PermittedChanges } from './changes/permitted-changes.ts';
 import { Leaks } from './changes/note-leak.ts';
 import { Consent, type ConsentOptions } from './consent/consent.ts';
 import { type HealthOptions, StoreHealth } from './health.ts';
@@ -16,7 +16,7 @@ export type FeatureParts = ConsentOptions & HealthOptions;
 
 /** What can be done beside reading and changing keys one by one. */
 export interface Features
-  extends AuditAccess, Containments, Declarations, Foresight, Leaks, StoreHealth, Transfer, UnusedKeys, Usage {
+  extends AuditAccess, Containments, Declarations, PermittedChanges, Leaks, StoreHealth, Transfer, UnusedKeys, Usage {
   /** How applications get keys that people agree to. */
   readonly consent: Consent;
   /** The sessions of people who have signed in with keys. */
@@ -31,7 +31,7 @@ export function featuresOf(parts: FeatureParts): Features {
       new AuditAccess(parts),
       new Containments(parts),
       new Declarations(parts),
-      new Foresight(parts),
+      new PermittedChanges(parts),
       new Leaks(parts),
       new StoreHealth(parts),
       new Transfer(parts),

@@ -1,6 +1,6 @@
 import type { Issue } from './errors.ts';
 import { declarePort } from './port.ts';
-import { listOf, printable } from './text.ts';
+import { formatList, printable } from './text.ts';
 
 /** The seconds of each unit of a limit, shortest first. A month has 30 days. */
 export const LIMIT_SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, month: 2_592_000 } as const;
@@ -48,7 +48,7 @@ const UNIT_WORDS = {
 } as const;
 
 /** The unit that a word means, such as `m` for `Mins`; undefined if it is none. */
-export function unitOf(word: string): keyof typeof UNIT_WORDS | undefined {
+export function parseUnit(word: string): keyof typeof UNIT_WORDS | undefined {
   const wanted = word.toLowerCase();
   const units = Object.keys(UNIT_WORDS) as (keyof typeof UNIT_WORDS)[];
   return units.find((unit) => UNIT_WORDS[unit].some((each) => wanted === each || wanted === `${each}s`));
@@ -74,7 +74,7 @@ export function parseLimits(texts: readonly string[]): { values: Limit[]; issues
     if (typeof read === 'string') issues.push({ code: 'LIMIT_INVALID', message: read });
     else if ((found.get(read.unit) ?? read.count) === read.count) found.set(read.unit, read.count);
     else {
-      const both = listOf([found.get(read.unit)!, read.count].map((count) => `${count}/${read.unit}`));
+      const both = formatList([found.get(read.unit)!, read.count].map((count) => `${count}/${read.unit}`));
       const message = `${both} are two limits a ${NAMES[read.unit]}. Leave one of them out.`;
       issues.push({ code: 'LIMIT_INVALID', message });
     }
@@ -111,6 +111,6 @@ function readLimit(text: string): LimitParts | string {
 function remedyFor(written: string, count: number): string {
   if (written === 'M')
     return `Units are lower case: write ${count}/m for a minute, or ${count}/month for a month of 30 days.`;
-  const meant = UNITS.find((unit) => unit === unitOf(written));
+  const meant = UNITS.find((unit) => unit === parseUnit(written));
   return meant ? `Did you mean ${count}/${meant}? ${UNITS_RULE}` : REMEDY;
 }

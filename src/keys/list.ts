@@ -8,7 +8,7 @@ import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './page.ts';
 import type { KeyRepository, ListPosition } from './repository.ts';
 import { type Status, STATUSES } from './key/status.ts';
 import { anyText, anything, checkOptions, list, orNull, type Rules } from './options.ts';
-import { listOf, printable, checkSearchText } from './text.ts';
+import { formatList, printable, checkSearchText } from './text.ts';
 
 /** Which keys to list. */
 export interface PageQuery {
@@ -75,7 +75,7 @@ export async function listKeys(
 }
 
 /** The cursor of a key: opaque to clients, and good also after the key is gone. */
-export function cursorOf(key: Pick<ApiKey, 'id' | 'createdAt'>): string {
+export function formatCursor(key: Pick<ApiKey, 'id' | 'createdAt'>): string {
   return Buffer.from(`${key.createdAt}:${key.id}`).toString('base64url');
 }
 
@@ -109,7 +109,7 @@ export function readStatus(text: string): Status {
     throw new KeysError(
       'INPUT_INVALID',
       `"${printable(text)}" is not a status. ${suggestion(text.trim(), STATUSES)}` +
-        `The statuses are ${listOf(STATUSES)}.`,
+        `The statuses are ${formatList(STATUSES)}.`,
     );
   return status;
 }

@@ -1,4 +1,4 @@
-import { listOf } from './text.ts';
+import { formatList } from './text.ts';
 
 /** How much of a word is compared. */
 const MAX_LENGTH = 64;
@@ -26,7 +26,7 @@ export function nearest(
 /** `Did you mean EXPIRED? `, with a space behind it; empty where nothing is close. */
 export function suggestion(word: string, candidates: readonly string[]): string {
   const close = nearest(word, candidates);
-  return close.length > 0 ? `Did you mean ${listOf(close, 'or')}? ` : '';
+  return close.length > 0 ? `Did you mean ${formatList(close, 'or')}? ` : '';
 }
 
 /**

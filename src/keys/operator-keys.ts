@@ -71,7 +71,7 @@ class OperatorKeys implements KeyOperations {
 
   async find(name: string): Promise<KeyState | undefined> {
     const key = await this.#keys.findByName(name, OPERATOR);
-    return key && stateOf(this.#keys, key);
+    return key && findKeyState(this.#keys, key);
   }
 
   async show(name: string): Promise<KeyWithAccess | undefined> {
@@ -79,13 +79,13 @@ class OperatorKeys implements KeyOperations {
     if (!key) return undefined;
     const [chain] = await this.#keys.chainsOf([key]);
     const effectivePermissions = this.#keys.accessOf(chain!).permissions();
-    const [state, issued] = [await stateOf(this.#keys, key), await this.#issuedBy([key.id])];
+    const [state, issued] = [await findKeyState(this.#keys, key), await this.#issuedBy([key.id])];
     return { ...state, effectivePermissions, limitedBy: this.#keys.limitsOf(chain!), issued };
   }
 
   async list(query: PageQuery): Promise<KeyPage> {
     const { keys, hasNextPage } = await this.#keys.list(withoutUndefined(query), OPERATOR);
-    return { keys: await statesOf(this.#keys, keys), hasNextPage };
+    return { keys: await findKeyStates(this.#keys, keys), hasNextPage };
   }
 
   findConfusableNames(name: string): Promise<ConfusableName[]> {
@@ -103,13 +103,13 @@ class OperatorKeys implements KeyOperations {
 
   async update({ id }: KeyFields, change: KeyChange): Promise<Changed & { confusable: ConfusableName[] }> {
     const { before, after, confusable } = await this.#keys.update(id, withoutUndefined(change), OPERATOR);
-    return { before, after: await stateOf(this.#keys, after), confusable };
+    return { before, after: await findKeyState(this.#keys, after), confusable };
   }
 
   async setEnabled({ id }: KeyFields, enabled: boolean): Promise<Changed & Pick<Deleted, 'issued'>> {
     const { before, after } = await this.#keys.setEnabled(id, enabled, OPERATOR);
     const issued = enabled ? [] : await this.#issuedBy([id]);
-    return { before, after: await stateOf(this.#keys, after), issued };
+    return { before, after: await findKeyState(this.#keys, after), issued };
   }
 
   async rotate({ id }: KeyFields, request: RotationRequest, delivery: SecretDelivery<Rotated>): Promise<Rotated> {
@@ -120,11 +120,11 @@ class OperatorKeys implements KeyOperations {
   }
 
   async finishRotation(id: string): Promise<KeyState> {
-    return stateOf(this.#keys, (await this.#keys.finishRotation(id, OPERATOR)).after);
+    return findKeyState(this.#keys, (await this.#keys.finishRotation(id, OPERATOR)).after);
   }
 
   async rollBackRotation(id: string): Promise<KeyState> {
-    return stateOf(this.#keys, (await this.#keys.rollBackRotation(id, OPERATOR)).after);
+    return findKeyState(this.#keys, (await this.#keys.rollBackRotation(id, OPERATOR)).after);
   }
 
   async delete(ids: readonly string[]): Promise<Deleted> {
@@ -146,7 +146,7 @@ class OperatorKeys implements KeyOperations {
   }
 
   /** One that is expired or disabled may come back; one that a newer secret replaced may not. */
-  async nameOfWorking(secret: string): Promise<string | undefined> {
+  async findNameOfWorking(secret: string): Promise<string | undefined> {
     const found = await this.#keys.identify(secret, OPERATOR);
     return 'unknown' in found || found.status === 'ROTATED' ? undefined : found.apiKey.name;
   }
@@ -171,11 +171,11 @@ class OperatorKeys implements KeyOperations {
 }
 
 /** What the rules say of a key now. @throws KeysError STORE_… */
-export async function stateOf(keys: KeysService, key: ApiKey): Promise<KeyState> {
-  return (await statesOf(keys, [key]))[0]!;
+export async function findKeyState(keys: KeysService, key: ApiKey): Promise<KeyState> {
+  return (await findKeyStates(keys, [key]))[0]!;
 }
 
-async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<KeyState[]> {
+async function findKeyStates(keys: KeysService, page: readonly ApiKey[]): Promise<KeyState[]> {
   const [chains, usage, byPolicy] = await Promise.all([
     keys.chainsOf(page),
     keys.usageOf(page.map(({ id }) => id)),

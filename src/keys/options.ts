@@ -1,6 +1,6 @@
 import { KeysError } from './errors.ts';
 import { suggestion } from './nearest.ts';
-import { listOf, printable } from './text.ts';
+import { formatList, printable } from './text.ts';
 
 /** What is wrong with the value of an option, as the end of a sentence; undefined if nothing is. */
 export interface Rule<Value> {
@@ -52,11 +52,11 @@ function problemIn(
   path = '',
 ): string | undefined {
   const names = Object.keys(rules);
-  if (!isObject(options)) return `${what} ${kindOf(options)}. Give an object with ${listOf(names)}.`;
+  if (!isObject(options)) return `${what} ${kindOf(options)}. Give an object with ${formatList(names)}.`;
   // What it inherits would be checked and then not used, or the other way round.
-  if (!isPlain(options)) return `${what} an object of a class. Give a plain object with ${listOf(names)}.`;
+  if (!isPlain(options)) return `${what} an object of a class. Give a plain object with ${formatList(names)}.`;
   const shown = (name: string) => `"${path}${printable(name)}"`;
-  const remedy = (name: string) => (suggestion(name, names) || `The options are ${listOf(names)}.`).trim();
+  const remedy = (name: string) => (suggestion(name, names) || `The options are ${formatList(names)}.`).trim();
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(rules, name)) return `${shown(name)} is not an option. ${remedy(name)}`;
     if (value === undefined && !rules[name]!.takesUndefined)
@@ -136,7 +136,7 @@ export function oneOf<const Word extends string | boolean>(...words: readonly Wo
     const candidates = words.flatMap((word) => (typeof word === 'string' ? [word] : []));
     const close = typeof value === 'string' ? suggestion(value, candidates) : '';
     const shown = typeof value === 'string' ? `"${printable(value)}"` : kindOf(value);
-    return `is ${shown}. ${close}It must be ${listOf(texts, 'or')}.`;
+    return `is ${shown}. ${close}It must be ${formatList(texts, 'or')}.`;
   };
 }
 

@@ -1,4 +1,4 @@
-import { formatTime, tellable } from './time.ts';
+import { formatTime, clampTime } from './time.ts';
 
 const DAY = 86_400_000;
 /** Each unit with its length, and from which distance on it is used, in milliseconds. */
@@ -15,10 +15,10 @@ const TOLERANCE = 0.1;
 
 /**
  * How long ago a time was, or in how long it is: "2 minutes ago", "in 30 days", "now". In the largest unit in which the
- * rounded number is about right: "in 90 minutes". Of a time made `tellable`.
+ * rounded number is about right: "in 90 minutes". Of a time made `clampTime`.
  */
 export function relativeTime(time: number, now = Date.now()): string {
-  const seconds = Math.round((tellable(time) - now) / 1000);
+  const seconds = Math.round((clampTime(time) - now) / 1000);
   if (seconds === 0) return 'now';
   const distance = Math.abs(seconds) * 1000;
   const { unit, length } = UNITS.find(

@@ -96,7 +96,7 @@ export interface KeyCounts {
 }
 
 /** Takes why notifications of changes are lost, in words for users; undefined once they arrive again. */
-export type HearingReport = (problem: Error | undefined) => void;
+export type NotificationReport = (problem: Error | undefined) => void;
 
 /** The database that a store is in. */
 export type StoreKind = 'sqlite' | 'postgres';
@@ -143,5 +143,5 @@ export interface KeyRepository extends KeyFinder {
    * Calls back when notifications of the changes of other processes are lost, and when they arrive again. Meanwhile
    * there is no revision. A file is looked at instead, and is never reported.
    */
-  watchHearing(report: HearingReport): void;
+  watchHearing(report: NotificationReport): void;
 }

@@ -77,7 +77,7 @@ export function printableJson(json: string): string {
 }
 
 /** `a`, `a and b`, `a, b and c`. */
-export function listOf(items: readonly string[], word = 'and'): string {
+export function formatList(items: readonly string[], word = 'and'): string {
   if (items.length < 2) return items.join('');
   return `${items.slice(0, -1).join(', ')} ${word} ${items.at(-1)}`;
 }

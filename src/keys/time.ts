@@ -1,5 +1,5 @@
 import { KeysError } from './errors.ts';
-import { unitOf } from './limit.ts';
+import { parseUnit } from './limit.ts';
 import { printable } from './text.ts';
 
 /** Milliseconds in each unit of a duration. */
@@ -19,7 +19,7 @@ export function readDuration(text: string): number | undefined {
 /** What to write in place of a duration with another unit, such as `1y` or `12H`; otherwise undefined. */
 export function durationHint(text: string): string | undefined {
   const match = /^(\d{1,9})[ -]?([a-z]+)$/i.exec(text.trim());
-  const unit = unitOf(match?.[2] ?? '');
+  const unit = parseUnit(match?.[2] ?? '');
   if (!match || !unit || Number(match[1]) === 0) return undefined;
   if (match[2] === unit && unit in UNIT_MS) return undefined;
   const [number, written] = [Number(match[1]), match[2]!];
@@ -95,15 +95,15 @@ export function isTime(instant: number): boolean {
  * A time that RFC 3339 can tell: what is none, in a damaged row, becomes the first or the last one. A list must not
  * fail for one key.
  */
-export function tellable(instant: number): number {
+export function clampTime(instant: number): number {
   return Number.isNaN(instant) ? FIRST_MS : Math.min(Math.max(instant, FIRST_MS), LAST_MS);
 }
 
-/** Formats a time in milliseconds since 1970, made `tellable`, by RFC 3339 in UTC. */
+/** Formats a time in milliseconds since 1970, made `clampTime`, by RFC 3339 in UTC. */
 export function formatTime(instant: number): string;
 export function formatTime(instant: number | null): string | null;
 export function formatTime(instant: number | null): string | null {
-  return instant === null ? null : new Date(tellable(instant)).toISOString();
+  return instant === null ? null : new Date(clampTime(instant)).toISOString();
 }
 
 /** A duration in milliseconds in its largest unit that is whole, as `readDuration` parses it: `90m`, `1h`, `30d`. */

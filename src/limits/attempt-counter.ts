@@ -1,11 +1,11 @@
 import { type Limit, parseLimits } from '../keys/limit.ts';
 import { type Source, WIDE_DIGITS } from '../keys/networks.ts';
-import { available, availableAt, type Rate, rateOf, spend } from './lease.ts';
+import { available, availableAt, type Rate, computeRate, spend } from './lease.ts';
 
 /** How many names of each width are told apart, so that their number takes no more memory. */
 const MAX_NAMES = 10_000;
 /** How often names are forgotten whose limit is unused, in microseconds, where there are too many. */
-const SWEEP = 1_000_000;
+const SWEEP_US = 1_000_000;
 /** How many times as much as an address its network may have, and all networks that one holder may have. */
 const TIMES = { wide: 50, network: 3, source: 1 } as const;
 
@@ -87,8 +87,8 @@ class Width {
   #sweptAt = 0;
 
   constructor(limit: Limit, times: number) {
-    const { burst, interval } = rateOf(limit);
-    this.#rate = { burst: burst * times, interval: Math.ceil(interval / times) };
+    const { burst, intervalUs } = computeRate(limit);
+    this.#rate = { burst: burst * times, intervalUs: Math.ceil(intervalUs / times) };
   }
 
   get size(): number {
@@ -98,7 +98,7 @@ class Width {
   hasRoom(name: string, now: number): boolean {
     const names = this.#names;
     if (names.size < MAX_NAMES || names.has(name)) return true;
-    if (now - this.#sweptAt >= SWEEP) {
+    if (now - this.#sweptAt >= SWEEP_US) {
       this.#sweptAt = now;
       for (const [each, unusedAt] of names) if (unusedAt <= now) names.delete(each);
     }

@@ -9,29 +9,29 @@ import { type Limit, LIMIT_SECONDS, splitLimit } from '../keys/limit.ts';
  */
 export interface Rate {
   readonly burst: number;
-  readonly interval: number;
+  readonly intervalUs: number;
 }
 
 /** The rate of a limit. A part of a microsecond counts as a whole one. */
-export function rateOf(limit: Limit): Rate {
+export function computeRate(limit: Limit): Rate {
   const { count, unit } = splitLimit(limit);
-  return { burst: count, interval: Math.ceil((LIMIT_SECONDS[unit] * 1_000_000) / count) };
+  return { burst: count, intervalUs: Math.ceil((LIMIT_SECONDS[unit] * 1_000_000) / count) };
 }
 
 /** When a limit is unused again after so many more requests. All times are in microseconds, by one clock. */
-export function spend(unusedAt: number, now: number, count: number, { interval }: Rate): number {
-  return count === 0 ? unusedAt : Math.max(unusedAt, now) + count * interval;
+export function spend(unusedAt: number, now: number, count: number, { intervalUs }: Rate): number {
+  return count === 0 ? unusedAt : Math.max(unusedAt, now) + count * intervalUs;
 }
 
 /** How many requests may be made now. */
 export function available(unusedAt: number, now: number, rate: Rate): number {
   const used = Math.max(unusedAt - now, 0);
-  return Math.max(Math.floor((rate.burst * rate.interval - used) / rate.interval), 0);
+  return Math.max(Math.floor((rate.burst * rate.intervalUs - used) / rate.intervalUs), 0);
 }
 
 /** The earliest time at which so many requests may be made. */
-export function availableAt(unusedAt: number, count: number, { burst, interval }: Rate): number {
-  return unusedAt - (burst - count) * interval;
+export function availableAt(unusedAt: number, count: number, { burst, intervalUs }: Rate): number {
+  return unusedAt - (burst - count) * intervalUs;
 }
 
 /** Requests that a process has taken in advance, and may accept until an end, in microseconds of the store's clock. */
@@ -68,7 +68,7 @@ export interface LeaseRequest {
   readonly waiting: number;
   /** How many more are likely to follow within `life`, in microseconds: so long the lease can be used. */
   readonly ahead: number;
-  readonly life: number;
+  readonly lifeUs: number;
 }
 
 /** What a process was granted. */
@@ -84,13 +84,13 @@ export interface LeaseGrant {
 }
 
 /** The longest life of a lease, in microseconds. */
-export const MAX_LIFE = 10_000_000;
+export const MAX_LIFE_US = 10_000_000;
 /** How much longer the store counts a lease as such, in which its holder gives back what is left. */
 const GRACE = 1_000_000;
 /** Nobody leases more than this part of a limit, so that small limits are not leased at all. */
 const LARGEST_PART = 1 / 10;
 /** Of what is left, half can be leased, or what becomes available in this time, in microseconds. */
-const DRIP = 100_000;
+const DRIP_US = 100_000;
 /** The most leases of one limit at a time. */
 const MAX_LEASES = 256;
 
@@ -109,11 +109,11 @@ export function unusedState(limit: Limit): LimitState {
  */
 export function grantLease(
   states: readonly LimitState[],
-  { holder, used, limits, waiting, ahead, life }: LeaseRequest,
+  { holder, used, limits, waiting, ahead, lifeUs }: LeaseRequest,
   now: number,
 ): { states: LimitState[]; grant: LeaseGrant } {
   const settled = limits.map(({ limit, unusedAt }, index) => {
-    const rate = rateOf(limit);
+    const rate = computeRate(limit);
     const state = expired(settledBy({ holder, used, unusedAt }, resized(states[index]!, limit, now), rate), rate, now);
     const leased = state.leases.reduce((sum, { count }) => sum + count, 0);
     return { rate, state, leased, room: Math.max(available(state.unusedAt, now, rate) - leased, 0) };
@@ -121,7 +121,7 @@ export function grantLease(
   const granted = Math.min(waiting, ...settled.map(({ room }) => room));
   const more = settled.map(({ rate, state, room }) => leasable(rate, room - granted, state));
   const count = Math.floor(Math.min(ahead, ...more));
-  const lease: Lease = { holder, count, endsAt: now + life + GRACE };
+  const lease: Lease = { holder, count, endsAt: now + lifeUs + GRACE };
   const after = settled.map(({ rate, state }) => ({
     ...state,
     unusedAt: spend(state.unusedAt, now, granted, rate),
@@ -137,13 +137,13 @@ export function grantLease(
  */
 function resized({ count: before, unusedAt, leases }: LimitState, limit: Limit, now: number): LimitState {
   const { count, unit } = splitLimit(limit);
-  const rate = rateOf(limit);
-  const used = Math.max(unusedAt - now, 0) / rateOf(`${before}/${unit}`).interval;
+  const rate = computeRate(limit);
+  const used = Math.max(unusedAt - now, 0) / computeRate(`${before}/${unit}`).intervalUs;
   const same = before === count && used <= count;
   return {
     count,
-    unusedAt: same ? unusedAt : now + Math.ceil(Math.min(used, count) * rate.interval),
-    leases: leases.map((lease) => ({ ...lease, endsAt: Math.min(lease.endsAt, now + MAX_LIFE + GRACE) })),
+    unusedAt: same ? unusedAt : now + Math.ceil(Math.min(used, count) * rate.intervalUs),
+    leases: leases.map((lease) => ({ ...lease, endsAt: Math.min(lease.endsAt, now + MAX_LIFE_US + GRACE) })),
   };
 }
 
@@ -151,13 +151,13 @@ function resized({ count: before, unusedAt, leases }: LimitState, limit: Limit, 
 function settledBy(
   { holder, used, unusedAt }: { holder: string; used: number; unusedAt: number },
   state: LimitState,
-  { interval }: Rate,
+  { intervalUs }: Rate,
 ): LimitState {
   const leases = state.leases.filter((lease) => lease.holder !== holder);
   if (leases.length === state.leases.length) return state;
   return {
     ...state,
-    unusedAt: used > 0 ? Math.max(state.unusedAt + used * interval, unusedAt) : state.unusedAt,
+    unusedAt: used > 0 ? Math.max(state.unusedAt + used * intervalUs, unusedAt) : state.unusedAt,
     leases,
   };
 }
@@ -175,9 +175,9 @@ function expired(state: LimitState, rate: Rate, now: number): LimitState {
 }
 
 /** How many requests may be leased where so many are left. */
-function leasable({ burst, interval }: Rate, left: number, { leases }: LimitState): number {
+function leasable({ burst, intervalUs }: Rate, left: number, { leases }: LimitState): number {
   if (leases.length >= MAX_LEASES) return 0;
-  return Math.min(left, Math.max(left / 2, DRIP / interval), burst * LARGEST_PART);
+  return Math.min(left, Math.max(left / 2, DRIP_US / intervalUs), burst * LARGEST_PART);
 }
 
 /** Where the processes of a store share what is used of limits. */

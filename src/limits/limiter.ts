@@ -7,9 +7,9 @@ import {
   type LeaseGrant,
   type LeaseRequest,
   type LimitStore,
-  MAX_LIFE,
+  MAX_LIFE_US,
   type Rate,
-  rateOf,
+  computeRate,
   spend,
 } from './lease.ts';
 
@@ -35,9 +35,9 @@ interface KnownLimit extends LimitParts {
 /** A lease can be used for this part of the shortest time of its limits. */
 const LIFE_PART = 1 / 10;
 /** How long a process does not ask again after it was told that nothing is left, in microseconds. */
-const REST = 100_000;
+const REST_US = 100_000;
 /** More than any limit leases. */
-const MOST_AHEAD = 1_000_000_000;
+const MAX_AHEAD = 1_000_000_000;
 const NEVER = Number.NEGATIVE_INFINITY;
 
 /**
@@ -47,8 +47,8 @@ const NEVER = Number.NEGATIVE_INFINITY;
 export class Allowance {
   readonly #holder: string;
   readonly #limits: readonly KnownLimit[];
-  readonly #life: number;
-  readonly #rest: number;
+  readonly #lifeUs: number;
+  readonly #restUs: number;
   /** How much the store's clock is ahead of this one, at most. */
   #offset = 0;
   #left = 0;
@@ -65,14 +65,14 @@ export class Allowance {
     this.#limits = limits.map((applied) => ({
       ...applied,
       ...splitLimit(applied.limit),
-      rate: rateOf(applied.limit),
+      rate: computeRate(applied.limit),
       granted: { unusedAt: 0, leased: 0 },
       unusedAt: 0,
     }));
     const seconds = Math.min(...this.#limits.map(({ unit }) => LIMIT_SECONDS[unit]));
-    this.#life = Math.min(seconds * 1_000_000 * LIFE_PART, MAX_LIFE);
+    this.#lifeUs = Math.min(seconds * 1_000_000 * LIFE_PART, MAX_LIFE_US);
     // Where requests become available more slowly, each time when one does is waited for.
-    this.#rest = this.#limits.some(({ rate }) => rate.interval < REST) ? REST : 0;
+    this.#restUs = this.#limits.some(({ rate }) => rate.intervalUs < REST_US) ? REST_US : 0;
   }
 
   /** When the lease ends of which the store has not been told what was used; undefined if there is none. */
@@ -97,8 +97,8 @@ export class Allowance {
   /** What to ask the store for. It ends the lease: nothing may be taken until the answer is there. */
   ask(waiting: number, now: number): LeaseRequest {
     // Twice as much if the last lease was used up early, otherwise as much as was used of it.
-    const isEarly = now - this.#askedAt < this.#life;
-    this.#ahead = isEarly ? Math.min(Math.max(2 * this.#ahead, 1), MOST_AHEAD) : this.#used;
+    const isEarly = now - this.#askedAt < this.#lifeUs;
+    this.#ahead = isEarly ? Math.min(Math.max(2 * this.#ahead, 1), MAX_AHEAD) : this.#used;
     this.#askedAt = now;
     this.#left = 0;
     return {
@@ -107,7 +107,7 @@ export class Allowance {
       limits: this.#limits.map(({ keyId, limit, unusedAt }) => ({ keyId, limit, unusedAt })),
       waiting,
       ahead: waiting > 0 ? this.#ahead : 0,
-      life: this.#life,
+      lifeUs: this.#lifeUs,
     };
   }
 
@@ -117,7 +117,7 @@ export class Allowance {
     this.#offset = storeTime - this.#askedAt;
     this.#left = ahead;
     this.#used = 0;
-    this.#endsAt = ahead > 0 ? this.#askedAt + this.#life : NEVER;
+    this.#endsAt = ahead > 0 ? this.#askedAt + this.#lifeUs : NEVER;
     let next = NEVER;
     for (const [index, known] of this.#limits.entries()) {
       known.granted = limits[index]!;
@@ -125,15 +125,15 @@ export class Allowance {
       next = Math.max(next, availableAt(known.granted.unusedAt, ahead + 1, known.rate));
     }
     // Where only what others have leased is left, that may be given back any time.
-    if (next <= storeTime) this.#emptyUntil = granted < waiting ? this.#askedAt + REST : NEVER;
-    else this.#emptyUntil = Math.max(next - storeTime + now, this.#askedAt + this.#rest);
+    if (next <= storeTime) this.#emptyUntil = granted < waiting ? this.#askedAt + REST_US : NEVER;
+    else this.#emptyUntil = Math.max(next - storeTime + now, this.#askedAt + this.#restUs);
   }
 
   /** How a request that was accepted or refused now stands to each of its limits. */
   standings(now: number): Standing[] {
     const storeTime = now + this.#offset;
     return this.#limits.map(({ limit, count, unit, rate, granted, unusedAt }) => {
-      const known = granted.unusedAt + (granted.leased + this.#used) * rate.interval;
+      const known = granted.unusedAt + (granted.leased + this.#used) * rate.intervalUs;
       const all = Math.max(known, unusedAt);
       const remaining = available(all, storeTime, rate);
       const moreIn = remaining < rate.burst ? availableAt(all, remaining + 1, rate) - storeTime : 0;

@@ -24,7 +24,7 @@ const DEFINITIONS: ReadonlyMap<string, string> = new Map(
 );
 
 /** An operation with its fragments. What is left out costs nothing: also the variables of which there are none. */
-export function documentOf(name: string, variables: Readonly<Record<string, unknown>>): string {
+export function buildDocument(name: string, variables: Readonly<Record<string, unknown>>): string {
   let text = DEFINITIONS.get(name)!;
   for (const [, variable] of text.matchAll(/\$(\w+): /g))
     if (variables[variable!] === undefined)
@@ -72,7 +72,7 @@ export class ServerConnection {
     variables: Operations[Name]['variables'],
     read: (data: Operations[Name]['data']) => Result,
   ): Promise<Result> {
-    const document = documentOf(name, variables);
+    const document = buildDocument(name, variables);
     const { status, text, headers } = await debugTimed(
       'a server was asked',
       () => this.#send(document, variables),
@@ -86,7 +86,7 @@ export class ServerConnection {
     const code = error?.extensions?.code;
     if (status === 404 || status === 405)
       throw incompatible(this.server, `has no GraphQL endpoint there (status ${status}).`);
-    if (error) throw errorOf(code === undefined && status >= 500 ? asFailure(error) : error, this.server);
+    if (error) throw readError(code === undefined && status >= 500 ? asFailure(error) : error, this.server);
     try {
       if (status !== 200 || hasControls(data)) throw new TypeError(`status ${status}`);
       return read(data as Operations[Name]['data']);
@@ -219,7 +219,7 @@ const RULES: readonly ErrorCode[] = [
 const MISFITS = new Set<unknown>(['GRAPHQL_VALIDATION_FAILED', 'GRAPHQL_PARSE_FAILED', 'BAD_REQUEST']);
 
 /** The error of the rules, or of the server, that an answer has. */
-function errorOf({ message, extensions = {} }: AnsweredError, server: string): KeysError {
+function readError({ message, extensions = {} }: AnsweredError, server: string): KeysError {
   const { code, reason, replaceable, requestId } = extensions;
   const text = typeof reason === 'string' ? reason : message;
   if (code === 'NAME_TAKEN') return nameTaken(text, replaceable === true);

@@ -26,7 +26,7 @@ import type { KeyChange, KeyFields, NewKey } from '../keys/key/api-key.ts';
 import { validateExpiry } from '../keys/key/expiry.ts';
 import { readRotation, type RotationRequest } from '../keys/key/rotation.ts';
 import { validateChange, validateNewKey } from '../keys/key/validation.ts';
-import { cursorOf, type PageQuery, readRoles, readStatus } from '../keys/list.ts';
+import { formatCursor, type PageQuery, readRoles, readStatus } from '../keys/list.ts';
 import { DEFAULT_PAGE_SIZE } from '../keys/page.ts';
 import { type Catalog, createCatalog, type Permission } from '../keys/permissions/catalog.ts';
 import { formatTime, requirePastTime } from '../keys/time.ts';
@@ -101,7 +101,7 @@ export class RemoteKeys implements KeyAdministration {
       keys.push(...page.keys);
       const last = page.keys.at(-1);
       if (!page.hasNextPage || !last || keys.length >= wanted) return { keys, hasNextPage: page.hasNextPage };
-      cursor = cursorOf(last.apiKey);
+      cursor = formatCursor(last.apiKey);
     }
   }
 

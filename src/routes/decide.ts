@@ -4,7 +4,7 @@ import type { Status } from '../keys/key/status.ts';
 import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
 import { parsePermissions } from '../keys/permissions/grants.ts';
 import { PermissionSet, splitPermission } from '../keys/permissions/permission-set.ts';
-import { listOf, printable } from '../keys/text.ts';
+import { formatList, printable } from '../keys/text.ts';
 import { canonicalRequest, parseRequest, preflightMethod, type RequestParts, type RouteRequest } from './request.ts';
 import { type Allow, type Match, parsedPatterns, type Route, type Router } from './router.ts';
 
@@ -185,7 +185,7 @@ function describeReason(decision: Decision): string {
   const { allow } = decision.match.route;
   if (decision.outcome === 'forbidden') return `the key lacks ${permissionsText(allow.kind, decision.missing)}`;
   if (decision.outcome === 'refused') return 'it has no valid key';
-  return decision.used.length > 0 ? `the key has ${listOf(decision.used)}` : `it requires ${describeAllow(allow)}`;
+  return decision.used.length > 0 ? `the key has ${formatList(decision.used)}` : `it requires ${describeAllow(allow)}`;
 }
 
 /** Why a request is decided as explained. @param key the one that was named, whose status may be the reason */
@@ -208,7 +208,7 @@ function describeDecision(decision: Decision): string {
 }
 
 function permissionsText(kind: Allow['kind'], permissions: readonly Permission[]): string {
-  return listOf(permissions, kind === 'any' ? 'or' : 'and');
+  return formatList(permissions, kind === 'any' ? 'or' : 'and');
 }
 
 /** What a file of routes says that should come of them. */
@@ -237,8 +237,8 @@ export function parseExpectation(text: string, catalog: Catalog): OrRefusal<{ va
   }
   const request = parseRequest(method, url);
   const permissions = parseCaller(caller, catalog);
-  const faults = [...('refusal' in request ? [request.refusal] : []), ...permissions.faults];
-  if ('refusal' in request || faults.length > 0) return { refusal: faults };
+  const issues = [...('refusal' in request ? [request.refusal] : []), ...permissions.issues];
+  if ('refusal' in request || issues.length > 0) return { refusal: issues };
   return {
     value: {
       text: text.trim(),
@@ -249,11 +249,11 @@ export function parseExpectation(text: string, catalog: Catalog): OrRefusal<{ va
   };
 }
 
-function parseCaller(text: string, catalog: Catalog): { value: PermissionSet | undefined; faults: string[] } {
-  if (text === 'without a key') return { value: undefined, faults: [] };
-  if (text === 'with any key') return { value: new PermissionSet(), faults: [] };
+function parseCaller(text: string, catalog: Catalog): { value: PermissionSet | undefined; issues: string[] } {
+  if (text === 'without a key') return { value: undefined, issues: [] };
+  if (text === 'with any key') return { value: new PermissionSet(), issues: [] };
   const { values, issues } = parsePermissions(text.slice('with '.length).split(','), catalog);
-  return { value: new PermissionSet(values), faults: issues.map(({ message }) => message) };
+  return { value: new PermissionSet(values), issues: issues.map(({ message }) => message) };
 }
 
 /** Why an expectation does not hold, in a sentence that says what decides instead; undefined if it holds. */

@@ -104,8 +104,8 @@ function encodeInternational(text: string): string {
 }
 
 function reencode(path: string): Canonical {
-  const fault = REFUSED.find(([pattern]) => pattern.test(path));
-  if (fault) return { refusal: `the path has ${fault[1]}` };
+  const issue = REFUSED.find(([pattern]) => pattern.test(path));
+  if (issue) return { refusal: `the path has ${issue[1]}` };
   const decoded = decode(path);
   if (decoded === undefined) return { refusal: 'the path has encoded bytes that are not UTF-8' };
   if (CONTROL.test(decoded)) return { refusal: 'the path has an encoded control character' };

@@ -66,7 +66,7 @@ class RouteTree {
 
   /** Where the routes with a path belong, which a parsed pattern is. */
   at(path: string): { tree: RouteTree; part: 'end' | 'rest' } {
-    const segments = segmentsOf(path);
+    const segments = splitSegments(path);
     const part = segments.at(-1) === '**' ? 'rest' : 'end';
     if (part === 'rest') segments.pop();
     return { tree: segments.reduce<RouteTree>((tree, segment) => tree.#next(segment), this), part };
@@ -104,7 +104,7 @@ function withoutCase(segment: string): string {
 }
 
 /** The segments of a canonical path or of a parsed pattern. @param most how many are needed */
-export function segmentsOf(path: string, most?: number): string[] {
+export function splitSegments(path: string, most?: number): string[] {
   return path === '/' ? [] : path.slice(1).split('/', most);
 }
 
@@ -112,7 +112,7 @@ export function segmentsOf(path: string, most?: number): string[] {
  * The routes by the pattern of their host.
  * @throws RangeError if a host or a path is not a pattern
  */
-function treesOf(routes: readonly Route[]): ReadonlyMap<string, RouteTree> {
+function buildTrees(routes: readonly Route[]): ReadonlyMap<string, RouteTree> {
   const hosts = new Map<string, RouteTree>();
   for (const [index, route] of routes.entries()) {
     const { host, path } = parsedPatterns(route);
@@ -147,9 +147,9 @@ interface UnreachableRoute {
  * @throws RangeError if a host or a path is not a pattern
  */
 export function findUnreachable(routes: readonly Route[]): UnreachableRoute[] {
-  const hosts = treesOf(routes);
+  const hosts = buildTrees(routes);
   return routes.flatMap((route, index) => {
-    const behind = coverOf(hosts, { route, index });
+    const behind = findCover(hosts, { route, index });
     return behind.length > 0 ? [{ index, behind }] : [];
   });
 }
@@ -158,25 +158,25 @@ export function findUnreachable(routes: readonly Route[]): UnreachableRoute[] {
  * The indexes of the routes that decide in place of one, for each of its requests; empty if it ever decides.
  * @param hosts all routes, as `treesOf` has them
  */
-function coverOf(hosts: ReadonlyMap<string, RouteTree>, { route, index }: Match): number[] {
+function findCover(hosts: ReadonlyMap<string, RouteTree>, { route, index }: Match): number[] {
   const { host, path } = parsedPatterns(route);
   const { tree, part } = hosts.get(host)!.at(path);
   const covers = (route.methods ?? [undefined]).map((method) => {
     const own = method === undefined ? tree[part]!.anyMethod : tree[part]!.byMethod.get(method);
     if (own!.index !== index) return [own!.index];
-    return part === 'rest' ? coverOfRest(tree, method) : undefined;
+    return part === 'rest' ? findCoverOfRest(tree, method) : undefined;
   });
   if (covers.includes(undefined)) return [];
   return [...new Set(covers.flatMap((cover) => cover ?? []))].toSorted((a, b) => a - b);
 }
 
 /** The routes that leave nothing to a `**` here: one for no segment, and others for one and more. */
-function coverOfRest(tree: RouteTree, method: string | undefined): number[] | undefined {
+function findCoverOfRest(tree: RouteTree, method: string | undefined): number[] | undefined {
   const next = tree.any;
   const end = tree.end?.find(method);
   if (!next || !end) return undefined;
   const rest = next.rest?.find(method);
-  const deeper = rest ? [rest.index] : coverOfRest(next, method);
+  const deeper = rest ? [rest.index] : findCoverOfRest(next, method);
   return deeper && [end.index, ...deeper];
 }
 
@@ -195,7 +195,7 @@ export interface Router {
   /** All routes that match by host and path, each once, most specific first. */
   findForAnyMethod(request: Omit<RouteRequest, 'method'>): Match[];
   /** The indexes of the routes that decide in place of one, for each of its requests; empty if it ever decides. */
-  coverOf(index: number): readonly number[];
+  findCover(index: number): readonly number[];
 }
 
 /**
@@ -213,11 +213,11 @@ export interface Router {
  * @throws RangeError if a host or a path is not a pattern
  */
 export function createRouter(routes: readonly Route[]): Router {
-  const hosts = treesOf(routes);
-  const depth = routes.reduce((most, { path }) => Math.max(most, segmentsOf(path).length), 0);
-  const searchFor = ({ method, host, path }: Searched, all: boolean): Search => {
+  const hosts = buildTrees(routes);
+  const depth = routes.reduce((most, { path }) => Math.max(most, splitSegments(path).length), 0);
+  const searchFor = ({ method, host, path }: SearchedRequest, all: boolean): Search => {
     // One segment more than any route has tells that the path goes on.
-    const search: Search = { method, segments: segmentsOf(path, depth + 1), all, found: [] };
+    const search: Search = { method, segments: splitSegments(path, depth + 1), all, found: [] };
     if (searchTree(hosts.get(host), search, 0)) return search;
     for (let dot = host.indexOf('.'); dot !== -1; dot = host.indexOf('.', dot + 1)) {
       if (searchTree(hosts.get(`*${host.slice(dot)}`), search, 0)) return search;
@@ -233,12 +233,12 @@ export function createRouter(routes: readonly Route[]): Router {
     },
     findAll: (request) => searchFor(request, true).found,
     findForAnyMethod: (request) => searchFor({ ...request, method: undefined }, true).found,
-    coverOf: (index) => coverOf(hosts, { route: routes[index]!, index }),
+    findCover: (index) => findCover(hosts, { route: routes[index]!, index }),
   };
 }
 
 /** A request; without a method, one with any. */
-type Searched = Omit<RouteRequest, 'method'> & { readonly method: string | undefined };
+type SearchedRequest = Omit<RouteRequest, 'method'> & { readonly method: string | undefined };
 
 interface Search {
   readonly method: string | undefined;

@@ -7,7 +7,7 @@ import { parseRequest, preflightOf } from '../routes/request.ts';
 import type { Match, Router } from '../routes/router.ts';
 
 /** How many routes are named beside the one that decides, of each kind: there may be thousands. */
-const MOST_OTHERS = 20;
+const MAX_OTHERS = 20;
 
 /** What the schema tells of routes. @param isConfigured whether there is a file of configuration */
 function routeExplainer(router: Router, isConfigured: boolean): RouteExplainer {
@@ -17,13 +17,13 @@ function routeExplainer(router: Router, isConfigured: boolean): RouteExplainer {
     count: routes.length,
     list: (leftOut, most) =>
       routes.slice(leftOut, leftOut + most).map((route, index) => explained({ route, index: leftOut + index })),
-    hiddenBy: (number) => router.coverOf(number - 1).map((index) => index + 1),
+    hiddenBy: (number) => router.findCover(number - 1).map((index) => index + 1),
     explain: ({ method, url, preflight }, caller) => {
       const parsed = parseRequest(method, url);
       if ('refusal' in parsed) throw new KeysError('INPUT_INVALID', parsed.refusal);
       const request = preflight ? preflightOf(parsed.value) : parsed.value;
       const permissions = caller?.status === 'ACTIVE' ? caller.permissions : undefined;
-      const explanation = explain(router, request, permissions, MOST_OTHERS);
+      const explanation = explain(router, request, permissions, MAX_OTHERS);
       const { decision, otherCaseOf, others, otherMethods } = explanation;
       return {
         outcome: ({ allowed: 'ALLOWED', refused: 'REFUSED', forbidden: 'FORBIDDEN' } as const)[decision.outcome],

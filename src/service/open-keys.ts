@@ -26,7 +26,7 @@ import {
   type Permission,
 } from '../keys/permissions/catalog.ts';
 import type { PolicyRules } from '../keys/permissions/policy.ts';
-import type { HearingReport } from '../keys/repository.ts';
+import type { NotificationReport } from '../keys/repository.ts';
 import type { SchemaDifference } from '../keys/schema.ts';
 import { KeysService } from '../keys/service.ts';
 import { SteadyClock } from '../keys/steady-clock.ts';
@@ -83,7 +83,7 @@ export interface OpenKeys extends KeysService, Limited {
    * Calls back when the changes of other processes are no longer notified, so that every request asks the store, and
    * when they are again. Only PostgreSQL can fail to notify.
    */
-  watchHearing(report: HearingReport): void;
+  watchHearing(report: NotificationReport): void;
   /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
   hasSearchIndex(): Promise<boolean>;
   /**
@@ -204,7 +204,7 @@ class OpenedKeys extends KeysService implements OpenKeys {
     return this.#over.clock.behind();
   }
 
-  watchHearing(report: HearingReport): void {
+  watchHearing(report: NotificationReport): void {
     this.#over.store.repository.watchHearing(report);
   }
 

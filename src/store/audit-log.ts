@@ -14,11 +14,11 @@ import {
 import { requireAuditKey } from '../keys/audit/audit-key.ts';
 import { KeysError } from '../keys/errors.ts';
 import { HISTORY_MS } from '../keys/notices/notice.ts';
-import { mapInTurns } from '../keys/turns.ts';
+import { mapYielding } from '../keys/yielding.ts';
 import { printable } from '../keys/text.ts';
 import { chunksOf } from './chunks.ts';
 import { latestTime } from './clock.ts';
-import { auditEntryOf, auditRowOf } from './rows.ts';
+import { readAuditEntry, toAuditRow } from './rows.ts';
 import type { NoticeStateTable, Tables } from './tables.ts';
 
 const KEY_BYTES = 32;
@@ -120,7 +120,7 @@ export async function findAuditEntries(
     .orderBy('number', order === 'newest' ? 'desc' : 'asc')
     .limit(limit)
     .execute();
-  return rows.map(auditEntryOf);
+  return rows.map(readAuditEntry);
 }
 
 /** What has the name of a key, and is no change of it. */
@@ -210,7 +210,7 @@ async function findLost(db: Kysely<Tables>, after: number, upTo: number): Promis
     })
     .orderBy('number')
     .execute();
-  return rows.map(auditEntryOf);
+  return rows.map(readAuditEntry);
 }
 
 /** Appends entries to the chain, inside a write transaction. @throws KeysError STORE_AUDIT_KEY */
@@ -224,10 +224,10 @@ export async function appendToAuditLog(
   requireAuditKey(head, key);
   let { number, hash } = head ?? { number: 0, hash: CHAIN_START };
   for (const chunk of chunksOf(drafts)) {
-    const rows = await mapInTurns(chunk, (draft) => {
+    const rows = await mapYielding(chunk, (draft) => {
       number += 1;
       hash = chainHash({ ...draft, number }, hash, key);
-      return auditRowOf({ ...draft, number, hash });
+      return toAuditRow({ ...draft, number, hash });
     });
     await db.insertInto('audit_log').values(rows).execute();
   }

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Port } from '../keys/port.ts';
-import type { HearingReport } from '../keys/repository.ts';
+import type { NotificationReport } from '../keys/repository.ts';
 import type { KeyRow, Tables } from './tables.ts';
 
 /** The supported databases, for the few places where their SQL differs. */
@@ -55,7 +55,7 @@ export interface Connection {
   /** See `KeyRepository.keysChangedSince`. */
   keysChangedSince(revision: number): readonly string[] | 'any';
   /** See `KeyRepository.watchHearing`. */
-  watchHearing(report: HearingReport): void;
+  watchHearing(report: NotificationReport): void;
   close(): Promise<void>;
 }
 

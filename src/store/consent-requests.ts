@@ -15,12 +15,12 @@ const COLUMNS = { id: 'id', handleDigest: 'handle_digest', codeDigest: 'code_dig
 /** The requests of applications for keys, and the applications that got some. */
 export const consents = portOfStore({
   port: CONSENTS,
-  read: ({ run }) => finderOf(run),
-  write: ({ db, dialect }) => writerOf(db, dialect),
+  read: ({ run }) => createFinder(run),
+  write: ({ db, dialect }) => createWriter(db, dialect),
   empty: () => ({ find: async () => undefined, listOpen: async () => [], clientOf: async () => undefined }),
 });
 
-function finderOf(run: Connection['run']): ConsentFinder {
+function createFinder(run: Connection['run']): ConsentFinder {
   return {
     find: (by, value) =>
       run(async (db) => {
@@ -29,7 +29,7 @@ function finderOf(run: Connection['run']): ConsentFinder {
           .selectAll()
           .where(COLUMNS[by], '=', value)
           .executeTakeFirst();
-        return row && requestOf(row);
+        return row && readRequestRow(row);
       }),
     listOpen: (now, limit) =>
       run(async (db) => {
@@ -40,13 +40,13 @@ function finderOf(run: Connection['run']): ConsentFinder {
           .orderBy('id')
           .limit(limit)
           .execute();
-        return rows.map(requestOf);
+        return rows.map(readRequestRow);
       }),
     clientOf: (keyId) => run((db) => clientOf(db, keyId)),
   };
 }
 
-function writerOf(db: Kysely<Tables>, dialect: DialectName): Omit<ConsentWriter, keyof ConsentFinder> {
+function createWriter(db: Kysely<Tables>, dialect: DialectName): Omit<ConsentWriter, keyof ConsentFinder> {
   return {
     async recent(now, network) {
       // As one text: anybody may make it thousands of rows.
@@ -114,7 +114,7 @@ function rowOf(request: ConsentRequest): ConsentRequestTable {
 }
 
 /** PostgreSQL returns large numbers as text. */
-function requestOf(row: ConsentRequestTable): ConsentRequest {
+function readRequestRow(row: ConsentRequestTable): ConsentRequest {
   return {
     ...(JSON.parse(row.details) as ConsentRequest),
     id: row.id,

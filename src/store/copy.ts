@@ -54,7 +54,7 @@ export async function copyStore(from: Connection, to: Connection, reports: CopyR
     to.write(async (target, keysChanged) => {
       await requireEmpty(target, location);
       const copied = new Map<string, TableDigest>();
-      const orders = await ordersOf(source, to.dialect);
+      const orders = await readOrders(source, to.dialect);
       const total = await countRows(source);
       const [noteCopied, noteCompared] = [sumOf(total, reports.onCopied), sumOf(total, reports.onCompared)];
       await withBulkInserts(target, to.dialect, async () => {
@@ -76,13 +76,13 @@ export async function copyStore(from: Connection, to: Connection, reports: CopyR
           );
       }
       keysChanged([]);
-      return { digests: copied, head: await headOf(target) };
+      return { digests: copied, head: await readHead(target) };
     }),
   );
   return {
     keys: digests.get('api_keys')!.count,
     auditEntries: digests.get('audit_log')!.count,
-    changedMeanwhile: (await from.run(headOf)) !== head,
+    changedMeanwhile: (await from.run(readHead)) !== head,
     head,
     from: from.location,
     to: location,
@@ -106,7 +106,7 @@ export function notEmpty(location: string, what: 'Copy' | 'Restore'): KeysError 
 }
 
 /** The hash of the newest entry of the audit log, which every change of a key adds one to. */
-async function headOf(db: Kysely<Tables>): Promise<string | undefined> {
+async function readHead(db: Kysely<Tables>): Promise<string | undefined> {
   return (await db.selectFrom('audit_head').select('hash').executeTakeFirst())?.hash;
 }
 
@@ -137,7 +137,7 @@ function sumOf(total: number, report: ProgressReport | undefined): (rows: readon
  * as they mostly stand in an original, which would otherwise be read page by page all over. PostgreSQL has its fastest
  * inserts in the order of primary keys.
  */
-async function ordersOf(source: Kysely<Tables>, target: DialectName): Promise<readonly OrderedTable[]> {
+async function readOrders(source: Kysely<Tables>, target: DialectName): Promise<readonly OrderedTable[]> {
   const isByTime = target === 'sqlite' && (await hasExactTimes(source));
   return TABLE_NAMES.map((table) => ({
     table,

@@ -3,7 +3,7 @@ import { MAX_CHAIN_LENGTH } from '../keys/authorization/chain.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
 import type { RotatedSecret } from '../keys/key/rotated-secret.ts';
 import type { FoundBySecret } from '../keys/repository.ts';
-import { inTurns, sortInTurns } from '../keys/turns.ts';
+import { yielding, sortYielding } from '../keys/yielding.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection, KeyRowBySecret } from './connection.ts';
 import { apiKeyOf } from './rows.ts';
@@ -36,7 +36,7 @@ export async function findFamily(db: Kysely<Tables>, ids: readonly string[]): Pr
     const created: string[] = [];
     for (const chunk of chunksOf(generation)) {
       const rows = await db.selectFrom('api_keys').select('id').where('created_by', 'in', chunk).execute();
-      for await (const { id } of inTurns(rows))
+      for await (const { id } of yielding(rows))
         if (!family.has(id)) {
           family.add(id);
           created.push(id);
@@ -64,12 +64,12 @@ export async function countLive(db: Kysely<Tables>, creator: string, now: number
  * order.
  */
 export async function creatorsFirst<Key extends ApiKey>(keys: ReadonlyMap<string, Key>): Promise<Key[]> {
-  const byAge = await sortInTurns(
+  const byAge = await sortYielding(
     [...keys.values()],
     (one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1),
   );
   const created = new Map<string | null, Key[]>();
-  for await (const key of inTurns(byAge)) {
+  for await (const key of yielding(byAge)) {
     const creator = key.createdBy !== null && keys.has(key.createdBy) ? key.createdBy : null;
     const siblings = created.get(creator);
     if (siblings) siblings.push(key);

@@ -15,20 +15,20 @@ import type { KeyEffectTable, Tables } from './tables.ts';
 /** What keys did to others. */
 export const keyEffects = portOfStore({
   port: EFFECTS,
-  read: ({ run }) => finderOf(run),
-  write: ({ db }) => writerOf(db),
+  read: ({ run }) => createFinder(run),
+  write: ({ db }) => createWriter(db),
   empty: () => {
     const none = async () => [];
     return { by: none, withSecrets: none, on: none, actorsNamed: none };
   },
 });
 
-function finderOf(run: Connection['run']): EffectFinder {
+function createFinder(run: Connection['run']): EffectFinder {
   const find = (column: 'key_id' | 'by_secret', values: readonly string[]) =>
     run(async (db) => {
       const found: Effect[] = [];
       for (const chunk of chunksOf(values))
-        found.push(...(await selectEffects(db).where(`effect.${column}`, 'in', chunk).execute()).map(effectOf));
+        found.push(...(await selectEffects(db).where(`effect.${column}`, 'in', chunk).execute()).map(readEffect));
       return found;
     });
   return {
@@ -38,7 +38,7 @@ function finderOf(run: Connection['run']): EffectFinder {
         for (const chunk of chunksOf(keyIds)) {
           const ids = db.selectFrom('key_effect_actors').select('effect_id').where('key_id', 'in', chunk);
           const rows = await selectEffects(db).where('effect.id', 'in', ids).execute();
-          for (const row of rows) found.set(row.id, effectOf(row));
+          for (const row of rows) found.set(row.id, readEffect(row));
         }
         return [...found.values()];
       }),
@@ -58,7 +58,7 @@ function finderOf(run: Connection['run']): EffectFinder {
   };
 }
 
-function writerOf(db: Kysely<Tables>): Omit<EffectWriter, keyof EffectFinder> {
+function createWriter(db: Kysely<Tables>): Omit<EffectWriter, keyof EffectFinder> {
   return {
     async insert(effects) {
       for (const chunk of chunksOf(effects)) {
@@ -96,7 +96,7 @@ function writerOf(db: Kysely<Tables>): Omit<EffectWriter, keyof EffectFinder> {
       await db.updateTable('key_effect_actors').set({ key_id: id, name }).where('key_id', '=', from).execute();
     },
     async export(keyIds) {
-      const effects = await finderOf((work) => work(db)).on(keyIds);
+      const effects = await createFinder((work) => work(db)).on(keyIds);
       const above = new Map<string, { id: string; name: string }[]>();
       for (const chunk of chunksOf(effects.map(({ id }) => id))) {
         const rows = await db.selectFrom('key_effect_actors').selectAll().where('effect_id', 'in', chunk).execute();
@@ -150,7 +150,7 @@ function rowOf({ id, at, kind, actor, bySecret, keyId, secret, widening }: Effec
 }
 
 /** PostgreSQL returns large numbers as text. */
-function effectOf(row: KeyEffectTable & { actor_name: string }): Effect {
+function readEffect(row: KeyEffectTable & { actor_name: string }): Effect {
   return {
     id: row.id,
     at: Number(row.at),

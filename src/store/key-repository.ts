@@ -4,7 +4,7 @@ import type { ApiKey, StoredKey } from '../keys/key/api-key.ts';
 import type { AuditQuery } from '../keys/audit/audit-entry.ts';
 import type { Port } from '../keys/port.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../keys/repository.ts';
-import { inTurns, mapInTurns } from '../keys/turns.ts';
+import { yielding, mapYielding } from '../keys/yielding.ts';
 import { updateRows } from './insert-rows.ts';
 import {
   addRotatedSecrets,
@@ -22,7 +22,7 @@ import { countKeys, listKeys } from './list-keys.ts';
 import type { Connection, DialectName, Reading, Writing } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
 import { portIn, PORTS } from './ports.ts';
-import { apiKeyOf, changedColumns, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
+import { apiKeyOf, changedColumns, computeChecksum, computeNameSkeleton, rowOf, readStoredKey } from './rows.ts';
 import { firstFound, hasSearchIndex } from './searches.ts';
 import { auditSearchesFor } from './search-audit-log.ts';
 import { selectKeys } from './select-keys.ts';
@@ -42,15 +42,15 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
       if (!readers.has(wanted)) readers.set(wanted, portIn(wanted).read({ connection, run, auditKey }));
       return readers.get(wanted) as Reader;
     },
-    findById: (id) => run((db) => finderOf(db, apiKeyOf).findById(id)),
-    findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
-    findBy: (field, values) => run((db) => finderOf(db, apiKeyOf).findBy(field, values)),
-    findByDigests: (digests) => run((db) => finderOf(db, apiKeyOf).findByDigests(digests)),
-    findConfusable: (names) => run((db) => finderOf(db, apiKeyOf).findConfusable(names)),
-    countLive: (creator, now) => run((db) => finderOf(db, apiKeyOf).countLive(creator, now)),
-    findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
-    findAncestors: (ids) => run((db) => finderOf(db, apiKeyOf).findAncestors(ids)),
-    findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
+    findById: (id) => run((db) => createFinder(db, apiKeyOf).findById(id)),
+    findByName: (name) => run((db) => createFinder(db, apiKeyOf).findByName(name)),
+    findBy: (field, values) => run((db) => createFinder(db, apiKeyOf).findBy(field, values)),
+    findByDigests: (digests) => run((db) => createFinder(db, apiKeyOf).findByDigests(digests)),
+    findConfusable: (names) => run((db) => createFinder(db, apiKeyOf).findConfusable(names)),
+    countLive: (creator, now) => run((db) => createFinder(db, apiKeyOf).countLive(creator, now)),
+    findManaged: () => run((db) => createFinder(db, apiKeyOf).findManaged()),
+    findAncestors: (ids) => run((db) => createFinder(db, apiKeyOf).findAncestors(ids)),
+    findWithDescendants: (ids) => run((db) => createFinder(db, apiKeyOf).findWithDescendants(ids)),
     revision: () => connection.revision(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (report) => connection.watchHearing(report),
@@ -75,12 +75,12 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
           .selectAll()
           .limit(page.limit)
           .execute();
-        return rows.map(storedKeyOf);
+        return rows.map(readStoredKey);
       }),
 
     write: (work, options) =>
       connection.write(
-        (db, keysChanged) => work(writerOf(connection, { db, dialect, auditKey, keysChanged })),
+        (db, keysChanged) => work(createWriter(connection, { db, dialect, auditKey, keysChanged })),
         options,
       ),
 
@@ -89,7 +89,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
   };
 }
 
-function finderOf<Key extends ApiKey>(
+function createFinder<Key extends ApiKey>(
   db: Kysely<Tables>,
   keyOf: (row: ApiKeyTable) => Key,
 ): Omit<KeyFinder<Key>, 'port'> {
@@ -108,20 +108,20 @@ function finderOf<Key extends ApiKey>(
       const rows = [];
       for (const chunk of chunksOf(values))
         rows.push(...(await db.selectFrom('api_keys').selectAll().where(COLUMNS[field], 'in', chunk).execute()));
-      return mapInTurns(rows, keyOf);
+      return mapYielding(rows, keyOf);
     },
 
     async findByDigests(digests) {
       const rows = [];
       for (const chunk of chunksOf(digests)) rows.push(...(await selectByDigests(db, chunk)));
-      return rows.map(storedKeyOf);
+      return rows.map(readStoredKey);
     },
 
     async findConfusable(names) {
       const rows = [];
-      for (const chunk of chunksOf([...new Set(await mapInTurns(names, nameSkeletonOf))]))
+      for (const chunk of chunksOf([...new Set(await mapYielding(names, computeNameSkeleton))]))
         rows.push(...(await db.selectFrom('api_keys').selectAll().where('name_skeleton', 'in', chunk).execute()));
-      return mapInTurns(rows, keyOf);
+      return mapYielding(rows, keyOf);
     },
 
     countLive: (creator, now) => countLive(db, creator, now),
@@ -151,11 +151,11 @@ function finderOf<Key extends ApiKey>(
   };
 }
 
-function writerOf(connection: Connection, writing: Writing): KeyWriter {
+function createWriter(connection: Connection, writing: Writing): KeyWriter {
   const { db, dialect, auditKey, keysChanged } = writing;
   const reading: Reading = { connection, run: (work) => work(db), auditKey };
   return {
-    ...finderOf(db, storedKeyOf),
+    ...createFinder(db, readStoredKey),
     port: <Writer>(wanted: Port<unknown, Writer>) => {
       const { read, write } = portIn(wanted);
       return { ...(read(reading) as object), ...write?.(writing) } as Writer;
@@ -167,7 +167,7 @@ function writerOf(connection: Connection, writing: Writing): KeyWriter {
       for (const chunk of chunksOf(keys))
         await db
           .insertInto('api_keys')
-          .values(await mapInTurns(chunk, rowOf))
+          .values(await mapYielding(chunk, rowOf))
           .execute();
     },
 
@@ -211,7 +211,7 @@ async function updateKeys(
   changes: readonly { before: StoredKey; after: StoredKey }[],
 ): Promise<void> {
   const changed = new Map<string, Partial<ApiKeyTable>>();
-  for await (const { before, after } of inTurns(changes)) {
+  for await (const { before, after } of yielding(changes)) {
     // A database user may have the right to change some columns only.
     const values = changedColumns(before, after);
     if (Object.keys(values).length > 0) changed.set(before.id, values);
@@ -229,9 +229,9 @@ async function updateKeys(
     await updateRows(
       db,
       dialect,
-      await mapInTurns(group, ([id, values]) => {
+      await mapYielding(group, ([id, values]) => {
         const row = found.get(id);
-        return { ...values, checksum: row && !apiKeyOf(row).damaged ? checksumOf({ ...row, ...values }) : '', id };
+        return { ...values, checksum: row && !apiKeyOf(row).damaged ? computeChecksum({ ...row, ...values }) : '', id };
       }),
     );
 }

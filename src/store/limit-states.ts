@@ -10,7 +10,7 @@ import {
 } from '../limits/lease.ts';
 import { chunksOf } from './chunks.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
-import { givenNumber, givenRows, givenText } from './given-rows.ts';
+import { jsonRowNumber, jsonRows, jsonRowText } from './json-rows.ts';
 import type { LimitStateTable, Tables } from './tables.ts';
 
 /** Milliseconds since 1970, by the one clock that all processes of a store go by. */
@@ -141,13 +141,13 @@ async function insertStates(db: Kysely<Tables>, dialect: DialectName, states: re
 /** Writes states, as one parameter: a statement for each would take longer. */
 async function updateStates(db: Kysely<Tables>, dialect: DialectName, rows: readonly LimitStateTable[]): Promise<void> {
   if (rows.length === 0) return;
-  const given = givenRows(
+  const given = jsonRows(
     dialect,
     rows.map((row) => [row.key_id, row.unit, row.count, row.unused_at, row.leases]),
   );
   await sql`update limit_states
-    set count = ${givenNumber(2)}, unused_at = ${givenNumber(3)}, leases = ${givenText(4)}
-    from ${given} where key_id = ${givenText(0)} and unit = ${givenText(1)}`.execute(db);
+    set count = ${jsonRowNumber(2)}, unused_at = ${jsonRowNumber(3)}, leases = ${jsonRowText(4)}
+    from ${given} where key_id = ${jsonRowText(0)} and unit = ${jsonRowText(1)}`.execute(db);
 }
 
 /** How far keys have used up their limits. */

@@ -1,13 +1,13 @@
 import { type Kysely, sql } from 'kysely';
 import { chainOf, chainStatus, type Link } from '../keys/authorization/chain.ts';
 import type { KeyCounts, ListPosition, ListQuery } from '../keys/repository.ts';
-import { inTurns, nextTurn } from '../keys/turns.ts';
+import { yielding, yieldToEventLoop } from '../keys/yielding.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection } from './connection.ts';
 import {
   firstFound,
   isIndexed,
-  phraseOf,
+  buildPhrase,
   positionOf,
   rarePartsOf,
   type ReadSlice,
@@ -23,7 +23,7 @@ export async function listKeys(connection: Connection, query: ListQuery): Promis
   const { search, roles, status } = query;
   const isSearch = connection.dialect === 'sqlite' && (search ?? roles) !== undefined;
   if (isSearch || status) return firstFound(await searchesFor(connection, query));
-  const read = readerOf(connection, query, await partsFor(connection, query));
+  const read = createReader(connection, query, await partsFor(connection, query));
   return connection.run((db) => read(db, query));
 }
 
@@ -33,15 +33,15 @@ export async function listKeys(connection: Connection, query: ListQuery): Promis
  */
 export async function searchesFor(connection: Connection, query: ListQuery): Promise<Search<ApiKeyTable[]>[]> {
   const rareParts = await partsFor(connection, query);
-  const read = readerOf(connection, query, rareParts);
+  const read = createReader(connection, query, rareParts);
   const slices = searchSlices(connection, query, conditionOf(connection, query, rareParts), read);
-  const phrase = connection.dialect === 'sqlite' ? phraseOf(query.search ?? '') : undefined;
+  const phrase = connection.dialect === 'sqlite' ? buildPhrase(query.search ?? '') : undefined;
   if (phrase === undefined || !(await connection.run(isIndexed))) return [slices];
   return [slices, searchIndex(connection, query, phrase, read)];
 }
 
 /** How to read the keys of a slice that match a query. */
-function readerOf(connection: Connection, query: ListQuery, rareParts: readonly string[]): ReadSlice {
+function createReader(connection: Connection, query: ListQuery, rareParts: readonly string[]): ReadSlice {
   const { status } = query;
   const condition = conditionOf(connection, query, rareParts);
   const both = (among: Condition | undefined): Condition =>
@@ -98,9 +98,9 @@ export async function countKeys(connection: Connection, now: number): Promise<Ke
     const began = performance.now();
     const groups = await connection.run((db) => selectGroups(db, { after: start, upTo }, now));
     if (connection.dialect === 'sqlite') size = nextSize(size, performance.now() - began);
-    await nextTurn();
+    await yieldToEventLoop();
     const ancestors = await findAncestors(connection, groups);
-    for await (const group of inTurns(groups)) {
+    for await (const group of yielding(groups)) {
       const status = chainStatus(chainOf(linkFor(group, now), ancestors), now);
       counts[status] += Number(group.keys);
       if (status !== 'ACTIVE' || group.next === null) continue;
@@ -108,7 +108,7 @@ export async function countKeys(connection: Connection, now: number): Promise<Ke
       nextExpiry = Math.min(next, nextExpiry ?? next);
     }
     after = upTo;
-    await nextTurn();
+    await yieldToEventLoop();
   } while (after);
   return { counts, nextExpiry };
 }
@@ -161,7 +161,7 @@ async function findAncestors(connection: Connection, groups: readonly Group[]): 
       );
       for (const row of rows) ancestors.set(row.id, linkOf(row));
       for (const { created_by: creator } of rows) if (creator !== null) next.add(creator);
-      await nextTurn();
+      await yieldToEventLoop();
     }
     wanted = new Set([...next].filter((id) => !ancestors.has(id)));
   }

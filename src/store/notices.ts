@@ -32,7 +32,7 @@ export function createNoticeStore(
         const now = await clock(db);
         if (!isFree(row, holder, now)) return undefined;
         const lease = { holder, leased_until: Math.round(now + forMs) };
-        const result = await work(writerOf(db, row && stateOf(row), lease));
+        const result = await work(createWriter(db, row && stateOf(row), lease));
         await db.updateTable('notice_state').set(lease).execute();
         return result;
       }),
@@ -95,10 +95,10 @@ export async function findNoticeStatus(db: Kysely<Tables>): Promise<NoticeStatus
   return {
     seenAt: Number(row.seen_at),
     waiting: Number(waiting),
-    oldestAt: numberOf(oldest),
+    oldestAt: toNumber(oldest),
     behind: await findBehind(db),
-    deliveredAt: numberOf(row.delivered_at),
-    failedAt: numberOf(row.failed_at),
+    deliveredAt: toNumber(row.delivered_at),
+    failedAt: toNumber(row.failed_at),
     failure: row.failure,
     gone: row.gone,
   };
@@ -124,13 +124,13 @@ function stateOf(row: NoticeStateTable): NoticeState {
   };
 }
 
-async function headOf(db: Kysely<Tables>): Promise<number> {
+async function readHead(db: Kysely<Tables>): Promise<number> {
   return (await findPosition(db, 'audit_head'))?.number ?? 0;
 }
 
 async function findBehind(db: Kysely<Tables>): Promise<number> {
   const row = await db.selectFrom('notice_state').select('log_number').executeTakeFirst();
-  return row ? (await headOf(db)) - Number(row.log_number) : 0;
+  return row ? (await readHead(db)) - Number(row.log_number) : 0;
 }
 
 async function countWaiting(db: Kysely<Tables>): Promise<number> {
@@ -141,14 +141,14 @@ async function countWaiting(db: Kysely<Tables>): Promise<number> {
   return Number(row.count);
 }
 
-function writerOf(
+function createWriter(
   db: Kysely<Tables>,
   state: NoticeState | undefined,
   lease: { holder: string; leased_until: number },
 ): NoticeWriter {
   return {
     state,
-    head: () => headOf(db),
+    head: () => readHead(db),
     entries: (after, limit) => findAuditEntries(db, { order: 'oldest', after, limit }),
     ending: (query) => findEnding(db, query),
     countWaiting: () => countWaiting(db),
@@ -200,7 +200,7 @@ async function settle(db: Kysely<Tables>, attempts: readonly Attempt[]): Promise
 }
 
 /** PostgreSQL returns large numbers as text. */
-function numberOf(value: number | string | bigint | null): number | null {
+function toNumber(value: number | string | bigint | null): number | null {
   return value === null ? null : Number(value);
 }
 

@@ -6,7 +6,7 @@ import type { AuditEntry } from '../keys/audit/audit-entry.ts';
 import type { Permission } from '../keys/permissions/catalog.ts';
 import { isTime } from '../keys/time.ts';
 import type { Rotation } from '../keys/key/rotation.ts';
-import { skeletonOf } from '../keys/key/skeleton.ts';
+import { computeSkeleton } from '../keys/key/skeleton.ts';
 import type { ApiKeyTable, AuditLogTable, KeyRow } from './tables.ts';
 
 /** The columns of a key that have times. */
@@ -16,7 +16,7 @@ export const TIME_COLUMNS = ['created_at', 'expires_at', 'disabled_at', 'rotated
 export function apiKeyOf(row: KeyRow): ApiKey {
   const [roles, permissions] = [listIn(row.roles), listIn(row.permissions)];
   const limits = row.limits === null ? NO_LIMITS : listIn(row.limits, parseLimits);
-  const isIntact = row.checksum !== null && row.checksum === checksumOf(row);
+  const isIntact = row.checksum !== null && row.checksum === computeChecksum(row);
   // What was checked before it was written, and is as it was written, need not be parsed once more.
   const allowFrom = row.allow_from === null ? null : listIn(row.allow_from, isIntact ? undefined : parseNetworks);
   const isReadable = roles && permissions && limits && allowFrom !== undefined && allowFrom?.length !== 0;
@@ -33,8 +33,8 @@ export function apiKeyOf(row: KeyRow): ApiKey {
     publicId: row.public_id,
     createdAt: Number(row.created_at),
     createdBy: row.created_by,
-    expiresAt: timeOf(row.expires_at),
-    disabledAt: timeOf(row.disabled_at),
+    expiresAt: readTime(row.expires_at),
+    disabledAt: readTime(row.disabled_at),
     managed: row.managed !== 0,
     rotation: rotationOf(row),
     ...(isDamaged && { damaged: true }),
@@ -42,15 +42,15 @@ export function apiKeyOf(row: KeyRow): ApiKey {
 }
 
 /** The key in a row, with the digests of its secrets. */
-export function storedKeyOf(row: ApiKeyTable): StoredKey {
+export function readStoredKey(row: ApiKeyTable): StoredKey {
   return { ...apiKeyOf(row), digest: row.digest, previousDigest: row.previous_digest };
 }
 
 /** The row of a key. */
 export function rowOf(key: StoredKey): ApiKeyTable {
-  const row = { ...columnsOf(key), search_text: searchTextOf(key), name_skeleton: nameSkeletonOf(key.name) };
+  const row = { ...columnsOf(key), search_text: searchTextOf(key), name_skeleton: computeNameSkeleton(key.name) };
   // Nothing that is written of a damaged key makes it whole.
-  return { ...row, checksum: key.damaged ? '' : checksumOf(row) };
+  return { ...row, checksum: key.damaged ? '' : computeChecksum(row) };
 }
 
 /** The columns in which the row of a key changes, but for its checksum. */
@@ -59,7 +59,7 @@ export function changedColumns(before: StoredKey, after: StoredKey): Partial<Api
   const changed = Object.entries(values).filter(([column, value]) => value !== old[column as keyof typeof old]);
   return {
     ...(Object.fromEntries(changed) as Partial<ApiKeyTable>),
-    ...(after.name !== before.name && { name_skeleton: nameSkeletonOf(after.name) }),
+    ...(after.name !== before.name && { name_skeleton: computeNameSkeleton(after.name) }),
     ...((after.name !== before.name || after.description !== before.description) && {
       search_text: searchTextOf(after),
     }),
@@ -94,7 +94,7 @@ function columnsOf(key: StoredKey) {
  * A checksum of a row, which tells that a disk error has changed it. Triggers remove it from a row that another
  * program changes, on purpose and through the database. It is no protection from them: the audit log is.
  */
-export function checksumOf(row: Omit<KeyRow, 'checksum'>): string {
+export function computeChecksum(row: Omit<KeyRow, 'checksum'>): string {
   const fields = [
     row.id,
     row.name,
@@ -103,16 +103,16 @@ export function checksumOf(row: Omit<KeyRow, 'checksum'>): string {
     row.permissions,
     row.public_id,
     row.digest,
-    numberOf(row.created_at),
+    toNumber(row.created_at),
     row.created_by,
-    numberOf(row.expires_at),
-    numberOf(row.disabled_at),
+    toNumber(row.expires_at),
+    toNumber(row.disabled_at),
     row.managed,
     row.previous_digest,
     row.previous_public_id,
-    numberOf(row.rotated_at),
-    numberOf(row.rotation_grace),
-    numberOf(row.previous_ends_at),
+    toNumber(row.rotated_at),
+    toNumber(row.rotation_grace),
+    toNumber(row.previous_ends_at),
     // Keys without them keep the checksum that they had before there were limits.
     ...(row.limits || row.allow_from ? [row.limits, row.allow_from] : []),
   ];
@@ -136,7 +136,7 @@ function listIn<Item extends string = string>(
 }
 
 /** The row of an entry of the audit log. */
-export function auditRowOf({
+export function toAuditRow({
   number,
   at,
   actor,
@@ -164,7 +164,7 @@ export function auditRowOf({
 }
 
 /** The entry of the audit log in a row. */
-export function auditEntryOf(row: AuditLogTable): AuditEntry {
+export function readAuditEntry(row: AuditLogTable): AuditEntry {
   return {
     number: Number(row.number),
     at: Number(row.at),
@@ -185,18 +185,18 @@ export function searchTextOf({ name, description }: Pick<ApiKey, 'name' | 'descr
 }
 
 /** What a name looks like, as a digest: a skeleton may be longer than PostgreSQL indexes. */
-export function nameSkeletonOf(name: string): string {
-  return hash('sha256', skeletonOf(name), 'base64url');
+export function computeNameSkeleton(name: string): string {
+  return hash('sha256', computeSkeleton(name), 'base64url');
 }
 
 /** PostgreSQL returns large numbers as text. */
-export function numberOf(value: number | null): number | null {
+export function toNumber(value: number | null): number | null {
   return value === null ? null : Number(value);
 }
 
 /** A time in a row. What is none has passed. */
-function timeOf(value: number | null): number | null {
-  const time = numberOf(value);
+function readTime(value: number | null): number | null {
+  const time = toNumber(value);
   return time === null || isTime(time) ? time : 0;
 }
 
@@ -204,9 +204,9 @@ function rotationOf(row: KeyRow): Rotation | null {
   if (row.previous_public_id === null) return null;
   return {
     previousPublicId: row.previous_public_id,
-    startedAt: timeOf(row.rotated_at) ?? 0,
+    startedAt: readTime(row.rotated_at) ?? 0,
     grace: Number(row.rotation_grace),
-    previousEndsAt: timeOf(row.previous_ends_at),
+    previousEndsAt: readTime(row.previous_ends_at),
   };
 }
 

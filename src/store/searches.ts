@@ -1,6 +1,6 @@
 import { type Kysely, sql, type SqlBool } from 'kysely';
 import type { ListPosition } from '../keys/repository.ts';
-import { nextTurn } from '../keys/turns.ts';
+import { yieldToEventLoop } from '../keys/yielding.ts';
 import type { Connection } from './connection.ts';
 import { searchTextOf } from './rows.ts';
 import { type Condition, selectKeys } from './select-keys.ts';
@@ -30,7 +30,7 @@ export async function firstFound<Found>([through, ...byIndex]: readonly Search<F
     const step = await next.search.next();
     if (step.done) return step.value;
     next.spent += (performance.now() - began) / next.share;
-    await nextTurn();
+    await yieldToEventLoop();
   }
 }
 
@@ -61,7 +61,7 @@ export async function rarePartsOf(connection: Connection, search: string): Promi
   const starts = Array.from({ length: Math.max(0, text.length - 2) }, (_, index) => text.length - 3 - index);
   const parts = new Set(starts.map((start) => text.slice(start, start + 3)).filter((part) => PLAIN_TRIGRAM.test(part)));
   if (parts.size === 0) return [];
-  const texts = await sampleOf(connection);
+  const texts = await findSample(connection);
   if (texts === undefined) return [];
   return [...parts]
     .slice(0, MAX_PARTS)
@@ -73,7 +73,7 @@ export async function rarePartsOf(connection: Connection, search: string): Promi
 }
 
 /** What some keys are searched by: those that come first in the order of the ids, which are random. */
-function sampleOf(connection: Connection): Promise<string | undefined> {
+function findSample(connection: Connection): Promise<string | undefined> {
   const known = samples.get(connection);
   if (known && performance.now() - known.readAt < SAMPLE_MS) return known.texts;
   const texts = connection.run(async (db) => {
@@ -162,7 +162,7 @@ const TEXT_WITH_NUL = '"\u0001\u0001\u0001"';
  * What to ask the index of an SQLite store for, so that it finds at least all keys that a search has to; undefined for
  * one that is too short.
  */
-export function phraseOf(search: string): string | undefined {
+export function buildPhrase(search: string): string | undefined {
   const characters = Array.from(searchTextOf({ name: search, description: null }));
   if (characters.length < TRIGRAM || search.includes('\0')) return undefined;
   const quoted = characters.slice(0, MAX_PHRASE).join('').replaceAll('"', '""');

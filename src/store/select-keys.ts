@@ -13,7 +13,7 @@ import type { KeyFilter, ListPosition } from '../keys/repository.ts';
 import { chunksOf } from './chunks.ts';
 import type { DialectName } from './connection.ts';
 import { selectAncestors } from './families.ts';
-import { numberOf, searchTextOf } from './rows.ts';
+import { toNumber, searchTextOf } from './rows.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 
 type KeyColumns = ExpressionBuilder<Tables, 'api_keys'>;
@@ -133,7 +133,7 @@ export function linkOf(row: Pick<ApiKeyTable, 'id' | 'created_by' | 'expires_at'
   return {
     id: row.id,
     createdBy: row.created_by,
-    expiresAt: numberOf(row.expires_at),
-    disabledAt: numberOf(row.disabled_at),
+    expiresAt: toNumber(row.expires_at),
+    disabledAt: toNumber(row.disabled_at),
   };
 }

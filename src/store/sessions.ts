@@ -7,16 +7,16 @@ import type { SessionTable, Tables } from './tables.ts';
 export const sessions = portOfStore({
   port: SESSIONS,
   read: ({ run }) => ({ find: (tokenDigest) => run((db) => findSession(db, tokenDigest)) }),
-  write: ({ db }) => writerOf(db),
+  write: ({ db }) => createWriter(db),
   empty: () => ({ find: async () => undefined }),
 });
 
 async function findSession(db: Kysely<Tables>, tokenDigest: string): Promise<Session | undefined> {
   const row = await db.selectFrom('sessions').selectAll().where('token_digest', '=', tokenDigest).executeTakeFirst();
-  return row && sessionOf(row);
+  return row && readSession(row);
 }
 
-function writerOf(db: Kysely<Tables>): Omit<SessionWriter, 'find'> {
+function createWriter(db: Kysely<Tables>): Omit<SessionWriter, 'find'> {
   return {
     async insert({ tokenDigest, secretDigest, keyId, startedAt, usedAt }) {
       await db
@@ -68,7 +68,7 @@ function writerOf(db: Kysely<Tables>): Omit<SessionWriter, 'find'> {
 }
 
 /** PostgreSQL returns large numbers as text. */
-function sessionOf(row: SessionTable): Session {
+function readSession(row: SessionTable): Session {
   return {
     tokenDigest: row.token_digest,
     secretDigest: row.secret_digest,

@@ -57,7 +57,7 @@ async function stageKeys(
   const batch = randomUUID();
   try {
     for (let start = 0; start < keys.length; start += PIECE_ROWS) {
-      const rows = keys.slice(start, start + PIECE_ROWS).map((key, index) => stagedRowOf(batch, start + index, key));
+      const rows = keys.slice(start, start + PIECE_ROWS).map((key, index) => toStagedRow(batch, start + index, key));
       await connection.write((db) => insertRows(db, connection.dialect, 'staged_keys', rows));
       await onProgress?.(start + rows.length, keys.length);
     }
@@ -108,7 +108,7 @@ async function insertStagedKeys(
   return true;
 }
 
-function stagedRowOf(batch: string, position: number, key: StoredKey): StagedKeyTable & Record<string, never> {
+function toStagedRow(batch: string, position: number, key: StoredKey): StagedKeyTable & Record<string, never> {
   return { batch, position, after: JSON.stringify(auditValuesOf(key)), ...rowOf(key) } as never;
 }
 

@@ -276,7 +276,7 @@ export interface Tables {
 }
 
 /** The tables of what is under way, which no copy of a store has. */
-export const PASSING_TABLES = ['staged_keys', 'consent_requests', 'sessions'] as const;
+export const TRANSIENT_TABLES = ['staged_keys', 'consent_requests', 'sessions'] as const;
 
 /** The tables that make a store, each before those that refer to it, with their primary keys. */
 export const TABLES = {
@@ -297,7 +297,7 @@ export const TABLES = {
   notice_outbox: ['id'],
   key_effects: ['id'],
   key_effect_actors: ['effect_id', 'key_id'],
-} as const satisfies Record<Exclude<keyof Tables, (typeof PASSING_TABLES)[number]>, readonly string[]>;
+} as const satisfies Record<Exclude<keyof Tables, (typeof TRANSIENT_TABLES)[number]>, readonly string[]>;
 
 /** Their names. */
 export const TABLE_NAMES = Object.keys(TABLES) as (keyof typeof TABLES)[];

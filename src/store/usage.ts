@@ -4,8 +4,8 @@ import { OUTCOMES, type OutcomeCounts } from '../keys/usage/outcomes.ts';
 import { PERIOD_MS, type PeriodUsage, type UsageRange } from '../keys/usage/periods.ts';
 import { chunksOf } from './chunks.ts';
 import { type DialectName, portOfStore } from './connection.ts';
-import { givenNumber, givenRows, givenRowsOfKeys, givenText } from './given-rows.ts';
-import { numberOf } from './rows.ts';
+import { jsonRowNumber, jsonRows, jsonRowsOfKeys, jsonRowText } from './json-rows.ts';
+import { toNumber } from './rows.ts';
 import type { Tables } from './tables.ts';
 
 const HOURS_A_DAY = PERIOD_MS.DAY / PERIOD_MS.HOUR;
@@ -49,7 +49,7 @@ async function findUsage(db: Kysely<Tables>, ids: readonly string[]): Promise<Ma
   for (const chunk of chunksOf(ids)) {
     const rows = await db.selectFrom('key_usage').selectAll().where('key_id', 'in', chunk).execute();
     for (const { key_id: id, uses, last_used_at: last, previous_last_used_at: previous } of rows)
-      found.set(id, { uses: Number(uses), lastUsedAt: numberOf(last), previousLastUsedAt: numberOf(previous) });
+      found.set(id, { uses: Number(uses), lastUsedAt: toNumber(last), previousLastUsedAt: toNumber(previous) });
   }
   return found;
 }
@@ -81,8 +81,8 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
     .map(({ id, uses, lastUsedAt, previousLastUsedAt }) => [id, uses, lastUsedAt, previousLastUsedAt]);
   if (totals.length > 0)
     await sql`insert into key_usage (key_id, uses, last_used_at, previous_last_used_at)
-      select ${givenText(0)}, ${givenNumber(1)}, ${givenNumber(2)}, ${givenNumber(3)}
-      from ${givenRowsOfKeys(dialect, totals)}
+      select ${jsonRowText(0)}, ${jsonRowNumber(1)}, ${jsonRowNumber(2)}, ${jsonRowNumber(3)}
+      from ${jsonRowsOfKeys(dialect, totals)}
       on conflict (key_id) do update set uses = key_usage.uses + excluded.uses,
         last_used_at = ${latest('last_used_at')}, previous_last_used_at = ${latest('previous_last_used_at')}`.execute(
       db,
@@ -94,7 +94,7 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
   );
   if (grants.length > 0)
     await sql`insert into used_grants (key_id, permission, last_used_at)
-      select ${givenText(0)}, ${givenText(1)}, ${givenNumber(2)} from ${givenRowsOfKeys(dialect, grants)}
+      select ${jsonRowText(0)}, ${jsonRowText(1)}, ${jsonRowNumber(2)} from ${jsonRowsOfKeys(dialect, grants)}
       on conflict (key_id, permission) do update set last_used_at = excluded.last_used_at
         where excluded.last_used_at > used_grants.last_used_at`.execute(db);
 }
@@ -110,9 +110,9 @@ async function addHours(db: Kysely<Tables>, dialect: DialectName, usage: readonl
     hours.map((hour) => [id, hour.start / PERIOD_MS.HOUR, ...OUTCOMES.map((outcome) => hour[outcome])]),
   );
   if (rows.length === 0) return;
-  const counts = sql.join(OUTCOMES.map((_, index) => givenNumber(index + 2)));
+  const counts = sql.join(OUTCOMES.map((_, index) => jsonRowNumber(index + 2)));
   await sql`insert into key_usage_hours (hour, key_id, ${COUNTS})
-    select ${givenNumber(1)}, ${givenText(0)}, ${counts} from ${givenRowsOfKeys(dialect, rows)}
+    select ${jsonRowNumber(1)}, ${jsonRowText(0)}, ${counts} from ${jsonRowsOfKeys(dialect, rows)}
     on conflict (hour, key_id) do update set ${added('key_usage_hours')}`.execute(db);
 }
 
@@ -162,14 +162,14 @@ function added(table: PeriodTable): RawBuilder<unknown> {
 /** Remembers which of these keys, which were deleted, leave use by hours or days. */
 async function noteLeftovers(db: Kysely<Tables>, dialect: DialectName, ids: readonly string[]): Promise<void> {
   const isUsed = sql.join(
-    TABLES.map((table) => sql`exists (select 1 from ${sql.table(table)} where key_id = ${givenText(0)})`),
+    TABLES.map((table) => sql`exists (select 1 from ${sql.table(table)} where key_id = ${jsonRowText(0)})`),
     sql` or `,
   );
-  const given = givenRows(
+  const given = jsonRows(
     dialect,
     ids.map((id) => [id]),
   );
-  await sql`insert into key_usage_leftovers (key_id) select ${givenText(0)} from ${given}
+  await sql`insert into key_usage_leftovers (key_id) select ${jsonRowText(0)} from ${given}
     where ${isUsed} on conflict do nothing`.execute(db);
 }
 

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
 /** What a metric is called and means, and its labels. */
-export interface Described {
+export interface MetricDescription {
   readonly name: string;
   readonly help: string;
   readonly labelNames?: readonly string[];
@@ -16,7 +16,7 @@ export type Value = readonly [value: number, labels?: Readonly<Record<string, st
 export type Read = () => Iterable<Value> | Promise<Iterable<Value>>;
 
 /** Adds a counter to a registry that is read when somebody asks for it. */
-export function addCounter(registry: Registry, { labelNames = [], ...described }: Described, read: Read): void {
+export function addCounter(registry: Registry, { labelNames = [], ...described }: MetricDescription, read: Read): void {
   const counter = new Counter({
     ...described,
     labelNames,
@@ -31,7 +31,7 @@ export function addCounter(registry: Registry, { labelNames = [], ...described }
 }
 
 /** The same for a gauge. Without a value, it is left out. */
-export function addGauge(registry: Registry, { labelNames = [], ...described }: Described, read: Read): void {
+export function addGauge(registry: Registry, { labelNames = [], ...described }: MetricDescription, read: Read): void {
   const gauge = new Gauge({
     ...described,
     labelNames,

@@ -1,5 +1,5 @@
 import type { Metric, Registry } from 'prom-client';
-import type { Described } from './collected.ts';
+import type { MetricDescription } from './collected.ts';
 
 /** How often something took how long, by one label. */
 interface Buckets {
@@ -17,14 +17,14 @@ export class Durations {
   /** Adds itself to a registry. @param bounds ascending, in seconds */
   constructor(
     registry: Registry,
-    { name, help }: Described,
+    { name, help }: MetricDescription,
     { label, bounds }: { label: string; bounds: readonly number[] },
   ) {
     this.#label = label;
     this.#bounds = bounds;
-    const told = { name, help, type: 'histogram', aggregator: 'sum' };
-    const get = async () => ({ ...told, values: this.#values(name) });
-    registry.registerMetric({ ...told, get, reset: () => this.#byLabel.clear() } as unknown as Metric);
+    const description = { name, help, type: 'histogram', aggregator: 'sum' };
+    const get = async () => ({ ...description, values: this.#values(name) });
+    registry.registerMetric({ ...description, get, reset: () => this.#byLabel.clear() } as unknown as Metric);
   }
 
   observe(value: string, seconds: number): void {

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { startListening, urlOf } from '../http/listen-address.ts';
+import { startListening, formatUrl } from '../http/listen-address.ts';
 
 /** What serves metrics. */
 export interface MetricsServer {
@@ -37,7 +37,7 @@ export async function serveMetrics(
     port: '--metrics-port',
   });
   return {
-    url: urlOf(server, 'http') + PATH,
+    url: formatUrl(server, 'http') + PATH,
     async stop() {
       const deadline = setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS);
       await new Promise((resolve) => {

@@ -35,7 +35,7 @@ export class Sampling {
     if (parent && this.#isParentBased) return parent.isSampled;
     if (this.#bound === ALL) return true;
     if (this.#bound === 0) return false;
-    if (parent) return foldedOf(parent.traceId) < this.#bound;
+    if (parent) return foldTraceId(parent.traceId) < this.#bound;
     const [first, second, third, fourth] = [this.#draw(), this.#draw(), this.#draw(), this.#draw()];
     const isTaken = (first ^ second ^ third ^ fourth) >>> 0 < this.#bound;
     if (isTaken) this.#traceId = hex(first) + hex(second) + hex(third) + hex(fourth);
@@ -72,7 +72,7 @@ function ratioIn({ OTEL_TRACES_SAMPLER_ARG: text }: NodeJS.ProcessEnv, log: Log)
 }
 
 /** The words of a trace's id, each added to the others without a carry. */
-function foldedOf(traceId: string): number {
+function foldTraceId(traceId: string): number {
   let folded = 0;
   for (let at = 0; at < traceId.length; at += 8) folded ^= Number.parseInt(traceId.slice(at, at + 8), 16);
   return folded >>> 0;

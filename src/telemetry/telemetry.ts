@@ -91,8 +91,8 @@ async function startMetrics(
   place: Exclude<TelemetryOptions['metrics'], undefined>,
 ): Promise<MetricsServer | undefined> {
   if (place === 'primary') {
-    const { tellPrimary } = await import('./worker-metrics.ts');
-    tellPrimary(metrics);
+    const { answerPrimary } = await import('./worker-metrics.ts');
+    answerPrimary(metrics);
     return undefined;
   }
   const [{ serveMetrics }, { CONTENT_TYPE }] = await Promise.all([

@@ -19,6 +19,6 @@ export function readTraceparent(header: string | undefined): Parent | undefined 
 }
 
 /** A `traceparent` of version 00. */
-export function traceparentOf({ traceId, spanId, isSampled }: Parent): string {
+export function formatTraceparent({ traceId, spanId, isSampled }: Parent): string {
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }

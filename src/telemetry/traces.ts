@@ -2,7 +2,7 @@ import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
 import type { Endpoint, RequestWatcher, WatchedRequest } from '../http/watched-request.ts';
 import { packageVersion } from '../version.ts';
 import { typeOf } from './request-lines.ts';
-import { type Parent, readTraceparent, traceparentOf } from './trace-context.ts';
+import { type Parent, readTraceparent, formatTraceparent } from './trace-context.ts';
 import type { TracingSdk } from './tracing-sdk.ts';
 
 /** How much callers may send of what other tracing programs say, in characters (W3C Trace Context, section 3.3.1.1). */
@@ -12,7 +12,7 @@ const ROUTES: Partial<Record<Endpoint, string>> = { graphql: '/graphql', introsp
 /** How long what was not sent yet is waited for at the end, in milliseconds. */
 const FLUSH_MS = 3000;
 
-interface Begun {
+interface StartedSpan {
   readonly span: Span;
   readonly context: Context;
 }
@@ -38,7 +38,7 @@ export class Traces implements RequestWatcher {
   }
 
   ended(request: WatchedRequest): void {
-    const begun = request.traced as Begun | undefined;
+    const begun = request.traced as StartedSpan | undefined;
     if (!begun) return;
     const { span, context } = begun;
     const { storeTime, status = 0 } = request;
@@ -79,7 +79,7 @@ export class Traces implements RequestWatcher {
     };
     const caller = remote ? api.trace.setSpanContext(api.ROOT_CONTEXT, remote) : api.ROOT_CONTEXT;
     const span = this.#tracer.startSpan(name, { kind: api.SpanKind.SERVER, startTime: at(from), attributes }, caller);
-    const begun: Begun = { span, context: api.trace.setSpan(caller, span) };
+    const begun: StartedSpan = { span, context: api.trace.setSpan(caller, span) };
     request.traced = begun;
     if (endpoint !== 'guard') return;
     const { traceId, spanId, traceState } = span.spanContext();
@@ -103,7 +103,7 @@ function stateOf({ head }: WatchedRequest): string | undefined {
 }
 
 function headersOf(span: Parent, state: string | undefined): readonly string[] {
-  const traceparent = ['traceparent', traceparentOf(span)];
+  const traceparent = ['traceparent', formatTraceparent(span)];
   return state ? [...traceparent, 'tracestate', state] : traceparent;
 }
 

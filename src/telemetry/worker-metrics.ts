@@ -10,7 +10,7 @@ interface Question {
 }
 
 /** What a worker answers. */
-interface Told {
+interface ScrapeAnswer {
   scraped: number;
   samples: Sample[];
 }
@@ -19,18 +19,18 @@ interface Told {
 const WAIT_MS = 4000;
 
 /** Answers the first process, in a worker. */
-export function tellPrimary(metrics: Metrics): void {
+export function answerPrimary(metrics: Metrics): void {
   process.on('message', (message: Partial<Question> | null) => {
     const { scrape, counts = false } = message ?? {};
     if (scrape === undefined) return;
-    void tell(scrape, metrics.collect(counts));
+    void answerScrape(scrape, metrics.collect(counts));
   });
 }
 
-async function tell(scraped: number, collected: Promise<Sample[]>): Promise<void> {
-  const told: Told = { scraped, samples: await collected };
+async function answerScrape(scraped: number, collected: Promise<Sample[]>): Promise<void> {
+  const answer: ScrapeAnswer = { scraped, samples: await collected };
   // The first process may be gone.
-  if (process.connected) process.send!(told, undefined, {}, () => {});
+  if (process.connected) process.send!(answer, undefined, {}, () => {});
 }
 
 /**
@@ -71,10 +71,10 @@ export class WorkerMetrics {
     return new Promise((resolve) => {
       const settle = () => {
         clearTimeout(timeout);
-        worker.off('message', hear).off('exit', settle);
+        worker.off('message', receive).off('exit', settle);
         resolve();
       };
-      const hear = (message: Partial<Told>) => {
+      const receive = (message: Partial<ScrapeAnswer>) => {
         if (message.scraped !== question.scrape) return;
         if (this.#ready.has(worker)) this.#latest.set(worker, message.samples ?? []);
         settle();
@@ -83,7 +83,7 @@ export class WorkerMetrics {
         if (this.#ready.has(worker)) this.#latest.set(worker, countsIn(this.#latest.get(worker) ?? []));
         settle();
       }, WAIT_MS);
-      worker.on('message', hear).on('exit', settle);
+      worker.on('message', receive).on('exit', settle);
       worker.send(question, (error) => error && settle());
     });
   }

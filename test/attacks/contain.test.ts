@@ -79,7 +79,7 @@ class World {
     return (await this.#keys.chainsOf([key]))[0]!.keys;
   }
 
-  async isBeneathLeaked(key: ApiKey): Promise<boolean> {
+  async isChildOfLeaked(key: ApiKey): Promise<boolean> {
     return (await this.chainOf(key)).some(({ id }) => this.leaked.includes(id) || this.planted.has(id));
   }
 
@@ -108,7 +108,7 @@ class World {
     const given = this.given.get(before.id) ?? new Set();
     this.given.set(before.id, given);
     const [old, fresh] = [before, after].map((key) => new Set(accessOf(this.test, key)));
-    const counts = isThief && !(await this.isBeneathLeaked(before));
+    const counts = isThief && !(await this.isChildOfLeaked(before));
     for (const permission of fresh!) if (!old!.has(permission) && counts) given.add(permission);
     for (const permission of given) if (!fresh!.has(permission)) given.delete(permission);
     const isLater = before.expiresAt !== null && (after.expiresAt === null || after.expiresAt > before.expiresAt);
@@ -140,7 +140,7 @@ class World {
       const end = this.random.chance(0.3) ? { expiresIn: '48h' } : {};
       const { key, apiKey } = await this.#keys.create({ name: this.name(), ...grants, ...end }, by);
       this.made(key, by, isThief);
-      if (isThief && !(await this.isBeneathLeaked(apiKey))) this.planted.add(apiKey.id);
+      if (isThief && !(await this.isChildOfLeaked(apiKey))) this.planted.add(apiKey.id);
     },
     replaceItself: async (by, isThief) => {
       if (by === OPERATOR) return;
@@ -160,7 +160,7 @@ class World {
       if (by !== OPERATOR && by.apiKey.id === id) return;
       const { key, apiKey } = await this.#keys.create({ name, roles: ['ADMIN'], overwrite: true }, by);
       this.made(key, by, isThief);
-      if (isThief && !(await this.isBeneathLeaked(apiKey))) this.planted.add(apiKey.id);
+      if (isThief && !(await this.isChildOfLeaked(apiKey))) this.planted.add(apiKey.id);
     },
     rotate: async (by, isThief, { id }) => {
       const grace = this.random.pick(['0s', '1h', '90d', '90d']);
@@ -216,7 +216,7 @@ class World {
     },
     adopt: async (_, __, { id }) => {
       const before = (await this.#keys.findById(id, OPERATOR))!;
-      const isTheirs = await this.isBeneathLeaked(before);
+      const isTheirs = await this.isChildOfLeaked(before);
       const family = await this.test.store.repository.findWithDescendants([id]);
       if (before.createdBy === null || this.leaked.includes(id)) return;
       const isCounted =
@@ -250,7 +250,7 @@ class World {
       const redeemed = await this.#keys.consent.redeem(redemption);
       if (!('key' in redeemed)) return;
       this.made(redeemed.key, by, isThief);
-      if (isThief && !(await this.isBeneathLeaked(redeemed.apiKey))) this.planted.add(redeemed.apiKey.id);
+      if (isThief && !(await this.isChildOfLeaked(redeemed.apiKey))) this.planted.add(redeemed.apiKey.id);
     },
     signIn: async () => {
       const [publicId, secret] = this.random.pick([...this.secrets]);
@@ -346,7 +346,7 @@ describeOnEach('attacks: a thief whose key is contained', (dialect) => {
       assert.ok(fresh, said);
       const about = `${name} ${said}`;
       assert.deepEqual(missing(accessOf(test, fresh), accessOf(test, key)), [], `more than before: ${about}`);
-      if (await world.isBeneathLeaked(key)) {
+      if (await world.isChildOfLeaked(key)) {
         assert.notEqual(fresh.disabledAt, null, `a child key of the thief: ${about}`);
         continue;
       }

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openStore } from '../../src/store/open.ts';
 import { testCli } from '../support/cli.ts';
@@ -297,7 +297,7 @@ describe('a store file', () => {
     const other = await closedStore();
     chmodSync(other, 0o666);
     renameSync(other, store.location);
-    await nextTurn();
+    await yieldToEventLoop();
     await assert.rejects(authenticate(keys, secret), { code: 'STORE_INSECURE' });
     await store.close();
   });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { DeclaredKey } from '../../src/keys/apply/declaration.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { CONFUSABLES } from '../../src/keys/key/confusables.ts';
-import { skeletonOf } from '../../src/keys/key/skeleton.ts';
+import { computeSkeleton } from '../../src/keys/key/skeleton.ts';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
@@ -29,7 +29,7 @@ describe('two names look alike', () => {
     'by a digit of another script': ['Key \u0665', 'Key o'],
   } as const;
   for (const [how, [one, other]] of Object.entries(alike))
-    it(how, () => assert.equal(skeletonOf(one), skeletonOf(other)));
+    it(how, () => assert.equal(computeSkeleton(one), computeSkeleton(other)));
 
   for (const [one, other] of [
     ['Admin', 'admin'],
@@ -37,7 +37,7 @@ describe('two names look alike', () => {
     ['Cafe', 'Caf\u00e9'],
     ['日本', '日木'],
   ] as const)
-    it(`not where they are ${one} and ${other}`, () => assert.notEqual(skeletonOf(one), skeletonOf(other)));
+    it(`not where they are ${one} and ${other}`, () => assert.notEqual(computeSkeleton(one), computeSkeleton(other)));
 
   it('as their skeletons look like themselves, for every character of Unicode', () => {
     const table = new Set(CONFUSABLES.match(/[0-9a-f]+/g));
@@ -47,8 +47,8 @@ describe('two names look alike', () => {
       if (!/^[\p{L}\p{M}\p{Nd}]$/u.test(character)) continue;
       // Most are their own skeletons. To look each of them up takes long.
       if (!table.has(number.toString(16)) && character.normalize('NFKD') === character) continue;
-      const skeleton = skeletonOf(character);
-      if (skeletonOf(skeleton) !== skeleton) wrong.push(number.toString(16));
+      const skeleton = computeSkeleton(character);
+      if (computeSkeleton(skeleton) !== skeleton) wrong.push(number.toString(16));
     }
     assert.deepEqual(wrong, []);
   });

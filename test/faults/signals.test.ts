@@ -20,7 +20,7 @@ describe('a signal to serve', () => {
     started.push(child);
     return { child, end: finished(child) };
   };
-  const urlOf = async (child: ChildProcess) =>
+  const formatUrl = async (child: ChildProcess) =>
     /http:\S+/.exec(String((await once(child.stdout!, 'data'))[0] as string))![0];
   const isThere = (pid: number) => {
     try {
@@ -33,7 +33,7 @@ describe('a signal to serve', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`stops all workers though most are still starting: ${signal} right after the address`, async () => {
       const { child, end } = start(['--workers', '4']);
-      await urlOf(child);
+      await formatUrl(child);
       child.kill(signal);
       const { code, stderr } = await end;
       assert.equal(code, 0);
@@ -79,7 +79,7 @@ describe('a signal to serve', () => {
       started.push(child);
       let log = '';
       child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
-      const url = await urlOf(child);
+      const url = await formatUrl(child);
       await until(() => log.split('"msg":"listening"').length > (args.length > 0 ? 2 : 1));
       const ended = once(child, 'exit');
       process.kill(-child.pid!, 'SIGHUP');
@@ -93,7 +93,7 @@ describe('a signal to serve', () => {
 
   it('opens no inspector: SIGUSR1, also in other commands', async () => {
     const { child, end } = start([], undefined, 'debug');
-    const url = await urlOf(child);
+    const url = await formatUrl(child);
     child.kill('SIGUSR1');
     // Node would start it in a thread of its own, and say so on stderr at once.
     for (let time = 0; time < 20; time += 1) assert.equal((await fetch(`${url}/healthz`)).status, 200);

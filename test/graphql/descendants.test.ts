@@ -3,7 +3,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 
-interface Beneath {
+interface ChildKeys {
   count: number;
   hasMore: boolean;
   lastUsedAt: string | null;
@@ -29,16 +29,16 @@ describeOnEach('the child keys of a key, over GraphQL', () => {
     await test.keys.finishActivity();
   });
   after(() => test.stop());
-  const beneath = async (secret: string, args = '', name = 'Team') => {
+  const childKeys = async (secret: string, args = '', name = 'Team') => {
     const fields = `descendants${args} { count hasMore lastUsedAt keys { name } }`;
     const { body } = await query(test.url, secret, `{ apiKey(name: "${name}") { name ${fields} } }`);
-    const { data, errors } = body as { data: { apiKey: { descendants: Beneath | null } }; errors?: object[] };
+    const { data, errors } = body as { data: { apiKey: { descendants: ChildKeys | null } }; errors?: object[] };
     const { keys, ...others } = data.apiKey.descendants ?? {};
     return { ...others, names: keys?.map((key) => key.name), errors };
   };
 
   it('are answered with their child keys, the nearest first, and when one of them was last used', async () => {
-    assert.deepEqual(await beneath(admin), {
+    assert.deepEqual(await childKeys(admin), {
       count: 3,
       hasMore: false,
       lastUsedAt: '2030-01-01T00:00:02.000Z',
@@ -46,21 +46,21 @@ describeOnEach('the child keys of a key, over GraphQL', () => {
       errors: undefined,
     });
     const none = { count: 0, hasMore: false, lastUsedAt: null, names: [], errors: undefined };
-    assert.deepEqual(await beneath(admin, '', 'Nightly'), none);
+    assert.deepEqual(await childKeys(admin, '', 'Nightly'), none);
   });
 
   it('are told up to a maximum, and that there are more', async () => {
-    const { count, hasMore, names } = await beneath(admin, '(first: 1)');
+    const { count, hasMore, names } = await childKeys(admin, '(first: 1)');
     assert.deepEqual({ count, hasMore, names }, { count: 1, hasMore: true, names: ['Build'] });
-    assert.equal((await beneath(admin, '(first: 3)')).hasMore, false);
+    assert.equal((await childKeys(admin, '(first: 3)')).hasMore, false);
     for (const first of [0, 501]) {
-      const { errors } = await beneath(admin, `(first: ${first})`);
+      const { errors } = await childKeys(admin, `(first: ${first})`);
       assert.equal(JSON.stringify(errors).match(/"INPUT_INVALID"/g)?.length, 1);
     }
   });
 
   it('are counted for who may read their parent key, and listed as far as it may read them', async () => {
-    const { count, names } = await beneath(team.secret);
+    const { count, names } = await childKeys(team.secret);
     assert.deepEqual({ count, names }, { count: 3, names: ['Build', 'Release'] });
   });
 

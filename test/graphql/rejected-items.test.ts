@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
 
@@ -50,7 +50,7 @@ describe("rejected promises in a list that a host's resolver returns", () => {
       // When it is seen first, and when it is prepared.
       for (const time of ['first', 'second', 'third']) {
         const { status, body } = await query(server.url, secret, text);
-        await nextTurn();
+        await yieldToEventLoop();
         assert.equal(status, 200, time);
         assert.equal(body.errors?.length, name === 'many' ? 3 : 1, time);
         assert.deepEqual(unhandled, [], time);

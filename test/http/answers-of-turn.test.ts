@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { AnswersOfTurn } from '../../src/http/node-adapter.ts';
-import { nextTurn } from '../../src/keys/turns.ts';
+import { yieldToEventLoop } from '../../src/keys/yielding.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService } from '../support/server.ts';
 
@@ -75,7 +75,7 @@ describe('the answers of a turn of the event loop', () => {
 
   it('are sent before work goes on that lets others have a turn', async () => {
     await beBusy();
-    const working = nextTurn().then(() => assert.deepEqual(sent, [1, 2]));
+    const working = yieldToEventLoop().then(() => assert.deepEqual(sent, [1, 2]));
     make(2);
     await working;
   });

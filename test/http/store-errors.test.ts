@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { renameSync } from 'node:fs';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { createApp, type OpenKeys, openKeys } from '../../src/index.ts';
 import { collectingLog } from '../support/log.ts';
@@ -70,7 +70,7 @@ describe('a store that fails behind the bearer check', () => {
       renameSync(keys.location, `${keys.location}.away`);
       // What was seen of the file is trusted for a moment more.
       for (;;) {
-        await nextTurn();
+        await yieldToEventLoop();
         await keys.list({}, 'operator');
       }
     });

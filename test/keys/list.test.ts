@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { cursorOf, listKeys } from '../../src/keys/list.ts';
+import { formatCursor, listKeys } from '../../src/keys/list.ts';
 import { MAX_PAGE_SIZE } from '../../src/keys/page.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
@@ -41,7 +41,7 @@ describeOnEach('the list of keys', () => {
       assert.equal(page.keys.length, expected);
       seen.push(...page.keys.map(({ name }) => name));
       assert.equal(page.hasNextPage, seen.length < 7);
-      after = cursorOf(page.keys.at(-1)!);
+      after = formatCursor(page.keys.at(-1)!);
     }
     assert.deepEqual(seen, all);
     assert.equal(new Set(seen).size, 7);
@@ -59,7 +59,7 @@ describeOnEach('the list of keys', () => {
       keys.push((await create(name)).apiKey);
     }
     await test.keys.delete([keys[1]!.id], OPERATOR);
-    assert.deepEqual(await names({ after: cursorOf(keys[1]!) }), ['C']);
+    assert.deepEqual(await names({ after: formatCursor(keys[1]!) }), ['C']);
   });
 
   it('has 50 keys a page unless told otherwise, and at most 500', async () => {
@@ -162,7 +162,7 @@ describeOnEach('the list of keys', () => {
       });
       const rest = await listKeys(
         test.store.repository,
-        { first: 2, search: 'bot', after: cursorOf(first.keys[1]!) },
+        { first: 2, search: 'bot', after: formatCursor(first.keys[1]!) },
         principal,
         {
           catalog: test.keys.catalog,
@@ -210,7 +210,7 @@ describeOnEach('the list of keys', () => {
     assert.deepEqual(await namesOf('DISABLED', 2), [family('disabled').slice(0, 2), true]);
     assert.deepEqual(await namesOf('EXPIRED', 500), [inOrder('expired', 'expired and disabled'), false]);
     const active = await test.keys.list({ status: 'ACTIVE', first: 500 }, OPERATOR);
-    const last = cursorOf(between[size - 1]!);
+    const last = formatCursor(between[size - 1]!);
     assert.deepEqual([active.keys.length, active.hasNextPage], [500, true]);
     assert.deepEqual(await names({ status: 'ACTIVE', after: last }), family('active').slice(1));
   });

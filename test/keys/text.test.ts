@@ -5,7 +5,7 @@ import {
   describeCharacter,
   hasControlCharacters,
   hasTooManyMarks,
-  listOf,
+  formatList,
   normalizeText,
   printable,
   printableJson,
@@ -82,7 +82,13 @@ describe('a text that is shown', () => {
 
   it('lists what it names', () => {
     assert.deepEqual(
-      [listOf([]), listOf(['a']), listOf(['a', 'b']), listOf(['a', 'b', 'c']), listOf(['a', 'b'], 'or')],
+      [
+        formatList([]),
+        formatList(['a']),
+        formatList(['a', 'b']),
+        formatList(['a', 'b', 'c']),
+        formatList(['a', 'b'], 'or'),
+      ],
       ['', 'a', 'a and b', 'a, b and c', 'a or b'],
     );
   });

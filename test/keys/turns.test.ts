@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { sortInTurns } from '../../src/keys/turns.ts';
+import { sortYielding } from '../../src/keys/yielding.ts';
 
 describe('a long list', () => {
   it('is sorted as a short one is, with turns for others in between', async () => {
@@ -13,7 +13,7 @@ describe('a long list', () => {
       if (!isDone) setImmediate(count);
     };
     setImmediate(count);
-    const sorted = await sortInTurns(items, compare);
+    const sorted = await sortYielding(items, compare);
     isDone = true;
     const expected = items.toSorted(compare);
     assert.ok(sorted.every((item, index) => item === expected[index]) && sorted.length === expected.length);

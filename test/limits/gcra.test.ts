@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import { available, availableAt, rateOf, spend } from '../../src/limits/lease.ts';
+import { available, availableAt, computeRate, spend } from '../../src/limits/lease.ts';
 import { Random } from '../support/random.ts';
 
 const SECOND = 1_000_000;
 
 describe('a limit', () => {
   it('accepts so many requests at once, then one each part of its time', () => {
-    const rate = rateOf('100/m');
-    assert.deepEqual(rate, { burst: 100, interval: 600_000 });
+    const rate = computeRate('100/m');
+    assert.deepEqual(rate, { burst: 100, intervalUs: 600_000 });
     let unusedAt = 0;
     const now = 5 * SECOND;
     for (let index = 0; index < 100; index += 1) {
@@ -23,26 +23,26 @@ describe('a limit', () => {
   });
 
   it('counts a part of a microsecond as a whole one, so that it never allows more', () => {
-    assert.deepEqual(rateOf('7/s'), { burst: 7, interval: 142_858 });
-    assert.deepEqual(rateOf('1/month'), { burst: 1, interval: 30 * 86_400 * SECOND });
-    assert.deepEqual(rateOf('10000/s'), { burst: 10_000, interval: 100 });
+    assert.deepEqual(computeRate('7/s'), { burst: 7, intervalUs: 142_858 });
+    assert.deepEqual(computeRate('1/month'), { burst: 1, intervalUs: 30 * 86_400 * SECOND });
+    assert.deepEqual(computeRate('10000/s'), { burst: 10_000, intervalUs: 100 });
   });
 
   it('accepts, in any span of time, no more than its number and one for each interval of the span', () => {
     const random = new Random(7);
     for (const limit of ['3/s', '100/m', '7/m'] as const) {
-      const rate = rateOf(limit);
+      const rate = computeRate(limit);
       const admitted: number[] = [];
       let [now, unusedAt] = [0, 0];
       for (let index = 0; index < 400; index += 1) {
-        now += random.chance(0.1) ? random.next() * 20 * rate.interval : random.next() * rate.interval;
+        now += random.chance(0.1) ? random.next() * 20 * rate.intervalUs : random.next() * rate.intervalUs;
         if (available(unusedAt, now, rate) === 0) continue;
         unusedAt = spend(unusedAt, now, 1, rate);
         admitted.push(now);
       }
       for (const [first, start] of admitted.entries())
         for (let last = first; last < admitted.length; last += 1)
-          assert.ok(last - first + 1 <= rate.burst + (admitted[last]! - start) / rate.interval);
+          assert.ok(last - first + 1 <= rate.burst + (admitted[last]! - start) / rate.intervalUs);
     }
   });
 });

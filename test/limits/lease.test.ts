@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { AppliedLimit } from '../../src/keys/authorization/restrictions.ts';
 import type { Limit } from '../../src/keys/limit.ts';
-import { available, grantLease, type LeaseRequest, rateOf, spend, unusedState } from '../../src/limits/lease.ts';
+import { available, grantLease, type LeaseRequest, computeRate, spend, unusedState } from '../../src/limits/lease.ts';
 import { EPOCH, LeasingProcess, SharedLimits } from '../support/leasing.ts';
 import { Random } from '../support/random.ts';
 
@@ -42,10 +42,10 @@ describe('one process', () => {
         const random = new Random(seed);
         const shared = new SharedLimits();
         const process = new LeasingProcess(shared, limitsOf(limit), 'only');
-        const rate = rateOf(limit);
+        const rate = computeRate(limit);
         let unusedAt = 0;
         for (let index = 0; index < 1000; index += 1) {
-          shared.now += Math.floor(random.next() * rate.interval * random.pick([0, 0.2, 1, 2, 30]));
+          shared.now += Math.floor(random.next() * rate.intervalUs * random.pick([0, 0.2, 1, 2, 30]));
           const expected = available(unusedAt, shared.now, rate) > 0;
           if (expected) unusedAt = spend(unusedAt, shared.now, 1, rate);
           assert.equal(process.decide(), expected, `seed ${seed}, request ${index}`);
@@ -70,7 +70,7 @@ describe('a lease', () => {
   const request = (fields: Partial<LeaseRequest> & { limit?: Limit; unusedAt?: number }): LeaseRequest => {
     const { limit = '100/m', unusedAt = 0, ...rest } = fields;
     const limits = [{ keyId: 'key', limit, unusedAt }];
-    return { holder: 'a', used: 0, limits, waiting: 1, ahead: 0, life: 6 * SECOND, ...rest };
+    return { holder: 'a', used: 0, limits, waiting: 1, ahead: 0, lifeUs: 6 * SECOND, ...rest };
   };
   const grant = (state: ReturnType<typeof unusedState>, fields: Parameters<typeof request>[0], now: number) => {
     const { states, grant: granted } = grantLease([state], request(fields), EPOCH + now);
@@ -166,7 +166,7 @@ function simulate(limit: Limit, seed: number): { shared: SharedLimits; asked: nu
     { length: 1 + Math.floor(random.next() * 5) },
     (_, index) => new LeasingProcess(shared, limitsOf(limit), `${index}`, Math.floor(random.next() * 1e12)),
   );
-  run(random, shared, processes, 3000, rateOf(limit).interval);
+  run(random, shared, processes, 3000, computeRate(limit).intervalUs);
   return { shared, asked: processes.reduce((sum, { asked }) => sum + asked, 0) };
 }
 
@@ -176,17 +176,17 @@ function run(
   shared: SharedLimits,
   processes: readonly LeasingProcess[],
   steps: number,
-  interval = 600_000,
+  intervalUs = 600_000,
 ): void {
   for (let step = 0; step < steps; step += 1) {
     const scale = random.pick([0, 0, 0.1, 1, random.chance(0.05) ? 200 : 1]);
-    shared.now += Math.floor(random.next() * interval * scale);
+    shared.now += Math.floor(random.next() * intervalUs * scale);
     const process = random.pick(processes);
     if (random.chance(0.005)) process.restart(`after step ${step}`);
     else if (!process.isAsking && random.chance(0.02)) process.ask(0);
     else if (process.enter(1 + Math.floor(random.next() * 3)) === undefined) {
       if (random.chance(0.7)) process.answer();
-      if (random.chance(0.5)) shared.now += Math.floor(random.next() * interval);
+      if (random.chance(0.5)) shared.now += Math.floor(random.next() * intervalUs);
       if (random.chance(0.7)) process.receive();
     }
   }

@@ -102,7 +102,7 @@ describeOnEach('what a process knows of limits', () => {
           limits: [{ ...restrictions.limits[0]!, unusedAt: 0 }],
           waiting: 0,
           ahead: 0,
-          life: 0,
+          lifeUs: 0,
         },
       ]);
       return 1000 - grant!.limits[0]!.leased;

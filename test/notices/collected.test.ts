@@ -32,7 +32,7 @@ describeOnEach('what a webhook is told of', () => {
     server = testCourier(test, destinationOf(receiver));
   });
   afterEach(async () => {
-    await server.courier.stop();
+    await server.dispatcher.stop();
     await test.store.close();
     await stopReceivers();
   });

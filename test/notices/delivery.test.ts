@@ -4,7 +4,7 @@ import { RETRY_MS } from '../../src/keys/notices/retries.ts';
 import { UNIT_MS } from '../../src/keys/time.ts';
 import { NoticeDelivery } from '../../src/cli/serve/notices.ts';
 import { NO_LOG } from '../../src/log.ts';
-import { endpointOf } from '../../src/notices/courier.ts';
+import { endpointOf } from '../../src/notices/dispatcher.ts';
 import { destinationOf, testCourier, type TestCourier } from '../support/couriers.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
@@ -34,7 +34,7 @@ describeOnEach('the delivery of notices', () => {
     await server.run();
   });
   afterEach(async () => {
-    await server.courier.stop();
+    await server.dispatcher.stop();
     await test.store.close();
     await stopReceivers();
   });
@@ -81,7 +81,7 @@ describeOnEach('the delivery of notices', () => {
       },
     );
     assert.equal(JSON.stringify(server.log).includes('t0ken'), false);
-    assert.deepEqual(server.courier.counts, { delivered: 0, failed: 8, givenUp: 1 });
+    assert.deepEqual(server.dispatcher.counts, { delivered: 0, failed: 8, givenUp: 1 });
   });
 
   it('waits for as long as the receiver asks for, an hour at most', async () => {
@@ -154,13 +154,13 @@ describeOnEach('the delivery of notices', () => {
   });
 
   it('fails where nobody listens, and where nobody answers in time', async () => {
-    await server.courier.stop();
+    await server.dispatcher.stop();
     server = testCourier(test, destinationOf(receiver), { timeoutMs: 50 });
     receiver.answer = () => {};
     await create('CI');
     await pass(1000);
     assert.equal(server.log.at(-1)!.fields['reason'], 'no answer within 0.05 seconds');
-    await server.courier.stop();
+    await server.dispatcher.stop();
     server = testCourier(test, destinationOf(receiver));
     await receiver.stop();
     await pass(5 * s);
@@ -189,7 +189,7 @@ describeOnEach('the delivery of notices', () => {
   it('is made by one of several servers, and goes on when that one dies', async () => {
     const other = testCourier(test, destinationOf(receiver));
     await other.run();
-    assert.deepEqual([server.courier.isHolder, other.courier.isHolder], [true, false]);
+    assert.deepEqual([server.dispatcher.isHolder, other.dispatcher.isHolder], [true, false]);
     await create('CI');
     test.time.now += 1000;
     await Promise.all([server.run(), other.run()]);
@@ -201,10 +201,10 @@ describeOnEach('the delivery of notices', () => {
     assert.equal(attempts(), 1);
     test.time.now += 10 * s;
     await other.run();
-    assert.deepEqual([attempts(), other.courier.isHolder], [2, true]);
-    await other.courier.stop();
+    assert.deepEqual([attempts(), other.dispatcher.isHolder], [2, true]);
+    await other.dispatcher.stop();
     await pass(10 * s);
-    assert.equal(server.courier.isHolder, true);
+    assert.equal(server.dispatcher.isHolder, true);
   });
 
   it('goes where the server that has the lease sends it, if servers name different webhooks, and to none twice', async () => {
@@ -222,7 +222,7 @@ describeOnEach('the delivery of notices', () => {
     receiver.answer = (response) => void response.writeHead(500).end();
     await create('Second');
     await both();
-    await server.courier.stop();
+    await server.dispatcher.stop();
     await test.keys.delete([key.id], OPERATOR);
     await create('Third');
     test.time.now += 5 * s;
@@ -230,7 +230,7 @@ describeOnEach('the delivery of notices', () => {
     assert.deepEqual(names(elsewhere).toSorted(), ['key.created Second', 'key.created Third']);
     assert.deepEqual([elsewhere.received[0]!.id, receiver.forged], [receiver.received[1]!.id, 0]);
     server = testCourier(test, destinationOf(receiver));
-    await other.courier.stop();
+    await other.dispatcher.stop();
     await server.run();
     await create('Fourth');
     await both();
@@ -244,12 +244,12 @@ describeOnEach('the delivery of notices', () => {
     await create('First');
     await pass(1000);
     assert.equal(attempts(), 1);
-    await server.courier.stop();
+    await server.dispatcher.stop();
     const other = testCourier(test, destinationOf(elsewhere));
     await create('Second');
     test.time.now += 1000;
     await other.run();
-    await other.courier.stop();
+    await other.dispatcher.stop();
     assert.deepEqual(
       elsewhere.received.map(({ data }) => data['name']),
       ['Second'],
@@ -265,19 +265,19 @@ describeOnEach('the delivery of notices', () => {
     receiver.answer = () => void (arrived += 1);
     await create('CI');
     test.time.now += 1000;
-    await server.courier.pass();
+    await server.dispatcher.pass();
     await until(() => arrived === 1);
-    await server.courier.stop();
+    await server.dispatcher.stop();
     receiver.answer = (response) => void response.writeHead(204).end();
     const next = testCourier(test, destinationOf(receiver));
     await next.run();
     const [first, second] = receiver.received;
     assert.deepEqual([attempts(), first!.id], [2, second!.id]);
-    await next.courier.stop();
+    await next.dispatcher.stop();
   });
 
   it('goes on at once after a server that stops while it begins', async () => {
-    await server.courier.stop();
+    await server.dispatcher.stop();
     await create('CI');
     test.time.now += 1000;
     for (const start of ['begin', 'pass'] as const) {
@@ -287,21 +287,21 @@ describeOnEach('the delivery of notices', () => {
       let stopped: Promise<void> | undefined;
       notices.withLease = async (...args) => {
         await Promise.resolve();
-        stopped ??= short.courier.stop();
+        stopped ??= short.dispatcher.stop();
         return withLease(...args);
       };
-      await short.courier[start]();
+      await short.dispatcher[start]();
       await stopped;
       notices.withLease = withLease;
       const next = testCourier(test, destinationOf(receiver));
       await next.run();
-      assert.deepEqual([next.courier.isHolder, attempts()], [true, 1]);
-      await next.courier.stop();
+      assert.deepEqual([next.dispatcher.isHolder, attempts()], [true, 1]);
+      await next.dispatcher.stop();
     }
   });
 
   it('is signed by the clock of the machine, where that of the store is ahead of it', async () => {
-    await server.courier.stop();
+    await server.dispatcher.stop();
     const delivery = new NoticeDelivery(test.store.notices, () => Date.now() + 2 * UNIT_MS.d, NO_LOG);
     await delivery.take(destinationOf(receiver));
     await create('CI');

@@ -23,7 +23,7 @@ describeOnEach('of changes at every door a webhook is told:', () => {
     const test = await openTestKeys({ database });
     const server = testCourier(test, destinationOf(receiver));
     await server.run();
-    await server.courier.stop();
+    await server.dispatcher.stop();
     await test.store.close();
     const named = receiver.received.slice(before).map(({ type, data }) => [type, data['action'], data['name']]);
     // They are sent four at a time.

@@ -76,14 +76,15 @@ describe('examples/docker/Dockerfile', () => {
   const instructions = instructionsOf(DOCKERFILE);
   const last = instructions.slice(instructions.findLastIndex(([name]) => name === 'FROM'));
   const one = (wanted: string) => last.find(([name]) => name === wanted)![1];
-  const listOf = (text: string) => JSON.parse(text.slice(text.indexOf('['))) as string[];
+  const formatList = (text: string) => JSON.parse(text.slice(text.indexOf('['))) as string[];
 
   it('pins what it is built by, has only forms without a shell, and a user that is not root', () => {
     const images = instructions.filter(([name]) => name === 'FROM').map(([, rest]) => rest);
     assert.match(images[0]!, /^node:\d+\.\d+\.\d+-bookworm AS build$/);
     assert.deepEqual(images.slice(1), ['scratch']);
     assert.equal(one('USER'), `${IMAGE_USER}:${IMAGE_USER}`);
-    for (const name of ['ENTRYPOINT', 'CMD', 'HEALTHCHECK', 'VOLUME']) assert.ok(listOf(one(name)).length > 0, name);
+    for (const name of ['ENTRYPOINT', 'CMD', 'HEALTHCHECK', 'VOLUME'])
+      assert.ok(formatList(one(name)).length > 0, name);
     const { dependencies, devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<
       string,
       Record<string, string>
@@ -121,9 +122,9 @@ describe('examples/docker/Dockerfile', () => {
       image = {
         root,
         env: one('ENV').split(' '),
-        entrypoint: listOf(one('ENTRYPOINT')),
-        command: listOf(one('CMD')),
-        health: listOf(one('HEALTHCHECK')),
+        entrypoint: formatList(one('ENTRYPOINT')),
+        command: formatList(one('CMD')),
+        health: formatList(one('HEALTHCHECK')),
       };
     });
 

@@ -29,14 +29,14 @@ async function freePort(): Promise<number> {
 
 describe('a receiver of docs/notices.md', () => {
   let test: TestKeys;
-  /** Makes a notice, which goes to some receiver. @returns the courier's log */
+  /** Makes a notice, which goes to some receiver. @returns the dispatcher's log */
   const tell = async (receiver: Pick<Receiver, 'url' | 'secret'>) => {
     const server = testCourier(test, destinationOf(receiver as Receiver));
     await server.run();
     await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
     test.time.now += 1000;
     await server.run();
-    await server.courier.stop();
+    await server.dispatcher.stop();
     return server.log;
   };
 

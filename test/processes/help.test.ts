@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { EXIT_CODES, exitOf } from '../../src/cli/errors.ts';
+import { EXIT_CODES, exitCodeFor } from '../../src/cli/errors.ts';
 import { ENVIRONMENT } from '../../src/cli/help/environment.ts';
 import { examplesOf } from '../support/help-pages.ts';
 import { ROOT, runCli } from '../support/process.ts';
@@ -254,7 +254,7 @@ describe('the help topics', () => {
       assert.match(page, new RegExp(`^ {2}${exit.replaceAll('+', '\\+')} `, 'm'));
       for (const code of codes) assert.match(page, new RegExp(`\\b${code}\\b`));
     }
-    assert.deepEqual([exitOf('USAGE'), exitOf('CANCELLED'), exitOf('NOT_FOUND')], [2, 130, 1]);
+    assert.deepEqual([exitCodeFor('USAGE'), exitCodeFor('CANCELLED'), exitCodeFor('NOT_FOUND')], [2, 130, 1]);
   });
 
   it('name every environment variable that the program reads', async () => {

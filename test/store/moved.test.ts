@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
@@ -31,7 +31,7 @@ describe('a store file that another is moved over', () => {
 
   it('is closed, and the other one opened', async () => {
     renameSync(backup, open.store.location);
-    await nextTurn();
+    await yieldToEventLoop();
     assert.deepEqual(await namesIn(open), ['Restored']);
     await create(open, 'New');
     await open.store.close();
@@ -48,7 +48,7 @@ describe('a store file that another is moved over', () => {
     const check = async (database: string) => {
       const made = await openTestKeys({ asServer: true, database });
       copyFileSync(backup, database);
-      await nextTurn();
+      await yieldToEventLoop();
       const other = await openTestKeys({ asServer: true, database });
       for (const each of [made, other]) assert.deepEqual(await namesIn(each), [...keys, 'Restored'].toSorted());
       await made.store.close();
@@ -75,7 +75,7 @@ describe('a store file that another is moved over', () => {
 
   it('is closed for all concurrent queries', async () => {
     renameSync(backup, open.store.location);
-    await nextTurn();
+    await yieldToEventLoop();
     const asked = await Promise.all(Array.from({ length: 5 }, () => namesIn(open)));
     assert.deepEqual(
       asked,
@@ -96,7 +96,7 @@ describe('a store file that another is moved over', () => {
     reader.exec('begin; select * from api_keys');
     await create(open, 'Old 3');
     renameSync(backup, open.store.location);
-    await nextTurn();
+    await yieldToEventLoop();
     await assert.rejects(namesIn(open), { code: 'STORE_REPLACED', message: /another program still reads the file/ });
     assert.equal(open.keys.authenticator.findVerified(''), undefined);
     reader.close();
@@ -107,7 +107,7 @@ describe('a store file that another is moved over', () => {
     const aside = tempStore();
     renameSync(open.store.location, aside);
     renameSync(backup, open.store.location);
-    await nextTurn();
+    await yieldToEventLoop();
     assert.deepEqual(await namesIn(open), ['Restored']);
     const old = await openTestKeys({ asServer: true, database: aside });
     assert.deepEqual(await namesIn(old), ['Old 1', 'Old 2']);
@@ -119,11 +119,11 @@ describe('a store file that another is moved over', () => {
     const aside = tempStore();
     renameSync(location, aside);
     writeFileSync(location, 'No store at all. '.repeat(100));
-    await nextTurn();
+    await yieldToEventLoop();
     await assert.rejects(namesIn(open), { code: 'STORE_CORRUPT' });
     assert.match(readFileSync(location, 'utf8'), /^No store at all/);
     renameSync(aside, location);
-    await nextTurn();
+    await yieldToEventLoop();
     assert.deepEqual(await namesIn(open), ['Old 1', 'Old 2']);
   });
 });
@@ -133,7 +133,7 @@ describe('a store file that is deleted', () => {
     const open = await openTestKeys({ asServer: true });
     await create(open, 'Old');
     rmSync(open.store.location);
-    await nextTurn();
+    await yieldToEventLoop();
     for (const attempt of [namesIn(open), open.keys.checkStore(), create(open, 'New')]) {
       await assert.rejects(attempt, {
         code: 'STORE_UNAVAILABLE',

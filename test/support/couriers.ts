@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { DEFAULT_NOTICES, type NoticeSettings } from '../../src/keys/notices/settings.ts';
 import { NO_LOG } from '../../src/log.ts';
-import { Courier } from '../../src/notices/courier.ts';
+import { Dispatcher } from '../../src/notices/dispatcher.ts';
 import { type Destination, postNotice, readSigningKey } from '../../src/notices/post.ts';
 import type { TestKeys } from './keys.ts';
 import type { Receiver } from './webhook.ts';
 
-/** A courier of which tests make the passes, with the clock of the tests. */
+/** A dispatcher of which tests make the passes, with the clock of the tests. */
 export interface TestCourier {
-  courier: Courier;
+  dispatcher: Dispatcher;
   /** Changes what is told to whom; undefined for nobody. */
   destination: Destination | undefined;
   /** Does all that is to be done at this time. */
@@ -24,7 +24,7 @@ export function destinationOf(receiver: Receiver, settings: Partial<NoticeSettin
   return { url, keys, settings: { url, secretFile: undefined, ...DEFAULT_NOTICES, ...settings } };
 }
 
-/** A courier over the store of some keys: another process of it, as far as the store knows. */
+/** A dispatcher over the store of some keys: another process of it, as far as the store knows. */
 export function testCourier(
   test: Pick<TestKeys, 'store' | 'time'>,
   destination: Destination | undefined,
@@ -36,7 +36,7 @@ export function testCourier(
   const made: TestCourier = {
     destination,
     log,
-    courier: new Courier({
+    dispatcher: new Dispatcher({
       store: test.store.notices,
       destination: () => made.destination,
       post: (notice, webhook, { signal }) =>
@@ -49,8 +49,8 @@ export function testCourier(
       log: { ...NO_LOG, info: noted('info'), warn: noted('warn'), error: noted('error') },
     }),
     async run() {
-      await made.courier.pass();
-      await made.courier.idle();
+      await made.dispatcher.pass();
+      await made.dispatcher.idle();
     },
   };
   return made;

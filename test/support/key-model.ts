@@ -177,8 +177,8 @@ export class KeyModel {
     const isNewSecret = after.previous !== before.previous;
     const isEnabled = before.isDisabled && !after.isDisabled;
     const isWidened = added.roles.length + added.permissions.length > 0 || isExtended || isEnabled || isNewSecret;
-    const isAbove = this.chainOf(before).some(({ id }) => id === actor.key.id);
-    if (isWidened && !isAbove && (!holds(after) || outlives)) return 'it makes usable what it may not do itself';
+    const isAncestor = this.chainOf(before).some(({ id }) => id === actor.key.id);
+    if (isWidened && !isAncestor && (!holds(after) || outlives)) return 'it makes usable what it may not do itself';
     return undefined;
   }
 

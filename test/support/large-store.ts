@@ -4,7 +4,7 @@ import { auditValuesOf } from '../../src/keys/audit/audit-entry.ts';
 import { ACTIONS, createCatalog, type Permission } from '../../src/keys/permissions/catalog.ts';
 import { createSecret, type Secret } from '../../src/keys/secret/secret.ts';
 import { firstKept, PERIOD_MS } from '../../src/keys/usage/periods.ts';
-import { auditRowOf, rowOf } from '../../src/store/rows.ts';
+import { toAuditRow, rowOf } from '../../src/store/rows.ts';
 import { openStore } from '../../src/store/open.ts';
 import { storedKey } from './keys.ts';
 import { tempStore } from './temp.ts';
@@ -100,8 +100,8 @@ function insertEntries(db: Database.Database, count: number): void {
     after: number % 2 === 0 ? values : { reason: 'forbidden', count: 3, missing: ['LOGS:READ_ANY'] },
     hash: number.toString(16).padStart(64, '0'),
   });
-  const insert = inserter(db, 'audit_log', auditRowOf(entryOf(1)));
-  for (let number = 1; number <= count; number += 1) insert.run(auditRowOf(entryOf(number)));
+  const insert = inserter(db, 'audit_log', toAuditRow(entryOf(1)));
+  for (let number = 1; number <= count; number += 1) insert.run(toAuditRow(entryOf(number)));
   db.prepare('insert into audit_head (one, number, hash) values (1, ?, ?)').run(count, entryOf(count).hash);
 }
 

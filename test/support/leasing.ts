@@ -6,7 +6,7 @@ import {
   type LeaseGrant,
   type LeaseRequest,
   type LimitState,
-  rateOf,
+  computeRate,
   spend,
   unusedState,
 } from '../../src/limits/lease.ts';
@@ -40,7 +40,7 @@ export class SharedLimits {
     const excess: string[] = [];
     for (const { at, limits } of this.admitted)
       for (const limit of limits) {
-        const [name, rate] = [nameOf(limit), rateOf(limit.limit)];
+        const [name, rate] = [nameOf(limit), computeRate(limit.limit)];
         if (available(unusedAt.get(name) ?? 0, at, rate) === 0) excess.push(`${name} at ${at}`);
         unusedAt.set(name, spend(unusedAt.get(name) ?? 0, at, 1, rate));
       }

@@ -79,7 +79,7 @@ export class WorldMaker {
       isRotating: random.chance(0.3),
       isWaiting: random.chance(0.5),
       live: random.pick([0, 0, 1, 2, 3]),
-      beneath: random.pick([[], [], [false], [true], [true, false]]),
+      childKeys: random.pick([[], [], [false], [true], [true, false]]),
     };
   }
 
@@ -121,12 +121,12 @@ export class WorldMaker {
     const live = Array.from({ length: recipe.live }, () =>
       this.#key({ roles: ['GUEST'], createdBy: caller.id, expiresAt: now + DAY }),
     );
-    const beneath = recipe.beneath.map((isOff) =>
+    const childKeys = recipe.childKeys.map((isOff) =>
       this.#key({ roles: ['GUEST'], createdBy: target.id, disabledAt: isOff ? now - 100 : null }),
     );
     const all = [parent, caller, ...(relation === 'grandchild' ? [between] : []), ...live];
     if (target === created) all.push(target);
-    await this.#test.store.repository.write((writer) => writer.insert([...all, ...beneath]));
+    await this.#test.store.repository.write((writer) => writer.insert([...all, ...childKeys]));
     return { said: JSON.stringify(recipe), secret: secret.text, caller, target };
   }
 

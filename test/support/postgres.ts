@@ -82,7 +82,7 @@ export async function useNewDatabase(): Promise<void> {
   await ask(`create database ${name} template ${TEMPLATE.name} strategy file_copy`);
   await pool?.end();
   pool = undefined;
-  process.env['TEST_DATABASE_URL'] = urlOf(name);
+  process.env['TEST_DATABASE_URL'] = formatUrl(name);
   if (previous.startsWith('test_')) await ask(`drop database ${previous} with (force)`);
   ready = TEMPLATE.stores;
 }
@@ -90,13 +90,13 @@ export async function useNewDatabase(): Promise<void> {
 async function makeTemplate(): Promise<void> {
   const text = await recordCreation();
   await ask(`create database ${TEMPLATE.name}`);
-  const template = new Pool({ connectionString: urlOf(TEMPLATE.name) });
+  const template = new Pool({ connectionString: formatUrl(TEMPLATE.name) });
   for (let index = 1; index <= TEMPLATE.stores; index += 1)
     await template.query(`create schema ready_${index}; set search_path = ready_${index}; ${text}`);
   await template.end();
 }
 
-function urlOf(database: string): string {
+function formatUrl(database: string): string {
   return Object.assign(new URL(process.env['TEST_DATABASE_URL']!), { pathname: `/${database}` }).href;
 }
 

@@ -142,12 +142,12 @@ describe('metrics', () => {
     assert.deepEqual(await ofNotices(), []);
     const receiver = await Receiver.start();
     const server = testCourier(test, destinationOf(receiver));
-    const { courier } = server;
+    const { dispatcher } = server;
     const run = () => server.run();
     const { notices } = test.store;
     let isWebhook = true;
     const countWaiting = async () => (isWebhook ? notices.countWaiting() : undefined);
-    metrics.measureNotices({ counts: courier.counts, countWaiting });
+    metrics.measureNotices({ counts: dispatcher.counts, countWaiting });
     const values = async () => {
       const families = await scrape();
       const attempts = (result: string) => valueOf(families, 'svc_api_notice_attempts_total', { result });
@@ -176,7 +176,7 @@ describe('metrics', () => {
     assert.deepEqual(await values(), [1, 16, 2, 0]);
     isWebhook = false;
     assert.deepEqual(await values(), [1, 16, 2, undefined]);
-    await courier.stop();
+    await dispatcher.stop();
     await stopReceivers();
   });
 

@@ -68,7 +68,7 @@ async function preview(
   const { changes } = plan;
   const { created, updated, deleted, unchanged } = counts;
   const total = `Plan: ${created} to create, ${updated} to update, ${deleted} to delete, ${unchanged} unchanged.`;
-  await print({ dryRun: true, changes, ...counts, keys: [] }, [...diffOf(changes), total].join('\n'));
+  await print({ dryRun: true, changes, ...counts, keys: [] }, [...formatDiff(changes), total].join('\n'));
   return plan;
 }
 
@@ -80,7 +80,7 @@ async function apply(
   const { prune, adopt, secretsDir, print, note } = request;
   let files: SecretFiles | undefined;
   if (secretsDir !== undefined) {
-    const nameOf = keys.nameOfWorking?.bind(keys);
+    const nameOf = keys.findNameOfWorking?.bind(keys);
     const left = { folder: secretsDir, location: keys.location };
     for (const line of nameOf ? await tidyLeftovers({ ...left, nameOf }) : []) await note(line);
     files = new SecretFiles(secretsDir, keys.location);
@@ -135,7 +135,7 @@ function show(applied: Applied, files: SecretFiles | undefined, print: ApplyRequ
   );
   const { created: made, updated, deleted, unchanged } = counts;
   const total = `Applied: ${made} created, ${updated} updated, ${deleted} deleted, ${unchanged} unchanged.`;
-  return print({ dryRun: false, changes, ...counts, keys: secrets }, [...diffOf(changes), total].join('\n'));
+  return print({ dryRun: false, changes, ...counts, keys: secrets }, [...formatDiff(changes), total].join('\n'));
 }
 
 function outputFailed(error: unknown, outcome: string): CliError {
@@ -197,7 +197,7 @@ function countsOf({ changes, unchanged }: PlannedChanges): PlanCounts {
 }
 
 /** Changes as a diff: `+` for a new key, `~` for one that changes, `-` for one that is deleted. */
-export function diffOf(changes: readonly PlannedChange[]): string[] {
+export function formatDiff(changes: readonly PlannedChange[]): string[] {
   return changes.flatMap(({ action, name, changes: fields = [] }) => {
     if (action === 'DELETE') return [`- delete "${name}"`];
     if (action === 'UPDATE') return [`~ update "${name}"`, ...fields.map((change) => `    ${changeText(change)}`)];

@@ -21,7 +21,7 @@ import type { DeclaredKey } from '../../keys/apply/declaration.ts';
 import type { DocumentIssue } from '../../keys/document.ts';
 import { KeysError } from '../../keys/errors.ts';
 import { readSecret } from '../../keys/secret/secret.ts';
-import { listOf, printable } from '../../keys/text.ts';
+import { formatList, printable } from '../../keys/text.ts';
 import { readPlainFile } from '../input/input.ts';
 
 /** The longest file name that common file systems accept. */
@@ -185,14 +185,14 @@ interface SecretFolder {
 export async function tidyLeftovers(secrets: SecretFolder): Promise<string[]> {
   const done: { outcome: Outcome; file: string }[] = [];
   for (const file of leftoversIn(secrets)) {
-    const outcome = await tidy(join(secrets.folder, file), secrets).catch(outcomeOfFailure);
+    const outcome = await tidy(join(secrets.folder, file), secrets).catch(classifyFailure);
     if (outcome) done.push({ file, outcome });
   }
   return [...Map.groupBy(done, ({ outcome }) => outcome)].map(([outcome, files]) => {
     const shown = files.slice(0, MAX_SHOWN).map(({ file }) => file);
     if (files.length > MAX_SHOWN) shown.push(`${files.length - MAX_SHOWN} more`);
     const where = `of an apply that was killed, in ${printable(secrets.folder, 200)}`;
-    return `${outcome}: ${listOf(shown)}, ${where}: ${REASONS[outcome]}.`;
+    return `${outcome}: ${formatList(shown)}, ${where}: ${REASONS[outcome]}.`;
   });
 }
 
@@ -224,7 +224,7 @@ async function tidy(path: string, { folder, nameOf }: SecretFolder): Promise<Out
 }
 
 /** Another apply may tidy at the same time; a file may belong to another user. */
-function outcomeOfFailure(error: unknown): Outcome | undefined {
+function classifyFailure(error: unknown): Outcome | undefined {
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (syscall === undefined) throw error;
   return code === 'ENOENT' ? undefined : 'Left alone';

@@ -147,20 +147,20 @@ function flagChoices({ command, flags }: TypedCommand): Choice[] {
       ([flag, { hidden, ...definition }]) =>
         !hidden && (!flags.has(flag) || ('multiple' in definition && definition.multiple)),
     )
-    .map(([flag, { summary, description }]) => choiceOf(`--${flag}`, summary ?? description));
-  return [...choices, choiceOf('--help', 'Show help.')];
+    .map(([flag, { summary, description }]) => toChoice(`--${flag}`, summary ?? description));
+  return [...choices, toChoice('--help', 'Show help.')];
 }
 
 /** The words that may follow the parts of a command, or all commands where their parts are no words of their own. */
 function commandChoices(id: string, { commands, separator, wordsBeside }: Program): Choice[] {
-  if (separator !== ' ') return id === '' ? commands.map((command) => choiceOf(command.id, summaryOf(command))) : [];
+  if (separator !== ' ') return id === '' ? commands.map((command) => toChoice(command.id, summaryOf(command))) : [];
   const beside = id === '' ? [...(wordsBeside?.(false) ?? [])] : [];
   const start = id === '' ? '' : `${id}:`;
   const nested = commands.filter((command) => command.id.startsWith(start));
   const words = new Set(nested.map((command) => command.id.slice(start.length).split(':', 1)[0]!));
   return [
-    ...Array.from(words, (word) => choiceOf(word, summaryOf(commands.find((each) => each.id === start + word)))),
-    ...beside.map(([word, summary]) => choiceOf(word, summary)),
+    ...Array.from(words, (word) => toChoice(word, summaryOf(commands.find((each) => each.id === start + word)))),
+    ...beside.map(([word, summary]) => toChoice(word, summary)),
   ];
 }
 
@@ -168,7 +168,7 @@ function summaryOf(command: Command.Loadable | undefined): string | undefined {
   return command?.summary ?? command?.description;
 }
 
-function choiceOf(text: string, description: string | undefined): Choice {
+function toChoice(text: string, description: string | undefined): Choice {
   return { text, ...(description !== undefined && { description }) };
 }
 
@@ -186,7 +186,7 @@ interface Choices {
 const MAX_DESCRIPTION = 80;
 
 /** What the script of a shell reads: what kind of reply it is, then a word a line, with a description after a tab. */
-export function replyOf(reply: 'files' | 'folders' | Choices, shell: Shell, line: CommandLine): string {
+export function formatReply(reply: 'files' | 'folders' | Choices, shell: Shell, line: CommandLine): string {
   if (typeof reply === 'string') return `${reply}\n`;
   const { head, choices, isOpen = false } = reply;
   // What has no control characters is one line, whatever it is.

@@ -1,7 +1,7 @@
 import { MAX_NAME_LENGTH } from '../../keys/key/name.ts';
 import { nearest } from '../../keys/nearest.ts';
 import { holdsSecret } from '../../keys/secret/secret.ts';
-import { listOf, printable } from '../../keys/text.ts';
+import { formatList, printable } from '../../keys/text.ts';
 
 /** No name of a command or flag is as long. */
 const MAX_LENGTH = 40;
@@ -14,7 +14,7 @@ export function closeTo(typed: string, words: readonly string[]): string[] {
 
 /** `Did you mean --roles?`; undefined without words. */
 export function didYouMean(words: readonly string[]): string | undefined {
-  return words.length > 0 ? `Did you mean ${listOf([...new Set(words)], 'or')}?` : undefined;
+  return words.length > 0 ? `Did you mean ${formatList([...new Set(words)], 'or')}?` : undefined;
 }
 
 /** What to do about an argument that was meant for a list: `--roles VIEWER GUEST`; otherwise undefined. */

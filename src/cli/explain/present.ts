@@ -8,7 +8,7 @@ import { closeTo, didYouMean, explainSpacedList } from './did-you-mean.ts';
 import { wordsBesideCommands } from '../help/words.ts';
 import { commandText } from '../output.ts';
 import { wrapped } from '../wrapped.ts';
-import { listOf, printable } from '../../keys/text.ts';
+import { formatList, printable } from '../../keys/text.ts';
 
 /** Lines are wrapped later, by the width of stderr. */
 const UNLIMITED = 100_000;
@@ -61,8 +61,8 @@ export function explainUnknownCommand(id: string, config: Config, help = false):
     names.length === 0
       ? undefined
       : help && topic === ''
-        ? `There is help on ${listOf(names)}.`
-        : `The commands of "${commandText(config, topic)}" are ${listOf(names)}.`,
+        ? `There is help on ${formatList(names)}.`
+        : `The commands of "${commandText(config, topic)}" are ${formatList(names)}.`,
   ];
   const message = sentences.filter((sentence) => sentence !== undefined).join(' ');
   return { message, id: topic, usage: topicUsage(topic, config) };
@@ -133,12 +133,12 @@ function explainParserError(error: ParserError, place: Place): string {
   const [, repeated] = /^Flag --(\S+) can only be specified once$/.exec(sentence) ?? [];
   if (repeated !== undefined) return `${sentence}. Leave the others out.`;
   const [, empty] = /^Flag --(\S+) expects a value$/.exec(sentence) ?? [];
-  return empty === undefined ? sentence : `${sentence}. Pass --${empty} ${valueOf(flagsOf(place)[empty])}.`;
+  return empty === undefined ? sentence : `${sentence}. Pass --${empty} ${formatExampleValue(flagsOf(place)[empty])}.`;
 }
 
 function notAmong(typed: string, choices: readonly string[]): string {
   const question = didYouMean(closeTo(typed, choices));
-  return [`"${printable(typed)}" is not one of ${listOf(choices, 'or')}.`, question].filter(Boolean).join(' ');
+  return [`"${printable(typed)}" is not one of ${formatList(choices, 'or')}.`, question].filter(Boolean).join(' ');
 }
 
 function unknownFlags(typed: readonly string[], place: Place): string {
@@ -190,7 +190,7 @@ function tooMany(extra: readonly string[], { config, id, argv }: Place): string 
 function missingArguments(names: readonly string[], { config, id }: Place): string {
   const [usage = ''] = usageOf(id, config);
   const what = names.length === 1 ? 'arg' : 'args';
-  return `Missing ${names.length} required ${what}: ${listOf(names)}. Run: ${usage.split(' [-', 1)[0]}`;
+  return `Missing ${names.length} required ${what}: ${formatList(names)}. Run: ${usage.split(' [-', 1)[0]}`;
 }
 
 function flagsOf({ config, id }: Place): Record<string, Command.Flag.Cached> {
@@ -198,7 +198,7 @@ function flagsOf({ config, id }: Place): Record<string, Command.Flag.Cached> {
 }
 
 /** How help shows the value of a flag. */
-function valueOf(flag: Command.Flag.Cached | undefined): string {
+function formatExampleValue(flag: Command.Flag.Cached | undefined): string {
   const shown = flag?.type === 'option' ? flag.helpValue : undefined;
   return (Array.isArray(shown) ? shown.join(' ') : shown) ?? '<value>';
 }

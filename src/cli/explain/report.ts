@@ -3,7 +3,15 @@ import { handle } from '@oclif/core/handle';
 import { normalizeArgv } from '@oclif/core/help';
 import type { LoadOptions } from '@oclif/core/interfaces';
 import { isKeysError } from '../../keys/errors.ts';
-import { CliError, exitOf, isParserError, presentError, ReaderGoneError, shownError, shownText } from '../errors.ts';
+import {
+  CliError,
+  exitCodeFor,
+  isParserError,
+  presentError,
+  ReaderGoneError,
+  shownError,
+  shownText,
+} from '../errors.ts';
 import { hasFlag, jsonText } from '../output.ts';
 import { processTerminal } from '../terminal.ts';
 import { explainUnknownCommand, type Failed, failureText, presentFailure, type ShownFailure } from './present.ts';
@@ -38,6 +46,6 @@ function explain(error: Error, args: readonly string[], config: Config): ShownFa
   if (unknown === undefined) return presentFailure(error, failed);
   const isHelp = args[0] === 'help';
   const { message, id: known, usage } = explainUnknownCommand(unknown, config, isHelp);
-  const shown = { code: 'USAGE', message: shownText(message), exit: exitOf('USAGE') };
+  const shown = { code: 'USAGE', message: shownText(message), exit: exitCodeFor('USAGE') };
   return { ...shown, text: failureText(shown, { ...failed, id: known, usage }) };
 }

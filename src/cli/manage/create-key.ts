@@ -3,12 +3,12 @@ import { warningsOf } from '../../keys/changes/confusable-names.ts';
 import { assertValid, type Issue } from '../../keys/errors.ts';
 import { validateChange, validateNewKey } from '../../keys/key/validation.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
-import { listOf } from '../../keys/text.ts';
+import { formatList } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
 import { deliverSecrets } from '../interruptible.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import { type Terminal, warn } from '../terminal.ts';
-import { countOf } from '../views/table.ts';
+import { formatCount } from '../views/table.ts';
 import { timeAndDistance } from '../../keys/relative-time.ts';
 import type { KeysPlace } from '../with-keys.ts';
 
@@ -105,16 +105,16 @@ function missingName({ name }: KeyRequest): Issue[] {
 
 function describe({ apiKey: key, replaced }: Created): string {
   const grants = [
-    key.roles.length > 0 ? `roles ${listOf(key.roles)}` : '',
-    key.permissions.length > 0 ? `permissions ${listOf(key.permissions)}` : '',
+    key.roles.length > 0 ? `roles ${formatList(key.roles)}` : '',
+    key.permissions.length > 0 ? `permissions ${formatList(key.permissions)}` : '',
   ];
   const held = [
-    key.limits.length > 0 ? `, limited to ${listOf(key.limits)}` : '',
-    key.allowFrom ? `, from ${listOf(key.allowFrom)} alone` : '',
+    key.limits.length > 0 ? `, limited to ${formatList(key.limits)}` : '',
+    key.allowFrom ? `, from ${formatList(key.allowFrom)} alone` : '',
   ].join('');
   const verb = replaced.length > 0 ? 'Replaced' : 'Created';
   const children = replaced.length - 1;
-  const were = countOf(children, 'key that it had created was', 'keys that it had created were');
+  const were = formatCount(children, 'key that it had created was', 'keys that it had created were');
   const lost = children > 0 ? ` ${were} deleted.` : '';
   const what = `${verb} API key "${key.name}" (${prefixOf(key.publicId)})`;
   const end = key.expiresAt === null ? 'does not expire' : `expires ${timeAndDistance(key.expiresAt, key.createdAt)}`;

@@ -7,7 +7,7 @@ import type { KeyRequest } from '../prompts/new-key.ts';
 import { hiddenServerFlags, type PlaceFlags, requireStore, serverFlags } from '../server-target.ts';
 import { warn } from '../terminal.ts';
 import { issuedJson, issuedLines, keyJson } from '../views/key-view.ts';
-import { countOf } from '../views/table.ts';
+import { formatCount } from '../views/table.ts';
 import { type KeysPlace, keysPlace, withAdministration, withKeys } from '../with-keys.ts';
 import type { KeyAdministration, KeyName, KeyState, NamedIssue } from '../../keys/administration.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
@@ -59,7 +59,7 @@ export abstract class KeyCommand extends BaseCommand {
       const { issued } = result.deleted;
       const keys = result.deleted.keys.map((key) => ({ id: key.id, name: key.name }));
       const deleted = keys.length;
-      const text = `Successfully deleted ${countOf(deleted, 'API key', 'API keys')}`;
+      const text = `Successfully deleted ${formatCount(deleted, 'API key', 'API keys')}`;
       const shown = await this.printLines({ deleted, keys, ...issuedJson(issued) }, text);
       await this.warnOfIssued(issued, result.deleted.keys[0]!);
       return shown;

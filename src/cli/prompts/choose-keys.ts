@@ -1,6 +1,6 @@
 import type { KeyFields } from '../../keys/key/api-key.ts';
 import { printable } from '../../keys/text.ts';
-import { countOf } from '../views/table.ts';
+import { formatCount } from '../views/table.ts';
 import { relativeTime } from '../../keys/relative-time.ts';
 import { cancelled, type Choice, type FoundChoices } from './prompt.ts';
 import { withPrompts } from './with-prompts.ts';
@@ -25,8 +25,8 @@ export function chooseKeys(
   assumesYes: boolean,
 ): Promise<string[]> {
   return withPrompts(async (prompts) => {
-    const search = async (term: string) => choicesOf(await find(term));
-    const chosen = await prompts.searchMany({ message: 'API keys to delete', found: choicesOf(page), search });
+    const search = async (term: string) => toChoices(await find(term));
+    const chosen = await prompts.searchMany({ message: 'API keys to delete', found: toChoices(page), search });
     const ids = chosen.map(({ id }) => id);
     if (chosen.length === 0 || assumesYes) return ids;
     const what =
@@ -38,12 +38,12 @@ export function chooseKeys(
   });
 }
 
-function choicesOf({ keys, hasNextPage }: Page): FoundChoices {
-  return { choices: keys.map(choiceOf), hasMore: hasNextPage };
+function toChoices({ keys, hasNextPage }: Page): FoundChoices {
+  return { choices: keys.map(toChoice), hasMore: hasNextPage };
 }
 
-function choiceOf({ id, name, roles, permissions, createdAt }: KeyFields): Choice {
+function toChoice({ id, name, roles, permissions, createdAt }: KeyFields): Choice {
   const count = permissions.length;
-  const grants = [...roles, ...(count > 0 ? [countOf(count, 'permission', 'permissions')] : [])].join(', ');
+  const grants = [...roles, ...(count > 0 ? [formatCount(count, 'permission', 'permissions')] : [])].join(', ');
   return { id, name: printable(name, 100), details: `${grants}; ${relativeTime(createdAt)}` };
 }

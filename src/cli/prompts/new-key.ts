@@ -1,6 +1,6 @@
 import { type Option, type Prompts, screenWidth, verdict } from './prompt.ts';
 import { withPrompts } from './with-prompts.ts';
-import { countOf } from '../views/table.ts';
+import { formatCount } from '../views/table.ts';
 import { violationsOfEnd } from '../../keys/authorization/policy.ts';
 import { NameTakenError } from '../../keys/errors.ts';
 import type { NewKey } from '../../keys/key/api-key.ts';
@@ -158,5 +158,5 @@ function namesOrCount(permissions: readonly string[]): string {
   const names = permissions.join(', ');
   return names.length <= Math.max(20, screenWidth() - 40)
     ? names
-    : countOf(permissions.length, 'permission', 'permissions');
+    : formatCount(permissions.length, 'permission', 'permissions');
 }

@@ -27,7 +27,7 @@ export const PLAIN_PROMPTS: Prompts = {
   select: ({ message, choices }) => {
     print('', message);
     list(choices);
-    return answerTo('Number: ', (text) => oneOf(choices, text.trim()));
+    return answerTo('Number: ', (text) => parseOne(choices, text.trim()));
   },
 
   checkbox: ({ message, choices }) => {
@@ -36,7 +36,7 @@ export const PLAIN_PROMPTS: Prompts = {
     const checked = choices.flatMap(({ checked: isChecked }, index) => (isChecked ? [index + 1] : [])).join(', ');
     const empty = checked === '' ? 'nothing for none' : `nothing for ${checked}, 0 for none`;
     return answerTo(`${SEVERAL}; ${empty}: `, (text) =>
-      text.trim() === '0' ? { value: [] } : severalOf(choices, text.trim() || checked),
+      text.trim() === '0' ? { value: [] } : parseSeveral(choices, text.trim() || checked),
     );
   },
 
@@ -46,18 +46,18 @@ export const PLAIN_PROMPTS: Prompts = {
       'Number; nothing for all',
       source(),
       async (term) => source(term),
-      (choices, text) => (text === '' ? undefined : oneOf(choices, text)),
+      (choices, text) => (text === '' ? undefined : parseOne(choices, text)),
     );
   },
 
   searchMany: ({ message, found, search }) => {
     print('', message);
-    const choicesOf = ({ choices, hasMore }: typeof found) => {
+    const toChoices = ({ choices, hasMore }: typeof found) => {
       if (hasMore) print('', 'More match: search for them.');
       return choices.map((choice) => ({ name: `${choice.name} (${choice.details})`, value: choice }));
     };
-    const find = async (term: string) => choicesOf(await search(term));
-    return searchThrough(`${SEVERAL}; nothing for none`, choicesOf(found), find, severalOf);
+    const find = async (term: string) => toChoices(await search(term));
+    return searchThrough(`${SEVERAL}; nothing for none`, toChoices(found), find, parseSeveral);
   },
 };
 
@@ -106,16 +106,16 @@ async function searchThrough<Value, Chosen>(
   }
 }
 
-function oneOf<Value>(choices: readonly Option<Value>[], text: string): Answer<Value> {
+function parseOne<Value>(choices: readonly Option<Value>[], text: string): Answer<Value> {
   const choice = /^\d{1,6}$/.test(text) ? choices[Number(text) - 1] : undefined;
   if (choice) return { value: choice.value };
   const range = choices.length > 0 ? `Type a number from 1 to ${choices.length}.` : 'There is nothing to choose.';
   return { problem: text === '' ? range : `${printable(text)} is not in the list. ${range}` };
 }
 
-function severalOf<Value>(choices: readonly Option<Value>[], text: string): Answer<Value[]> {
+function parseSeveral<Value>(choices: readonly Option<Value>[], text: string): Answer<Value[]> {
   const chosen = text.split(/[\s,]+/).filter((number) => number !== '');
-  const answers = chosen.map((number) => oneOf(choices, number));
+  const answers = chosen.map((number) => parseOne(choices, number));
   const values = answers.flatMap((answer) => ('value' in answer ? [answer.value] : []));
   return answers.find((answer) => 'problem' in answer) ?? { value: [...new Set(values)] };
 }

@@ -25,7 +25,7 @@ import {
   screenWidth,
 } from './prompt.ts';
 import { shorten, widthOf } from '../wrapped.ts';
-import { listOf } from '../../keys/text.ts';
+import { formatList } from '../../keys/text.ts';
 
 /** How many of the chosen ones the answer names. */
 const MAX_NAMES = 10;
@@ -113,7 +113,7 @@ const searchCheckbox = createPrompt<readonly Choice[], ManyQuestion>((config, do
   const { chosen } = list;
   const names = chosen.slice(0, MAX_NAMES).map(({ name }) => name);
   if (status === 'done') {
-    const answer = listOf(chosen.length > MAX_NAMES ? [...names, `${chosen.length - MAX_NAMES} more`] : names);
+    const answer = formatList(chosen.length > MAX_NAMES ? [...names, `${chosen.length - MAX_NAMES} more`] : names);
     return `${prefix} ${message} ${theme.style.answer(answer)}`;
   }
   const width = screenWidth() - 1;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Config } from '../../config/config.ts';
 import type { NoticeStore } from '../../keys/notices/notice-store.ts';
 import type { Log } from '../../log.ts';
-import type { Courier, DeliveryCounts } from '../../notices/courier.ts';
+import type { Dispatcher, DeliveryCounts } from '../../notices/dispatcher.ts';
 import type { Destination } from '../../notices/post.ts';
 
 /** How often the store is asked for what is new. */
@@ -30,7 +30,7 @@ export class NoticeDelivery {
   readonly #log: Log;
   readonly #onStart: ((started: StartedDelivery) => void) | undefined;
   #destination: Destination | undefined;
-  #courier: Courier | undefined;
+  #dispatcher: Dispatcher | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -49,15 +49,15 @@ export class NoticeDelivery {
     if (!destination) return;
     // A webhook that wanted no notices may want them again. If it cannot be written now, the next reload does.
     await this.#store.forgetGone().catch((error: unknown) => this.#log.debug({ err: error }, 'notices stay off'));
-    if (this.#courier) return;
-    const [{ Courier }, { postNotice }, { packageVersion }] = await Promise.all([
-      import('../../notices/courier.ts'),
+    if (this.#dispatcher) return;
+    const [{ Dispatcher }, { postNotice }, { packageVersion }] = await Promise.all([
+      import('../../notices/dispatcher.ts'),
       import('../../notices/post.ts'),
       import('../../version.ts'),
     ]);
-    if (this.#courier) return;
+    if (this.#dispatcher) return;
     const version = packageVersion();
-    const courier = new Courier({
+    const dispatcher = new Dispatcher({
       store: this.#store,
       destination: () => this.#destination,
       post: (notice, webhook, options) =>
@@ -69,15 +69,15 @@ export class NoticeDelivery {
       id: randomUUID(),
       log: this.#log,
     });
-    this.#courier = courier;
-    await courier.begin();
+    this.#dispatcher = dispatcher;
+    await dispatcher.begin();
     // Whoever sees that there are notices can rely on it that what happens from then on is notified.
     this.#onStart?.({
-      counts: courier.counts,
+      counts: dispatcher.counts,
       countWaiting: async () => this.#destination && this.#store.countWaiting(),
     });
     const pass = async () => {
-      if (!this.#isStopped) await courier.pass();
+      if (!this.#isStopped) await dispatcher.pass();
       if (!this.#isStopped) this.#timer = setTimeout(() => void pass(), EVERY_MS).unref();
     };
     void pass();
@@ -87,6 +87,6 @@ export class NoticeDelivery {
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
-    await this.#courier?.stop();
+    await this.#dispatcher?.stop();
   }
 }

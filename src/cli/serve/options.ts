@@ -109,7 +109,7 @@ export function readCertificateFiles(
 }
 
 /** A value, and where it was given. */
-interface Given {
+interface Setting {
   value: string;
   /** The flag or the variable. */
   from: string;
@@ -121,18 +121,18 @@ interface Given {
  * @param wanted what the flag takes, for the error
  * @throws CliError USAGE if it is empty
  */
-function typed(from: string, value: string | undefined, wanted: string): Given | undefined {
+function typed(from: string, value: string | undefined, wanted: string): Setting | undefined {
   if (value?.trim() === '') throw new CliError('USAGE', `${from} is empty. Give ${wanted}.`);
   return value === undefined ? undefined : { value, from, isTyped: true };
 }
 
 /** What is set for a variable; undefined if it is empty. */
-function set(from: string, value: string | undefined): Given | undefined {
+function set(from: string, value: string | undefined): Setting | undefined {
   return value ? { value, from, isTyped: false } : undefined;
 }
 
 /** @throws CliError USAGE */
-function readPort({ value, from }: Given): number {
+function readPort({ value, from }: Setting): number {
   const port = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
   if (!(port <= 65_535))
     throw new CliError(
@@ -177,7 +177,7 @@ function readMetricsHost(flags: TelemetryFlags, env: NodeJS.ProcessEnv): string 
   return (typedHost ?? set('SVC_API_METRICS_HOST', env['SVC_API_METRICS_HOST']))?.value;
 }
 
-function metricsPort(flags: TelemetryFlags, env: NodeJS.ProcessEnv): Given | undefined {
+function metricsPort(flags: TelemetryFlags, env: NodeJS.ProcessEnv): Setting | undefined {
   return (
     typed('--metrics-port', flags['metrics-port'], 'a number from 0 to 65535') ??
     set('SVC_API_METRICS_PORT', env['SVC_API_METRICS_PORT'])

@@ -79,7 +79,7 @@ export function serviceManager(env: NodeJS.ProcessEnv, log: Log): ServiceManager
 class Systemd implements ServiceManager {
   readonly #env: NodeJS.ProcessEnv;
   readonly #log: Log;
-  #told: Promise<void> = Promise.resolve();
+  #notified: Promise<void> = Promise.resolve();
   #isReady = false;
   #pings: NodeJS.Timeout | undefined;
   #isPinging = false;
@@ -91,21 +91,21 @@ class Systemd implements ServiceManager {
   }
 
   ready(status: string): void {
-    this.#tell('READY=1', `STATUS=${status}`);
+    this.#notify('READY=1', `STATUS=${status}`);
     this.#beginToPing();
     this.#isReady = true;
   }
 
   async reload(read: () => Promise<void>): Promise<void> {
     // In microseconds, by CLOCK_MONOTONIC as Node's clock is.
-    if (this.#isReady) this.#tell('RELOADING=1', `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
+    if (this.#isReady) this.#notify('RELOADING=1', `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
     await read();
-    if (this.#isReady) this.#tell('READY=1');
+    if (this.#isReady) this.#notify('READY=1');
   }
 
   stopping(): void {
     clearInterval(this.#pings);
-    this.#tell('STOPPING=1');
+    this.#notify('STOPPING=1');
   }
 
   /** Says twice in each period of the watchdog that turns come and go (sd_watchdog_enabled(3)). */
@@ -120,13 +120,13 @@ class Systemd implements ServiceManager {
   #ping(): void {
     if (this.#isPinging) return;
     this.#isPinging = true;
-    this.#tell('WATCHDOG=1');
-    void this.#told.then(() => (this.#isPinging = false));
+    this.#notify('WATCHDOG=1');
+    void this.#notified.then(() => (this.#isPinging = false));
   }
 
   /** One after the other: what comes last counts. */
-  #tell(...assignments: readonly string[]): void {
-    this.#told = this.#told.then(() => this.#run(assignments)).catch((error: unknown) => this.#failed(error));
+  #notify(...assignments: readonly string[]): void {
+    this.#notified = this.#notified.then(() => this.#run(assignments)).catch((error: unknown) => this.#failed(error));
   }
 
   #run(assignments: readonly string[]): Promise<void> {

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { BaseCommand } from '../base-command.ts';
 import { hostExtensions } from '../host.ts';
 import { commandText } from '../output.ts';
@@ -43,7 +43,7 @@ function keepDisablingUnused(keysOf: () => KeysService, log: Log): () => Promise
     try {
       for await (const disabled of keys.disableUnused()) {
         count += disabled;
-        await nextTurn();
+        await yieldToEventLoop();
         if (isStopped || keysOf() !== keys) break;
       }
     } catch (error) {

@@ -1,9 +1,9 @@
-import { type Column, countOf } from './table.ts';
+import { type Column, formatCount } from './table.ts';
 import type { AuditEntry, AuditValues } from '../../keys/audit/audit-entry.ts';
 import type { KeyComparison, KeyDifference } from '../../keys/audit/compare.ts';
 import type { AuditVerification } from '../../keys/audit/verify.ts';
 import { differenceText, type SchemaDifference } from '../../keys/schema.ts';
-import { listOf, printable } from '../../keys/text.ts';
+import { formatList, printable } from '../../keys/text.ts';
 import { formatDuration, formatTime } from '../../keys/time.ts';
 
 /** An entry of the audit log as JSON: a closed list of fields. */
@@ -94,7 +94,7 @@ export function verificationView(
   const { entries, number, hash } = result;
   const whole = (keys?.differences ?? []).length === 0 && (schema === 'unknown' || schema.length === 0);
   const text = [
-    `The audit log is intact: ${countOf(entries, 'entry', 'entries')}, the last with the hash ${hash}.`,
+    `The audit log is intact: ${formatCount(entries, 'entry', 'entries')}, the last with the hash ${hash}.`,
     `Head: ${number}:${hash}`,
     ...(keys ? [keysText(keys)] : []),
     ...end,
@@ -106,13 +106,14 @@ function schemaText(schema: readonly SchemaDifference[] | 'unknown'): string[] {
   if (schema === 'unknown') return ['The schema was not compared: this user of the database may create none.'];
   if (schema.length === 0) return [];
   const shown = firstOf(schema.map(differenceText));
-  return [`The schema of the store is not as svc-api makes it: ${listOf(shown)}. "doctor" says what to do.`];
+  return [`The schema of the store is not as svc-api makes it: ${formatList(shown)}. "doctor" says what to do.`];
 }
 
 function keysText({ compared, older, differences }: KeyComparison): string {
-  if (differences.length > 0) return `The keys are not as the log says: ${listOf(differencesText(differences))}.`;
-  const rest = older > 0 ? ` ${countOf(older, 'key is', 'keys are')} older than the log, and compared in part.` : '';
-  return `The keys are as the log says: ${countOf(compared, 'key', 'keys')} compared in full.${rest}`;
+  if (differences.length > 0) return `The keys are not as the log says: ${formatList(differencesText(differences))}.`;
+  const rest =
+    older > 0 ? ` ${formatCount(older, 'key is', 'keys are')} older than the log, and compared in part.` : '';
+  return `The keys are as the log says: ${formatCount(compared, 'key', 'keys')} compared in full.${rest}`;
 }
 
 function differencesText(differences: readonly KeyDifference[]): string[] {

@@ -1,7 +1,7 @@
-import { countOf } from './table.ts';
+import { formatCount } from './table.ts';
 import type { AuditVerification } from '../../keys/audit/verify.ts';
 import type { NamedKey, RestorePlan, Since } from '../../keys/restore/plan.ts';
-import type { Kept } from '../../keys/restore/restored-key.ts';
+import type { KeptAspect } from '../../keys/restore/restored-key.ts';
 import { printable } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
 import type { BackupContents } from '../../store/backup/back-up-store.ts';
@@ -14,17 +14,17 @@ export function contentsJson({ keys, auditEntries, schema, head, log }: BackupCo
     schema,
     head: head ? `${head.number}:${head.hash}` : null,
     log: 'entries' in log ? 'whole' : 'broken' in log ? 'broken' : 'unverifiable',
-    problem: problemOf(log) ?? null,
+    problem: describeProblem(log) ?? null,
   };
 }
 
 /** `12 keys and 40 entries of the audit log`. */
 export function contentsText({ keys, auditEntries }: BackupContents): string {
-  return `${countOf(keys, 'key', 'keys')} and ${countOf(auditEntries, 'entry', 'entries')} of the audit log`;
+  return `${formatCount(keys, 'key', 'keys')} and ${formatCount(auditEntries, 'entry', 'entries')} of the audit log`;
 }
 
 /** Why an audit log is not known to be whole. */
-export function problemOf(log: AuditVerification): string | undefined {
+export function describeProblem(log: AuditVerification): string | undefined {
   if ('entries' in log) return undefined;
   if ('broken' in log) return `The audit log is broken: entry ${log.broken} ${log.reason}.`;
   return `The audit log could not be verified: entry ${log.unverifiable} ${log.reason}.`;
@@ -33,7 +33,7 @@ export function problemOf(log: AuditVerification): string | undefined {
 /** How many keys a list shows at a terminal, and in text. JSON has all of them. */
 const SHOWN = 100;
 
-const KEPT_TEXTS: Readonly<Record<Kept, string>> = {
+const KEPT_TEXTS: Readonly<Record<KeptAspect, string>> = {
   enabled: 'stays disabled',
   secret: 'keeps its newer secret',
   grants: 'keeps its present grants',
@@ -110,7 +110,7 @@ function list<Key extends NamedKey>(
 }
 
 function keys(count: number): string {
-  return countOf(count, 'key', 'keys');
+  return formatCount(count, 'key', 'keys');
 }
 
 function isOrAre(count: number): string {

@@ -12,7 +12,7 @@ import type { Catalog, Permission } from '../../keys/permissions/catalog.ts';
 import { splitPermission } from '../../keys/permissions/permission-set.ts';
 import { relativeTime } from '../../keys/relative-time.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
-import { listOf, printable } from '../../keys/text.ts';
+import { formatList, printable } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
 
 /** A key in the JSON of every command: a closed list of fields. Times are in RFC 3339 format, in UTC. */
@@ -209,7 +209,7 @@ function pick(text: string): KeyColumn {
     COLUMN_NAMES.map((known) => known.toUpperCase()),
     1,
   );
-  const remedy = first ? `Did you mean ${first.toLowerCase()}?` : `The columns are ${listOf(COLUMN_NAMES)}.`;
+  const remedy = first ? `Did you mean ${first.toLowerCase()}?` : `The columns are ${formatList(COLUMN_NAMES)}.`;
   throw new CliError('USAGE', `"${printable(text)}" is not a column of the list. ${remedy}`);
 }
 

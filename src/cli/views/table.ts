@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Terminal } from '../terminal.ts';
 
 /** `1 entry`, `2 entries`. */
-export function countOf(count: number, one: string, many: string): string {
+export function formatCount(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 

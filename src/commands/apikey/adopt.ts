@@ -2,7 +2,7 @@ import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { nameOf, StoreCommand } from '../../cli/manage/key-command.ts';
 import { keyJson } from '../../cli/views/key-view.ts';
 import { fieldChanges } from '../../keys/key/field-changes.ts';
-import { stateOf } from '../../keys/operator-keys.ts';
+import { findKeyState } from '../../keys/operator-keys.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 
 export default class Adopt extends StoreCommand {
@@ -28,7 +28,7 @@ export default class Adopt extends StoreCommand {
       const text = changed ? 'has no creator now: all its grants count' : 'had no creator already';
       const changes = fieldChanges(before, after);
       return this.printLines(
-        { apiKey: keyJson(await stateOf(keys, after)), changes },
+        { apiKey: keyJson(await findKeyState(keys, after)), changes },
         `API key "${after.name}" ${text}`,
       );
     });

@@ -3,7 +3,7 @@ import { KeyCommand } from '../../cli/manage/key-command.ts';
 import type { KeyDecision } from '../../keys/administration.ts';
 import { describeGrant } from '../../keys/authorization/explain.ts';
 import type { Status } from '../../keys/key/status.ts';
-import { listOf } from '../../keys/text.ts';
+import { formatList } from '../../keys/text.ts';
 
 const NOT_ALLOWED = 4;
 
@@ -36,17 +36,17 @@ export default class Can extends KeyCommand {
       const { apiKey: key } = await this.findKey(keys, args.name);
       const { allowed, permission, grantedBy, status, deniedBy } = await keys.decide(key, args.permission);
       if (!allowed) process.exitCode = NOT_ALLOWED;
-      const grants = listOf(grantedBy.map(describeGrant));
+      const grants = formatList(grantedBy.map(describeGrant));
       const denying = deniedBy && { id: deniedBy.id, name: deniedBy.name };
       return this.printLines(
         { allowed, permission, grantedBy, status, ...(denying && { deniedBy: denying }) },
-        allowed ? `yes: ${grants}` : `no: ${refusalOf(grants, status, deniedBy)}`,
+        allowed ? `yes: ${grants}` : `no: ${describeRefusal(grants, status, deniedBy)}`,
       );
     });
   }
 }
 
-function refusalOf(grants: string, status: Status, deniedBy: KeyDecision['deniedBy']): string {
+function describeRefusal(grants: string, status: Status, deniedBy: KeyDecision['deniedBy']): string {
   if (!grants) return 'none of its grants allows it';
   if (!deniedBy) return `${grants} would allow it, but the key is ${status}`;
   const reason = status === 'ACTIVE' ? 'lacks it' : `is ${status}`;

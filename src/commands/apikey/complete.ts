@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { readCommandLine } from '../../cli/completion/command-line.ts';
 import { wordsBesideCommands } from '../../cli/help/words.ts';
-import { offerFor, replyOf, resolveOffer, type Shell, SHELLS } from '../../cli/completion/offer.ts';
+import { offerFor, formatReply, resolveOffer, type Shell, SHELLS } from '../../cli/completion/offer.ts';
 import { additionsOf } from '../../cli/host.ts';
 import { validateName } from '../../keys/key/name.ts';
 import { createCatalog } from '../../keys/permissions/catalog.ts';
@@ -60,7 +60,7 @@ export default class Complete extends BaseCommand {
       names: async (start) => (isElsewhere ? [] : namesFrom(start, { database: offer.database, env: set })),
       catalog: async () => createCatalog(await additions().catch(() => ({}))),
     });
-    const text = replyOf(reply, args.shell as Shell, line);
+    const text = formatReply(reply, args.shell as Shell, line);
     await this.terminal.out(text.replaceAll('<%= config.bin %>', this.config.bin));
   }
 

@@ -2,8 +2,8 @@ import * as Flags from '@oclif/core/flags';
 import { CliError, shownText } from '../../cli/errors.ts';
 import { nameArgs, nameFlag, noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
-import { diffOf } from '../../cli/apply/apply-keys.ts';
-import { countOf } from '../../cli/views/table.ts';
+import { formatDiff } from '../../cli/apply/apply-keys.ts';
+import { formatCount } from '../../cli/views/table.ts';
 import { issuedLines, issueJson } from '../../cli/views/key-view.ts';
 import type { Contained } from '../../keys/administration.ts';
 import { printable } from '../../keys/text.ts';
@@ -111,7 +111,7 @@ function containedLines(contained: Contained): string[] {
     ...(issued.length > 0
       ? [`What ${name} did to others, and is in force:`, ...issuedLines(issued).map(indented)]
       : []),
-    ...diffOf(changed),
+    ...formatDiff(changed),
     ...requests.map(({ client, keyName }) => `- cancel the request of "${printable(client, 100)}" for "${keyName}"`),
   ];
 }
@@ -125,6 +125,6 @@ function containedCounts(
   { changes: changed, requests }: Contained,
   [change, cancel]: readonly [string, string],
 ): string {
-  const keys = countOf(changed.length, 'key', 'keys');
-  return `${keys} ${change}, ${countOf(requests.length, 'request', 'requests')} ${cancel}`;
+  const keys = formatCount(changed.length, 'key', 'keys');
+  return `${keys} ${change}, ${formatCount(requests.length, 'request', 'requests')} ${cancel}`;
 }

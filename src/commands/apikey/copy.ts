@@ -3,7 +3,7 @@ import { BaseCommand } from '../../cli/base-command.ts';
 import { commandText } from '../../cli/output.ts';
 import { hiddenServerFlags, requireStore } from '../../cli/server-target.ts';
 import { CliError, shownText } from '../../cli/errors.ts';
-import { countOf } from '../../cli/views/table.ts';
+import { formatCount } from '../../cli/views/table.ts';
 import { warn, withProgress } from '../../cli/terminal.ts';
 import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
 
@@ -57,8 +57,8 @@ export default class Copy extends BaseCommand {
             onCompared: progress.of('Comparing', 'rows'),
           }),
         );
-        const entries = countOf(copy.auditEntries, 'entry', 'entries');
-        const what = `${countOf(copy.keys, 'key', 'keys')} and ${entries} of the audit log`;
+        const entries = formatCount(copy.auditEntries, 'entry', 'entries');
+        const what = `${formatCount(copy.keys, 'key', 'keys')} and ${entries} of the audit log`;
         const { head: _head, ...json } = copy;
         const shown = await this.print(
           json,

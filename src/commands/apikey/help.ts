@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args';
 import { BaseCommand, FLAGS_WITHOUT_STORE } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { listOf, printable } from '../../keys/text.ts';
+import { formatList, printable } from '../../keys/text.ts';
 
 export default class ApiKeyHelp extends BaseCommand {
   static override enableJsonFlag = false;
@@ -34,7 +34,7 @@ export default class ApiKeyHelp extends BaseCommand {
     if (topic) return this.write(`${topicText(topic, this.config)}\n`);
     const id = ['apikey', ...words].join(':');
     if (!this.config.findCommand(id)) {
-      const topics = listOf(Object.keys(HELP_TOPICS));
+      const topics = formatList(Object.keys(HELP_TOPICS));
       const remedy = `Topics are ${topics}; without an argument, all commands are listed.`;
       throw new CliError('USAGE', `There is no help on "${printable(words.join(' '))}". ${remedy}`);
     }

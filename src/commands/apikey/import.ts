@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { CliError, exitOf, ReportedFailure } from '../../cli/errors.ts';
+import { CliError, exitCodeFor, ReportedFailure } from '../../cli/errors.ts';
 import { countedBytes, type Input, openInput } from '../../cli/input/input.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { withProgress } from '../../cli/terminal.ts';
-import { countOf } from '../../cli/views/table.ts';
+import { formatCount } from '../../cli/views/table.ts';
 import type { ImportReport, LineReport } from '../../keys/transfer/import.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
 
@@ -22,7 +22,7 @@ function failureOf({ failed, lines }: ImportReport): ImportFailure | undefined {
   const [code] = codes;
   if (code === undefined) return undefined;
   const error = `Nothing was imported: ${failed} of ${lines.length} ${lines.length === 1 ? 'line' : 'lines'} failed.`;
-  return { error, code, exit: Math.max(...new Set(codes.map(exitOf))) };
+  return { error, code, exit: Math.max(...new Set(codes.map(exitCodeFor))) };
 }
 
 /** How many issues and warnings are shown: the first ones. */
@@ -30,7 +30,7 @@ const MAX_SHOWN = 100;
 
 /** What is wrong with lines of the input, as text; with `all`, all of it, and a line for each of the others. */
 function reportText({ lines }: ImportReport, all: boolean): string | undefined {
-  const texts = lines.flatMap((line) => textsOf(line, all));
+  const texts = lines.flatMap((line) => formatReportLines(line, all));
   if (texts.length === 0) return undefined;
   const rest = all ? 0 : texts.length - MAX_SHOWN;
   if (rest <= 0) return texts.join('\n');
@@ -40,12 +40,12 @@ function reportText({ lines }: ImportReport, all: boolean): string | undefined {
 /** The line after the report of an import that did not fail. */
 function summaryOf({ imported, lines }: ImportReport): string {
   if (lines.length === 0) return 'The input has no keys.';
-  const keys = countOf(lines.length, 'API key', 'API keys');
+  const keys = formatCount(lines.length, 'API key', 'API keys');
   if (imported === 0) return `Nothing was imported: this was a dry run. ${keys} can be imported.`;
-  return `Imported ${countOf(imported, 'API key', 'API keys')}.`;
+  return `Imported ${formatCount(imported, 'API key', 'API keys')}.`;
 }
 
-function textsOf({ line, status, name, prefix, errors, warnings }: LineReport, all: boolean): string[] {
+function formatReportLines({ line, status, name, prefix, errors, warnings }: LineReport, all: boolean): string[] {
   if (status === 'failed') return errors.map(({ code, message }) => `line ${line}: ${code} ${message}`);
   const shown = `line ${line}: ${status} "${name}"${prefix === null ? '' : ` as ${prefix}`}`;
   return [...(all ? [shown] : []), ...warnings.map(({ code, message }) => `line ${line}: ${code} ${message}`)];

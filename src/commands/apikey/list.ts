@@ -13,9 +13,9 @@ import {
 } from '../../cli/views/key-view.ts';
 import { openTable, titlesLeftOut } from '../../cli/views/table.ts';
 import type { KeyAdministration } from '../../keys/administration.ts';
-import { cursorOf, type PageQuery } from '../../keys/list.ts';
+import { formatCursor, type PageQuery } from '../../keys/list.ts';
 import { MAX_PAGE_SIZE } from '../../keys/page.ts';
-import { listOf } from '../../keys/text.ts';
+import { formatList } from '../../keys/text.ts';
 
 /** A page of a list of keys. */
 interface ListedKeys {
@@ -41,7 +41,7 @@ async function* listPages(open: KeyAdministration, query: PageQuery, all: boolea
 async function readPage(open: KeyAdministration, query: PageQuery): Promise<ListedKeys> {
   const { keys, hasNextPage } = await open.list(query);
   const last = keys.at(-1);
-  return { keys: keys.map(keyJson), next: hasNextPage && last ? cursorOf(last.apiKey) : null };
+  return { keys: keys.map(keyJson), next: hasNextPage && last ? formatCursor(last.apiKey) : null };
 }
 
 export default class List extends KeyCommand {
@@ -122,7 +122,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     if (!this.terminal.isTerminal) return;
     const titles = titlesLeftOut(columns, this.terminal.columns);
     if (titles.length === 0) return;
-    await this.terminal.note(`The terminal is too narrow for ${listOf(titles)}. Pick fewer columns, or widen it.`);
+    await this.terminal.note(`The terminal is too narrow for ${formatList(titles)}. Pick fewer columns, or widen it.`);
   }
 
   /** @returns the last page */

@@ -6,7 +6,7 @@ import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { hasFlag } from '../../cli/output.ts';
 import { withProgress } from '../../cli/terminal.ts';
 import { AUDIT_COLUMNS, auditJson, auditRow, verificationView } from '../../cli/views/audit-view.ts';
-import { countOf, openTable } from '../../cli/views/table.ts';
+import { formatCount, openTable } from '../../cli/views/table.ts';
 import type { KeyAdministration } from '../../keys/administration.ts';
 import { AUDIT_ACTIONS, type AuditEntry } from '../../keys/audit/audit-entry.ts';
 import type { AuditRequest } from '../../keys/audit/audit-log.ts';
@@ -40,7 +40,7 @@ async function runPrune(
   if (!prunable) return undefined;
   if (!yes) {
     const { confirmOrCancel } = await import('../../cli/prompts/with-prompts.ts');
-    const entries = countOf(prunable.entries, 'entry', 'entries');
+    const entries = formatCount(prunable.entries, 'entry', 'entries');
     await confirmOrCancel(`Delete ${entries} of the audit log, up to number ${prunable.last.number}?`);
   }
   return keys.pruneAuditLog(before);
@@ -165,7 +165,7 @@ export default class Log extends KeyCommand {
     const pruned = await runPrune(keys, { before, yes, interactive: this.interactive });
     const count = pruned?.entries ?? 0;
     const text = pruned
-      ? `Deleted ${countOf(count, 'entry', 'entries')} of the audit log. ` +
+      ? `Deleted ${formatCount(count, 'entry', 'entries')} of the audit log. ` +
         `It now starts after number ${pruned.last.number}.`
       : 'There are no entries from before that time.';
     return this.print({ deleted: count, last: pruned?.last ?? null }, text);

@@ -9,7 +9,7 @@ import type { KeyFields } from '../../keys/key/api-key.ts';
 import { DEFAULT_GRACE, type RotationRequest } from '../../keys/key/rotation.ts';
 import { timeAndDistance } from '../../keys/relative-time.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
-import { listOf } from '../../keys/text.ts';
+import { formatList } from '../../keys/text.ts';
 
 /**
  * Rotates a key, and writes its new secret out.
@@ -127,7 +127,7 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
 function createdText(created: readonly KeyFields[], disabled: readonly KeyFields[]): string {
   const namesOf = (keys: readonly KeyFields[]) => {
     const names = keys.slice(0, MAX_NAMES).map(({ name }) => `"${name}"`);
-    return listOf(keys.length > MAX_NAMES ? [...names, `${keys.length - MAX_NAMES} more`] : names);
+    return formatList(keys.length > MAX_NAMES ? [...names, `${keys.length - MAX_NAMES} more`] : names);
   };
   const off = new Set(disabled.map(({ id }) => id));
   const others = created.filter(({ id, disabledAt }) => !off.has(id) && disabledAt === null);

@@ -7,7 +7,7 @@ import { requireStore } from '../../cli/server-target.ts';
 import { withProgress } from '../../cli/terminal.ts';
 import { type Finding, FoundKeys, scan, type ScanOptions } from '../../cli/scan.ts';
 import { withKeys } from '../../cli/with-keys.ts';
-import { countOf } from '../../cli/views/table.ts';
+import { formatCount } from '../../cli/views/table.ts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 
@@ -119,9 +119,9 @@ function summaryOf({
   revoked: number;
 }): string {
   const counts = [
-    `${countOf(files, 'file', 'files')} read`,
-    `${countOf(found, 'secret', 'secrets')} found`,
-    countOf(live, 'live key', 'live keys'),
+    `${formatCount(files, 'file', 'files')} read`,
+    `${formatCount(found, 'secret', 'secrets')} found`,
+    formatCount(live, 'live key', 'live keys'),
   ];
   return `${[...counts, ...(revoked > 0 ? [`${revoked} disabled`] : [])].join(', ')}.`;
 }

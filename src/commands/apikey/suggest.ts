@@ -2,7 +2,7 @@ import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import type { KeyAdministration, KeyState } from '../../keys/administration.ts';
 import type { Suggestion } from '../../keys/authorization/suggest.ts';
-import { listOf } from '../../keys/text.ts';
+import { formatList } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
 
 export default class Suggest extends KeyCommand {
@@ -64,14 +64,14 @@ async function explain(
     return `Role ${role}: ${used.length} of ${included.length} permissions used.`;
   });
   return [
-    permissions.length > 0 ? `${usage}, for ${listOf(permissions)}.` : `${usage}.`,
+    permissions.length > 0 ? `${usage}, for ${formatList(permissions)}.` : `${usage}.`,
     ...(granted.length > 0
       ? [
-          `It has granted the ${granted.length === 1 ? 'role' : 'roles'} ${listOf(granted)}, ` +
+          `It has granted the ${granted.length === 1 ? 'role' : 'roles'} ${formatList(granted)}, ` +
             'and so needs to hold it.',
         ]
       : []),
     ...roles,
-    ...(neverUsed.length > 0 ? [`Never used: ${listOf(neverUsed)}.`] : []),
+    ...(neverUsed.length > 0 ? [`Never used: ${formatList(neverUsed)}.`] : []),
   ];
 }

@@ -8,7 +8,7 @@ import { readSecretInput } from '../../cli/input/input.ts';
 import { keyJson, verdictOn } from '../../cli/views/key-view.ts';
 import { readPermission } from '../../keys/authorization/explain.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
-import { stateOf } from '../../keys/operator-keys.ts';
+import { findKeyState } from '../../keys/operator-keys.ts';
 
 const STDIN = '-';
 const NOT_VALID = 3;
@@ -53,7 +53,7 @@ export default class Verify extends StoreCommand {
       if (!verdict.valid) process.exitCode = NOT_VALID;
       else if (verdict.permitted === false) process.exitCode = NOT_ALLOWED;
       return this.printLines(
-        { ...verdict, apiKey: 'apiKey' in found ? keyJson(await stateOf(keys, found.apiKey)) : null },
+        { ...verdict, apiKey: 'apiKey' in found ? keyJson(await findKeyState(keys, found.apiKey)) : null },
         text,
       );
     });

@@ -1,5 +1,5 @@
 import { BaseCommand } from '../../cli/base-command.ts';
-import type { Tried } from '../../cli/webhook.ts';
+import type { TestResult } from '../../cli/webhook.ts';
 
 export default class Test extends BaseCommand {
   static override summary = 'Send a test notice to the webhook, and say what it answers.';
@@ -15,7 +15,7 @@ export default class Test extends BaseCommand {
     },
   ];
 
-  private tried: Tried | undefined;
+  private tried: TestResult | undefined;
 
   async run(): Promise<object> {
     await this.parse(Test);

@@ -5,7 +5,7 @@ import { CliError } from '../../cli/errors.ts';
 import { permissionsFlag } from '../../cli/input/key-flags.ts';
 import { warn } from '../../cli/terminal.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
-import type { DeclaredRoutes, Explained } from '../../cli/routes.ts';
+import type { DeclaredRoutes, ExplainedRequest } from '../../cli/routes.ts';
 import { assertValid, KeysError } from '../../keys/errors.ts';
 import { type Catalog, type CatalogAdditions, createCatalog } from '../../keys/permissions/catalog.ts';
 import { parsePermissions } from '../../keys/permissions/grants.ts';
@@ -13,7 +13,7 @@ import { PermissionSet } from '../../keys/permissions/permission-set.ts';
 import type { RequestParts } from '../../routes/request.ts';
 
 /** Who sends the request: what they may do, undefined without a key that is accepted. */
-type Caller = Pick<Explained, 'key'> & { permissions: PermissionSet | undefined };
+type Caller = Pick<ExplainedRequest, 'key'> & { permissions: PermissionSet | undefined };
 
 export default class Explain extends StoreCommand {
   static override summary = 'Explain which route decides about a request, and why.';

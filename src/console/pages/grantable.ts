@@ -39,7 +39,7 @@ export async function findGrantable({ keys, principal }: Visit, key?: ApiKey): P
   const found = await (key ? keys.grantableTo(key, principal) : keys.grantable(principal));
   const { refusal, latest, required } = await found.ends();
   return {
-    reason: wordsOf(found.refusal),
+    reason: describeRefusal(found.refusal),
     withheld: found.withheld,
     creatable: await found.countCreatable(),
     permissions: found.permissions.byResource(),
@@ -48,11 +48,11 @@ export async function findGrantable({ keys, principal }: Visit, key?: ApiKey): P
       description: catalog.meaningOf(role),
       permissions: groupPermissions(catalog.permissionsOf(role)),
     })),
-    ends: { reason: wordsOf(refusal), latest, required },
+    ends: { reason: describeRefusal(refusal), latest, required },
   };
 }
 
-function wordsOf(refusal: Refusal | null): string | null {
+function describeRefusal(refusal: Refusal | null): string | null {
   return refusal && inYourWords(refusal.reason);
 }
 

@@ -4,7 +4,7 @@ import { readForm, readQuery } from '../../http/form.ts';
 import type { RefusalLog } from '../../http/refusal-log.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import type { Assets } from '../assets.ts';
-import type { Doorkeeper } from '../doorkeeper.ts';
+import type { SessionAuth } from '../session-auth.ts';
 import { Layout } from '../parts/layout.tsx';
 import { Problem } from '../parts/notice.tsx';
 import type { SeenOrigin } from '../session-cookie.ts';
@@ -13,7 +13,7 @@ import { seeOther, sendPage } from '../visit.tsx';
 /** What signing in takes. */
 interface SignInParts {
   readonly assets: Assets;
-  readonly doorkeeper: Doorkeeper;
+  readonly sessionAuth: SessionAuth;
   readonly seenBy: (c: Context) => SeenOrigin;
   readonly refusals: RefusalLog;
   /** Answers, or says what went wrong. */
@@ -25,7 +25,7 @@ const LOST = 'Your session had ended, so what you sent was not done. Sign in, an
 
 /** Adds the page on which people exchange a key for a session, and the ways out of that. */
 export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts): void {
-  const { assets, doorkeeper, seenBy, refusals, guarded } = parts;
+  const { assets, sessionAuth, seenBy, refusals, guarded } = parts;
   const show = (c: Context, shown: { next: string; problem?: string }, status = 200, headers = {}) =>
     sendPage(c, SignIn({ assets, isPrivate: seenBy(c).isPrivate, ...shown }), status, headers);
 
@@ -33,7 +33,7 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
     guarded(c, ROOT, async () => {
       const query = readQuery(c);
       const next = nextIn(query.get('next') ?? undefined);
-      if (await doorkeeper.isSignedIn(c, seenBy(c))) return seeOther(c, ROOT + next);
+      if (await sessionAuth.isSignedIn(c, seenBy(c))) return seeOther(c, ROOT + next);
       if (isFollowedLink(c))
         return sendPage(c, OneMoment({ assets, here: `${ROOT}sign-in${new URL(c.req.url).search}` }));
       return show(c, { next, ...(query.get('lost') === 'form' && { problem: LOST }) });
@@ -47,7 +47,7 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
       const key = form.get('key')?.trim() ?? '';
       if (!seen.isPrivate) return show(c, { next }, 403);
       if (key === '') return show(c, { next, problem: 'Enter an API key.' }, 400);
-      const entered = await doorkeeper.signIn(c, key, seen);
+      const entered = await sessionAuth.signIn(c, key, seen);
       if ('refusal' in entered) {
         const { status, message, headers } = entered.refusal;
         return show(c, { next, problem: message }, status, headers);
@@ -58,14 +58,14 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
   );
   app.post(`${path}/sign-out`, (c) =>
     guarded(c, ROOT, async () => {
-      await doorkeeper.signOut(c, seenBy(c));
+      await sessionAuth.signOut(c, seenBy(c));
       return seeOther(c, `${ROOT}sign-in`);
     }),
   );
   // For pages that are looked at again after a while.
   app.get(`${path}/session`, (c) =>
     guarded(c, ROOT, async () =>
-      c.body(null, (await doorkeeper.isSignedIn(c, seenBy(c))) ? 204 : 401, { 'Cache-Control': 'no-store' }),
+      c.body(null, (await sessionAuth.isSignedIn(c, seenBy(c))) ? 204 : 401, { 'Cache-Control': 'no-store' }),
     ),
   );
 }

@@ -93,19 +93,19 @@ export class RequestBudget {
   }
 
   /** Does work, if necessary after other requests had their turn. */
-  inTurn<Result>(work: () => Result): Result | Promise<Awaited<Result>> {
-    return this.turns.isOver ? (this.nextTurn().then(work) as Promise<Awaited<Result>>) : work();
+  runYielding<Result>(work: () => Result): Result | Promise<Awaited<Result>> {
+    return this.turns.isOver ? (this.yieldToEventLoop().then(work) as Promise<Awaited<Result>>) : work();
   }
 
   /** Does work after the work before it is done, and when it is the request's turn. */
   inSequence<Result>(work: () => Result): Promise<Awaited<Result>> {
-    const result = (this.#queue ?? Promise.resolve()).then(() => this.inTurn(work)) as Promise<Awaited<Result>>;
+    const result = (this.#queue ?? Promise.resolve()).then(() => this.runYielding(work)) as Promise<Awaited<Result>>;
     this.#queue = result.catch(() => {});
     return result;
   }
 
   /** Resolves when it is the request's turn; rejects once it was abandoned. */
-  async nextTurn(): Promise<void> {
+  async yieldToEventLoop(): Promise<void> {
     await this.turns.next();
     this.check();
   }

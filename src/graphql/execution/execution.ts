@@ -435,7 +435,7 @@ export class ListTurns {
   }
 
   async #next(): Promise<void> {
-    await this.#budget.nextTurn();
+    await this.#budget.yieldToEventLoop();
     this.#isOver = false;
   }
 }

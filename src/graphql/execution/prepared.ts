@@ -194,7 +194,9 @@ export function preparedSizeOf(
   const fragments = fragmentsOf(document);
   let fields = 2;
   if (operation) addSelection(operation.selectionSet, schema.getRootType(operation.operation), 1);
-  return TOKEN_BYTES * tokensOf(document) + CHARACTER_BYTES * (document.loc?.end ?? 0) + FIELD_BYTES * fields * plans;
+  return (
+    TOKEN_BYTES * countTokens(document) + CHARACTER_BYTES * (document.loc?.end ?? 0) + FIELD_BYTES * fields * plans
+  );
 
   /** @param copies the number of types that the fields are selected from, one after another */
   function addSelection(
@@ -233,7 +235,7 @@ export function preparedSizeOf(
 }
 
 /** With comments, which are kept as well. */
-function tokensOf({ loc }: DocumentNode): number {
+function countTokens({ loc }: DocumentNode): number {
   let count = 0;
   for (let token: Token | null | undefined = loc?.startToken; token; token = token.next) count += 1;
   return count;

@@ -16,10 +16,11 @@ export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, 
   const { failures, issuer } = parts;
   const decisions = new Decisions(parts);
   const flows = consentFlows(parts.catalog);
-  const tell = (c: Context) => (flows.length > 0 ? respond(c, metadataReply(issuer.of(c), flows)) : c.notFound());
-  app.get(OAUTH_PATHS.metadata, allowOrigins, tell);
+  const answerMetadata = (c: Context) =>
+    flows.length > 0 ? respond(c, metadataReply(issuer.of(c), flows)) : c.notFound();
+  app.get(OAUTH_PATHS.metadata, allowOrigins, answerMetadata);
   app.get(`${OAUTH_PATHS.metadata}/*`, allowOrigins, (c) =>
-    issuer.hasMetadataAt(c.req.path) ? tell(c) : c.notFound(),
+    issuer.hasMetadataAt(c.req.path) ? answerMetadata(c) : c.notFound(),
   );
   app.all(
     OAUTH_PATHS.deviceAuthorization,

@@ -14,9 +14,9 @@ import { NO_LIMITS } from '../limit.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import type { KeyFinder, KeyRepository } from '../repository.ts';
 import type { Secret } from '../secret/secret.ts';
-import { listOf } from '../text.ts';
+import { formatList } from '../text.ts';
 import { formatTime } from '../time.ts';
-import { inTurns, mapInTurns } from '../turns.ts';
+import { yielding, mapYielding } from '../yielding.ts';
 import { type ApplyRules, assertValidDeclaration, type DeclaredKey, type Plan } from './declaration.ts';
 
 /** In what keys differ from their declarations. */
@@ -82,7 +82,7 @@ export async function applyDeclaration(
   { newSecret, newId, ...rules }: ApplyRules & { newSecret: () => Secret; newId: () => string },
 ): Promise<AppliedChanges> {
   const plan = await planChanges(transaction, declared, rules);
-  const created = await mapInTurns(plan.creates, (key) => {
+  const created = await mapYielding(plan.creates, (key) => {
     const secret = newSecret();
     return { secret, key: buildDeclaredKey(key, secret, newId(), transaction) };
   });
@@ -174,7 +174,7 @@ export async function findDifferences<Key extends ApiKey>(
   const issues: DocumentIssue[] = [];
   const found = new Map<string, Key>();
   const size = upToFirst ? PIECE_KEYS : declared.length;
-  for await (const [index, key] of inTurns(declared.entries())) {
+  for await (const [index, key] of yielding(declared.entries())) {
     if (index % size === 0)
       for (const each of await find.findBy('name', names.slice(index, index + size))) found.set(each.name, each);
     const before = found.get(key.name);
@@ -204,7 +204,7 @@ export async function decideChanges<Key extends ApiKey>(
 ): Promise<Plan<Key>> {
   const { caller, catalog, find } = place;
   const violations: string[] = [];
-  for await (const key of inTurns(creates)) {
+  for await (const key of yielding(creates)) {
     requireToCreate(caller, key, catalog);
     violations.push(...violationsOfNew(key, place));
   }
@@ -214,7 +214,7 @@ export async function decideChanges<Key extends ApiKey>(
   if (!adopt) await refuseTakeover(place, existing, updates);
   const befores = updates.map(({ before }) => before);
   const chains = await findChains(find, befores);
-  for await (const [index, { after }] of inTurns(updates.entries())) {
+  for await (const [index, { after }] of yielding(updates.entries())) {
     requireToChange(caller, chains[index]!, after, catalog);
     violations.push(...violationsOfChange(chains[index]!, after, place));
   }
@@ -249,7 +249,7 @@ async function refuseTakeover(
   const foreign = existing.find(({ id, createdBy }) => createdBy !== null && createdBy !== callerId && id !== callerId);
   if (foreign) throw await refusal(place, foreign, 'was created by', foreign.createdBy!);
   const widened: ApiKey[] = [];
-  for await (const { before, after } of inTurns(updates)) if (isWidened(before, after, catalog)) widened.push(before);
+  for await (const { before, after } of yielding(updates)) if (isWidened(before, after, catalog)) widened.push(before);
   const namers = await findNamers(
     auditLog,
     widened.map(({ id }) => id),
@@ -353,6 +353,6 @@ async function findUndeclared<Key extends ApiKey>(
   throw new KeysError(
     'PRUNE_REFUSED',
     'Pruning would also delete keys that are declared or that no apply created, because pruned keys created them: ' +
-      `${listOf(shown)}. Delete those first, or declare the keys that created them.`,
+      `${formatList(shown)}. Delete those first, or declare the keys that created them.`,
   );
 }

@@ -23,8 +23,8 @@ import {
   type Rules,
   yesOrNo,
 } from '../options.ts';
-import { listOf, printable } from '../text.ts';
-import { mapInTurns } from '../turns.ts';
+import { formatList, printable } from '../text.ts';
+import { mapYielding } from '../yielding.ts';
 import { readGrants, validateGrants, validateNewKey } from '../key/validation.ts';
 
 /** A key as it is declared. An omitted field means none, except that `enabled` then stays as it is. */
@@ -82,7 +82,7 @@ export async function checkDeclared(
   const problem = list<unknown>(() => undefined)(declared, 'declared');
   if (problem !== undefined) throw invalidOption(caller, `What is declared ${problem}`);
   const names = new Set<string>();
-  return mapInTurns(declared, (key) => {
+  return mapYielding(declared, (key) => {
     checkOptions(caller, key, DECLARED_KEY, 'A declared key is');
     const { expiresAt: _, enabled: __, ...input } = key;
     assertValid(validateNewKey(input, catalog, now));
@@ -134,7 +134,7 @@ class DeclarationReader extends DocumentReader {
     }
     const { keys, $schema } = this.knownFields(value, [], TOP_FIELDS);
     if ($schema !== undefined) this.text($schema, ['$schema']);
-    if (Array.isArray(keys)) return mapInTurns(keys.entries(), ([index, key]) => this.#key(key, ['keys', index]));
+    if (Array.isArray(keys)) return mapYielding(keys.entries(), ([index, key]) => this.#key(key, ['keys', index]));
     const remedy = ' Write "keys: []" for none.';
     if (keys === undefined) this.missing([], 'keys', remedy);
     else this.report(['keys'], `The field "keys" must be a list.${remedy}`);
@@ -152,7 +152,7 @@ class DeclarationReader extends DocumentReader {
       expiresAt: null,
     };
     if (!isRecord(value)) {
-      this.report(path, `A key must be a map with the field "name", and some of ${listOf(KEY_FIELDS.slice(1))}.`);
+      this.report(path, `A key must be a map with the field "name", and some of ${formatList(KEY_FIELDS.slice(1))}.`);
       return key;
     }
     const fields = this.knownFields(value, path, KEY_FIELDS);

@@ -4,7 +4,7 @@ import { KeysError } from '../errors.ts';
 import { anyText, anything, orNull, type Rules } from '../options.ts';
 import { requirePastTime } from '../time.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../page.ts';
-import { checkSearchText, listOf, normalizeText, printable } from '../text.ts';
+import { checkSearchText, formatList, normalizeText, printable } from '../text.ts';
 
 /** A user's request for entries of the audit log. Texts are as the user wrote them. */
 export interface AuditRequest {
@@ -65,7 +65,7 @@ function readAction(text: string | null | undefined): AuditAction | undefined {
     throw new KeysError(
       'INPUT_INVALID',
       `"${printable(text)}" is not an audit action. ${suggestion(text.trim(), AUDIT_ACTIONS)}` +
-        `The actions are ${listOf(AUDIT_ACTIONS)}.`,
+        `The actions are ${formatList(AUDIT_ACTIONS)}.`,
     );
   return action;
 }

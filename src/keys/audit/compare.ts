@@ -66,7 +66,7 @@ export async function compareKeys(
     const after = page.at(-1);
     page = await keys.list({ limit: PAGE_KEYS, ...(after && { after }) });
     const ids = page.map(({ id }) => id);
-    const recorded = await recordedOf(ids, log);
+    const recorded = await findRecorded(ids, log);
     for (const key of page) {
       const known = recorded.get(key.id);
       if (known?.isComplete) result.compared += 1;
@@ -95,7 +95,7 @@ export async function findDifferences(
   const differences = new Map<string, string>();
   for (let at = 0; at < keys.length; at += PAGE_KEYS) {
     const page = keys.slice(at, at + PAGE_KEYS);
-    const recorded = await recordedOf(
+    const recorded = await findRecorded(
       page.map(({ id }) => id),
       log,
     );
@@ -113,9 +113,9 @@ async function settledReason(
   { log, keys, began }: { log: AuditReader; keys: KeySource; began: number },
 ): Promise<string | undefined> {
   for (;;) {
-    const before = (await recordedOf([id], log)).get(id);
+    const before = (await findRecorded([id], log)).get(id);
     const key = await keys.findById(id);
-    const after = (await recordedOf([id], log)).get(id);
+    const after = (await findRecorded([id], log)).get(id);
     if (before?.number === after?.number) return key && reasonOf(key, after, began);
   }
 }
@@ -134,7 +134,7 @@ function reasonOf(key: ApiKey, recorded: Recorded | undefined, began: number): s
 }
 
 /** What the log says of these keys, by their ids. */
-async function recordedOf(ids: readonly string[], log: Pick<AuditReader, 'find'>): Promise<Map<string, Recorded>> {
+async function findRecorded(ids: readonly string[], log: Pick<AuditReader, 'find'>): Promise<Map<string, Recorded>> {
   const recorded = new Map<string, Recorded>();
   if (ids.length === 0) return recorded;
   for (let after: number | undefined = 0; after !== undefined;) {

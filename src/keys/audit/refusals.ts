@@ -15,7 +15,7 @@ export interface Refusal {
 }
 
 /** A kind of refusals, and how many of it were not recorded yet. */
-interface Counted {
+interface CountedRefusal {
   refusal: Refusal;
   count: number;
 }
@@ -35,7 +35,7 @@ const VARIOUS = '';
  * without a known key together, so that those cannot hide what concerns a key.
  */
 export class RefusalSampler {
-  #keys = new Map<string, Map<string, Counted>>();
+  #keys = new Map<string, Map<string, CountedRefusal>>();
   #periodEnd = 0;
   #due: AuditDraft[] = [];
 
@@ -43,13 +43,13 @@ export class RefusalSampler {
   add(refusal: Refusal, now: number): void {
     this.#endPeriod(now);
     const hasRoom = this.#keys.size < MAX_KEYS || this.#keys.has(keyOf(refusal));
-    this.#count(hasRoom ? refusal : variousOf({ actor: NOBODY, apiKey: null }), now);
+    this.#count(hasRoom ? refusal : generalize({ actor: NOBODY, apiKey: null }), now);
   }
 
   #count(refusal: Refusal, now: number): void {
     const { reason, actor, missing, address } = refusal;
     const key = keyOf(refusal);
-    const kinds = this.#keys.get(key) ?? new Map<string, Counted>();
+    const kinds = this.#keys.get(key) ?? new Map<string, CountedRefusal>();
     this.#keys.set(key, kinds);
     const kind = JSON.stringify([reason, actor.name, missing, address]);
     const counted = kinds.get(kind) ?? kinds.get(VARIOUS);
@@ -57,7 +57,7 @@ export class RefusalSampler {
     else if (kinds.size < MAX_KINDS) {
       kinds.set(kind, { refusal, count: 0 });
       this.#addDraft(refusal, 1, now);
-    } else kinds.set(VARIOUS, { refusal: variousOf(refusal), count: 1 });
+    } else kinds.set(VARIOUS, { refusal: generalize(refusal), count: 1 });
   }
 
   /** Removes and returns the entries that are due; with `all` also the counts of the current period. */
@@ -98,6 +98,6 @@ function keyOf({ actor, apiKey }: Refusal): string {
 }
 
 /** What refusals of different kinds have in common: the key, if it is known. */
-function variousOf({ actor, apiKey }: Pick<Refusal, 'actor' | 'apiKey'>): Refusal {
+function generalize({ actor, apiKey }: Pick<Refusal, 'actor' | 'apiKey'>): Refusal {
   return { reason: 'various', actor: actor.kind === 'KEY' ? actor : NOBODY, apiKey };
 }

@@ -9,7 +9,7 @@ import { type HourUsage, type KeyUsage, USAGE, type UsedGrant } from '../key/usa
 import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
 import type { KeyRepository, KeyWriter } from '../repository.ts';
 import { UNIT_MS } from '../time.ts';
-import { sortInTurns } from '../turns.ts';
+import { sortYielding } from '../yielding.ts';
 import { NO_REQUESTS, type Outcome, OUTCOMES } from '../usage/outcomes.ts';
 import { firstKept, PERIOD_MS, startOf } from '../usage/periods.ts';
 
@@ -113,7 +113,7 @@ class CollectedUsage {
 
   /** The ids of the keys, in pieces to be taken. They are sorted, as neighbours share the pages of an index. */
   async pieces(): Promise<string[][]> {
-    const ids = await sortInTurns([...this.#byId.keys()], (one, other) => (one < other ? -1 : 1));
+    const ids = await sortYielding([...this.#byId.keys()], (one, other) => (one < other ? -1 : 1));
     return Array.from({ length: Math.ceil(ids.length / PIECE_KEYS) }, (_, index) =>
       ids.slice(index * PIECE_KEYS, (index + 1) * PIECE_KEYS),
     );
@@ -189,7 +189,7 @@ interface ActivityOptions {
   /** Milliseconds since 1970. */
   clock: () => number;
   /** Calls `work` after `delay` milliseconds. */
-  schedule: (work: () => void, delay: number) => void;
+  schedule: (work: () => void, delayMs: number) => void;
 }
 
 /** How long activity is collected before it is written. */
@@ -258,7 +258,7 @@ export class Activity {
   }
 
   /** Records which permissions a key uses and lacks. */
-  observerOf(key: ApiKey): AccessObserver {
+  createObserver(key: ApiKey): AccessObserver {
     return new KeyObserver(this, key);
   }
 
@@ -270,7 +270,7 @@ export class Activity {
 
   /** Writes all activity so far, including refusals that were only counted. @throws KeysError STORE_… */
   finish(): Promise<void> {
-    return this.#inTurn(() => this.#writeUsage(true));
+    return this.#runExclusively(() => this.#writeUsage(true));
   }
 
   #scheduleUsage(): void {
@@ -291,7 +291,7 @@ export class Activity {
 
   async #flushUsage(): Promise<void> {
     try {
-      await this.#inTurn(async () => {
+      await this.#runExclusively(async () => {
         await this.#writeUsageAndRest();
         await this.#options.afterUsage?.();
       });
@@ -315,10 +315,10 @@ export class Activity {
 
   /** Writes what must not wait for usage: activated rotations and refusals. */
   async #flushEvents(): Promise<void> {
-    await this.#inTurn(() => this.#write([], false)).catch(() => {});
+    await this.#runExclusively(() => this.#write([], false)).catch(() => {});
   }
 
-  async #inTurn(work: () => Promise<void>): Promise<void> {
+  async #runExclusively(work: () => Promise<void>): Promise<void> {
     while (this.#writing) await this.#writing.catch(() => {});
     this.#writing = work().finally(() => (this.#writing = undefined));
     await this.#writing;

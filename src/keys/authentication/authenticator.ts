@@ -65,12 +65,12 @@ function lookUpDigest(
   now: number,
   unknown: RefusedLookup = { refused: 'unknown' },
 ): Lookup | Promise<Lookup> {
-  const judge = (found: FoundBySecret | undefined): Lookup => (found ? lookupOf(found, now) : unknown);
+  const judge = (found: FoundBySecret | undefined): Lookup => (found ? toLookup(found, now) : unknown);
   const found = repository.findByDigest(digest);
   return found instanceof Promise ? found.then(judge) : judge(found);
 }
 
-function lookupOf({ key, ancestors, publicId, secret }: FoundBySecret, now: number): Lookup {
+function toLookup({ key, ancestors, publicId, secret }: FoundBySecret, now: number): Lookup {
   const chain = chainOf(key, ancestors);
   const known = { key, chain, publicId };
   if (secret === 'rotated' || (secret === 'previous' && !isInProgress(key.rotation, now)))
@@ -274,7 +274,7 @@ export interface AuthenticatorOptions {
 }
 
 /** What is known of a secret. */
-type Found = VerifiedKey | RefusedLookup;
+type AuthenticationResult = VerifiedKey | RefusedLookup;
 
 /** Authenticates secrets. It looks each one up once, and again only after its key, or a parent key, has changed. */
 export class Authenticator {
@@ -343,20 +343,20 @@ export class Authenticator {
   }
 
   #settle(
-    found: Found | Promise<Found>,
+    found: AuthenticationResult | Promise<AuthenticationResult>,
     address: string | undefined,
     usedAt: number | undefined,
   ): Authentication | Promise<Authentication> {
-    const settle = (found: Found): Authentication =>
+    const settle = (found: AuthenticationResult): Authentication =>
       'principal' in found ? { principal: found.principal } : this.#refuse(found, address, usedAt);
     return found instanceof Promise ? found.then(settle) : settle(found);
   }
 
-  #find(secret: string): Found | Promise<Found> {
+  #find(secret: string): AuthenticationResult | Promise<AuthenticationResult> {
     return this.#findBy(digestSecret(secret), secret);
   }
 
-  #findBy(digest: string, secret?: string): Found | Promise<Found> {
+  #findBy(digest: string, secret?: string): AuthenticationResult | Promise<AuthenticationResult> {
     const { repository, clock } = this.#options;
     const known = this.findVerified(digest);
     if (known) {
@@ -397,7 +397,7 @@ export class Authenticator {
   #accept({ key, chain, secret }: AcceptedLookup, digest: string, revision: number | undefined): VerifiedKey {
     const { catalog, activity } = this.#options;
     this.counts.found += 1;
-    const principal = principalOf(chain, catalog, { secret, observer: activity.observerOf(key) });
+    const principal = principalOf(chain, catalog, { secret, observer: activity.createObserver(key) });
     const verified = { principal, expiresAt: chainExpiry(chain) };
     this.#verified.set(digest, revision, verified);
     return verified;

@@ -2,7 +2,7 @@ import { KeysError } from '../errors.ts';
 import { type ApiKey, withoutDigests } from '../key/api-key.ts';
 import { MAX_PAGE_SIZE } from '../page.ts';
 import type { KeyRepository } from '../repository.ts';
-import { inTurns } from '../turns.ts';
+import { yielding } from '../yielding.ts';
 
 /** The keys that a key created, those that these created, and so on. */
 export interface Descendants {
@@ -27,7 +27,7 @@ export async function findDescendants(
   const found: ApiKey[] = [];
   // The list grows while it is gone through. One creator at a time: the keys of several would have to be sorted.
   const creators = [id];
-  for await (const creator of inTurns(creators)) {
+  for await (const creator of yielding(creators)) {
     const page = await repository.listCreatedBy([creator], { limit: first + 1 - found.length });
     found.push(...page.map(withoutDigests));
     if (found.length > first) break;

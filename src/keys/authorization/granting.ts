@@ -2,7 +2,7 @@ import { KeysError } from '../errors.ts';
 import type { ApiKey } from '../key/api-key.ts';
 import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
 import { PermissionSet } from '../permissions/permission-set.ts';
-import { listOf } from '../text.ts';
+import { formatList } from '../text.ts';
 import { formatTime } from '../time.ts';
 import { type Chain, chainExpiry, chainHolds, chainHoldsUnknown, MAX_CHAIN_LENGTH } from './chain.ts';
 import { closerRestriction } from './restrictions.ts';
@@ -21,22 +21,22 @@ export function requireToCreate(actor: Actor, key: Grants & Pick<ApiKey, 'expire
   requirePermission(actor, 'API_KEY', 'CREATE_OWN');
   requireToGrant(actor, key, catalog);
   requireToOutlive(actor, key.expiresAt);
-  requireRoomBeneath(actor);
+  requireRoomForChildren(actor);
 }
 
 /** Refuses an actor that may create no key at all. @throws ForbiddenError; KeysError CHAIN_TOO_LONG */
 export function requireToCreateAny(actor: Actor): void {
   if (actor === OPERATOR) return;
   requirePermission(actor, 'API_KEY', 'CREATE_OWN');
-  requireRoomBeneath(actor);
+  requireRoomForChildren(actor);
 }
 
-function requireRoomBeneath({ chain }: Principal): void {
-  if (!hasRoomBeneath(chain)) throw chainTooLong();
+function requireRoomForChildren({ chain }: Principal): void {
+  if (!hasRoomForChildren(chain)) throw chainTooLong();
 }
 
 /** Whether there may be child keys of the last key of a chain. */
-export function hasRoomBeneath({ keys }: Chain): boolean {
+export function hasRoomForChildren({ keys }: Chain): boolean {
   return keys.length < MAX_CHAIN_LENGTH;
 }
 
@@ -106,7 +106,7 @@ function requireToGrant(actor: Principal, { roles, permissions }: Grants, catalo
   const { missing, foreign } = notHeld(actor, { roles, permissions }, catalog);
   if (missing.length > 0) throw forbidden(actor, missing, RULE);
   if (foreign.length > 0) {
-    const names = `${foreign.length === 1 ? 'role' : 'roles'} ${listOf(foreign)}`;
+    const names = `${foreign.length === 1 ? 'role' : 'roles'} ${formatList(foreign)}`;
     throw denied(actor, `${RULE}this key does not hold the ${names}. Grant single permissions instead.`);
   }
   for (const role of roles) actor.observer?.granted(role);

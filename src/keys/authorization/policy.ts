@@ -5,7 +5,7 @@ import type { Catalog, Grant } from '../permissions/catalog.ts';
 import { PermissionSet } from '../permissions/permission-set.ts';
 import { type PolicyRule, ruleText } from '../permissions/policy.ts';
 import type { KeyFinder } from '../repository.ts';
-import { listOf } from '../text.ts';
+import { formatList } from '../text.ts';
 import { formatDuration, formatTime } from '../time.ts';
 import { type Chain, chainExpiry, chainStatus } from './chain.ts';
 import { addedGrants } from './granting.ts';
@@ -138,7 +138,7 @@ function grantViolations(
   if (foreign.length > MAX_GRANTS) shown.push(`${foreign.length - MAX_GRANTS} more`);
   const rule = ruleText('grantableByKeys', catalog.policy);
   const remedy = 'Grant less, or grant it on the command line, on the key store itself.';
-  return [`By the policy (${rule}), no key grants ${listOf(shown)}, as for "${name}". ${remedy}`];
+  return [`By the policy (${rule}), no key grants ${formatList(shown)}, as for "${name}". ${remedy}`];
 }
 
 /**

@@ -5,7 +5,7 @@ import { KeysError, withoutStackTrace } from '../errors.ts';
 import type { ApiKey } from '../key/api-key.ts';
 import type { Action, Catalog, Permission, Role } from '../permissions/catalog.ts';
 import type { PermissionSet } from '../permissions/permission-set.ts';
-import { listOf } from '../text.ts';
+import { formatList } from '../text.ts';
 
 /** Is told which permissions a key uses, and which it lacks. */
 export interface AccessObserver {
@@ -104,7 +104,7 @@ export class ForbiddenError extends KeysError {
 export function forbidden(principal: Principal, missing: readonly Permission[], reason = ''): ForbiddenError {
   const shown: string[] = missing.slice(0, 5);
   if (missing.length > 5) shown.push(`${missing.length - 5} more`);
-  return denied(principal, `${reason}this key lacks ${listOf(shown)}.`.replace(/^t/, 'T'), missing);
+  return denied(principal, `${reason}this key lacks ${formatList(shown)}.`.replace(/^t/, 'T'), missing);
 }
 
 /** The error for what a rule denies to a principal, whose observer is told of it. */

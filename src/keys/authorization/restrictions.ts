@@ -3,10 +3,10 @@ import { areWithin } from '../key/allow-from.ts';
 import { type Limit, type LimitUnit, splitLimit } from '../limit.ts';
 import { Networks } from '../networks.ts';
 import type { Catalog } from '../permissions/catalog.ts';
-import { listOf } from '../text.ts';
+import { formatList } from '../text.ts';
 import type { Chain } from './chain.ts';
 
-type Restricted = Pick<ApiKey, 'id' | 'limits' | 'allowFrom'>;
+type RestrictedKey = Pick<ApiKey, 'id' | 'limits' | 'allowFrom'>;
 
 /** A limit, against which the requests of its key and of all its child keys count. */
 export interface AppliedLimit {
@@ -34,12 +34,12 @@ export function restrictionsOf({ keys }: Chain, { defaultLimits }: Catalog): Res
   };
 }
 
-function isFree({ limits, allowFrom }: Restricted): boolean {
+function isFree({ limits, allowFrom }: RestrictedKey): boolean {
   return limits.length === 0 && allowFrom === null;
 }
 
 /** The limits of a key: its own, or those of keys that have none. */
-function limitsOf({ limits }: Restricted, defaultLimits: readonly Limit[]): readonly Limit[] {
+function limitsOf({ limits }: RestrictedKey, defaultLimits: readonly Limit[]): readonly Limit[] {
   return limits.length > 0 ? limits : defaultLimits;
 }
 
@@ -48,8 +48,8 @@ function limitsOf({ limits }: Restricted, defaultLimits: readonly Limit[]): read
  * limit holds as close as another of the same unit that allows as much, and networks as close as those they lie in.
  */
 export function closerRestriction(
-  closer: readonly Restricted[],
-  than: readonly Restricted[],
+  closer: readonly RestrictedKey[],
+  than: readonly RestrictedKey[],
   { defaultLimits }: Pick<Catalog, 'defaultLimits'>,
 ): string | undefined {
   const counts = countsOf(than, defaultLimits);
@@ -58,12 +58,12 @@ export function closerRestriction(
   const allowed = than.flatMap(({ allowFrom }) => (allowFrom ? [allowFrom] : []));
   for (const { allowFrom } of closer)
     if (allowFrom && !allowed.some((networks) => areWithin(networks, allowFrom)))
-      return `may be used from ${listOf(allowFrom, 'or')} alone`;
+      return `may be used from ${formatList(allowFrom, 'or')} alone`;
   return undefined;
 }
 
 /** The lowest limit of each unit. */
-function countsOf(keys: readonly Restricted[], defaultLimits: readonly Limit[]): Map<LimitUnit, number> {
+function countsOf(keys: readonly RestrictedKey[], defaultLimits: readonly Limit[]): Map<LimitUnit, number> {
   const counts = new Map<LimitUnit, number>();
   for (const key of keys)
     for (const limit of limitsOf(key, defaultLimits)) {

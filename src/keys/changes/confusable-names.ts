@@ -1,6 +1,6 @@
 import { type Actor, mayFor, OPERATOR } from '../authorization/principal.ts';
 import { KeysError } from '../errors.ts';
-import { describeLikeness, skeletonOf } from '../key/skeleton.ts';
+import { describeLikeness, computeSkeleton } from '../key/skeleton.ts';
 import type { KeyFinder } from '../repository.ts';
 
 /** A new name that looks like others, though it differs from them: see `skeletonOf`. */
@@ -29,11 +29,11 @@ export async function findConfusableNames(
   except: ReadonlySet<string> = new Set(),
 ): Promise<ConfusableName[]> {
   const keys = (await find.findConfusable(names)).filter(({ id }) => !except.has(id));
-  const seen = Map.groupBy(keys, ({ name }) => skeletonOf(name));
+  const seen = Map.groupBy(keys, ({ name }) => computeSkeleton(name));
   const confusable: ConfusableName[] = [];
   const earlier = new Map<string, string[]>();
   for (const name of names) {
-    const skeleton = skeletonOf(name);
+    const skeleton = computeSkeleton(name);
     const holders = (seen.get(skeleton) ?? []).filter((key) => key.name !== name);
     const declared = earlier.get(skeleton) ?? [];
     const others = [...holders.map((key) => key.name), ...declared];

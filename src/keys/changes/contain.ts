@@ -20,7 +20,7 @@ import { SESSIONS } from '../session.ts';
 import { createSecret, prefixOf, type Secret } from '../secret/secret.ts';
 import { checkSearchText, printable } from '../text.ts';
 import { formatTime, requirePastTime } from '../time.ts';
-import { inTurns } from '../turns.ts';
+import { yielding } from '../yielding.ts';
 import { mayBeInForce, withoutWidening } from './effects.ts';
 import type { Place, Transaction } from './transaction.ts';
 import { type Parts, refreshed } from './transactions.ts';
@@ -269,7 +269,7 @@ async function planContainment<Key extends ApiKey>(
   const changes: Containing<Key>[] = [];
   const family = await find.findWithDescendants([id, ...reach.created]);
   const chains = await findChains(find, family);
-  for await (const [index, key] of inTurns(family.entries()))
+  for await (const [index, key] of yielding(family.entries()))
     if (!key.damaged && key.disabledAt === null && reach.isWithin(chains[index]!))
       changes.push({ before: key, after: { ...key, disabledAt: now }, secrets: undefined });
   for (const { key, effects: done, isWithin } of affected) {

@@ -15,7 +15,7 @@ import { areWithin } from '../key/allow-from.ts';
 import { type Limit, NO_LIMITS, parseLimits, splitLimit } from '../limit.ts';
 import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
 import type { WritePorts } from '../port.ts';
-import { inTurns } from '../turns.ts';
+import { yielding } from '../yielding.ts';
 import { PermissionSet, splitPermission } from '../permissions/permission-set.ts';
 import type { KeyFinder } from '../repository.ts';
 
@@ -49,23 +49,23 @@ export async function recordChanges(
   changes: readonly Change[],
   { adoptions, records }: { adoptions: readonly NewEffect[]; records: boolean },
 ): Promise<void> {
-  const telling = changes.filter(({ before, after }) => isTelling(before, after));
-  if (telling.length === 0) return;
+  const recorded = changes.filter(({ before, after }) => isRecorded(before, after));
+  if (recorded.length === 0) return;
   const { caller } = place;
   const effects = place.port(EFFECTS);
-  for (const { before, after } of telling) if (before.name !== after.name) await effects.rename(after.id, after.name);
-  const found = Map.groupBy(await effects.on(telling.map(({ after }) => after.id)), ({ keyId }) => keyId);
+  for (const { before, after } of recorded) if (before.name !== after.name) await effects.rename(after.id, after.name);
+  const found = Map.groupBy(await effects.on(recorded.map(({ after }) => after.id)), ({ keyId }) => keyId);
   const recorder = caller !== OPERATOR && records ? caller : undefined;
   const isBorrowed = recorder !== undefined && (await isIssued(effects, recorder.apiKey));
   const added: NewEffect[] = [...adoptions];
-  for await (const { before, after } of inTurns(telling)) {
+  for await (const { before, after } of yielding(recorded)) {
     const known = found.get(after.id) ?? [];
-    if (recorder && (isBorrowed || !(await isBeneath(place, before, recorder.apiKey))))
-      added.push(...effectsOf(place, recorder.chain, before, after, known));
+    if (recorder && (isBorrowed || !(await isDescendant(place, before, recorder.apiKey))))
+      added.push(...findEffects(place, recorder.chain, before, after, known));
   }
   await effects.insert(added);
   const over: Effect[] = [];
-  for await (const { after } of inTurns(telling))
+  for await (const { after } of yielding(recorded))
     over.push(...(found.get(after.id) ?? []).filter((effect) => !mayBeInForce(effect, after, place.catalog)));
   // What was done with a secret is still to be found; of a key that was adopted, its adoption leads there.
   const leading = over.flatMap(({ kind, secret }) => (secret === null || kind === 'CREATION' ? [] : secret));
@@ -88,19 +88,19 @@ export async function findAdoptions(place: RecordingPlace, changes: readonly Cha
   if (adopted.length === 0) return [];
   const found = Map.groupBy(await place.port(EFFECTS).on(adopted.map(({ before }) => before.id)), ({ keyId }) => keyId);
   const all: NewEffect[] = [];
-  for await (const { before } of inTurns(adopted))
+  for await (const { before } of yielding(adopted))
     all.push(...(await adoptionsOf(place, before, found.get(before.id) ?? [])));
   return all;
 }
 
 /** Whether a change is one of what effects are about. */
-function isTelling(before: ApiKey, after: ApiKey): boolean {
+function isRecorded(before: ApiKey, after: ApiKey): boolean {
   const isSame = FIELDS.every((field) => before[field] === after[field]);
   return !isSame || before.rotation?.previousPublicId !== after.rotation?.previousPublicId;
 }
 
 /** Whether a key is a descendant of another one. */
-async function isBeneath({ find }: RecordingPlace, key: ApiKey, { id: above }: ApiKey): Promise<boolean> {
+async function isDescendant({ find }: RecordingPlace, key: ApiKey, { id: above }: ApiKey): Promise<boolean> {
   if (key.id === above || key.createdBy === above) return true;
   if (key.createdBy === null) return false;
   return (await findChain(find, key)).keys.some(({ id }) => id === above);
@@ -130,7 +130,7 @@ async function isIssued(effects: EffectFinder, { id, publicId }: Pick<ApiKey, 'i
   return (await effects.on([id])).some(({ secret }) => secret === publicId);
 }
 
-function effectsOf(
+function findEffects(
   place: RecordingPlace,
   chain: Chain,
   before: ApiKey,
@@ -147,7 +147,7 @@ function effectsOf(
   if (isOther && !(before.rotation?.previousPublicId === after.publicId && known.some(takesBack)))
     made.push(make('SECRET', { secret: after.publicId }));
   if (before.disabledAt !== null && after.disabledAt === null) made.push(make('ENABLING'));
-  const widening = wideningOf(before, after, place.catalog);
+  const widening = findWidening(before, after, place.catalog);
   if (widening) made.push(make('WIDENING', { widening }));
   return made;
 }
@@ -202,7 +202,7 @@ export function mayBeInForce({ kind, secret, widening }: Effect, key: ApiKey, ca
 }
 
 /** How a change widens a key; undefined if it does not. */
-function wideningOf(before: ApiKey, after: ApiKey, catalog: Catalog): Widening | undefined {
+function findWidening(before: ApiKey, after: ApiKey, catalog: Catalog): Widening | undefined {
   const grants = addedGrants(before, after, catalog);
   const isGranted = grants.roles.length + grants.permissions.length > 0;
   const fields: NarrowerFields = {

@@ -6,7 +6,7 @@ import type { ApiKey } from '../key/api-key.ts';
 import { MAX_DURATION_MS } from '../key/expiry.ts';
 import type { Catalog, Grant, Role } from '../permissions/catalog.ts';
 import { PermissionSet } from '../permissions/permission-set.ts';
-import { type PlaceBefore, type Refusal, refusalOf } from './possible-changes.ts';
+import { type PlaceBefore, type Refusal, findRefusal } from './possible-changes.ts';
 import { requireToUpdate } from './transaction.ts';
 import { requireChange } from './update.ts';
 
@@ -45,7 +45,7 @@ const NAMELESS = '';
 /** What a key may give to another one beside what that has, or to one that it creates. @throws KeysError STORE_… */
 export async function findGrantable(place: KeyPlace, key?: ApiKey): Promise<Grantable> {
   const { caller, catalog, find, now } = place;
-  const refusal = await refusalOf(() => (key ? requireToAdd(place, key) : requireToCreateAny(caller)));
+  const refusal = await findRefusal(() => (key ? requireToAdd(place, key) : requireToCreateAny(caller)));
   const granted = refusal ? NOTHING : grantedBy(caller, catalog);
   const { maxKeysPerCreator: most } = catalog.policy;
   return {
@@ -111,13 +111,13 @@ async function boundsOf(
   present: number | null,
   attempt: (expiresAt: number | null) => void | Promise<void>,
 ): Promise<EndBounds> {
-  const required = (await refusalOf(() => attempt(null))) !== null;
+  const required = (await findRefusal(() => attempt(null))) !== null;
   const furthest = now + MAX_DURATION_MS;
   const longest = policy.maxLifetime === null ? null : now + policy.maxLifetime;
   const ends = [furthest, longest, present, chainExpiry(caller.chain)].filter((end) => end !== null && end > now);
   let refusal: Refusal | null = null;
   for (const end of (ends as number[]).toSorted((one, other) => other - one)) {
-    refusal = await refusalOf(() => attempt(end === present ? end - 1 : end));
+    refusal = await findRefusal(() => attempt(end === present ? end - 1 : end));
     if (!refusal) return { refusal, latest: end === furthest ? null : end, required };
   }
   return { refusal, latest: null, required };

@@ -3,7 +3,7 @@ import type { ApiKey } from '../key/api-key.ts';
 import { requireWhole } from '../key/damage.ts';
 import { statusOf } from '../key/status.ts';
 import type { KeyRepository } from '../repository.ts';
-import { nextTurn } from '../turns.ts';
+import { yieldToEventLoop } from '../yielding.ts';
 import { requireToContainNow } from './contain.ts';
 import { leakedSince, requireRotating, requireToRollBack, requireToRotate } from './rotate.ts';
 import { type Place, requireToUpdate } from './transaction.ts';
@@ -72,12 +72,12 @@ const RULES: Readonly<Record<KeyChangeKind, (place: PlaceBefore, key: ApiKey) =>
 export async function findPossibleChanges(place: PlaceBefore, key: ApiKey): Promise<PossibleChange[]> {
   const decided: PossibleChange[] = [];
   for (const change of KEY_CHANGES)
-    decided.push({ change, refusal: await refusalOf(async () => void (await RULES[change](place, key))) });
+    decided.push({ change, refusal: await findRefusal(async () => void (await RULES[change](place, key))) });
   return decided;
 }
 
 /** Why something is refused; null if it is not. @throws what is no refusal, such as KeysError STORE_… */
-export async function refusalOf(attempt: () => void | Promise<void>): Promise<Refusal | null> {
+export async function findRefusal(attempt: () => void | Promise<void>): Promise<Refusal | null> {
   try {
     await attempt();
     return null;
@@ -119,11 +119,11 @@ async function requireToDisableCreated(place: PlaceBefore, { id }: ApiKey): Prom
   let after: { createdAt: number; id: string } | undefined;
   for (let pages = 1; ; pages += 1) {
     const page = await place.find.listCreatedBy([id], { limit: PAGE, after });
-    const refusal = await refusalOf(() => requireToUpdate(place, page));
+    const refusal = await findRefusal(() => requireToUpdate(place, page));
     if (!refusal && page.length > 1) return;
     requireToUpdate(place, pages < MAX_PAGES ? leakedSince(page, 0) : page);
     if (page.length < PAGE) return;
     after = page.at(-1);
-    await nextTurn();
+    await yieldToEventLoop();
   }
 }

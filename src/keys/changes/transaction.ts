@@ -17,7 +17,7 @@ import { type Actor, OPERATOR, requireFor } from '../authorization/principal.ts'
 import type { Port, WritePorts } from '../port.ts';
 import type { KeyFinder, KeyWriter, StoredKeyFinder } from '../repository.ts';
 import { printable, checkSearchText } from '../text.ts';
-import { inTurns } from '../turns.ts';
+import { yielding } from '../yielding.ts';
 import { findAdoptions, recordChanges, recordCreations } from './effects.ts';
 
 /** A key that was changed, as it was and as it is. */
@@ -113,7 +113,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   async insert(keys: readonly StoredKey[]): Promise<void> {
     await this.#writer.insert(keys);
     await recordCreations(this, keys);
-    for await (const key of inTurns(keys)) this.note({ action: 'CREATE', key, after: auditValuesOf(key) });
+    for await (const key of yielding(keys)) this.note({ action: 'CREATE', key, after: auditValuesOf(key) });
   }
 
   /**
@@ -140,7 +140,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     { records = true }: { records?: boolean } = {},
   ): Promise<void> {
     const updates: { before: StoredKey; after: StoredKey }[] = [];
-    for await (const { before, steps } of inTurns(changes)) {
+    for await (const { before, steps } of yielding(changes)) {
       requireWhole(before);
       let current = before;
       for (const { after, action } of steps) {
@@ -163,7 +163,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   /** Deletes keys, which stand in an order in which none comes before its creator. */
   async delete(keys: readonly StoredKey[]): Promise<void> {
     await this.#writer.delete(keys.map(({ id }) => id).toReversed());
-    for await (const key of inTurns(keys)) this.note({ action: 'DELETE', key, before: auditValuesOf(key) });
+    for await (const key of yielding(keys)) this.note({ action: 'DELETE', key, before: auditValuesOf(key) });
   }
 
   /**
@@ -178,7 +178,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     const adoptions = await findAdoptions(this, there);
     await this.#writer.replace(there.map(({ after }) => after));
     await this.#writer.insert(changes.filter(({ before }) => !before).map(({ after }) => after));
-    for await (const { before, after } of inTurns(changes)) {
+    for await (const { before, after } of yielding(changes)) {
       if (before) await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
       const isWhole = before && !before.damaged;
       this.note({ action, key: after, ...(isWhole ? auditChange(before, after) : { after: auditValuesOf(after) }) });

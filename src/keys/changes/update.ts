@@ -5,7 +5,7 @@ import { findChain } from '../authorization/chain.ts';
 import { requireToChange } from '../authorization/granting.ts';
 import { denied, OPERATOR, requireFor } from '../authorization/principal.ts';
 import { checkSearchText } from '../text.ts';
-import { inTurns } from '../turns.ts';
+import { yielding } from '../yielding.ts';
 import { requirePolicy, violationsByCount, violationsOfChange } from '../authorization/policy.ts';
 import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
 import type { ChangedKey, Place, Transaction } from './transaction.ts';
@@ -91,7 +91,7 @@ export async function deleteKeys(transaction: Transaction, ids: readonly string[
   requireToDelete(transaction, leaving.filter(isNamed));
   await transaction.delete(leaving);
   const deleted: ApiKey[] = [];
-  for await (const key of inTurns([...leaving.filter(isNamed), ...leaving.filter((key) => !isNamed(key))]))
+  for await (const key of yielding([...leaving.filter(isNamed), ...leaving.filter((key) => !isNamed(key))]))
     deleted.push(withoutDigests(key));
   return deleted;
 }

@@ -7,7 +7,7 @@ import { type Catalog, unknownGrantsOf } from '../permissions/catalog.ts';
 import { anyText, list, orNull, type Rules } from '../options.ts';
 import { parsePermissions, parseRoles } from '../permissions/grants.ts';
 import { PermissionSet } from '../permissions/permission-set.ts';
-import { listOf } from '../text.ts';
+import { formatList } from '../text.ts';
 import { formatTime } from '../time.ts';
 import type { Approver, ConsentApproval, ConsentRequest, Grants } from '../requests/consent-request.ts';
 import { scopeItems } from '../requests/scope.ts';
@@ -114,7 +114,7 @@ function narrowed(request: ConsentRequest, { roles, permissions }: ConsentChoice
     PermissionSet.of(catalog, request),
   );
   if (foreign.length + more.length === 0) return grants;
-  const what = listOf([...foreign.map((role) => `the role ${role}`), ...more].slice(0, 5));
+  const what = formatList([...foreign.map((role) => `the role ${role}`), ...more].slice(0, 5));
   throw new KeysError('INPUT_INVALID', `The application did not ask for ${what}. Grant no more than that.`);
 }
 
@@ -122,5 +122,5 @@ function narrowed(request: ConsentRequest, { roles, permissions }: ConsentChoice
 function requireGrantable(grants: Grants, catalog: Catalog): Grants {
   const unknown = unknownGrantsOf(grants, catalog);
   if (unknown.length === 0) return grants;
-  throw new KeysError('INPUT_INVALID', `${listOf(unknown)} can be granted no longer. Grant something else.`);
+  throw new KeysError('INPUT_INVALID', `${formatList(unknown)} can be granted no longer. Grant something else.`);
 }

@@ -12,13 +12,13 @@ import { CHOICE_OPTIONS, type ConsentChoice } from './approval.ts';
 import { approveRequest, denyRequest, requireKnown, requirePending, requireToSeeRequests } from './decide.ts';
 import type { Pace } from './pace.ts';
 import {
-  digestOf,
+  digestRedemption,
   redeem,
   type Redeemed,
   type Redemption,
   refusalFor,
   type RefusedRedemption,
-  standingOf,
+  findStanding,
   UNKNOWN,
 } from './redeem.ts';
 
@@ -104,13 +104,16 @@ export class Consent {
   /** The request that waits for a decision. @throws KeysError NOT_FOUND, REQUEST_DECIDED, TOO_MANY_REQUESTS, STORE_… */
   async show(handle: Handle): Promise<ConsentRequest> {
     const { repository, clock } = this.#options;
-    return requirePending(await repository.port(CONSENTS).find('handleDigest', this.#digestOf(handle)), clock());
+    return requirePending(
+      await repository.port(CONSENTS).find('handleDigest', this.#digestRedemption(handle)),
+      clock(),
+    );
   }
 
   /** The request, whatever was decided. @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS, STORE_… */
   async find(handle: Handle): Promise<ConsentRequest> {
     const { repository, clock } = this.#options;
-    return requireKnown(await repository.port(CONSENTS).find('handleDigest', this.#digestOf(handle)), clock());
+    return requireKnown(await repository.port(CONSENTS).find('handleDigest', this.#digestRedemption(handle)), clock());
   }
 
   /** One of those that `list` has, or had. @throws ForbiddenError; KeysError NOT_FOUND, STORE_… */
@@ -174,8 +177,8 @@ export class Consent {
   async redeem(redemption: Redemption, address?: string): Promise<Polled> {
     const { repository, catalog, clock, randomBytes, randomId, pace } = this.#options;
     const now = clock();
-    const digest = digestOf(redemption);
-    const standing = await standingOf(repository.port(CONSENTS), redemption, now);
+    const digest = digestRedemption(redemption);
+    const standing = await findStanding(repository.port(CONSENTS), redemption, now);
     const isKnown = !('reason' in standing) || standing.reason !== UNKNOWN;
     if ('deviceCode' in redemption && isKnown && pace.polls.isTooEarly(digest, now))
       return { refused: 'slow_down', reason: 'too early' };
@@ -205,7 +208,7 @@ export class Consent {
   }
 
   /** @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS */
-  #digestOf(handle: Handle): string {
+  #digestRedemption(handle: Handle): string {
     if ('page' in handle) return digestCode('page', handle.page);
     const code = readUserCode(handle.userCode);
     if (code === undefined)

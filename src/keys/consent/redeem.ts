@@ -48,7 +48,7 @@ export const UNKNOWN = 'unknown code';
 const USED = { refused: 'invalid_grant', reason: 'a code that was used' } as const;
 
 /** The digest that a code is found by. */
-export function digestOf(redemption: Redemption): string {
+export function digestRedemption(redemption: Redemption): string {
   return 'code' in redemption ? digestCode('redirect', redemption.code) : digestCode('device', redemption.deviceCode);
 }
 
@@ -59,14 +59,14 @@ export type Standing =
   | { readonly revoke: ConsentRequest };
 
 /** Finds out what a code is good for, which changes nothing. */
-export async function standingOf(
+export async function findStanding(
   consents: Pick<ConsentFinder, 'find'>,
   redemption: Redemption,
   now: number,
 ): Promise<Standing> {
-  const request = await consents.find('codeDigest', digestOf(redemption));
+  const request = await consents.find('codeDigest', digestRedemption(redemption));
   if (!request) return { refused: 'invalid_grant', reason: UNKNOWN };
-  const mismatch = mismatchOf(request, redemption);
+  const mismatch = findMismatch(request, redemption);
   if (mismatch !== undefined) return { refused: 'invalid_grant', reason: mismatch };
   const { status, flow, approval, expiresAt, keyId } = request;
   if (status === 'USED') return keyId === null ? USED : { revoke: request };
@@ -81,7 +81,7 @@ export async function standingOf(
  * @throws what `createKey` throws, where whoever agreed may no longer do so
  */
 export async function redeem(writer: KeyWriter, redemption: Redemption, options: RedeemOptions): Promise<Redeemed> {
-  const standing = await standingOf(writer.port(CONSENTS), redemption, options.now);
+  const standing = await findStanding(writer.port(CONSENTS), redemption, options.now);
   if ('issue' in standing) return issue(writer, standing, options);
   return 'revoke' in standing ? revoke(writer, standing.revoke, options) : standing;
 }
@@ -96,7 +96,7 @@ export function refusalFor(error: unknown, redemption: Redemption): Redeemed {
 }
 
 /** Why a code is not for whoever shows it; undefined if it is. */
-function mismatchOf({ client, redirect }: ConsentRequest, redemption: Redemption): string | undefined {
+function findMismatch({ client, redirect }: ConsentRequest, redemption: Redemption): string | undefined {
   if (client.id !== redemption.clientId) return 'another client';
   if (!('code' in redemption)) return undefined;
   if (redirect?.uri !== redemption.redirectUri) return 'another redirect URI';

@@ -1,5 +1,5 @@
 import type { Issue } from '../errors.ts';
-import { codePoints, describeCharacter, hasTooManyMarks, listOf, MAX_MARKS, normalizeText } from '../text.ts';
+import { codePoints, describeCharacter, hasTooManyMarks, formatList, MAX_MARKS, normalizeText } from '../text.ts';
 
 /** In code points. */
 export const MAX_NAME_LENGTH = 100;
@@ -26,7 +26,7 @@ export function validateName(name: string): Issue | undefined {
   if (found.length > 0) {
     const shown = found.slice(0, 5).map((character) => describeCharacter(character));
     const more = found.length > 5 ? [`${found.length - 5} more`] : [];
-    return issue(`The name may only contain letters, digits and spaces; found ${listOf([...shown, ...more])}.`);
+    return issue(`The name may only contain letters, digits and spaces; found ${formatList([...shown, ...more])}.`);
   }
   const length = codePoints(normalized);
   if (length > MAX_NAME_LENGTH)

@@ -1,4 +1,4 @@
-import { describeCharacter, listOf } from '../text.ts';
+import { describeCharacter, formatList } from '../text.ts';
 import { CONFUSABLES } from './confusables.ts';
 
 /** The prototypes that were looked up: to read the whole table would take longer than to create a key. */
@@ -8,7 +8,7 @@ const prototypes = new Map<string, string>();
  * What a name looks like: two names look alike if their skeletons are equal (Unicode UTS #39, section 4). A character
  * that the table does not know looks like what it is made of, such as a fullwidth letter. Case counts: it can be seen.
  */
-export function skeletonOf(name: string): string {
+export function computeSkeleton(name: string): string {
   return mapped(name.normalize('NFD')).normalize('NFD');
 }
 
@@ -52,5 +52,5 @@ function textOf(numbers: string): string {
 /** The characters of one name that another does not have. */
 function charactersBeyond(name: string, other: string): string {
   const beyond = [...new Set(name)].filter((character) => !other.includes(character));
-  return listOf(beyond.map((character) => describeCharacter(character)));
+  return formatList(beyond.map((character) => describeCharacter(character)));
 }

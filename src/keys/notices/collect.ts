@@ -24,7 +24,7 @@ export interface CollectOptions {
 }
 
 /** What a transaction has done. */
-export interface Collected {
+export interface CollectionResult {
   /** Whether there is more to look at now. */
   more: boolean;
   /** Whether the webhook wants no notices any more. */
@@ -34,7 +34,7 @@ export interface Collected {
 }
 
 /** Looks in one transaction at what has happened since the last time, and lets notices of it wait for delivery. */
-export async function collectNotices(writer: NoticeWriter, options: CollectOptions): Promise<Collected> {
+export async function collectNotices(writer: NoticeWriter, options: CollectOptions): Promise<CollectionResult> {
   const { events, endpoint, now } = options;
   const known = writer.state;
   const state = known && known.seenAt > now - HISTORY_MS ? known : await beginning(writer, known, now);

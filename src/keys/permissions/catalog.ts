@@ -1,6 +1,6 @@
 import { type Limit, parseLimits } from '../limit.ts';
 import { list, options, required, type Rule, text, textOr, yesOrNo } from '../options.ts';
-import { listOf, printable } from '../text.ts';
+import { formatList, printable } from '../text.ts';
 import { type Policy, type PolicyRules, readPolicy } from './policy.ts';
 import { ALL_ACCESS, CREDENTIAL_RESOURCES, RESOURCES, ROLE_MEANINGS, ROLES } from './built-in.ts';
 
@@ -203,5 +203,5 @@ function readAndUpdate(resource: string): Permission[] {
 function meaningOf(permissions: readonly Permission[]): string {
   const named: string[] = permissions.slice(0, MAX_NAMED);
   if (permissions.length > MAX_NAMED) named.push(`${permissions.length - MAX_NAMED} more`);
-  return `Allows ${listOf(named)}.`;
+  return `Allows ${formatList(named)}.`;
 }

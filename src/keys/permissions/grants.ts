@@ -1,7 +1,7 @@
 import type { Catalog, Permission, Role } from './catalog.ts';
 import type { Issue } from '../errors.ts';
 import { nearest } from '../nearest.ts';
-import { listOf, printable } from '../text.ts';
+import { formatList, printable } from '../text.ts';
 
 /** The result of parsing a list. */
 export interface Parsed<Value> {
@@ -110,6 +110,6 @@ function match<Word extends string>(text: string, words: readonly Word[]): Word 
 
 function suggest(what: 'role' | 'resource' | 'action', item: string, words: readonly string[]): string {
   const close = nearest(item, words);
-  if (close.length > 0) return `Did you mean ${listOf(close, 'or')}?`;
-  return `The ${what}s are ${listOf(words)}.`;
+  if (close.length > 0) return `Did you mean ${formatList(close, 'or')}?`;
+  return `The ${what}s are ${formatList(words)}.`;
 }

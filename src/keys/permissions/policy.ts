@@ -1,4 +1,4 @@
-import { listOf, printable } from '../text.ts';
+import { formatList, printable } from '../text.ts';
 import { formatDuration, durationHint, readDuration, UNIT_MS } from '../time.ts';
 
 /** What an installation demands of its keys, as it is written. What is left out demands nothing. */
@@ -79,7 +79,7 @@ export function ruleText(rule: PolicyRule, { [rule]: value }: Policy): string {
   if (value === null || typeof value === 'boolean') return `${rule}: ${value}`;
   const named = value.slice(0, MAX_NAMED);
   const more = value.length - named.length;
-  return `${rule}: ${listOf([...named, ...(more > 0 ? [`${more} more`] : [])]) || 'nothing'}`;
+  return `${rule}: ${formatList([...named, ...(more > 0 ? [`${more} more`] : [])]) || 'nothing'}`;
 }
 
 /** A duration in milliseconds, or what is wrong with the text. */

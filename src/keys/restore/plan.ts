@@ -9,7 +9,7 @@ import type { ProgressReport } from '../progress.ts';
 import type { KeyFinder, KeyRepository } from '../repository.ts';
 import { prefixOf } from '../secret/secret.ts';
 import { printable } from '../text.ts';
-import { isChange, type Kept, type RestoreContext, restoredKey } from './restored-key.ts';
+import { isChange, type KeptAspect, type RestoreContext, restoredKey } from './restored-key.ts';
 
 /** Which of the revoked keys a restore brings back: those of these names or ids in the backup, or all. */
 export type BringBack = readonly string[] | 'all';
@@ -34,7 +34,7 @@ export interface DeletedKey extends NamedKey {
 
 /** A key that stays as it is now in some of its fields, since the backup would give it more. */
 export interface KeptKey extends NamedKey {
-  kept: Kept[];
+  kept: KeptAspect[];
   since: Since;
 }
 
@@ -211,7 +211,7 @@ function namedKey({ id, name, publicId }: ApiKey): NamedKey {
 }
 
 /** The fields of the audit log that tell of a loss. */
-const FIELDS: Readonly<Record<Kept, readonly string[]>> = {
+const FIELDS: Readonly<Record<KeptAspect, readonly string[]>> = {
   enabled: ['disabledAt'],
   secret: ['prefix', 'rotation'],
   grants: ['roles', 'permissions'],
@@ -228,7 +228,7 @@ const ENTRIES = 200;
 async function findSince(
   log: Pick<AuditReader, 'find'>,
   id: string,
-  lost: 'deleted' | readonly Kept[],
+  lost: 'deleted' | readonly KeptAspect[],
 ): Promise<Since> {
   const entries = await log.find({ changesOf: [id], order: 'newest', limit: ENTRIES });
   const fields = lost === 'deleted' ? [] : lost.flatMap((aspect) => FIELDS[aspect]);

@@ -8,7 +8,7 @@ import { PermissionSet } from '../permissions/permission-set.ts';
 /** What of a key can stay as it is now, where a backup would give the key more. */
 export const KEPT = ['enabled', 'secret', 'grants', 'expiresAt', 'limits', 'allowFrom', 'damaged'] as const;
 /** `secret` is that of a key that was rotated since; `damaged` is a key whose row cannot be compared. */
-export type Kept = (typeof KEPT)[number];
+export type KeptAspect = (typeof KEPT)[number];
 
 /** The aspects, besides its grants, in which a key can have more in a backup than it has now, each with its field. */
 const ASPECTS = {
@@ -16,7 +16,7 @@ const ASPECTS = {
   expiresAt: 'expiresAt',
   limits: 'limits',
   allowFrom: 'allowFrom',
-} as const satisfies Partial<Record<Kept, keyof ApiKey>>;
+} as const satisfies Partial<Record<KeptAspect, keyof ApiKey>>;
 
 /** What the rules of a restore need. */
 export interface RestoreContext {
@@ -35,7 +35,7 @@ export function restoredKey<Key extends ApiKey>(
   backup: Key,
   present: Key,
   { catalog, now }: RestoreContext,
-): { key: Key; kept: Kept[] } {
+): { key: Key; kept: KeptAspect[] } {
   // Of a damaged key nothing can be relied on, not even whether it was disabled.
   if (present.damaged) {
     const disabledAt = backup.disabledAt ?? now;
@@ -43,10 +43,10 @@ export function restoredKey<Key extends ApiKey>(
   }
   let key: Key = { ...present, name: backup.name, description: backup.description, managed: backup.managed };
   if (backup.publicId === present.publicId) key = withinGrace(key, backup, now);
-  const kept: Kept[] = hasOtherSecret(backup, present, now) ? ['secret'] : [];
+  const kept: KeptAspect[] = hasOtherSecret(backup, present, now) ? ['secret'] : [];
   if (holdsGrants(present, backup, catalog)) key = { ...key, roles: backup.roles, permissions: backup.permissions };
   else kept.push('grants');
-  for (const [aspect, field] of Object.entries(ASPECTS) as [Kept, keyof ApiKey][]) {
+  for (const [aspect, field] of Object.entries(ASPECTS) as [KeptAspect, keyof ApiKey][]) {
     const value = { [field]: backup[field] };
     if (isWidened(present, { ...present, ...value }, catalog)) kept.push(aspect);
     else key = { ...key, ...value };

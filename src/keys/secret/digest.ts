@@ -15,6 +15,6 @@ export function readDigest(text: string): string | undefined {
 }
 
 /** The SHA-256 in a stored digest, in hex. */
-export function hexOf(digest: string): string {
+export function toHex(digest: string): string {
   return digest.slice(SCHEME.length);
 }

@@ -38,14 +38,14 @@ export function createSecret(randomBytes: RandomBytes): Secret {
   const publicId = randomBase62(PUBLIC_ID_LENGTH, randomBytes);
   const body = encodeBase62(BigInt(`0x${Buffer.from(randomBytes(BODY_BYTES)).toString('hex')}`), BODY_LENGTH);
   const unchecked = `svc_${publicId}_${body}`;
-  const text = unchecked + checksumOf(unchecked);
+  const text = unchecked + computeChecksum(unchecked);
   return { text, publicId, digest: digestSecret(text) };
 }
 
 /** The public id of a secret in our own format; undefined if its form or checksum is wrong. */
 export function readSecret(text: string): { publicId: string } | undefined {
   const publicId = FORM.exec(text)?.[1];
-  if (publicId === undefined || checksumOf(text.slice(0, -CHECKSUM_LENGTH)) !== text.slice(-CHECKSUM_LENGTH))
+  if (publicId === undefined || computeChecksum(text.slice(0, -CHECKSUM_LENGTH)) !== text.slice(-CHECKSUM_LENGTH))
     return undefined;
   return { publicId };
 }
@@ -90,7 +90,7 @@ export function holdsSecret(text: string): boolean {
   return redactSecrets(text) !== text;
 }
 
-function checksumOf(text: string): string {
+function computeChecksum(text: string): string {
   return encodeBase62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 }
 

@@ -1,6 +1,6 @@
 import type { StoredKey } from '../key/api-key.ts';
 import { requireWhole } from '../key/damage.ts';
-import { hexOf } from '../secret/digest.ts';
+import { toHex } from '../secret/digest.ts';
 import { MAX_PAGE_SIZE } from '../page.ts';
 import type { KeyRepository, ListPosition } from '../repository.ts';
 import { isInProgress } from '../key/rotation.ts';
@@ -91,6 +91,6 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean): ExportedKey {
     createdBy: key.createdBy,
     expiresAt: formatTime(key.expiresAt),
     disabled: key.disabledAt !== null,
-    ...(withDigests && { sha256: hexOf(key.digest) }),
+    ...(withDigests && { sha256: toHex(key.digest) }),
   };
 }

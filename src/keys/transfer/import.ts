@@ -7,7 +7,7 @@ import type { Transaction } from '../changes/transaction.ts';
 import type { Transactions } from '../changes/transactions.ts';
 import { type ErrorCode, NameTakenError } from '../errors.ts';
 import type { ApiKey, StoredKey } from '../key/api-key.ts';
-import { skeletonOf } from '../key/skeleton.ts';
+import { computeSkeleton } from '../key/skeleton.ts';
 import { statusOf } from '../key/status.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import type { ProgressReport } from '../progress.ts';
@@ -123,7 +123,7 @@ async function findLikenesses(
   find: KeyFinder,
   lines: readonly ImportLine[],
 ): Promise<Map<string | null, ImportWarning[]>> {
-  const names = keysOf(lines).map(({ name }) => name);
+  const names = buildKeys(lines).map(({ name }) => name);
   const confusable = await findConfusableNames(OPERATOR, find, [...new Set(names)]);
   return new Map(
     confusable.map((likeness) => [
@@ -146,7 +146,7 @@ async function findConflicts(
     else conflicts.set(line, [{ code, message }]);
   };
   for (const unique of UNIQUE) {
-    const holders = new Map(await unique.findHolders(find, keysOf(lines).map(unique.valueOf)));
+    const holders = new Map(await unique.findHolders(find, buildKeys(lines).map(unique.valueOf)));
     const seen = new Map<string, number>();
     for (const { line, key } of lines) {
       if (!key) continue;
@@ -163,7 +163,7 @@ async function findConflicts(
   return conflicts;
 }
 
-function keysOf(lines: readonly ImportLine[]): StoredKey[] {
+function buildKeys(lines: readonly ImportLine[]): StoredKey[] {
   return lines.flatMap(({ key }) => key ?? []);
 }
 
@@ -339,7 +339,7 @@ function valuesOf(keys: readonly StoredKey[]): Set<string> {
 }
 
 function ownValuesOf({ name, publicId, digest }: Pick<StoredKey, 'name' | 'publicId' | 'digest'>): string[] {
-  return [skeletonOf(name), publicId, digest];
+  return [computeSkeleton(name), publicId, digest];
 }
 
 /** Whether keys that were changed after an entry of the audit log have, or had, something to do with these values. */

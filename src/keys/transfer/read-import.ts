@@ -17,7 +17,7 @@ import {
   type RandomBytes,
   readSecret,
 } from '../secret/secret.ts';
-import { listOf } from '../text.ts';
+import { formatList } from '../text.ts';
 import { formatTime, readDate } from '../time.ts';
 
 /** What reading an import depends on. */
@@ -308,7 +308,7 @@ function unknownField(name: string): Issue {
   const isShowable = SHOWABLE_NAME.test(name) && name.length <= 30;
   const problem = isShowable ? `"${name}" is not a field of a key.` : 'The line has an unknown field.';
   const [close] = nearest(name, NAMES, 1);
-  return invalid(`${problem} ${close ? `Did you mean ${close}?` : `The fields are ${listOf(NAMES)}.`}`);
+  return invalid(`${problem} ${close ? `Did you mean ${close}?` : `The fields are ${formatList(NAMES)}.`}`);
 }
 
 function wrongKind([name, value]: [keyof ImportedFields, unknown]): Issue[] {

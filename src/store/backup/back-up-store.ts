@@ -15,7 +15,7 @@ import { newestSchema } from '../migrations.ts';
 import { findDamage } from '../sqlite/sqlite-schema.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
-import { PASSING_TABLES } from '../tables.ts';
+import { TRANSIENT_TABLES } from '../tables.ts';
 import { BackupFile, belongsToStore, invalid, unavailable } from './backup-file.ts';
 
 /** A backup that was made. */
@@ -110,7 +110,7 @@ async function checkCopy(
   const file = await PrivateFile.open(partial, { location: path, mustExist: true });
   try {
     // Whoever puts it in place by hand must not bring back a session that was ended since.
-    await endPassing(file);
+    await clearTransient(file);
     const damage = await findDamage(file);
     if (damage !== undefined) throw invalid(path, damage);
     const contents = await verifyBackup(file, auditKey, onVerified);
@@ -123,9 +123,9 @@ async function checkCopy(
 }
 
 /** Removes from a copy of a store what was under way: imports, requests of applications, and sessions. */
-async function endPassing(file: Connection): Promise<void> {
+async function clearTransient(file: Connection): Promise<void> {
   await file.write(async (db) => {
-    for (const table of PASSING_TABLES) await db.deleteFrom(table).execute();
+    for (const table of TRANSIENT_TABLES) await db.deleteFrom(table).execute();
   });
 }
 

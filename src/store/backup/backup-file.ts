@@ -197,16 +197,16 @@ export function invalid(path: string, reason?: string, options?: ErrorOptions): 
 export function belongsToStore(path: string, location: string): boolean {
   const place = realpathSync(location);
   const own = [location, ...sideFilesOf(place), `${place}-reserve`];
-  const file = identityOf(path);
-  const folder = identityOf(dirname(path));
+  const file = readIdentity(path);
+  const folder = readIdentity(dirname(path));
   return own.some(
     (each) =>
-      (file !== undefined && isSameFile(file, identityOf(each))) ||
-      (basename(path) === basename(each) && folder !== undefined && isSameFile(folder, identityOf(dirname(each)))),
+      (file !== undefined && isSameFile(file, readIdentity(each))) ||
+      (basename(path) === basename(each) && folder !== undefined && isSameFile(folder, readIdentity(dirname(each)))),
   );
 }
 
-function identityOf(path: string): FileIdentity | undefined {
+function readIdentity(path: string): FileIdentity | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {

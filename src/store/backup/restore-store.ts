@@ -97,9 +97,9 @@ async function openPresent(target: Target): Promise<Connection> {
   let store: Connection | undefined;
   try {
     store = (await storeExists(target)) ? await openConnection({ ...target, mustExist: true }) : undefined;
-    if (!store) throw blindError(`The key store ${locationOf(target)} does not exist.`);
+    if (!store) throw notComparable(`The key store ${formatLocation(target)} does not exist.`);
     if (store.dialect === 'sqlite' && (await findDamage(store)) !== undefined)
-      throw blindError(`The key store ${store.location} is damaged.`);
+      throw notComparable(`The key store ${store.location} is damaged.`);
     return store;
   } catch (error) {
     await store?.close();
@@ -107,15 +107,15 @@ async function openPresent(target: Target): Promise<Connection> {
     const isLost =
       isKeysError(error) &&
       (LOST.has(error.code) || (error.code === 'STORE_FAILED' && !isPostgresUrl(target.database)));
-    throw isLost ? blindError(error.message, error) : error;
+    throw isLost ? notComparable(error.message, error) : error;
   }
 }
 
-function locationOf({ database }: Target): string {
+function formatLocation({ database }: Target): string {
   return isPostgresUrl(database) ? readPostgresUrl(database).location : database;
 }
 
-function blindError(reason: string, cause?: unknown): KeysError {
+function notComparable(reason: string, cause?: unknown): KeysError {
   return new KeysError(
     'RESTORE_BLIND',
     `${reason} So nobody can tell which keys were deleted, disabled or rotated since the backup, or created. ` +
@@ -134,7 +134,7 @@ async function changeKeys(
   const backup = createKeyRepository(file);
   const { transactions, catalog, clock } = await transactionsOn(present, options);
   const plan = await planRestore(bringBack, { backup, present, catalog, now: clock(), onProgress });
-  if (!plan) throw blindError(`The backup ${printable(path, 200)} is not one of the key store ${store.location}.`);
+  if (!plan) throw notComparable(`The backup ${printable(path, 200)} is not one of the key store ${store.location}.`);
   const result = { contents, differences, plan, store: store.location };
   if (!(await agree(result))) return { ...result, previous: undefined };
   const previous = keptPath(store.dialect === 'sqlite' ? store.location : path);
@@ -170,7 +170,7 @@ async function putInPlace({ contents, differences, file, path }: OpenBackup, tar
   const isFile = !isPostgresUrl(database);
   // What cannot be done is no dry run, either.
   await (isFile ? requireNoForeignFile(database) : requireEmptyDatabase(target));
-  const result = { contents, differences, plan: undefined, store: locationOf(target) };
+  const result = { contents, differences, plan: undefined, store: formatLocation(target) };
   if (!(await target.agree(result))) return { ...result, previous: undefined };
   const { transactions } = await transactionsOn(createKeyRepository(file, auditKey), target);
   const source = { backup: basename(target.backup), head: contents.head };

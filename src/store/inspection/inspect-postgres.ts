@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { isKeysError } from '../../keys/errors.ts';
-import { listOf } from '../../keys/text.ts';
+import { formatList } from '../../keys/text.ts';
 import type { Connection } from '../connection.ts';
 import { newestSchema } from '../migrations.ts';
 import { PostgresConnection } from '../postgres/postgres-connection.ts';
@@ -116,7 +116,7 @@ async function inspectRights(connection: Connection): Promise<Finding[]> {
           `As the owner of the tables: grant ${privilege} on ${table} to ${user}. All that is needed: docs/storage.md.`,
         ),
       );
-    const does = listOf(['serve', ...(canChange ? ['change keys'] : [])]);
+    const does = formatList(['serve', ...(canChange ? ['change keys'] : [])]);
     return [ok('RIGHTS', `The user "${user}" of the database may ${does}.`)];
   } catch (error) {
     return [failureBy('RIGHTS', error)];

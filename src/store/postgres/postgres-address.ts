@@ -66,8 +66,8 @@ export function readPostgresUrl(text: string, env: NodeJS.ProcessEnv = process.e
   if (schema !== undefined && !/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
     throw invalid('its schema may only have lower-case letters, digits and "_", 63 at most');
   const timeouts = {
-    connect: secondsOf(given['connect_timeout'] ?? (env['PGCONNECT_TIMEOUT'] || undefined), 'connect_timeout'),
-    statement: numberOf(given['statement_timeout'], 'statement_timeout'),
+    connect: parseSeconds(given['connect_timeout'] ?? (env['PGCONNECT_TIMEOUT'] || undefined), 'connect_timeout'),
+    statement: toNumber(given['statement_timeout'], 'statement_timeout'),
   };
   return {
     location: shown(url, given),
@@ -83,10 +83,10 @@ export function readPostgresUrl(text: string, env: NodeJS.ProcessEnv = process.e
       ...(schema !== undefined && { options: `${env['PGOPTIONS'] ?? ''} -c search_path=${schema},pg_temp`.trim() }),
       ...(timeouts.connect !== undefined && { connectionTimeoutMillis: timeouts.connect }),
       ...(timeouts.statement !== undefined && { statement_timeout: timeouts.statement }),
-      ...(given['pool_size'] !== undefined && { max: Math.max(1, numberOf(given['pool_size'], 'pool_size')!) }),
+      ...(given['pool_size'] !== undefined && { max: Math.max(1, toNumber(given['pool_size'], 'pool_size')!) }),
       ...(channelBinding === 'require' && { enableChannelBinding: true }),
       application_name: given['application_name'] ?? (env['PGAPPNAME'] || 'svc-api'),
-      ssl: tlsOf(host || env['PGHOST'] || 'localhost', {
+      ssl: parseTls(host || env['PGHOST'] || 'localhost', {
         sslmode: given['sslmode'] ?? env['PGSSLMODE'],
         sslrootcert: given['sslrootcert'] ?? env['PGSSLROOTCERT'],
         sslcert: given['sslcert'] ?? env['PGSSLCERT'],
@@ -137,12 +137,12 @@ function refuseUnsupported(env: NodeJS.ProcessEnv): void {
   );
 }
 
-function secondsOf(text: string | undefined, name: string): number | undefined {
-  const seconds = numberOf(text, name);
+function parseSeconds(text: string | undefined, name: string): number | undefined {
+  const seconds = toNumber(text, name);
   return seconds && seconds * 1000;
 }
 
-function numberOf(text: string | undefined, name: string): number | undefined {
+function toNumber(text: string | undefined, name: string): number | undefined {
   if (text === undefined) return undefined;
   if (!/^\d{1,7}$/.test(text)) throw invalid(`its ${name} must be a whole number`);
   return Number(text);
@@ -181,7 +181,7 @@ const MODES = new Set(['disable', 'require', 'verify-ca', 'verify-full']);
  * TLS options for `sslmode` as libpq defines it, but for its default: a server on another machine must prove who it is.
  * @throws KeysError USAGE, STORE_UNAVAILABLE
  */
-function tlsOf(
+function parseTls(
   host: string,
   { sslrootcert, sslcert, sslkey, sslpassword, ...given }: TlsParameters,
 ): PoolConfig['ssl'] {

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/errors.ts';
-import type { HearingReport } from '../../keys/repository.ts';
+import type { NotificationReport } from '../../keys/repository.ts';
 import type { Connection, MustExist, WriteWork } from '../connection.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from './postgres-address.ts';
@@ -16,7 +16,7 @@ import {
   versionOf,
 } from './postgres-schema.ts';
 import { openPool } from './postgres-pool.ts';
-import { PASSING_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
+import { TRANSIENT_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
 import { Mutex, retry } from '../waiting.ts';
 
 /** How many lost connections are replaced before that is an error: several may have broken while idle. */
@@ -119,7 +119,7 @@ export class PostgresConnection implements Connection {
     return this.#listener.keysChangedSince(revision);
   }
 
-  watchHearing(report: HearingReport): void {
+  watchHearing(report: NotificationReport): void {
     this.#listener.watchHearing(report);
   }
 
@@ -166,7 +166,7 @@ function findVersion(
 ): Promise<number | undefined> {
   return retryLost(async () => {
     if (schema !== undefined) await requireSearchPath(db, location, schema);
-    await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', ...PASSING_TABLES, ...TABLE_NAMES] });
+    await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', ...TRANSIENT_TABLES, ...TABLE_NAMES] });
     return versionOf(db, location);
   });
 }

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig, Notification } from 'pg';
 import { KeysError } from '../../keys/errors.ts';
-import type { HearingReport } from '../../keys/repository.ts';
+import type { NotificationReport } from '../../keys/repository.ts';
 import { debug } from '../../keys/steps.ts';
 import { driverCodeOf } from '../errors.ts';
 import { KeyChanges, MAX_CHANGES } from '../key-changes.ts';
@@ -16,7 +16,7 @@ const HEARTBEAT_MS = 500;
 const PROOF_INTERVAL_MS = 2000;
 const RETRY_MS = 250;
 /** How long to wait after notifications have again not arrived. */
-const RETRY_DEAF_MS = 10_000;
+const RETRY_LOST_MS = 10_000;
 
 /**
  * The heartbeat: the schema, to ignore other stores, and the head of the audit log, should a notification get lost:
@@ -67,7 +67,7 @@ export class PostgresListener {
   #aliveAt = Number.NEGATIVE_INFINITY;
   #client: Client | undefined;
   #isStarted = false;
-  #report: HearingReport = () => {};
+  #report: NotificationReport = () => {};
   /** Why notifications are lost, if that is so. */
   #problem: Error | undefined;
 
@@ -95,7 +95,7 @@ export class PostgresListener {
   }
 
   /** See `KeyRepository.watchHearing`. Starts listening. */
-  watchHearing(report: HearingReport): void {
+  watchHearing(report: NotificationReport): void {
     this.#report = report;
     this.#start();
   }
@@ -121,9 +121,9 @@ export class PostgresListener {
       const error: unknown = await this.#listen().catch((reason: unknown) => reason);
       this.#disconnect();
       if (this.#closed.signal.aborted) return;
-      const isDeafAgain = this.#problem !== undefined && error instanceof UnheardError;
+      const isLostAgain = this.#problem !== undefined && error instanceof NotificationsLostError;
       this.#setProblem(postgresError(error, this.#location));
-      await this.#wait(isDeafAgain ? RETRY_DEAF_MS : RETRY_MS, this.#closed.signal);
+      await this.#wait(isLostAgain ? RETRY_LOST_MS : RETRY_MS, this.#closed.signal);
     }
   }
 
@@ -143,7 +143,7 @@ export class PostgresListener {
     (client as Client & { unref(): void }).unref();
     let seen: Heartbeat | undefined;
     client.on('notification', ({ channel, payload }) => {
-      if (channel === 'svc_api_changed_keys') this.#hear(payload, seen?.schema);
+      if (channel === 'svc_api_changed_keys') this.#receive(payload, seen?.schema);
     });
     await client.query(`listen svc_api_changed_keys; listen ${this.#channel}`);
     debug('changes of keys are listened for', () => ({ store: this.#location }));
@@ -172,24 +172,24 @@ export class PostgresListener {
     }
   }
 
-  /** @throws UnheardError, or what the driver throws */
+  /** @throws NotificationsLostError, or what the driver throws */
   async #prove(listening: Listening, provenAt: number): Promise<void> {
-    const isHeard = await hearsAddress(listening, this.#config).catch((error: unknown) => {
+    const isReceived = await receivesFromAddress(listening, this.#config).catch((error: unknown) => {
       if (driverCodeOf(error) === READ_ONLY) this.#renewPool();
       throw error;
     });
     listening.signal.throwIfAborted();
     const isFirst = provenAt === Number.NEGATIVE_INFINITY;
     // This connection leads to the server at the address; older ones may lead to another.
-    if (isFirst || !isHeard) this.#renewPool();
-    if (!isHeard) throw new UnheardError(this.#location);
+    if (isFirst || !isReceived) this.#renewPool();
+    if (!isReceived) throw new NotificationsLostError(this.#location);
   }
 
   /** Takes a notification: see `announceChangedKeys`. Before the first heartbeat nothing is trusted anyway. */
-  #hear(payload: string | undefined, ours: string | undefined): void {
-    const heard = readPayload(payload);
-    if (heard && heard.schema !== ours) return;
-    if (heard?.keys) this.#changes.add(heard.keys);
+  #receive(payload: string | undefined, ours: string | undefined): void {
+    const received = readPayload(payload);
+    if (received && received.schema !== ours) return;
+    if (received?.keys) this.#changes.add(received.keys);
     else this.#changes.addUnknown();
   }
 
@@ -229,7 +229,7 @@ function isTexts(value: unknown): value is string[] {
 const ARRIVAL_MS = 1000;
 
 /** A connection does not receive what is sent at the address. */
-class UnheardError extends KeysError {
+class NotificationsLostError extends KeysError {
   constructor(location: string) {
     super(
       'STORE_UNAVAILABLE',
@@ -256,22 +256,25 @@ export interface Listening {
  * session for as long, and the token could arrive by chance.
  * @throws what the driver throws if no connection can be made
  */
-async function hearsAddress({ client: listener, channel, signal }: Listening, config: ClientConfig): Promise<boolean> {
+async function receivesFromAddress(
+  { client: listener, channel, signal }: Listening,
+  config: ClientConfig,
+): Promise<boolean> {
   const { Client } = await loadDriver();
-  const speaker = new Client(config);
-  speaker.on('error', () => {});
+  const sender = new Client(config);
+  sender.on('error', () => {});
   const token = randomUUID();
-  const heard = Promise.withResolvers<boolean>();
-  const hear = ({ payload }: Notification) => payload === token && heard.resolve(true);
-  listener.on('notification', hear);
+  const received = Promise.withResolvers<boolean>();
+  const receive = ({ payload }: Notification) => payload === token && received.resolve(true);
+  listener.on('notification', receive);
   try {
-    await speaker.connect();
-    (speaker as Client & { unref(): void }).unref();
-    await speaker.query('select pg_notify($1, $2)', [channel, token]);
+    await sender.connect();
+    (sender as Client & { unref(): void }).unref();
+    await sender.query('select pg_notify($1, $2)', [channel, token]);
     const tooLate = delay(ARRIVAL_MS, false, { ref: false, signal }).catch(() => false);
-    return await Promise.race([heard.promise, tooLate]);
+    return await Promise.race([received.promise, tooLate]);
   } finally {
-    listener.off('notification', hear);
-    speaker.end().catch(() => {});
+    listener.off('notification', receive);
+    sender.end().catch(() => {});
   }
 }

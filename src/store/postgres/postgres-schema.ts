@@ -5,7 +5,7 @@ import { differencesOf, type SchemaDifference, type SchemaPart } from '../../key
 import { debug } from '../../keys/steps.ts';
 import { driverCodeOf } from '../errors.ts';
 import { migrationsBetween, newestSchema, requireKnownSchema } from '../migrations.ts';
-import { PASSING_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
+import { TRANSIENT_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
 
 /** Takes the lock that admits one writer at a time, until the transaction ends. Readers do not need it. */
 export async function lockWriters(transaction: Kysely<Tables>): Promise<void> {
@@ -65,7 +65,7 @@ export function migratePostgres(db: Kysely<Tables>, { location, schema }: Postgr
         where table_schema = current_schema()`.execute(transaction);
       const found = new Set(rows.map((row) => row.found));
       const isNew = !found.has('svc_api_schema');
-      if (isNew && [...PASSING_TABLES, ...TABLE_NAMES].some((table) => found.has(table))) {
+      if (isNew && [...TRANSIENT_TABLES, ...TABLE_NAMES].some((table) => found.has(table))) {
         throw new KeysError(
           'STORE_FOREIGN',
           `The database ${location} has tables of another program with the same names as those of svc-api. ` +
@@ -101,7 +101,7 @@ function lockKey(schema: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`hashtextextended('svc-api ' || ${schema}, 0)`;
 }
 
-const OWN_TABLES = ['svc_api_schema', ...PASSING_TABLES, ...TABLE_NAMES];
+const OWN_TABLES = ['svc_api_schema', ...TRANSIENT_TABLES, ...TABLE_NAMES];
 /** The index of searches, which a store has where the server has the extension for it. */
 const OPTIONAL = 'api_keys_by_search_text';
 /** Codes of PostgreSQL for what a user may not do, and for a server that can only be read. */

@@ -28,14 +28,14 @@ import { migrateSqlite } from './sqlite-schema.ts';
 export class FileReplaced extends Error {}
 
 /** How long to wait for the lock of the file, in milliseconds. */
-export interface Waits {
+export interface WaitTimes {
   /** In all. */
   lockWaitMs: number;
   /** Inside the driver, at a time: it blocks the event loop. */
   busyTimeoutMs: number;
 }
 
-export interface OpenFileOptions extends Waits {
+export interface OpenFileOptions extends WaitTimes {
   mustExist: MustExist;
   /** Called after each commit. */
   committed: () => void;

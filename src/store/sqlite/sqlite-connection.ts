@@ -5,7 +5,7 @@ import type { Connection, FoundRow, MustExist, WriteOptions, WriteWork } from '.
 import { KeyChanges } from '../key-changes.ts';
 import { Mutex, retry } from '../waiting.ts';
 import type { Tables } from '../tables.ts';
-import { FileReplaced, OpenFile, type Waits } from './open-file.ts';
+import { FileReplaced, OpenFile, type WaitTimes } from './open-file.ts';
 import { createStore, Reserve } from './sqlite-file.ts';
 import { isLocked, isMixedUp, sqliteError } from './sqlite-errors.ts';
 
@@ -19,7 +19,7 @@ const WATCH_MS = REPLACED_WAIT_MS / 2;
  */
 const MAX_CHECK_AGE_MS = 1;
 
-interface SqliteOptions extends Waits {
+interface SqliteOptions extends WaitTimes {
   /** How long a change waits for the lock, in all. Default: `lockWaitMs`. */
   writeWaitMs?: number;
   mustExist: MustExist;
@@ -31,7 +31,7 @@ export class SqliteConnection implements Connection {
   readonly location: string;
   /** Whether opening it has created the file. */
   readonly created: boolean;
-  readonly #waits: Waits;
+  readonly #waits: WaitTimes;
   readonly #writeWaitMs: number;
   readonly #reserve: Reserve;
   /** Undefined while there is no file at the path. */
@@ -45,7 +45,11 @@ export class SqliteConnection implements Connection {
   readonly #changes = new KeyChanges();
   #isClosed = false;
 
-  private constructor(location: string, created: boolean, { writeWaitMs, ...waits }: Waits & { writeWaitMs: number }) {
+  private constructor(
+    location: string,
+    created: boolean,
+    { writeWaitMs, ...waits }: WaitTimes & { writeWaitMs: number },
+  ) {
     this.location = location;
     this.#writeWaitMs = writeWaitMs;
     this.created = created;
@@ -94,13 +98,13 @@ export class SqliteConnection implements Connection {
   async #runUntil<Result>(deadline: number, work: (file: OpenFile) => Promise<Result>): Promise<Result> {
     const mixedUpUntil = Math.min(deadline, performance.now() + REPLACED_WAIT_MS);
     const isRetryable = (error: unknown) =>
-      isMixedUp(causeOf(error))
+      isMixedUp(findCause(error))
         ? performance.now() <= mixedUpUntil
         : (isLocked(error) || error instanceof FileReplaced) && performance.now() <= deadline;
     try {
       return await retry(async () => this.#onFile(await this.#currentFile(), work), { isRetryable });
     } catch (error) {
-      const cause = causeOf(error);
+      const cause = findCause(error);
       if (!(cause instanceof FileReplaced)) throw sqliteError(cause, this.location);
       throw new KeysError(
         'STORE_REPLACED',
@@ -245,7 +249,7 @@ export class SqliteConnection implements Connection {
 }
 
 /** What a file was found to be replaced by: side files that do not belong together are an error of their own. */
-function causeOf(error: unknown): unknown {
+function findCause(error: unknown): unknown {
   return error instanceof FileReplaced && isMixedUp(error.cause) ? error.cause : error;
 }
 

@@ -13,7 +13,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
-import { nextTurn } from '../../keys/turns.ts';
+import { yieldToEventLoop } from '../../keys/yielding.ts';
 import { runStatement } from './run-statement.ts';
 import type { WorkerAnswer, WorkerQuestion, WorkerStart } from './write-worker.ts';
 
@@ -68,30 +68,31 @@ class ImmediateSqliteDriver extends SqliteDriver {
 }
 
 /** How long queries follow one another before others get a turn of the event loop, in milliseconds. */
-const MAX_TURN_MS = 10;
+const MAX_SLICE_MS = 10;
 
 /** Lets others have a turn between two queries, of a long list, say. */
-class TurnTakingDriver extends ImmediateSqliteDriver {
+class YieldingDriver extends ImmediateSqliteDriver {
   /** When the first query of this turn began. */
-  #turnBegan: number | undefined;
+  #sliceBegan: number | undefined;
 
   override async acquireConnection(): Promise<DatabaseConnection> {
     const connection = await super.acquireConnection();
     return {
       executeQuery: async (query) => {
-        this.#beginTurn();
+        this.#beginSlice();
         const result = await connection.executeQuery(query);
-        if (this.#turnBegan !== undefined && performance.now() - this.#turnBegan > MAX_TURN_MS) await nextTurn();
+        if (this.#sliceBegan !== undefined && performance.now() - this.#sliceBegan > MAX_SLICE_MS)
+          await yieldToEventLoop();
         return result as QueryResult<never>;
       },
       streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
     };
   }
 
-  #beginTurn(): void {
-    if (this.#turnBegan !== undefined) return;
-    this.#turnBegan = performance.now();
-    void setImmediate().then(() => (this.#turnBegan = undefined));
+  #beginSlice(): void {
+    if (this.#sliceBegan !== undefined) return;
+    this.#sliceBegan = performance.now();
+    void setImmediate().then(() => (this.#sliceBegan = undefined));
   }
 }
 
@@ -100,8 +101,8 @@ class TurnTakingDriver extends ImmediateSqliteDriver {
  * @param committed is called after each commit
  * @param takesTurns whether others get a turn between two queries
  */
-export function dialectOf(database: Database.Database, committed: () => void, takesTurns: boolean): Dialect {
-  const Driver = takesTurns ? TurnTakingDriver : ImmediateSqliteDriver;
+export function dialectOf(database: Database.Database, committed: () => void, yields: boolean): Dialect {
+  const Driver = yields ? YieldingDriver : ImmediateSqliteDriver;
   return sqliteDialect(() => new Driver(database, committed));
 }
 

@@ -40,7 +40,7 @@ export async function migrateSqlite(
   });
 }
 
-interface Marks {
+interface FileMarks {
   applicationId: number;
   version: number;
   tables: number;
@@ -52,7 +52,7 @@ interface Marks {
  */
 export async function requireOwnFormat(db: Kysely<Tables>, location: string): Promise<number> {
   // One statement sees one state of the file: another program may be creating the store.
-  const { rows } = await sql<Marks>`select application_id as "applicationId", user_version as version,
+  const { rows } = await sql<FileMarks>`select application_id as "applicationId", user_version as version,
     (select count(*) from sqlite_schema) as tables from pragma_application_id, pragma_user_version`.execute(db);
   const { applicationId, version, tables } = rows[0]!;
   if (applicationId !== APPLICATION_ID && (applicationId !== 0 || version !== 0 || tables > 0)) {

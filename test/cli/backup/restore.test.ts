@@ -5,7 +5,7 @@ import { chainHash } from '../../../src/keys/audit/audit-entry.ts';
 import { withKeys } from '../../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { OpenKeys } from '../../../src/service/open-keys.ts';
-import { auditEntryOf } from '../../../src/store/rows.ts';
+import { readAuditEntry } from '../../../src/store/rows.ts';
 import type { AuditLogTable } from '../../../src/store/tables.ts';
 import { isPostgresUrl } from '../../../src/store/postgres/postgres-address.ts';
 import { type CreatedKey, type TestCli, testCli } from '../../support/cli.ts';
@@ -356,7 +356,7 @@ describeOnEach('restore', () => {
   it('says before that the audit log of the backup was written anew', async () => {
     assert.equal((await restore('--dry-run')).logDiffersFrom, null);
     const entries = (await readDirectly(backup, 'select * from audit_log order by number')).map((row) =>
-      auditEntryOf(row as unknown as AuditLogTable),
+      readAuditEntry(row as unknown as AuditLogTable),
     );
     // With the second key, somebody who can write the backup changes all that tells of it.
     await unlockAuditLog(backup);

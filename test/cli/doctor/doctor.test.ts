@@ -62,7 +62,7 @@ describeOnEach('doctor', (dialect) => {
     const pass = async () => {
       const server = testCourier({ store, time }, destinationOf(receiver));
       await server.run();
-      await server.courier.stop();
+      await server.dispatcher.stop();
     };
     const end = async () => {
       await store.close();

@@ -6,7 +6,7 @@ import { createServer as createTlsServer, type Server } from 'node:https';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Config } from '@oclif/core/config';
-import { type Tried, tryWebhook } from '../../../src/cli/webhook.ts';
+import { type TestResult, tryWebhook } from '../../../src/cli/webhook.ts';
 import { DEFAULT_NOTICES } from '../../../src/keys/notices/settings.ts';
 import { destinationOf, testCourier } from '../../support/couriers.ts';
 import { pairOf, writePair } from '../../support/certificates.ts';
@@ -18,7 +18,7 @@ import { tempFolder, tempStore } from '../../support/temp.ts';
 import { newNoticeSecret, Receiver, stopReceivers } from '../../support/webhook.ts';
 
 /** What an answer in JSON has. */
-type Answer = Tried & { error?: string; code?: string };
+type Answer = TestResult & { error?: string; code?: string };
 
 describe('notices test', () => {
   let receiver: Receiver;
@@ -108,7 +108,7 @@ describe('notices test', () => {
 
   it('ends with a receiver that hangs, and says so', async () => {
     receiver.answer = () => {};
-    let tried: Tried | undefined;
+    let tried: TestResult | undefined;
     const settings = { url: receiver.url, secretFile: undefined, ...DEFAULT_NOTICES };
     const env = { SVC_API_NOTICES_SECRET: receiver.secret };
     await assert.rejects(
@@ -220,7 +220,7 @@ describe('notices test', () => {
     const env = { SVC_API_CONFIG: config, SVC_API_NOTICES_SECRET: receiver.secret };
     assert.equal((await testCli(test.database).run(['notices', 'test'], { env })).code, 1);
     assert.deepEqual(await test.store.notices.status(), before);
-    await server.courier.stop();
+    await server.dispatcher.stop();
     await test.store.close();
   });
 });

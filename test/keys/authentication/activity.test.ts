@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type Principal, OPERATOR, requirePermission } from '../../../src/keys/authorization/principal.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { damageKey } from '../../support/damage.ts';
@@ -9,10 +9,10 @@ import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts
 
 describeOnEach('the use of keys', () => {
   let test: TestKeys;
-  let scheduled: { work: () => void; delay: number }[];
+  let scheduled: { work: () => void; delayMs: number }[];
   beforeEach(async () => {
     scheduled = [];
-    test = await openTestKeys({ schedule: (work, delay) => scheduled.push({ work, delay }) });
+    test = await openTestKeys({ schedule: (work, delayMs) => scheduled.push({ work, delayMs }) });
   });
   afterEach(() => test.store.close());
   const create = (name: string, permissions = ['API_KEY:READ_ANY', 'DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY']) =>
@@ -34,7 +34,7 @@ describeOnEach('the use of keys', () => {
       test.time.now += 1000;
       await enter(secret);
     }
-    assert.deepEqual([scheduled.map(({ delay }) => delay), await usageOf(key.id)], [[2000], undefined]);
+    assert.deepEqual([scheduled.map(({ delayMs }) => delayMs), await usageOf(key.id)], [[2000], undefined]);
     await test.keys.finishActivity();
     assert.deepEqual(await usageOf(key.id), { uses: 5, lastUsedAt: test.time.now, previousLastUsedAt: null });
     test.time.now += 1000;
@@ -51,7 +51,7 @@ describeOnEach('the use of keys', () => {
     }
     scheduled = [];
     for (const secret of secrets) await enter(secret);
-    assert.equal(scheduled.filter(({ delay }) => delay === 0).length, 1);
+    assert.equal(scheduled.filter(({ delayMs }) => delayMs === 0).length, 1);
     await test.keys.finishActivity();
     for (const secret of secrets) {
       const { apiKey: key } = await enter(secret);
@@ -125,7 +125,7 @@ describeOnEach('the use of keys', () => {
     assert.deepEqual(await seenAt(), [1000, 0]);
     await authenticate(quick.keys, secret);
     await failedWrite(async () => {
-      await nextTurn();
+      await yieldToEventLoop();
       quick.time.now += 1000;
       return authenticate(quick.keys, secret);
     });

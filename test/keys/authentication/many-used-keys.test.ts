@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { Activity, type ActivityBatch, writeActivity } from '../../../src/keys/authentication/activity.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
@@ -56,7 +56,7 @@ describeOnEach('the use of many keys', () => {
     for (const { work } of scheduled.splice(0)) work();
     await until(() => written.length > 0);
     await Promise.all(written);
-    await nextTurn();
+    await yieldToEventLoop();
   };
 
   it('is written in pieces, sorted by id, and others write in between', async () => {

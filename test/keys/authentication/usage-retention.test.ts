@@ -36,7 +36,7 @@ describeOnEach('what is kept of the use of keys', () => {
         rows,
       }),
     );
-  const countOf = async (table: 'hours' | 'days') =>
+  const formatCount = async (table: 'hours' | 'days') =>
     (await readDirectly(test.database, `select 1 as one from key_usage_${table}`)).length;
   const daysOf = async (id: string) => (await test.keys.periodUsageOf(id, { by: 'DAY', from: '730d' })).periods;
 
@@ -45,7 +45,7 @@ describeOnEach('what is kept of the use of keys', () => {
     const first = startOf('DAY', test.time.now) - 90 * DAY;
     await addHours('a', [first - 25 * HOUR, first - 2 * HOUR, first - HOUR, first].map(accepted));
     assert.equal(await step(100), true);
-    assert.deepEqual([await countOf('hours'), await countOf('days')], [1, 2]);
+    assert.deepEqual([await formatCount('hours'), await formatCount('days')], [1, 2]);
     assert.deepEqual(
       (await daysOf('a')).map(({ start, accepted }) => [(start - first) / DAY, accepted]),
       [
@@ -61,7 +61,7 @@ describeOnEach('what is kept of the use of keys', () => {
     const first = startOf('DAY', test.time.now) - 730 * DAY;
     await addHours('a', [first - HOUR, first].map(accepted));
     await step(100);
-    assert.deepEqual(await countOf('days'), 1);
+    assert.deepEqual(await formatCount('days'), 1);
     assert.deepEqual(
       (await daysOf('a')).map(({ start }) => start),
       [first],
@@ -120,7 +120,7 @@ describeOnEach('what is kept of the use of keys', () => {
       assert.deepEqual(await sumsOf(), all, `seed ${seed}, condensed`);
       await other.store.close();
     }
-    assert.ok((await countOf('hours')) < 100);
+    assert.ok((await formatCount('hours')) < 100);
   });
 
   it('is bounded behind what is written, 2,000 rows at a time, and looked at once an hour', async () => {
@@ -145,7 +145,7 @@ describeOnEach('what is kept of the use of keys', () => {
     );
     for (let pass = 0; pass < 5; pass += 1) await retention.step();
     assert.deepEqual(passes, [false, false, true]);
-    assert.equal(await countOf('hours'), 0);
+    assert.equal(await formatCount('hours'), 0);
     test.time.now += HOUR;
     await retention.step();
     assert.equal(passes.length, 4);
@@ -167,7 +167,7 @@ describeOnEach('what is kept of the use of keys', () => {
     await step(1000);
     await test.store.repository.write((writer) => writer.delete([...ids, 'unused', 'nobody']));
     await insertKeys(ids[0]!);
-    const left = async () => [await countOf('hours'), await countOf('days')];
+    const left = async () => [await formatCount('hours'), await formatCount('days')];
     assert.deepEqual(await left(), [151, 151], 'taking access away does not wait for that');
     assert.equal(await step(100), false);
     assert.deepEqual(await left(), [101, 101]);

@@ -18,9 +18,9 @@ describe('the skeleton of a name', () => {
   it('is the same whether or not its characters were looked up before', async () => {
     // A module of its own has looked up none.
     const path = `../../../src/keys/key/skeleton.ts?${randomUUID()}`;
-    const { skeletonOf } = (await import(path)) as typeof import('../../../src/keys/key/skeleton.ts');
+    const { computeSkeleton } = (await import(path)) as typeof import('../../../src/keys/key/skeleton.ts');
     for (const _time of ['first', 'second'])
-      for (const [name, skeleton] of Object.entries(SKELETONS)) assert.equal(skeletonOf(name), skeleton);
+      for (const [name, skeleton] of Object.entries(SKELETONS)) assert.equal(computeSkeleton(name), skeleton);
   });
 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { hexOf, readDigest } from '../../../src/keys/secret/digest.ts';
+import { toHex, readDigest } from '../../../src/keys/secret/digest.ts';
 
 /** Bytes whose base64 has both characters that base64url writes otherwise. */
 const BYTES = Buffer.from('fbff'.repeat(16), 'hex');
@@ -47,6 +47,6 @@ describe('a SHA-256 that was computed elsewhere', () => {
   }
 
   it('is given back as hex', () => {
-    assert.equal(hexOf(readDigest(base64!)!), hex);
+    assert.equal(toHex(readDigest(base64!)!), hex);
   });
 });

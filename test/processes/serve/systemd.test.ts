@@ -15,7 +15,7 @@ import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 
 const started: ChildProcess[] = [];
-const urlOf = async (child: ChildProcess) =>
+const formatUrl = async (child: ChildProcess) =>
   /^Listening on (\S+)\n$/.exec(String((await once(child.stdout!, 'data'))[0]))![1]!;
 afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL');
@@ -43,7 +43,7 @@ describe('serve as a service of the type notify', () => {
       const config = join(tempFolder(), 'svc-api.yaml');
       writeFileSync(config, 'resources: [WIKI]');
       const child = start(['--workers', workers, '--config', config]);
-      const url = await urlOf(child);
+      const url = await formatUrl(child);
       await until(() => systemd.said.length === 1);
       const before = process.hrtime.bigint() / 1000n;
       child.kill('SIGHUP');
@@ -62,7 +62,7 @@ describe('serve as a service of the type notify', () => {
 
   it('says that it is alive twice as often as the watchdog wants, if it is the process that is watched', async () => {
     const child = start([], { WATCHDOG_USEC: '100000' });
-    await urlOf(child);
+    await formatUrl(child);
     const pings = () => systemd.said.filter(([said]) => said === 'WATCHDOG=1').length;
     await until(() => pings() >= 3);
     assert.deepEqual(systemd.said[0]![0], 'READY=1');
@@ -71,7 +71,7 @@ describe('serve as a service of the type notify', () => {
 
     const other = await startNotified();
     const unwatched = start([], { WATCHDOG_USEC: '1000', WATCHDOG_PID: '1', ...other.env });
-    await urlOf(unwatched);
+    await formatUrl(unwatched);
     unwatched.kill('SIGTERM');
     await until(() => other.said.length === 2);
     assert.deepEqual(
@@ -90,7 +90,7 @@ describe('serve as a service of the type notify', () => {
     const said = () => readFileSync(join(folder, 'said'), 'utf8').trimEnd().split('\n');
     const env = { PATH: `${folder}:${process.env['PATH']}`, WATCHDOG_USEC: '2000' };
     const child = start([], env);
-    await urlOf(child);
+    await formatUrl(child);
     await until(() => existsSync(join(folder, 'said')) && said().length > 5);
     child.kill('SIGTERM');
     assert.deepEqual(await once(child, 'exit'), [0, null]);
@@ -101,7 +101,7 @@ describe('serve as a service of the type notify', () => {
   for (const period of ['-5', '99999999999999', 'often'])
     it(`does not take ${period} for no time at all`, async () => {
       const child = start([], { WATCHDOG_USEC: period });
-      await urlOf(child);
+      await formatUrl(child);
       await until(() => systemd.said.length === 1);
       child.kill('SIGTERM');
       await once(child, 'exit');
@@ -115,7 +115,7 @@ describe('serve as a service of the type notify', () => {
   it('serves where it cannot say so, and logs that once', async () => {
     const child = start([], { PATH: tempFolder() });
     const end = finished(child);
-    const url = await urlOf(child);
+    const url = await formatUrl(child);
     child.kill('SIGHUP');
     assert.equal((await fetch(`${url}/readyz`)).status, 200);
     child.kill('SIGTERM');
@@ -159,7 +159,7 @@ describe('serve on a socket that it is handed', () => {
       const child = startOnSocket(socket, args, { LOG_LEVEL: 'error', SVC_API_PORT: '1' });
       started.push(child);
       const end = finished(child);
-      assert.equal(await urlOf(child), `unix:${path}`);
+      assert.equal(await formatUrl(child), `unix:${path}`);
       const asked = request({ socketPath: path, path: '/readyz', agent: false }).end();
       const [{ statusCode }] = (await once(asked, 'response')) as [IncomingMessage];
       assert.equal(statusCode, 200);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { openStore } from '../../../src/store/open.ts';
@@ -33,7 +33,7 @@ describe('a store that another process writes', () => {
     const { release } = lock(store.location);
     let done = false;
     const creating = keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR).finally(() => (done = true));
-    await nextTurn(); // By now the first try has failed.
+    await yieldToEventLoop(); // By now the first try has failed.
     assert.equal(done, false);
     release();
     assert.equal((await creating).apiKey.name, 'CI');
@@ -46,7 +46,7 @@ describe('a store that another process writes', () => {
     const read = async () => {
       const started = performance.now();
       for (let count = 0; count < 10_000; count += 1) {
-        await nextTurn();
+        await yieldToEventLoop();
         assert.ok('principal' in (await authenticate(keys, secret)));
       }
       return performance.now() - started;
@@ -73,7 +73,7 @@ describe('a store that another process writes', () => {
     const { release } = lock(path);
     let done = false;
     const opening = openStore({ database: path }).finally(() => (done = true));
-    await nextTurn();
+    await yieldToEventLoop();
     assert.equal(done, false);
     release();
     await (await opening).close();

@@ -34,7 +34,7 @@ export interface Row {
 }
 
 /** The resources to which a key may do something, or could if no parent key took that away. */
-export function rowsOf(key: ShownKey, catalog: KnownCatalog | undefined): Row[] {
+export function buildRows(key: ShownKey, catalog: KnownCatalog | undefined): Row[] {
   const granted = grantedTo(key);
   const grants = grantsOf(key, catalog);
   const used = new PermissionSet(permissionsOf(key.usedPermissions) as Permission[]);

@@ -1,13 +1,13 @@
-import { type Cell, type KnownCatalog, type Row, rowsOf } from './access-cells.ts';
+import { type Cell, type KnownCatalog, type Row, buildRows } from './access-cells.ts';
 import { SHOWN_ACTIONS, VERBS } from '../../parts/grants.ts';
-import { countOf } from './key-facts.tsx';
+import { formatCount } from './key-facts.tsx';
 import type { ShownKey } from './shown-key.ts';
 
 const SYMBOLS = { used: '●', unused: '○', taken: '×', none: '' } as const;
 
 /** What a key may do: its resources and actions, by which grant, and whether it was used. */
 export function AccessMatrix({ shown, catalog }: { shown: ShownKey; catalog: KnownCatalog | undefined }) {
-  const rows = rowsOf(shown, catalog);
+  const rows = buildRows(shown, catalog);
   const without = catalog?.resources.filter((name) => !rows.some(({ resource }) => resource === name)) ?? [];
   return (
     <>
@@ -18,7 +18,7 @@ export function AccessMatrix({ shown, catalog }: { shown: ShownKey; catalog: Kno
       </p>
       {without.length > 0 && (
         <details>
-          <summary>{`No access to ${countOf(without.length, 'other resource')}`}</summary>
+          <summary>{`No access to ${formatCount(without.length, 'other resource')}`}</summary>
           <p class="grants">
             {without.map((resource) => (
               <>
@@ -72,22 +72,22 @@ function MatrixTable({ rows }: { rows: readonly Row[] }) {
 
 function CellOf({ resource, cell }: { resource: string; cell: Cell }) {
   if (cell.state === 'none') return <td></td>;
-  const words = wordsOf(cell);
+  const words = describeCell(cell);
   return (
     <td class={cell.state} title={`${resource}:${cell.action}: ${words}`}>
       <span aria-hidden="true">{SYMBOLS[cell.state]}</span>
-      {cell.grantedBy.length > 0 && <small aria-hidden="true"> {sourceOf(cell)}</small>}
+      {cell.grantedBy.length > 0 && <small aria-hidden="true"> {describeSource(cell)}</small>}
       <span class="hidden">{words}</span>
     </td>
   );
 }
 
 /** Where it comes from, in a word. */
-function sourceOf({ grantedBy }: Cell): string {
+function describeSource({ grantedBy }: Cell): string {
   return grantedBy.some((grant) => !grant.startsWith('role ')) ? 'itself' : 'role';
 }
 
-function wordsOf({ state, grantedBy, takenBy }: Cell): string {
+function describeCell({ state, grantedBy, takenBy }: Cell): string {
   const by = grantedBy.length > 0 ? ` by ${grantedBy.join(' and ')}` : '';
   if (state === 'taken') return `granted${by}, but taken away by ${takenBy}`;
   return `granted${by}, ${state === 'used' ? 'and used' : 'but never used'}`;

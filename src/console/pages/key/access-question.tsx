@@ -17,14 +17,14 @@ interface Access {
 }
 
 /** What was asked, and the answer, or what is wrong with the question. */
-export interface Asked {
+export interface AccessAnswer {
   readonly text: string;
   readonly access?: Access | undefined;
   readonly problem?: string;
 }
 
 /** What the address asks about the key; undefined if it asks nothing. */
-export async function askMay({ visit, shown }: KeyVisit): Promise<Asked | undefined> {
+export async function askMay({ visit, shown }: KeyVisit): Promise<AccessAnswer | undefined> {
   const text = visit.query('may');
   if (text === undefined) return undefined;
   try {
@@ -40,7 +40,7 @@ export async function askMay({ visit, shown }: KeyVisit): Promise<Asked | undefi
 }
 
 /** Asks whether a key may do something. */
-export function AccessQuestion({ here, asked }: { here: KeyVisit; asked: Asked | undefined }) {
+export function AccessQuestion({ here, asked }: { here: KeyVisit; asked: AccessAnswer | undefined }) {
   const { base, visit } = here;
   const isWrong = asked?.problem !== undefined;
   return (

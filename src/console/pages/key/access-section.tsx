@@ -1,7 +1,7 @@
 import type { KnownCatalog } from './access-cells.ts';
 import { AccessMatrix } from './access-matrix.tsx';
-import { AccessQuestion, type Asked } from './access-question.tsx';
-import { KeysAbove } from './keys-above.tsx';
+import { AccessQuestion, type AccessAnswer } from './access-question.tsx';
+import { ParentKeys } from './parent-keys.tsx';
 import type { KeyVisit } from './with-key.tsx';
 
 const CATALOG = '{ permissions { roles { role permissions { resource actions } } resources } }';
@@ -20,7 +20,7 @@ export function AccessSection({
 }: {
   here: KeyVisit;
   catalog: KnownCatalog | undefined;
-  asked: Asked | undefined;
+  asked: AccessAnswer | undefined;
 }) {
   const { shown } = here;
   return (
@@ -40,7 +40,7 @@ export function AccessSection({
         </p>
       )}
       <AccessMatrix shown={shown} catalog={catalog} />
-      <KeysAbove here={here} />
+      <ParentKeys here={here} />
       <AccessQuestion here={here} asked={asked} />
     </section>
   );

@@ -3,7 +3,7 @@ import { type Change, Changes } from '../../parts/changes.tsx';
 import { Done, Warning } from '../../parts/notice.tsx';
 import { Time } from '../../parts/time.tsx';
 import type { Visit } from '../../visit.tsx';
-import { countOf } from './key-facts.tsx';
+import { formatCount } from './key-facts.tsx';
 import type { IssuedChange } from './shown-key.ts';
 
 const CONTAIN = `mutation Contain($input: ContainKeyInput!) {
@@ -104,9 +104,9 @@ function ContainedPage({ visit, done }: { visit: Visit; done: Contained }) {
       <BackToKey visit={visit} contained={done} />
       <h1>Contained</h1>
       <Done>
-        {`${countOf(done.changes.length, 'key')} changed, `}
-        {`${countOf(done.requests.length, 'request')} cancelled.`} A key that has lost its only secret needs another one
-        before it is enabled: rotate it.
+        {`${formatCount(done.changes.length, 'key')} changed, `}
+        {`${formatCount(done.requests.length, 'request')} cancelled.`} A key that has lost its only secret needs another
+        one before it is enabled: rotate it.
       </Done>
       <ChangedKeys visit={visit} contained={done} title="What has changed" />
     </div>

@@ -5,8 +5,8 @@ import { Time } from '../../parts/time.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { IssuedSection } from './contain.tsx';
 import type { IssuedChange } from './shown-key.ts';
-import { BeneathTable, countBeneath } from './keys-beneath.tsx';
-import { countOf } from './key-facts.tsx';
+import { ChildKeysTable, formatKeyCount } from './child-keys.tsx';
+import { formatCount } from './key-facts.tsx';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
 const DELETE = `mutation Delete($ids: [ID!]!) {
@@ -20,7 +20,7 @@ interface Deleted {
   issued: IssuedChange[];
 }
 
-const BENEATH_CHANGED =
+const CHILD_KEYS_CHANGED =
   'Nothing was deleted: there are other child keys than when you opened this page. ' +
   'Look again at what goes with it.';
 
@@ -40,8 +40,8 @@ export function addDeletion(pages: Pages): void {
       const { visit, shown } = here;
       const form = await visit.form();
       const typed = form.get('name')?.trim().normalize('NFC') ?? '';
-      if (form.get('descendants') !== countBeneath(shown.descendants))
-        return showDeletion(here, { typed, message: BENEATH_CHANGED }, 409);
+      if (form.get('descendants') !== formatKeyCount(shown.descendants))
+        return showDeletion(here, { typed, message: CHILD_KEYS_CHANGED }, 409);
       if (isDangerous(here) && typed !== shown.name)
         return showDeletion(here, { typed, message: `Type the name of the key as it is: ${shown.name}` }, 422);
       try {
@@ -85,7 +85,7 @@ function DeletePage({ here, refused }: { here: KeyVisit; refused: Refused | unde
   const { shown, base, rights, visit } = here;
   const { descendants } = shown;
   const lastUse = lastUseOf(here);
-  const keys = countBeneath({ ...descendants, count: descendants.count + 1 });
+  const keys = formatKeyCount({ ...descendants, count: descendants.count + 1 });
   return (
     <div class="medium">
       <BackToKey here={here} />
@@ -105,8 +105,8 @@ function DeletePage({ here, refused }: { here: KeyVisit; refused: Refused | unde
       </Warning>
       {descendants.count > 0 && (
         <>
-          <h2>{`Deleted with it: ${countBeneath(descendants, 'child key')}`}</h2>
-          <BeneathTable here={here} />
+          <h2>{`Deleted with it: ${formatKeyCount(descendants, 'child key')}`}</h2>
+          <ChildKeysTable here={here} />
         </>
       )}
       <DeleteForm here={here} refused={refused} />
@@ -125,7 +125,7 @@ function DeleteForm({ here, refused }: { here: KeyVisit; refused: Refused | unde
     <form method="post" action={`${base}/delete`} class="stack">
       <OnceOnly />
       {refused && <Problem>{refused.message}</Problem>}
-      <input type="hidden" name="descendants" value={countBeneath(shown.descendants)} />
+      <input type="hidden" name="descendants" value={formatKeyCount(shown.descendants)} />
       {isDangerous(here) && (
         <>
           <label for="name">Type the name of the key to confirm: {shown.name}</label>
@@ -163,7 +163,7 @@ function DeletedPage({
     <div class="medium">
       <h1>Deleted</h1>
       <Done>
-        {`${countOf(deleted, 'key')}: `}
+        {`${formatCount(deleted, 'key')}: `}
         {keys
           .slice(0, NAMED)
           .map(({ name }) => name)

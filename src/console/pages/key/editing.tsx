@@ -45,7 +45,7 @@ export function addEditing(pages: Pages): void {
 }
 
 /** What was typed, and what is wrong with it. */
-interface Given {
+interface SubmittedEdit {
   readonly edited: EditedKey;
   /** By the names of fields. */
   readonly problems?: ReadonlyMap<string, string>;
@@ -62,7 +62,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   '': 'grants',
 };
 
-function said(error: OperationFailed): Pick<Given, 'problems' | 'summary'> {
+function said(error: OperationFailed): Pick<SubmittedEdit, 'problems' | 'summary'> {
   const { code, reason } = error;
   if (code === 'NAME_TAKEN' || code === 'NAME_CONFUSABLE') return { problems: new Map([['name', reason]]) };
   const problems = Array.from(error.problems, ([field, message]): [string, string] => [
@@ -72,7 +72,7 @@ function said(error: OperationFailed): Pick<Given, 'problems' | 'summary'> {
   return problems.length > 0 ? { problems: new Map(problems) } : { summary: reason };
 }
 
-async function showEditing(here: KeyVisit, given: Given, status = 200): Promise<Response> {
+async function showEditing(here: KeyVisit, given: SubmittedEdit, status = 200): Promise<Response> {
   const grantable = await findGrantable(here.visit, here.apiKey);
   return here.visit.page(
     `Edit ${here.shown.name}`,
@@ -88,7 +88,7 @@ function endHelp({ reason, latest, required }: AskedGrantable['ends']): string {
   return `After 12h, 30d or 4w from now, or at 2030-12-31T23:59:59Z.${last}${required ? '' : ' Empty for never.'}`;
 }
 
-function EditPage({ here, given, grantable }: { here: KeyVisit; given: Given; grantable: AskedGrantable }) {
+function EditPage({ here, given, grantable }: { here: KeyVisit; given: SubmittedEdit; grantable: AskedGrantable }) {
   const { shown, base } = here;
   const { edited, problems = new Map<string, string>(), summary } = given;
   return (

@@ -30,7 +30,7 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
       )}
       <Fact name="Last used">
         <Time at={shown.lastUsedAt} now={now} />
-        {shown.uses > 0 && <span class="faint">{`, ${countOf(shown.uses, 'use')} in all`}</span>}
+        {shown.uses > 0 && <span class="faint">{`, ${formatCount(shown.uses, 'use')} in all`}</span>}
       </Fact>
       <Fact name="Limits">
         {shown.limits.length > 0 ? shown.limits.join(', ') : <span class="faint">none of its own</span>}
@@ -59,6 +59,6 @@ function Fact({ name, children }: { name: string; children?: Child }) {
 }
 
 /** `1 use`, `1,200 uses`. */
-export function countOf(count: number, what: string): string {
+export function formatCount(count: number, what: string): string {
   return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
 }

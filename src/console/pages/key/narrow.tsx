@@ -4,8 +4,8 @@ import { chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/gran
 import { Empty, Problem, Warning } from '../../parts/notice.tsx';
 import { PermissionGroups } from '../../parts/permission-groups.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
-import { countOf } from './key-facts.tsx';
-import { askWarning, canNarrow, lossOf, suggestedOf } from './narrowing.ts';
+import { formatCount } from './key-facts.tsx';
+import { askWarning, canNarrow, findLosses, findSuggested } from './narrowing.ts';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
 const UPDATE = `mutation Narrow($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { id } }`;
@@ -22,7 +22,7 @@ export function addNarrowing(pages: Pages): void {
       const { visit, shown } = here;
       // Those that were shown: what the key has used since is not among them, and is asked about again.
       const chosen = chosenIn(await visit.form());
-      if ([...chosen.roles, ...chosen.permissions].toSorted().join() !== suggestedOf(shown).toSorted().join())
+      if ([...chosen.roles, ...chosen.permissions].toSorted().join() !== findSuggested(shown).toSorted().join())
         return showNarrowing(here, 'The key has used something else meanwhile. Look again at what it would lose.', 409);
       try {
         await visit.ask(UPDATE, { input: { id: shown.id, ...grantsInputOf(chosen) } });
@@ -77,7 +77,7 @@ function NarrowPage({
       ) : (
         <Empty title="There is nothing to narrow.">
           <p>
-            {suggestedOf(shown).length === 0
+            {findSuggested(shown).length === 0
               ? 'The key has used none of its permissions, and needs at least one. Disable or delete it instead.'
               : 'The key has used all that it was granted.'}
           </p>
@@ -88,7 +88,7 @@ function NarrowPage({
 }
 
 function Outcome({ here: { shown } }: { here: KeyVisit }) {
-  const loss = lossOf(shown);
+  const loss = findLosses(shown);
   const lostRoles = shown.roles.filter((role) => !shown.suggestedRoles.includes(role));
   return (
     <>
@@ -104,7 +104,7 @@ function Outcome({ here: { shown } }: { here: KeyVisit }) {
       <Roles of={lostRoles} />
       {shown.unknownGrants.length > 0 && <p>{`${shown.unknownGrants.join(', ')}, not declared here any more`}</p>}
       <details open={loss.length <= 10}>
-        <summary>{countOf(permissionsOf(loss).length, 'permission')}</summary>
+        <summary>{formatCount(permissionsOf(loss).length, 'permission')}</summary>
         <PermissionGroups of={loss} />
       </details>
     </>

@@ -12,17 +12,17 @@ const TRUSTED_DAYS = 7;
 
 /** Whether there is something to take away from a key, and something to leave. */
 export function canNarrow(key: ShownKey): boolean {
-  const suggested = suggestedOf(key);
+  const suggested = findSuggested(key);
   return suggested.length > 0 && suggested.toSorted().join() !== key.grants.toSorted().join();
 }
 
 /** The roles and permissions that a key needs for what it has done. */
-export function suggestedOf({ suggestedRoles, suggestedPermissions }: ShownKey): string[] {
+export function findSuggested({ suggestedRoles, suggestedPermissions }: ShownKey): string[] {
   return [...suggestedRoles, ...permissionsOf(suggestedPermissions)];
 }
 
 /** What a key loses if it keeps only what it has used. */
-export function lossOf(key: ShownKey): ResourceActions[] {
+export function findLosses(key: ShownKey): ResourceActions[] {
   const lost = new Set(permissionsOf(key.excessPermissions));
   const kept = permissionsOf(key.effectivePermissions).filter((permission) => !lost.has(permission)) as Permission[];
   return groupPermissions(grantedTo(key).missingFrom(new PermissionSet(kept)));

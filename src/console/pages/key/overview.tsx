@@ -3,11 +3,11 @@ import { Done, Warning } from '../../parts/notice.tsx';
 import type { AuditedEntry } from '../../parts/audit-entries.tsx';
 import { AccessSection, askCatalog } from './access-section.tsx';
 import type { KnownCatalog } from './access-cells.ts';
-import { askMay, type Asked } from './access-question.tsx';
+import { askMay, type AccessAnswer } from './access-question.tsx';
 import { IssuedSection } from './contain.tsx';
 import { KeyFacts } from './key-facts.tsx';
 import { KeyHead } from './key-head.tsx';
-import { BeneathSection } from './keys-beneath.tsx';
+import { ChildKeysSection } from './child-keys.tsx';
 import { RotationNotice } from './rotation-state.tsx';
 import { askTimeline, Timeline } from './timeline.tsx';
 import { UnusedSection } from './unused-section.tsx';
@@ -28,10 +28,10 @@ const DONE = {
 const CREATOR = 'query Creator($id: ID!) { apiKey(id: $id) { name } }';
 
 /** All that the page shows beside the key itself. */
-interface Asides {
+interface OverviewParts {
   creatorName: string | null;
   catalog: KnownCatalog | undefined;
-  asked: Asked | undefined;
+  asked: AccessAnswer | undefined;
   usage: PlottedUsage;
   entries: AuditedEntry[] | undefined;
 }
@@ -57,7 +57,7 @@ async function askCreatorName({ visit, shown: { createdBy } }: KeyVisit): Promis
   return apiKey?.name ?? null;
 }
 
-function Overview({ here, asides }: { here: KeyVisit; asides: Asides }) {
+function Overview({ here, asides }: { here: KeyVisit; asides: OverviewParts }) {
   const { visit, rights } = here;
   const done = Object.entries(DONE).find(([word]) => word === visit.query('done'))?.[1];
   return (
@@ -75,7 +75,7 @@ function Overview({ here, asides }: { here: KeyVisit; asides: Asides }) {
       <AccessSection here={here} catalog={asides.catalog} asked={asides.asked} />
       <UnusedSection here={here} />
       <UsageSection here={here} usage={asides.usage} />
-      <BeneathSection here={here} />
+      <ChildKeysSection here={here} />
       <IssuedSection visit={visit} issued={here.shown.issued} />
       {asides.entries && <Timeline here={here} entries={asides.entries} />}
     </>

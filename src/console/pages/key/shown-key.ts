@@ -48,15 +48,15 @@ export interface ShownKey {
   /** What it would lose with the suggested grants. */
   readonly excessPermissions: readonly ResourceActions[];
   readonly suggestedPermissions: readonly ResourceActions[];
-  readonly limitedBy: readonly KeyAbove[];
+  readonly limitedBy: readonly ParentKey[];
   readonly rotation: ShownRotation | null;
-  readonly descendants: Beneath;
+  readonly descendants: ChildKeys;
   /** What it did to others, and is in force. */
   readonly issued: readonly IssuedChange[];
 }
 
 /** What a parent key takes away from a key. */
-export interface KeyAbove {
+export interface ParentKey {
   readonly keyId: string;
   readonly name: string | null;
   readonly status: KeyStatus;
@@ -84,15 +84,15 @@ export interface ShownRotation {
 }
 
 /** The child keys of a key. */
-export interface Beneath {
+export interface ChildKeys {
   readonly count: number;
   readonly hasMore: boolean;
   readonly lastUsedAt: string | null;
-  readonly keys: readonly KeyBeneath[];
+  readonly keys: readonly ChildKey[];
 }
 
 /** A child key. */
-export type KeyBeneath = Pick<ShownKey, 'id' | 'name' | 'status' | 'lastUsedAt' | 'createdBy'>;
+export type ChildKey = Pick<ShownKey, 'id' | 'name' | 'status' | 'lastUsedAt' | 'createdBy'>;
 
 /** The key that the address of a page names; null if there is none that may be read. @throws OperationFailed */
 export async function findKey(visit: Visit): Promise<ShownKey | null> {

@@ -1,6 +1,6 @@
 import { permissionsOf } from '../../parts/grants.ts';
 import { PermissionGroups } from '../../parts/permission-groups.tsx';
-import { countOf } from './key-facts.tsx';
+import { formatCount } from './key-facts.tsx';
 import { canNarrow } from './narrowing.ts';
 import type { KeyVisit } from './with-key.tsx';
 
@@ -27,7 +27,7 @@ export function UnusedSection({ here }: { here: KeyVisit }) {
         </p>
       ) : (
         <details>
-          <summary>{`${countOf(unused, 'permission')} of ${all}`}</summary>
+          <summary>{`${formatCount(unused, 'permission')} of ${all}`}</summary>
           <PermissionGroups of={shown.unusedPermissions} />
         </details>
       )}

@@ -9,7 +9,7 @@ const QUERY = `query Usage($id: ID!, $from: DateTime!, $by: UsagePeriod!) {
 }`;
 
 /** How the requests of an hour or a day ended: see `ApiKeyUsage`. */
-interface Counted {
+interface PeriodCounts {
   readonly start: string;
   readonly accepted: number;
   readonly forbidden: number;
@@ -41,19 +41,19 @@ export async function askUsage(visit: Visit): Promise<PlottedUsage> {
   const bars = Array.from({ length: count }, (_, index) => {
     const start = first + index * PERIOD_MS[by];
     const period = byStart.get(start);
-    return { label: labelOf(start, by), values: OUTCOMES.map((outcome) => period?.[outcome] ?? 0) };
+    return { label: formatLabel(start, by), values: OUTCOMES.map((outcome) => period?.[outcome] ?? 0) };
   });
   return { view, bars };
 }
 
 /** How the requests of the key in the address ended, by hours or days from a time on. @throws OperationFailed */
-export async function askPeriods(visit: Visit, from: number, by: 'HOUR' | 'DAY'): Promise<readonly Counted[]> {
+export async function askPeriods(visit: Visit, from: number, by: 'HOUR' | 'DAY'): Promise<readonly PeriodCounts[]> {
   const variables = { id: visit.param('id'), from: new Date(from).toISOString(), by };
-  const { apiKey } = await visit.ask<{ apiKey: { usage: Counted[] } | null }>(QUERY, variables);
+  const { apiKey } = await visit.ask<{ apiKey: { usage: PeriodCounts[] } | null }>(QUERY, variables);
   return apiKey?.usage ?? [];
 }
 
-function labelOf(start: number, by: 'HOUR' | 'DAY'): string {
+function formatLabel(start: number, by: 'HOUR' | 'DAY'): string {
   const text = new Date(start).toISOString();
   return by === 'DAY' ? text.slice(0, 10) : `${text.slice(0, 10)} ${text.slice(11, 16)}`;
 }

@@ -13,11 +13,11 @@ export interface Refused {
   /** What is wrong as a whole. */
   readonly message?: string | undefined;
   /** A key has the name already. */
-  readonly taken?: Taken | undefined;
+  readonly taken?: NameConflict | undefined;
 }
 
 /** A key that has the name already. */
-export interface Taken {
+export interface NameConflict {
   /** Its id; undefined if it may not be seen. */
   readonly id: string | undefined;
   /** Whether the same form may have created it just now. */
@@ -130,7 +130,7 @@ export function NewKeyForm({
   );
 }
 
-function NameTaken({ root, draft, taken: { id, isMaybeOwn } }: { root: string; draft: Draft; taken: Taken }) {
+function NameTaken({ root, draft, taken: { id, isMaybeOwn } }: { root: string; draft: Draft; taken: NameConflict }) {
   return (
     <>
       {isMaybeOwn && (

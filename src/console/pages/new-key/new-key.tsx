@@ -7,7 +7,7 @@ import type { Visit } from '../../visit.tsx';
 import { type AskedGrantable, boundsOf, findGrantable } from '../grantable.ts';
 import { CREATE, type Created, CreatedPage } from './created.tsx';
 import { type Draft, draftIn, draftLike, emptyDraft, inputOf, type Original, REPLACE } from './draft.ts';
-import { NewKeyForm, type Refused, type Taken } from './form.tsx';
+import { NewKeyForm, type Refused, type NameConflict } from './form.tsx';
 import { PREVIEW, type Preview, PreviewPage, type Replaced, replacedIn } from './preview.tsx';
 
 const ORIGINAL = `query Original($id: ID!) { apiKey(id: $id) { name description grants limits allowFrom } }`;
@@ -150,7 +150,7 @@ function noEnd(problem: string): Refused {
   return { problems: new Map([['expiresAt', problem]]), message: 'This is no key yet.' };
 }
 
-async function findTaken(visit: Visit, name: string, isMaybeOwn: boolean): Promise<Taken> {
+async function findTaken(visit: Visit, name: string, isMaybeOwn: boolean): Promise<NameConflict> {
   if (!visit.may('API_KEY:READ_OWN')) return { id: undefined, isMaybeOwn };
   const { apiKey } = await visit.ask<{ apiKey: { id: string; createdBy: string | null; createdAt: string } | null }>(
     NAMED,

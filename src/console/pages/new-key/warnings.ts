@@ -1,7 +1,7 @@
 import { ALL_ACCESS } from '../../../keys/permissions/built-in.ts';
 
 /** What of a key somebody should think about before they create it. */
-export interface Considered {
+export interface ReviewedKey {
   /** Roles and permissions. */
   readonly grants: readonly string[];
   /** Everything that they allow together, as `RESOURCE:ACTION`. */
@@ -26,7 +26,7 @@ const DANGERS: Readonly<Record<string, string>> = {
 const LONG_MS = 366 * 86_400_000;
 
 /** What to think about, the worst first. */
-export function warningsAbout({ grants, permissions, expiresAt, allowFrom }: Considered, now: number): string[] {
+export function warningsAbout({ grants, permissions, expiresAt, allowFrom }: ReviewedKey, now: number): string[] {
   const held = new Set(permissions);
   const isAdmin = grants.includes(ALL_ACCESS);
   if (held.has('API_KEY:CREATE_ANY')) held.delete('API_KEY:CREATE_OWN');

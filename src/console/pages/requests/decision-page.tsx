@@ -21,7 +21,7 @@ export const ASKED = 'asked';
 export interface Choice extends ChosenGrants, ExpiryChoice {}
 
 /** Why a decision was not taken. */
-export interface Wrong {
+export interface DecisionIssue {
   readonly message?: string;
   /** What is wrong with the end. */
   readonly expiry?: string;
@@ -55,7 +55,7 @@ export function DecisionPage({
   bounds: ExpiryBounds;
   /** Undefined before somebody has chosen: what is asked for, as far as it can be granted. */
   chosen: Choice | undefined;
-  wrong: Wrong | undefined;
+  wrong: DecisionIssue | undefined;
 }) {
   const { clientName, clientId, address, expiresAt, keyExpiresIn } = request;
   const items = itemsOf(request, roles, grantable);

@@ -4,8 +4,8 @@ import { type ExpiryChoice, expiresAtOf, expiryChoiceIn } from '../../parts/expi
 import { type ChosenGrants, chosenIn, grantsInputOf } from '../../parts/grants.ts';
 import type { Visit } from '../../visit.tsx';
 import { askRoles, boundsOf, findGrantable } from '../grantable.ts';
-import { AgreedPage, ASKED, type Choice, DecisionPage, type Wrong } from './decision-page.tsx';
-import type { Said } from './list.tsx';
+import { AgreedPage, ASKED, type Choice, DecisionPage, type DecisionIssue } from './decision-page.tsx';
+import type { CodeFormState } from './list.tsx';
 import { type Request, REQUEST_FIELDS } from './request.ts';
 
 const SHOW = `query Request($userCode: String!) { consentRequest(userCode: $userCode) { ${REQUEST_FIELDS} } }`;
@@ -24,7 +24,7 @@ const OVER: ReadonlySet<string | undefined> = new Set(['NOT_FOUND', 'REQUEST_DEC
  */
 export function addDecisions(
   pages: Pages,
-  showForm: (visit: Visit, said: Said, status?: number) => Promise<Response>,
+  showForm: (visit: Visit, said: CodeFormState, status?: number) => Promise<Response>,
 ): void {
   /** Answers, and shows the form for a code if that is good for nothing. */
   const withCode = async (visit: Visit, code: string, answer: () => Promise<Response>): Promise<Response> => {
@@ -54,7 +54,7 @@ export function addDecisions(
 async function showDecision(
   visit: Visit,
   code: string,
-  { chosen, wrong, status = 200 }: { chosen?: Choice; wrong?: Wrong; status?: number } = {},
+  { chosen, wrong, status = 200 }: { chosen?: Choice; wrong?: DecisionIssue; status?: number } = {},
 ): Promise<Response> {
   const { consentRequest: request } = await visit.ask<{ consentRequest: Request }>(SHOW, { userCode: code });
   const [roles, grantable] = await Promise.all([askRoles(visit), findGrantable(visit)]);
@@ -79,7 +79,7 @@ async function agree(visit: Visit, code: string, form: URLSearchParams): Promise
   }
 }
 
-function wrongIn({ problems, message }: OperationFailed): Wrong {
+function wrongIn({ problems, message }: OperationFailed): DecisionIssue {
   const expiry = problems.get('expiresAt');
   return expiry === undefined ? { message } : { expiry };
 }

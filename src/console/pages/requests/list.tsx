@@ -8,7 +8,7 @@ import type { Visit } from '../../visit.tsx';
 import type { Request } from './request.ts';
 
 /** What a page says of what was done. */
-export interface Said {
+export interface CodeFormState {
   readonly problem?: string;
   /** What is wrong with the code that was typed. */
   readonly wrongCode?: { readonly code: string; readonly message: string };
@@ -23,7 +23,7 @@ export function RequestList({
   roles = [],
 }: {
   visit: Visit;
-  said: Said;
+  said: CodeFormState;
   requests?: readonly Request[] | undefined;
   roles?: readonly GrantableRole[];
 }) {
@@ -54,7 +54,7 @@ export function RequestList({
   );
 }
 
-function CodeForm({ visit, said: { wrongCode } }: { visit: Visit; said: Said }) {
+function CodeForm({ visit, said: { wrongCode } }: { visit: Visit; said: CodeFormState }) {
   return (
     <form method="post" action={`${visit.root}requests`} class="sheet">
       {wrongCode && <Problem>{wrongCode.message}</Problem>}

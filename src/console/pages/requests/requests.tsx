@@ -3,7 +3,7 @@ import type { Pages } from '../../page-routes.ts';
 import type { Visit } from '../../visit.tsx';
 import { askRoles } from '../grantable.ts';
 import { addDecisions } from './decisions.tsx';
-import { RequestList, type Said } from './list.tsx';
+import { RequestList, type CodeFormState } from './list.tsx';
 import { type Request, REQUEST_FIELDS } from './request.ts';
 
 const LIST = `query Requests($first: Int!) { consentRequests(first: $first) { ${REQUEST_FIELDS} } }`;
@@ -28,7 +28,7 @@ export function addRequests(pages: Pages): void {
 }
 
 /** Shows the list, and the form for a code. */
-async function show(visit: Visit, said: Said, status = 200): Promise<Response> {
+async function show(visit: Visit, said: CodeFormState, status = 200): Promise<Response> {
   if (!visit.may('API_KEY:CREATE_OWN'))
     return visit.page('Requests', <RequestList visit={visit} said={{ problem: MAY_NOT }} />, 403);
   const requests = visit.may('API_KEY:CREATE_ANY')

@@ -3,10 +3,16 @@ import type { ApiKey } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import type { KeyRepository } from '../repository.ts';
 import { findGrantable, type Grantable, type KeyPlace, nothingBecause } from './grantable.ts';
-import { findPossibleChanges, KEY_CHANGES, type PossibleChange, type Refusal, refusalOf } from './possible-changes.ts';
+import {
+  findPossibleChanges,
+  KEY_CHANGES,
+  type PossibleChange,
+  type Refusal,
+  findRefusal,
+} from './possible-changes.ts';
 import { refreshed } from './transactions.ts';
 
-export interface ForesightOptions {
+export interface PermittedChangesOptions {
   repository: KeyRepository;
   catalog: Catalog;
   /** Milliseconds since 1970. */
@@ -14,10 +20,10 @@ export interface ForesightOptions {
 }
 
 /** Tells beforehand what an actor is permitted to do, as it is now. Nothing is written, and nothing counts as used. */
-export class Foresight {
-  readonly #options: ForesightOptions;
+export class PermittedChanges {
+  readonly #options: PermittedChangesOptions;
 
-  constructor(options: ForesightOptions) {
+  constructor(options: PermittedChangesOptions) {
     this.#options = options;
   }
 
@@ -27,7 +33,7 @@ export class Foresight {
    * @throws KeysError STORE_…
    */
   async possibleChanges(keys: readonly ApiKey[], actor: Principal): Promise<PossibleChange[][]> {
-    const place = await this.#placeOf(actor, keys);
+    const place = await this.#findPlace(actor, keys);
     const decided: PossibleChange[][] = [];
     for (const key of keys)
       decided.push(
@@ -49,16 +55,16 @@ export class Foresight {
   }
 
   async #grantable(actor: Principal, key?: ApiKey): Promise<Grantable> {
-    const place = await this.#placeOf(actor, key ? [key] : []);
+    const place = await this.#findPlace(actor, key ? [key] : []);
     return 'refusal' in place ? nothingBecause(place.refusal) : findGrantable(place, key);
   }
 
   /** What changes are decided by, as far as several keys ask for the same once. */
-  async #placeOf(actor: Principal, keys: readonly ApiKey[]): Promise<KeyPlace | { refusal: Refusal }> {
+  async #findPlace(actor: Principal, keys: readonly ApiKey[]): Promise<KeyPlace | { refusal: Refusal }> {
     const { repository, catalog, clock } = this.#options;
     const now = clock();
     let caller = actor;
-    const refusal = await refusalOf(async () => {
+    const refusal = await findRefusal(async () => {
       const { apiKey, secret } = actor;
       caller = await refreshed({ apiKey, secret }, repository, { catalog, now });
     });

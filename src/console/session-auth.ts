@@ -9,7 +9,7 @@ import type { SeenOrigin } from './session-cookie.ts';
 import { giveSessionToken, sessionTokenIn, takeSessionToken } from './session-cookie.ts';
 
 /** What signing people in takes. */
-export interface DoorParts {
+export interface SessionAuthParts {
   readonly sessions: Sessions;
   readonly authenticator: Authenticator;
   readonly check: BearerCheck;
@@ -19,10 +19,10 @@ export interface DoorParts {
 export type Entry = OrRefusal<Admitted, RefusedPerson> | 'signed out';
 
 /** Accepts people who have signed in, as their key would be. */
-export class Doorkeeper {
-  readonly #parts: DoorParts;
+export class SessionAuth {
+  readonly #parts: SessionAuthParts;
 
-  constructor(parts: DoorParts) {
+  constructor(parts: SessionAuthParts) {
     this.#parts = parts;
   }
 

@@ -1,24 +1,24 @@
 import { Status } from '../../parts/status.tsx';
 import { Time } from '../../parts/time.tsx';
-import { countOf } from './key-facts.tsx';
-import type { Beneath } from './shown-key.ts';
+import { formatCount } from './key-facts.tsx';
+import type { ChildKeys } from './shown-key.ts';
 import type { KeyVisit } from './with-key.tsx';
 
 /** The keys that a key created, and those that they created. */
-export function BeneathSection({ here }: { here: KeyVisit }) {
+export function ChildKeysSection({ here }: { here: KeyVisit }) {
   const { descendants } = here.shown;
   if (descendants.count === 0) return null;
   return (
     <section aria-labelledby="child-keys">
       <h2 id="child-keys">Child keys</h2>
       <p class="help">They can do no more than this key, and end with it.</p>
-      <BeneathTable here={here} />
+      <ChildKeysTable here={here} />
     </section>
   );
 }
 
 /** The child keys of a key, as far as they may be read. */
-export function BeneathTable({ here: { shown, visit } }: { here: KeyVisit }) {
+export function ChildKeysTable({ here: { shown, visit } }: { here: KeyVisit }) {
   const { keys, count, hasMore } = shown.descendants;
   const names = new Map([shown, ...keys].map(({ id, name }) => [id, name]));
   return (
@@ -54,7 +54,7 @@ export function BeneathTable({ here: { shown, visit } }: { here: KeyVisit }) {
       {count > keys.length && (
         <p class="faint">
           {keys.length > 0 && 'And '}
-          {countOf(count - keys.length, 'key')} that you may not read.
+          {formatCount(count - keys.length, 'key')} that you may not read.
         </p>
       )}
       {hasMore && <p class="faint">And more.</p>}
@@ -63,6 +63,6 @@ export function BeneathTable({ here: { shown, visit } }: { here: KeyVisit }) {
 }
 
 /** How many keys there are: `3 keys`, `more than 50 keys`. */
-export function countBeneath({ count, hasMore }: Beneath, noun = 'key'): string {
-  return hasMore ? `more than ${countOf(count, noun)}` : countOf(count, noun);
+export function formatKeyCount({ count, hasMore }: ChildKeys, noun = 'key'): string {
+  return hasMore ? `more than ${formatCount(count, noun)}` : formatCount(count, noun);
 }

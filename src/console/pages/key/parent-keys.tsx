@@ -1,12 +1,12 @@
 import { Status } from '../../parts/status.tsx';
 import { Time } from '../../parts/time.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
-import type { KeyAbove } from './shown-key.ts';
-import { countOf } from './key-facts.tsx';
+import type { ParentKey } from './shown-key.ts';
+import { formatCount } from './key-facts.tsx';
 import type { KeyVisit } from './with-key.tsx';
 
 /** The parent keys of a key that take something away from it. */
-export function KeysAbove({ here: { shown, visit } }: { here: KeyVisit }) {
+export function ParentKeys({ here: { shown, visit } }: { here: KeyVisit }) {
   if (shown.limitedBy.length === 0) return null;
   return (
     <>
@@ -35,10 +35,10 @@ export function KeysAbove({ here: { shown, visit } }: { here: KeyVisit }) {
   );
 }
 
-function reasonsOf({ permissions, limits, allowFrom }: KeyAbove): string[] {
+function reasonsOf({ permissions, limits, allowFrom }: ParentKey): string[] {
   const taken = permissionsOf(permissions).length;
   return [
-    ...(taken > 0 ? [`takes away ${countOf(taken, 'permission')}`] : []),
+    ...(taken > 0 ? [`takes away ${formatCount(taken, 'permission')}`] : []),
     ...(limits.length > 0 ? [`limited to ${limits.join(', ')}, together`] : []),
     ...(allowFrom === null ? [] : [`only from ${allowFrom.join(', ')}`]),
   ];

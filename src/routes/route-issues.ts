@@ -1,11 +1,19 @@
 import type { Permission } from '../keys/permissions/catalog.ts';
 import { PermissionSet } from '../keys/permissions/permission-set.ts';
-import { listOf } from '../keys/text.ts';
+import { formatList } from '../keys/text.ts';
 import { checkAllow } from './decide.ts';
-import { type Allow, type Match, MethodTable, parsedPatterns, type Route, type Router, segmentsOf } from './router.ts';
+import {
+  type Allow,
+  type Match,
+  MethodTable,
+  parsedPatterns,
+  type Route,
+  type Router,
+  splitSegments,
+} from './router.ts';
 
 /** Two routes with the same rank that say different things about one request. */
-interface RouteFault {
+interface RouteIssue {
   /** Of the two routes, in their order. */
   readonly indexes: readonly [first: number, second: number];
   readonly message: string;
@@ -16,7 +24,7 @@ interface RouteFault {
  * paths are the same, and both list its method, or neither lists any.
  * @throws RangeError if a host or a path is not a pattern
  */
-export function findFaults(routes: readonly Route[]): RouteFault[] {
+export function findRouteIssues(routes: readonly Route[]): RouteIssue[] {
   const tables = new Map<string, MethodTable>();
   return routes.flatMap((route, index) => {
     const { host, path } = parsedPatterns(route);
@@ -25,7 +33,7 @@ export function findFaults(routes: readonly Route[]): RouteFault[] {
     const others = sameRank(table, route);
     table.add({ route, index });
     const other = others.find((match) => !sayTheSame(match.route, route));
-    return other ? [faultOf(other, { route, index })] : [];
+    return other ? [describeConflict(other, { route, index })] : [];
   });
 }
 
@@ -36,20 +44,20 @@ function sameRank(table: MethodTable, { methods }: Route): Match[] {
 }
 
 function sayTheSame(one: Route, other: Route): boolean {
-  return one.preflightOpen === other.preflightOpen && formOf(one.allow) === formOf(other.allow);
+  return one.preflightOpen === other.preflightOpen && normalizeAllow(one.allow) === normalizeAllow(other.allow);
 }
 
 /** The same for requirements that mean the same. */
-function formOf(allow: Allow): string {
+function normalizeAllow(allow: Allow): string {
   if (!('permissions' in allow)) return allow.kind;
   const permissions = [...new Set(allow.permissions)].toSorted();
   return `${permissions.length === 1 ? 'all' : allow.kind} ${permissions.join(' ')}`;
 }
 
-function faultOf(first: Match, second: Match): RouteFault {
+function describeConflict(first: Match, second: Match): RouteIssue {
   const { host, path, methods } = second.route;
   const shared = methods?.filter((method) => first.route.methods?.includes(method));
-  const which = shared ? `, with ${listOf([...new Set(shared)])}, and` : ' and';
+  const which = shared ? `, with ${formatList([...new Set(shared)])}, and` : ' and';
   const message =
     `Routes ${first.index + 1} and ${second.index + 1} are both for ${host}${path}${which} say different things. ` +
     'Keep one of them.';
@@ -74,7 +82,7 @@ const FRONT_CONTROLLER = 'index.php';
 export function findWideRoutes(router: Router): WideRoute[] {
   return router.routes.flatMap((route, index) => {
     const { host, path } = parsedPatterns(route);
-    const segments = segmentsOf(path).map((segment) => (segment.startsWith('*') ? 'x' : segment));
+    const segments = splitSegments(path).map((segment) => (segment.startsWith('*') ? 'x' : segment));
     const wide = new Map<number, WideRoute>();
     for (let at = 0; at < segments.length; at += 1)
       for (const method of route.methods ?? ['GET', 'POST']) {
@@ -93,14 +101,14 @@ export function findWideRoutes(router: Router): WideRoute[] {
  */
 function needsMore(allow: Allow, than: Allow): boolean {
   if (allow.kind === 'open' || than.kind === 'open') return allow.kind !== 'open';
-  return leastOf(than).some((held) => {
+  return findFewest(than).some((held) => {
     const read = held.map((permission) => permission.replace(/:[A-Z]+_/, ':READ_') as Permission);
     return checkAllow(allow, new PermissionSet([...held, ...read])).outcome === 'forbidden';
   });
 }
 
 /** The fewest permissions by which a key passes, in each way. */
-function leastOf(allow: Allow): readonly (readonly Permission[])[] {
+function findFewest(allow: Allow): readonly (readonly Permission[])[] {
   if (!('permissions' in allow)) return [[]];
   return allow.kind === 'all' ? [allow.permissions] : allow.permissions.map((permission) => [permission]);
 }

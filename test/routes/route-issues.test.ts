@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
-import { findFaults } from '../../src/routes/faults.ts';
+import { findRouteIssues } from '../../src/routes/route-issues.ts';
 import { type Allow, createRouter, findUnreachable } from '../../src/routes/router.ts';
 import { Random } from '../support/random.ts';
 import { decidingIndex, everyRequest, FEW_PATTERNS, randomRoutes, route } from '../support/routes.ts';
 
 const faultsOf = (...routes: Parameters<typeof route>[]) =>
-  findFaults(routes.map((each) => route(...each))).map(({ indexes }) => indexes);
+  findRouteIssues(routes.map((each) => route(...each))).map(({ indexes }) => indexes);
 const unreachable = (...patterns: string[]) => findUnreachable(patterns.map((pattern) => route(pattern)));
 
 describe('routes that contradict each other', () => {
   it('are two with the same host, path and method that say different things', () => {
     assert.deepEqual(
-      findFaults([route('*/'), route('GET,PUT a.org/b/**', 'open'), route('PUT,GET,HEAD A.org/%62/**/')]),
+      findRouteIssues([route('*/'), route('GET,PUT a.org/b/**', 'open'), route('PUT,GET,HEAD A.org/%62/**/')]),
       [
         {
           indexes: [1, 2],
@@ -56,9 +56,9 @@ describe('routes that contradict each other', () => {
       ]);
       const differ = answers.some(([one, two]) => JSON.stringify(one?.allow) !== JSON.stringify(two?.allow));
       // A contradiction of requests that a more specific route decides about shows in no answer.
-      if (differ) assert.ok(findFaults(routes).length > 0, `seed ${seed}`);
-      if (findFaults(routes).length === 0) assert.ok(!differ, `seed ${seed}`);
-      assert.equal(findFaults(routes).length === 0, findFaults(reversed).length === 0, `seed ${seed}`);
+      if (differ) assert.ok(findRouteIssues(routes).length > 0, `seed ${seed}`);
+      if (findRouteIssues(routes).length === 0) assert.ok(!differ, `seed ${seed}`);
+      assert.equal(findRouteIssues(routes).length === 0, findRouteIssues(reversed).length === 0, `seed ${seed}`);
     }
   });
 });
@@ -102,7 +102,7 @@ describe('routes that can never match', () => {
         idle,
         `seed ${seed}`,
       );
-      const covered = routes.flatMap((_, index) => (router.coverOf(index).length > 0 ? [index] : []));
+      const covered = routes.flatMap((_, index) => (router.findCover(index).length > 0 ? [index] : []));
       assert.deepEqual(covered, idle, `seed ${seed}`);
     }
   });

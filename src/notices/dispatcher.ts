@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Collected, collectNotices } from '../keys/notices/collect.ts';
+import { type CollectionResult, collectNotices } from '../keys/notices/collect.ts';
 import type { Attempt, NoticeStore } from '../keys/notices/notice-store.ts';
 import type { WaitingNotice } from '../keys/notices/notice.ts';
 import { MAX_REFUSED_KEYS, refusalHour } from '../keys/notices/refusals.ts';
@@ -51,9 +51,9 @@ class Deliveries {
   isGone = false;
   readonly #options: DeliveriesOptions;
   readonly #sender: Sender;
-  readonly #lanes = new Set<Promise<void>>();
+  readonly #workers = new Set<Promise<void>>();
   readonly #underWay = new Set<string>();
-  /** What the lanes are to take next. */
+  /** What the workers are to take next. */
   #queue: WaitingNotice[] = [];
   readonly #ended = new AbortController();
   readonly #settled: Attempt[] = [];
@@ -70,15 +70,15 @@ class Deliveries {
   async begin(): Promise<void> {
     const { store, clock } = this.#options;
     const most = this.#isFailing ? 1 : CONCURRENCY;
-    if (this.#lanes.size >= most || this.#isPaused) return;
+    if (this.#workers.size >= most || this.#isPaused) return;
     if (this.#queue.length === 0) {
       const known = new Set([...this.#underWay, ...this.#settled.map(({ id }) => id)]);
       const due = await store.due(clock(), BATCH + known.size);
       this.#queue = due.filter(({ id }) => !known.has(id));
     }
-    for (let count = Math.min(most - this.#lanes.size, this.#queue.length); count > 0; count -= 1) {
-      const lane = this.#deliverAll().finally(() => this.#lanes.delete(lane));
-      this.#lanes.add(lane);
+    for (let count = Math.min(most - this.#workers.size, this.#queue.length); count > 0; count -= 1) {
+      const worker = this.#deliverAll().finally(() => this.#workers.delete(worker));
+      this.#workers.add(worker);
     }
   }
 
@@ -108,7 +108,7 @@ class Deliveries {
 
   /** Resolves once all attempts under way have ended. */
   async idle(): Promise<void> {
-    await Promise.all(this.#lanes);
+    await Promise.all(this.#workers);
   }
 
   get #isPaused(): boolean {
@@ -161,8 +161,8 @@ class Deliveries {
   }
 }
 
-/** What a courier needs from outside. */
-interface CourierOptions extends DeliveriesOptions {
+/** What a dispatcher needs from outside. */
+interface DispatcherOptions extends DeliveriesOptions {
   store: NoticeStore;
   /** A random id of this process. */
   id: string;
@@ -178,8 +178,8 @@ const REFUSALS_MS = 60_000;
  * Collects notices and has them delivered, as the one of all processes of a store that has the lease. A delivery that
  * is not known to have happened is repeated, by this process or another one.
  */
-export class Courier {
-  readonly #options: CourierOptions;
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
   readonly #deliveries: Deliveries;
   /** What looks at the store now. */
   #looking: Promise<void> = Promise.resolve();
@@ -190,7 +190,7 @@ export class Courier {
   #isFull = false;
   #isStuck = false;
 
-  constructor(options: CourierOptions) {
+  constructor(options: DispatcherOptions) {
     this.#options = options;
     this.#deliveries = new Deliveries(options, {
       isHolder: () => this.isHolder,
@@ -280,7 +280,7 @@ export class Courier {
     for (let more = true; more && !this.#deliveries.isEnded;) {
       const began = elapsed();
       const settled = this.#deliveries.takeSettled();
-      let collected: Collected | undefined;
+      let collected: CollectionResult | undefined;
       try {
         collected = await store.withLease({ holder: id, forMs: LEASE_MS }, async (writer) => {
           await writer.settle(settled);
@@ -302,7 +302,7 @@ export class Courier {
     [this.#lookedAt, this.#leasedUntil] = [this.#options.elapsed(), Number.NEGATIVE_INFINITY];
   }
 
-  #report({ isGone, isFull }: Collected, url: string): void {
+  #report({ isGone, isFull }: CollectionResult, url: string): void {
     const { log } = this.#options;
     const webhook = shownWebhook(url);
     if (isGone && !this.#deliveries.isGone)
