@@ -27,7 +27,7 @@ const { values, positionals } = parseArgs({
     keys: { type: 'string', default: '1000000' },
   },
 });
-const rounds = { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUp: 0.5 };
+const rounds = { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUp: 2 };
 const SIZES = { size: 100_000, live: 1000 };
 
 const PARTS: Readonly<Record<string, () => Promise<string>>> = {
