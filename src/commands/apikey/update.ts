@@ -14,7 +14,7 @@ const EXCLUSIVE = [
 ];
 
 export default class Update extends KeyCommand {
-  static override summary = 'Change the name, description, grants, limits or expiry of an API key.';
+  static override summary = 'Change an API key: name, description, grants, limits, expiry.';
   static override description =
     'What is left out does not change. The secret stays; to replace it, see rotate or create --overwrite.';
   static override examples = [
