@@ -2,8 +2,8 @@
 const TESTS: Record<string, string[]> = {
   http: ['http/**/*', 'graphql/**/*'],
   graphql: ['graphql/**/*', 'http/**/*'],
-  keys: [
-    'keys/*',
+  'keys/service': [
+    'keys/service/*',
     'keys/changes/*',
     'keys/apply/apply',
     'keys/audit/*',
@@ -32,6 +32,8 @@ const TESTS: Record<string, string[]> = {
     'keys/permissions/grants',
     'attacks/names',
   ],
+  'keys/notices': ['notices/**/*'],
+  'keys/repository': ['keys/consent/*', 'keys/authentication/sessions', 'keys/service/*'],
   'keys/transfer': ['keys/transfer/**/*', 'attacks/escalation', 'attacks/names'],
 };
 
