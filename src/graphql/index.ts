@@ -20,4 +20,3 @@ export {
   writeData,
 } from './execution/index.ts';
 export type { ParsedTypeDefs, Resolvers, SchemaExtension } from './extension.ts';
-export { checkGraphQLRelease } from './release.ts';

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import { type BudgetLimits, checkGraphQLRelease, type SchemaExtension } from '../graphql/index.ts';
+import type { BudgetLimits, SchemaExtension } from '../graphql/index.ts';
 import type { ServiceApp } from '../http/app.ts';
 import { COMMON_OPTIONS, type CorsOptions, type IntrospectionMode, listen } from '../http/index.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
@@ -104,6 +104,8 @@ export async function createApp(options: CreateAppOptions): Promise<ServiceApp> 
   const { keys, extensions, config, console = false, ...others } = options;
   const unusable = unusableClients(others.clients ?? [], keys.catalog.consent);
   if (unusable !== undefined) throw invalidOption('createApp', `${unusable} Pass it to openKeys.`);
+  // Alone: the rest of that room might not even load.
+  const { checkGraphQLRelease } = await import('../graphql/release.ts');
   await checkGraphQLRelease();
   const [
     { createSchema },
