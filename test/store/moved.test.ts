@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
@@ -102,6 +103,32 @@ describe('a store file that another is moved over', () => {
     reader.close();
     assert.deepEqual(await namesIn(open), ['Restored']);
   });
+
+  for (const [asked, ask] of [
+    ['asked', namesIn],
+    ['closed', ({ store }: TestKeys) => store.close()],
+  ] as const)
+    it(`keeps what another program is just writing into a backup that was copied over it when it is ${asked}`, async () => {
+      const { location } = open.store;
+      const walOf = () => statSync(`${location}-wal`, { throwIfNoEntry: false })?.ino;
+      copyFileSync(location, backup);
+      await create(open, 'Old 3');
+      copyFileSync(backup, location);
+      const wal = walOf();
+      const other = new Database(location);
+      other.exec("begin immediate; update api_keys set name = 'New 1' where name = 'Old 1'");
+      other.prepare('update last_change set ids = ? || substr(ids, 1, 36)').run(randomUUID());
+      const answered = ask(open);
+      await yieldToEventLoop();
+      assert.equal(walOf(), wal);
+      other.exec('commit');
+      await answered;
+      assert.equal(walOf(), wal);
+      other.close();
+      const again = await openTestKeys({ database: location });
+      assert.deepEqual(await namesIn(again), ['New 1', 'Old 2']);
+      await again.store.close();
+    });
 
   it('keeps all its keys where it was moved aside first', async () => {
     const aside = tempStore();

@@ -298,6 +298,7 @@ export class OpenFile {
   /**
    * Closes a file that is no longer the one at the path, with its side files.
    * @returns false while another program reads what is only in the -wal file: then it stays open
+   * @throws an error that `isLocked`, while another program writes there
    */
   leave(): boolean {
     const stat = statSync(this.#path, { throwIfNoEntry: false });
@@ -305,16 +306,34 @@ export class OpenFile {
     // What others write into a new -wal, this connection would read from the old one.
     if (!isMoved && areShared(this.#sideFiles, this.#file)) return this.abandon();
     if (this.#isBusy) return false;
-    const isHeld = isMoved || this.#known.isHeld();
-    if (isHeld && !backfill(this.#driver)) return false;
-    // The file was overwritten: what the -wal file has must not be written into it.
-    if (!isHeld) emptyWal(this.#sideFiles);
-    // Beside a file that stays as it is, others may be using them by now: one must not go without the other. Once they
-    // are closed, files of others may get the numbers by which they are known.
-    if (isMoved || !isHeld) removeSideFiles(this.#sideFiles);
+    if (!isMoved && this.#removeIfOverwritten()) return this.abandon();
+    if (!backfill(this.#driver)) return false;
+    // Beside a file that stays as it is, others may be using them by now: one must not go without the other.
     if (!isMoved) return this.abandon();
+    // Once they are closed, files of others may get the numbers by which they are known.
+    removeSideFiles(this.#sideFiles);
     this.close();
     return true;
+  }
+
+  /**
+   * Removes what is beside the file if that was overwritten: what the -wal file has must not be written into it.
+   * @throws an error that `isLocked`, while another program writes there, perhaps into what the file is now
+   */
+  #removeIfOverwritten(): boolean {
+    try {
+      this.#driver.exec('begin immediate');
+    } catch (error) {
+      if (isLocked(error)) throw error; // Otherwise nobody can write there.
+    }
+    try {
+      if (this.#known.isHeld()) return false;
+      emptyWal(this.#sideFiles);
+      removeSideFiles(this.#sideFiles);
+      return true;
+    } finally {
+      if (this.#driver.inTransaction) this.#driver.exec('rollback');
+    }
   }
 
   /** Closes a file beside which others go on. Returns false in the middle of a change. */

@@ -138,7 +138,7 @@ export class SqliteConnection implements Connection {
         if (file.isSurelyCurrent()) return false;
         this.#leaveFile(file);
       } catch (reason) {
-        return isKeysError(reason); // Who tries again is told.
+        return isKeysError(reason) || isLocked(reason); // Who tries again is told.
       }
     } else if (file.abandon()) this.#forgetFile();
     return true;
@@ -155,9 +155,13 @@ export class SqliteConnection implements Connection {
   async #open(mustExist: MustExist): Promise<void> {
     const deadline = performance.now() + Math.min(REPLACED_WAIT_MS, this.#waits.lockWaitMs);
     const isRetryable = (error: unknown) =>
-      ((isKeysError(error) && error.code === 'STORE_REPLACED') || isMixedUp(error)) && performance.now() <= deadline;
-    await retry(() => this.#openFile(mustExist), { isRetryable });
-    this.#checkFile();
+      ((isKeysError(error) && error.code === 'STORE_REPLACED') || isMixedUp(error) || isLocked(error)) &&
+      performance.now() <= deadline;
+    const open = async () => {
+      if (!this.#file) await this.#openFile(mustExist);
+      this.#checkFile();
+    };
+    await retry(open, { isRetryable });
   }
 
   /** Opens the file. One of 0 bytes becomes a store, unless the store must exist. */
@@ -224,7 +228,7 @@ export class SqliteConnection implements Connection {
     }
   }
 
-  /** @throws KeysError STORE_REPLACED while another program still reads it */
+  /** @throws KeysError STORE_REPLACED while another program still reads it; an error that `isLocked` */
   #leaveFile(file: OpenFile): void {
     if (!file.leave())
       throw new KeysError(
@@ -251,7 +255,12 @@ export class SqliteConnection implements Connection {
     const file = this.#file;
     this.#file = undefined;
     if (!file) return;
-    if (file.isSurelyCurrent() || !file.leave()) file.close();
+    const deadline = performance.now() + this.#waits.lockWaitMs;
+    const leave = async () => !file.isSurelyCurrent() && file.leave();
+    const isRetryable = (error: unknown) => isLocked(error) && performance.now() <= deadline;
+    // Who writes there for longer looks after what is beside the file.
+    const isLeft = await retry(leave, { isRetryable }).catch(() => file.abandon());
+    if (!isLeft) file.close();
   }
 }
 
