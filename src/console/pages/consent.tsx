@@ -555,7 +555,7 @@ function OwnKey({ request, chosen }: { request: ConsentRequest; chosen: Chosen |
     <>
       <TextField
         name="expires_in"
-        label="It ends after"
+        label="It expires after"
         help="Such as 90m, 12h or 30d; left empty, with your own key."
         value={chosen?.expiresIn ?? keyExpiresIn ?? ''}
       />

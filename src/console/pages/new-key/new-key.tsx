@@ -74,7 +74,7 @@ function CreatedPage({
         <code>{exampleFor(apiKey, origin)}</code>
       </pre>
       <p>
-        It ends <Time at={apiKey.expiresAt} now={now} />. <a href={`${root}keys/${apiKey.id}`}>Look at the key</a>
+        It expires <Time at={apiKey.expiresAt} now={now} />. <a href={`${root}keys/${apiKey.id}`}>Look at the key</a>
         {' · '}
         <a href={`${root}keys`}>All keys</a>
       </p>
