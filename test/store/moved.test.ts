@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, statSync, w
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
+import { STEPS } from '../../src/keys/basics/steps.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { withNextSchema } from '../support/next-schema.ts';
@@ -129,6 +130,25 @@ describe('a store file that another is moved over', () => {
       assert.deepEqual(await namesIn(again), ['New 1', 'Old 2']);
       await again.store.close();
     });
+
+  it('is opened anew by a program that was opening it when a server left it, since a backup was copied over it', async () => {
+    const { location } = open.store;
+    copyFileSync(location, backup);
+    await create(open, 'Old 3');
+    copyFileSync(backup, location);
+    const leave = (step: unknown) => {
+      if (!(step as { fields: { sql: string } }).fields.sql.includes('pragma_application_id')) return;
+      STEPS.trace.unsubscribe(leave);
+      open.store.repository.revision();
+    };
+    STEPS.trace.subscribe(leave);
+    const other = await openTestKeys({ database: location });
+    assert.equal(STEPS.trace.hasSubscribers, false);
+    await create(other, 'New');
+    assert.ok(statSync(`${location}-wal`).size > 0);
+    assert.deepEqual(await namesIn(open), ['New', 'Old 1', 'Old 2']);
+    await other.store.close();
+  });
 
   it('keeps all its keys where it was moved aside first', async () => {
     const aside = tempStore();

@@ -125,6 +125,8 @@ interface Parts {
   thread: WriteThread | undefined;
   writer: Kysely<Tables>;
   main: MainFile;
+  /** What was beside the file before it was opened. */
+  before: SideFiles;
 }
 
 /** An open database file, and how to tell whether it is still the one at its path. */
@@ -145,7 +147,7 @@ export class OpenFile {
   /** What `stat` said of the file when it was last compared. */
   #compared = { modifiedMs: 0, bytes: 0 };
 
-  private constructor(path: string, file: string, { driver, db, thread, writer, main }: Parts) {
+  private constructor(path: string, file: string, { driver, db, thread, writer, main, before }: Parts) {
     this.db = db;
     this.#path = path;
     this.#file = file;
@@ -157,7 +159,8 @@ export class OpenFile {
     this.#changedKeys = new ChangedKeys(driver);
     this.#keyRows = new KeyRows(driver);
     this.#known = new KnownChange(driver, main);
-    this.#sideFiles = identifySideFiles(file);
+    // What was replaced meanwhile may have been opened before: it is found not to be current then.
+    this.#sideFiles = new Map([...identifySideFiles(file), ...before]);
   }
 
   /** Opens the file at a path, and migrates it. @throws KeysError STORE_…; an error of SQLite or the file system */
@@ -170,6 +173,7 @@ export class OpenFile {
       requireSecureFile(path);
       // SQLite keeps its files next to the one that a link leads to.
       const file = realpathSync(path);
+      const before = identifySideFiles(file);
       requireOwnWal(path, file, main);
       // A command has nobody else to give a turn to.
       const thread = busyTimeoutMs === 0 ? new WriteThread(file, PRAGMAS) : undefined;
@@ -182,7 +186,7 @@ export class OpenFile {
         const work = async () => {
           for (const pragma of PRAGMAS) driver.pragma(pragma);
           await migrateSqlite(db, path, mustExist);
-          const openFile = new OpenFile(path, file, { driver, db, thread, writer, main });
+          const openFile = new OpenFile(path, file, { driver, db, thread, writer, main, before });
           openFile.#settleMigration();
           return openFile;
         };
