@@ -61,10 +61,10 @@ const WAYS: Way[] = [
   },
 ];
 
-/** The store has just these keys, a log that is whole, and a sound file. */
-async function assertHolds(path: string, names: ReadonlySet<string>): Promise<void> {
+/** The store has just these keys, and perhaps others that are not sure, a log that is whole, and a sound file. */
+async function assertHolds(path: string, names: ReadonlySet<string>, unsure = new Set<string>()): Promise<void> {
   const { keys, store } = await openTestKeys({ database: path });
-  const listed = (await keys.list({}, OPERATOR)).keys.map(({ name }) => name);
+  const listed = (await keys.list({}, OPERATOR)).keys.map(({ name }) => name).filter((name) => !unsure.has(name));
   assert.deepEqual(listed.toSorted(), [...names].toSorted());
   assert.ok('entries' in (await keys.audit.verify()));
   await store.close();
@@ -102,19 +102,26 @@ describe('a store under a running server', () => {
     for (const first of ['a command', 'the server'])
       it(`loses nothing that is reported as done after ${what}, and ${first} writes first`, async () => {
         const expected = new Set(['Kept', 'Doomed', ...(restores ? [] : ['Later'])]);
-        const [create, remove] = [
-          async () => {
-            const { code, stdout } = await runCli(argsFor(path, 'create', '--name', 'After', '--roles', 'GUEST'));
-            assert.equal(code, 0, stdout);
-            expected.add('After');
-            return (JSON.parse(stdout) as { key: string }).key;
-          },
-          async () => {
-            const { code, stdout } = await runCli(argsFor(path, 'delete', '--name', 'Doomed'));
-            assert.equal(code, 0, stdout);
-            expected.delete('Doomed');
-          },
-        ];
+        // While the server leaves a file that was moved away, a command may not know what became of its change.
+        const unsure = new Set<string>();
+        const isUnsure = ({ stdout }: { stdout: string }) =>
+          what.startsWith('mv ') && stdout.includes('"STORE_REPLACED"') && stdout.includes('the change may be lost');
+        const create = async (name = 'After'): Promise<string> => {
+          const created = await runCli(argsFor(path, 'create', '--name', name, '--roles', 'GUEST'));
+          if (isUnsure(created)) {
+            unsure.add(name);
+            return create(`${name} again`);
+          }
+          assert.equal(created.code, 0, created.stdout);
+          expected.add(name);
+          return (JSON.parse(created.stdout) as { key: string }).key;
+        };
+        const remove = async (isAgain = false): Promise<void> => {
+          const removed = await runCli(argsFor(path, 'delete', '--name', 'Doomed'));
+          if (isUnsure(removed)) return remove(true);
+          if (!isAgain || !removed.stdout.includes('No API keys found')) assert.equal(removed.code, 0, removed.stdout);
+          expected.delete('Doomed');
+        };
         const mutate = async () => {
           const mutation = 'mutation { createApiKey(input: { name: "By the server", roles: [GUEST] }) { key } }';
           const { body } = await query(server.url, kept, mutation);
@@ -133,7 +140,7 @@ describe('a store under a running server', () => {
         for (const secret of secrets) assert.equal(await statusOf(secret), 200);
         assert.equal(await statusOf(later), restores ? 401 : 200);
         await server.stop();
-        await assertHolds(path, expected);
+        await assertHolds(path, expected, unsure);
       });
   }
 

@@ -150,6 +150,33 @@ describe('a store file that another is moved over', () => {
     await other.store.close();
   });
 
+  it('is not said to have a change that another program has written into the file that was moved away', async () => {
+    const { location } = open.store;
+    await open.store.close();
+    const first = await openTestKeys({ database: location });
+    copyFileSync(location, backup);
+    await create(first, 'Old 3');
+    const old = new Database(location);
+    const readLast = old.prepare('select ids from last_change').pluck();
+    const last = readLast.get();
+    renameSync(backup, location);
+    const write = () => {
+      if (readLast.get() === last) queueMicrotask(write);
+      else old.pragma('wal_checkpoint');
+    };
+    const marked = (step: unknown) => {
+      if (!(step as { fields: { sql: string } }).fields.sql.startsWith('update last_change')) return;
+      STEPS.trace.unsubscribe(marked);
+      write();
+    };
+    STEPS.trace.subscribe(marked);
+    const other = await openTestKeys({ database: location });
+    await assert.rejects(create(other, 'New'), { code: 'STORE_REPLACED' });
+    old.close();
+    await other.store.close();
+    await first.store.close();
+  });
+
   it('keeps all its keys where it was moved aside first', async () => {
     const aside = tempStore();
     renameSync(open.store.location, aside);

@@ -237,20 +237,21 @@ export class OpenFile {
     }
     let isDecided = false;
     let changes = 0;
+    let previous: string | undefined;
     let result: Result;
     try {
       result = await this.#writer.transaction().execute(async (transaction) => {
         const before = await changesBy(transaction);
         const made = await work(transaction);
         changes = (await changesBy(transaction)) - before;
-        if (changes > 0) await this.#mark(transaction);
+        if (changes > 0) previous = await this.#mark(transaction);
         isDecided = true;
         return made;
       });
     } catch (error) {
       throw isDecided && !isLocked(error) ? sqliteError(error, this.#path) : error;
     }
-    if (changes > 0 && !(await this.#settle()))
+    if (changes > 0 && !(await this.#settle(previous)))
       throw new KeysError(
         'STORE_REPLACED',
         `The key store ${this.#path} was replaced while it was changed: the change may be lost. ` +
@@ -275,24 +276,30 @@ export class OpenFile {
     return this.isCurrent();
   }
 
-  async #mark(transaction: Kysely<Tables>): Promise<void> {
+  /** @returns the previous mark, unless the change goes on under that */
+  async #mark(transaction: Kysely<Tables>): Promise<string | undefined> {
     if (!this.isSurelyCurrent()) throw new FileReplaced();
     const { id } = this.#known.see();
     // Until the file has the previous mark, the -wal file goes on from an older one.
-    if (this.#known.isInFile()) await sql`update last_change set ids = ${randomUUID() + id}`.execute(transaction);
+    if (!this.#known.isInFile()) return undefined;
+    await sql`update last_change set ids = ${randomUUID() + id}`.execute(transaction);
+    return id;
   }
 
   /** Writes what was committed into the file itself. @returns whether it is known to be in the file at the path */
-  async #settle(): Promise<boolean> {
+  async #settle(previous: string | undefined): Promise<boolean> {
     try {
       if (!this.isSurelyCurrent()) return false;
+      let isWritten = false;
       try {
         // Nobody in this process reads what was before the change: it is written as a whole.
-        await checkpoint(this.#writer);
+        isWritten = await checkpoint(this.#writer);
       } catch {
         // Its thread may have ended. For want of room, the change is on disk in the -wal file alone.
         backfill(this.#driver);
       }
+      // Another program may have written it, into the file that was at the path when that opened it.
+      if (isWritten && previous !== undefined && this.#known.idInFile() === previous) return false;
       return this.isSurelyCurrent();
     } catch {
       return false; // It was committed: nobody may make it again.
@@ -389,8 +396,9 @@ interface Checkpoint {
 /**
  * Writes what was committed into the file itself, as far as nobody reads what was before. Another program that is just
  * doing so may have begun before the last change.
+ * @returns whether SQLite has written all of it
  */
-async function checkpoint(db: Kysely<Tables>): Promise<void> {
+async function checkpoint(db: Kysely<Tables>): Promise<boolean> {
   const began = performance.now();
   let result: Checkpoint | undefined;
   let tries = 0;
@@ -401,6 +409,7 @@ async function checkpoint(db: Kysely<Tables>): Promise<void> {
     await delay(WAIT_MS);
   }
   debug('a checkpoint was made', () => ({ ...result, tries, durationMs: millisecondsSince(began) }));
+  return result?.busy === 0 && result.log === result.checkpointed;
 }
 
 /** Writes what was committed into the file. Returns whether that was possible for all of it. */

@@ -406,7 +406,12 @@ export class KnownChange {
 
   /** Whether the file itself has it, as it was seen. */
   isInFile(): boolean {
-    return this.#inFile()?.id === this.#change.id;
+    return this.idInFile() === this.#change.id;
+  }
+
+  /** The id of the one that the file itself has, if it has any. */
+  idInFile(): string | undefined {
+    return this.#inFile()?.id;
   }
 
   /** Whether the file has the last change that this connection knows, or is still to get it. */
