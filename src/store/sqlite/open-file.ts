@@ -144,6 +144,7 @@ export class OpenFile {
   readonly #changedKeys: ChangedKeys;
   readonly #keyRows: KeyRows;
   readonly #known: KnownChange;
+  readonly #ownChanges: Database.Statement<[], number>;
   /** What `stat` said of the file when it was last compared. */
   #compared = { modifiedMs: 0, bytes: 0 };
 
@@ -159,6 +160,7 @@ export class OpenFile {
     this.#changedKeys = new ChangedKeys(driver);
     this.#keyRows = new KeyRows(driver);
     this.#known = new KnownChange(driver, main);
+    this.#ownChanges = driver.prepare<[], number>('select total_changes()').pluck();
     // What was replaced meanwhile may have been opened before: it is found not to be current then.
     this.#sideFiles = new Map([...identifySideFiles(file), ...before]);
   }
@@ -241,9 +243,9 @@ export class OpenFile {
     let result: Result;
     try {
       result = await this.#writer.transaction().execute(async (transaction) => {
-        const before = await changesBy(transaction);
+        const before = this.#totalChanges();
         const made = await work(transaction);
-        changes = (await changesBy(transaction)) - before;
+        changes = this.#totalChanges() - before;
         if (changes > 0) previous = await this.#mark(transaction);
         isDecided = true;
         return made;
@@ -258,6 +260,11 @@ export class OpenFile {
           'Check, and make it again.',
       );
     return result;
+  }
+
+  /** How many rows the connection that writes has changed. */
+  #totalChanges(): number {
+    return this.#thread?.totalChanges ?? this.#ownChanges.get()!;
   }
 
   /** Whether the file at the path is this one, and nothing was copied over it: one `stat` while nothing changes. */
@@ -375,12 +382,6 @@ export class OpenFile {
       isSameFile(statSync(path, { throwIfNoEntry: false }), identity),
     );
   }
-}
-
-/** How many rows a connection has changed. */
-async function changesBy(db: Kysely<Tables>): Promise<number> {
-  const { rows } = await sql<{ changes: number }>`select total_changes() as changes`.execute(db);
-  return rows[0]!.changes;
 }
 
 /** How often a change tries to write itself into the file, and how long it waits in between. */

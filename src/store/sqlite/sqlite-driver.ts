@@ -146,6 +146,7 @@ export class WriteThread {
   #closed = new Int32Array(new SharedArrayBuffer(4));
   #waiting: PromiseWithResolvers<WorkerAnswer> | undefined;
   #inTransaction = false;
+  #totalChanges = 0;
 
   /** @param pragmas what the connection is told before its first statement */
   constructor(file: string, pragmas: readonly string[]) {
@@ -155,6 +156,11 @@ export class WriteThread {
 
   get inTransaction(): boolean {
     return this.#inTransaction;
+  }
+
+  /** How many rows it has changed, of which only differences within a transaction matter. */
+  get totalChanges(): number {
+    return this.#totalChanges;
   }
 
   /** Whether a statement is under way, or may follow in the same transaction. */
@@ -219,6 +225,7 @@ export class WriteThread {
   #take(answer: WorkerAnswer): void {
     this.#worker!.unref();
     this.#inTransaction = answer.inTransaction;
+    this.#totalChanges = answer.totalChanges;
     const waiting = this.#waiting;
     this.#waiting = undefined;
     waiting!.resolve(answer);

@@ -25,6 +25,8 @@ export interface WorkerAnswer {
   /** Why the statement failed. An error of SQLite would lose its code on the way. */
   error?: { message: string; code: unknown };
   inTransaction: boolean;
+  /** How many rows the connection has changed, of which only differences matter. */
+  totalChanges: number;
 }
 
 /** The other thread reads a message as a whole. */
@@ -32,7 +34,10 @@ const MAX_ROWS = 500;
 
 const { file, pragmas, closed } = workerData as WorkerStart;
 const database = new Database(file, { fileMustExist: true, timeout: 0 });
+/** Those of one version of the tables. */
 const statements = new Map<string, Database.Statement>();
+let schemaVersion: unknown;
+let totalChanges = 0;
 let rows: unknown[] = [];
 
 process.once('exit', () => {
@@ -60,16 +65,28 @@ function answer(question: Exclude<WorkerQuestion, 'close'>): WorkerAnswer {
 /** @returns how many rows were changed */
 function run(sql: string, parameters: readonly unknown[]): number {
   for (; pragmas[0] !== undefined; pragmas.shift()) database.pragma(pragmas[0]);
-  // Only within a transaction, nobody else changes the tables.
-  if (!database.inTransaction) statements.clear();
-  const statement = statements.get(sql) ?? database.prepare(sql);
-  statements.set(sql, statement);
-  const result = runStatement(statement, parameters);
+  const { inTransaction } = database;
+  const result = runStatement(prepared(sql), parameters);
+  // Nobody else changes the tables during a transaction.
+  if (!inTransaction && database.inTransaction) forgetOlderStatements();
+  totalChanges = prepared('select total_changes()').pluck().get() as number;
   rows = result.rows;
   return result.changes;
 }
 
+function prepared(sql: string): Database.Statement {
+  const statement = statements.get(sql) ?? database.prepare(sql);
+  statements.set(sql, statement);
+  return statement;
+}
+
+function forgetOlderStatements(): void {
+  const version = database.pragma('schema_version', { simple: true });
+  if (version !== schemaVersion) statements.clear();
+  schemaVersion = version;
+}
+
 function page(changes = 0): WorkerAnswer {
   const some = rows.splice(0, MAX_ROWS);
-  return { rows: some, hasMore: rows.length > 0, changes, inTransaction: database.inTransaction };
+  return { rows: some, hasMore: rows.length > 0, changes, inTransaction: database.inTransaction, totalChanges };
 }
