@@ -28,6 +28,7 @@ import {
   withoutStackTrace,
   writeData,
 } from '../graphql/index.ts';
+import { Admission, LIGHT_COST } from './admission.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import {
   codeOf,
@@ -104,11 +105,13 @@ export class GraphQLPipeline {
   readonly #log: Log;
   readonly #operations: PreparedOperations;
   readonly #first: FirstHandler;
+  readonly #admission: Admission;
 
   constructor({ schema, check, budgets, introspection, cors, log }: GraphQLPipelineOptions) {
     this.#schema = schema;
     this.#check = check;
     this.#budgets = budgets;
+    this.#admission = new Admission(budgets.limits.waitMs);
     this.#introspection = introspection;
     this.#cors = cors;
     this.#log = log;
@@ -136,13 +139,14 @@ export class GraphQLPipeline {
   async answer(request: GraphQLRequest, admitted: Admitted): Promise<Reply> {
     if (request.method !== 'POST' && !isByUrl(request)) return noted(methodNotAllowed(), request.notes);
     let type: ResponseType = JSON_RESPONSE;
+    let done: (() => void) | undefined;
     const budget = this.#budgets.start();
     const details = request.notes?.details;
     try {
       type = negotiate(request.head.accept);
-      const parameters = isByUrl(request)
-        ? readSearchParameters(request.search)
-        : readBodyParameters(await readBody(request));
+      const sent = isByUrl(request) ? request.search : await readBody(request);
+      const bytes = sent.length;
+      const parameters = typeof sent === 'string' ? readSearchParameters(sent) : readBodyParameters(sent);
       details?.ended('read');
       const prepared = this.#prepare(parameters);
       const operation = prepared instanceof Promise ? await prepared : prepared;
@@ -150,6 +154,14 @@ export class GraphQLPipeline {
       if (operation.isMutation && isByUrl(request)) throw mutationByUrl();
       const cost = amountFor(operation.cost, parameters.variables);
       if (cost > budget.limits.cost) throw costExceeded(cost, budget.limits.cost);
+      if (cost > LIGHT_COST) {
+        const keyId = admitted.principal.apiKey.id;
+        done = await this.#admission.enter({
+          keyId,
+          bytes,
+          onClientGone: (listener) => request.onClientGone(listener),
+        });
+      }
       // The key is checked again now that there is something to run.
       const entered = this.#check.again(request, admitted);
       const admission = entered instanceof Promise ? await entered : entered;
@@ -168,6 +180,8 @@ export class GraphQLPipeline {
       if (error instanceof GraphQLError)
         return this.#reply(type, { errors: [error] }, { budget, notes: request.notes });
       throw error;
+    } finally {
+      done?.();
     }
   }
 

@@ -49,6 +49,7 @@ type ProtocolCode =
   | 'TIME_EXCEEDED'
   | 'RATE_LIMITED'
   | 'SERVICE_UNAVAILABLE'
+  | 'OVERLOADED'
   | 'BAD_GATEWAY'
   | 'GATEWAY_TIMEOUT'
   | 'STORE_READONLY'
@@ -78,6 +79,7 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   INTERNAL_SERVER_ERROR: [500, 'A failure of the server; extensions.requestId finds it in the log.'],
   BAD_GATEWAY: [502, 'From guard: the service behind it cannot be reached, or did not answer properly.'],
   SERVICE_UNAVAILABLE: [503, 'The key store does not answer. Try again later.'],
+  OVERLOADED: [503, 'Too many large requests wait for their turn. Nothing was carried out; see Retry-After.'],
   GATEWAY_TIMEOUT: [504, 'From guard: the service behind it took too long to answer.'],
   STORE_READONLY: ['GraphQL', 'This server has no right to change the key store.'],
   PERSISTED_QUERY_NOT_SUPPORTED: ['GraphQL', 'A hash in place of a query: send the query.'],
@@ -116,7 +118,7 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
 
 /** A request that is refused before it is carried out. */
 export class RequestRefused extends Error {
-  readonly status: 400 | 403 | 405 | 406 | 413 | 414 | 415;
+  readonly status: 400 | 403 | 405 | 406 | 413 | 414 | 415 | 503;
   readonly code: ReplyCode;
   /** Headers that the status calls for. */
   readonly headers: Readonly<Record<string, string>> | undefined;

@@ -223,14 +223,16 @@ export async function serveRequests(
   // Some versions of Node drop the headers after the 1,000th without a word. All together have at most 16 KiB.
   server.maxHeadersCount = 0;
   const note = notingFor(handler, watchers);
-  server.on('request', (incoming, outgoing) => {
+  const begin = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     note(incoming, outgoing);
     handler.handle(incoming, outgoing);
-  });
-  server.on('checkContinue', (incoming, outgoing) => {
+  };
+  const beginExpecting = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     note(incoming, outgoing);
     handler.handleExpecting(incoming, outgoing);
-  });
+  };
+  server.on('request', (incoming, outgoing) => inTurn(begin, incoming, outgoing));
+  server.on('checkContinue', (incoming, outgoing) => inTurn(beginExpecting, incoming, outgoing));
   server.on('clientError', (error, socket) => {
     const answered = answerInvalidRequest(error, socket);
     if (answered) for (const watcher of watchers) watcher.unread({ ...answered, address: peerOf(socket as Socket) });
@@ -261,6 +263,35 @@ export async function serveRequests(
       await stop(server, connections, graceMs);
     },
   };
+}
+
+/** How many requests of a connection wait for those before them. */
+const waitingRequests = new WeakMap<Socket, number>();
+
+/**
+ * Begins a request once those that the client has sent before it on the same connection are answered (RFC 9112,
+ * section 9.3.2), and reads no more of the connection until then: otherwise one client could have all of them computed
+ * and kept at a time.
+ */
+function inTurn(begin: RequestHandler['handle'], incoming: IncomingMessage, outgoing: ServerResponse): void {
+  // Node gives the connection to the response whose turn it is.
+  if (outgoing.socket) {
+    begin(incoming, outgoing);
+    return;
+  }
+  const { socket } = incoming;
+  const count = (change: number) => {
+    const waiting = (waitingRequests.get(socket) ?? 0) + change;
+    waitingRequests.set(socket, waiting);
+    return waiting;
+  };
+  count(1);
+  // At the end of each request, Node goes on reading.
+  void setImmediate().then(() => count(0) > 0 && socket.pause());
+  outgoing.once('socket', () => {
+    if (count(-1) === 0) socket.resume();
+    begin(incoming, outgoing);
+  });
 }
 
 async function stop(server: Server, connections: Connections, graceMs: number): Promise<void> {

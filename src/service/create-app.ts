@@ -78,7 +78,7 @@ const OPTIONS: Rules<CreateAppOptions> = {
     optionsIn<SchemaExtension>({ typeDefs: anything, resolvers: anything, resources: HOST_RESOURCES, name: text }),
   ),
   config: having<Config>('what loadConfig gives', 'routes', 'trust', 'limits'),
-  limits: optionsIn<Partial<BudgetLimits>>({ cost: amount, nodes: amount, characters: amount, timeMs: amount }),
+  limits: optionsIn<Partial<BudgetLimits>>({ cost: amount, nodes: amount, characters: amount, timeMs: amount, waitMs: amount }),
   introspection: oneOf('on', 'off', 'permitted'),
   cors: optionsIn<CorsOptions>({ origins: list((value, name) => text(value, name) ?? invalidOrigin(value as string)) }),
   publicUrl: (value, name) => text(value, name) ?? invalidPublicUrl(value as string),

@@ -281,10 +281,12 @@ export interface BudgetLimits {
   characters: number;
   /** How long it runs, in milliseconds. */
   timeMs: number;
+  /** How long it waits until it is begun, if it is a large one, in milliseconds. */
+  waitMs: number;
 }
 
 /** The limits of every request. */
-export const BUDGET: BudgetLimits = { cost: 30_000, nodes: 60_000, characters: 4_000_000, timeMs: 10_000 };
+export const BUDGET: BudgetLimits = { cost: 30_000, nodes: 60_000, characters: 4_000_000, timeMs: 10_000, waitMs: 5000 };
 
 /** Gives each request of a server its budget. */
 export class Budgets {
