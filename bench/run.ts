@@ -6,6 +6,7 @@ import { figure } from './figures.ts';
 import { measureGuard } from './guard.ts';
 import { MAX_LIVE_KEYS, measureLiveKeys } from './live-keys.ts';
 import { withCopy } from './postgres.ts';
+import { measureOverload } from './overload.ts';
 import { isPinned } from './processes.ts';
 import { measureRoutes, routesTable } from './routes.ts';
 import * as rows from './rows.ts';
@@ -59,6 +60,7 @@ const PARTS: Readonly<Record<string, () => Promise<string>>> = {
   'start-up': async () => startUpTable(await measureStartUp([...OWN, ...OTHERS], 10 * rounds.rounds)),
   scale: () => measureScale(rounds.rounds),
   console: measureConsole,
+  overload: measureOverload,
   routes: () => Promise.resolve(routesTable(measureRoutes(rounds.rounds))),
 };
 

@@ -23,8 +23,8 @@ interface HeavyRequest {
 
 interface Waiting {
   readonly bytes: number;
-  start(): void;
-  refuse(): void;
+  readonly start: () => void;
+  readonly refuse: () => void;
 }
 
 /** The requests of a key that wait, in their order, and what they take. */
@@ -123,6 +123,7 @@ export class Admission {
 }
 
 function overloaded(): RequestRefused {
-  const message = `Too many large requests wait for their turn. Try again in ${RETRY_SECONDS} seconds, or ask for less.`;
+  const retry = `Try again in ${RETRY_SECONDS} seconds, or ask for less.`;
+  const message = `Too many large requests wait for their turn. ${retry}`;
   return new RequestRefused(503, 'OVERLOADED', message, { 'Retry-After': String(RETRY_SECONDS) });
 }

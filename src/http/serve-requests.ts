@@ -231,8 +231,8 @@ export async function serveRequests(
     note(incoming, outgoing);
     handler.handleExpecting(incoming, outgoing);
   };
-  server.on('request', (incoming, outgoing) => inTurn(begin, incoming, outgoing));
-  server.on('checkContinue', (incoming, outgoing) => inTurn(beginExpecting, incoming, outgoing));
+  server.on('request', (incoming, outgoing) => beginInOrder(begin, incoming, outgoing));
+  server.on('checkContinue', (incoming, outgoing) => beginInOrder(beginExpecting, incoming, outgoing));
   server.on('clientError', (error, socket) => {
     const answered = answerInvalidRequest(error, socket);
     if (answered) for (const watcher of watchers) watcher.unread({ ...answered, address: peerOf(socket as Socket) });
@@ -273,7 +273,7 @@ const waitingRequests = new WeakMap<Socket, number>();
  * section 9.3.2), and reads no more of the connection until then: otherwise one client could have all of them computed
  * and kept at a time.
  */
-function inTurn(begin: RequestHandler['handle'], incoming: IncomingMessage, outgoing: ServerResponse): void {
+function beginInOrder(begin: RequestHandler['handle'], incoming: IncomingMessage, outgoing: ServerResponse): void {
   // Node gives the connection to the response whose turn it is.
   if (outgoing.socket) {
     begin(incoming, outgoing);

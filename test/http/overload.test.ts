@@ -83,7 +83,7 @@ describe('a server with more large requests than it can carry out', () => {
 
   it('answers 503 where one has waited too long, in the form of all errors, and has not begun it', async () => {
     await start(1);
-    await fill();
+    void (await fill());
     const { status, headers, body } = await send('heavy', other);
     assert.deepEqual([status, headers.get('retry-after')], [503, '5']);
     assert.deepEqual(JSON.parse(body), {
@@ -100,7 +100,7 @@ describe('a server with more large requests than it can carry out', () => {
 
   it('refuses one whose key was disabled while it waited', async () => {
     await start();
-    await fill();
+    void (await fill());
     const waiting = send('heavy', other);
     for (let times = 0; times < 3; times += 1) await send('light');
     await test.keys.setEnabled(otherId, false, OPERATOR);

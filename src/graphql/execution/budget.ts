@@ -286,7 +286,13 @@ export interface BudgetLimits {
 }
 
 /** The limits of every request. */
-export const BUDGET: BudgetLimits = { cost: 30_000, nodes: 60_000, characters: 4_000_000, timeMs: 10_000, waitMs: 5000 };
+export const BUDGET: BudgetLimits = {
+  cost: 30_000,
+  nodes: 60_000,
+  characters: 4_000_000,
+  timeMs: 10_000,
+  waitMs: 5000,
+};
 
 /** Gives each request of a server its budget. */
 export class Budgets {
