@@ -10,7 +10,10 @@ import { INCLUDE, LIST } from './workloads.ts';
 const GUARDED = [LIST, INCLUDE];
 const MIN_THROUGHPUT_RATIO = 3;
 const MAX_START_UP_RATIO = 5;
-/** A decision itself does not grow; ten thousand hosts no longer fit the processor's cache, which alone costs up to two. */
+/**
+ * A decision itself does not grow: but ten thousand hosts no longer fit the processor's cache, which alone costs up to
+ * twice as much.
+ */
 const MAX_ROUTES_RATIO = 3;
 
 function report(what: string, ratio: number, isFine: boolean): void {
