@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
@@ -200,6 +200,49 @@ describe('a store file that another is moved over', () => {
     await yieldToEventLoop();
     assert.deepEqual(await namesIn(open), ['Old 1', 'Old 2']);
   });
+});
+
+describe('a store file that is emptied', () => {
+  const emptied: Readonly<Record<string, (path: string) => void>> = {
+    'is truncated': (path) => truncateSync(path),
+    'is truncated, and nothing is beside it': (path) => {
+      truncateSync(path);
+      for (const suffix of ['-wal', '-shm']) rmSync(path + suffix);
+    },
+    'has an empty one moved over it': (path) => {
+      const empty = tempStore();
+      writeFileSync(empty, '', { mode: 0o600 });
+      renameSync(empty, path);
+    },
+    'is removed, and an empty one made': (path) => {
+      for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix);
+      writeFileSync(path, '', { mode: 0o600 });
+    },
+  };
+  for (const [what, empty] of Object.entries(emptied))
+    it(`gives an error and stays empty where it ${what}, until a store is put there`, async () => {
+      const restored = await openTestKeys({ asServer: true });
+      await create(restored, 'Restored');
+      await restored.store.close();
+      const open = await openTestKeys({ asServer: true });
+      await create(open, 'Old');
+      const { location } = open.store;
+      empty(location);
+      for (let times = 0; times < 2; times += 1) {
+        await yieldToEventLoop();
+        for (const attempt of [namesIn(open), open.keys.store.check(), create(open, 'New')])
+          await assert.rejects(attempt, {
+            code: 'STORE_UNAVAILABLE',
+            message: `The key store ${location} is an empty file. Check the path.`,
+          });
+        assert.equal(statSync(location).size, 0);
+      }
+      renameSync(restored.store.location, location);
+      await yieldToEventLoop();
+      assert.deepEqual(await namesIn(open), ['Restored']);
+      await create(open, 'New');
+      await open.store.close();
+    });
 });
 
 describe('a store file that is deleted', () => {

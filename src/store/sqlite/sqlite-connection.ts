@@ -148,7 +148,7 @@ export class SqliteConnection implements Connection {
   async #currentFile(): Promise<OpenFile> {
     if (this.#isClosed) throw new Error('The store was closed.');
     this.#checkFile();
-    return this.#file ?? this.#openFile(false);
+    return this.#file ?? this.#openFile(true);
   }
 
   /** Opens the file for the first time. A server that is idle may not have noticed yet that it was replaced. */
@@ -164,7 +164,7 @@ export class SqliteConnection implements Connection {
     await retry(open, { isRetryable });
   }
 
-  /** Opens the file. One of 0 bytes becomes a store, unless the store must exist. */
+  /** Opens the file. One of 0 bytes becomes a store, unless the store must exist, as it has to once it was opened. */
   async #openFile(mustExist: MustExist): Promise<OpenFile> {
     const options = { ...this.#waits, mustExist, committed: () => this.#recheckFile() };
     // SQLite needs room for its -shm file: 32 KiB.
