@@ -154,20 +154,17 @@ export class GraphQLPipeline {
       if (operation.isMutation && isByUrl(request)) throw mutationByUrl();
       const cost = amountFor(operation.cost, parameters.variables);
       if (cost > budget.limits.cost) throw costExceeded(cost, budget.limits.cost);
+      details?.ended('prepare');
       if (cost > LIGHT_COST) {
-        const keyId = admitted.principal.apiKey.id;
-        done = await this.#admission.enter({
-          keyId,
-          bytes,
-          onClientGone: (listener) => request.onClientGone(listener),
-        });
+        const { id: keyId } = admitted.principal.apiKey;
+        done = await this.#admission.enter({ keyId, bytes, onClientGone: (gone) => request.onClientGone(gone) });
+        details?.ended('wait');
       }
       // The key is checked again now that there is something to run.
       const entered = this.#check.again(request, admitted);
       const admission = entered instanceof Promise ? await entered : entered;
       if ('refusal' in admission) return admission.refusal;
       const { principal } = admission;
-      details?.ended('prepare');
       if (operation.introspects) checkIntrospection(this.#introspection, principal);
       const context = contextOf(request, principal, budget);
       const executed = this.#execute(operation, parameters, { request, context });

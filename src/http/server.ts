@@ -128,7 +128,6 @@ const OPTIONS: Rules<AnyListenOptions> = {
     connections: count,
     connectionsPerAddress: count,
     unreadMs: amount,
-    unreadBytesPerConnection: amount,
     unreadBytes: amount,
   }),
   log: COMMON_OPTIONS.log,

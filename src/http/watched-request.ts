@@ -276,9 +276,7 @@ function hasId(headers: readonly unknown[]): boolean {
 export interface UnreadLimits {
   /** How long a client may read nothing of an answer, in milliseconds. Default: 30,000. */
   unreadMs?: number;
-  /** The bytes of answers that one connection may leave unread, unless it is a single answer. Default: 16 MiB. */
-  unreadBytesPerConnection?: number;
-  /** The bytes of answers that all connections may leave unread. Default: 128 MiB. */
+  /** The bytes of answers that all connections may leave unread, unless it is a single one. Default: 128 MiB. */
   unreadBytes?: number;
 }
 
@@ -291,12 +289,8 @@ export class UnreadAnswers {
   readonly #known = new WeakSet<Socket>();
   #bytes = 0;
 
-  constructor({
-    unreadMs = 30_000,
-    unreadBytesPerConnection = 16 * 1024 * 1024,
-    unreadBytes = 128 * 1024 * 1024,
-  }: UnreadLimits) {
-    this.#limits = { unreadMs, unreadBytesPerConnection, unreadBytes };
+  constructor({ unreadMs = 30_000, unreadBytes = 128 * 1024 * 1024 }: UnreadLimits) {
+    this.#limits = { unreadMs, unreadBytes };
   }
 
   /** Closes a connection when its client has read nothing for some time. Node looks at what the system has taken. */
@@ -304,7 +298,7 @@ export class UnreadAnswers {
     socket.setTimeout(this.#limits.unreadMs);
   }
 
-  /** Counts a whole answer that the system has not taken yet. Connections that are over a limit are closed. */
+  /** Counts a whole answer that the system has not taken yet. Connections that are over the limit are closed. */
   add(response: ServerResponse): void {
     const { socket } = response.req;
     if (socket.destroyed) return;
@@ -315,8 +309,7 @@ export class UnreadAnswers {
     if (!this.#known.has(socket)) socket.once('close', () => this.#set(socket, 0));
     this.#known.add(socket);
     this.expectReading(socket);
-    const { unreadBytesPerConnection, unreadBytes } = this.#limits;
-    if (before > 0 && before + bytes > unreadBytesPerConnection) this.#close(socket);
+    const { unreadBytes } = this.#limits;
     for (const [longest] of this.#waiting) {
       if (this.#bytes <= unreadBytes || this.#waiting.size === 1) break;
       this.#close(longest);
