@@ -143,9 +143,10 @@ export async function openKeysWithNotices({
   const { openStore } = await import('../store/open.ts');
   const store = await openStore(options);
   const clock = new SteadyClock(
-    { read: Date.now, elapsed: () => performance.now() },
+    { read: () => store.time(), elapsed: () => performance.now() },
     await store.repository.latestTime(),
   );
+  store.repository.watchTime((latest) => clock.observe(latest));
   const limiter = new Limiter({
     store: store.limits,
     elapsed: () => performance.now(),

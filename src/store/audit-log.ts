@@ -12,7 +12,7 @@ import {
   chainHash,
   requireAuditKey,
 } from '../keys/audit/index.ts';
-import { KeysError, mapYielding, printable } from '../keys/basics/index.ts';
+import { formatTime, KeysError, mapYielding, printable, UNIT_MS } from '../keys/basics/index.ts';
 import { HISTORY_MS } from '../keys/notices/index.ts';
 import type { Connection } from './connection.ts';
 import { readAuditEntry, toAuditRow, chunksOf } from './rows.ts';
@@ -27,10 +27,54 @@ export async function latestTime(db: Kysely<Tables>): Promise<number> {
   return Number((await db.selectFrom('clock').select('latest').executeTakeFirst())?.latest ?? 0);
 }
 
-/** See `KeyWriter.rememberTime`. */
-export async function rememberTime(db: Kysely<Tables>, now: number): Promise<void> {
-  const latest = await latestTime(db);
-  if (now < latest + MIN_STEP_MS) return;
+/** How long a store may rest, at least, before the clock is taken to be wrong. */
+const REST_MS = 90 * UNIT_MS.d;
+/** So much longer than ever among its newest entries may it rest. */
+const REST_FACTOR = 2;
+const REST_ENTRIES = 100;
+
+/** Until when a time is plausible, given the latest that the store remembers. All in milliseconds since 1970. */
+export async function plausibleUntil(db: Kysely<Tables>, latest: number): Promise<number> {
+  const entries = await db.selectFrom('audit_log').select('at').orderBy('number', 'desc').limit(REST_ENTRIES).execute();
+  const rests = entries.slice(1).map(({ at }, index) => Number(entries[index]!.at) - Number(at));
+  return latest + Math.max(REST_MS, ...rests.map((rest) => rest * REST_FACTOR));
+}
+
+/**
+ * Remembers a time, unless it is less than a second later than the latest one.
+ * @param now in milliseconds since 1970, as the next one is
+ * @param latest what is remembered
+ * @param ifTooLate what to do about a time that is not plausible: see `RepositoryWriteOptions`
+ * @returns the latest time that is remembered now
+ * @throws KeysError STORE_CLOCK
+ */
+export async function rememberTime(
+  db: Kysely<Tables>,
+  { now, latest, ifTooLate }: { now: number; latest: number; ifTooLate: 'refuse' | 'ignore' | 'remember' },
+): Promise<number> {
+  if (now < latest + MIN_STEP_MS) return latest;
+  const isFar = latest > 0 && now > latest + REST_MS && ifTooLate !== 'remember';
+  if (isFar && now > (await plausibleUntil(db, latest))) {
+    if (ifTooLate === 'ignore') return latest;
+    throw new KeysError(
+      'STORE_CLOCK',
+      `${clockTooLate(now, latest)} Nothing was changed, as keys would expire too early. Set the clock. If it is ` +
+        'right, run "svc-api doctor --repair clock".',
+    );
+  }
+  await setLatestTime(db, now);
+  return now;
+}
+
+/** What is wrong with a time that is not plausible. */
+export function clockTooLate(now: number, latest: number): string {
+  const days = Math.floor((now - latest) / UNIT_MS.d);
+  const last = `${formatTime(latest)}, ${days} days before`;
+  return `The clock says ${formatTime(now)}, and the store was last written at ${last}.`;
+}
+
+/** Remembers a time as the latest, also an earlier one. */
+export async function setLatestTime(db: Kysely<Tables>, now: number): Promise<void> {
   await db
     .insertInto('clock')
     .values({ one: 1, latest: now })

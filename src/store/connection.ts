@@ -39,6 +39,11 @@ export interface Connection {
   readonly location: string;
   /** Whether opening it has created the store. */
   readonly created: boolean;
+  /**
+   * The time of the machine that the store is on, in milliseconds since 1970: for a file this one's, for PostgreSQL
+   * that of its server, whatever the clocks of those say that use it.
+   */
+  time(): number;
   /** Runs `work` outside a transaction, to read. @throws KeysError STORE_… */
   run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result>;
   /**
@@ -124,6 +129,7 @@ export function timedConnection(connection: Connection, report: StoreTimer): Con
     dialect,
     location,
     created,
+    time: () => connection.time(),
     run: (work) => timed('read', connection.run(work)),
     write: (work, options) => timed('write', connection.write(work, options)),
     ...(connection.findByDigest && {
@@ -155,6 +161,7 @@ export function debuggedConnection(connection: Connection): Connection {
     dialect: connection.dialect,
     location: connection.location,
     created: connection.created,
+    time: () => connection.time(),
     run: (work) => counted('the store was read', (counter) => connection.run((db) => work(db.withPlugin(counter)))),
     write: (work, options) =>
       counted(CHANGED, (counter) =>

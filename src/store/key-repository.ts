@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import type { AuditQuery } from '../keys/audit/index.ts';
 import { chainOf, chainStatus, type Link } from '../keys/authorization/index.ts';
-import { yielding, mapYielding, yieldToEventLoop, type Port } from '../keys/basics/index.ts';
+import { KeysError, MAX_BACK_MS, yielding, mapYielding, yieldToEventLoop, type Port } from '../keys/basics/index.ts';
 import type { ApiKey, StoredKey } from '../keys/key/index.ts';
 import type {
   KeyCounts,
@@ -248,6 +248,12 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
   const run: Connection['run'] = (work) => connection.run(work);
   const reader = auditReaderOf(run, auditKey);
   const readers = new Map<Port<unknown>, unknown>();
+  let remembered = 0;
+  let report: (latest: number) => void = () => {};
+  const observe = (latest: number) => {
+    remembered = latest;
+    report(latest);
+  };
   return {
     kind: dialect,
     port: <Reader>(wanted: Port<Reader, Reader>) => {
@@ -266,7 +272,8 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     revision: () => connection.revision(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (report) => connection.watchHearing(report),
-    latestTime: () => run(latestTime),
+    latestTime: async () => (remembered = await run(latestTime)),
+    watchTime: (reportTo) => void (report = reportTo),
     auditLog: {
       ...reader,
       find: (query) =>
@@ -290,10 +297,19 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
         return rows.map(readStoredKey);
       }),
 
-    write: (work, options) =>
+    write: (work, { now, revokes = false, isTimeRight = false }) =>
       connection.write(
-        (db, keysChanged) => work(createWriter(connection, { db, dialect, auditKey, keysChanged })),
-        options,
+        async (db, keysChanged) => {
+          const latest = await latestTime(db);
+          const isRepaired = latest < remembered;
+          observe(latest);
+          if (isRepaired && now > connection.time() + MAX_BACK_MS)
+            throw new KeysError('STORE_CLOCK', 'The time of the key store was repaired meanwhile. Try again.');
+          const ifTooLate = isTimeRight ? 'remember' : revokes ? 'ignore' : 'refuse';
+          observe(await rememberTime(db, { now, latest, ifTooLate }));
+          return work(createWriter(connection, { db, dialect, auditKey, keysChanged }));
+        },
+        { revokes },
       ),
 
     hasSearchIndex: () => hasSearchIndex(connection),
@@ -407,7 +423,6 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
       for (const { deleted } of PORTS) await deleted?.(writing, ids);
     },
 
-    rememberTime: (now) => rememberTime(db, now),
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
     forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),
     auditLog: auditReaderOf((work) => work(db), auditKey),
@@ -417,7 +432,7 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
 }
 
 /** Changes the columns of keys that differ, in a statement for all whose same columns do. */
-async function updateKeys(
+export async function updateKeys(
   db: Kysely<Tables>,
   dialect: DialectName,
   changes: readonly { before: StoredKey; after: StoredKey }[],

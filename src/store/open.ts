@@ -33,6 +33,8 @@ export interface Store {
   notices: NoticeStore;
   /** The absolute path, or the URL without its password. */
   location: string;
+  /** The time of the machine that the store is on, in milliseconds since 1970: see `Connection.time`. */
+  time(): number;
   /** Whether this program has just created the store. */
   created: boolean;
   /** Whether there is a store; otherwise this is an empty one that takes no changes. */
@@ -83,6 +85,7 @@ export async function openStore(
     limits: createLimitStore(connection, leaseClock),
     notices: createNoticeStore(connection, leaseClock),
     location: connection.location,
+    time: () => connection.time(),
     created: connection.created,
     exists: true,
     schemaDifferences: () => connection.run(differencesOn(connection.dialect)),
@@ -100,6 +103,7 @@ function emptyStore({ database, env = process.env }: OpenStoreOptions): Store {
     limits: { lease: () => Promise.reject(missingStore(location)) },
     notices: emptyNotices(location),
     location,
+    time: Date.now,
     created: false,
     exists: false,
     schemaDifferences: async () => [],
@@ -177,6 +181,7 @@ function emptyRepository(location: string, kind: StoreKind): KeyRepository {
     keysChangedSince: () => 'any',
     watchHearing: () => {},
     latestTime: async () => 0,
+    watchTime: () => {},
     write: () => Promise.reject(missing()),
     hasSearchIndex: async () => true,
     check: () => Promise.reject(missing()),

@@ -139,7 +139,7 @@ describeOnEach('apikey export', () => {
         createdBy: number < 600 ? null : String(number % 7 === 0 ? number - 1 : number % 600).padStart(36, '0'),
       }),
     );
-    await store.repository.write((writer) => writer.insert(keys));
+    await store.repository.write((writer) => writer.insert(keys), { now: 0 });
     await store.close();
     const { keys: lines } = await exported(database);
     const seen = new Set<unknown>([null]);

@@ -20,7 +20,7 @@ describe(`a server that deletes ${DESCENDANTS} keys which one key has created`, 
     ({ secret: admin } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] }));
     [writer] = await started;
     const children = Array.from({ length: DESCENDANTS }, (_, at) => storedKey(`child ${at}`, { createdBy: 'parent' }));
-    await test.store.repository.write((writer) => writer.insert([storedKey('parent'), ...children]));
+    await test.store.repository.write((writer) => writer.insert([storedKey('parent'), ...children]), { now: 0 });
   });
   afterEach(() => test.stop());
 

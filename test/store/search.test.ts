@@ -18,7 +18,7 @@ describeOnEach('a search of keys', (dialect) => {
   });
   afterEach(() => store.close());
 
-  const insert = (keys: readonly StoredKey[]) => store.repository.write((writer) => writer.insert(keys));
+  const insert = (keys: readonly StoredKey[]) => store.repository.write((writer) => writer.insert(keys), { now: 0 });
 
   it('finds what was changed or deleted by SQL', async () => {
     await insert([storedKey('one'), storedKey('two'), storedKey('three')]);
@@ -70,7 +70,7 @@ describe('a store in a PostgreSQL database', () => {
     await owner.query(`create schema own authorization ${name}`);
     await owner.end();
     const store = await openStore({ database: url.href });
-    await store.repository.write((writer) => writer.insert([storedKey('one'), storedKey('two')]));
+    await store.repository.write((writer) => writer.insert([storedKey('one'), storedKey('two')]), { now: 0 });
     assert.deepEqual(
       (await store.repository.list({ search: 'two', limit: 9 })).map(({ id }) => id),
       ['two'],
@@ -90,7 +90,7 @@ describeOn('sqlite', 'a search of keys', () => {
   it('finds a text behind a NUL, which SQL can write', async () => {
     const database = tempStore();
     const store = await openStore({ database });
-    await store.repository.write((writer) => writer.insert([storedKey('one'), storedKey('two')]));
+    await store.repository.write((writer) => writer.insert([storedKey('one'), storedKey('two')]), { now: 0 });
     await changeDirectly(database, "update api_keys set search_text = 'FIRST' || char(0) || 'SECOND' where id = 'two'");
     for (const search of ['first', 'second'])
       assert.deepEqual(await foundInEveryWay(database, { search, limit: 10_000 }), [['two'], ['two']]);

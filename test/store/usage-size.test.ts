@@ -18,13 +18,14 @@ describeOnEach('the use of a key in an hour', (dialect) => {
     const ids = Array.from({ length: 500 }, () => randomUUID()).toSorted();
     const totals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [] };
     const counts = { accepted: 10_000, forbidden: 0, limited: 50, refused: 0 };
-    await test.store.repository.write((writer) => writer.insert(ids.map((id) => storedKey(id))));
+    await test.store.repository.write((writer) => writer.insert(ids.map((id) => storedKey(id))), { now: 0 });
     const hours = 20;
     for (let hour = 0; hour < hours; hour += 1) {
       const start = test.time.now + hour * 3_600_000;
       for (let time = 0; time < 3; time += 1)
-        await test.store.repository.write((writer) =>
-          writer.port(USAGE).add(ids.map((id) => ({ id, ...totals, hours: [{ start, ...counts }] }))),
+        await test.store.repository.write(
+          (writer) => writer.port(USAGE).add(ids.map((id) => ({ id, ...totals, hours: [{ start, ...counts }] }))),
+          { now: 0 },
         );
     }
     const [{ size }] = (await readDirectly(test.database, SIZE[dialect])) as [{ size: number | string }];

@@ -45,18 +45,21 @@ describe('a long change of a store in a file', () => {
   it(`as a deletion of ${10 * KEYS} keys does so, too`, async () => {
     const parent = storedKey('parent');
     const children = Array.from({ length: 10 * KEYS }, (_, at) => storedKey(`child ${at}`, { createdBy: 'parent' }));
-    await test.store.repository.write((writer) => writer.insert([parent, ...children]));
+    await test.store.repository.write((writer) => writer.insert([parent, ...children]), { now: 0 });
     const { seen, turns } = await readMeanwhile(test.keys.delete(['parent'], OPERATOR), 'child 9');
     assert.equal(seen[0], true);
     assert.ok(seen.length <= 2 && turns >= 5, JSON.stringify({ seen, turns }));
   });
 
   it('is rolled back as a whole, and the next one begins after it', async () => {
-    const failing = test.store.repository.write(async (writer) => {
-      for (let key = 0; key < KEYS; key += 100)
-        await writer.insert(Array.from({ length: 100 }, (_, at) => storedKey(`key ${key + at}`)));
-      throw new KeysError('INPUT_INVALID', 'no more');
-    });
+    const failing = test.store.repository.write(
+      async (writer) => {
+        for (let key = 0; key < KEYS; key += 100)
+          await writer.insert(Array.from({ length: 100 }, (_, at) => storedKey(`key ${key + at}`)));
+        throw new KeysError('INPUT_INVALID', 'no more');
+      },
+      { now: 0 },
+    );
     const next = test.keys.create({ name: 'Next', roles: ['GUEST'] }, OPERATOR);
     await assert.rejects(failing, /no more/);
     await next;

@@ -20,7 +20,7 @@ import type { Config, ServerSettings } from '../../config/config.ts';
 import type { SchemaExtension } from '../../graphql/index.ts';
 import { type Catalog, createCatalog, type HostResource } from '../../keys/permissions/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
-import { isDebugged } from '../../keys/basics/index.ts';
+import { isDebugged, isKeysError } from '../../keys/basics/index.ts';
 import type { Log } from '../../log.ts';
 import type { StartService } from '../../service/configured-server.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
@@ -292,6 +292,10 @@ export abstract class ServingCommand extends BaseCommand {
       );
     if (keys.created) this.logger.warn({ store }, 'created a new key store, which has no keys yet');
     if (!(await keys.hasSearchIndex())) this.logger.info({ store }, NO_SEARCH_INDEX);
+    await keys.store.rememberTime().catch((error: unknown) => {
+      if (isKeysError(error) && error.code === 'STORE_CLOCK') this.logger.error({ store }, error.message);
+      else this.logger.debug({ err: error }, 'the time was not kept');
+    });
     const behindMs = keys.clockBehindMs();
     if (behindMs > 0) this.logger.warn({ behindMs }, 'the clock is behind the latest time that the store has seen');
     keys.watchHearing((problem) => {

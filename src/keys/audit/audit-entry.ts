@@ -25,12 +25,14 @@ export const AUDIT_ACTIONS = [
   'REFUSE',
   'PRUNE',
   'RESTORE',
+  'CLOCK_REPAIR',
   'LEAK',
   'CONTAIN',
 ] as const;
 /**
  * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
- * entries; RESTORE is that of a backup and, with a key, what that did to it; LEAK is that a scan has found a secret;
+ * entries; RESTORE is that of a backup and, with a key, what that did to it; CLOCK_REPAIR is that times were moved back
+ * that were written while the clock was ahead; LEAK is that a scan has found a secret;
  * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it.
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

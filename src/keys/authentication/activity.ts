@@ -375,7 +375,6 @@ export async function writeActivity(
     await transaction.finish();
   }
   await writer.appendToAuditLog(refusals);
-  await writer.rememberTime(now);
 }
 
 /** What keeping use within bounds needs from outside. */
@@ -408,7 +407,7 @@ export class UsageRetention {
     if (now < this.#nextAt) return;
     this.#nextAt = now + UNIT_MS.h;
     const bounds = { hoursFrom: firstKept('HOUR', now), daysFrom: firstKept('DAY', now), rows: PASS_ROWS };
-    const isDone = await repository.write((writer) => writer.port(USAGE).condense(bounds));
+    const isDone = await repository.write((writer) => writer.port(USAGE).condense(bounds), { now });
     if (!isDone) this.#nextAt = now;
   }
 }

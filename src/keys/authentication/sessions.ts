@@ -47,12 +47,15 @@ export class Sessions {
     const token = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url');
     const now = clock();
     const session = { tokenDigest: digestToken(token), secretDigest, keyId, startedAt: now, usedAt: now, outcomes: [] };
-    await repository.write(async (writer) => {
-      const sessions = writer.port(SESSIONS);
-      await sessions.forget(boundsAt(now));
-      await sessions.leaveNewest(keyId, MAX_SESSIONS - 1);
-      await sessions.insert(session);
-    });
+    await repository.write(
+      async (writer) => {
+        const sessions = writer.port(SESSIONS);
+        await sessions.forget(boundsAt(now));
+        await sessions.leaveNewest(keyId, MAX_SESSIONS - 1);
+        await sessions.insert(session);
+      },
+      { now },
+    );
     return token;
   }
 
@@ -86,27 +89,32 @@ export class Sessions {
   ): Promise<readonly FormOutcome[] | undefined> {
     if (!TOKEN.test(token)) return undefined;
     const { repository, clock } = this.#options;
-    return repository.write(async (writer) => {
-      const sessions = writer.port(SESSIONS);
-      const session = await sessions.find(digestToken(token));
-      if (!session) return undefined;
-      const outcomes = lasting(session.outcomes, clock());
-      const changed = change(outcomes, clock());
-      if (changed) await sessions.keepOutcomes(session.tokenDigest, bounded(changed));
-      return outcomes;
-    });
+    const now = clock();
+    return repository.write(
+      async (writer) => {
+        const sessions = writer.port(SESSIONS);
+        const session = await sessions.find(digestToken(token));
+        if (!session) return undefined;
+        const outcomes = lasting(session.outcomes, now);
+        const changed = change(outcomes, now);
+        if (changed) await sessions.keepOutcomes(session.tokenDigest, bounded(changed));
+        return outcomes;
+      },
+      { now },
+    );
   }
 
   /** Ends the session of a token, if there is one. @throws KeysError STORE_… */
   async end(token: string): Promise<void> {
     if (!TOKEN.test(token)) return;
+    const { repository, clock } = this.#options;
     const tokenDigest = digestToken(token);
-    await this.#options.repository.write((writer) => writer.port(SESSIONS).delete(tokenDigest), { revokes: true });
+    await repository.write((writer) => writer.port(SESSIONS).delete(tokenDigest), { now: clock(), revokes: true });
   }
 
   /** Nobody waits for it, and a session whose use cannot be written goes on until it is idle. */
   #noteUse(token: string, { tokenDigest, outcomes }: Session, now: number): void {
-    this.#options.repository.write((writer) => writer.port(SESSIONS).touch(tokenDigest, now)).catch(() => {});
+    this.#options.repository.write((writer) => writer.port(SESSIONS).touch(tokenDigest, now), { now }).catch(() => {});
     // What has lasted long enough is not kept either.
     if (outcomes.length > 0) this.changeOutcomes(token, (others) => others).catch(() => {});
   }

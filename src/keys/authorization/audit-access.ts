@@ -100,7 +100,7 @@ export class AuditAccess {
     const now = this.#options.clock();
     const time = requirePastTime(before, now);
     const { repository, operator } = this.#options;
-    return repository.write((writer) => pruneAuditLog(writer, time, { now, operator }));
+    return repository.write((writer) => pruneAuditLog(writer, time, { now, operator }), { now });
   }
 }
 

@@ -71,6 +71,7 @@ export type ErrorCode =
   | 'STORE_OLDER'
   | 'STORE_NOT_EMPTY'
   | 'STORE_AUDIT_KEY'
+  | 'STORE_CLOCK'
   | 'STORE_FAILED'
   | 'BACKUP_EXISTS'
   | 'BACKUP_INVALID'

@@ -53,6 +53,7 @@ export {
   LAST_MS,
   type Limit,
   LIMIT_SECONDS,
+  MAX_BACK_MS,
   type LimitParts,
   type LimitUnit,
   missingDay,

@@ -270,7 +270,7 @@ export function timeAndDistance(time: number, now?: number): string {
 }
 
 /** How far the time may run back: clocks are adjusted by seconds, and servers of one store differ by as much. */
-const MAX_BACK_MS = 60_000;
+export const MAX_BACK_MS = 60_000;
 
 /** What tells the time. */
 interface TimeSource {
@@ -287,6 +287,8 @@ interface TimeSource {
  */
 export class SteadyClock {
   readonly #source: TimeSource;
+  /** The latest time that the store remembers, as far as it is known. */
+  #remembered: number;
   /** The earliest time to show when `elapsed` was `#since`. */
   #floor: number;
   #since: number;
@@ -294,6 +296,7 @@ export class SteadyClock {
   /** @param remembered the latest time that the store remembers, in milliseconds since 1970 */
   constructor(source: TimeSource, remembered: number) {
     this.#source = source;
+    this.#remembered = remembered;
     this.#floor = remembered - MAX_BACK_MS;
     this.#since = source.elapsed();
   }
@@ -304,6 +307,18 @@ export class SteadyClock {
     if (now < earliest) return Math.floor(earliest);
     if (now - MAX_BACK_MS > earliest) [this.#floor, this.#since] = [now - MAX_BACK_MS, elapsed];
     return now;
+  }
+
+  /**
+   * Takes what the store remembers now, so that all programs of a store agree on the time. It is earlier than before
+   * only where it was repaired: then this clock runs back as well.
+   */
+  observe(remembered: number): void {
+    const isRepaired = remembered < this.#remembered;
+    this.#remembered = remembered;
+    const earliest = (isRepaired ? Math.max(remembered, this.#source.read()) : remembered) - MAX_BACK_MS;
+    const elapsed = this.#source.elapsed();
+    if (isRepaired || earliest > this.#floor + elapsed - this.#since) [this.#floor, this.#since] = [earliest, elapsed];
   }
 
   /** By how many milliseconds the clock of the machine is behind this one. */

@@ -203,7 +203,6 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   /** Writes down what was done: the last step. */
   async finish(): Promise<void> {
     await this.#writer.appendToAuditLog(this.#entries);
-    await this.#writer.rememberTime(this.now);
   }
 }
 
@@ -278,8 +277,9 @@ export interface Parts extends TransactionsOptions {
 interface RunOptions {
   /** Milliseconds since 1970. Default: the clock's time. */
   now?: number;
-  /** See `KeyRepository.write`. */
+  /** See `RepositoryWriteOptions`, as of the next one. */
   revokes?: boolean;
+  isTimeRight?: boolean;
   /** Who the audit log names, where that is not who asks. */
   auditActor?: AuditActor;
 }
@@ -299,7 +299,7 @@ export class Transactions {
   run<Result>(
     actor: Actor,
     work: (transaction: Transaction) => Promise<Result>,
-    { now = this.#options.clock(), revokes = false, auditActor }: RunOptions = {},
+    { now = this.#options.clock(), revokes = false, isTimeRight = false, auditActor }: RunOptions = {},
   ): Promise<Result> {
     const { repository, catalog, operator } = this.#options;
     return repository.write(
@@ -310,7 +310,7 @@ export class Transactions {
         await transaction.finish();
         return result;
       },
-      { revokes },
+      { now, revokes, isTimeRight },
     );
   }
 

@@ -97,7 +97,9 @@ export class Consent {
     const now = clock();
     const asked = buildRequest(wanted, { now, id: randomId(), randomBytes });
     const forgets = Math.abs(now - this.#forgottenAt) >= KEPT_MS;
-    await repository.write((writer) => keepRequest(writer, asked.request, { catalog, now, operator, forgets }));
+    await repository.write((writer) => keepRequest(writer, asked.request, { catalog, now, operator, forgets }), {
+      now,
+    });
     if (forgets) this.#forgottenAt = now;
     return asked;
   }
@@ -190,7 +192,7 @@ export class Consent {
     const options = { catalog, now, id: randomId(), secret: createSecret(randomBytes), address };
     try {
       const revokes = 'revoke' in standing;
-      const redeemed = await repository.write((writer) => redeem(writer, redemption, options), { revokes });
+      const redeemed = await repository.write((writer) => redeem(writer, redemption, options), { now, revokes });
       if ('key' in redeemed) polls.forget(digest);
       return redeemed;
     } catch (error) {
@@ -208,7 +210,7 @@ export class Consent {
     const now = clock();
     const refused = await refusalToEnd(repository, key, now);
     const options = { catalog, now, operator, address };
-    return refused ?? repository.write((writer) => endKey(writer, key, options), { revokes: true });
+    return refused ?? repository.write((writer) => endKey(writer, key, options), { now, revokes: true });
   }
 
   /** @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS */

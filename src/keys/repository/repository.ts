@@ -70,8 +70,22 @@ export interface KeyWriter extends StoredKeyFinder, AuditWriter, WritePorts {
   delete(ids: readonly string[]): Promise<void>;
   /** Remembers whose these secrets were, until the key is deleted or the audit log is pruned beyond that time. */
   addRotatedSecrets(secrets: readonly RotatedSecret[]): Promise<void>;
-  /** Remembers a time, in milliseconds since 1970, unless it is less than a second later than the one remembered. */
-  rememberTime(now: number): Promise<void>;
+}
+
+/** How a transaction is made. */
+export interface RepositoryWriteOptions {
+  /**
+   * When, in milliseconds since 1970: the latest of these is remembered. One that is so much later than the latest that
+   * the clock must be wrong is refused, as all that expires would end for good.
+   */
+  now: number;
+  /**
+   * Whether it takes access away: then it may use room that the store keeps for a full disk, and a time that is too
+   * late to be remembered does not stop it.
+   */
+  revokes?: boolean | undefined;
+  /** Whether the time is remembered however late it is: somebody has said that it is right. */
+  isTimeRight?: boolean | undefined;
 }
 
 /** A key that was found by one of its secrets. */
@@ -121,6 +135,8 @@ export interface KeyRepository extends KeyFinder {
   readonly auditLog: AuditReader;
   /** The latest time that the store remembers, in milliseconds since 1970; 0 if there is none. */
   latestTime(): Promise<number>;
+  /** Calls back with it in each transaction, since other programs change it. */
+  watchTime(observe: (latest: number) => void): void;
   /**
    * A number that grows with each change or deletion of a key, in whatever process, and not when only activity is
    * recorded. A file is looked at once a millisecond at most, and a change returns a millisecond after its commit; a
@@ -130,10 +146,10 @@ export interface KeyRepository extends KeyFinder {
   /** The ids of the keys that were changed or deleted between a revision and the present one; `any` if unknown. */
   keysChangedSince(revision: number): readonly string[] | 'any';
   /**
-   * Runs `work` in one transaction, exclusive of other writers; rolled back if it throws. Work that `revokes`, takes
-   * access away, may use room that the store keeps for a full disk.
+   * Runs `work` in one transaction, exclusive of other writers; rolled back if it throws.
+   * @throws KeysError STORE_CLOCK for a time that is too late to be right; STORE_…
    */
-  write<Result>(work: (writer: KeyWriter) => Promise<Result>, options?: { revokes?: boolean }): Promise<Result>;
+  write<Result>(work: (writer: KeyWriter) => Promise<Result>, options: RepositoryWriteOptions): Promise<Result>;
   /** Resolves when the store answers. */
   check(): Promise<void>;
   /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */

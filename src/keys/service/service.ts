@@ -92,7 +92,7 @@ export class StoreHealth {
   /** Remembers the time, for the clocks of later programs: see `SteadyClock`. @throws KeysError STORE_… */
   async rememberTime(): Promise<void> {
     const { repository, clock } = this.#options;
-    await repository.write((writer) => writer.rememberTime(clock()));
+    await repository.write(async () => {}, { now: clock() });
   }
 }
 
@@ -167,8 +167,10 @@ export class KeysService extends KeyManagement {
       activity: new Activity({
         clock,
         schedule,
-        write: (batch) =>
-          options.repository.write((writer) => writeActivity(writer, batch, { ...options, now: clock() })),
+        write: (batch) => {
+          const now = clock();
+          return options.repository.write((writer) => writeActivity(writer, batch, { ...options, now }), { now });
+        },
         afterUsage: () => retention.step(),
       }),
       counts: noChecks(),

@@ -290,7 +290,7 @@ async function changeKeys(
 ): Promise<Restored> {
   const present = createKeyRepository(store, auditKey);
   const backup = createKeyRepository(file);
-  const { transactions, catalog, clock } = await transactionsOn(present, options);
+  const { transactions, catalog, clock } = await transactionsOn(present, { clock: () => store.time(), ...options });
   const plan = await planRestore(bringBack, { backup, present, catalog, now: clock(), onProgress });
   if (!plan) throw notComparable(`The backup ${printable(path, 200)} is not one of the key store ${store.location}.`);
   const result = { contents, differences, plan, store: store.location };
@@ -298,10 +298,11 @@ async function changeKeys(
   const previous = keptPath(store.dialect === 'sqlite' ? store.location : path);
   await backUpStore(store, previous, { overwrite: false, auditKey, onCopied });
   const broughtBack = plan.broughtBack.map(({ id }) => id);
-  const [keys, effects] = await backup.write(async (writer) => [
-    await writer.findBy('id', takenIds(plan)),
-    await writer.port(EFFECTS).export(broughtBack),
-  ]);
+  const [keys, effects] = await backup.write(
+    async (writer) =>
+      [await writer.findBy('id', takenIds(plan)), await writer.port(EFFECTS).export(broughtBack)] as const,
+    { now: 0 },
+  );
   const clients = new Map<string, string>();
   for (const id of broughtBack) {
     const client = await backup.port(CONSENTS).clientOf(id);
@@ -332,7 +333,11 @@ async function putInPlace({ contents, differences, file, path }: OpenBackup, tar
   if (!(await target.agree(result))) return { ...result, previous: undefined };
   const { transactions } = await transactionsOn(createKeyRepository(file, auditKey), target);
   const source = { backup: basename(target.backup), head: contents.head };
-  await transactions.run(OPERATOR, async (transaction) => noteRestore(transaction, source), { revokes: true });
+  await transactions.run(OPERATOR, async (transaction) => noteRestore(transaction, source), {
+    revokes: true,
+    // A backup may be as old as it likes.
+    isTimeRight: true,
+  });
   if (isFile) {
     await file.close();
     const kept = keptPath(database);

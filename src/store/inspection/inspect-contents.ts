@@ -7,10 +7,12 @@ import {
   formatTime,
   isTime,
   LAST_MS,
+  MAX_BACK_MS,
   printable,
   type ProgressReport,
   UNIT_MS,
 } from '../../keys/basics/index.ts';
+import { clockTooLate, plausibleUntil } from '../audit-log.ts';
 import type { Connection } from '../connection.ts';
 import { createKeyRepository } from '../key-repository.ts';
 import { findNoticeStatus } from '../notices.ts';
@@ -18,10 +20,9 @@ import { TIME_COLUMNS } from '../rows.ts';
 import type { Tables } from '../tables.ts';
 import { failure, failureBy, type Finding, type InspectOptions, ok, warning } from './finding.ts';
 
-/** How far a clock may run back: see `SteadyClock`. */
-const MAX_BACK_MS = 60_000;
 /** How many of the newest entries are looked at for jumps of the clock. */
 const ENTRIES = 1000;
+const REPAIR = 'Set the clock. If it is right, run "svc-api doctor --repair clock".';
 /** How many keys or entries are named, at most. */
 const MAX_KEYS = 100;
 
@@ -88,11 +89,14 @@ async function findNoTimes(db: Kysely<Tables>): Promise<Map<string, string>> {
 export async function inspectClock(connection: Connection, clock: () => number): Promise<Finding[]> {
   const repository = createKeyRepository(connection);
   try {
-    const [latest, entries] = await Promise.all([
+    const [latest, newestEntries] = await Promise.all([
       repository.latestTime(),
       repository.auditLog.find({ order: 'newest', limit: ENTRIES }),
     ]);
-    const now = clock(); // After all that was just read.
+    // What was written before a repair stays as it is.
+    const repairedAt = newestEntries.findIndex(({ action }) => action === 'CLOCK_REPAIR');
+    const entries = repairedAt < 0 ? newestEntries : newestEntries.slice(0, repairedAt + 1);
+    const now = connection.dialect === 'postgres' ? connection.time() : clock(); // After all that was just read.
     const findings = [
       ...(isTime(latest)
         ? []
@@ -109,7 +113,19 @@ export async function inspectClock(connection: Connection, clock: () => number):
         failure(
           'CLOCK',
           `The clock says ${formatTime(now)}, and the store was written at ${formatTime(newest)}.`,
-          'Set the clock. If it is right, stop the servers and run "delete from clock" in the store.',
+          REPAIR,
+        ),
+      );
+    if (latest > 0 && now > (await connection.run((db) => plausibleUntil(db, latest))))
+      findings.push(failure('CLOCK', clockTooLate(now, latest), REPAIR));
+    const machine = clock();
+    if (Math.abs(machine - now) > MAX_BACK_MS)
+      findings.push(
+        warning(
+          'CLOCK',
+          `The clock of this machine says ${formatTime(machine)}, and that of the database server ` +
+            `${formatTime(now)}, by which keys expire.`,
+          'Let the machines of all servers follow one source of time.',
         ),
       );
     const jump = entries.findIndex((entry, index) => entry.at < (entries[index + 1]?.at ?? entry.at) - MAX_BACK_MS);

@@ -6,7 +6,7 @@ import { type Connection, type MustExist, Mutex, retry, type WriteWork } from '.
 import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from '../location.ts';
 import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
-import { PostgresListener } from './postgres-listener.ts';
+import { PostgresListener, ServerClock } from './postgres-listener.ts';
 import {
   lockWriters,
   migratePostgres,
@@ -16,6 +16,7 @@ import {
   versionOf,
 } from './postgres-schema.ts';
 import { TRANSIENT_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
+import { clockOf } from '../usage.ts';
 
 /** How many lost connections are replaced before that is an error: several may have broken while idle. */
 const MAX_RETRIES = 5;
@@ -25,6 +26,7 @@ const MIGRATION_STEP_MS = 600_000;
 
 interface Parts {
   db: Kysely<Tables>;
+  clock: ServerClock;
   listener: PostgresListener;
   location: string;
   created: boolean;
@@ -38,13 +40,15 @@ export class PostgresConnection implements Connection {
   readonly created: boolean;
   readonly #db: Kysely<Tables>;
   readonly #listener: PostgresListener;
+  readonly #clock: ServerClock;
   readonly #writeWaitMs: number;
   /** Waiting writers must not use up all connections, which are also needed to check keys. */
   readonly #mutex = new Mutex();
 
-  private constructor({ db, listener, location, created, writeWaitMs }: Parts) {
+  private constructor({ db, listener, clock, location, created, writeWaitMs }: Parts) {
     this.#db = db;
     this.#listener = listener;
+    this.#clock = clock;
     this.location = location;
     this.created = created;
     this.#writeWaitMs = writeWaitMs;
@@ -72,8 +76,11 @@ export class PostgresConnection implements Connection {
       if (version !== undefined && version < newestSchema()) await requireOwner(db, location, version);
       const created = version !== newestSchema() && (await migrate(timedConfig, location, schema));
       const renewPool = () => void (generation.number += 1);
-      const listener = new PostgresListener({ config: timedConfig, location, renewPool });
-      return new PostgresConnection({ db, listener, location, created, writeWaitMs });
+      const clock = new ServerClock();
+      const askedAt = performance.now();
+      clock.answered(await retryLost(() => clockOf('postgres')(db)), askedAt);
+      const listener = new PostgresListener({ config: timedConfig, location, clock, renewPool });
+      return new PostgresConnection({ db, listener, clock, location, created, writeWaitMs });
     } catch (error) {
       await db.destroy();
       throw postgresError(error, location);
@@ -109,6 +116,10 @@ export class PostgresConnection implements Connection {
     }
   }
 
+  time(): number {
+    return this.#clock.now();
+  }
+
   revision(): number | undefined {
     return this.#listener.revision();
   }
@@ -136,7 +147,8 @@ export class PostgresConnection implements Connection {
         .setIsolationLevel('read committed')
         .execute(async (transaction) => {
           [changed, committing] = [[], false];
-          await lockWriters(transaction);
+          const askedAt = performance.now();
+          this.#clock.answered(await lockWriters(transaction), askedAt);
           const result = await work(transaction, (ids) => {
             for (const id of ids) changed.push(id);
           });

@@ -20,7 +20,8 @@ const RETRY_LOST_MS = 10_000;
  * The heartbeat: the schema, to ignore other stores, and the head of the audit log, should a notification get lost:
  * with the hash of the head that was seen last, if it is still there, and the keys that were changed since.
  */
-const HEARTBEAT = `select current_schema() as schema, number, hash,
+const HEARTBEAT = `select current_schema() as schema, extract(epoch from clock_timestamp()) * 1000 as time,
+    number, hash,
     (select hash from audit_log where number = $1) as "seenHash",
     array(select key_id from audit_log
       where number > $1 and key_id is not null and action not in ('CREATE', 'IMPORT', 'REFUSE')
@@ -29,6 +30,8 @@ const HEARTBEAT = `select current_schema() as schema, number, hash,
 
 interface Heartbeat {
   schema: string;
+  /** The server's, in milliseconds since 1970. */
+  time: string;
   /** Of the head; null while the log is empty. */
   number: string | null;
   hash: string | null;
@@ -39,11 +42,34 @@ interface Heartbeat {
 /** The SQLSTATE of a standby, where nothing can be said. */
 const READ_ONLY = '25006';
 
+/** The clock of a database server, as far as its answers tell. */
+export class ServerClock {
+  /** By how much it is ahead of `performance.now`, in milliseconds. */
+  #ahead = Number.NEGATIVE_INFINITY;
+
+  /** In milliseconds since 1970. */
+  now(): number {
+    return Math.floor(performance.now() + this.#ahead);
+  }
+
+  /**
+   * Takes an answer, which is as old as it took to arrive, at most.
+   * @param time when it was made, in milliseconds since 1970
+   * @param askedAt by `performance.now`
+   */
+  answered(time: number, askedAt: number): void {
+    const atLeast = time - performance.now();
+    this.#ahead = Math.min(Math.max(this.#ahead, atLeast), time - askedAt);
+  }
+}
+
 /** What a listener needs. */
 export interface PostgresListenerOptions {
   config: ClientConfig;
   /** The URL without its password. */
   location: string;
+  /** Is told the time by each heartbeat. */
+  clock: ServerClock;
   /** Gives up the connections that were made so far: they may lead to a server that was replaced. */
   renewPool: () => void;
 }
@@ -56,6 +82,7 @@ export interface PostgresListenerOptions {
 export class PostgresListener {
   readonly #config: ClientConfig;
   readonly #location: string;
+  readonly #clock: ServerClock;
   readonly #renewPool: () => void;
   /** One for all connections: those that a pooler lends to others go on listening. */
   readonly #channel = `svc_api_${randomBytes(8).toString('hex')}`;
@@ -69,8 +96,9 @@ export class PostgresListener {
   /** Why notifications are lost, if that is so. */
   #problem: Error | undefined;
 
-  constructor({ config, location, renewPool }: PostgresListenerOptions) {
+  constructor({ config, location, clock, renewPool }: PostgresListenerOptions) {
     this.#location = location;
+    this.#clock = clock;
     this.#renewPool = renewPool;
     this.#config = {
       ...config,
@@ -158,6 +186,7 @@ export class PostgresListener {
       const { rows } = await client.query<Heartbeat>(HEARTBEAT, [seen ? (seen.number ?? 0) : null]);
       signal.throwIfAborted();
       const heartbeat = rows[0]!;
+      this.#clock.answered(Number(heartbeat.time), sentAt);
       if (heartbeat.hash !== seen?.hash) {
         if (heartbeat.seenHash === seen?.hash) this.#changes.add(heartbeat.changed);
         else this.#changes.addUnknown();

@@ -77,6 +77,10 @@ export class PrivateFile implements Connection {
     );
   }
 
+  time(): number {
+    return Date.now();
+  }
+
   revision(): undefined {}
 
   keysChangedSince(): 'any' {

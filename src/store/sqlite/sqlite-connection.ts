@@ -175,6 +175,10 @@ export class SqliteConnection implements Connection {
     return this.#file;
   }
 
+  time(): number {
+    return Date.now();
+  }
+
   revision(): number | undefined {
     try {
       this.#checkFile();

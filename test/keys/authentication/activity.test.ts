@@ -91,11 +91,14 @@ describeOnEach('the use of keys', () => {
     const { key: secret, apiKey: key } = await create('CI');
     await enter(secret);
     const quick = await openTestKeys({ database: test.database, lockWaitMs: 1, schedule: () => {} });
-    await test.store.repository.write(async () => {
-      await authenticate(quick.keys, secret);
-      await assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
-      await authenticate(quick.keys, secret);
-    });
+    await test.store.repository.write(
+      async () => {
+        await authenticate(quick.keys, secret);
+        await assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
+        await authenticate(quick.keys, secret);
+      },
+      { now: 0 },
+    );
     await quick.keys.finishActivity();
     await test.keys.finishActivity();
     assert.equal((await usageOf(key.id))?.uses, 3);
@@ -113,11 +116,14 @@ describeOnEach('the use of keys', () => {
       return [lastUsedAt! - start, previousLastUsedAt! - start];
     };
     const failedWrite = (meanwhile: () => Promise<unknown>) =>
-      test.store.repository.write(async () => {
-        const attempt = assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
-        await meanwhile();
-        await attempt;
-      });
+      test.store.repository.write(
+        async () => {
+          const attempt = assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
+          await meanwhile();
+          await attempt;
+        },
+        { now: 0 },
+      );
     await authenticate(quick.keys, secret);
     quick.time.now += 1000;
     await authenticate(quick.keys, next);

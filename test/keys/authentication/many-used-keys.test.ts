@@ -25,8 +25,9 @@ describeOnEach('the use of many keys', () => {
       schedule: (work, delay) => scheduled.push({ work, delay }),
       write: (batch) => {
         beforeWrite(batch);
-        const write = test.store.repository.write((writer) =>
-          writeActivity(writer, batch, { ...options, now: time.now }),
+        const write = test.store.repository.write(
+          (writer) => writeActivity(writer, batch, { ...options, now: time.now }),
+          { now: 0 },
         );
         written.push(write);
         return write;
@@ -36,7 +37,7 @@ describeOnEach('the use of many keys', () => {
   afterEach(() => test.store.close());
   const insertKeys = async (count: number) => {
     const keys = Array.from({ length: count }, (_, index) => storedKey(`key-${index}`));
-    await test.store.repository.write((writer) => writer.insert(keys));
+    await test.store.repository.write((writer) => writer.insert(keys), { now: 0 });
     return keys;
   };
   const usesOf = async (keys: readonly { id: string }[]) => {
@@ -66,7 +67,7 @@ describeOnEach('the use of many keys', () => {
     let piecesBeforeOther: number | undefined;
     beforeWrite = ({ usage }) => {
       pieces.push(usage.map(({ id }) => id));
-      other ??= test.store.repository.write(async () => void (piecesBeforeOther = pieces.length));
+      other ??= test.store.repository.write(async () => void (piecesBeforeOther = pieces.length), { now: 0 });
     };
     for (const key of keys) {
       activity.used(key, 'current');

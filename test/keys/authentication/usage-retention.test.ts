@@ -19,19 +19,23 @@ describeOnEach('what is kept of the use of keys', () => {
   });
   afterEach(() => test.store.close());
   const insertKeys = async (...ids: string[]) =>
-    test.store.repository.write((writer) => writer.insert(ids.map((id) => storedKey(id))));
+    test.store.repository.write((writer) => writer.insert(ids.map((id) => storedKey(id))), { now: 0 });
   const addHours = (id: string, hours: readonly HourUsage[]) =>
-    test.store.repository.write((writer) =>
-      writer.port(USAGE).add([{ id, uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [], hours }]),
+    test.store.repository.write(
+      (writer) =>
+        writer.port(USAGE).add([{ id, uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [], hours }]),
+      { now: 0 },
     );
   const accepted = (start: number): HourUsage => ({ start, accepted: 1, forbidden: 0, limited: 0, refused: 0 });
   const step = (rows: number, { now } = test.time) =>
-    test.store.repository.write((writer) =>
-      writer.port(USAGE).condense({
-        hoursFrom: startOf('DAY', now) - 90 * DAY,
-        daysFrom: startOf('DAY', now) - 730 * DAY,
-        rows,
-      }),
+    test.store.repository.write(
+      (writer) =>
+        writer.port(USAGE).condense({
+          hoursFrom: startOf('DAY', now) - 90 * DAY,
+          daysFrom: startOf('DAY', now) - 730 * DAY,
+          rows,
+        }),
+      { now: 0 },
     );
   const formatCount = async (table: 'hours' | 'days') =>
     (await readDirectly(test.database, `select 1 as one from key_usage_${table}`)).length;
@@ -95,8 +99,9 @@ describeOnEach('what is kept of the use of keys', () => {
         }
         const rows = 1 + Math.floor(random.next() * 30);
         const steps = [test, other].map(({ store }) =>
-          store.repository.write((writer) =>
-            writer.port(USAGE).condense({ hoursFrom: test.time.now - 90 * DAY, daysFrom: 0, rows }),
+          store.repository.write(
+            (writer) => writer.port(USAGE).condense({ hoursFrom: test.time.now - 90 * DAY, daysFrom: 0, rows }),
+            { now: 0 },
           ),
         );
         await Promise.all(steps);
@@ -162,7 +167,7 @@ describeOnEach('what is kept of the use of keys', () => {
     const early = test.time.now - 200 * DAY;
     for (const id of [...ids, 'kept']) await addHours(id, [accepted(early), accepted(test.time.now)]);
     await step(1000);
-    await test.store.repository.write((writer) => writer.delete([...ids, 'unused', 'nobody']));
+    await test.store.repository.write((writer) => writer.delete([...ids, 'unused', 'nobody']), { now: 0 });
     await insertKeys(ids[0]!);
     const left = async () => [await formatCount('hours'), await formatCount('days')];
     assert.deepEqual(await left(), [151, 151], 'taking access away does not wait for that');

@@ -72,7 +72,7 @@ describeOnEach('the list of keys', () => {
       digest: `${index}`,
       previousDigest: null,
     }));
-    await test.store.repository.write((writer) => writer.insert(more));
+    await test.store.repository.write((writer) => writer.insert(more), { now: 0 });
     assert.equal((await names()).length, 50);
     assert.equal((await names({ first: null, after: null, search: null })).length, 50);
     const page = await test.keys.list({ first: MAX_PAGE_SIZE }, OPERATOR);
@@ -196,7 +196,9 @@ describeOnEach('the list of keys', () => {
     const grandchildren = children.map(({ id }, at) =>
       storedKey(`far ${id}`, { createdBy: id, createdAt: 3 * size + at }),
     );
-    await test.store.repository.write((writer) => writer.insert([...tops, ...between, ...children, ...grandchildren]));
+    await test.store.repository.write((writer) => writer.insert([...tops, ...between, ...children, ...grandchildren]), {
+      now: 0,
+    });
     const namesOf = async (status: string, first: number) => {
       const page = await listKeys(test.store.repository, { status, first }, OPERATOR, {
         catalog: test.keys.catalog,

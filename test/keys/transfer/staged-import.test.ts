@@ -141,24 +141,27 @@ describeOnEach('an import that others write beside', () => {
   it('is refused for a previous secret that another key has got meanwhile', async () => {
     const { apiKey: key } = await create('Rotated');
     atFirst(() =>
-      other.store.repository.write(async (writer) => {
-        const before = (await writer.findById(key.id))!;
-        const [line7] = await connection.run((db) =>
-          db.selectFrom('staged_keys').select('digest').where('name', '=', 'Imported 7').execute(),
-        );
-        const rotation = { previousPublicId: 'x', startedAt: 0, grace: 1, previousEndsAt: 1 };
-        await writer.update([{ before, after: { ...before, previousDigest: line7!.digest, rotation } }]);
-        await writer.appendToAuditLog([
-          {
-            at: 0,
-            actor: { kind: 'CLI', id: null, name: null },
-            action: 'ROTATE',
-            apiKey: { id: key.id, name: key.name },
-            before: {},
-            after: {},
-          },
-        ]);
-      }),
+      other.store.repository.write(
+        async (writer) => {
+          const before = (await writer.findById(key.id))!;
+          const [line7] = await connection.run((db) =>
+            db.selectFrom('staged_keys').select('digest').where('name', '=', 'Imported 7').execute(),
+          );
+          const rotation = { previousPublicId: 'x', startedAt: 0, grace: 1, previousEndsAt: 1 };
+          await writer.update([{ before, after: { ...before, previousDigest: line7!.digest, rotation } }]);
+          await writer.appendToAuditLog([
+            {
+              at: 0,
+              actor: { kind: 'CLI', id: null, name: null },
+              action: 'ROTATE',
+              apiKey: { id: key.id, name: key.name },
+              before: {},
+              after: {},
+            },
+          ]);
+        },
+        { now: 0 },
+      ),
     );
     assert.deepEqual(codes(await load(...linesOf('Imported', 10))), ['SECRET_TAKEN']);
     assert.equal(await staged(), 0);

@@ -29,11 +29,14 @@ describe('the thread in which a server writes', () => {
   it('fails the change that it dies of, which is rolled back, and is started again by the next one', async () => {
     const { keys, store } = await openTestKeys({ asServer: true });
     const started = nextWorker();
-    const failing = store.repository.write(async (writer) => {
-      await writer.insert([storedKey('lost')]);
-      const terminated = (await started).terminate();
-      await writer.findById('lost').finally(() => terminated);
-    });
+    const failing = store.repository.write(
+      async (writer) => {
+        await writer.insert([storedKey('lost')]);
+        const terminated = (await started).terminate();
+        await writer.findById('lost').finally(() => terminated);
+      },
+      { now: 0 },
+    );
     await assert.rejects(failing, { code: 'STORE_FAILED' });
     await keys.create({ name: 'Next', roles: ['GUEST'] }, OPERATOR);
     const names = (await keys.list({}, OPERATOR)).keys.map(({ name }) => name);
@@ -54,7 +57,7 @@ describe('the thread in which a server writes', () => {
     const start = () => void (isStarted = true);
     process.once('worker', start);
     const store = await openStore({ database: await migratedStore(), busyTimeoutMs: 25 });
-    await store.repository.write((writer) => writer.insert([storedKey('key')]));
+    await store.repository.write((writer) => writer.insert([storedKey('key')]), { now: 0 });
     await store.close();
     process.removeListener('worker', start);
     assert.equal(isStarted, false);
@@ -63,10 +66,13 @@ describe('the thread in which a server writes', () => {
   it('makes the change that is being made when the store is closed', async () => {
     const { database, store } = await openTestKeys({ asServer: true });
     let closing: Promise<void> | undefined;
-    await store.repository.write(async (writer) => {
-      await writer.insert([storedKey('key')]);
-      closing = store.close();
-    });
+    await store.repository.write(
+      async (writer) => {
+        await writer.insert([storedKey('key')]);
+        closing = store.close();
+      },
+      { now: 0 },
+    );
     await closing;
     const again = await openTestKeys({ asServer: true, database });
     assert.ok(await again.store.repository.findById('key'));
