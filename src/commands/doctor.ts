@@ -19,7 +19,8 @@ export default class Doctor extends BaseCommand {
     'where the store cannot be opened. Without --repair, nothing is changed.\n\n' +
     'With --repair clock, after the clock of the machine (for PostgreSQL, of the database server) was wrong and is ' +
     'right again: what was written while it was ahead is listed, and moved back as if the last of it had been ' +
-    'written now: when keys were created and expire, and all that was counted. The audit log keeps its times, and notes it.';
+    'written now: when keys were created and expire, and all that was counted. The audit log keeps its times, and ' +
+    'notes the repair.';
   static override examples = [
     { description: 'Check what commands would use', command: '<%= config.bin %> <%= command.id %>' },
     { description: 'Check for a monitoring system', command: '<%= config.bin %> <%= command.id %> --json' },
@@ -31,6 +32,7 @@ export default class Doctor extends BaseCommand {
   static override flags = {
     repair: Flags.option({
       options: ['clock'] as const,
+      helpValue: 'clock',
       description: 'Move back the times that were written while the clock was ahead.',
     })(),
     'dry-run': Flags.boolean({ description: 'With --repair: show what would be done, and change nothing.' }),

@@ -91,6 +91,11 @@ export interface OpenKeys extends KeysService, Limited {
    */
   schemaDifferences(): Promise<SchemaDifference[] | 'unknown'>;
   /**
+   * What settings of the database server break what is promised of changes, as sentences. None for a file.
+   * @throws KeysError STORE_…
+   */
+  settingProblems(): Promise<string[]>;
+  /**
    * A service over the same open store with other resources, roles, limits and policy, such as those of a changed
    * configuration. This one keeps its own; closing either of them closes the store.
    * @throws KeysError OPTION_INVALID; Error as `createCatalog`
@@ -213,6 +218,10 @@ class OpenedKeys extends KeysService implements OpenKeys {
 
   schemaDifferences(): Promise<SchemaDifference[] | 'unknown'> {
     return this.#over.store.schemaDifferences();
+  }
+
+  settingProblems(): Promise<string[]> {
+    return this.#over.store.settingProblems();
   }
 
   withAdditions(additions: CatalogAdditions): OpenKeys {

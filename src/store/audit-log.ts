@@ -45,17 +45,16 @@ export async function plausibleUntil(db: Kysely<Tables>, latest: number): Promis
  * @param now in milliseconds since 1970, as the next one is
  * @param latest what is remembered
  * @param ifTooLate what to do about a time that is not plausible: see `RepositoryWriteOptions`
- * @returns the latest time that is remembered now
  * @throws KeysError STORE_CLOCK
  */
 export async function rememberTime(
   db: Kysely<Tables>,
   { now, latest, ifTooLate }: { now: number; latest: number; ifTooLate: 'refuse' | 'ignore' | 'remember' },
-): Promise<number> {
-  if (now < latest + MIN_STEP_MS) return latest;
+): Promise<void> {
+  if (now < latest + MIN_STEP_MS) return;
   const isFar = latest > 0 && now > latest + REST_MS && ifTooLate !== 'remember';
   if (isFar && now > (await plausibleUntil(db, latest))) {
-    if (ifTooLate === 'ignore') return latest;
+    if (ifTooLate === 'ignore') return;
     throw new KeysError(
       'STORE_CLOCK',
       `${clockTooLate(now, latest)} Nothing was changed, as keys would expire too early. Set the clock. If it is ` +
@@ -63,7 +62,6 @@ export async function rememberTime(
     );
   }
   await setLatestTime(db, now);
-  return now;
 }
 
 /** What is wrong with a time that is not plausible. */

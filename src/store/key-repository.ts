@@ -306,7 +306,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
           if (isRepaired && now > connection.time() + MAX_BACK_MS)
             throw new KeysError('STORE_CLOCK', 'The time of the key store was repaired meanwhile. Try again.');
           const ifTooLate = isTimeRight ? 'remember' : revokes ? 'ignore' : 'refuse';
-          observe(await rememberTime(db, { now, latest, ifTooLate }));
+          await rememberTime(db, { now, latest, ifTooLate });
           return work(createWriter(connection, { db, dialect, auditKey, keysChanged }));
         },
         { revokes },

@@ -41,6 +41,8 @@ export interface Store {
   exists: boolean;
   /** See `OpenKeys.schemaDifferences`. */
   schemaDifferences(): Promise<SchemaDifference[] | 'unknown'>;
+  /** See `OpenKeys.settingProblems`. */
+  settingProblems(): Promise<string[]>;
   close(): Promise<void>;
 }
 
@@ -89,6 +91,7 @@ export async function openStore(
     created: connection.created,
     exists: true,
     schemaDifferences: () => connection.run(differencesOn(connection.dialect)),
+    settingProblems: () => findSettingProblems(connection),
     close: () => connection.close(),
   };
 }
@@ -107,8 +110,17 @@ function emptyStore({ database, env = process.env }: OpenStoreOptions): Store {
     created: false,
     exists: false,
     schemaDifferences: async () => [],
+    settingProblems: async () => [],
     close: async () => {},
   };
+}
+
+async function findSettingProblems(connection: Connection): Promise<string[]> {
+  if (connection.dialect === 'sqlite') return [];
+  const { settingProblems } = await import('./postgres/postgres-schema.ts');
+  return (await connection.run(settingProblems)).map(
+    ({ setting, consequence, remedy }) => `the database server has ${setting}: ${consequence}. ${remedy}`,
+  );
 }
 
 function differencesOn(dialect: DialectName) {

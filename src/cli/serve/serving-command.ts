@@ -291,6 +291,7 @@ export abstract class ServingCommand extends BaseCommand {
           `run ${commandText(this.config, 'apikey:log')} --verify`,
       );
     if (keys.created) this.logger.warn({ store }, 'created a new key store, which has no keys yet');
+    for (const problem of await keys.settingProblems()) this.logger.warn({ store }, problem);
     if (!(await keys.hasSearchIndex())) this.logger.info({ store }, NO_SEARCH_INDEX);
     await keys.store.rememberTime().catch((error: unknown) => {
       if (isKeysError(error) && error.code === 'STORE_CLOCK') this.logger.error({ store }, error.message);

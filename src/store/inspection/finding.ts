@@ -12,6 +12,7 @@ export const CHECKS = [
   'ACCESS',
   'SPACE',
   'SCHEMA',
+  'SETTINGS',
   'INTEGRITY',
   'AUDIT_LOG',
   'CLOCK',

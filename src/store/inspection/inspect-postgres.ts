@@ -3,7 +3,7 @@ import { isKeysError, formatList } from '../../keys/basics/index.ts';
 import type { Connection } from '../connection.ts';
 import { newestSchema } from '../migrations.ts';
 import { PostgresConnection } from '../postgres/postgres-connection.ts';
-import { postgresSchemaDifferences } from '../postgres/postgres-schema.ts';
+import { postgresSchemaDifferences, settingProblems } from '../postgres/postgres-schema.ts';
 import type { Tables } from '../tables.ts';
 import {
   failure,
@@ -57,6 +57,7 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
     return [
       ok('STORE', `${connection.location} answers, and has a key store.`),
       ...(await inspectSchema(connection)),
+      ...(await inspectSettings(connection)),
       ...(await inspectRights(connection)),
       ...(await inspectAuditLog(connection, auditKey, onVerified)),
       ...(await inspectClock(connection, clock)),
@@ -76,12 +77,25 @@ async function inspectSchema(connection: Connection): Promise<Finding[]> {
   }
 }
 
+/** Whether the database server keeps what is promised of changes. */
+async function inspectSettings(connection: Connection): Promise<Finding[]> {
+  try {
+    const problems = await connection.run(settingProblems);
+    if (problems.length === 0) return [ok('SETTINGS', 'The database server keeps what was reported as done.')];
+    return problems.map(({ setting, consequence, remedy }) =>
+      warning('SETTINGS', `The database server has ${setting}: ${consequence}.`, remedy),
+    );
+  } catch (error) {
+    return [failureBy('SETTINGS', error)];
+  }
+}
+
 const REMEDY =
   'Find out who could change the tables. As their owner, undo it by SQL; or "copy" the store into an empty schema, ' +
   'which takes its rows alone.';
 
 function unopened(error: unknown): Finding[] {
-  const rest = ['RIGHTS', 'AUDIT_LOG', 'CLOCK'] as const;
+  const rest = ['SETTINGS', 'RIGHTS', 'AUDIT_LOG', 'CLOCK'] as const;
   if (isKeysError(error) && ['STORE_NEWER', 'STORE_OLDER'].includes(error.code))
     return [failureBy('SCHEMA', error), ...skipped(rest, 'This version does not know its schema.')];
   if (isKeysError(error) && /\(schema \d+\)/.test(error.message))

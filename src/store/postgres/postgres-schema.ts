@@ -18,6 +18,47 @@ export async function lockWriters(transaction: Kysely<Tables>): Promise<number> 
   return Number(rows[0]!.time);
 }
 
+/** What is wrong with a setting of the database server. */
+export interface SettingProblem {
+  /** Such as `fsync = off`. */
+  setting: string;
+  /** What may happen. */
+  consequence: string;
+  /** What to do. */
+  remedy: string;
+}
+
+/** What settings of the database server break what is promised of changes: see docs/postgresql.md. */
+export async function settingProblems(db: Kysely<Tables>): Promise<SettingProblem[]> {
+  const { rows } = await sql<{ fsync: string; pages: string; readOnly: string; replica: boolean }>`select
+    current_setting('fsync') as fsync, current_setting('full_page_writes') as pages,
+    current_setting('default_transaction_read_only') as "readOnly", pg_is_in_recovery() as replica`.execute(db);
+  const { fsync, pages, readOnly, replica } = rows[0]!;
+  const isLost = 'a crash of the machine can undo changes, revocations too, or damage the store';
+  const problems = [
+    { isSo: fsync === 'off', setting: 'fsync = off', consequence: isLost, remedy: 'Set fsync = on.' },
+    {
+      isSo: pages === 'off',
+      setting: 'full_page_writes = off',
+      consequence: isLost,
+      remedy: 'Set full_page_writes = on.',
+    },
+    {
+      isSo: readOnly === 'on',
+      setting: 'default_transaction_read_only = on',
+      consequence: 'no key can be changed or revoked',
+      remedy: 'Set it to off, for this user of the database or for all.',
+    },
+    {
+      isSo: replica,
+      setting: 'in recovery',
+      consequence: 'a standby lags behind, notifies of no changes, and takes none',
+      remedy: 'Give the address of the primary.',
+    },
+  ];
+  return problems.filter(({ isSo }) => isSo);
+}
+
 /** The version of a store's schema; undefined if there is no store. @throws KeysError STORE_NEWER, STORE_OLDER */
 export async function versionOf(db: Kysely<Tables>, location: string): Promise<number | undefined> {
   let version;

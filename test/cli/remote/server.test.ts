@@ -79,7 +79,8 @@ describe('commands by a server', () => {
   });
 
   it('decide what applications ask for as they do on the store, to the letter', async () => {
-    const { keys, store } = await openTestKeys({ database: cli.database });
+    const { keys, store, time } = await openTestKeys({ database: cli.database });
+    time.now = Date.now();
     const ask = (permissions: Permission[], keyExpiresIn?: string) =>
       keys.consent.ask({ client: APP, roles: ['GUEST'], permissions, keyExpiresIn, address: '192.0.2.7' });
     const { handle, request } = await ask(['VMS:READ_OWN', 'DOCKER:READ_ANY', 'VMS:UPDATE_OWN'], '12h');
@@ -111,7 +112,8 @@ describe('commands by a server', () => {
   });
 
   it('list more keys than one answer has', async () => {
-    const { keys, store } = await openTestKeys({ database: cli.database });
+    const { keys, store, time } = await openTestKeys({ database: cli.database });
+    time.now = Date.now();
     const line = (_: unknown, index: number) => ({
       name: `Key ${index}`,
       sha256: index.toString(16).padStart(64, '0'),

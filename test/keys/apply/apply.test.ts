@@ -210,14 +210,14 @@ describe('applying declared keys', () => {
       assert.ok(error instanceof DeclarationError);
       return error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
     };
-    await apply([past('2030-06-01T00:00:00Z')]);
-    test.time.now = Date.UTC(2030, 6, 1);
-    assert.deepEqual(await counts([past('2030-06-01T02:00:00+02:00')]), [0, 0, 0, 1]);
-    assert.deepEqual(await issues([B, past('2030-06-02T00:00:00Z')]), [
-      'keys.1.expiresAt: "2030-06-02T00:00:00.000Z" is in the past. Choose a later date.',
+    await apply([past('2030-02-01T00:00:00Z')]);
+    test.time.now = Date.UTC(2030, 2, 1);
+    assert.deepEqual(await counts([past('2030-02-01T02:00:00+02:00')]), [0, 0, 0, 1]);
+    assert.deepEqual(await issues([B, past('2030-02-02T00:00:00Z')]), [
+      'keys.1.expiresAt: "2030-02-02T00:00:00.000Z" is in the past. Choose a later date.',
     ]);
     assert.match(
-      (await issues([{ ...B, expiresAt: '2030-06-01T00:00:00Z' }]))[0]!,
+      (await issues([{ ...B, expiresAt: '2030-02-01T00:00:00Z' }]))[0]!,
       /^keys\.0\.expiresAt: .* is in the past/,
     );
     assert.match((await issues([{ ...B, expiresAt: '2050-01-01T00:00:00Z' }]))[0]!, /more than ten years away/);
