@@ -2,6 +2,7 @@ import {
   CLIENT_FIELDS,
   INTROSPECTION,
   MAX_CLIENTS,
+  AUDIT_FIELDS,
   NOTICES_FIELDS,
   SERVER_FIELDS,
   TLS_FIELDS,
@@ -175,6 +176,10 @@ export function configSchema(): string {
           },
           disableUnused: { ...DURATION, description: 'After how long without use a key is disabled: a day or more.' },
         }),
+      },
+      audit: {
+        description: 'For how long entries of the audit log are kept: older ones are pruned once an hour.',
+        ...mapOf(AUDIT_FIELDS, { keep: { ...DURATION, description: 'A day or more. Default: for ever.' } }, ['keep']),
       },
       notices: {
         description: 'A webhook that is notified of what happens to keys, signed as Standard Webhooks has it.',

@@ -61,6 +61,8 @@ export interface Config {
   };
   /** What is demanded of all keys. */
   readonly policy: PolicyRules;
+  /** How long entries of the audit log are kept, in milliseconds; null for ever. */
+  readonly audit: { readonly keep: number | null };
   /** Who is notified of what happens to keys; undefined for nobody. */
   readonly notices: NoticeSettings | undefined;
   /** Whether GraphQL introspection is answered: always, never, or to keys with PERMISSION:READ_ANY. */
@@ -87,6 +89,7 @@ export const DEFAULT_CONFIG: Config = {
   server: {},
   limits: { default: [], failedCredentials: '20/m' },
   policy: {},
+  audit: { keep: null },
   notices: undefined,
   introspection: 'on',
   publicUrl: undefined,

@@ -15,6 +15,7 @@ import { type ConfigFile, configLocation, readConfigFile } from './config-file.t
 import { type Config, DEFAULT_CONFIG } from './config.ts';
 import { readLimits, readPolicySection, readResources, readRoles, readRoutes } from './read-access.ts';
 import {
+  readAudit,
   readClients,
   readConsent,
   readCors,
@@ -96,6 +97,7 @@ export const CONFIG_FIELDS = [
   'server',
   'limits',
   'policy',
+  'audit',
   'notices',
   'introspection',
   'publicUrl',
@@ -149,6 +151,7 @@ export function readConfig(
       fields.policy,
       createCatalog({ resources: catalog.resources, roles, declaredIn: 'this file' }),
     ),
+    audit: readAudit(reader, fields.audit),
     notices: readNotices(reader, fields.notices, file),
     introspection: readIntrospection(reader, fields.introspection),
     publicUrl: readPublicUrl(reader, fields.publicUrl),

@@ -12,6 +12,7 @@ import {
   parseNetwork,
   printable,
   suggestion,
+  UNIT_MS,
 } from '../keys/basics/index.ts';
 import {
   DEFAULT_NOTICES,
@@ -21,7 +22,7 @@ import {
   type NoticeSettings,
   type NoticeType,
 } from '../keys/notices/index.ts';
-import { CONSENT_MODES, type ConsentMode } from '../keys/permissions/index.ts';
+import { CONSENT_MODES, type ConsentMode, readPeriod } from '../keys/permissions/index.ts';
 import { type Client, invalidClient, unusableClients } from '../keys/consent/index.ts';
 import { type Config, DEFAULT_CONFIG, isCount, SERVER_NUMBERS, type ServerSettings } from './config.ts';
 
@@ -249,6 +250,27 @@ export function readTls(reader: DocumentReader, value: unknown, file: string): C
     return resolve(dirname(file), text ?? '');
   });
   return { cert: cert!, key: key! };
+}
+
+/** The fields of `audit`. */
+export const AUDIT_FIELDS = ['keep'] as const;
+/** It is looked at once an hour, and a webhook is told of what is kept. */
+const MIN_KEEP_MS = UNIT_MS.d;
+
+/** Reads for how long the audit log is kept. */
+export function readAudit(reader: DocumentReader, value: unknown): Config['audit'] {
+  if (value === undefined) return DEFAULT_CONFIG.audit;
+  if (!isRecord(value)) {
+    reader.report(['audit'], 'The field "audit" must be a map with the field "keep", such as { keep: 400d }.');
+    return DEFAULT_CONFIG.audit;
+  }
+  const { keep } = reader.knownFields(value, ['audit'], AUDIT_FIELDS);
+  const text = reader.text(keep, ['audit', 'keep']);
+  if (text === undefined) return DEFAULT_CONFIG.audit;
+  const period = readPeriod(text, MIN_KEEP_MS);
+  if (typeof period === 'number') return { keep: period };
+  reader.report(['audit', 'keep'], period);
+  return DEFAULT_CONFIG.audit;
 }
 
 /** Reads to whom GraphQL introspection is answered. */

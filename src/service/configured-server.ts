@@ -57,6 +57,11 @@ export class ConfiguredServer {
     return this.#opened.keys;
   }
 
+  /** The present configuration. */
+  get config(): Config {
+    return this.#opened.config;
+  }
+
   /** @throws KeysError LISTEN_FAILED, TLS_INVALID; what `start` throws */
   static async start(opened: OpenedService, server: ServerOptions, start: StartService): Promise<ConfiguredServer> {
     const service = await start(opened, { ...server, tls: certificateOf(server, opened.config) });

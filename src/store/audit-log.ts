@@ -190,6 +190,10 @@ type Row = ExpressionBuilder<Tables, 'audit_log'>;
 function matching(row: Row, query: AuditQuery): Expression<SqlBool>[] {
   const { owner, apiKey: key, actor, action, since, until, before, after, changesOf } = query;
   return [
+    // What was pruned may still be there.
+    row('number', '>', (query) =>
+      query.selectFrom('audit_start').select((start) => start.fn.coalesce(start.fn.max('number'), sql`0`).as('number')),
+    ),
     ...(owner === undefined ? [] : [visibleTo(row, owner, { apiKey: key, actor })]),
     ...(key === undefined ? [] : [row.or([row('key_id', '=', key), row('key_name', '=', key)])]),
     ...(actor === undefined ? [] : [row.or([row('actor_id', '=', actor), row('actor_name', '=', actor)])]),
@@ -238,10 +242,23 @@ async function findLastBefore(db: Kysely<Tables>, time: number): Promise<AuditPo
   const log = db.selectFrom('audit_log');
   // What a webhook is still to be told of stays.
   const noticed = await lastNoticed(db, HISTORY_MS);
-  const next = await log.select('number').where('at', '>=', time).orderBy('number').limit(1).executeTakeFirst();
+  const [start, head] = [await findPosition(db, 'audit_start'), await findPosition(db, 'audit_head')];
+  let [next, after] = [undefined as number | undefined, start?.number ?? 0];
+  // In slices: a statement takes long to read through a long log.
+  for (; next === undefined && after < (head?.number ?? 0); after += SLICE_ENTRIES) {
+    const found = await log
+      .select('number')
+      .where('at', '>=', time)
+      .where('number', '>', after)
+      .where('number', '<=', after + SLICE_ENTRIES)
+      .orderBy('number')
+      .limit(1)
+      .executeTakeFirst();
+    next = found && Number(found.number);
+  }
   const last = await log
     .select(['number', 'hash'])
-    .$if(next !== undefined, (query) => query.where('number', '<', next!.number))
+    .$if(next !== undefined, (query) => query.where('number', '<', next!))
     .$if(noticed !== undefined, (query) => query.where('number', '<=', noticed!))
     .orderBy('number', 'desc')
     .limit(1)
@@ -303,14 +320,27 @@ export async function setHead(
   else await db.insertInto('audit_head').values({ one: 1, number, hash }).execute();
 }
 
-/** Deletes all entries up to this one, inside a write transaction. The triggers allow that from the new start on. */
-export async function pruneAuditLog(db: Kysely<Tables>, { number, hash }: AuditPosition): Promise<void> {
+/** See `AuditWriter.startAuditLogAfter`. */
+export async function startAuditLogAfter(db: Kysely<Tables>, { number, hash }: AuditPosition): Promise<void> {
   await db
     .insertInto('audit_start')
     .values({ one: 1, number, hash })
     .onConflict((conflict) => conflict.column('one').doUpdateSet({ number, hash }))
     .execute();
-  await db.deleteFrom('audit_log').where('number', '<=', number).execute();
+}
+
+/** See `AuditWriter.removePruned`. The triggers allow that before the start alone. */
+export async function removePruned(db: Kysely<Tables>, limit: number): Promise<number> {
+  const start = await findPosition(db, 'audit_start');
+  if (!start) return 0;
+  const oldest = db
+    .selectFrom('audit_log')
+    .select('number')
+    .where('number', '<=', start.number)
+    .orderBy('number')
+    .limit(limit);
+  const { numDeletedRows } = await db.deleteFrom('audit_log').where('number', 'in', oldest).executeTakeFirst();
+  return Number(numDeletedRows);
 }
 
 /** A search through all entries reads so many at a time; one through an index, so many of those there. */

@@ -17,7 +17,8 @@ import {
   auditReaderOf,
   auditSearchesFor,
   latestTime,
-  pruneAuditLog,
+  removePruned,
+  startAuditLogAfter,
   rememberTime,
 } from './audit-log.ts';
 import type { Connection, DialectName, Reading, Writing } from './connection.ts';
@@ -424,10 +425,11 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
     },
 
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
-    forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),
+    forgetRotatedSecrets: (before, limit) => forgetRotatedSecrets(db, before, limit),
     auditLog: auditReaderOf((work) => work(db), auditKey),
     appendToAuditLog: (entries) => appendToAuditLog(db, entries, auditKey),
-    pruneAuditLog: (last) => pruneAuditLog(db, last),
+    startAuditLogAfter: (last) => startAuditLogAfter(db, last),
+    removePruned: (limit) => removePruned(db, limit),
   };
 }
 

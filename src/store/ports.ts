@@ -278,9 +278,10 @@ function effectWriterOf(db: Kysely<Tables>): Omit<EffectWriter, keyof EffectFind
         return { ...effect, above: others };
       });
     },
-    async forget(before) {
-      await db
-        .deleteFrom('key_effects')
+    async forget(before, limit) {
+      const forgotten = db
+        .selectFrom('key_effects')
+        .select('id')
         .where('at', '<', before)
         .where((row) =>
           row.not(row.exists(row.selectFrom('api_keys').select('api_keys.id').whereRef('api_keys.id', '=', 'key_id'))),
@@ -289,7 +290,9 @@ function effectWriterOf(db: Kysely<Tables>): Omit<EffectWriter, keyof EffectFind
           const later = row.selectFrom('key_effects as later').select('later.id');
           return row.not(row.exists(later.whereRef('later.by_secret', '=', 'key_effects.secret')));
         })
-        .execute();
+        .limit(limit);
+      const { numDeletedRows } = await db.deleteFrom('key_effects').where('id', 'in', forgotten).executeTakeFirst();
+      return Number(numDeletedRows);
     },
   };
 }

@@ -231,9 +231,11 @@ export async function addRotatedSecrets(db: Kysely<Tables>, secrets: readonly Ro
   }
 }
 
-/** Forgets the secrets that keys lost before a time, in milliseconds since 1970, inside a write transaction. */
-export async function forgetRotatedSecrets(db: Kysely<Tables>, before: number): Promise<void> {
-  await db.deleteFrom('rotated_secrets').where('rotated_at', '<', before).execute();
+/** See `AuditWriter.forgetRotatedSecrets`. */
+export async function forgetRotatedSecrets(db: Kysely<Tables>, before: number, limit: number): Promise<number> {
+  const oldest = db.selectFrom('rotated_secrets').select('digest').where('rotated_at', '<', before).limit(limit);
+  const { numDeletedRows } = await db.deleteFrom('rotated_secrets').where('digest', 'in', oldest).executeTakeFirst();
+  return Number(numDeletedRows);
 }
 
 /** See `KeyRepository.findByDigest`. */

@@ -46,6 +46,7 @@ describe('the configuration', () => {
       server: {},
       limits: { default: [], failedCredentials: '20/m' },
       policy: {},
+      audit: { keep: null },
       notices: undefined,
       introspection: 'on',
       publicUrl: undefined,
@@ -80,6 +81,7 @@ policy:
   grantableByKeys: [viewer, EDITOR, wiki:update_any, BACKUP:READ_ANY, VIEWER]
   maxKeysPerCreator: 50
   disableUnused: 8w
+audit: { keep: 400d }
 notices: { url: "https://hooks.example.org/n", secretFile: n.secret, events: [key.ended], refusedOften: 7 }
 server: { keepAlive: 90, maxConnections: 500, maxConnectionsPerAddress: 1, maxVerifiedKeys: 1000000, metricsHost: '::1' }
 introspection: permitted
@@ -142,6 +144,7 @@ clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"]
         maxVerifiedKeys: 1_000_000,
         metricsHost: '::1',
       },
+      audit: { keep: 400 * 86_400_000 },
       introspection: 'permitted',
       publicUrl: 'https://keys.example.org',
       consent: 'both',
@@ -268,7 +271,7 @@ trust: [10.0.0.0/33]
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
         '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, routes, ' +
-          'expect, cors, tls, server, limits, policy, notices, introspection, publicUrl, consent and clients.',
+          'expect, cors, tls, server, limits, policy, audit, notices, introspection, publicUrl, consent and clients.',
         '7:15: "cookie" is no place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
         '8:9: "10.0.0.0/33" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.',
@@ -361,6 +364,12 @@ trust: [10.0.0.0/33]
     ['server: { keepAlive: 3601 }', '1:22: The field "keepAlive" must be a whole number from 1 to 3600.'],
     ['server: { maxConnections: "9" }', '1:27: The field "maxConnections" must be a whole number from 1 to 1000000.'],
     ['server: { metricsHost: " " }', '1:24: The field "metricsHost" is empty.'],
+    ['audit: 400d', '1:8: The field "audit" must be a map with the field "keep", such as { keep: 400d }.'],
+    ['audit: {}', '1:8: The field "keep" must be text.'],
+    ['audit: { keeps: 400d }', '1:10: "keeps" is not a field. Did you mean "keep"?'],
+    ['audit: { keep: 400 }', '1:16: The field "keep" must be text.'],
+    ['audit: { keep: 23h }', '1:16: "23h" is too short. Choose 1d or more.'],
+    ['audit: { keep: forever }', '1:16: "forever" is not a duration.'],
     ['introspection: true', '1:16: The field "introspection" must be on, off or permitted.'],
     ['$schema: 7', '1:10: The field "$schema" must be text.'],
     ['resources: [WIKI]\nresources: []', '2:1: The field "resources" is given more than once.'],

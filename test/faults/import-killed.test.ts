@@ -28,7 +28,8 @@ describeOnEach('import that is killed', () => {
     it(`${title} has made all keys or none, and the next one removes what it left`, async () => {
       const database = await migratedStore();
       const connection = await openConnection({ database });
-      const { keys, store } = await openTestKeys({ database });
+      const { keys, store, time } = await openTestKeys({ database });
+      time.now = Date.now();
       const staged = async () =>
         Number(
           (

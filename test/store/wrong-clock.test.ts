@@ -54,6 +54,15 @@ describeOnEach('a clock that is a year ahead', () => {
     assert.equal(await latest(), before);
   });
 
+  it('has no keys disabled as unused: they would all be', async () => {
+    await test.store.close();
+    test = await openTestKeys({ policy: { disableUnused: '60d' } });
+    await given('A');
+    test.time.now += YEAR;
+    await assert.rejects(test.keys.unusedKeys.disableUnused().next(), { code: 'STORE_CLOCK' });
+    assert.equal((await test.keys.list({ first: 1 }, OPERATOR)).keys[0]!.disabledAt, null);
+  });
+
   it('is plausible where a store rests as long, and where it is new', async () => {
     test.time.now += YEAR;
     await given('A');

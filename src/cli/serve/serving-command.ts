@@ -19,39 +19,63 @@ import type { ConfigFile } from '../../config/config-file.ts';
 import type { Config, ServerSettings } from '../../config/config.ts';
 import type { SchemaExtension } from '../../graphql/index.ts';
 import { type Catalog, createCatalog, type HostResource } from '../../keys/permissions/index.ts';
-import type { KeysService } from '../../keys/service/index.ts';
+
 import { isDebugged, isKeysError } from '../../keys/basics/index.ts';
 import type { Log } from '../../log.ts';
-import type { StartService } from '../../service/configured-server.ts';
+import type { ConfiguredServer, StartService } from '../../service/configured-server.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
 import type { MetricsServer } from '../../telemetry/metrics-server.ts';
 import type { Telemetry, TelemetryOptions } from '../../telemetry/telemetry.ts';
 
-/** Seldom, and not right at the start: after a long rest, those who use keys first get the time to do so. */
 const EVERY_MS = 3_600_000;
 
 /**
- * Has keys that are not used disabled once an hour, as the policy of that time says.
- * @param keysOf the service by the present configuration
+ * Does what is done once an hour: keeps the time and, as the configuration says, disables keys that are not used and
+ * prunes the audit log.
+ * @param present the service by the present configuration
  * @returns stops it, and resolves once nothing of it is under way
  */
-function keepDisablingUnused(keysOf: () => KeysService, log: Log): () => Promise<void> {
-  let [isStopped, running] = [false, Promise.resolve()];
-  const pass = async () => {
-    const keys = keysOf();
+function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> {
+  let isStopped = false;
+  const disableUnused = async () => {
+    const { keys } = present();
     let count = 0;
     try {
       for await (const disabled of keys.unusedKeys.disableUnused()) {
         count += disabled;
         await yieldToEventLoop();
-        if (isStopped || keysOf() !== keys) break;
+        if (isStopped || present().keys !== keys) break;
       }
     } catch (error) {
       log.warn({ err: error }, 'keys that are not used could not be disabled');
     }
     if (count > 0) log.info({ disabled: count }, 'disabled keys that were not used, as the policy says');
   };
-  const timer = setInterval(() => (running = running.then(pass)), EVERY_MS);
+  const prune = async () => {
+    const { keys, config } = present();
+    if (config.audit.keep === null) return;
+    try {
+      const pruning = keys.audit.keep(config.audit.keep);
+      for (let step = await pruning.next(); ; step = await pruning.next()) {
+        if (step.value) log.info({ ...step.value }, 'pruned the audit log, as the configuration says');
+        if (step.done || isStopped) break;
+      }
+    } catch (error) {
+      log.warn({ err: error }, 'the audit log could not be pruned');
+    }
+  };
+  // Also where nothing is written: otherwise the time would not be plausible after a long rest.
+  const rememberTime = async () => {
+    await present()
+      .keys.store.rememberTime()
+      .catch((error: unknown) => {
+        if (isKeysError(error) && error.code === 'STORE_CLOCK') log.error({}, error.message);
+        else log.debug({ err: error }, 'the time was not kept');
+      });
+  };
+  // Keys are not disabled at the start: after a long rest, those who use them first get the time to do so.
+  let running = rememberTime().then(prune);
+  const timer = setInterval(() => (running = running.then(rememberTime).then(disableUnused).then(prune)), EVERY_MS);
   timer.unref();
   return () => {
     isStopped = true;
@@ -241,7 +265,7 @@ export abstract class ServingCommand extends BaseCommand {
           return false;
         }
       });
-      const stopDisabling = keepDisablingUnused(() => configured.keys, this.logger);
+      const stopKeepingUp = keepUp(() => configured, this.logger);
       const { service } = configured;
       stop.serving();
       onListening(service.server.url);
@@ -254,7 +278,7 @@ export abstract class ServingCommand extends BaseCommand {
       this.logger.info({ url, store: keys.location, ...from }, 'listening');
       const reason = await stop.received;
       this.logger.info({ reason }, 'stopping');
-      await Promise.all([service.stop(), stopDisabling(), notices.stop()]);
+      await Promise.all([service.stop(), stopKeepingUp(), notices.stop()]);
       await keys.store
         .rememberTime()
         .catch((error: unknown) => this.logger.debug({ err: error }, 'the time was not kept'));
@@ -293,10 +317,6 @@ export abstract class ServingCommand extends BaseCommand {
     if (keys.created) this.logger.warn({ store }, 'created a new key store, which has no keys yet');
     for (const problem of await keys.settingProblems()) this.logger.warn({ store }, problem);
     if (!(await keys.hasSearchIndex())) this.logger.info({ store }, NO_SEARCH_INDEX);
-    await keys.store.rememberTime().catch((error: unknown) => {
-      if (isKeysError(error) && error.code === 'STORE_CLOCK') this.logger.error({ store }, error.message);
-      else this.logger.debug({ err: error }, 'the time was not kept');
-    });
     const behindMs = keys.clockBehindMs();
     if (behindMs > 0) this.logger.warn({ behindMs }, 'the clock is behind the latest time that the store has seen');
     keys.watchHearing((problem) => {

@@ -152,10 +152,12 @@ export interface AuditWriter {
   readonly auditLog: AuditReader;
   /** Chains entries to the audit log. @throws KeysError STORE_AUDIT_KEY if it has a key that is not known */
   appendToAuditLog(entries: readonly AuditDraft[]): Promise<void>;
-  /** Deletes all entries up to this one, which the log then starts from. */
-  pruneAuditLog(last: AuditPosition): Promise<void>;
-  /** Forgets the secrets that keys lost before a time, in milliseconds since 1970. */
-  forgetRotatedSecrets(before: number): Promise<void>;
+  /** Lets the log start after this entry: earlier ones are no part of it from then on. */
+  startAuditLogAfter(last: AuditPosition): Promise<void>;
+  /** Removes so many entries from before the start, at most. @returns how many */
+  removePruned(limit: number): Promise<number>;
+  /** Forgets so many secrets that keys lost before a time, in milliseconds since 1970, at most. @returns how many */
+  forgetRotatedSecrets(before: number, limit: number): Promise<number>;
 }
 
 /** The hash that the first entry is chained to. */

@@ -20,14 +20,7 @@ export {
   RefusalSampler,
   requireAuditKey,
 } from './audit-entry.ts';
-export {
-  AUDIT_OPTIONS,
-  type AuditRequest,
-  findPrunable,
-  pruneAuditLog,
-  type PrunedEntries,
-  readAuditRequest,
-} from './audit-log.ts';
+export { AUDIT_OPTIONS, type AuditRequest, findPrunable, type PrunedEntries, readAuditRequest } from './audit-log.ts';
 export {
   type AuditVerification,
   compareKeys,

@@ -1,6 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   AUDIT_OPTIONS,
+  type AuditActor,
   type AuditEntry,
+  type AuditPosition,
   type AuditRequest,
   type AuditValues,
   type AuditVerification,
@@ -8,14 +11,14 @@ import {
   findPrunable,
   type KeyComparison,
   matchesAuditKey,
-  pruneAuditLog,
   type PrunedEntries,
   readAuditHead,
   readAuditRequest,
   verifyAuditLog,
 } from '../audit/index.ts';
 import { amount, checkOptions, type ProgressReport, requirePastTime } from '../basics/index.ts';
-import type { KeyFinder, KeyRepository } from '../repository/index.ts';
+import { EFFECTS } from '../key/index.ts';
+import type { KeyFinder, KeyRepository, KeyWriter } from '../repository/index.ts';
 import { type Actor, mayFor, OPERATOR, requirePermission, uses } from './principal.ts';
 
 /** What reading the audit log needs from outside. */
@@ -91,18 +94,76 @@ export class AuditAccess {
 
   /**
    * Deletes the entries of the audit log that were written before a time, for the operator, and records that. The rest
-   * can still be verified.
+   * can still be verified. They are removed in pieces, between which others change keys; what an earlier pruning has
+   * left, whose process was ended, is removed as well.
    * @param before as in `AuditRequest`
    * @returns what was deleted; undefined if there was nothing
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async prune(before: string): Promise<PrunedEntries | undefined> {
-    const now = this.#options.clock();
-    const time = requirePastTime(before, now);
-    const { repository, operator } = this.#options;
-    return repository.write((writer) => pruneAuditLog(writer, time, { now, operator }), { now });
+    const time = requirePastTime(before, this.#options.clock());
+    const pruning = this.#prune(time, { kind: 'CLI', id: null, name: this.#options.operator });
+    for (;;) {
+      const { done, value } = await pruning.next();
+      if (done) return value;
+    }
+  }
+
+  /**
+   * The same for the entries that are older than so many milliseconds, for the configuration: what is left out after a
+   * piece is done the next time.
+   * @throws KeysError STORE_…
+   */
+  keep(ageMs: number): AsyncGenerator<void, PrunedEntries | undefined> {
+    return this.#prune(this.#options.clock() - ageMs, { kind: 'POLICY', id: null, name: 'audit.keep' });
+  }
+
+  async *#prune(before: number, actor: AuditActor): AsyncGenerator<void, PrunedEntries | undefined> {
+    const { repository, clock } = this.#options;
+    // Outside of the transaction, for which revocations wait.
+    const found = await findPrunable(repository.auditLog, before);
+    const pruned = found && (await this.#startAfter(found.last, actor));
+    const steps = [
+      (writer: KeyWriter, rows: number) => writer.removePruned(rows),
+      (writer: KeyWriter, rows: number) => writer.forgetRotatedSecrets(before, rows),
+      (writer: KeyWriter, rows: number) => writer.port(EFFECTS).forget(before, rows),
+    ];
+    for (const remove of steps) {
+      let rows = FIRST_ROWS;
+      for (;;) {
+        const began = performance.now();
+        const removed = await repository.write((writer) => remove(writer, rows), { now: clock() });
+        if (removed < rows) break;
+        const fitting = Math.floor((rows * PIECE_MS) / Math.max(performance.now() - began, 1));
+        rows = Math.min(Math.max(fitting, MIN_ROWS), MAX_ROWS);
+        yield;
+        await delay(REST_MS);
+      }
+    }
+    return pruned;
+  }
+
+  /** From here on, the entries up to the last one are no part of the log. */
+  #startAfter(last: AuditPosition, actor: AuditActor): Promise<PrunedEntries | undefined> {
+    const { repository, clock } = this.#options;
+    const now = clock();
+    return repository.write(
+      async (writer) => {
+        const entries = last.number - ((await writer.auditLog.start())?.number ?? 0);
+        if (entries <= 0) return undefined;
+        await writer.startAuditLogAfter(last);
+        const after = { entries, number: last.number, hash: last.hash };
+        await writer.appendToAuditLog([{ at: now, actor, action: 'PRUNE', apiKey: null, before: null, after }]);
+        return { entries, last };
+      },
+      { now },
+    );
   }
 }
+
+/** How long others wait for a piece, and how long they get before the next one, in milliseconds. */
+const [PIECE_MS, REST_MS] = [20, 5];
+const [FIRST_ROWS, MIN_ROWS, MAX_ROWS] = [500, 50, 5000];
 
 /**
  * Whose entries of the audit log an actor may read: undefined for all, the id of a key for those about or by that key

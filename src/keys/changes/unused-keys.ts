@@ -52,10 +52,7 @@ export class UnusedKeys {
       const unused = ids.filter((id) => !inUse.has(id));
       yield unused.length === 0
         ? 0
-        : await transactions.run(OPERATOR, (transaction) => disableUnused(transaction, unused, since), {
-            revokes: true,
-            auditActor,
-          });
+        : await transactions.run(OPERATOR, (transaction) => disableUnused(transaction, unused, since), { auditActor });
       const last = page.at(-1);
       if (!last || page.length < PIECE_KEYS || last.createdAt >= since) return;
       after = { createdAt: last.createdAt, id: last.id };

@@ -64,8 +64,11 @@ export interface EffectWriter extends EffectFinder {
   replaceKey(from: string, to: Pick<ApiKey, 'id' | 'name'>): Promise<void>;
   /** Those on these keys with all that is known of them, to be inserted elsewhere. */
   export(keyIds: readonly string[]): Promise<NewEffect[]>;
-  /** Forgets those before a time, in milliseconds since 1970, on keys that are there no longer and led to nothing. */
-  forget(before: number): Promise<void>;
+  /**
+   * Forgets those before a time, in milliseconds since 1970, on keys that are there no longer and led to nothing: so
+   * many, at most. @returns how many
+   */
+  forget(before: number, limit: number): Promise<number>;
 }
 /** The port for it. */
 export const EFFECTS = declarePort<EffectFinder, EffectWriter>('effects');

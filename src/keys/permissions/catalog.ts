@@ -98,8 +98,8 @@ export function ruleText(rule: PolicyRule, { [rule]: value }: Policy): string {
   return `${rule}: ${formatList([...named, ...(more > 0 ? [`${more} more`] : [])]) || 'nothing'}`;
 }
 
-/** A duration in milliseconds, or what is wrong with the text. */
-function readPeriod(text: string, least: number): number | string {
+/** A duration in milliseconds, of so many at least and ten years at most, or what is wrong with the text. */
+export function readPeriod(text: string, least: number): number | string {
   const duration = readDuration(text);
   const shown = `"${printable(text)}"`;
   if (duration === undefined) {

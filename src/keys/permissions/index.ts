@@ -20,6 +20,7 @@ export {
   POLICY_RULES,
   type PolicyRule,
   type PolicyRules,
+  readPeriod,
   readPolicy,
   type Role,
   ROLE_MEANINGS,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
+import { changeDirectly, readDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { openTestKeys, type TestKeys, withAuditLog } from '../../support/keys.ts';
 
 const HOUR = 3_600_000;
@@ -111,6 +111,58 @@ describeOnEach('pruning the audit log', () => {
     assert.deepEqual(await compared(`1:${last.hash}`), {
       unverifiable: 1,
       reason: 'was pruned: compare with a newer head',
+    });
+  });
+
+  describe('of many entries', () => {
+    const MANY = 1200;
+    beforeEach(async () => {
+      const actor = { kind: 'CLI', id: null, name: 'tester' } as const;
+      const entry = { at: test.time.now, actor, action: 'REFUSE', apiKey: null, before: null, after: null } as const;
+      await test.store.repository.write((writer) => writer.appendToAuditLog(Array<typeof entry>(MANY).fill(entry)), {
+        now: test.time.now,
+      });
+      test.time.now += HOUR;
+    });
+    const rows = async () => {
+      const [row] = await readDirectly(test.database, 'select count(*) as count from audit_log');
+      return Number(row!['count']);
+    };
+
+    it('is done in pieces: they are no part of the log from the first on, and others change keys meanwhile', async () => {
+      const pruning = test.keys.audit.keep(HOUR / 2);
+      assert.equal((await pruning.next()).done, false);
+      assert.ok((await rows()) > 5);
+      assert.deepEqual(
+        (await entries()).map(({ action, actor }) => [action, actor.kind, actor.name]),
+        [['PRUNE', 'POLICY', 'audit.keep']],
+      );
+      assert.equal(await verified(), 1);
+      await test.keys.create({ name: 'E', roles: ['GUEST'] }, OPERATOR);
+      assert.equal(await verified(), 2);
+      let step = await pruning.next();
+      while (!step.done) step = await pruning.next();
+      assert.equal(step.value?.entries, MANY + 4);
+      assert.equal(await rows(), 2);
+      assert.equal(await verified(), 2);
+    });
+
+    it('is finished by the next one where the process was ended', async () => {
+      await test.keys.audit.keep(HOUR / 2).next();
+      assert.ok((await rows()) > 5);
+      const again = await openTestKeys({ database: test.database });
+      again.time.now = test.time.now;
+      assert.equal(await again.keys.audit.findPrunable('30m'), undefined);
+      assert.equal(await again.keys.audit.prune('30m'), undefined);
+      await again.store.close();
+      assert.equal(await rows(), 1);
+      assert.equal(await verified(), 1);
+    });
+
+    it('is done by two at once, and recorded once', async () => {
+      const done = await Promise.all([test.keys.audit.prune('30m'), test.keys.audit.prune('30m')]);
+      assert.deepEqual(done.map((pruned) => pruned?.entries).filter(Boolean), [MANY + 4]);
+      assert.deepEqual([await rows(), await verified()], [1, 1]);
     });
   });
 

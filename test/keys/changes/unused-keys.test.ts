@@ -79,7 +79,7 @@ describeOnEach('keys that are not used', () => {
   it('are told apart from those that somebody disabled, and are so no more once somebody did', async () => {
     const [{ principal: one }, { principal: other }] = [await create('One'), await create('Other')];
     await test.keys.setEnabled(other.apiKey.id, false, OPERATOR);
-    days(100);
+    days(80);
     await pass();
     const found = async () => {
       const { keys } = await test.keys.list({}, OPERATOR);

@@ -66,5 +66,10 @@ describe('serve with a policy', () => {
     assert.notEqual((await test.keys.findById(idle.id, OPERATOR))!.disabledAt, null);
     const { body } = await query(url, secret, '{ me { status } }');
     assert.deepEqual(body, { data: { me: { status: 'ACTIVE' } } });
+    writeFileSync(file, 'audit: { keep: 60d }\n');
+    child.kill('SIGHUP');
+    await until(async () => said('pruned the audit log, as the configuration says') > 0);
+    assert.equal((await test.keys.audit.read({ apiKey: idle.id, action: 'create' }, OPERATOR)).length, 0);
+    assert.equal((await test.keys.audit.read({ action: 'prune', actor: 'audit.keep' }, OPERATOR)).length, 1);
   });
 });
