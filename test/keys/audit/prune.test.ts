@@ -119,9 +119,12 @@ describeOnEach('pruning the audit log', () => {
     beforeEach(async () => {
       const actor = { kind: 'CLI', id: null, name: 'tester' } as const;
       const entry = { at: test.time.now, actor, action: 'REFUSE', apiKey: null, before: null, after: null } as const;
-      await test.store.repository.write((writer) => writer.appendToAuditLog(Array<typeof entry>(MANY).fill(entry)), {
-        now: test.time.now,
-      });
+      await test.store.repository.write(
+        (writer) => writer.appendToAuditLog(Array.from({ length: MANY }, () => entry)),
+        {
+          now: test.time.now,
+        },
+      );
       test.time.now += HOUR;
     });
     const rows = async () => {
