@@ -113,6 +113,30 @@ export function formatHost(address: UpstreamAddress): string {
   return address.port === { 'http:': 80, 'https:': 443 }[address.protocol] ? host : `${host}:${address.port}`;
 }
 
+/** How a connection fails to be written to whose other side has closed it. */
+const CLOSED: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
+
+/**
+ * Lets connections be read to their end after they can no longer be written to. A server that has answered, and does not
+ * want the rest of a body, closes: its answer has arrived, though the writing fails first (RFC 9112, section 9.6). What
+ * is still written is dropped. If there is no answer, reading fails as well.
+ */
+function hearingOut<Kind extends http.Agent>(agent: Kind): Kind {
+  const connect = agent.createConnection.bind(agent);
+  agent.createConnection = (options, done) => {
+    const socket = connect(options, done);
+    for (const write of ['_write', '_writev'] as const) {
+      const real = socket![write]!.bind(socket) as (...args: unknown[]) => void;
+      socket![write] = (...args: unknown[]) => {
+        const settle = args.pop() as (error?: NodeJS.ErrnoException | null) => void;
+        real(...args, (error?: NodeJS.ErrnoException | null) => settle(error && CLOSED.has(error.code) ? null : error));
+      };
+    }
+    return socket;
+  };
+  return agent;
+}
+
 /** Sends requests to an upstream, over connections that are kept. */
 export class Upstream {
   readonly #options: https.RequestOptions;
@@ -130,8 +154,8 @@ export class Upstream {
       maxHeaderSize: MAX_HEADER_BYTES,
     };
     const shared = { keepAlive: true, maxTotalSockets: maxConnections };
-    this.#kept = new Agent({ ...shared, timeout: IDLE_MS });
-    this.#single = new Agent({ ...shared, maxFreeSockets: 0 });
+    this.#kept = hearingOut(new Agent({ ...shared, timeout: IDLE_MS }));
+    this.#single = hearingOut(new Agent({ ...shared, maxFreeSockets: 0 }));
   }
 
   /**
@@ -180,7 +204,7 @@ interface Switching {
 /** Where requests are passed on to. */
 interface ExchangeOptions {
   readonly upstream: Upstream;
-  /** How long the upstream may take to begin its answer, and the client to go on with its body, in milliseconds. */
+  /** How long the upstream may take to begin its answer and go on with it, and the client with its body, in milliseconds. */
   readonly timeoutMs: number;
   /** Is told why an upstream did not answer. */
   failed(error: unknown, requestId?: string): void;
@@ -188,10 +212,16 @@ interface ExchangeOptions {
 
 /** Requests that may be repeated when nobody knows whether the upstream has got them (RFC 9110, section 9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
-/** How a connection fails that the upstream has closed while it was idle. */
-const CLOSED: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
 /** How long a client may go on with a body after the answer to it. */
 const LINGER_MS = 5000;
+/** How slowly a client may send its body, once that takes longer than the time-out: in bytes a millisecond. */
+const MIN_BODY_RATE = 0.5;
+/** For how many time-outs a client may take nothing of an answer. */
+const MAX_BLOCKED = 10;
+/** An answer that pauses by design. */
+const EVENT_STREAM = /^text\/event-stream(?:;|$)/i;
+/** How often an upstream that says nothing is asked whether it is still there, in milliseconds. */
+const PROBE_MS = 60_000;
 
 /** Passes one request on, and its answer back, both as they arrive: each side waits for the other to take the data. */
 export class Exchange {
@@ -201,6 +231,8 @@ export class Exchange {
   #request!: ClientRequest;
   /** Whether it is settled what the client is answered. */
   #isAnswered = false;
+  /** What the upstream answers, how many bytes of it had arrived, and how often the client was found to take none. */
+  #passing: { answer: IncomingMessage; bytes: number; blocked: number } | undefined;
   #hasContinued = false;
 
   constructor(passed: PassedRequest, options: ExchangeOptions) {
@@ -257,7 +289,16 @@ export class Exchange {
   #passBody(): void {
     const { incoming } = this.#passed;
     const request = this.#request;
-    incoming.on('data', () => this.#isAnswered || this.#timer.refresh());
+    let [waitedMs, bytes, last] = [0, 0, performance.now()];
+    incoming.on('data', (chunk: Buffer) => {
+      if (this.#isAnswered) return;
+      const now = performance.now();
+      [waitedMs, bytes, last] = [waitedMs + now - last, bytes + chunk.length, now];
+      if (waitedMs > this.#options.timeoutMs + bytes / MIN_BODY_RATE) this.#refuse(requestTimeout(), ENDLESS);
+      else this.#timer.refresh();
+    });
+    // What the upstream did not take yet, the client need not have sent.
+    request.on('drain', () => (last = performance.now()));
     const body = new Transform({
       transform: (chunk, _encoding, done) => this.#unlessRefused(() => done(null, chunk)),
       flush: (done) => this.#unlessRefused(done),
@@ -302,6 +343,24 @@ export class Exchange {
       return this.#fail(error);
     }
     this.#settle();
+    const { socket, headers } = answer;
+    if (EVENT_STREAM.test(headers['content-type'] ?? '')) return void socket.setKeepAlive(true, PROBE_MS);
+    this.#passing = { answer, bytes: socket.bytesRead, blocked: 0 };
+    this.#timer = setTimeout(() => this.#expirePassing(), this.#options.timeoutMs);
+  }
+
+  /** Breaks an answer off that does not go on: nobody must take it for the whole one. */
+  #expirePassing(): void {
+    const { outgoing, requestId } = this.#passed;
+    const passing = this.#passing!;
+    const { bytesRead } = passing.answer.socket;
+    const isBlocked = outgoing.writableNeedDrain || passing.answer.complete;
+    const goesOn = isBlocked ? (passing.blocked += 1) < MAX_BLOCKED : bytesRead > passing.bytes;
+    if (!isBlocked) passing.blocked = 0;
+    passing.bytes = bytesRead;
+    if (goesOn) return void this.#timer.refresh();
+    if (!isBlocked) this.#options.failed(new Error('The upstream did not go on with its answer.'), requestId);
+    outgoing.destroy();
   }
 
   #switch(answer: IncomingMessage, connection: BareConnection): void {

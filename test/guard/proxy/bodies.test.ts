@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { connectRaw, type GuardedService, PERMISSION, startGuarded } from '../../support/guard.ts';
@@ -102,6 +103,32 @@ describe('the body of a request', () => {
     await raw.receives(/HTTP\/1\.1 200 [^]*\}$/);
     raw.socket.destroy();
   });
+
+  for (const framing of ['Transfer-Encoding: chunked', 'Content-Length: 100000000'])
+    it(`is dropped if the service answers and closes while it arrives, and its answer arrives (${framing})`, async () => {
+      const answer = 'HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 9\r\n\r\ntoo large';
+      // It does not read what has arrived by then: the connection is reset.
+      const closing = createServer((socket) => {
+        socket.once('data', () => socket.pause().write(answer, () => socket.destroy())).on('error', () => {});
+      });
+      await once(closing.listen(0, '127.0.0.1'), 'listening');
+      const { port } = closing.address() as AddressInfo;
+      const url = await service.beside({ upstream: { protocol: 'http:', host: '127.0.0.1', port } });
+      for (let round = 0; round < 20; round += 1) {
+        const raw = connectRaw(url);
+        raw.request('POST / HTTP/1.1', 'Host: a', service.authorization, framing);
+        const part = 'a'.repeat(0x10000);
+        const text = framing.startsWith('T') ? `10000\r\n${part}\r\n` : part;
+        const feed = () => {
+          while (!raw.isClosed && !raw.received && raw.socket.write(text));
+        };
+        raw.socket.on('drain', feed);
+        feed();
+        assert.match(await raw.receives('too large'), /^HTTP\/1\.1 413 /);
+        raw.socket.destroy();
+      }
+      closing.close();
+    });
 
   describe('is passed on no further once its key', () => {
     /** What the service gets of the body of the request that arrives next, and whether that was all in the end. */

@@ -88,24 +88,67 @@ describe('a request that is passed on', () => {
     await raw.closed();
   });
 
-  it('may take as long as it likes while its body arrives, and once the answer has begun', async () => {
-    // No pause within the body comes near it, on a busy machine either.
+  it('is answered 408 if its client sends its body a byte at a time, which ends the request there', async () => {
+    const gone = Promise.withResolvers<void>();
+    serve = (incoming) => incoming.resume().once('close', gone.resolve);
+    const raw = open('POST / HTTP/1.1', ['Content-Length: 100000'], await service.beside({ timeoutMs: 4 * SOON }));
+    const dripping = setInterval(() => raw.send('a'), SOON / 5);
+    assert.match(await raw.receives(/\}$/), /^HTTP\/1\.1 408 Request Timeout\r\n[^]*"code":"TIMEOUT"/);
+    clearInterval(dripping);
+    await gone.promise;
+    await raw.closed();
+  });
+
+  it('breaks off for its client if the service does not go on with its answer, and the log says so', async () => {
+    for (const begin of ['', 'half']) {
+      lines.length = 0;
+      const gone = Promise.withResolvers<void>();
+      serve = (_, outgoing) => {
+        outgoing.once('close', gone.resolve).writeHead(200, { 'Content-Length': 100 });
+        outgoing.flushHeaders();
+        outgoing.write(begin);
+      };
+      const raw = open('GET / HTTP/1.1', [], await service.beside({ timeoutMs: 4 * SOON }));
+      await raw.closed();
+      assert.match(raw.received, new RegExp(`^HTTP/1\\.1 200 OK\r\n[^]*\r\n\r\n${begin}$`));
+      await gone.promise;
+      assert.equal((lines[0]!.fields as { err: Error }).err.message, 'The upstream did not go on with its answer.');
+    }
+  });
+
+  it('is passed events for as long as it likes, however seldom they come', async () => {
+    const timeoutMs = SOON;
+    serve = (_, outgoing) => {
+      outgoing.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' }).write('data: 1\n\n');
+      setTimeout(() => outgoing.end('data: 2\n\n'), 5 * timeoutMs);
+    };
+    const raw = open('GET / HTTP/1.1', [], await service.beside({ timeoutMs }));
+    assert.match(await raw.receives('\r\n0\r\n\r\n'), /data: 1\n\n[^]*data: 2\n\n/);
+    raw.socket.destroy();
+  });
+
+  it('may take as long as it likes while its body and its answer arrive', async () => {
+    // No pause within them comes near it, on a busy machine either.
     const timeoutMs = 40 * SOON;
     serve = (incoming, outgoing) => {
       incoming.resume().once('end', () => {
         outgoing.write('a');
-        setTimeout(() => outgoing.end('b'), 1.2 * timeoutMs);
+        const going = setInterval(() => outgoing.write('a'), SOON / 5);
+        setTimeout(() => {
+          clearInterval(going);
+          outgoing.end('b');
+        }, 1.2 * timeoutMs);
       });
     };
     const raw = open('POST / HTTP/1.1', ['Transfer-Encoding: chunked'], await service.beside({ timeoutMs }));
     for (const end = performance.now() + 1.2 * timeoutMs; performance.now() < end;) {
-      raw.send('1\r\na\r\n');
+      raw.send(`64\r\n${'a'.repeat(100)}\r\n`);
       await new Promise((resolve) => {
         setTimeout(resolve, SOON / 5);
       });
     }
     raw.send('0\r\n\r\n');
-    assert.match(await raw.receives('0\r\n\r\n'), /^HTTP\/1\.1 200 [^]*1\r\na\r\n1\r\nb\r\n0\r\n\r\n$/);
+    assert.match(await raw.receives('0\r\n\r\n'), /^HTTP\/1\.1 200 [^]*1\r\na\r\n[^]*1\r\nb\r\n0\r\n\r\n$/);
     raw.socket.destroy();
   });
 
