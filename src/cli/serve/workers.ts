@@ -6,7 +6,8 @@ import { STOP_SIGNALS, type StopSignal } from './service-manager.ts';
 
 /** The message by which the primary tells a worker to stop. */
 const STOP = 'stop';
-/** How long to wait before replacing a worker, which may fail again at once. */
+/** A replacement that lives no longer than this may fail at once again: the next one waits for so long. */
+const SHORT_LIFE_MS = 2000;
 const RESTART_DELAY_MS = 1000;
 
 export interface WorkersOptions {
@@ -36,6 +37,7 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   stop.serving();
   let isStopping = false;
   const listening = new Set<Worker>();
+  const replacedAt = new WeakMap<Worker, number>();
   cluster.on('message', (worker, message: object) => {
     if (!isListening(message)) return;
     listening.add(worker);
@@ -57,7 +59,13 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
     cluster.on('exit', (worker, code, signal) => {
       if (isStopping) return;
       log.error({ worker: worker.process.pid, code, signal }, 'a worker exited and will be replaced');
-      setTimeout(() => !isStopping && fork(), RESTART_DELAY_MS);
+      const isFailingAgain = performance.now() - (replacedAt.get(worker) ?? Number.NEGATIVE_INFINITY) < SHORT_LIFE_MS;
+      setTimeout(
+        () => {
+          if (!isStopping) replacedAt.set(fork(), performance.now());
+        },
+        isFailingAgain ? RESTART_DELAY_MS : 0,
+      );
     });
     for (let index = 1; index < count; index += 1) fork();
   }

@@ -99,6 +99,22 @@ describeOnEach('serve --workers', (dialect) => {
     assert.deepEqual(await server.ended, [0, null]);
   });
 
+  it('replaces all of them at once, sooner than it started', async () => {
+    const cli = testCli();
+    await cli.given('CI');
+    const began = performance.now();
+    const server = await startWorkers(cli.database, '--workers', '2', '--port', '0');
+    await server.until(() => server.listening().size === 2);
+    const startMs = performance.now() - began;
+    const killed = performance.now();
+    for (const pid of server.listening()) process.kill(pid, 'SIGKILL');
+    await server.until(() => server.listening().size === 3);
+    const replacedMs = performance.now() - killed;
+    assert.ok(replacedMs < startMs, `${replacedMs} ms, and ${startMs} ms to start`);
+    server.child.kill('SIGINT');
+    assert.deepEqual(await server.ended, [0, null]);
+  });
+
   it('leaves no worker behind when the first process is killed', async () => {
     const cli = testCli();
     const server = await startWorkers(cli.database, '--workers', '2', '--port', '0');
