@@ -103,24 +103,20 @@ export async function withoutTriggers(db: Kysely<Tables>, insert: () => Promise<
   }
 }
 
-/** How much the index may collect before it is told to take it up, in KiB. */
+/** How much the search index may put off in an import, in KiB; otherwise see `lockWriters`. */
 const PENDING_KIB = 1_000_000;
 
-/** Lets the search index of a PostgreSQL store, if it has one, take up all keys at once: in a tenth of the time. */
+/**
+ * Lets the search index of a PostgreSQL store, if it has one, take up all keys at once: in a tenth of the time. No lock
+ * is taken that readers wait for, as a change of the index itself would take. Its owner alone can do that.
+ */
 export async function withPendingList(db: Kysely<Tables>, insert: () => Promise<void>): Promise<void> {
   const { rows } = await sql<{ name: string }>`select indexrelid::regclass::text as name
     from pg_index join pg_class on pg_class.oid = indexrelid join pg_am on pg_am.oid = relam
     where indrelid = 'api_keys'::regclass and amname = 'gin' and pg_has_role(relowner, 'usage')`.execute(db);
-  for (const { name } of rows) {
-    const settings = sql`fastupdate = on, gin_pending_list_limit = ${sql.lit(PENDING_KIB)}`;
-    await sql`alter index ${sql.raw(name)} set (${settings})`.execute(db);
-  }
+  if (rows.length > 0) await sql`select set_config('gin_pending_list_limit', ${`${PENDING_KIB}kB`}, true)`.execute(db);
   await insert();
-  for (const { name } of rows) {
-    await sql`select gin_clean_pending_list(${name}::regclass)`.execute(db);
-    await sql`alter index ${sql.raw(name)} reset (gin_pending_list_limit)`.execute(db);
-    await sql`alter index ${sql.raw(name)} set (fastupdate = off)`.execute(db);
-  }
+  for (const { name } of rows) await sql`select gin_clean_pending_list(${name}::regclass)`.execute(db);
 }
 
 /** The statements that drop something, and create it again. */
