@@ -117,9 +117,9 @@ export function formatHost(address: UpstreamAddress): string {
 const CLOSED: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
 
 /**
- * Lets connections be read to their end after they can no longer be written to. A server that has answered, and does not
- * want the rest of a body, closes: its answer has arrived, though the writing fails first (RFC 9112, section 9.6). What
- * is still written is dropped. If there is no answer, reading fails as well.
+ * Lets connections be read to their end after they can no longer be written to. A server that has answered, and does
+ * not want the rest of a body, closes: its answer has arrived, though the writing fails first (RFC 9112, section 9.6).
+ * What is still written is dropped. If there is no answer, reading fails as well.
  */
 function hearingOut<Kind extends http.Agent>(agent: Kind): Kind {
   const connect = agent.createConnection.bind(agent);
@@ -204,7 +204,7 @@ interface Switching {
 /** Where requests are passed on to. */
 interface ExchangeOptions {
   readonly upstream: Upstream;
-  /** How long the upstream may take to begin its answer and go on with it, and the client with its body, in milliseconds. */
+  /** How long the upstream may take to begin its answer and to go on, and the client with its body, in milliseconds. */
   readonly timeoutMs: number;
   /** Is told why an upstream did not answer. */
   failed(error: unknown, requestId?: string): void;

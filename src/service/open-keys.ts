@@ -91,6 +91,14 @@ export interface OpenKeys extends KeysService, Limited {
    */
   schemaDifferences(): Promise<SchemaDifference[] | 'unknown'>;
   /**
+   * Gives free space back to the file system: that of a file in pieces, after each of which it yields, and others
+   * change keys; a PostgreSQL server finds what it can use again.
+   * @param leastShare how much of a file must be free for that, from 0 to 1. Default: 0
+   * @returns by how many bytes a file is smaller; null for PostgreSQL
+   * @throws KeysError STORE_…
+   */
+  compact(leastShare?: number): AsyncGenerator<void, number | null>;
+  /**
    * What settings of the database server break what is promised of changes, as sentences. None for a file.
    * @throws KeysError STORE_…
    */
@@ -218,6 +226,10 @@ class OpenedKeys extends KeysService implements OpenKeys {
 
   schemaDifferences(): Promise<SchemaDifference[] | 'unknown'> {
     return this.#over.store.schemaDifferences();
+  }
+
+  compact(leastShare = 0): AsyncGenerator<void, number | null> {
+    return this.#over.store.compact(leastShare);
   }
 
   settingProblems(): Promise<string[]> {

@@ -62,6 +62,8 @@ export interface Connection {
   keysChangedSince(revision: number): readonly string[] | 'any';
   /** See `KeyRepository.watchHearing`. */
   watchHearing(report: NotificationReport): void;
+  /** Lets the database server find what space it can use again. A file has pages of its own: see `compactFile`. */
+  vacuum?(): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -41,6 +41,8 @@ export interface Store {
   exists: boolean;
   /** See `OpenKeys.schemaDifferences`. */
   schemaDifferences(): Promise<SchemaDifference[] | 'unknown'>;
+  /** See `OpenKeys.compact`. */
+  compact(leastShare: number): AsyncGenerator<void, number | null>;
   /** See `OpenKeys.settingProblems`. */
   settingProblems(): Promise<string[]>;
   close(): Promise<void>;
@@ -91,6 +93,7 @@ export async function openStore(
     created: connection.created,
     exists: true,
     schemaDifferences: () => connection.run(differencesOn(connection.dialect)),
+    compact: (leastShare) => compact(opened, leastShare),
     settingProblems: () => findSettingProblems(connection),
     close: () => connection.close(),
   };
@@ -110,9 +113,19 @@ function emptyStore({ database, env = process.env }: OpenStoreOptions): Store {
     created: false,
     exists: false,
     schemaDifferences: async () => [],
+    compact() {
+      throw missingStore(location);
+    },
     settingProblems: async () => [],
     close: async () => {},
   };
+}
+
+async function* compact(connection: Connection, leastShare: number): AsyncGenerator<void, number | null> {
+  if (connection.dialect === 'sqlite') return yield* (await import('./compact.ts')).compactFile(connection, leastShare);
+  // By itself, the server does so all the time.
+  if (leastShare === 0) await connection.vacuum!();
+  return null;
 }
 
 async function findSettingProblems(connection: Connection): Promise<string[]> {

@@ -152,6 +152,7 @@ const SURFACE: Record<string, string[]> = {
     ...PLACE,
   ],
   backup: ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
+  compact: [...ALWAYS, ...PLACE],
   doctor: [...ALWAYS, ...PLACE, ...ASKING, '--dry-run', '--repair clock'],
   guard: [
     '<upstream>',

@@ -159,7 +159,9 @@ async function printAll(): Promise<Printed[]> {
   await apikey('delete', 'Flag');
   await apikey('delete', 'Flag');
   await run(['restore', join(folder, 'backup.sqlite'), '--dry-run']);
+  await run(['compact']);
   await run(['doctor']);
+  await run(['doctor', '--repair', 'clock', '--dry-run']);
   await run(['routes', 'check']);
   await run(['routes', 'explain', 'GET', 'https://a.example/x', '--key', 'CI']);
   await run(['routes', 'explain', 'GET', 'https://a.example//x']);

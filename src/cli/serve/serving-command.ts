@@ -28,6 +28,21 @@ import type { MetricsServer } from '../../telemetry/metrics-server.ts';
 import type { Telemetry, TelemetryOptions } from '../../telemetry/telemetry.ts';
 
 const EVERY_MS = 3_600_000;
+/** How much of a file is free when space is given back: less is soon used again. */
+const FREE_SHARE = 0.25;
+
+/** Goes through all pieces of work, unless it is to stop between them. @returns what it leads to, once it has ended */
+async function finished<Result>(
+  work: AsyncGenerator<void, Result>,
+  isStopped: () => boolean,
+): Promise<Result | undefined> {
+  for (;;) {
+    const { done, value } = await work.next();
+    if (done) return value;
+    await yieldToEventLoop();
+    if (isStopped()) return undefined;
+  }
+}
 
 /**
  * Does what is done once an hour: keeps the time and, as the configuration says, disables keys that are not used and
@@ -56,12 +71,18 @@ function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> 
     if (config.audit.keep === null) return;
     try {
       const pruning = keys.audit.keep(config.audit.keep);
-      for (let step = await pruning.next(); ; step = await pruning.next()) {
-        if (step.value) log.info({ ...step.value }, 'pruned the audit log, as the configuration says');
-        if (step.done || isStopped) break;
-      }
+      const pruned = await finished(pruning, () => isStopped);
+      if (pruned) log.info({ ...pruned }, 'pruned the audit log, as the configuration says');
     } catch (error) {
       log.warn({ err: error }, 'the audit log could not be pruned');
+    }
+  };
+  const compact = async () => {
+    try {
+      const freedBytes = await finished(present().keys.compact(FREE_SHARE), () => isStopped);
+      if (freedBytes) log.info({ freedBytes }, 'gave free space of the store back');
+    } catch (error) {
+      log.debug({ err: error }, 'no space was given back');
     }
   };
   // Also where nothing is written: otherwise the time would not be plausible after a long rest.
@@ -75,7 +96,10 @@ function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> 
   };
   // Keys are not disabled at the start: after a long rest, those who use them first get the time to do so.
   let running = rememberTime().then(prune);
-  const timer = setInterval(() => (running = running.then(rememberTime).then(disableUnused).then(prune)), EVERY_MS);
+  const timer = setInterval(
+    () => (running = running.then(rememberTime).then(disableUnused).then(prune).then(compact)),
+    EVERY_MS,
+  );
   timer.unref();
   return () => {
     isStopped = true;

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/basics/index.ts';
 import type { NotificationReport } from '../../keys/repository/index.ts';
@@ -31,6 +31,7 @@ interface Parts {
   location: string;
   created: boolean;
   writeWaitMs: number;
+  config: PoolConfig;
 }
 
 /** An open PostgreSQL store. Programs may share it: one writes at a time, and all are notified of each change. */
@@ -42,16 +43,18 @@ export class PostgresConnection implements Connection {
   readonly #listener: PostgresListener;
   readonly #clock: ServerClock;
   readonly #writeWaitMs: number;
+  readonly #config: PoolConfig;
   /** Waiting writers must not use up all connections, which are also needed to check keys. */
   readonly #mutex = new Mutex();
 
-  private constructor({ db, listener, clock, location, created, writeWaitMs }: Parts) {
+  private constructor({ db, listener, clock, location, created, writeWaitMs, config }: Parts) {
     this.#db = db;
     this.#listener = listener;
     this.#clock = clock;
     this.location = location;
     this.created = created;
     this.#writeWaitMs = writeWaitMs;
+    this.#config = config;
   }
 
   /** Opens the store at a URL, or creates it unless it must exist. @throws KeysError USAGE, STORE_… */
@@ -80,7 +83,7 @@ export class PostgresConnection implements Connection {
       const askedAt = performance.now();
       clock.answered(await retryLost(() => clockOf('postgres')(db)), askedAt);
       const listener = new PostgresListener({ config: timedConfig, location, clock, renewPool });
-      return new PostgresConnection({ db, listener, clock, location, created, writeWaitMs });
+      return new PostgresConnection({ db, listener, clock, location, created, writeWaitMs, config: timedConfig });
     } catch (error) {
       await db.destroy();
       throw postgresError(error, location);
@@ -130,6 +133,18 @@ export class PostgresConnection implements Connection {
 
   watchHearing(report: NotificationReport): void {
     this.#listener.watchHearing(report);
+  }
+
+  async vacuum(): Promise<void> {
+    const timeouts = { statement_timeout: 0, query_timeout: 0 };
+    const db = await openPool({ ...this.#config, ...timeouts, max: 1 });
+    try {
+      for (const table of TABLE_NAMES) await sql`vacuum (analyze) ${sql.table(table)}`.execute(db);
+    } catch (error) {
+      throw postgresError(error, this.location);
+    } finally {
+      await db.destroy();
+    }
   }
 
   async close(): Promise<void> {

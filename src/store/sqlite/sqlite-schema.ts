@@ -28,6 +28,8 @@ export async function migrateSqlite(
   if (current === 0 && mustExist)
     throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} is an empty file. Check the path.`);
   if (mustExist === 'migrated') throw olderStore(location, current);
+  // Before the first table is made: see `compactFile`.
+  if (current === 0) await sql`pragma auto_vacuum = incremental`.execute(db);
   await sql`pragma journal_mode = wal`.execute(db);
   await db.transaction().execute(async (transaction) => {
     const version = await requireOwnFormat(transaction, location);

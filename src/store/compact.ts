@@ -1,0 +1,52 @@
+import { sql } from 'kysely';
+import { KeysError } from '../keys/basics/index.ts';
+import type { Connection } from './connection.ts';
+
+/** How many pages of a file a piece moves: others change keys between them. */
+const PIECE_PAGES = 200;
+
+interface Space {
+  pageBytes: number;
+  pages: number;
+  free: number;
+  /** 2 for a file whose pages can be given back one by one. */
+  mode: number;
+}
+
+/**
+ * Gives the free pages of an SQLite file back to the file system, in pieces: after each, others change keys.
+ * @param leastShare of the pages that must be free, from 0 to 1; otherwise nothing is done
+ * @returns by how many bytes the file is smaller
+ * @throws KeysError STORE_…
+ */
+export async function* compactFile(connection: Connection, leastShare: number): AsyncGenerator<void, number> {
+  const before = await spaceOf(connection);
+  if (before.free === 0 || before.free < leastShare * before.pages) return 0;
+  if (before.mode !== 2)
+    throw new KeysError(
+      'STORE_OLDER',
+      `The key store ${connection.location} was made by a version that could give no space back. Copy it into a new ` +
+        'one: svc-api apikey copy.',
+    );
+  // A statement frees one page each time that it is run.
+  const freeOne = sql`pragma incremental_vacuum(1)`;
+  for (let { free } = before; free > 0; free = Math.min(free - 1, (await spaceOf(connection)).free)) {
+    await connection.write(async (db) => {
+      const times = Array.from({ length: PIECE_PAGES }, () => []);
+      await db.executeQuery({ ...freeOne.compile(db), parameters: times });
+      // It is no change of a row, and what is none is not written into the file itself.
+      await sql`update clock set latest = latest`.execute(db);
+    });
+    yield;
+  }
+  const after = await spaceOf(connection);
+  return (before.pages - after.pages) * after.pageBytes;
+}
+
+async function spaceOf(connection: Connection): Promise<Space> {
+  const { rows } = await connection.run((db) =>
+    sql<Space>`select page_size as "pageBytes", page_count as pages, freelist_count as free, auto_vacuum as mode
+      from pragma_page_size, pragma_page_count, pragma_freelist_count, pragma_auto_vacuum`.execute(db),
+  );
+  return rows[0]!;
+}
