@@ -61,6 +61,7 @@ const COMMANDS: Record<string, number> = {
   'notices test': 1,
   [`backup ${VOLUME}/backup.sqlite`]: 0,
   [`restore ${VOLUME}/backup.sqlite --dry-run`]: 0,
+  compact: 0,
   doctor: 0,
   'login --server http://127.0.0.1:9 --no-color': 1,
   'logout --server http://127.0.0.1:9 --yes': 0,

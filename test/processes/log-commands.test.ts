@@ -208,6 +208,7 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
       says: [STORE, 'the file of the store was copied', FILE],
     },
     restore: { args: [join(folder, 'backup.sqlite'), '--yes'], says: [...changes.slice(0, 1), CHANGE] },
+    compact: { args: [], says: [STORE, 'the store was read'] },
     doctor: { args: [], says: [FILE] },
     'notices:test': { args: [], says: ['a notice was sent', 'the configuration was read'], env: kept },
     'routes:check': { args: [], says: ['the configuration was read', hook], env: kept },

@@ -13,10 +13,10 @@ const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)
   .toReversed();
 const VERBS = `${OTHER_VERBS.toReversed().join(', ')} and ${LAST_VERB}`;
 const ROOT_COMMANDS =
-  'The commands of "svc-api" are apikey, autocomplete, backup, doctor, guard, help, login, logout, notices, ' +
+  'The commands of "svc-api" are apikey, autocomplete, backup, compact, doctor, guard, help, login, logout, notices, ' +
   'restore, routes, serve and version.';
 const HELP_SUBJECTS =
-  'There is help on apikey, autocomplete, backup, doctor, environment, exit-codes, guard, help, login, logout, ' +
+  'There is help on apikey, autocomplete, backup, compact, doctor, environment, exit-codes, guard, help, login, logout, ' +
   'notices, restore, routes, serve and version.';
 const TOPIC_COMMANDS = `The commands of "svc-api apikey" are ${VERBS}.`;
 const AT_ROOT = ['svc-api [COMMAND]', 'svc-api --help'] as const;
