@@ -3,7 +3,7 @@ import { unsupportedNode } from '../../bin/node-version.js';
 import { readOptions } from './serve/index.ts';
 import { formatCount } from './output.ts';
 import type { CertificateFiles } from '../http/certificate.ts';
-import { formatTime, printable, timeAndDistance } from '../keys/basics/index.ts';
+import { formatTime, printable, relativeTime, timeAndDistance } from '../keys/basics/index.ts';
 import type { Finding } from '../store/index.ts';
 import type { ClockRepair } from '../store/repair-clock.ts';
 
@@ -36,13 +36,13 @@ export function repairLines({ store, now, latest, aheadMs, isNeeded, entries, ke
   const more = (count: number) => (count > MAX_SHOWN ? [`  and ${count - MAX_SHOWN} more`] : []);
   return [
     ...lines,
-    `${formatCount(entries.length, 'entry', 'entries')} of the audit log have later times, and keep them:`,
+    `Later times in the audit log, which keeps them: ${formatCount(entries.length, 'entry', 'entries')}`,
     ...entries.slice(0, MAX_SHOWN).map(({ number, at, action, apiKey }) => {
       const key = apiKey ? ` "${printable(apiKey.name)}"` : '';
       return `  ${number}  ${timeText(at)}  ${action}${key}`;
     }),
     ...more(entries.length),
-    `${formatCount(keys.length, 'key has', 'keys have')} times that move back by ${Math.ceil(aheadMs / 1000)} seconds:`,
+    `Keys with times that move back by ${relativeTime(now + aheadMs, now).slice('in '.length)}: ${keys.length}`,
     ...keys.slice(0, MAX_SHOWN).map(({ before, after }) => {
       const expiry =
         after.expiresAt === null

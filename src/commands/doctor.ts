@@ -4,7 +4,7 @@ import { commandText } from '../cli/output.ts';
 import { CliError, shownText } from '../cli/errors.ts';
 import { noInputFlag, yesFlag } from '../cli/input/key-flags.ts';
 import { withProgress } from '../cli/terminal.ts';
-import { hiddenServerFlags, requireStore } from '../cli/with-keys.ts';
+import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../cli/with-keys.ts';
 import type { Finding } from '../store/index.ts';
 import type { ClockRepair } from '../store/repair-clock.ts';
 
@@ -94,7 +94,12 @@ export default class Doctor extends BaseCommand {
       await confirmOrCancel('Is this the right time, and is this to be repaired?');
       return true;
     };
-    const { repair, isRepaired } = await repairClock({ database: flags.database, env: this.environment, agree });
+    const { repair, isRepaired } = await repairClock({
+      database: flags.database,
+      env: this.environment,
+      busyTimeoutMs: BUSY_TIMEOUT_MS,
+      agree,
+    });
     const text = [...repairLines(repair), ...(isRepaired ? ['Repaired.'] : [])].join('\n');
     return this.printLines(
       { ...repairJson(repair), dryRun: flags['dry-run'] ?? false, repaired: isRepaired },

@@ -36,6 +36,8 @@ export interface ClockRepair {
 interface RepairOptions {
   database: string | undefined;
   env: NodeJS.ProcessEnv;
+  /** See `OpenStoreOptions`. */
+  busyTimeoutMs: number;
   /** Whether to do it; nothing is changed otherwise. */
   agree: (repair: ClockRepair) => Promise<boolean>;
 }
@@ -49,10 +51,16 @@ interface RepairOptions {
 export async function repairClock({
   database,
   env,
+  busyTimeoutMs,
   agree,
 }: RepairOptions): Promise<{ repair: ClockRepair; isRepaired: boolean }> {
   const auditKey = readAuditKey(env);
-  const connection = await openConnection({ ...(database !== undefined && { database }), env, mustExist: true });
+  const connection = await openConnection({
+    ...(database !== undefined && { database }),
+    env,
+    busyTimeoutMs,
+    mustExist: true,
+  });
   try {
     const find = async (db: Kysely<Tables>) => ({
       store: connection.location,

@@ -136,4 +136,21 @@ describeOn('sqlite', 'a command under a clock that is a year ahead', () => {
     assert.ok('principal' in (await authenticate(keys, key)));
     await keys.close();
   });
+
+  it('is repaired by the program, which says what it moves', async () => {
+    const cli = testCli();
+    await cli.given('before');
+    const ahead = `const { now } = Date; Date.now = () => now() + ${AHEAD};`;
+    const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(ahead)}` };
+    await cli.runProcess('apikey --create --name late --roles GUEST --expires-in 1d'.split(' '), { env });
+    const { code, stdout, stderr } = await cli.runProcess('doctor --repair clock --yes'.split(' '));
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^Later times in the audit log, which keeps them: 1 entry\n {2}2 {2}\S+ {2}CREATE "late"$/m);
+    assert.match(
+      stdout,
+      /^Keys with times that move back by 60 days: 1\n {2}"late" \(\S+\): expires \S+ \(in 1 day\), not /m,
+    );
+    assert.match(stdout, /^Repaired\.\n$/m);
+    assert.equal((await cli.runProcess(['doctor'])).code, 0);
+  });
 });
