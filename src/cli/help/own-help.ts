@@ -115,7 +115,7 @@ class OwnCommandHelp extends CommandHelp {
 }
 
 /** The verbs of `apikey` that a newcomer needs. */
-const FIRST_VERBS = ['create', 'list', 'show', 'update', 'rotate', 'delete', 'exec'];
+const FIRST_VERBS = ['create', 'list', 'show', 'update', 'rotate', 'delete'];
 const FIRST = [
   'apikey',
   ...FIRST_VERBS.map((verb) => `apikey:${verb}`),
@@ -126,6 +126,7 @@ const FIRST = [
   'notices:test',
   'backup',
   'restore',
+  'compact',
   'doctor',
   'login',
   'logout',
