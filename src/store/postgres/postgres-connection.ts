@@ -104,6 +104,7 @@ export class PostgresConnection implements Connection {
   }
 
   async run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+    this.#requireAnswers();
     try {
       return await retryLost(() => work(this.#db));
     } catch (error) {
@@ -112,6 +113,7 @@ export class PostgresConnection implements Connection {
   }
 
   async write<Result>(work: WriteWork<Result>): Promise<Result> {
+    this.#requireAnswers();
     try {
       return await this.#mutex.run(this.#writeWaitMs, () => this.#retryWrite(work));
     } catch (error) {
@@ -150,6 +152,12 @@ export class PostgresConnection implements Connection {
   async close(): Promise<void> {
     this.#listener.close();
     await this.#db.destroy();
+  }
+
+  /** Fails at once while the server is known to be silent: each request would wait for as long as it may. */
+  #requireAnswers(): void {
+    const silence = this.#listener.silence();
+    if (silence) throw silence;
   }
 
   async #retryWrite<Result>(work: WriteWork<Result>): Promise<Result> {

@@ -5,7 +5,7 @@ import { debug, KeysError } from '../../keys/basics/index.ts';
 import type { NotificationReport } from '../../keys/repository/index.ts';
 import { driverCodeOf } from '../errors.ts';
 import { KeyChanges, MAX_CHANGES } from '../connection.ts';
-import { loadDriver, postgresError } from './postgres-pool.ts';
+import { isSilence, loadDriver, postgresError } from './postgres-pool.ts';
 
 /** How long after the last heartbeat that was answered the revision is trusted. */
 export const TRUST_MS = 2000;
@@ -13,6 +13,8 @@ const HEARTBEAT_MS = 500;
 /** How long after the beginning of a proof that notifications arrive the next one begins. */
 const PROOF_INTERVAL_MS = 2000;
 const RETRY_MS = 250;
+/** After how many connections in a row that nobody answered the server is known to be silent. */
+const SILENT_AFTER = 2;
 /** How long to wait after notifications have again not arrived. */
 const RETRY_LOST_MS = 10_000;
 
@@ -95,6 +97,8 @@ export class PostgresListener {
   #report: NotificationReport = () => {};
   /** Why notifications are lost, if that is so. */
   #problem: Error | undefined;
+  /** How many connections in a row nobody answered. */
+  #silences = 0;
 
   constructor({ config, location, clock, renewPool }: PostgresListenerOptions) {
     this.#location = location;
@@ -126,6 +130,11 @@ export class PostgresListener {
     this.#start();
   }
 
+  /** Why there is no use in asking the server: nobody answers there, as is tried all the time; undefined otherwise. */
+  silence(): Error | undefined {
+    return this.#silences >= SILENT_AFTER ? this.#problem : undefined;
+  }
+
   /** Counts these keys as changed at once, as after a change by this process. */
   changed(ids: readonly string[]): void {
     this.#changes.add(ids);
@@ -147,6 +156,7 @@ export class PostgresListener {
       const error: unknown = await this.#listen().catch((reason: unknown) => reason);
       this.#disconnect();
       if (this.#closed.signal.aborted) return;
+      this.#silences = isSilence(error) ? this.#silences + 1 : 0;
       const isLostAgain = this.#problem !== undefined && error instanceof NotificationsLostError;
       this.#setProblem(postgresError(error, this.#location));
       await this.#wait(isLostAgain ? RETRY_LOST_MS : RETRY_MS, this.#closed.signal);
@@ -193,6 +203,7 @@ export class PostgresListener {
       }
       seen = heartbeat;
       this.#aliveAt = sentAt;
+      this.#silences = 0;
       this.#setProblem(undefined);
       await this.#wait(HEARTBEAT_MS, signal);
       signal.throwIfAborted();

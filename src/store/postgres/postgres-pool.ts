@@ -80,6 +80,11 @@ export function isLost(error: unknown): boolean {
   return /^(08|57P0[12]|ECONNRESET|EPIPE)/.test(driverCodeOf(withCode(error)));
 }
 
+/** Whether nobody answered: neither the server, nor the machine on the way there that it cannot be reached. */
+export function isSilence(error: unknown): boolean {
+  return !('severity' in (error as object)) && /^(ETIMEDOUT|57014)/.test(driverCodeOf(withCode(error)));
+}
+
 /** Whether the connection is, or may be, unusable after this error. */
 function isBroken(error: unknown): boolean {
   return isLost(error) || !('severity' in (error as object));
