@@ -25,6 +25,8 @@ export const PRAGMAS = [
   'trusted_schema = off',
   // Only after it was checked that the -wal file and the file belong together.
   'wal_autocheckpoint = 0',
+  // It grows as long as somebody reads, and shrinks to that once it begins anew.
+  'journal_size_limit = 4194304',
 ];
 
 class ImmediateSqliteDriver extends SqliteDriver {
