@@ -258,7 +258,8 @@ async function findLastBefore(db: Kysely<Tables>, time: number): Promise<AuditPo
   }
   const last = await log
     .select(['number', 'hash'])
-    .$if(next !== undefined, (query) => query.where('number', '<', next!))
+    // What is written meanwhile is not that old.
+    .where('number', next === undefined ? '<=' : '<', next ?? head?.number ?? 0)
     .$if(noticed !== undefined, (query) => query.where('number', '<=', noticed!))
     .orderBy('number', 'desc')
     .limit(1)

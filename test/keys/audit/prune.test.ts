@@ -162,6 +162,20 @@ describeOnEach('pruning the audit log', () => {
       assert.equal(await verified(), 1);
     });
 
+    it('takes no entries that are written while it looks for old ones', async () => {
+      const actor = { kind: 'CLI', id: null, name: 'tester' } as const;
+      const entry = { actor, action: 'REFUSE', apiKey: null, before: null, after: null } as const;
+      for (let newest = MANY + 4; newest < MANY + 24; newest++) {
+        const now = test.time.now;
+        const [found] = await Promise.all([
+          test.keys.audit.findPrunable('30m'),
+          test.store.repository.write((writer) => writer.appendToAuditLog([{ ...entry, at: now }]), { now }),
+        ]);
+        assert.equal(found?.last.number, newest);
+        test.time.now += HOUR;
+      }
+    });
+
     it('is done by two at once, and recorded once', async () => {
       const done = await Promise.all([test.keys.audit.prune('30m'), test.keys.audit.prune('30m')]);
       assert.deepEqual(done.map((pruned) => pruned?.entries).filter(Boolean), [MANY + 4]);
