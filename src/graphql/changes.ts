@@ -1,7 +1,7 @@
 import { type DeclaredKey, type Plan, readDeclaration } from '../keys/apply/index.ts';
 import { auditChange, type AuditValues } from '../keys/audit/index.ts';
 import { mayFor } from '../keys/authorization/index.ts';
-import type { ApiKey, NewKey } from '../keys/key/index.ts';
+import { type ApiKey, type NewKey, REMOVABLE_FIELDS } from '../keys/key/index.ts';
 import { containedAs } from '../keys/changes/index.ts';
 import { formatTime, MAX_PAGE_SIZE, withoutUndefined } from '../keys/basics/index.ts';
 import { groupPermissions } from '../keys/permissions/index.ts';
@@ -39,7 +39,7 @@ export function changeResolversOf(keys: KeysService): Resolvers {
       return { key, apiKey, replaced };
     },
     updateApiKey: async (_, { input: { id, ...input } }, { principal }) => {
-      refuseNulls(input, ['description', 'allowFrom', 'expiresAt']);
+      refuseNulls(input, REMOVABLE_FIELDS);
       const { roles, permissions, ...change } = input;
       const granted = grantsIn({ roles, permissions });
       const grants = { roles: roles && granted.roles, permissions: permissions && granted.permissions };
@@ -115,7 +115,7 @@ export function changeResolversOf(keys: KeysService): Resolvers {
 }
 
 function readNewKey(input: CreateApiKeyInput): NewKey {
-  refuseNulls(input, ['description', 'allowFrom', 'expiresAt']);
+  refuseNulls(input, REMOVABLE_FIELDS);
   const { roles, permissions, ...fields } = input;
   return {
     ...withoutUndefined({ ...fields, expiresAt: fields.expiresAt ?? undefined }),

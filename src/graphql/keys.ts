@@ -131,18 +131,15 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
 }
 
 function limitAs(
-  { ancestor, status, expiresAt, permissions, limits, allowFrom }: AncestorLimit,
+  { ancestor, permissions, ...limit }: AncestorLimit,
   { principal }: BudgetedContext,
 ): ResolversTypes['ApiKeyLimit'] {
   return {
     // Not "id": clients that keep what they got by its id would take this for the key itself.
     keyId: ancestor.id,
     name: mayFor(principal, 'READ', ancestor) ? ancestor.name : null,
-    status,
-    expiresAt,
     permissions: groupPermissions(permissions),
-    limits,
-    allowFrom,
+    ...limit,
   };
 }
 

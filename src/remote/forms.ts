@@ -12,14 +12,16 @@ import type {
 } from '../keys/service/index.ts';
 import { type DeclaredKey, type PlannedChanges, plannedCreation } from '../keys/apply/index.ts';
 import type { AuditEntry, AuditValues } from '../keys/audit/index.ts';
-import type {
-  FieldChange,
-  FieldValue,
-  KeyChange,
-  KeyFields,
-  NewKey,
-  PeriodUsage,
-  PlannedChange,
+import {
+  type FieldChange,
+  type FieldValue,
+  type KeyChange,
+  type KeyFields,
+  type KeyRestrictions,
+  keyRestrictions,
+  type NewKey,
+  type PeriodUsage,
+  type PlannedChange,
 } from '../keys/key/index.ts';
 import {
   type Catalog,
@@ -78,15 +80,14 @@ export function readState(data: StateFragment): KeyState {
 }
 
 function readFields(data: StateFragment): KeyFields {
-  const { id, name, description, limits, allowFrom, createdBy, managed } = data;
+  const { id, name, description, createdBy, managed } = data;
   if (typeof id !== 'string' || typeof name !== 'string') throw new TypeError('a key without an id and a name');
   return {
     id,
     name,
     description,
     ...grantsIn(data.grants),
-    limits: limitsIn(limits),
-    allowFrom,
+    ...restrictionsIn(data),
     publicId: publicIdIn(data.prefix),
     createdAt: timeIn(data.createdAt)!,
     createdBy,
@@ -99,13 +100,12 @@ function readFields(data: StateFragment): KeyFields {
 /** Reads a key with all that it may do. */
 export function readAccess(data: Answered<ShowQuery>): KeyWithAccess {
   const limitedBy = data.limitedBy.map(
-    ({ keyId, name, expiresAt, permissions, status, limits, allowFrom }): KeyLimit => ({
+    ({ keyId, name, expiresAt, permissions, status, ...restrictions }): KeyLimit => ({
       ancestor: { id: keyId, name },
       status,
       expiresAt: timeIn(expiresAt),
       permissions: permissionsIn(permissions),
-      limits: limitsIn(limits),
-      allowFrom,
+      ...restrictionsIn(restrictions),
     }),
   );
   const effectivePermissions = permissionsIn(data.effectivePermissions);
@@ -114,13 +114,12 @@ export function readAccess(data: Answered<ShowQuery>): KeyWithAccess {
 
 /** Reads what a key would be. */
 export function readPreview(data: Answered<PreviewQuery>): Preview {
-  const { name, description, limits, allowFrom, grants, expiresAt, effectivePermissions } = data;
+  const { name, description, grants, expiresAt, effectivePermissions } = data;
   return {
     name,
     description,
     ...grantsIn(grants),
-    limits: limitsIn(limits),
-    allowFrom,
+    ...restrictionsIn(data),
     expiresAt: timeIn(expiresAt),
     effectivePermissions: permissionsIn(effectivePermissions),
     confusable: [],
@@ -189,8 +188,8 @@ function grantsIn(grants: string[]): Pick<KeyFields, 'roles' | 'permissions'> {
 }
 
 /** The server has checked them. */
-function limitsIn(limits: string[]): KeyFields['limits'] {
-  return limits as unknown as KeyFields['limits'];
+function restrictionsIn(data: Parameters<typeof keyRestrictions<string[], string[] | null>>[0]): KeyRestrictions {
+  return keyRestrictions(data) as KeyRestrictions;
 }
 
 function publicIdIn(prefix: unknown): string {

@@ -30,7 +30,7 @@ describe('creating a key in the console', () => {
 
   it('shows what it would be before, and then the secret, once', async () => {
     const visitor = await signedIn();
-    const shown = await preview(visitor, { name: 'Backup', limits: '100/m, 5000/d', networks: '10.0.0.0/8 ::1' });
+    const shown = await preview(visitor, { name: 'Backup', limits: '100/m, 5000/d', allowFrom: '10.0.0.0/8 ::1' });
     assert.equal(shown.status, 200);
     assert.match(shown.text, /Expires in 30 days Limits 100\/m, 5000\/d Used from 10\.0\.0\.0\/8, ::1/);
     assert.match(shown.text, /In all, it may Read anything of DOCKER Create what is its own of API_KEY/);
@@ -125,7 +125,7 @@ describe('creating a key in the console', () => {
     assert.match(admin.text, /ADMIN allows everything.*It never expires.*may be used from anywhere/);
     const keys = await preview(visitor, { name: 'Keys', permission: ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY'] });
     assert.match(keys.text, /API_KEY:CREATE_ANY: It may create keys.*API_KEY:UPDATE_ANY: It may change.* all keys/);
-    const modest = await preview(visitor, { name: 'Docker', permission: 'DOCKER:READ_ANY', networks: '::1' });
+    const modest = await preview(visitor, { name: 'Docker', permission: 'DOCKER:READ_ANY', allowFrom: '::1' });
     assert.doesNotMatch(modest.text, /To think about/);
   });
 
@@ -195,7 +195,7 @@ describe('creating a key in the console', () => {
 
   it('shows each issue at its field, with what was typed', async () => {
     const visitor = await signedIn();
-    const fields = { name: 'a_b', description: '<b>"&', limits: '5', networks: '10.0.0.1/8', permission: [] };
+    const fields = { name: 'a_b', description: '<b>"&', limits: '5', allowFrom: '10.0.0.1/8', permission: [] };
     const page = await preview(visitor, fields);
     assert.equal(page.status, 400);
     assert.match(page.html, /role="alert"/);
@@ -203,7 +203,7 @@ describe('creating a key in the console', () => {
     for (const [id, message] of [
       ['name', 'may only contain'],
       ['limits', 'is not a limit'],
-      ['networks', 'has bits beyond'],
+      ['allowFrom', 'has bits beyond'],
       ['grants', 'at least one role or permission'],
     ])
       assert.match(page.html, new RegExp(`id="${id}-problem"[^>]*>[^<]*${message}`));

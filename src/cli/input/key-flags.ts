@@ -2,7 +2,8 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
 import { CliError } from '../errors.ts';
-import { DEFAULT_PAGE_SIZE, KeysError, MAX_PAGE_SIZE, printable } from '../../keys/basics/index.ts';
+import { DEFAULT_PAGE_SIZE, formatList, KeysError, MAX_PAGE_SIZE, printable } from '../../keys/basics/index.ts';
+import type { KeyChange } from '../../keys/key/index.ts';
 import { isCursor } from '../../keys/service/index.ts';
 
 /** The error for flags of which only one may be given. */
@@ -98,30 +99,60 @@ export const listFlags = {
   search: Flags.string({ description: 'Only keys whose name or description contains this text.', helpValue: '<text>' }),
 };
 
-/** The flags of a new key, under the names that the rules use. */
-export function requestOf(flags: {
-  name?: string | undefined;
-  roles?: string[] | undefined;
-  permissions?: string[] | undefined;
-  limit?: string[] | undefined;
-  'allow-from'?: string[] | undefined;
-  description?: string | undefined;
-  overwrite?: boolean | undefined;
-  'expires-in'?: string | undefined;
-  'expires-at'?: string | undefined;
-}) {
-  const { name, roles, permissions, limit, description, overwrite } = flags;
-  return {
-    name,
-    roles,
-    permissions,
-    limits: limit,
-    allowFrom: flags['allow-from'],
-    description,
-    overwrite,
-    expiresIn: flags['expires-in'],
-    expiresAt: flags['expires-at'],
+/** The flags that change a key. */
+export const changeFlags = {
+  rename: Flags.string({ description: 'New name.', helpValue: '<name>' }),
+  description: Flags.string({ description: 'New description; an empty one removes it.', helpValue: '<text>' }),
+  ...grantFlags,
+  ...restrictionFlags,
+  'no-roles': Flags.boolean({ description: 'Remove all roles, but for those of --roles.' }),
+  'no-permissions': Flags.boolean({ description: 'Remove all permissions, but for those of --permissions.' }),
+  'no-limits': Flags.boolean({ description: 'Remove all limits.' }),
+  'no-allow-from': Flags.boolean({ description: 'Let the key be used from anywhere.' }),
+  'no-expiry': Flags.boolean({ description: 'Remove the expiry.' }),
+};
+
+/** Which flags of a change say the same. */
+const EXCLUSIVE = [
+  ['expires-in', 'expires-at', 'no-expiry'],
+  ['limit', 'no-limits'],
+  ['allow-from', 'no-allow-from'],
+];
+
+/** The values of those flags that were given. */
+type Given<Of extends Interfaces.FlagInput> = Partial<Interfaces.InferredFlags<Of>>;
+
+/** The fields that the flags of a new key and of a change have alike, under the names that the rules use. */
+function fieldsIn(flags: Given<typeof grantFlags & typeof restrictionFlags> & { description?: string | undefined }) {
+  const { roles, permissions, limit: limits, description } = flags;
+  const expiry = { expiresIn: flags['expires-in'], expiresAt: flags['expires-at'] };
+  return { description, roles, permissions, limits, allowFrom: flags['allow-from'], ...expiry };
+}
+
+/** A new key by its flags. */
+export function requestOf(flags: Given<typeof newKeyFlags> & { name?: string | undefined }) {
+  return { ...fieldsIn(flags), name: flags.name, overwrite: flags.overwrite };
+}
+
+/** A change by its flags. @throws CliError USAGE */
+export function changeOf(flags: Given<typeof changeFlags>): KeyChange {
+  for (const exclusive of EXCLUSIVE) {
+    const given = exclusive.filter((flag) => flags[flag as keyof typeof flags] !== undefined);
+    if (given.length > 1) throw exclusiveFlags(...given.map((flag) => `--${flag}`));
+  }
+  const { roles, permissions, limits, allowFrom, expiresAt, ...fields } = fieldsIn(flags);
+  const change = {
+    ...fields,
+    name: flags.rename,
+    roles: roles ?? (flags['no-roles'] ? [] : undefined),
+    permissions: permissions ?? (flags['no-permissions'] ? [] : undefined),
+    limits: flags['no-limits'] ? [] : limits,
+    allowFrom: flags['no-allow-from'] ? null : allowFrom,
+    expiresAt: flags['no-expiry'] ? null : expiresAt,
   };
+  if (Object.values(change).some((value) => value !== undefined)) return change;
+  const names = Object.keys(changeFlags).map((flag) => `--${flag}`);
+  throw new CliError('USAGE', `There is nothing to change. Pass ${formatList(names, 'or')}.`);
 }
 
 /** Reads the value of a numeric flag. @param remedy what to do about another value @throws KeysError INPUT_INVALID */

@@ -10,7 +10,14 @@ import {
   timeAndDistance,
 } from '../../keys/basics/index.ts';
 import { warningsOf } from '../../keys/changes/index.ts';
-import { type ApiKey, normalizeName, validateChange, validateName, validateNewKey } from '../../keys/key/index.ts';
+import {
+  type ApiKey,
+  keyRestrictions,
+  normalizeName,
+  validateChange,
+  validateName,
+  validateNewKey,
+} from '../../keys/key/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 import type {
   Created,
@@ -28,7 +35,7 @@ import { commandText, formatCount } from '../output.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import type { Page } from '../prompts/with-prompts.ts';
 import { type Terminal, warn } from '../terminal.ts';
-import { issuedJson, issuedLines, keyJson } from '../views/key-view.ts';
+import { issuedJson, issuedLines, keyJson, restrictionText } from '../views/key-view.ts';
 import {
   hiddenServerFlags,
   keysPlace,
@@ -116,11 +123,17 @@ async function ask(request: KeyRequest, keys: KeyAdministration, assumesYes: boo
 
 /** Shows what a key would be, and everything that it would be allowed to do. */
 function showPreview(
-  { name, roles, permissions, limits, allowFrom, expiresAt, effectivePermissions }: Preview,
+  { name, roles, permissions, expiresAt, effectivePermissions, ...key }: Preview,
   show: NonNullable<CreateCommandOptions['preview']>,
 ): Promise<object> {
-  const fields = { name, roles, permissions, limits, allowFrom };
-  const json = { ...fields, expiresAt: formatTime(expiresAt), effectivePermissions };
+  const json = {
+    name,
+    roles,
+    permissions,
+    ...keyRestrictions(key),
+    expiresAt: formatTime(expiresAt),
+    effectivePermissions,
+  };
   return show(json, effectivePermissions.join('\n'));
 }
 
@@ -136,17 +149,13 @@ function describe({ apiKey: key, replaced }: Created): string {
     key.roles.length > 0 ? `roles ${formatList(key.roles)}` : '',
     key.permissions.length > 0 ? `permissions ${formatList(key.permissions)}` : '',
   ];
-  const held = [
-    key.limits.length > 0 ? `, limited to ${formatList(key.limits)}` : '',
-    key.allowFrom ? `, from ${formatList(key.allowFrom)} alone` : '',
-  ].join('');
   const verb = replaced.length > 0 ? 'Replaced' : 'Created';
   const children = replaced.length - 1;
   const were = formatCount(children, 'key that it had created was', 'keys that it had created were');
   const lost = children > 0 ? ` ${were} deleted.` : '';
   const what = `${verb} API key "${key.name}" (${prefixOf(key.publicId)})`;
   const end = key.expiresAt === null ? 'does not expire' : `expires ${timeAndDistance(key.expiresAt, key.createdAt)}`;
-  const may = `${grants.filter(Boolean).join(' and ')}${held}`;
+  const may = `${grants.filter(Boolean).join(' and ')}${restrictionText(key)}`;
   return `${what} with ${may}. It ${end}.${lost} Its secret is not shown again.`;
 }
 

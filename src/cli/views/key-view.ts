@@ -7,6 +7,8 @@ import type { IssuedKind } from '../../keys/changes/index.ts';
 import {
   type FieldChange,
   type FieldValue,
+  type KeyRestrictions,
+  keyRestrictions,
   previousUseSince,
   type Status,
   type UsageTotals,
@@ -16,7 +18,7 @@ import { type Catalog, type Permission, splitPermission } from '../../keys/permi
 import { prefixOf } from '../../keys/secret/index.ts';
 
 /** A key in the JSON of every command: a closed list of fields. Times are in RFC 3339 format, in UTC. */
-export interface KeyJson {
+export interface KeyJson extends KeyRestrictions {
   id: string;
   name: string;
   description: string | null;
@@ -24,9 +26,6 @@ export interface KeyJson {
   permissions: string[];
   /** Those of its roles and permissions that are declared no longer, or only elsewhere: they allow nothing here. */
   unknownGrants: string[];
-  limits: readonly string[];
-  /** Null for anywhere. */
-  allowFrom: readonly string[] | null;
   prefix: string;
   status: Status;
   createdAt: string;
@@ -53,7 +52,7 @@ interface RotationJson {
 }
 
 /** What an ancestor takes away from a key. */
-interface LimitJson {
+interface LimitJson extends KeyRestrictions {
   id: string;
   /** Null if it may not be read. */
   name: string | null;
@@ -62,10 +61,6 @@ interface LimitJson {
   expiresAt: string | null;
   /** The permissions that the key lacks because of it. */
   permissions: string[];
-  /** The limits that the key's requests count against. */
-  limits: readonly string[];
-  /** The networks that the key may be used from because of it. */
-  allowFrom: readonly string[] | null;
 }
 
 /** A key as JSON, with its status now, which counts its ancestors. */
@@ -77,8 +72,7 @@ export function keyJson({ apiKey: key, status, disabledByPolicy, unknownGrants, 
     roles: key.roles,
     permissions: key.permissions,
     unknownGrants,
-    limits: key.limits,
-    allowFrom: key.allowFrom,
+    ...keyRestrictions(key),
     prefix: prefixOf(key.publicId),
     status,
     createdAt: formatTime(key.createdAt),
@@ -107,6 +101,12 @@ export function limitText({ name, status, expiresAt, permissions, limits, allowF
     ...(allowFrom === null ? [] : [`may be used from ${allowFrom.join(', ')}`]),
   ];
   return `${name === null ? 'a parent key' : `"${printable(name, 100)}"`} ${parts.join(', ')}`;
+}
+
+/** What restricts the requests of a key, after what it was granted. */
+export function restrictionText({ limits, allowFrom }: KeyRestrictions): string {
+  const limited = limits.length > 0 ? `, limited to ${formatList(limits)}` : '';
+  return allowFrom ? `${limited}, from ${formatList(allowFrom)} alone` : limited;
 }
 
 /** A change of a field as one line of text. */

@@ -22,7 +22,6 @@ import {
   KeysError,
   formatList,
   mapYielding,
-  NO_LIMITS,
   options as optionsIn,
   withoutUndefined,
   yesOrNo,
@@ -37,7 +36,14 @@ import {
   type SecretDelivery,
   type Transaction,
 } from '../changes/index.ts';
-import { type ApiKey, type StoredKey, validateExpiry, withoutDigests } from '../key/index.ts';
+import {
+  type ApiKey,
+  GIVEN_FIELDS,
+  type StoredKey,
+  UNRESTRICTED,
+  validateExpiry,
+  withoutDigests,
+} from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type { KeyFinder, KeyRepository } from '../repository/index.ts';
 import { createSecret, type Secret } from '../secret/index.ts';
@@ -158,8 +164,7 @@ function buildDeclaredKey(
   { caller, now }: Transaction,
 ): StoredKey {
   return {
-    limits: NO_LIMITS,
-    allowFrom: null,
+    ...UNRESTRICTED,
     ...declared,
     id,
     publicId: secret.publicId,
@@ -336,22 +341,24 @@ function asDeclared<Key extends ApiKey>(
   declared: DeclaredKey,
   { adopt, now }: { adopt: boolean; now: number },
 ): Key {
-  const { description, expiresAt, enabled } = declared;
-  const roles = sameItems(before.roles, declared.roles) ? before.roles : declared.roles;
-  const permissions = sameItems(before.permissions, declared.permissions) ? before.permissions : declared.permissions;
+  const { enabled } = declared;
   const toggled = enabled !== undefined && enabled !== (before.disabledAt === null);
   const disabledAt = toggled ? (enabled ? null : now) : before.disabledAt;
   const createdBy = adopt ? null : before.createdBy;
-  const { limits: newLimits = NO_LIMITS, allowFrom: networks = null } = declared;
-  const limits = sameItems(before.limits, newLimits) ? before.limits : newLimits;
-  const allowFrom = sameItems(before.allowFrom, networks) ? before.allowFrom : networks;
-  const after = { ...before, description, roles, permissions, limits, allowFrom, expiresAt, disabledAt, createdBy };
+  const wanted = { ...UNRESTRICTED, ...withoutUndefined(declared) };
+  const changed = GIVEN_FIELDS.filter((field) => !isSame(before[field], wanted[field]));
+  const after = {
+    ...before,
+    ...Object.fromEntries(changed.map((field) => [field, wanted[field]])),
+    disabledAt,
+    createdBy,
+  };
   return (Object.keys(after) as (keyof Key)[]).every((field) => before[field] === after[field]) ? before : after;
 }
 
-/** Whether two lists without duplicates hold the same items, or neither is there. */
-function sameItems(one: readonly string[] | null, other: readonly string[] | null): boolean {
-  if (one === null || other === null) return one === other;
+/** Whether two values are the same: of lists without duplicates, in whatever order. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (!Array.isArray(one) || !Array.isArray(other)) return one === other;
   return one.length === other.length && one.every((item, index) => item === other[index] || other.includes(item));
 }
 

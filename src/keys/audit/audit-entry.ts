@@ -1,6 +1,6 @@
 import { createHmac, hash, type KeyObject } from 'node:crypto';
 import { formatTime, KeysError } from '../basics/index.ts';
-import type { ApiKey } from '../key/index.ts';
+import { type ApiKey, keyRestrictions } from '../key/index.ts';
 import { prefixOf } from '../secret/index.ts';
 
 /** The actions that the audit log records. */
@@ -204,8 +204,7 @@ export function auditValuesOf(key: ApiKey): AuditValues {
     description: key.description,
     roles: key.roles,
     permissions: key.permissions,
-    limits: key.limits,
-    allowFrom: key.allowFrom,
+    ...keyRestrictions(key),
     prefix: prefixOf(key.publicId),
     createdBy: key.createdBy,
     expiresAt: formatTime(key.expiresAt),

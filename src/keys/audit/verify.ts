@@ -1,5 +1,5 @@
 import { KeysError, printable, type ProgressReport } from '../basics/index.ts';
-import type { ApiKey } from '../key/index.ts';
+import { type ApiKey, UNRESTRICTED } from '../key/index.ts';
 import {
   type AuditEntry,
   type AuditPosition,
@@ -153,7 +153,7 @@ interface Recorded {
 }
 
 /** What a key has in the fields that there were not yet when its entries were written, unless they say otherwise. */
-const EARLIER: AuditValues = { limits: [], allowFrom: null };
+const EARLIER: AuditValues = { ...UNRESTRICTED };
 
 const PAGE_KEYS = 500;
 const MAX_DIFFERENCES = 100;

@@ -1,5 +1,13 @@
-import { yielding, KeysError, type Limit, MAX_PAGE_SIZE } from '../basics/index.ts';
-import { type ApiKey, type Status, statusOf, withoutDigests } from '../key/index.ts';
+import { yielding, KeysError, MAX_PAGE_SIZE } from '../basics/index.ts';
+import {
+  type ApiKey,
+  isUnrestricted,
+  type KeyRestrictions,
+  keyRestrictions,
+  type Status,
+  statusOf,
+  withoutDigests,
+} from '../key/index.ts';
 import {
   ALL_ACCESS,
   type Catalog,
@@ -27,8 +35,8 @@ export interface Chain {
   readonly isComplete: boolean;
 }
 
-/** What an ancestor takes away from a key. */
-export interface AncestorLimit {
+/** What an ancestor takes away from a key. Its own restrictions are those of the key, too. */
+export interface AncestorLimit extends KeyRestrictions {
   ancestor: ApiKey;
   /** The ancestor's own status: unless ACTIVE, the key is not accepted. */
   status: Status;
@@ -36,10 +44,6 @@ export interface AncestorLimit {
   expiresAt: number | null;
   /** The permissions that the key would have without this ancestor and its ancestors. */
   permissions: Permission[];
-  /** The ancestor's own limits: the requests of the key count against them. */
-  limits: readonly Limit[];
-  /** The networks that the ancestor, and so the key, may be used from; null for anywhere. */
-  allowFrom: readonly string[] | null;
 }
 
 /** Reads the chains of keys, in their order. @throws KeysError STORE_… */
@@ -110,11 +114,10 @@ export function limitsOf({ keys }: Chain, catalog: Catalog, now: number): Ancest
       status: statusOf(ancestor, now),
       expiresAt: isEarlier ? ancestor.expiresAt : null,
       permissions: access.missingFrom(next),
-      limits: ancestor.limits,
-      allowFrom: ancestor.allowFrom,
+      ...keyRestrictions(ancestor),
     };
-    const holds = limit.permissions.length + limit.limits.length > 0 || limit.allowFrom !== null;
-    if (limit.status !== 'ACTIVE' || isEarlier || holds) limits.push(limit);
+    const isRestricted = limit.permissions.length > 0 || !isUnrestricted(limit);
+    if (limit.status !== 'ACTIVE' || isEarlier || isRestricted) limits.push(limit);
     if (isEarlier) expiresAt = ancestor.expiresAt;
     access = next;
   }

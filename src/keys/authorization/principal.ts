@@ -8,7 +8,7 @@ import {
   splitLimit,
   withoutStackTrace,
 } from '../basics/index.ts';
-import { type ApiKey, areWithin } from '../key/index.ts';
+import { type ApiKey, areWithin, isUnrestricted, type KeyRestrictions } from '../key/index.ts';
 import type { Action, Catalog, Permission, PermissionSet, Role } from '../permissions/index.ts';
 import { type Chain, chainAccess } from './chain.ts';
 
@@ -127,7 +127,7 @@ export function operatorName(): string {
   }
 }
 
-type RestrictedKey = Pick<ApiKey, 'id' | 'limits' | 'allowFrom'>;
+type RestrictedKey = Pick<ApiKey, 'id'> & KeyRestrictions;
 
 /** A limit, against which the requests of its key and of all its child keys count. */
 export interface AppliedLimit {
@@ -146,17 +146,13 @@ export interface Restrictions {
 
 /** The restrictions of the last key of a chain; undefined if there are none. */
 function restrictionsOf({ keys }: Chain, { defaultLimits }: Catalog): Restrictions | undefined {
-  if (defaultLimits.length === 0 && keys.every(isFree)) return undefined;
+  if (defaultLimits.length === 0 && keys.every(isUnrestricted)) return undefined;
   const limits = keys.flatMap((key) => limitsOf(key, defaultLimits).map((limit) => ({ keyId: key.id, limit })));
   return {
     limitsId: limits.map(({ keyId, limit }) => `${keyId} ${limit}`).join(),
     limits,
     networks: keys.flatMap(({ allowFrom }) => (allowFrom ? new Networks(allowFrom) : [])),
   };
-}
-
-function isFree({ limits, allowFrom }: RestrictedKey): boolean {
-  return limits.length === 0 && allowFrom === null;
 }
 
 /** The limits of a key: its own, or those of keys that have none. */

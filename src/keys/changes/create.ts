@@ -19,7 +19,7 @@ import {
   EFFECTS,
   expiryOf,
   type GivenFields,
-  HOLDING_FIELDS,
+  RESTRICTION_FIELDS,
   type NewKey,
   readNewFields,
   computeSkeleton,
@@ -127,7 +127,7 @@ function takeOwnPlace(caller: Principal, input: NewKey, key: StoredKey, catalog:
   const { chain } = caller;
   const [own] = chain.keys;
   key.createdBy = own.createdBy;
-  for (const field of HOLDING_FIELDS) if (input[field] === undefined) Object.assign(key, { [field]: own[field] });
+  for (const field of RESTRICTION_FIELDS) if (input[field] === undefined) Object.assign(key, { [field]: own[field] });
   requireToLoosen(caller, chain, key, catalog);
 }
 

@@ -150,8 +150,22 @@ export const GIVEN_FIELDS = [
   'allowFrom',
   'expiresAt',
 ] as const satisfies readonly (keyof ApiKey)[];
-/** Those of them that hold its requests. */
-export const HOLDING_FIELDS = ['limits', 'allowFrom'] as const satisfies readonly (keyof ApiKey)[];
+/** Those of them that null takes away. */
+export const REMOVABLE_FIELDS = ['description', 'allowFrom', 'expiresAt'] as const satisfies readonly (keyof ApiKey)[];
+
+/** What restricts its requests, and those of the keys that it creates. */
+export type KeyRestrictions = Pick<ApiKey, 'limits' | 'allowFrom'>;
+export const UNRESTRICTED: KeyRestrictions = { limits: NO_LIMITS, allowFrom: null };
+export const RESTRICTION_FIELDS = Object.keys(UNRESTRICTED) as (keyof KeyRestrictions)[];
+
+/** The restrictions of a key, whatever stands for one. */
+export function keyRestrictions<Limits, Networks>(key: { limits: Limits; allowFrom: Networks }) {
+  return { limits: key.limits, allowFrom: key.allowFrom };
+}
+
+export function isUnrestricted({ limits, allowFrom }: KeyRestrictions): boolean {
+  return limits.length === 0 && allowFrom === null;
+}
 
 /** What whoever creates a key gives it. */
 export type GivenFields = Pick<ApiKey, (typeof GIVEN_FIELDS)[number]>;
@@ -483,7 +497,7 @@ export function readGiven(given: KeyChange, catalog: Catalog): Partial<Omit<Give
 
 /** The same of a new key, which has no more. */
 export function readNewFields(given: NewKey, catalog: Catalog): Omit<GivenFields, 'expiresAt'> {
-  const none = { description: null, roles: [], permissions: [], limits: NO_LIMITS, allowFrom: null };
+  const none = { description: null, roles: [], permissions: [], ...UNRESTRICTED };
   return { ...none, ...readGiven(given, catalog), name: normalizeName(given.name) };
 }
 

@@ -2,6 +2,7 @@ import { type Action, type Permission, PermissionSet, type ResourceActions } fro
 import { OperationFailed } from '../../operations.ts';
 import { permissionsOf, SHOWN_ACTIONS, VERBS } from '../../parts/grants.ts';
 import { type KeyStatus, Status, Time } from '../../parts/notice.tsx';
+import { restrictionReasons } from '../../parts/restrictions.tsx';
 import { grantedTo, type ParentKey, type ShownKey } from './shown-key.ts';
 import { formatCount, type KeyVisit } from './with-key.tsx';
 
@@ -322,11 +323,7 @@ function ParentKeys({ here: { shown, visit } }: { here: KeyVisit }) {
   );
 }
 
-function reasonsOf({ permissions, limits, allowFrom }: ParentKey): string[] {
+function reasonsOf({ permissions, ...parent }: ParentKey): string[] {
   const taken = permissionsOf(permissions).length;
-  return [
-    ...(taken > 0 ? [`takes away ${formatCount(taken, 'permission')}`] : []),
-    ...(limits.length > 0 ? [`limited to ${limits.join(', ')}, together`] : []),
-    ...(allowFrom === null ? [] : [`only from ${allowFrom.join(', ')}`]),
-  ];
+  return [...(taken > 0 ? [`takes away ${formatCount(taken, 'permission')}`] : []), ...restrictionReasons(parent)];
 }

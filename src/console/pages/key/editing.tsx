@@ -6,6 +6,13 @@ import { shortTime, TextField } from '../../parts/field.tsx';
 import { GrantsPicker } from '../../parts/grants-picker.tsx';
 import { type ChosenGrants, chosenIn, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
 import { Problem } from '../../parts/notice.tsx';
+import {
+  RestrictionFields,
+  restrictionsInput,
+  type RestrictionTexts,
+  restrictionTexts,
+  restrictionTextsIn,
+} from '../../parts/restrictions.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { type AskedGrantable, findGrantable } from '../grantable.ts';
 import type { ShownKey } from './shown-key.ts';
@@ -135,20 +142,7 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Submitted
           required={grantable.ends.required && shown.expiresAt !== null}
           problem={problems.get('expires')}
         />
-        <TextField
-          name="limits"
-          label="Limits"
-          value={edited.limits}
-          help="Requests a second, minute, hour, day or month, such as 100/m, 5000/d. Empty for none of its own."
-          problem={problems.get('limits')}
-        />
-        <TextField
-          name="allowFrom"
-          label="Used from"
-          value={edited.allowFrom}
-          help="Networks, such as 10.0.0.0/8, 2001:db8::/32. Empty for anywhere."
-          problem={problems.get('allowFrom')}
-        />
+        <RestrictionFields texts={edited} problems={problems} />
         <div class="actions">
           <button class="primary">Save</button>
           <a class="button" href={base}>
@@ -161,12 +155,10 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Submitted
 }
 
 /** The fields of a key that can be edited, as a form has them. */
-interface EditedKey {
+interface EditedKey extends RestrictionTexts {
   readonly name: string;
   readonly description: string;
   readonly expires: string;
-  readonly limits: string;
-  readonly allowFrom: string;
   readonly grants: ChosenGrants;
 }
 
@@ -176,8 +168,7 @@ function editedFrom(key: ShownKey): EditedKey {
     name: key.name,
     description: key.description ?? '',
     expires: key.expiresAt ?? '',
-    limits: key.limits.join(', '),
-    allowFrom: (key.allowFrom ?? []).join(', '),
+    ...restrictionTexts(key),
     grants: { roles: key.roles, permissions: permissionsOf(key.permissions) },
   };
 }
@@ -189,8 +180,7 @@ function editedIn(form: URLSearchParams): EditedKey {
     name: text('name'),
     description: text('description'),
     expires: text('expires'),
-    limits: text('limits'),
-    allowFrom: text('allowFrom'),
+    ...restrictionTextsIn(form),
     grants: chosenIn(form),
   };
 }
@@ -210,22 +200,19 @@ function problemsIn({ expires }: EditedKey, now: number): Map<string, string> {
 function changesFrom(before: EditedKey, after: EditedKey): object {
   const isSame = (one: readonly string[], other: readonly string[]) =>
     one.toSorted().join() === other.toSorted().join();
-  const limits = itemsOf(after.limits);
-  const networks = itemsOf(after.allowFrom);
+  const restrictionsBefore = restrictionsInput(before);
+  const restrictions = Object.entries(restrictionsInput(after)).filter(
+    ([field, items]) => !isSame(items ?? [], restrictionsBefore[field as keyof RestrictionTexts] ?? []),
+  );
   const { roles, permissions } = grantsInputOf(after.grants);
   return {
     ...(after.name !== before.name && { name: after.name }),
     ...(after.description !== before.description && { description: after.description || null }),
     ...(after.expires !== before.expires && (after.expires === '' ? { expiresAt: null } : expiryIn(after.expires))),
-    ...(!isSame(limits, itemsOf(before.limits)) && { limits }),
-    ...(!isSame(networks, itemsOf(before.allowFrom)) && { allowFrom: networks.length > 0 ? networks : null }),
+    ...Object.fromEntries(restrictions),
     ...(!isSame(after.grants.roles, before.grants.roles) && { roles }),
     ...(!isSame(after.grants.permissions, before.grants.permissions) && { permissions }),
   };
-}
-
-function itemsOf(text: string): string[] {
-  return text.split(/[\s,;]+/).filter(Boolean);
 }
 
 const SWITCH = `mutation Switch($id: ID!, $enabled: Boolean!) {

@@ -1,18 +1,20 @@
 import type { IssuedKind, KeyChangeKind, PossibleChange } from '../../../keys/changes/index.ts';
+import type { KeyRestrictions } from '../../../keys/key/index.ts';
 import { type Permission, PermissionSet, type ResourceActions } from '../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { inYourWords, type KeyStatus } from '../../parts/notice.tsx';
+import { RESTRICTIONS } from '../../parts/restrictions.tsx';
 import type { Visit } from '../../visit.tsx';
 
 const PERMISSIONS = '{ resource actions }';
 const QUERY = `query Key($id: ID!) {
   apiKey(id: $id) {
-    id name prefix description roles permissions ${PERMISSIONS} unknownGrants grants limits allowFrom
+    id name prefix description roles permissions ${PERMISSIONS} unknownGrants grants ${RESTRICTIONS}
     status expiresAt lastUsedAt uses createdAt createdBy disabledAt managed
     effectivePermissions ${PERMISSIONS}
     usedPermissions ${PERMISSIONS} unusedPermissions ${PERMISSIONS} suggestedPermissions ${PERMISSIONS}
     suggestedRoles excessPermissions ${PERMISSIONS}
-    limitedBy { keyId name status expiresAt permissions ${PERMISSIONS} limits allowFrom }
+    limitedBy { keyId name status expiresAt permissions ${PERMISSIONS} ${RESTRICTIONS} }
     rotation { startedAt previousPrefix previousEndsAt previousLastUsedAt }
     descendants(first: 50) {
       count hasMore lastUsedAt
@@ -23,7 +25,7 @@ const QUERY = `query Key($id: ID!) {
 }`;
 
 /** A key, as GraphQL tells of it: see `ApiKey` of the schema. Times are RFC 3339. */
-export interface ShownKey {
+export interface ShownKey extends KeyRestrictions {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;
@@ -32,8 +34,6 @@ export interface ShownKey {
   readonly permissions: readonly ResourceActions[];
   readonly unknownGrants: readonly string[];
   readonly grants: readonly string[];
-  readonly limits: readonly string[];
-  readonly allowFrom: readonly string[] | null;
   readonly status: KeyStatus;
   readonly expiresAt: string | null;
   readonly lastUsedAt: string | null;
@@ -57,14 +57,12 @@ export interface ShownKey {
 }
 
 /** What a parent key takes away from a key. */
-export interface ParentKey {
+export interface ParentKey extends KeyRestrictions {
   readonly keyId: string;
   readonly name: string | null;
   readonly status: KeyStatus;
   readonly expiresAt: string | null;
   readonly permissions: readonly ResourceActions[];
-  readonly limits: readonly string[];
-  readonly allowFrom: readonly string[] | null;
 }
 
 /** Something that a key did to another one: see `IssuedChange` of the schema. */

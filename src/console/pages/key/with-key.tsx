@@ -3,6 +3,7 @@ import type { KeyChangeKind } from '../../../keys/changes/index.ts';
 import type { ApiKey } from '../../../keys/key/index.ts';
 import type { Visit, VisitHandler } from '../../visit.tsx';
 import { Time } from '../../parts/notice.tsx';
+import { RestrictionFacts } from '../../parts/restrictions.tsx';
 import { findKey, Rights, type ShownKey } from './shown-key.ts';
 
 /** What a page about a key is made of. */
@@ -97,16 +98,7 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
         <Time at={shown.lastUsedAt} now={now} />
         {shown.uses > 0 && <span class="faint">{`, ${formatCount(shown.uses, 'use')} in all`}</span>}
       </Fact>
-      <Fact name="Limits">
-        {shown.limits.length > 0 ? shown.limits.join(', ') : <span class="faint">none of its own</span>}
-      </Fact>
-      <Fact name="Used from">
-        {shown.allowFrom === null ? (
-          <span class="faint">anywhere</span>
-        ) : (
-          shown.allowFrom.map((network) => <code>{network} </code>)
-        )}
-      </Fact>
+      <RestrictionFacts of={shown} />
       {shown.managed && (
         <Fact name="Managed">by an apply: the next one may undo what is changed here, or delete the key</Fact>
       )}

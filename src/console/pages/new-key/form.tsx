@@ -1,3 +1,4 @@
+import { type KeyRestrictions, UNRESTRICTED } from '../../../keys/key/index.ts';
 import {
   defaultExpiry,
   expiresAtOf,
@@ -10,28 +11,30 @@ import {
 import { GrantsPicker } from '../../parts/grants-picker.tsx';
 import { type ChosenGrants, chosenIn, grantsInputOf } from '../../parts/grants.ts';
 import { Problem } from '../../parts/notice.tsx';
+import {
+  RESTRICTION_PLACES,
+  RestrictionFields,
+  restrictionsInput,
+  type RestrictionTexts,
+  restrictionTexts,
+  restrictionTextsIn,
+} from '../../parts/restrictions.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { type AskedGrantable, NO_MORE_KEYS } from '../grantable.ts';
 
 /** A key that is to be created, as a form has it. */
-export interface Draft extends ChosenGrants, ExpiryChoice {
+export interface Draft extends ChosenGrants, ExpiryChoice, RestrictionTexts {
   readonly name: string;
   readonly description: string;
-  /** Limits with commas between them. */
-  readonly limits: string;
-  /** Networks with commas or spaces between them. */
-  readonly networks: string;
   /** Which keys it is to replace, as they were shown; empty for none. */
   readonly replaces: string;
 }
 
 /** A key that is to have the same. */
-export interface Original {
+export interface Original extends KeyRestrictions {
   readonly name: string;
   readonly description: string | null;
   readonly grants: readonly string[];
-  readonly limits: readonly string[];
-  readonly allowFrom: readonly string[] | null;
 }
 
 /** Says that a key of the name is to be replaced, before it was shown what that deletes. */
@@ -39,17 +42,16 @@ export const REPLACE = 'replace';
 
 /** A form that nobody has filled in. */
 export function emptyDraft(bounds: ExpiryBounds): Draft {
-  const texts = { name: '', description: '', limits: '', networks: '', replaces: '' };
+  const texts = { name: '', description: '', replaces: '', ...restrictionTexts(UNRESTRICTED) };
   return { ...texts, roles: [], permissions: [], ...defaultExpiry(bounds) };
 }
 
 /** A form that is filled in with what another key has, but for its name and its expiry. */
-export function draftLike({ description, grants, limits, allowFrom }: Original, bounds: ExpiryBounds): Draft {
+export function draftLike({ description, grants, ...original }: Original, bounds: ExpiryBounds): Draft {
   return {
     ...emptyDraft(bounds),
     description: description ?? '',
-    limits: limits.join(', '),
-    networks: allowFrom?.join(', ') ?? '',
+    ...restrictionTexts(original),
     roles: grants.filter((grant) => !grant.includes(':')),
     permissions: grants.filter((grant) => grant.includes(':')),
   };
@@ -57,20 +59,28 @@ export function draftLike({ description, grants, limits, allowFrom }: Original, 
 
 /** What was filled in. */
 export function draftIn(form: URLSearchParams, bounds: ExpiryBounds): Draft {
-  const [name, description, limits, networks, replaces] = ['name', 'description', 'limits', 'networks', 'replaces'].map(
-    (field) => form.get(field)?.trim() ?? '',
-  ) as [string, string, string, string, string];
-  const texts = { name, description, limits, networks, replaces };
-  return { ...texts, ...chosenIn(form), ...expiryChoiceIn(form, bounds) };
+  const text = (name: string) => form.get(name)?.trim() ?? '';
+  return {
+    name: text('name'),
+    description: text('description'),
+    replaces: text('replaces'),
+    ...restrictionTextsIn(form),
+    ...chosenIn(form),
+    ...expiryChoiceIn(form, bounds),
+  };
 }
 
 /** The fields of a form that has this draft, but for what it replaces. */
-export function fieldsOf(draft: Draft): [name: string, value: string][] {
-  const { name, description, limits, networks, expiry, date } = draft;
+export function fieldsOf({
+  roles,
+  permissions,
+  replaces: _replaces,
+  ...texts
+}: Draft): [name: string, value: string][] {
   return [
-    ...Object.entries({ name, description, limits, networks, expiry, date }),
-    ...draft.roles.map((role): [string, string] => ['role', role]),
-    ...draft.permissions.map((permission): [string, string] => ['permission', permission]),
+    ...Object.entries(texts),
+    ...roles.map((role): [string, string] => ['role', role]),
+    ...permissions.map((permission): [string, string] => ['permission', permission]),
   ];
 }
 
@@ -78,13 +88,13 @@ export function fieldsOf(draft: Draft): [name: string, value: string][] {
 export function inputOf(draft: Draft, bounds: ExpiryBounds): { input: object } | { problem: string } {
   const expiry = expiresAtOf(draft, bounds);
   if ('problem' in expiry) return expiry;
-  const networks = draft.networks.split(/[\s,;]+/).filter(Boolean);
+  const { allowFrom, ...limits } = restrictionsInput(draft);
   const input = {
     name: draft.name,
     ...(draft.description !== '' && { description: draft.description }),
     ...grantsInputOf(draft),
-    limits: draft.limits.split(/[,;]+/).flatMap((limit) => limit.trim() || []),
-    ...(networks.length > 0 && { allowFrom: networks }),
+    ...limits,
+    ...(allowFrom && { allowFrom }),
     ...expiry,
     overwrite: draft.replaces !== '',
   };
@@ -115,8 +125,7 @@ const PLACES: Readonly<Record<string, { id: string; label: string }>> = {
   description: { id: 'description', label: 'Description' },
   expiresAt: { id: 'expiry', label: 'Expires' },
   grants: { id: 'grants', label: 'What it may do' },
-  limits: { id: 'limits', label: 'Limits' },
-  allowFrom: { id: 'networks', label: 'Used from' },
+  ...RESTRICTION_PLACES,
 };
 
 /** The form for a new key. */
@@ -184,23 +193,7 @@ export function NewKeyForm({
         <div id="grants">
           <GrantsPicker grantable={grantable} chosen={draft} problem={wrongGrants} />
         </div>
-        <fieldset>
-          <legend>How it may be used</legend>
-          <TextField
-            name="limits"
-            label="Limits"
-            help="How many requests it may make, such as 100/m, 5000/d. Left empty: those of the service."
-            value={draft.limits}
-            problem={problems.get('limits')}
-          />
-          <TextField
-            name="networks"
-            label="Used from"
-            help="From where it may be used, such as 10.0.0.0/8, 2001:db8::/32. Left empty: from anywhere."
-            value={draft.networks}
-            problem={problems.get('allowFrom')}
-          />
-        </fieldset>
+        <RestrictionFields texts={draft} problems={problems} />
         <p class="actions">
           <button class="primary" name="step" value="preview">
             Preview

@@ -3,6 +3,7 @@ import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
 import type { ExpiryBounds } from '../../parts/field.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
 import { Done, Problem, Secret, Time } from '../../parts/notice.tsx';
+import { RESTRICTIONS } from '../../parts/restrictions.tsx';
 import { type AskedGrantable, boundsOf, findGrantable } from '../grantable.ts';
 import {
   type Draft,
@@ -94,7 +95,7 @@ function exampleFor({ effectivePermissions }: Created['apiKey'], origin: string)
   ].join('\n');
 }
 
-const ORIGINAL = `query Original($id: ID!) { apiKey(id: $id) { name description grants limits allowFrom } }`;
+const ORIGINAL = `query Original($id: ID!) { apiKey(id: $id) { name description grants ${RESTRICTIONS} } }`;
 const NAMED = `query Named($name: String!) { apiKey(name: $name) { id createdBy createdAt } }`;
 const REPLACED = `query Replaced($id: ID!) { apiKey(id: $id) { lastUsedAt } }`;
 

@@ -1,20 +1,12 @@
 import { hash } from 'node:crypto';
+import type { KeyRestrictions } from '../../../keys/key/index.ts';
 import { ALL_ACCESS, type ResourceActions } from '../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { Time } from '../../parts/notice.tsx';
+import { RESTRICTIONS, RestrictionFacts, restrictionWarnings } from '../../parts/restrictions.tsx';
 import { PermissionWords } from '../../permission-words.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { type Draft, fieldsOf } from './form.tsx';
-
-/** What of a key somebody should think about before they create it. */
-interface ReviewedKey {
-  /** Roles and permissions. */
-  readonly grants: readonly string[];
-  /** Everything that they allow together, as `RESOURCE:ACTION`. */
-  readonly permissions: readonly string[];
-  readonly expiresAt: string | null;
-  readonly allowFrom: readonly string[] | null;
-}
 
 /** What is dangerous about a permission, beyond what it says itself. */
 const DANGERS: Readonly<Record<string, string>> = {
@@ -32,7 +24,7 @@ const DANGERS: Readonly<Record<string, string>> = {
 const LONG_MS = 366 * 86_400_000;
 
 /** What to think about, the worst first. */
-function warningsAbout({ grants, permissions, expiresAt, allowFrom }: ReviewedKey, now: number): string[] {
+function warningsAbout({ grants, expiresAt, ...preview }: Preview, permissions: string[], now: number): string[] {
   const held = new Set(permissions);
   const isAdmin = grants.includes(ALL_ACCESS);
   if (held.has('API_KEY:CREATE_ANY')) held.delete('API_KEY:CREATE_OWN');
@@ -45,24 +37,22 @@ function warningsAbout({ grants, permissions, expiresAt, allowFrom }: ReviewedKe
       : Date.parse(expiresAt) - now > LONG_MS
         ? ['It lasts for more than a year: if it leaks, it works until somebody notices.']
         : []),
-    ...(allowFrom === null ? ['It may be used from anywhere. Name networks if you know from where it is used.'] : []),
+    ...restrictionWarnings(preview),
   ];
 }
 
 /** What `previewApiKey` is asked for. */
 export const PREVIEW = `query Preview($input: CreateApiKeyInput!) {
   previewApiKey(input: $input) {
-    name description grants limits allowFrom expiresAt effectivePermissions { resource actions } replaced { id name }
+    name description grants ${RESTRICTIONS} expiresAt effectivePermissions { resource actions } replaced { id name }
   }
 }`;
 
 /** What a key would be. */
-export interface Preview {
+export interface Preview extends KeyRestrictions {
   readonly name: string;
   readonly description: string | null;
   readonly grants: string[];
-  readonly limits: string[];
-  readonly allowFrom: string[] | null;
   readonly expiresAt: string | null;
   readonly effectivePermissions: ResourceActions[];
   /** What would be deleted for it: the key of its name first. */
@@ -97,9 +87,9 @@ export function PreviewPage({
   replaced: Replaced | undefined;
   note?: string | undefined;
 }) {
-  const { name, description, grants, limits, allowFrom, expiresAt, effectivePermissions } = preview;
+  const { name, description, grants, expiresAt, effectivePermissions } = preview;
   const permissions = permissionsOf(effectivePermissions);
-  const warnings = warningsAbout({ grants, permissions, expiresAt, allowFrom }, now);
+  const warnings = warningsAbout(preview, permissions, now);
   return (
     <>
       <div class="head">
@@ -119,10 +109,7 @@ export function PreviewPage({
         <dd>
           <Time at={expiresAt} now={now} />
         </dd>
-        <dt>Limits</dt>
-        <dd>{limits.length > 0 ? limits.join(', ') : <span class="faint">those of the service</span>}</dd>
-        <dt>Used from</dt>
-        <dd>{allowFrom?.join(', ') ?? <span class="faint">from anywhere</span>}</dd>
+        <RestrictionFacts of={preview} />
         <dt>Grants</dt>
         <dd class="grants">
           {grants.map((grant) => (
