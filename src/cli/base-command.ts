@@ -12,7 +12,6 @@ import { CliError, isParserError, ReaderGoneError, ReportedFailure } from './err
 import type { Failed } from './explain/present.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
 
-/** The parsed flags of a command. */
 export type FlagsOf<Of extends typeof Command> = Interfaces.InferredFlags<
   (typeof BaseCommand)['baseFlags'] & Of['flags']
 >;

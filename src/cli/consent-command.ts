@@ -24,7 +24,6 @@ interface ConsentJson {
   apiKey: { name: string; roles: string[]; permissions: string[]; expiresAt: string | null } | null;
 }
 
-/** A request as JSON. */
 export function consentJson(request: ConsentState): ConsentJson {
   const { id, client, flow, status, roles, permissions, keyExpiresIn, address, approval } = request;
   return {

@@ -58,7 +58,6 @@ class HeldSignals {
   }
 }
 
-/** An exit code of the program. */
 interface ExitCode {
   exit: string;
   meaning: string;
@@ -117,7 +116,6 @@ export const EXIT_CODES: readonly ExitCode[] = [
   },
 ];
 
-/** The exit code for the code of an error. */
 export function exitCodeFor(code: string): number {
   return Number.parseInt(EXIT_CODES.find(({ codes }) => codes.includes(code))?.exit ?? '1', 10);
 }
@@ -240,7 +238,6 @@ export function shownText(text: string): string {
 export class ReportedFailure extends Error {
   /** Stable, as in the JSON that was printed. */
   readonly code: string;
-  /** Tells oclif the exit code. */
   readonly oclif: { readonly exit: number };
   /** Keeps oclif from printing it again. */
   readonly skipOclifErrorHandling = true;

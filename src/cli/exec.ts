@@ -62,7 +62,6 @@ class SignalRelay {
     for (const signal of TERMINATING_SIGNALS) process.on(signal, this.#listener);
   }
 
-  /** Passes signals on to this child from now on. */
   passTo(child: ChildProcess): void {
     this.#child = child;
   }

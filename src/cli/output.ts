@@ -65,7 +65,6 @@ export const GAP = '  ';
 
 /** What a column of a table needs. Widths are in columns of the terminal. */
 interface ColumnSpace {
-  /** The width of its longest cell. */
   readonly natural: number;
   /** To which width its cells may be shortened, if they are longer. */
   readonly least: number;
@@ -107,7 +106,6 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** A column of a table. */
 export interface Column {
   /** What stands above it on a terminal. */
   readonly title: string;

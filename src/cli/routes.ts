@@ -7,7 +7,6 @@ import type { ApiKey, Status } from '../keys/key/index.ts';
 import type { CatalogAdditions } from '../keys/permissions/index.ts';
 import type { Allow, Explanation, Match, WideRoute } from '../routes/index.ts';
 
-/** What a file of configuration declares. */
 export interface DeclaredRoutes extends Pick<Config, 'routes' | 'expect'> {
   /** An absolute path. */
   file: string;
@@ -37,7 +36,6 @@ export async function readDeclaredRoutes(
   return { file, routes, expect, additions: { resources: [...ofHost, ...resources], roles } };
 }
 
-/** How many routes a line names. */
 const MAX_NAMED = 3;
 
 /** What is there to say about routes whose expectations hold, as JSON and as text. */
@@ -88,7 +86,6 @@ export async function checkRoutes({ file, routes, expect }: DeclaredRoutes): Pro
   };
 }
 
-/** A route as JSON. */
 interface RouteJson {
   /** From 1. */
   number: number;
@@ -128,14 +125,12 @@ function atRoute(file: string, { route }: Match, text: string): string {
 export interface ExplainedRequest {
   /** The file that declares the routes. */
   file: string;
-  /** The request as it was typed. */
   typed: string;
   explanation: Explanation;
   /** The key that the request has, if one is named. */
   key?: { key: ApiKey; status: Status } | undefined;
 }
 
-/** An explanation as JSON and as text. */
 export async function explanationView(explained: ExplainedRequest): Promise<{ json: object; text: string }> {
   return { json: jsonOf(explained), text: await textOf(explained) };
 }

@@ -100,7 +100,6 @@ export interface ScanOptions {
   reports: readonly string[];
   /** @param place where it was found, as it can be shown */
   identify: (secret: string, place: string) => Promise<Identification>;
-  /** Called with findings as they are found. */
   onFound: (findings: Finding[]) => Promise<void>;
   /** Called for what could not be read; the scan continues. */
   onUnreadable: (text: string) => void;
@@ -274,7 +273,6 @@ export class FoundKeys {
     this.#onRevoked = onRevoked;
   }
 
-  /** How many keys were live when they were found. */
   get live(): number {
     return this.#live.size;
   }

@@ -242,7 +242,6 @@ const [MIN_BAR, MAX_BAR] = [10, 30];
 /** What is counted. */
 export type Unit = 'keys' | 'entries' | 'rows' | 'bytes';
 
-/** Where progress is shown. */
 type ProgressTerminal = Pick<Terminal, 'canRedraw' | 'errorColumns' | 'status'>;
 
 /**

@@ -22,7 +22,6 @@ export async function readDeclaredWebhook(oclif: OclifConfig, named: string | un
   throw new KeysError('CONFIG_UNAVAILABLE', missing);
 }
 
-/** What came of a test notice. */
 export interface TestResult {
   /** The origin of its address: the rest may be a secret. */
   webhook: string;

@@ -172,7 +172,6 @@ export async function withKeys<Result>(
 /** What can be granted beside what is built in: all of it, or enough for these permissions. */
 type FindAdditions = (permissions?: readonly string[]) => Promise<CatalogAdditions>;
 
-/** How keys are opened. */
 interface OpenPlaceOptions {
   /** See `OpenStoreOptions`. */
   ifMissing: OpenKeysOptions['ifMissing'];

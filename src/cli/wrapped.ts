@@ -46,7 +46,6 @@ export function wrappedLines(text: string, columns: number | undefined): string 
 
 const ELLIPSIS = '…';
 
-/** How many columns of a terminal a text takes. */
 export function widthOf(text: string): number {
   return stringWidth(text);
 }

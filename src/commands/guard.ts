@@ -12,7 +12,6 @@ import { printable } from '../keys/basics/index.ts';
 const PORT = 8080;
 const TIMEOUT_S = 60;
 
-/** What the flags say of the guard itself. */
 type GuardFlags = AskedRequirement & Omit<GuardOptions, 'maxConnections' | 'log'>;
 
 export default class Guard extends ServingCommand {

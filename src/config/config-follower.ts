@@ -1,9 +1,7 @@
 import { type ConfigFile, type ConfigLocation, readConfigFile } from './config-file.ts';
 import { FileWatch, type Schedule } from '../file-watch.ts';
 
-/** What becomes of the versions of a file. */
 export interface ConfigHandlers {
-  /** Uses a version. */
   take(file: ConfigFile): Promise<void>;
   /** A reload was asked for, and there is no file, as there was none before. */
   nothing(): void;

@@ -105,7 +105,6 @@ export const CONFIG_FIELDS = [
   'clients',
 ] as const;
 
-/** What a file is read with. */
 interface ConfigContext {
   /** The absolute path of the file. */
   file: string;

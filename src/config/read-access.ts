@@ -135,7 +135,6 @@ export function readPolicySection(reader: DocumentReader, value: unknown, catalo
   return rules;
 }
 
-/** Parses roles and permissions. */
 function parseGrants(items: readonly string[], catalog: Catalog) {
   const parsed = items.map((item) =>
     item.includes(':') ? parsePermissions([item], catalog) : parseRoles([item], catalog),
@@ -170,7 +169,6 @@ function readLimit(reader: DocumentReader, value: unknown, path: DocumentPath): 
   return values[0] ?? '';
 }
 
-/** The fields of a route. */
 export const ROUTE_FIELDS = ['host', 'path', 'methods', 'allow', 'preflight'] as const;
 const ALLOW_FORMS =
   'Write a permission, a list of permissions that are all required, { any: [...] }, key for any valid key, or open.';

@@ -77,7 +77,6 @@ export function readTrust(reader: DocumentReader, value: unknown): Networks {
   );
 }
 
-/** The fields of an application. */
 export const CLIENT_FIELDS = ['id', 'name', 'redirects'] as const;
 /** The most applications. */
 export const MAX_CLIENTS = 1000;
@@ -194,7 +193,6 @@ export const INTROSPECTION = ['on', 'off', 'permitted'] as const satisfies Confi
 const NUMBER_FIELDS = Object.keys(SERVER_NUMBERS) as (keyof typeof SERVER_NUMBERS)[];
 export const SERVER_FIELDS = [...NUMBER_FIELDS, 'metricsHost'] as const;
 
-/** Reads what tunes a server. */
 export function readServer(reader: DocumentReader, value: unknown): ServerSettings {
   if (value === undefined) return DEFAULT_CONFIG.server;
   if (!isRecord(value)) {

@@ -39,7 +39,6 @@ import { addRoutes } from './pages/routes.tsx';
 import { addSignIn } from './pages/sign-in.tsx';
 import { SentForm, SessionEnded } from './sent-form.tsx';
 
-/** What the pages are made of. */
 interface ConsoleParts extends SessionAuthParts, ConsentParts {
   /** Whether there is a console beside the pages on which people decide what applications get. */
   readonly hasConsole: boolean;
@@ -50,7 +49,6 @@ interface ConsoleParts extends SessionAuthParts, ConsentParts {
   readonly clock: () => number;
 }
 
-/** Where the console is. */
 const CONSOLE_PATH = '/console';
 
 /**

@@ -57,7 +57,6 @@ function giveSessionToken(c: Context, token: string, seen: SeenOrigin): void {
   set(c, NAME, { value: token, seen, maxAge: SESSION_MS / 1000 });
 }
 
-/** Takes the token of a session back. */
 function takeSessionToken(c: Context, seen: SeenOrigin): void {
   set(c, NAME, { value: '', seen, maxAge: 0 });
 }
@@ -72,7 +71,6 @@ export function giveFormToken(c: Context, id: string, token: string, seen: SeenO
   set(c, FORM_NAME + id, { value: token, seen, maxAge: OUTCOME_MS / 1000 });
 }
 
-/** Takes the token of a form back. */
 export function takeFormToken(c: Context, id: string, seen: SeenOrigin): void {
   set(c, FORM_NAME + id, { value: '', seen, maxAge: 0 });
 }

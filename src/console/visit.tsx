@@ -13,7 +13,6 @@ import type { SentForm } from './sent-form.tsx';
 /** The most that a form may have, in bytes: a key may be granted eight actions on each of many resources. */
 const MAX_FORM_BYTES = 256 * 1024;
 
-/** What pages are made with. */
 interface PageParts {
   readonly assets: Assets;
   readonly pipeline: GraphQLPipeline;
@@ -226,7 +225,6 @@ export class Pages {
     this.#welcome = welcome;
   }
 
-  /** A page. */
   get(path: string, answer: VisitHandler): void {
     this.#app.get(`${this.#path}/${path}`, (c) => this.#welcome(c, rootFrom(path), answer));
   }

@@ -3,7 +3,6 @@ import type { KeysService } from '../keys/service/index.ts';
 import { auditChanges, badInput, connectionOf } from './resolve.ts';
 import type { QueryResolvers, Resolvers } from './schema-types.ts';
 
-/** The resolvers for the audit log. */
 export function auditResolversOf(keys: KeysService): Resolvers {
   const auditLog: QueryResolvers['auditLog'] = async (
     _,

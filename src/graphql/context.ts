@@ -26,7 +26,6 @@ export interface ServiceParts {
 export interface ServiceLimits {
   /** Failed credentials of one address, such as `20/m`; null for any number. */
   readonly failedCredentials: string | null;
-  /** What one request may take. */
   readonly request: BudgetLimits;
 }
 
@@ -34,7 +33,6 @@ export interface ServiceLimits {
 export interface RouteExplainer {
   /** Whether there is a file of configuration. */
   readonly isConfigured: boolean;
-  /** How many routes there are. */
   readonly count: number;
   /** So many routes, after so many that are left out. */
   list(leftOut: number, most: number): ExplainedRoute[];
@@ -56,7 +54,6 @@ export interface AskedRequest {
   readonly preflight: boolean;
 }
 
-/** Whose key a request has. */
 export interface RouteCaller {
   readonly name: string;
   readonly status: Status;

@@ -154,9 +154,7 @@ async function lastUseOf(keys: KeysService, found: readonly ApiKey[]): Promise<n
 
 /** What is loaded for each key: for all keys of a page at once, and once per request. */
 interface Loaders {
-  /** A key with its ancestors. */
   chain: DataLoader<ApiKey, Chain>;
-  /** Whether the policy has disabled a key. */
   disabledByPolicy: DataLoader<ApiKey, boolean>;
   /** How often a key was used, by its id. */
   usage: DataLoader<string, UsageTotals>;
@@ -167,7 +165,6 @@ interface Loaders {
 /** How many keys are loaded at a time. */
 const BATCH_SIZE = 50;
 
-/** The loaders of each request. */
 function loadersOf(keys: KeysService): (context: BudgetedContext) => Loaders {
   const loaders = new WeakMap<BudgetedContext['budget'], Loaders>();
   return ({ budget }) => {

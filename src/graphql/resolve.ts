@@ -32,7 +32,6 @@ import {
 import type { GraphQLContext } from './context.ts';
 import type { AuditChange, IssuedChange, PageInfo, PermissionInput } from './schema-types.ts';
 
-/** A page of a list as a Relay cursor connection. */
 export function connectionOf<Node>(
   nodes: readonly Node[],
   formatCursor: (node: Node) => string,
@@ -53,7 +52,6 @@ export function knownTo(catalog: Catalog, permissions: Iterable<Permission>): Re
   return groupPermissions([...permissions].filter((permission) => catalog.knows(permission)));
 }
 
-/** The error for an invalid argument. */
 export function badInput(message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'INPUT_INVALID' } });
 }
@@ -162,14 +160,12 @@ function tell(field: GraphQLField<unknown, unknown>): void {
   };
 }
 
-/** A field of the query or mutation type. */
 export interface RootField {
   /** Such as `Query.me`. */
   path: string;
   field: GraphQLField<unknown, GraphQLContext>;
 }
 
-/** The fields of the query and mutation types. */
 export function rootFieldsOf(schema: GraphQLSchema): RootField[] {
   const types = [schema.getQueryType(), schema.getMutationType()].filter((type) => type != null);
   return types.flatMap((type) =>

@@ -17,7 +17,6 @@ import {
 import { badInput, connectionOf, grantsIn } from './resolve.ts';
 import type { QueryExplainRequestArgs, QueryResolvers, RequestLimits, Resolvers } from './schema-types.ts';
 
-/** How many routes a page has where nothing is asked for. */
 export const ROUTES_PAGE_SIZE = 100;
 /** The most characters of a URL, as of the query in that of a GET request, and of a method. */
 export const MAX_URL_LENGTH = 8192;
@@ -88,7 +87,6 @@ function requestLimitsOf(budget: BudgetLimits): RequestLimits {
   };
 }
 
-/** The resolvers for the routes. */
 export function routeResolversOf(keys: KeysService, { routes: explainer }: ServiceParts): Resolvers {
   const routes: QueryResolvers['routes'] = (_, { first, after }) => {
     if (!explainer) return null;

@@ -64,18 +64,15 @@ export interface LeaseRequest {
   /** How many requests the last lease has accepted. */
   readonly used: number;
   readonly limits: readonly LeasedLimit[];
-  /** How many requests wait to be accepted. */
   readonly waiting: number;
   /** How many more are likely to follow within `life`, in microseconds: so long the lease can be used. */
   readonly ahead: number;
   readonly lifeUs: number;
 }
 
-/** What a process was granted. */
 export interface LeaseGrant {
   /** The time of the store's clock, in microseconds since 1970. */
   readonly now: number;
-  /** How many of the waiting requests are accepted. */
   readonly granted: number;
   /** How many more the process may accept. */
   readonly ahead: number;

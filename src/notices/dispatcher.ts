@@ -30,7 +30,6 @@ interface DeliveriesOptions {
   log: Log;
 }
 
-/** Who has notices delivered. */
 interface Sender {
   /** Whether it is this process that delivers. */
   isHolder: () => boolean;

@@ -61,9 +61,7 @@ export type Answer =
 interface PostOptions {
   /** Milliseconds since 1970. */
   now: number;
-  /** The version of this program. */
   version: string;
-  /** Ends the attempt. */
   signal: AbortSignal;
   timeoutMs?: number;
 }
@@ -134,7 +132,6 @@ function failed(failure: string): Answer {
   return { is: 'failed', status: undefined, failure, retryAfterMs: undefined };
 }
 
-/** Why there was no answer. */
 function reasonOf(error: NodeJS.ErrnoException, ends: AbortSignal, timeoutMs: number): string {
   if ((ends.reason as Error | undefined)?.name === 'TimeoutError')
     return `no answer within ${timeoutMs / 1000} seconds`;

@@ -55,7 +55,6 @@ import type {
   UsageQuery,
 } from './operations.ts';
 
-/** What an operation answers where it answers. */
 type Answered<Data> = NonNullable<Data[keyof Data]>;
 
 /** Reads a key as `State` of the documents has it. Whatever is not as it should be throws. */
@@ -112,7 +111,6 @@ export function readAccess(data: Answered<ShowQuery>): KeyWithAccess {
   return { ...readState(data), effectivePermissions, limitedBy, issued: data.issued.map(readIssue) };
 }
 
-/** Reads what a key would be. */
 export function readPreview(data: Answered<PreviewQuery>): Preview {
   const { name, description, grants, expiresAt, effectivePermissions } = data;
   return {
@@ -126,12 +124,10 @@ export function readPreview(data: Answered<PreviewQuery>): Preview {
   };
 }
 
-/** Reads a new key with its secret. */
 export function readCreated({ key, apiKey, replaced }: Answered<CreateMutation>): Created {
   return { key: secretIn(key), apiKey: readFields(apiKey), replaced: replaced.map(readName), confusable: [] };
 }
 
-/** Reads a key with a new secret. */
 export function readRotated({ key, apiKey, created, disabled, issued }: Answered<RotateMutation>): Rotated {
   const state = readState(apiKey);
   return {
@@ -144,7 +140,6 @@ export function readRotated({ key, apiKey, created, disabled, issued }: Answered
   };
 }
 
-/** Reads what a key did to another one. */
 export function readIssue({ name, what, at, disabled }: IssueFragment): NamedIssue {
   if (typeof name !== 'string' || typeof what !== 'string') throw new TypeError('not what a key did');
   return { name, what, at: timeIn(at)!, isDisabled: disabled };
@@ -157,7 +152,6 @@ export function readPeriod({ start, ...counts }: UsagePeriodData): PeriodUsage {
   return { start: timeIn(start)!, ...counts };
 }
 
-/** Reads what names a key. */
 export function readName({ id, name }: KeyName): KeyName {
   return { id, name };
 }
@@ -168,7 +162,6 @@ export function secretIn(text: unknown): string {
   return text;
 }
 
-/** Reads permissions in groups. */
 export function permissionsIn(groups: readonly ResourceActions[]): Permission[] {
   return groups.flatMap(({ resource, actions }) => actions.map((action): Permission => `${resource}:${action}`));
 }
@@ -229,7 +222,6 @@ function fieldsIn(fields: ChangeFragment['changes']): FieldChange[] {
   return read.toSorted((one, other) => isLast(one) - isLast(other));
 }
 
-/** Reads what containing a key does. */
 export function readContained({
   keyId,
   name,
@@ -251,7 +243,6 @@ export function readContained({
 
 type EntryData = Answered<AuditLogQuery>['edges'][number]['node'];
 
-/** Reads an entry of the audit log. */
 export function readEntry(data: EntryData): AuditEntry {
   const { number, actor, action, keyId, keyName, changes, address, hash } = data;
   if (!Number.isInteger(number)) throw new TypeError('not a number');
@@ -316,7 +307,6 @@ export function changeInput({ roles, permissions, expiresAt, ...change }: KeyCha
   };
 }
 
-/** A declared key as the schema takes it. */
 export function declaredInput({ permissions, expiresAt, ...key }: DeclaredKey): DeclaredApiKeyInput {
   return { ...key, permissions: permissionsInput(permissions), expiresAt: formatTime(expiresAt) };
 }

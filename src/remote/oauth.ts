@@ -5,7 +5,6 @@ import { incompatible, isUntrusted, textOf, unreachable } from './connection.ts'
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/** What to ask a server for. */
 export interface KeyWanted {
   /** Its address, in the form of `readServerUrl`. */
   server: string;
@@ -214,7 +213,6 @@ function answerIn(text: string, isOk: boolean): Answer | undefined {
   }
 }
 
-/** What an error of such an answer says. */
 function descriptionIn({ error, error_description: description }: Answer): string {
   return printable(typeof description === 'string' ? description : String(error), 500);
 }

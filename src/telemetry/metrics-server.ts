@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { startListening, formatUrl } from '../http/listen-address.ts';
 
-/** What serves metrics. */
 export interface MetricsServer {
   /** Where it listens, with the path. */
   readonly url: string;

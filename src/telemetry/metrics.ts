@@ -34,9 +34,7 @@ const MAX_LAG = 1_000_000;
 /** Gauges with names of counters, which are sums of others. */
 const MISNAMED = ['nodejs_active_resources_total', 'nodejs_active_handles_total', 'nodejs_active_requests_total'];
 
-/** The metrics of this process. */
 export class Metrics {
-  /** Counts requests. */
   readonly requests: RequestMetrics;
   /** Is told how long the store takes. */
   readonly storeTimer: ReturnType<typeof addStoreMetrics>;
@@ -104,7 +102,6 @@ function asToldToOthers(sample: Sample): Sample {
   return { ...sample, aggregator, values: sample.values.filter(isMeasured) };
 }
 
-/** Sums up the samples of processes. */
 export async function summed(processes: readonly Sample[][]): Promise<Sample[]> {
   const samples: unknown = await aggregated(processes).getMetricsAsJSON();
   return samples as Sample[];
@@ -334,7 +331,6 @@ export function addStoreMetrics(registry: Registry) {
   };
 }
 
-/** What is told of the keys of a process. */
 export type MeasuredKeys = Pick<KeysService, 'authenticator' | 'store' | 'unwrittenUses'> & Limited;
 
 /** The keys that a process serves by now, and whether it is the one that counts those of the store. */
@@ -473,7 +469,6 @@ export class KeyCounter {
   }
 }
 
-/** What is told of the notices of a process. */
 export interface MeasuredNotices {
   /** What became of the attempts of this process. */
   readonly counts: { readonly delivered: number; readonly failed: number; readonly givenUp: number };

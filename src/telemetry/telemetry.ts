@@ -19,7 +19,6 @@ export interface TelemetryOptions {
 
 /** What operators see of requests. */
 export interface OpenTelemetry {
-  /** Are told of each request. */
   readonly watchers: readonly RequestWatcher[];
   /** Is told how long the store takes, if anybody wants to know. */
   readonly storeTimer: ReturnType<typeof addStoreMetrics> | undefined;

@@ -7,7 +7,6 @@ interface Question {
   counts: boolean;
 }
 
-/** What a worker answers. */
 interface ScrapeAnswer {
   scraped: number;
   samples: Sample[];

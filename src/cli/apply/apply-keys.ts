@@ -147,7 +147,6 @@ function nowhereToGo(secrets: number): KeysError {
   );
 }
 
-/** A declaration read from a file. */
 interface DeclarationFile {
   keys: readonly DeclaredKey[];
   /** The error to throw instead: a `DeclarationError` gets lines and columns, any other stays as it is. */

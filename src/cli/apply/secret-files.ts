@@ -56,7 +56,6 @@ export class SecretFiles {
     this.#location = location;
   }
 
-  /** The path of a key's file. */
   pathOf(name: string): string {
     return join(this.#folder, name);
   }
@@ -148,7 +147,6 @@ const HIDDEN =
   /^\.svc-api-(?<store>[0-9a-f]{8})-(?<place>[0-9a-f]{8})-(?<pid>\d{1,10})-[0-9a-f]{16}(?<previous>-previous)?$/;
 /** Far more than a secret takes. */
 const MAX_BYTES = 1000;
-/** How many files are named. */
 const MAX_SHOWN = 5;
 /** How long an apply may be at work on its files. */
 const MAX_AGE_MS = 600_000;
@@ -169,7 +167,6 @@ const REASONS: Readonly<Record<Outcome, string>> = {
 /** Where secrets are, and whose. */
 interface SecretFolder {
   folder: string;
-  /** The location of the key store. */
   location: string;
   /** The name of the key that a secret belongs to and works for. */
   nameOf: (secret: string) => Promise<string | undefined>;

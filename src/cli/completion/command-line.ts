@@ -2,7 +2,6 @@
 export interface CommandLine {
   /** The variables that are set for the command alone, before its name. */
   variables: Readonly<Record<string, string>>;
-  /** The words between the name of the program and the word at the cursor. */
   words: readonly string[];
   /** The word at the cursor, as far as it is typed. */
   word: string;

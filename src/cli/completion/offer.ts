@@ -107,7 +107,6 @@ function namesNewKey(command: string, flags: ReadonlyMap<string, string>): boole
 interface Offer {
   /** What the word begins with in any case, such as `--roles=ADMIN,`. */
   head: string;
-  /** What is typed of the rest. */
   typed: string;
   /** The store that the line names. */
   database?: string | undefined;

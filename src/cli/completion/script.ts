@@ -142,9 +142,7 @@ complete -c ${bin} ${topics ? `-n ${prefix}_is_ours ` : ''}-f -a '(${prefix})'
 `;
 }
 
-/** What a script completes. */
 interface Completed {
-  /** The name of the program. */
   bin: string;
   /** How the program is asked, as a shell reads it. */
   ask: string;

@@ -111,9 +111,7 @@ function explainFlag(flag: string, config: Config): string {
 /** Where an error was met. */
 interface Place {
   config: Config;
-  /** The id of the command. */
   id: string;
-  /** Its arguments and flags. */
   argv: readonly string[];
 }
 
@@ -197,7 +195,6 @@ function flagsOf({ config, id }: Place): Record<string, Command.Flag.Cached> {
   return config.findCommand(id)?.flags ?? {};
 }
 
-/** How help shows the value of a flag. */
 function formatExampleValue(flag: Command.Flag.Cached | undefined): string {
   const shown = flag?.type === 'option' ? flag.helpValue : undefined;
   return (Array.isArray(shown) ? shown.join(' ') : shown) ?? '<value>';

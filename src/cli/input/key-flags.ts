@@ -36,10 +36,8 @@ export const nameArgs = {
   name: Args.string({ description: 'Name of the key, instead of --name.', ignoreStdin: true }),
 };
 
-/** A flag for a list of roles. */
 export const rolesFlag = (description: string) => Flags.string({ ...list, description, helpValue: '<role,…>' });
 
-/** A flag for a list of permissions. */
 export const permissionsFlag = (description: string) =>
   Flags.string({ ...list, description, helpValue: '<resource:action,…>' });
 
@@ -84,7 +82,6 @@ export const newKeyFlags = {
   }),
 };
 
-/** These flags in a group of their own in the help. */
 export function inGroup<Of extends Interfaces.FlagInput>(helpGroup: string, flags: Of): Of {
   return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, helpGroup }])) as Of;
 }
@@ -129,7 +126,6 @@ function fieldsIn(flags: Given<typeof grantFlags & typeof restrictionFlags> & { 
   return { description, roles, permissions, limits, allowFrom: flags['allow-from'], ...expiry };
 }
 
-/** A new key by its flags. */
 export function requestOf(flags: Given<typeof newKeyFlags> & { name?: string | undefined }) {
   return { ...fieldsIn(flags), name: flags.name, overwrite: flags.overwrite };
 }

@@ -162,9 +162,7 @@ function describe({ apiKey: key, replaced }: Created): string {
 interface DeleteOptions {
   name: string | undefined;
   place: KeysPlace;
-  /** Whether the keys may be chosen from a list. */
   interactive: boolean;
-  /** Whether confirmations are answered with yes. */
   assumesYes: boolean;
   /** With `--json`, a store without keys is an answer, not a usage error. */
   json: boolean;
@@ -246,7 +244,6 @@ export function nameOf({ args, flags }: NamedInput): string | undefined {
   return args.name ?? flags.name;
 }
 
-/** What the commands about keys share. */
 export abstract class KeyCommand extends BaseCommand {
   static override baseFlags = { ...BaseCommand.baseFlags, ...serverFlags };
 
@@ -354,7 +351,6 @@ export abstract class KeyCommand extends BaseCommand {
     return this.found(name, (given) => keys.find(given), searchIn(keys));
   }
 
-  /** The same in a store. */
   protected findStored(keys: OpenKeys, name: string | undefined): Promise<ApiKey> {
     const search = async (text: string) => (await keys.list({ first: MAX_LIKELY, search: text }, OPERATOR)).keys;
     return this.found(name, (given) => keys.findByName(given, OPERATOR), search);

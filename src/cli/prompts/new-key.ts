@@ -59,7 +59,6 @@ function choicesFor({ policy: { maxLifetime } }: Catalog): readonly Choice[] {
 /** A new key, of which values may be missing. */
 export type KeyRequest = Partial<NewKey>;
 
-/** What is known of the names of other keys. */
 interface TakenNames {
   exists: (name: string) => Promise<boolean>;
   /** What to ask before a key gets a new name; undefined if nothing speaks against it. */

@@ -62,7 +62,6 @@ export class ChoiceList {
   }
 }
 
-/** What can be chosen from a list. */
 export interface Option<Value> {
   name: string;
   value: Value;
@@ -83,11 +82,9 @@ export interface Prompts {
   checkbox<Value>(question: { message: string; choices: readonly Option<Value>[] }): Promise<Value[]>;
   /** One of many, which are found by what is typed. */
   search<Value>(question: { message: string; source: (term?: string) => Option<Value>[] }): Promise<Value>;
-  /** Several of many. */
   searchMany(question: ManyQuestion): Promise<readonly Choice[]>;
 }
 
-/** Which of many to choose. */
 export interface ManyQuestion {
   message: string;
   /** What there is to choose before anything is typed. */

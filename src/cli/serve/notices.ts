@@ -14,7 +14,6 @@ export async function destinationIn({ notices }: Config): Promise<Destination | 
   return readDestination(notices, process.env);
 }
 
-/** What can be told of deliveries. */
 export interface StartedDelivery {
   /** What became of attempts, by now. */
   readonly counts: DeliveryCounts;

@@ -3,7 +3,6 @@ import { type Log, neverBlock, type OpenLog } from '../../log.ts';
 
 export const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** What stops a server. */
 export interface StopSignal {
   /** Resolves with the reason once the server is to stop. A second signal ends the process at once. */
   readonly received: Promise<string>;
@@ -65,7 +64,6 @@ const NOBODY: ServiceManager = { ready() {}, reload: (read) => read(), stopping(
 
 /** Node has no datagrams on Unix sockets, and whoever has systemd has this. */
 const PROGRAM = 'systemd-notify';
-/** How long it may take. */
 const TELL_MS = 5000;
 /** The longest that a timer of Node takes: a longer one runs out at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;

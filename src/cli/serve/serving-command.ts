@@ -130,7 +130,6 @@ interface Serving extends ServeOptions {
   readonly logPath?: string;
 }
 
-/** What a server starts with. */
 interface Configured {
   config: Config;
   /** What tunes it: flags and environment over the configuration. */

@@ -88,7 +88,6 @@ export function planLines(plan: RestorePlan): string[] {
   ];
 }
 
-/** Whether a restore changes no key. */
 export function changesNothing({ broughtBack, created, changed }: RestorePlan): boolean {
   return broughtBack.length + created.length + changed.length === 0;
 }

@@ -109,12 +109,10 @@ export function restrictionText({ limits, allowFrom }: KeyRestrictions): string 
   return allowFrom ? `${limited}, from ${formatList(allowFrom)} alone` : limited;
 }
 
-/** A change of a field as one line of text. */
 export function changeText({ field, before, after }: FieldChange): string {
   return `${field}: ${fieldText(before)} -> ${fieldText(after)}`;
 }
 
-/** A field of a key as one line of text. */
 export function fieldText(value: FieldValue | KeyJson[keyof KeyJson]): string {
   if (value === null || value === '') return '-';
   if (Array.isArray(value)) return value.join(', ') || '-';
@@ -217,11 +215,9 @@ function statusText({ apiKey: key, chain, status, publicId }: Known): string {
   return `${active}; this is its previous secret, accepted until ${graceEnd}`;
 }
 
-/** A column of a list of keys. */
 export interface KeyColumn extends Column {
   /** By which `--columns` picks it. */
   readonly name: string;
-  /** Its cell for a program. */
   text(key: KeyJson): string;
   /** Its cell on a terminal, if that differs. */
   shown?(key: KeyJson): string;
@@ -265,7 +261,6 @@ export const ALL_COLUMNS: readonly KeyColumn[] = [
   uses,
   rotation,
 ];
-/** What can be picked. */
 const PICKABLE = [...ALL_COLUMNS, grants, unknownGrants, limits, allowFrom, id, description];
 
 /** The names of all columns that can be picked. */

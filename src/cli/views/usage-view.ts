@@ -12,7 +12,6 @@ import {
   type UsageByPeriod,
 } from '../../keys/key/index.ts';
 
-/** Where a plot is drawn. */
 interface PlotSpace {
   /** How many columns of the terminal it may take. */
   readonly columns: number;
@@ -66,7 +65,6 @@ export function usageJson({ id, name }: KeyName, { by, from, to, periods }: Usag
   };
 }
 
-/** The columns of a table of hours or days. */
 export const USAGE_COLUMNS: readonly Column[] = ['start', ...OUTCOMES].map((name) => ({ title: name.toUpperCase() }));
 
 /** An hour or day as the cells of a row. */

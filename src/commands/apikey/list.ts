@@ -15,7 +15,6 @@ import { openTable, titlesLeftOut } from '../../cli/output.ts';
 import { formatCursor, type KeyAdministration, type PageQuery } from '../../keys/service/index.ts';
 import { formatList, MAX_PAGE_SIZE } from '../../keys/basics/index.ts';
 
-/** A page of a list of keys. */
 interface ListedKeys {
   keys: KeyJson[];
   /** The cursor after which the next page starts; null on the last. */

@@ -23,7 +23,6 @@ async function runRotate(
   return deliverSecrets({ deliver: show }, reverted, (delivery) => keys.rotate(key, request, delivery));
 }
 
-/** How many of the created keys are named. */
 const MAX_NAMES = 10;
 
 export default class Rotate extends KeyCommand {

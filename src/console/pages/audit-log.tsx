@@ -29,7 +29,6 @@ interface Filter {
 const PAGE_SIZE = 50;
 const DAY_MS = 86_400_000;
 
-/** Adds the audit log. */
 export function addAuditLog(pages: Pages): void {
   pages.get('audit-log', async (visit) => {
     const filter = filterIn(visit);

@@ -7,7 +7,6 @@ import { Layout } from '../parts/layout.tsx';
 import { Problem } from '../parts/notice.tsx';
 import { answerHeaders, seeOther, sendPage } from '../visit.tsx';
 
-/** What signing in takes. */
 interface SignInParts {
   readonly assets: Assets;
   readonly sessionAuth: SessionAuth;

@@ -128,7 +128,6 @@ export function ExpiryField({
   );
 }
 
-/** The choice in a form. */
 export function expiryChoiceIn(
   form: { get(name: string): string | null | undefined },
   bounds: ExpiryBounds,

@@ -197,7 +197,6 @@ function RolePicker({
   );
 }
 
-/** Permissions by their resources. */
 export function PermissionGroups({ of }: { of: readonly ResourceActions[] }) {
   return (
     <dl class="facts permissions">

@@ -70,13 +70,11 @@ export const PAGES: readonly ListedPage[] = [
 
 /** Who has signed in, and where they are. */
 export interface SignedIn {
-  /** The name of their key. */
   readonly name: string;
   /** The pages that it may see. */
   readonly pages: readonly ListedPage[];
   /** The path of the address. */
   readonly here: string;
-  /** Whether the page is the answer to a form. */
   readonly isAnswer: boolean;
 }
 

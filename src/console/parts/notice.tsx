@@ -10,7 +10,6 @@ export function Problem({ children }: { children?: Child }) {
   );
 }
 
-/** What was done. */
 export function Done({ children }: { children?: Child }) {
   return (
     <div class="notice done" role="status">

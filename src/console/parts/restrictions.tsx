@@ -4,7 +4,6 @@ import { TextField } from './field.tsx';
 /** What of a key restricts its requests, in the documents that ask for it. */
 export const RESTRICTIONS = Object.keys(UNRESTRICTED).join(' ');
 
-/** The restrictions of a key in the fields of a form. */
 export type RestrictionTexts = { readonly [Field in keyof KeyRestrictions]: string };
 
 /** The fields of a form, filled in with what a key has. */
@@ -32,7 +31,6 @@ export const RESTRICTION_PLACES = {
   allowFrom: { id: 'allowFrom', label: 'Used from' },
 };
 
-/** The fields of a form for them. */
 export function RestrictionFields({
   texts: { limits, allowFrom },
   problems,
@@ -62,7 +60,6 @@ export function RestrictionFields({
   );
 }
 
-/** The restrictions of a key in a list of facts. */
 export function RestrictionFacts({ of: { limits, allowFrom } }: { of: KeyRestrictions }) {
   return (
     <>
@@ -79,7 +76,6 @@ export function restrictionWarnings({ allowFrom }: KeyRestrictions): string[] {
   return allowFrom === null ? ['It may be used from anywhere. Name networks if you know from where it is used.'] : [];
 }
 
-/** How a parent key restricts its child keys. */
 export function restrictionReasons({ limits, allowFrom }: KeyRestrictions): string[] {
   return [
     ...(limits.length > 0 ? [`limited to ${limits.join(', ')}, together`] : []),

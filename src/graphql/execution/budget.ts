@@ -170,7 +170,6 @@ function textCost(text: string): number {
   return Math.floor(text.length / 1000);
 }
 
-/** The items of all lists in a JSON value. */
 function countItems(value: unknown): number {
   if (typeof value === 'string') return textCost(value);
   if (typeof value !== 'object' || value === null) return 0;
@@ -253,7 +252,6 @@ function valueIn(
 /** A number, or one that depends on the variables of a request. */
 export type Amount = number | ((variables: Readonly<Record<string, unknown>> | null) => number);
 
-/** The amount for these variables. */
 export function amountFor(amount: Amount, variables: Readonly<Record<string, unknown>> | null): number {
   return typeof amount === 'number' ? amount : amount(variables);
 }
@@ -312,11 +310,9 @@ export class Budgets {
 
 /** What a context has of the request that it is for: whatever else is in it is for the resolvers. */
 export interface BudgetedRequest {
-  /** What the request has taken of what it may take. */
   readonly budget: RequestBudget;
 }
 
-/** What a request has taken of its budget. */
 export class RequestBudget {
   readonly limits: BudgetLimits;
   readonly turns: Turns;
@@ -346,7 +342,6 @@ export class RequestBudget {
     this.#reject?.(this.#reason);
   }
 
-  /** Whether the request was abandoned. */
   get isAbandoned(): boolean {
     return this.#reason !== undefined;
   }
@@ -453,7 +448,6 @@ export class Turns {
   }
 }
 
-/** How many errors an answer may have. */
 export const MAX_ERRORS = 1000;
 
 /** Checks that an answer has not too many errors. @throws GraphQLError COST_EXCEEDED */
@@ -478,7 +472,6 @@ export class AnswerLength {
       this.#budget.abandon(answerTooLarge('characters', this.#limit));
   }
 
-  /** Adds those of a value as JSON. */
   addValue(value: unknown): void {
     this.add(lengthOf(value, this.#limit));
   }

@@ -211,7 +211,6 @@ export class FieldExecution {
     return this.#completeItems(item, field, path, items, 0);
   }
 
-  /** The items from an index on. */
   #completeItems(
     item: OutputType,
     field: SelectedField,
@@ -343,7 +342,6 @@ export class PlainFields {
   }
 }
 
-/** What is executed. */
 export interface ExecutedOperation {
   readonly scope: SelectionScope;
   readonly operation: OperationDefinitionNode;
@@ -504,7 +502,6 @@ function set(results: Record<string, unknown>, key: string, value: unknown): voi
   else results[key] = value;
 }
 
-/** The results with their promises replaced by what these resolve to. */
 function resolved(results: Record<string, unknown>): Promise<Record<string, unknown>> {
   return Promise.all(Object.values(results)).then((values) => {
     for (const [index, key] of Object.keys(results).entries()) set(results, key, values[index]);

@@ -45,7 +45,6 @@ export interface SelectedField {
   readonly plain: PlainType | undefined;
   /** What `__typename` is; undefined for other fields. */
   readonly typename: string | undefined;
-  /** The fields under it. */
   readonly selection: Selection;
 }
 
@@ -174,7 +173,6 @@ export function serializedAsItIs(plain: PlainType | undefined, value: unknown): 
   return typeof value === plain && (typeof value !== 'number' || (value | 0) === value);
 }
 
-/** Where a field is declared. */
 interface Declared {
   readonly parentType: { readonly name: string };
   readonly name: string;

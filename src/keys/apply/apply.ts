@@ -75,7 +75,6 @@ interface ApplyPlace<Key extends ApiKey = ApiKey> {
   readonly auditLog: AuditReader;
 }
 
-/** The store as it is now. */
 function applyPlaceOf(
   { repository, catalog, clock }: { repository: KeyRepository; catalog: Catalog; clock: () => number },
   caller: Actor,
@@ -459,20 +458,17 @@ export class Declarations {
   }
 }
 
-/** What was applied. */
 export interface Applied extends PlannedChanges {
   /** The new keys with their secrets, in the order of their declarations. */
   readonly created: { readonly key: string; readonly apiKey: Pick<ApiKey, 'id' | 'name'> }[];
 }
 
-/** What commands do with declared keys. */
 export interface ApplyOperations {
   plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges>;
   /** With a server, `prepare` is called before anything is changed, too: with the names of new keys alone. */
   apply(declared: readonly DeclaredKey[], rules: ApplyRules, delivery: SecretDelivery<Applied>): Promise<Applied>;
 }
 
-/** What the operator of a store does with them. */
 export class OperatorDeclarations implements ApplyOperations {
   readonly #declarations: Declarations;
 

@@ -229,7 +229,6 @@ function itemsOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [value];
 }
 
-/** What else an apply does. */
 export interface ApplyRules {
   /** Delete keys that an earlier apply created and that are no longer declared. */
   prune: boolean;

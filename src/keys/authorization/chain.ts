@@ -18,7 +18,6 @@ import {
 } from '../permissions/index.ts';
 import type { KeyFinder, KeyRepository } from '../repository/index.ts';
 
-/** The maximum number of keys in a chain. */
 export const MAX_CHAIN_LENGTH = 16;
 
 /** What the status of a key depends on: its own fields, and the key that created it. */

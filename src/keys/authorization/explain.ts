@@ -61,7 +61,6 @@ export function describeGrant(grant: Grant): string {
   return grant.includes(':') ? `permission ${grant}` : `role ${grant}`;
 }
 
-/** Narrower grants for a key. */
 export interface Suggestion {
   /** The roles that it has granted to other keys, without those that another of them includes. */
   roles: Role[];

@@ -197,7 +197,6 @@ type NewKey = Pick<ApiKey, 'name' | 'roles' | 'permissions' | 'expiresAt'>;
 /** What counts for the number of keys that a key has created. */
 type Created = Pick<ApiKey, 'name' | 'createdBy' | 'expiresAt' | 'disabledAt' | 'damaged'>;
 
-/** How many violations are named. */
 const MAX_NAMED = 20;
 const MAX_GRANTS = 5;
 

@@ -61,7 +61,6 @@ function actionOn({ apiKey: { id } }: Principal, verb: Verb, key: ApiKey): Actio
   return key.id === id || key.createdBy === id ? `${verb}_OWN` : `${verb}_ANY`;
 }
 
-/** Whether an actor may do this to a key. */
 export function mayFor(actor: Actor, verb: Verb, key: ApiKey): boolean {
   return actor === OPERATOR || uses(actor, 'API_KEY', actionOn(actor, verb, key));
 }
@@ -105,7 +104,6 @@ export class ForbiddenError extends KeysError {
   }
 }
 
-/** The error for missing permissions. */
 export function forbidden(principal: Principal, missing: readonly Permission[], reason = ''): ForbiddenError {
   const shown: string[] = missing.slice(0, 5);
   if (missing.length > 5) shown.push(`${missing.length - 5} more`);
@@ -179,7 +177,6 @@ export function closerRestriction(
   return undefined;
 }
 
-/** The lowest limit of each unit. */
 function countsOf(keys: readonly RestrictedKey[], defaultLimits: readonly Limit[]): Map<LimitUnit, number> {
   const counts = new Map<LimitUnit, number>();
   for (const key of keys)

@@ -189,7 +189,6 @@ function readable(issued: readonly Issued<ApiKey | StoredKey>[], caller: Actor):
     .map(withoutSecrets);
 }
 
-/** Whether a caller may read the requests of applications. */
 function readsRequests(caller: Actor): boolean {
   return caller === OPERATOR || uses(caller, 'API_KEY', 'CREATE_ANY');
 }
@@ -322,7 +321,6 @@ export async function requireToContainNow(place: Place, key: ApiKey): Promise<vo
   requireToContain(place, { key, others: affected.map((one) => one.key) });
 }
 
-/** What containing any key takes. */
 const ANY = ['UPDATE_ANY', 'DELETE_ANY'] as const;
 
 function mayContainAll(caller: Principal): boolean {
@@ -484,7 +482,6 @@ function unknown(nameOrId: string): KeysError {
   );
 }
 
-/** What names a key. */
 export type KeyName = Pick<ApiKey, 'id' | 'name'>;
 
 /** Something that a key did to another one, and that is in force. */
@@ -493,7 +490,6 @@ export type NamedIssue = Omit<Issued, 'apiKey'> & {
   readonly isDisabled: boolean;
 };
 
-/** What containing a key does. */
 export interface Contained {
   readonly apiKey: KeyName;
   /** Whether the key is still there. */

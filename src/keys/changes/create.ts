@@ -30,9 +30,7 @@ import { CONSENTS, type KeyFinder } from '../repository/index.ts';
 import type { Secret } from '../secret/index.ts';
 import type { Place, Transaction } from './transaction.ts';
 
-/** What creating a key does to the store. */
 interface Creation<Replaced extends ApiKey = StoredKey> {
-  /** The new key. */
   key: StoredKey;
   /** What is deleted for it: the key of the same name first, then the keys that this one had created. */
   replaced: Replaced[];

@@ -25,7 +25,6 @@ import { yielding, type Limit, NO_LIMITS, parseLimits, splitLimit, type WritePor
 import { type Catalog, type Permission, PermissionSet, type Role, splitPermission } from '../permissions/index.ts';
 import type { KeyFinder } from '../repository/index.ts';
 
-/** Where what keys do to others is recorded. */
 interface RecordingPlace extends WritePorts {
   readonly caller: Actor;
   readonly catalog: Catalog;
@@ -105,7 +104,6 @@ function isRecorded(before: ApiKey, after: ApiKey): boolean {
   return !isSame || before.rotation?.previousPublicId !== after.rotation?.previousPublicId;
 }
 
-/** Whether a key is a descendant of another one. */
 async function isDescendant({ find }: RecordingPlace, key: ApiKey, { id: above }: ApiKey): Promise<boolean> {
   if (key.id === above || key.createdBy === above) return true;
   if (key.createdBy === null) return false;
@@ -226,7 +224,6 @@ function findWidening(before: ApiKey, after: ApiKey, catalog: Catalog): Widening
 
 const EMPTY: Grants = { roles: [], permissions: [] };
 
-/** Whether a key still has something of what it got by a widening. */
 function isStillWidened({ before, added }: Widening, key: ApiKey, catalog: Catalog): boolean {
   const has = (permission: Permission) => {
     if (!catalog.knows(permission)) return key.permissions.includes(permission);

@@ -51,7 +51,6 @@ export interface PossibleChange {
 /** Where changes are decided beforehand. */
 type PlaceBefore = Omit<Place, 'find'> & { readonly find: KeyRepository };
 
-/** How many created keys are looked at at a time. */
 const PAGE = 100;
 /** How many such pages: a request may ask for many keys, and each may have created any number. */
 const MAX_PAGES = 5;
@@ -162,7 +161,6 @@ export interface EndBounds {
   readonly required: boolean;
 }
 
-/** Where a key asks. */
 interface KeyPlace extends PlaceBefore {
   readonly caller: Principal;
 }

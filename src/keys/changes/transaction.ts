@@ -119,7 +119,6 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     return key;
   }
 
-  /** A key and its ancestors. */
   findChain(key: ApiKey): Promise<Chain> {
     return findChain(this.find, key);
   }
@@ -230,7 +229,6 @@ export interface SecretDelivery<Change> {
   deliver: (change: Change) => void | Promise<void>;
 }
 
-/** The steps of a delivery. */
 // oxlint-disable-next-line typescript/no-explicit-any -- of any change
 export const DELIVERY_OPTIONS: Rules<SecretDelivery<any>> = {
   begin: aFunction(),
@@ -246,7 +244,6 @@ interface SecretChange<Done, Change> {
   revert: (transaction: Transaction, done: Done) => Promise<void>;
 }
 
-/** A delivery of what is made of a change. */
 export function presented<Change, Shown>(
   { prepare, deliver }: SecretDelivery<Shown>,
   present: (change: Change) => Shown,
@@ -273,7 +270,6 @@ export interface Parts extends TransactionsOptions {
   readonly randomId: () => string;
 }
 
-/** How to run a change. */
 interface RunOptions {
   /** Milliseconds since 1970. Default: the clock's time. */
   now?: number;

@@ -15,7 +15,6 @@ export interface KeysInUse {
   /** The ids of those of these keys that the policy has disabled, and nobody since. */
   disabledByPolicy(keys: readonly Pick<ApiKey, 'id' | 'disabledAt'>[]): Promise<Set<string>>;
 }
-/** The port for it. */
 export const KEYS_IN_USE = declarePort<KeysInUse>('keys in use');
 
 /** How many keys are looked at, and may be disabled, at once: others write in between. */

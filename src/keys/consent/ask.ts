@@ -44,7 +44,6 @@ interface SourceCounter {
   add(source: Source): number | undefined;
 }
 
-/** Makes a counter by the limit of one address. */
 type CounterOf = (limit: Limit) => SourceCounter;
 
 /**

@@ -67,7 +67,6 @@ export const OWN_CLIENT: Client = {
   redirects: ['http://127.0.0.1/callback', 'http://[::1]/callback'],
 };
 
-/** What an id is made of. */
 export const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** In code points. The name of a key has room for a date and some letters behind it. */
 export const MAX_CLIENT_NAME_LENGTH = 60;
@@ -152,7 +151,6 @@ export function scopeItems({ roles, permissions }: { [List in keyof Grants]: rea
   return [...roles.map((role) => `role:${role}`), ...permissions];
 }
 
-/** Grants as a scope. */
 export function formatScope(grants: Readonly<Grants>): string {
   return scopeItems(grants).join(' ');
 }

@@ -43,7 +43,6 @@ export function createCode(randomBytes: RandomBytes): string {
   return Buffer.from(randomBytes(CODE_BYTES)).toString('base64url');
 }
 
-/** What is kept of a code. */
 export function digestCode(kind: CodeKind, code: string): string {
   return hash('sha256', `${kind}:${code}`, 'base64url');
 }

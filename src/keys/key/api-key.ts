@@ -225,7 +225,6 @@ export interface KeyChange extends ExpiryRequest {
   allowFrom?: readonly string[] | null;
 }
 
-/** The statuses of a key. */
 export const STATUSES = ['ACTIVE', 'DISABLED', 'EXPIRED'] as const;
 /** Whether a key is accepted: only if ACTIVE. An expired key is EXPIRED even if it is disabled as well. */
 export type Status = (typeof STATUSES)[number];
@@ -359,7 +358,6 @@ function readAllowFrom(texts: readonly string[] | null | undefined): string[] | 
   return texts ? parseNetworks(texts).values : null;
 }
 
-/** Whether each of some networks lies within one of others. */
 export function areWithin(inner: readonly string[], outer: readonly string[]): boolean {
   const others = outer.map(splitNetwork);
   return inner.map(splitNetwork).every((network) => others.some((other) => isWithin(network, other)));
@@ -384,7 +382,6 @@ function isWithin({ parts, prefix }: SplitNetwork, other: SplitNetwork): boolean
   );
 }
 
-/** How many bits of a part are beyond the prefix. */
 function bitsBeyond({ parts, prefix }: SplitNetwork, index: number): number {
   const bits = parts.length === 4 ? 8 : 16;
   return bits - Math.min(Math.max(prefix - index * bits, 0), bits);
@@ -440,7 +437,6 @@ export const KEY_CHANGE_OPTIONS: Rules<KeyChange> = {
   expiresIn: anyText,
   expiresAt: orNull(anyText),
 };
-/** The same of a new key. */
 export const NEW_KEY_OPTIONS: Rules<NewKey> = { ...KEY_CHANGE_OPTIONS, name: required(anyText), overwrite: yesOrNo };
 
 /** All issues with a new key, but for a missing name: the caller may still prompt for it. */
@@ -501,7 +497,6 @@ export function readNewFields(given: NewKey, catalog: Catalog): Omit<GivenFields
   return { ...none, ...readGiven(given, catalog), name: normalizeName(given.name) };
 }
 
-/** The roles and permissions in validated input. */
 export function readGrants(
   input: Pick<NewKey, 'roles' | 'permissions'>,
   catalog: Catalog,
@@ -519,7 +514,6 @@ const FIELDS = [...KEY_FIELDS, 'createdBy'] as const;
 /** Those that no declaration has: the secrets of a key, by their public parts. */
 type SecretField = 'prefix' | 'previousPrefix';
 
-/** The value of a field as it is shown. */
 export type FieldValue = string | readonly string[] | boolean | null;
 
 /** A field of a key that has changed. */
@@ -556,9 +550,7 @@ function fieldsOf({ disabledAt, expiresAt, ...key }: KeyFields): Record<(typeof 
 export interface RotatedSecret {
   /** See `digestSecret`. */
   digest: string;
-  /** The public id of the secret. */
   publicId: string;
-  /** The id of the key. */
   keyId: string;
   /** When the key lost it, in milliseconds since 1970. */
   rotatedAt: number;

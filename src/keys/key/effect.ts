@@ -12,7 +12,6 @@ export type EffectKind = (typeof EFFECT_KINDS)[number];
 /** The fields of a key before it was widened, as far as they were widened. */
 export type NarrowerFields = Partial<Omit<GivenFields, 'name' | 'description'>>;
 
-/** How a key was widened. */
 export interface Widening {
   readonly before: NarrowerFields;
   /** The grants that it got. */
@@ -70,5 +69,4 @@ export interface EffectWriter extends EffectFinder {
    */
   forget(before: number, limit: number): Promise<number>;
 }
-/** The port for it. */
 export const EFFECTS = declarePort<EffectFinder, EffectWriter>('effects');

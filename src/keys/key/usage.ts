@@ -26,7 +26,6 @@ export type Outcome = (typeof OUTCOMES)[number];
 /** How many requests ended in which way. */
 export type OutcomeCounts = Readonly<Record<Outcome, number>>;
 
-/** Of no requests. */
 export const NO_REQUESTS: OutcomeCounts = { accepted: 0, forbidden: 0, limited: 0, refused: 0 };
 
 /** The counts of two sets of requests together. */
@@ -142,9 +141,7 @@ export interface UsageTotals {
 /** What a key has used: a permission, or a role that it has granted, as `role:VIEWER`. */
 export type UsedGrant = Permission | `role:${Role}`;
 
-/** What to add to the recorded usage of a key. */
 export interface KeyUsage extends UsageTotals {
-  /** The id of the key. */
   id: string;
   /** The permissions that it used, and the roles that it granted, each once. */
   permissions: readonly UsedGrant[];
@@ -171,7 +168,6 @@ export interface UsageBounds {
   rows: number;
 }
 
-/** Finds how keys were used. */
 interface UsageFinder {
   /** How much keys were used, by their ids; those that never were are left out. */
   totals(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
@@ -188,7 +184,6 @@ interface UsageWriter extends UsageFinder {
   /** Brings what is kept nearer to its bounds. @returns whether it is within them */
   condense(bounds: UsageBounds): Promise<boolean>;
 }
-/** The port for it. */
 export const USAGE = declarePort<UsageFinder, UsageWriter>('usage');
 
 /** When the previous secret was last used since a rotation; null if it was not. */

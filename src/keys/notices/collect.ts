@@ -252,7 +252,6 @@ function fromRefusals({ refusals }: NoticeState, { now, refused = [] }: CollectO
   };
 }
 
-/** How far the store was looked through. */
 export interface NoticeState {
   /** The last entry of the audit log that was looked at. */
   logNumber: number;
@@ -279,7 +278,6 @@ export interface NoticeStatus {
   gone: string | null;
 }
 
-/** What became of an attempt. */
 export interface Attempt {
   id: string;
   /** When it ended. */
@@ -294,7 +292,6 @@ export interface Attempt {
 export interface NoticeWriter {
   /** Undefined before the first time. */
   readonly state: NoticeState | undefined;
-  /** The number of the newest entry of the audit log. */
   head(): Promise<number>;
   /** Entries of the audit log after a number, oldest first. */
   entries(after: number, limit: number): Promise<AuditEntry[]>;
@@ -325,7 +322,6 @@ export interface NoticeStore {
   isFree(holder: string): Promise<boolean>;
   /** How many entries of the audit log were not looked at. */
   behind(): Promise<number>;
-  /** How many wait. */
   countWaiting(): Promise<number>;
   /** Those that are due, the longest waiting first. */
   due(now: number, limit: number): Promise<WaitingNotice[]>;

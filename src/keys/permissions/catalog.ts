@@ -32,7 +32,6 @@ export interface PolicyRules {
   disableUnused?: string;
 }
 
-/** The name of a rule. */
 export type PolicyRule = keyof PolicyRules;
 
 /** The same as the rules go by it. Durations are in milliseconds; null demands nothing. */
@@ -45,7 +44,6 @@ export interface Policy {
   readonly disableUnused: number | null;
 }
 
-/** The names of the rules. */
 export const POLICY_RULES = [
   'maxLifetime',
   'requireExpiry',

@@ -172,14 +172,12 @@ export interface KeyAdministration {
   close(): Promise<void>;
 }
 
-/** The service of an open store. */
 export interface OpenService extends KeysService {
   readonly location: string;
   readonly exists: boolean;
   close(): Promise<void>;
 }
 
-/** What the operator does with the keys of a store. */
 export class OperatorKeys implements KeyAdministration {
   readonly consents: OperatorConsents;
   readonly containments: OperatorContainments;

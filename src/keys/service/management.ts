@@ -151,7 +151,6 @@ export function formatCursor(key: Pick<ApiKey, 'id' | 'createdAt'>): string {
   return Buffer.from(`${key.createdAt}:${key.id}`).toString('base64url');
 }
 
-/** Whether a text has the form of a cursor. */
 export function isCursor(text: string): boolean {
   return positionOf(text) !== undefined;
 }

@@ -133,7 +133,6 @@ export async function askMay({ visit, shown }: KeyVisit): Promise<AccessAnswer |
   }
 }
 
-/** Asks whether a key may do something. */
 function AccessQuestion({ here, asked }: { here: KeyVisit; asked: AccessAnswer | undefined }) {
   const { base, visit } = here;
   const isWrong = asked?.problem !== undefined;
@@ -229,7 +228,6 @@ export function AccessSection({
   );
 }
 
-/** A role with what it includes. */
 interface RoleGrants {
   readonly role: string;
   readonly permissions: readonly ResourceActions[];
@@ -241,7 +239,6 @@ export interface KnownCatalog {
   readonly resources: readonly string[];
 }
 
-/** What a key may do to a resource. */
 interface Cell {
   readonly action: Action;
   /** Whether it was ever used; `taken` if a parent key takes it away, `none` if it was not granted. */
@@ -252,7 +249,6 @@ interface Cell {
   readonly takenBy?: string;
 }
 
-/** A resource with what a key may do to it. */
 interface Row {
   readonly resource: string;
   readonly cells: readonly Cell[];

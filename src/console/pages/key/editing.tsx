@@ -90,7 +90,6 @@ async function showEditing(here: KeyVisit, given: SubmittedEdit, status = 200): 
   );
 }
 
-/** What may be written for the end. */
 function endHelp({ reason, latest, required }: AskedGrantable['ends']): string {
   if (reason !== null) return `You cannot change its expiry: ${reason}`;
   const last = latest === null ? '' : ` ${shortTime(latest)} at the latest.`;
@@ -173,7 +172,6 @@ function editedFrom(key: ShownKey): EditedKey {
   };
 }
 
-/** The fields as a form has them. */
 function editedIn(form: URLSearchParams): EditedKey {
   const text = (name: string) => form.get(name)?.trim() ?? '';
   return {
@@ -219,7 +217,6 @@ const SWITCH = `mutation Switch($id: ID!, $enabled: Boolean!) {
   setApiKeyEnabled(id: $id, enabled: $enabled) { id }
 }`;
 
-/** Adds what enables and disables a key. */
 export function addSwitching(pages: Pages): void {
   for (const [path, enabled] of [
     ['enable', true],

@@ -65,7 +65,6 @@ interface Asides {
   entries: AuditedEntry[] | undefined;
 }
 
-/** The page of one key. */
 const answerOverview: VisitHandler = withKey(async (here) => {
   const { visit } = here;
   const [creatorName, catalog, asked, usage, entries] = await Promise.all([

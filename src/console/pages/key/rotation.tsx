@@ -50,7 +50,6 @@ function readRotationForm(form: URLSearchParams, now: number): GivenRotation {
   return { grace, activate, disableCreated, createdSince, input, problems };
 }
 
-/** Starts a rotation. */
 function StartRotation({ here, given }: { here: KeyVisit; given: GivenRotation }) {
   const { base, rights } = here;
   return (

@@ -56,7 +56,6 @@ export interface ShownKey extends KeyRestrictions {
   readonly issued: readonly IssuedChange[];
 }
 
-/** What a parent key takes away from a key. */
 export interface ParentKey extends KeyRestrictions {
   readonly keyId: string;
   readonly name: string | null;
@@ -82,7 +81,6 @@ export interface ShownRotation {
   readonly previousLastUsedAt: string | null;
 }
 
-/** The child keys of a key. */
 export interface ChildKeys {
   readonly count: number;
   readonly hasMore: boolean;
@@ -90,7 +88,6 @@ export interface ChildKeys {
   readonly keys: readonly ChildKey[];
 }
 
-/** A child key. */
 type ChildKey = Pick<ShownKey, 'id' | 'name' | 'status' | 'lastUsedAt' | 'createdBy'>;
 
 /** The key that the address of a page names; null if there is none that may be read. @throws OperationFailed */

@@ -18,7 +18,6 @@ import { BackToKey, formatCount, type KeyVisit, withKey } from './with-key.tsx';
 interface Bar {
   /** What it stands for, such as a day. */
   readonly label: string;
-  /** A number for each series. */
   readonly values: readonly number[];
 }
 
@@ -228,7 +227,6 @@ function formatLabel(start: number, by: 'HOUR' | 'DAY'): string {
   return by === 'DAY' ? text.slice(0, 10) : `${text.slice(0, 10)} ${text.slice(11, 16)}`;
 }
 
-/** How a key was used. */
 export function UsageSection({ here: { base }, usage: { view, bars } }: { here: KeyVisit; usage: PlottedUsage }) {
   const isEmpty = bars.every(({ values }) => values.every((value) => value === 0));
   return (

@@ -128,7 +128,6 @@ const PLACES: Readonly<Record<string, { id: string; label: string }>> = {
   ...RESTRICTION_PLACES,
 };
 
-/** The form for a new key. */
 export function NewKeyForm({
   root,
   draft,

@@ -48,7 +48,6 @@ export const PREVIEW = `query Preview($input: CreateApiKeyInput!) {
   }
 }`;
 
-/** What a key would be. */
 export interface Preview extends KeyRestrictions {
   readonly name: string;
   readonly description: string | null;
