@@ -20,6 +20,17 @@ export type FlagsOf<Of extends typeof Command> = Interfaces.InferredFlags<
 type Parsed = Record<string, any>;
 
 /**
+ * The examples of a command in its help, each with what it does. What names no program is what follows the command
+ * itself.
+ */
+export function examplesOf(examples: readonly (readonly [description: string, line: string])[]) {
+  return examples.map(([description, line]) => {
+    const command = line.includes('<%=') ? line : `<%= config.bin %> <%= command.id %> ${line}`.trimEnd();
+    return { description, command };
+  });
+}
+
+/**
  * What every command shares: `--database`, `--config`, `--json`, results and error handling. An error becomes a line on
  * stderr, or one JSON object on stdout, and is then thrown as a `ReportedFailure`: a host that runs the command by
  * `config.runCommand` gets it, and otherwise it is the exit code. In the same way, `run` returns the JSON result.

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { contentsJson, contentsText, describeProblem } from '../cli/views/backup-view.ts';
-import { BaseCommand } from '../cli/base-command.ts';
+import { examplesOf, BaseCommand } from '../cli/base-command.ts';
 import { commandText } from '../cli/output.ts';
 import { CliError, interruptible, shownText } from '../cli/errors.ts';
 import { warn, withProgress } from '../cli/terminal.ts';
@@ -18,16 +18,10 @@ export default class Backup extends BaseCommand {
     'audit log. Servers and commands may use the store meanwhile. The file gets its name once it is whole, on disk ' +
     'and checked. Of a PostgreSQL database, the backup is an SQLite file as well. Exits with 1 if the audit log is ' +
     'broken; the backup is kept then.';
-  static override examples = [
-    {
-      description: 'Make a backup with the date in its name',
-      command: '<%= config.bin %> <%= command.id %> "keys-$(date +%F).sqlite"',
-    },
-    {
-      description: 'Replace the previous backup',
-      command: '<%= config.bin %> <%= command.id %> keys.sqlite --overwrite',
-    },
-  ];
+  static override examples = examplesOf([
+    ['Make a backup with the date in its name', '"keys-$(date +%F).sqlite"'],
+    ['Replace the previous backup', 'keys.sqlite --overwrite'],
+  ]);
   static override args = { file: Args.string({ required: true, description: 'Path of the backup.' }) };
   static override flags = { overwrite: Flags.boolean({ description: 'Replace a file that is there already.' }) };
 

@@ -1,4 +1,4 @@
-import { BaseCommand } from '../cli/base-command.ts';
+import { examplesOf, BaseCommand } from '../cli/base-command.ts';
 import { commandText, formatCount } from '../cli/output.ts';
 
 import { hiddenServerFlags, requireStore, withKeys } from '../cli/with-keys.ts';
@@ -10,10 +10,10 @@ export default class Compact extends BaseCommand {
     'What deleted keys and pruned entries of the audit log leave is used again, and stays in the file until then. ' +
     'This gives it back to the file system, in pieces: servers and commands may use the store meanwhile. Of a ' +
     'PostgreSQL database, it vacuums the tables. Servers do so by themselves where a quarter of the file is free.';
-  static override examples = [
-    { description: 'Make the file smaller', command: '<%= config.bin %> <%= command.id %>' },
-    { description: 'For a program', command: '<%= config.bin %> <%= command.id %> --json' },
-  ];
+  static override examples = examplesOf([
+    ['Make the file smaller', ''],
+    ['For a program', '--json'],
+  ]);
 
   async run(): Promise<object> {
     const { flags } = await this.parse(Compact);

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags';
-import { BaseCommand } from '../cli/base-command.ts';
+import { examplesOf, BaseCommand } from '../cli/base-command.ts';
 import { commandText } from '../cli/output.ts';
 import { CliError, shownText } from '../cli/errors.ts';
 import { noInputFlag, yesFlag } from '../cli/input/key-flags.ts';
@@ -21,14 +21,11 @@ export default class Doctor extends BaseCommand {
     'right again: what was written while it was ahead is listed, and moved back as if the last of it had been ' +
     'written now: when keys were created and expire, and all that was counted. The audit log keeps its times, and ' +
     'notes the repair.';
-  static override examples = [
-    { description: 'Check what commands would use', command: '<%= config.bin %> <%= command.id %>' },
-    { description: 'Check for a monitoring system', command: '<%= config.bin %> <%= command.id %> --json' },
-    {
-      description: 'See what was written while the clock was ahead',
-      command: '<%= config.bin %> <%= command.id %> --repair clock --dry-run',
-    },
-  ];
+  static override examples = examplesOf([
+    ['Check what commands would use', ''],
+    ['Check for a monitoring system', '--json'],
+    ['See what was written while the clock was ahead', '--repair clock --dry-run'],
+  ]);
   static override flags = {
     repair: Flags.option({
       options: ['clock'] as const,

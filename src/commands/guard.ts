@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../cli/base-command.ts';
 import { exclusiveFlags, permissionsFlag } from '../cli/input/key-flags.ts';
 import { CliError } from '../cli/errors.ts';
 import { readNumber, readOptions, ServingCommand, servingFlags } from '../cli/serve/index.ts';
@@ -22,18 +23,17 @@ export default class Guard extends ServingCommand {
     'reachable by the guard alone. Without --permission and --any-key, the routes of svc-api.yaml decide. ' +
     'Connections, memory and more: "server" in svc-api.yaml.';
   static override usage = '<%= command.id %> UPSTREAM [flags]';
-  static override examples = [
-    {
-      description: 'Guard a service on this machine, on http://127.0.0.1:8080',
-      command: '<%= config.bin %> guard http://127.0.0.1:3000 --permission DASHBOARD:READ_ANY',
-    },
-    { description: 'Let routes decide', command: '<%= config.bin %> guard http://127.0.0.1:3000' },
-    {
-      description: 'Guard a service for other machines, by TLS',
-      command:
-        '<%= config.bin %> guard http://127.0.0.1:3000 --any-key --host :: --tls-cert cert.pem --tls-key key.pem',
-    },
-  ];
+  static override examples = examplesOf([
+    [
+      'Guard a service on this machine, on http://127.0.0.1:8080',
+      '<%= config.bin %> guard http://127.0.0.1:3000 --permission DASHBOARD:READ_ANY',
+    ],
+    ['Let routes decide', '<%= config.bin %> guard http://127.0.0.1:3000'],
+    [
+      'Guard a service for other machines, by TLS',
+      '<%= config.bin %> guard http://127.0.0.1:3000 --any-key --host :: --tls-cert cert.pem --tls-key key.pem',
+    ],
+  ]);
   static override args = {
     upstream: Args.string({
       description: 'Where the service listens: http://127.0.0.1:3000, https://app.internal, http+unix:///run/app.sock.',

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as Flags from '@oclif/core/flags';
-import { BaseCommand } from '../cli/base-command.ts';
+import { examplesOf, BaseCommand } from '../cli/base-command.ts';
 import { CliError } from '../cli/errors.ts';
 import { permissionsFlag, rolesFlag } from '../cli/input/key-flags.ts';
 import { keepGivenKey, requirePlace } from '../cli/credentials.ts';
@@ -27,12 +27,9 @@ export default class Login extends BaseCommand {
     'runs "<%= config.bin %> apikey<%= config.topicSeparator %>approve <code>" there. The key is kept in a file of ' +
     'the user alone, and never printed. It gets what managing keys takes; to grant other keys more, ask for ' +
     'more by --roles or --permissions.';
-  static override examples = [
-    {
-      description: 'Log in to a server, for a day',
-      command: '<%= config.bin %> <%= command.id %> --server http://127.0.0.1:4000 --expires-in 1d',
-    },
-  ];
+  static override examples = examplesOf([
+    ['Log in to a server, for a day', '--server http://127.0.0.1:4000 --expires-in 1d'],
+  ]);
   static override flags = {
     server: Flags.string({ description: 'Address of the server. Default: SVC_API_SERVER.', helpValue: '<url>' }),
     insecure: Flags.boolean({ description: 'Send the key even to a server elsewhere that speaks plain HTTP.' }),

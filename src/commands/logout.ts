@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags';
-import { BaseCommand } from '../cli/base-command.ts';
+import { examplesOf, BaseCommand } from '../cli/base-command.ts';
 import { CliError } from '../cli/errors.ts';
 import { noInputFlag, yesFlag } from '../cli/input/key-flags.ts';
 import { forgetKey, keptKey } from '../cli/credentials.ts';
@@ -12,13 +12,10 @@ export default class Logout extends BaseCommand {
     'The key is deleted on the server. If it has created other keys, these end with it, and you are asked. Where the ' +
     'server does not end it, or cannot be reached, the key is kept. With --local it is only forgotten here: on the ' +
     'server it stays valid until it ends.';
-  static override examples = [
-    { description: 'Log out', command: '<%= config.bin %> <%= command.id %> --server http://127.0.0.1:4000' },
-    {
-      description: 'Forget the key of a server that is gone',
-      command: '<%= config.bin %> <%= command.id %> --server http://127.0.0.1:4000 --local',
-    },
-  ];
+  static override examples = examplesOf([
+    ['Log out', '--server http://127.0.0.1:4000'],
+    ['Forget the key of a server that is gone', '--server http://127.0.0.1:4000 --local'],
+  ]);
   static override flags = {
     server: Flags.string({ description: 'Address of the server. Default: SVC_API_SERVER.', helpValue: '<url>' }),
     insecure: Flags.boolean({ description: 'Send the key even to a server elsewhere that speaks plain HTTP.' }),

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { changesNothing, contentsJson, contentsText, planJson, planLines } from '../cli/views/backup-view.ts';
-import { BaseCommand } from '../cli/base-command.ts';
+import { examplesOf, BaseCommand } from '../cli/base-command.ts';
 import { CliError, interruptible, shownText, type Stoppable } from '../cli/errors.ts';
 import { exclusiveFlags, noInputFlag, yesFlag } from '../cli/input/key-flags.ts';
 import { StoreCommand } from '../cli/manage/key-command.ts';
@@ -27,20 +27,14 @@ export default class Restore extends StoreCommand {
     '--bring-back names them; they are listed, and so are keys that were created since, which are deleted. The audit ' +
     'log and the usage of the store stay, and the log says what was restored. Before anything is changed, the store ' +
     'is copied beside itself. Servers may run meanwhile.';
-  static override examples = [
-    {
-      description: 'See what a backup would change',
-      command: '<%= config.bin %> <%= command.id %> keys-2026-01-31.sqlite --dry-run',
-    },
-    {
-      description: 'Undo the deletion of a key, and all else that was changed since the backup',
-      command: '<%= config.bin %> <%= command.id %> keys-2026-01-31.sqlite --bring-back "CI deploy"',
-    },
-    {
-      description: 'Put a backup in the place of a store that is lost',
-      command: '<%= config.bin %> <%= command.id %> keys-2026-01-31.sqlite --without-comparison --yes',
-    },
-  ];
+  static override examples = examplesOf([
+    ['See what a backup would change', 'keys-2026-01-31.sqlite --dry-run'],
+    [
+      'Undo the deletion of a key, and all else that was changed since the backup',
+      'keys-2026-01-31.sqlite --bring-back "CI deploy"',
+    ],
+    ['Put a backup in the place of a store that is lost', 'keys-2026-01-31.sqlite --without-comparison --yes'],
+  ]);
   static override args = { file: Args.string({ required: true, description: 'Path of the backup.' }) };
   static override flags = {
     'bring-back': Flags.string({

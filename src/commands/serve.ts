@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../cli/base-command.ts';
 import { inGroup } from '../cli/input/key-flags.ts';
 import { readOptions, ServingCommand, servingFlags } from '../cli/serve/index.ts';
 
@@ -11,17 +12,14 @@ export default class Serve extends ServingCommand {
     'Changes of keys take effect with the next request. SIGINT or SIGTERM stops it after the requests in flight, ' +
     'within 10 seconds; a second signal stops it at once. Connections, memory and more: "server" in svc-api.yaml.';
   static override usage = '<%= command.id %> [flags]';
-  static override examples = [
-    { description: 'Serve on http://127.0.0.1:4000', command: '<%= config.bin %> serve' },
-    {
-      description: 'Serve by TLS to other machines, with four processes',
-      command: '<%= config.bin %> serve --host :: --tls-cert cert.pem --tls-key key.pem --workers 4',
-    },
-    {
-      description: 'Serve to a proxy on this machine',
-      command: '<%= config.bin %> serve --socket /run/svc-api/api.sock',
-    },
-  ];
+  static override examples = examplesOf([
+    ['Serve on http://127.0.0.1:4000', '<%= config.bin %> serve'],
+    [
+      'Serve by TLS to other machines, with four processes',
+      '<%= config.bin %> serve --host :: --tls-cert cert.pem --tls-key key.pem --workers 4',
+    ],
+    ['Serve to a proxy on this machine', '<%= config.bin %> serve --socket /run/svc-api/api.sock'],
+  ]);
   static override flags = {
     ...servingFlags(PORT),
     ...inGroup('OPERATION', {

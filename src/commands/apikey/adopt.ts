@@ -1,3 +1,4 @@
+import { examplesOf } from '../../cli/base-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { nameOf, StoreCommand } from '../../cli/manage/key-command.ts';
 import { keyJson } from '../../cli/views/key-view.ts';
@@ -10,12 +11,7 @@ export default class Adopt extends StoreCommand {
   static override description =
     'A created key can do no more than the key that created it, and is refused and deleted with it. ' +
     'Once adopted, it has all its grants. Its secret stays: rotate it if the creator may know it.';
-  static override examples = [
-    {
-      description: 'Keep a key that a leaked key has created',
-      command: '<%= config.bin %> <%= command.id %> "CI deploy"',
-    },
-  ];
+  static override examples = examplesOf([['Keep a key that a leaked key has created', '"CI deploy"']]);
   static override args = nameArgs;
   static override flags = { name: nameFlag };
 

@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { warn } from '../../cli/terminal.ts';
@@ -10,17 +11,14 @@ export default class Apply extends KeyCommand {
     'A field that a declared key leaves out is empty, except "enabled": a disabled key stays disabled. ' +
     'All changes are made in one transaction; if there are none, nothing is written. ' +
     'With --dry-run, exit code 2 means that there are changes, and every failure exits with 1.';
-  static override examples = [
-    { description: 'See what would change', command: '<%= config.bin %> <%= command.id %> -f keys.yaml --dry-run' },
-    {
-      description: 'Make the changes; the secret of each new key goes to a file named after the key',
-      command: '<%= config.bin %> <%= command.id %> -f keys.yaml --secrets-dir ./secrets',
-    },
-    {
-      description: 'Also delete keys that an earlier apply created and the file no longer declares',
-      command: '<%= config.bin %> <%= command.id %> -f keys.yaml --prune --json',
-    },
-  ];
+  static override examples = examplesOf([
+    ['See what would change', '-f keys.yaml --dry-run'],
+    [
+      'Make the changes; the secret of each new key goes to a file named after the key',
+      '-f keys.yaml --secrets-dir ./secrets',
+    ],
+    ['Also delete keys that an earlier apply created and the file no longer declares', '-f keys.yaml --prune --json'],
+  ]);
   static override flags = {
     file: Flags.string({
       char: 'f',

@@ -1,3 +1,4 @@
+import { examplesOf } from '../../cli/base-command.ts';
 import { codeArg, ConsentCommand, consentJson } from '../../cli/consent-command.ts';
 import { grantFlags, noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 import { refuseOver } from '../../keys/repository/index.ts';
@@ -7,16 +8,13 @@ export default class Approve extends ConsentCommand {
   static override description =
     'Shows what the application asks for, and asks you. With --roles or --permissions, it gets only these, ' +
     'which must be among what it asks for. The application fetches its key itself; the secret is not shown.';
-  static override examples = [
-    {
-      description: 'Agree to what the application asks for that shows this code',
-      command: '<%= config.bin %> <%= command.id %> WDJB-MJHT',
-    },
-    {
-      description: 'Grant an application less than it asks for, for a week',
-      command: '<%= config.bin %> <%= command.id %> WDJB-MJHT --permissions DOCKER:READ_ANY --expires-in 7d --yes',
-    },
-  ];
+  static override examples = examplesOf([
+    ['Agree to what the application asks for that shows this code', 'WDJB-MJHT'],
+    [
+      'Grant an application less than it asks for, for a week',
+      'WDJB-MJHT --permissions DOCKER:READ_ANY --expires-in 7d --yes',
+    ],
+  ]);
   static override args = codeArg('The code that the application shows, such as WDJB-MJHT.');
   static override flags = { ...grantFlags, yes: yesFlag, 'no-input': noInputFlag };
 

@@ -1,4 +1,5 @@
 import * as Args from '@oclif/core/args';
+import { examplesOf } from '../../cli/base-command.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import type { KeyDecision } from '../../keys/service/index.ts';
 import { describeGrant } from '../../keys/authorization/index.ts';
@@ -10,17 +11,13 @@ const NOT_ALLOWED = 4;
 export default class Can extends KeyCommand {
   static override summary = 'Check whether an API key has a permission, and through which grant.';
   static override description = 'Exits with 0 for yes and 4 for no. For a disabled or expired key, the answer is no.';
-  static override examples = [
-    {
-      description: 'Check whether a key may update containers',
-      command: '<%= config.bin %> <%= command.id %> "CI deploy" DOCKER:UPDATE_ANY',
-    },
-    {
-      description: 'Check in a script',
-      command:
-        'if <%= config.bin %> <%= command.id %> "CI deploy" DOCKER:UPDATE_ANY > /dev/null;\nthen echo deploy; fi',
-    },
-  ];
+  static override examples = examplesOf([
+    ['Check whether a key may update containers', '"CI deploy" DOCKER:UPDATE_ANY'],
+    [
+      'Check in a script',
+      'if <%= config.bin %> <%= command.id %> "CI deploy" DOCKER:UPDATE_ANY > /dev/null;\nthen echo deploy; fi',
+    ],
+  ]);
   static override args = {
     name: Args.string({ description: 'Name of the key.', required: true, ignoreStdin: true }),
     permission: Args.string({

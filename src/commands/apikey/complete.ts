@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args';
-import { BaseCommand } from '../../cli/base-command.ts';
+import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
 import {
   offerFor,
   readCommandLine,
@@ -30,13 +30,12 @@ export default class Complete extends BaseCommand {
   static override hidden = true;
   static override enableJsonFlag = false;
   static override summary = 'Print what may follow the command line in COMP_LINE.';
-  static override examples = [
-    {
-      description: 'Complete the name of a command',
-      command:
-        'COMP_LINE="<%= config.bin %> apikey<%= config.topicSeparator %>sh" <%= config.bin %> <%= command.id %> bash',
-    },
-  ];
+  static override examples = examplesOf([
+    [
+      'Complete the name of a command',
+      'COMP_LINE="<%= config.bin %> apikey<%= config.topicSeparator %>sh" <%= config.bin %> <%= command.id %> bash',
+    ],
+  ]);
   static override args = { shell: Args.string({ options: [...SHELLS], required: true, ignoreStdin: true }) };
 
   async run(): Promise<void> {

@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args';
-import { BaseCommand, FLAGS_WITHOUT_STORE } from '../../cli/base-command.ts';
+import { examplesOf, BaseCommand, FLAGS_WITHOUT_STORE } from '../../cli/base-command.ts';
 import { type Shell, SHELLS } from '../../cli/completion/index.ts';
 
 export default class Completion extends BaseCommand {
@@ -9,22 +9,15 @@ export default class Completion extends BaseCommand {
   static override description =
     'In a CLI that has svc-api as a plugin, the script completes the commands of svc-api under the name of that CLI, ' +
     'and leaves the others to what completed them before.';
-  static override examples = [
-    {
-      description: 'Install it in bash, for all shells to come',
-      command: '<%= config.bin %> <%= command.id %> bash >> ~/.bashrc',
-    },
-    {
-      description: 'Install it in zsh, after the compinit of ~/.zshrc',
-      command: '<%= config.bin %> <%= command.id %> zsh >> ~/.zshrc',
-    },
-    {
-      description: 'Install it in fish, for all shells to come',
-      command:
-        'mkdir -p ~/.config/fish/completions && ' +
+  static override examples = examplesOf([
+    ['Install it in bash, for all shells to come', 'bash >> ~/.bashrc'],
+    ['Install it in zsh, after the compinit of ~/.zshrc', 'zsh >> ~/.zshrc'],
+    [
+      'Install it in fish, for all shells to come',
+      'mkdir -p ~/.config/fish/completions && ' +
         '<%= config.bin %> <%= command.id %> fish >\n~/.config/fish/completions/<%= config.bin %>-apikey.fish',
-    },
-  ];
+    ],
+  ]);
   static override args = {
     shell: Args.string({
       description: 'The shell.',

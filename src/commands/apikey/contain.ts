@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../../cli/base-command.ts';
 import { CliError, shownText } from '../../cli/errors.ts';
 import { nameArgs, nameFlag, noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
@@ -16,17 +17,11 @@ export default class Contain extends KeyCommand {
     'narrowed to what the key had before as well as now, what it enabled is disabled, and requests of applications ' +
     'that it agreed to are cancelled. The same goes for what was done by its child keys, and with secrets that it ' +
     'gave. The plan is shown first; all of it is one transaction. A key that was deleted is found by its name or id.';
-  static override examples = [
-    {
-      description: 'See what a key did, and what would be undone',
-      command: '<%= config.bin %> <%= command.id %> "CI deploy" --dry-run',
-    },
-    { description: 'Undo it', command: '<%= config.bin %> <%= command.id %> "CI deploy" --yes' },
-    {
-      description: 'Undo only what it did to others since it leaked',
-      command: '<%= config.bin %> <%= command.id %> "CI deploy" --since 2h --yes',
-    },
-  ];
+  static override examples = examplesOf([
+    ['See what a key did, and what would be undone', '"CI deploy" --dry-run'],
+    ['Undo it', '"CI deploy" --yes'],
+    ['Undo only what it did to others since it leaked', '"CI deploy" --since 2h --yes'],
+  ]);
   static override args = nameArgs;
   static override flags = {
     name: nameFlag,

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags';
-import { BaseCommand } from '../../cli/base-command.ts';
+import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
 import { commandText, formatCount } from '../../cli/output.ts';
 import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../../cli/with-keys.ts';
 import { CliError, shownText } from '../../cli/errors.ts';
@@ -17,16 +17,10 @@ export default class Copy extends BaseCommand {
     'others can change it meanwhile, which a warning says. The copy is compared with it before it is committed. ' +
     'After that, the secrets work with both stores: point the servers to ' +
     'the new one, and take the old one out of use.';
-  static override examples = [
-    {
-      description: 'Move to PostgreSQL, with the password in PGPASSWORD',
-      command: '<%= config.bin %> <%= command.id %> --to postgres://svc@db.internal/keys',
-    },
-    {
-      description: 'Make a copy to experiment with',
-      command: '<%= config.bin %> <%= command.id %> --to ./copy.sqlite',
-    },
-  ];
+  static override examples = examplesOf([
+    ['Move to PostgreSQL, with the password in PGPASSWORD', '--to postgres://svc@db.internal/keys'],
+    ['Make a copy to experiment with', '--to ./copy.sqlite'],
+  ]);
   static override flags = {
     to: Flags.string({
       description: 'Store to copy into: a path, or the URL of a PostgreSQL database.',

@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../../cli/base-command.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag, newKeyFlags, noInputFlag, requestOf, yesFlag } from '../../cli/input/key-flags.ts';
 
@@ -6,20 +7,17 @@ export default class Create extends KeyCommand {
   static override summary = 'Create an API key.';
   static override description = `The secret is written to stdout, once; everything else goes to stderr. \
 If stdin and stderr are terminals, prompts for missing values.`;
-  static override examples = [
-    {
-      description: 'A key for a pipeline, which expires automatically',
-      command: 'KEY=$(<%= config.bin %> <%= command.id %> "CI deploy" --roles VIEWER\n--expires-in 30d)',
-    },
-    {
-      description: 'A key for 100 requests a minute, from one network alone',
-      command: '<%= config.bin %> <%= command.id %> "Web shop" --roles VIEWER\n--limit 100/m --allow-from 10.0.0.0/8',
-    },
-    {
-      description: 'See what a key would be allowed to do',
-      command: '<%= config.bin %> <%= command.id %> "Docker bot"\n--permissions DOCKER:UPDATE_ANY --dry-run',
-    },
-  ];
+  static override examples = examplesOf([
+    [
+      'A key for a pipeline, which expires automatically',
+      'KEY=$(<%= config.bin %> <%= command.id %> "CI deploy" --roles VIEWER\n--expires-in 30d)',
+    ],
+    [
+      'A key for 100 requests a minute, from one network alone',
+      '"Web shop" --roles VIEWER\n--limit 100/m --allow-from 10.0.0.0/8',
+    ],
+    ['See what a key would be allowed to do', '"Docker bot"\n--permissions DOCKER:UPDATE_ANY --dry-run'],
+  ]);
   static override args = nameArgs;
   static override flags = {
     name: nameFlag,

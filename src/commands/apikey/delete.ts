@@ -1,3 +1,4 @@
+import { examplesOf } from '../../cli/base-command.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag, noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 
@@ -6,10 +7,10 @@ export default class Delete extends KeyCommand {
   static override description =
     'Deleted keys are refused from the next request on. ' +
     'Without a name, the keys are searched for and chosen on the terminal.';
-  static override examples = [
-    { description: 'Delete a key', command: '<%= config.bin %> <%= command.id %> --name "CI deploy"' },
-    { description: 'Choose from a list', command: '<%= config.bin %> <%= command.id %>' },
-  ];
+  static override examples = examplesOf([
+    ['Delete a key', '--name "CI deploy"'],
+    ['Choose from a list', ''],
+  ]);
   static override args = nameArgs;
   static override flags = { name: nameFlag, 'no-input': noInputFlag, yes: yesFlag };
 

@@ -1,3 +1,4 @@
+import { examplesOf } from '../../cli/base-command.ts';
 import { codeArg, ConsentCommand, consentJson, placeOf } from '../../cli/consent-command.ts';
 import { noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 
@@ -5,12 +6,7 @@ export default class Deny extends ConsentCommand {
   static override summary = 'Refuse an application an API key.';
   static override description =
     'An application can be refused after somebody has agreed, too, as long as the application has not fetched its key.';
-  static override examples = [
-    {
-      description: 'Refuse the application that shows this code',
-      command: '<%= config.bin %> <%= command.id %> WDJB-MJHT',
-    },
-  ];
+  static override examples = examplesOf([['Refuse the application that shows this code', 'WDJB-MJHT']]);
   static override args = codeArg('The code that the application shows, or the id of its request.');
   static override flags = { yes: yesFlag, 'no-input': noInputFlag };
 

@@ -1,3 +1,4 @@
+import { examplesOf } from '../../cli/base-command.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { warn } from '../../cli/terminal.ts';
@@ -7,9 +8,7 @@ import type { CatalogAdditions } from '../../keys/permissions/index.ts';
 export default class Disable extends KeyCommand {
   static override summary = 'Disable an API key, until it is enabled again.';
   static override description = 'A disabled key is refused from the next request on.';
-  static override examples = [
-    { description: 'Disable a key', command: '<%= config.bin %> <%= command.id %> --name "CI deploy"' },
-  ];
+  static override examples = examplesOf([['Disable a key', '--name "CI deploy"']]);
   static override args = nameArgs;
   static override flags = { name: nameFlag };
 

@@ -1,11 +1,10 @@
+import { examplesOf } from '../../cli/base-command.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 
 export default class Enable extends KeyCommand {
   static override summary = 'Enable a disabled API key.';
-  static override examples = [
-    { description: 'Enable a key', command: '<%= config.bin %> <%= command.id %> --name "CI deploy"' },
-  ];
+  static override examples = examplesOf([['Enable a key', '--name "CI deploy"']]);
   static override args = nameArgs;
   static override flags = { name: nameFlag };
 

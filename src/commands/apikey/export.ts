@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../../cli/base-command.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { printableJson } from '../../keys/basics/index.ts';
 
@@ -8,15 +9,14 @@ export default class Export extends StoreCommand {
   static override description =
     'Each line is a key with the fields that import accepts; a key comes after the key that created it. ' +
     'Exported with digests, keys work in the store that imports them; a digest alone authenticates nobody.';
-  static override examples = [
-    { description: 'Write all keys to a file', command: '<%= config.bin %> <%= command.id %> > keys.jsonl' },
-    {
-      description: 'Copy all keys to another store, where they work unchanged',
-      command:
-        '<%= config.bin %> <%= command.id %> --with-digests |\n' +
+  static override examples = examplesOf([
+    ['Write all keys to a file', '> keys.jsonl'],
+    [
+      'Copy all keys to another store, where they work unchanged',
+      '<%= config.bin %> <%= command.id %> --with-digests |\n' +
         '<%= config.bin %> apikey<%= config.topicSeparator %>import --database other.sqlite',
-    },
-  ];
+    ],
+  ]);
   static override flags = {
     'with-digests': Flags.boolean({ description: 'Also export the SHA-256 of each secret.' }),
   };

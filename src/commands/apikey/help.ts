@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args';
-import { BaseCommand, FLAGS_WITHOUT_STORE } from '../../cli/base-command.ts';
+import { examplesOf, BaseCommand, FLAGS_WITHOUT_STORE } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { formatList, printable } from '../../keys/basics/index.ts';
 
@@ -8,11 +8,11 @@ export default class ApiKeyHelp extends BaseCommand {
   static override strict = false;
   static override baseFlags: (typeof BaseCommand)['baseFlags'] = FLAGS_WITHOUT_STORE;
   static override summary = 'Show help: for a command about keys, on exit codes, on environment variables.';
-  static override examples = [
-    { description: 'Show what exit codes mean', command: '<%= config.bin %> <%= command.id %> exit-codes' },
-    { description: 'Show the environment variables', command: '<%= config.bin %> <%= command.id %> environment' },
-    { description: 'Show how a key is rotated', command: '<%= config.bin %> <%= command.id %> rotate' },
-  ];
+  static override examples = examplesOf([
+    ['Show what exit codes mean', 'exit-codes'],
+    ['Show the environment variables', 'environment'],
+    ['Show how a key is rotated', 'rotate'],
+  ]);
   static override args = {
     subject: Args.string({ description: 'A command, exit-codes or environment.', ignoreStdin: true }),
   };

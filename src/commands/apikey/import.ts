@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../../cli/base-command.ts';
 import { CliError, exitCodeFor, ReportedFailure } from '../../cli/errors.ts';
 import { countedBytes, type Input, openInput } from '../../cli/input/input.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
@@ -58,19 +59,15 @@ export default class Import extends StoreCommand {
     'base64url), and "roles", "permissions" or both. "description", "expiresAt", "disabled", "id", "createdAt", ' +
     '"createdBy" and "prefix" are optional. Either all keys are imported or none; what is wrong with a line is ' +
     'reported with its number, without secrets.';
-  static override examples = [
-    {
-      description: 'Check whether a file can be imported, and import nothing',
-      command: '<%= config.bin %> <%= command.id %> keys.jsonl --dry-run',
-    },
-    { description: 'Import a file', command: '<%= config.bin %> <%= command.id %> keys.jsonl' },
-    {
-      description: 'Copy all keys from one store to another',
-      command:
-        '<%= config.bin %> apikey<%= config.topicSeparator %>export --with-digests |\n' +
+  static override examples = examplesOf([
+    ['Check whether a file can be imported, and import nothing', 'keys.jsonl --dry-run'],
+    ['Import a file', 'keys.jsonl'],
+    [
+      'Copy all keys from one store to another',
+      '<%= config.bin %> apikey<%= config.topicSeparator %>export --with-digests |\n' +
         '<%= config.bin %> <%= command.id %> --database other.sqlite',
-    },
-  ];
+    ],
+  ]);
   static override args = {
     // Without `ignoreStdin`, oclif would take what it reads from stdin for the path.
     file: Args.string({ description: 'File with the keys; - or none for stdin.', ignoreStdin: true }),

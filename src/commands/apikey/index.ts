@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags';
-import type { FlagsOf } from '../../cli/base-command.ts';
+import { examplesOf, type FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { VERB_LINES } from '../../cli/help/verbs.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
@@ -32,24 +32,19 @@ export default class ApiKey extends KeyCommand {
       '[--expires-at <date>] [--overwrite] [--json]',
     '<%= command.id %> --delete [--name <name>] [--json]',
   ];
-  static override examples = [
-    {
-      description: 'Create a key and keep its secret in a variable',
-      command: 'KEY=$(<%= config.bin %> <%= command.id %> --create --name "CI deploy" --roles VIEWER)',
-    },
-    {
-      description: 'Create a key with individual permissions, as JSON',
-      command:
-        '<%= config.bin %> <%= command.id %> --create --name "Docker bot"\n' +
-        '--permissions DOCKER:READ_ANY,DOCKER:UPDATE_ANY --json',
-    },
-    {
-      description: 'Replace a key: the old secret stops working',
-      command: '<%= config.bin %> <%= command.id %> --create --name "CI deploy" --roles VIEWER --overwrite',
-    },
-    { description: 'Delete a key', command: '<%= config.bin %> <%= command.id %> --delete --name "CI deploy"' },
-    { description: 'Create a key by answering prompts', command: '<%= config.bin %> <%= command.id %> --create' },
-  ];
+  static override examples = examplesOf([
+    [
+      'Create a key and keep its secret in a variable',
+      'KEY=$(<%= config.bin %> <%= command.id %> --create --name "CI deploy" --roles VIEWER)',
+    ],
+    [
+      'Create a key with individual permissions, as JSON',
+      '--create --name "Docker bot"\n' + '--permissions DOCKER:READ_ANY,DOCKER:UPDATE_ANY --json',
+    ],
+    ['Replace a key: the old secret stops working', '--create --name "CI deploy" --roles VIEWER --overwrite'],
+    ['Delete a key', '--delete --name "CI deploy"'],
+    ['Create a key by answering prompts', '--create'],
+  ]);
   static override flags = {
     name: nameFlag,
     ...inGroup('CREATE', { create: Flags.boolean({ description: 'Create a key.' }), ...newKeyFlags }),

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags';
-import type { FlagsOf } from '../../cli/base-command.ts';
+import { examplesOf, type FlagsOf } from '../../cli/base-command.ts';
 import { exclusiveFlags, limitFlag, listFlags, readAfter, readLimit } from '../../cli/input/key-flags.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import {
@@ -46,18 +46,12 @@ export default class List extends KeyCommand {
   static override description = `On a terminal, prints a table of one line a key, shortened to its width, with \
 relative times. Otherwise prints one line a key, unshortened, with times in RFC 3339 format and tabs between \
 NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Secrets are never shown.`;
-  static override examples = [
-    { description: 'List the keys with full access', command: '<%= config.bin %> <%= command.id %> --roles ADMIN' },
-    {
-      description: 'List the names of the expired keys',
-      command: '<%= config.bin %> <%= command.id %> --all --status expired | cut -f 1',
-    },
-    {
-      description: 'List when keys expire, and what they may do',
-      command: '<%= config.bin %> <%= command.id %> --columns name,expires,grants',
-    },
-    { description: 'List the first ten, as JSON', command: '<%= config.bin %> <%= command.id %> --limit 10 --json' },
-  ];
+  static override examples = examplesOf([
+    ['List the keys with full access', '--roles ADMIN'],
+    ['List the names of the expired keys', '--all --status expired | cut -f 1'],
+    ['List when keys expire, and what they may do', '--columns name,expires,grants'],
+    ['List the first ten, as JSON', '--limit 10 --json'],
+  ]);
   static override flags = {
     ...listFlags,
     limit: limitFlag('keys'),

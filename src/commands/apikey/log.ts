@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { exclusiveFlags, limitFlag, noInputFlag, readLimit, readNumber, yesFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
@@ -56,29 +57,14 @@ export default class Log extends KeyCommand {
     'width; otherwise an entry is one line, with tabs between NUMBER TIME ACTOR ACTION KEY CHANGES. Each is chained ' +
     'to the previous one by its hash; --verify checks all of them, names the first that was tampered with, and ' +
     'compares the keys with the log.';
-  static override examples = [
-    { description: 'See what happened to a key', command: '<%= config.bin %> <%= command.id %> --key "CI deploy"' },
-    {
-      description: 'See who deleted keys in the last week',
-      command: '<%= config.bin %> <%= command.id %> --action delete --since 7d',
-    },
-    {
-      description: 'Follow the log, one JSON object per line',
-      command: '<%= config.bin %> <%= command.id %> --follow --json',
-    },
-    {
-      description: 'Verify that nothing was changed or removed',
-      command: '<%= config.bin %> <%= command.id %> --verify',
-    },
-    {
-      description: 'Verify also that the log still has what was its newest entry once',
-      command: '<%= config.bin %> <%= command.id %> --verify --head "$(cat audit-head.txt)"',
-    },
-    {
-      description: 'Delete the entries that are older than a year',
-      command: '<%= config.bin %> <%= command.id %> --prune --before 52w --yes',
-    },
-  ];
+  static override examples = examplesOf([
+    ['See what happened to a key', '--key "CI deploy"'],
+    ['See who deleted keys in the last week', '--action delete --since 7d'],
+    ['Follow the log, one JSON object per line', '--follow --json'],
+    ['Verify that nothing was changed or removed', '--verify'],
+    ['Verify also that the log still has what was its newest entry once', '--verify --head "$(cat audit-head.txt)"'],
+    ['Delete the entries that are older than a year', '--prune --before 52w --yes'],
+  ]);
   static override flags = {
     key: Flags.string({ description: 'Only entries about this key: its name or id.', helpValue: '<key>' }),
     actor: Flags.string({

@@ -1,3 +1,4 @@
+import { examplesOf } from '../../cli/base-command.ts';
 import { CONSENT_COLUMNS, ConsentCommand, consentJson, consentRow } from '../../cli/consent-command.ts';
 import { limitFlag, readLimit } from '../../cli/input/key-flags.ts';
 import { openTable } from '../../cli/output.ts';
@@ -9,10 +10,10 @@ export default class Requests extends ConsentCommand {
     'Applications ask a running server, and wait ten minutes at most. Where this is no terminal, a request is one ' +
     'line, with tabs between ID APPLICATION STATUS FOR FROM ENDS. The codes by which you can agree are known to the ' +
     'applications alone, which show them.';
-  static override examples = [
-    { description: 'See who asks for what', command: '<%= config.bin %> <%= command.id %>' },
-    { description: 'See who asks for what, as JSON', command: '<%= config.bin %> <%= command.id %> --json' },
-  ];
+  static override examples = examplesOf([
+    ['See who asks for what', ''],
+    ['See who asks for what, as JSON', '--json'],
+  ]);
   static override flags = { limit: limitFlag('requests') };
 
   protected override readonly onlyPrints = true;

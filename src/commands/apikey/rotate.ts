@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../../cli/base-command.ts';
 import { CliError, deliverSecrets } from '../../cli/errors.ts';
 import { exclusiveFlags, nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
@@ -31,21 +32,15 @@ export default class Rotate extends KeyCommand {
 The previous secret works until the grace ends. The grace starts now, or when the new secret is first used: \
 then a new secret that is lost on its way locks nobody out. \
 A key has two secrets at most; --finish and --rollback revoke one of them.`;
-  static override examples = [
-    {
-      description: 'A new secret; the previous one works for a day',
-      command: 'KEY=$(<%= config.bin %> <%= command.id %> "CI deploy")',
-    },
-    {
-      description: 'Revoke the previous secret at once',
-      command: '<%= config.bin %> <%= command.id %> "CI deploy" --finish',
-    },
-    {
-      description: 'The previous secret works until 10 minutes after the new one is first used',
-      command: '<%= config.bin %> <%= command.id %> "CI deploy" --activate on-first-use --grace 10m',
-    },
-    { description: 'Revoke the new secret', command: '<%= config.bin %> <%= command.id %> "CI deploy" --rollback' },
-  ];
+  static override examples = examplesOf([
+    ['A new secret; the previous one works for a day', 'KEY=$(<%= config.bin %> <%= command.id %> "CI deploy")'],
+    ['Revoke the previous secret at once', '"CI deploy" --finish'],
+    [
+      'The previous secret works until 10 minutes after the new one is first used',
+      '"CI deploy" --activate on-first-use --grace 10m',
+    ],
+    ['Revoke the new secret', '"CI deploy" --rollback'],
+  ]);
   static override args = nameArgs;
   static override flags = {
     name: nameFlag,

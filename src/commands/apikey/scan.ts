@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../../cli/base-command.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { commandText, formatCount } from '../../cli/output.ts';
@@ -19,20 +20,17 @@ export default class Scan extends StoreCommand {
     'Folders are searched recursively, except for .git folders; links in them are not followed. ' +
     'Prints one line for each key found: where it is, its prefix, status and name, never the whole secret. ' +
     'Exits with 3 if a live key was found, otherwise with 1 if something could not be read.';
-  static override examples = [
-    {
-      description: 'Before a commit, scan what will be committed',
-      command: 'git diff --cached --text | <%= config.bin %> <%= command.id %> -',
-    },
-    {
-      description: 'Look up what gitleaks has found in the history of a repository',
-      command: 'gitleaks git --report-format json --report-path - . | <%= config.bin %> <%= command.id %> --report -',
-    },
-    {
-      description: 'Disable the live keys that have leaked into logs',
-      command: '<%= config.bin %> <%= command.id %> --revoke ./logs',
-    },
-  ];
+  static override examples = examplesOf([
+    [
+      'Before a commit, scan what will be committed',
+      'git diff --cached --text | <%= config.bin %> <%= command.id %> -',
+    ],
+    [
+      'Look up what gitleaks has found in the history of a repository',
+      'gitleaks git --report-format json --report-path - . | <%= config.bin %> <%= command.id %> --report -',
+    ],
+    ['Disable the live keys that have leaked into logs', '--revoke ./logs'],
+  ]);
   static override args = {
     path: Args.string({ description: 'Files and folders; - for stdin.', multiple: true }),
   };

@@ -1,3 +1,4 @@
+import { examplesOf } from '../../cli/base-command.ts';
 import { KeyCommand, nameOf, searchIn } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { fieldText, issuedJson, issuedLines, keyJson, limitJson, limitText } from '../../cli/views/key-view.ts';
@@ -7,10 +8,10 @@ export default class Show extends KeyCommand {
   static override summary = 'Show an API key, and all that it may do.';
   static override description =
     'Names the parent keys that limit what it may do, and what it did to other keys. The secret is never shown.';
-  static override examples = [
-    { description: 'Show a key', command: '<%= config.bin %> <%= command.id %> --name "CI deploy"' },
-    { description: 'Show a key as JSON', command: '<%= config.bin %> <%= command.id %> --name "CI deploy" --json' },
-  ];
+  static override examples = examplesOf([
+    ['Show a key', '--name "CI deploy"'],
+    ['Show a key as JSON', '--name "CI deploy" --json'],
+  ]);
   static override args = nameArgs;
   static override flags = { name: nameFlag };
 

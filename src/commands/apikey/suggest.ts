@@ -1,3 +1,4 @@
+import { examplesOf } from '../../cli/base-command.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import type { KeyAdministration, KeyState } from '../../keys/service/index.ts';
@@ -10,15 +11,14 @@ export default class Suggest extends KeyCommand {
     'The line on stdout can be pasted into "create" or "update"; grants that were never used are listed on stderr. ' +
     'A role is suggested where the key has granted that role to another key, which takes the role itself. ' +
     'Servers record what keys use with a delay of a few seconds.';
-  static override examples = [
-    { description: 'See what a key really needs', command: '<%= config.bin %> <%= command.id %> "CI deploy"' },
-    {
-      description: 'Grant a key just that',
-      command:
-        '<%= config.bin %> apikey<%= config.topicSeparator %>update "CI deploy" --no-roles\n' +
+  static override examples = examplesOf([
+    ['See what a key really needs', '"CI deploy"'],
+    [
+      'Grant a key just that',
+      '<%= config.bin %> apikey<%= config.topicSeparator %>update "CI deploy" --no-roles\n' +
         '--no-permissions $(<%= config.bin %> <%= command.id %> "CI deploy")',
-    },
-  ];
+    ],
+  ]);
   static override args = nameArgs;
   static override flags = { name: nameFlag };
 

@@ -1,3 +1,4 @@
+import { examplesOf } from '../../cli/base-command.ts';
 import { changeFlags, changeOf, nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { changeText, keyJson } from '../../cli/views/key-view.ts';
@@ -9,16 +10,10 @@ export default class Update extends KeyCommand {
   static override summary = 'Change an API key: name, description, grants, limits, expiry.';
   static override description =
     'What is left out does not change. The secret stays; to replace it, see rotate or create --overwrite.';
-  static override examples = [
-    {
-      description: 'Reduce what a key may do',
-      command: '<%= config.bin %> <%= command.id %> --name "CI deploy" --roles GUEST',
-    },
-    {
-      description: 'Rename a key, and remove its expiry',
-      command: '<%= config.bin %> <%= command.id %> --name "CI deploy"\n--rename "CI deploy 2" --no-expiry',
-    },
-  ];
+  static override examples = examplesOf([
+    ['Reduce what a key may do', '--name "CI deploy" --roles GUEST'],
+    ['Rename a key, and remove its expiry', '--name "CI deploy"\n--rename "CI deploy 2" --no-expiry'],
+  ]);
   static override args = nameArgs;
   static override flags = { name: nameFlag, ...changeFlags };
 

@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../../cli/base-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { openTable } from '../../cli/output.ts';
@@ -12,17 +13,11 @@ export default class Usage extends KeyCommand {
     'are plotted; otherwise an hour or day with requests is one line, with tabs between START ACCEPTED FORBIDDEN ' +
     'LIMITED REFUSED. Times are in UTC. Hours are kept for 90 days, days for two years. Servers record requests ' +
     'with a delay of a few seconds.';
-  static override examples = [
-    { description: 'See the last 24 hours', command: '<%= config.bin %> <%= command.id %> "CI deploy"' },
-    {
-      description: 'See the last 90 days',
-      command: '<%= config.bin %> <%= command.id %> "CI deploy" --by day --since 90d',
-    },
-    {
-      description: 'The hours of a week as JSON',
-      command: '<%= config.bin %> <%= command.id %> "CI deploy" --since 7d --json',
-    },
-  ];
+  static override examples = examplesOf([
+    ['See the last 24 hours', '"CI deploy"'],
+    ['See the last 90 days', '"CI deploy" --by day --since 90d'],
+    ['The hours of a week as JSON', '"CI deploy" --since 7d --json'],
+  ]);
   static override args = nameArgs;
   static override flags = {
     name: nameFlag,

@@ -1,5 +1,6 @@
 import { createCatalog } from '../../keys/permissions/index.ts';
 import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { commandText } from '../../cli/output.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
@@ -23,13 +24,13 @@ export default class Verify extends StoreCommand {
     'valid one that lacks the given permission. Does not count as a use of the key.';
   static override usage =
     '<%= command.id %> - [--permission <resource:action>] [--json] [--no-input] [--database <path>]';
-  static override examples = [
-    { description: 'Find out which key a secret belongs to', command: '<%= config.bin %> <%= command.id %> -' },
-    {
-      description: 'Check in a script whether its key has a permission',
-      command: `printf %s "$API_KEY" |\n<%= config.bin %> <%= command.id %> - --permission DOCKER:UPDATE_ANY`,
-    },
-  ];
+  static override examples = examplesOf([
+    ['Find out which key a secret belongs to', '-'],
+    [
+      'Check in a script whether its key has a permission',
+      `printf %s "$API_KEY" |\n<%= config.bin %> <%= command.id %> - --permission DOCKER:UPDATE_ANY`,
+    ],
+  ]);
   static override flags = {
     permission: Flags.string({
       description: 'Also check whether the key has this permission.',

@@ -1,4 +1,4 @@
-import { BaseCommand } from '../../cli/base-command.ts';
+import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
 import type { TestResult } from '../../cli/webhook.ts';
 
 export default class Test extends BaseCommand {
@@ -7,13 +7,10 @@ export default class Test extends BaseCommand {
     'The notice is sent once, from this machine, signed as servers sign theirs, and has the type "test". Needs the ' +
     'secret that signs: in the file of "secretFile", or in SVC_API_NOTICES_SECRET. ' +
     'Exits with 1 unless the answer is a 2xx. Neither the key store nor what waits in it is touched.';
-  static override examples = [
-    { description: 'Check a receiver', command: '<%= config.bin %> <%= command.id %>' },
-    {
-      description: 'Check the webhook of another file, in a script',
-      command: '<%= config.bin %> <%= command.id %> --config ./new.yaml --json',
-    },
-  ];
+  static override examples = examplesOf([
+    ['Check a receiver', ''],
+    ['Check the webhook of another file, in a script', '--config ./new.yaml --json'],
+  ]);
 
   private tried: TestResult | undefined;
 

@@ -1,13 +1,13 @@
-import { BaseCommand } from '../../cli/base-command.ts';
+import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
 
 export default class Check extends BaseCommand {
   static override summary = 'Check the routes of svc-api.yaml, and what it expects of them.';
   static override description =
     'Exits with 0 if a server takes the file, and otherwise with 1. Lists the routes that can never match.';
-  static override examples = [
-    { description: 'Check the configuration', command: '<%= config.bin %> <%= command.id %>' },
-    { description: 'Check another file', command: '<%= config.bin %> <%= command.id %> --config ./new.yaml' },
-  ];
+  static override examples = examplesOf([
+    ['Check the configuration', ''],
+    ['Check another file', '--config ./new.yaml'],
+  ]);
 
   async run(): Promise<object> {
     await this.parse(Check);

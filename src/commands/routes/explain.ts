@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import type { FlagsOf } from '../../cli/base-command.ts';
+import { examplesOf, type FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { permissionsFlag } from '../../cli/input/key-flags.ts';
 import { warn } from '../../cli/terminal.ts';
@@ -24,21 +24,14 @@ export default class Explain extends StoreCommand {
   static override description =
     'Without --key and --permissions, the request has no key. Nothing is sent. Limits, and the addresses that a key ' +
     'may be used from, are not looked at. Expectations that do not hold are warned of.';
-  static override examples = [
-    {
-      description: 'See what a request requires',
-      command: '<%= config.bin %> <%= command.id %> GET https://grafana.example.org/api/dashboards/7',
-    },
-    {
-      description: 'See what a key lacks for a request',
-      command: '<%= config.bin %> <%= command.id %> POST https://grafana.example.org/api/users --key "CI deploy"',
-    },
-    {
-      description: 'Try permissions before a key has them',
-      command:
-        '<%= config.bin %> <%= command.id %> GET https://grafana.example.org/\n--permissions GRAFANA:READ_ANY --json',
-    },
-  ];
+  static override examples = examplesOf([
+    ['See what a request requires', 'GET https://grafana.example.org/api/dashboards/7'],
+    ['See what a key lacks for a request', 'POST https://grafana.example.org/api/users --key "CI deploy"'],
+    [
+      'Try permissions before a key has them',
+      'GET https://grafana.example.org/\n--permissions GRAFANA:READ_ANY --json',
+    ],
+  ]);
   static override args = {
     method: Args.string({ description: 'Method of the request, such as GET.', required: true, ignoreStdin: true }),
     url: Args.string({
