@@ -7,7 +7,7 @@ import { exclusiveFlags, inGroup } from '../input/key-flags.ts';
 import { isCount, SERVER_NUMBERS, type ServerSettings } from '../../config/config.ts';
 import type { CertificateFiles } from '../../http/certificate.ts';
 import type { ListenAddress } from '../../http/listen-address.ts';
-import { KeysError, printable } from '../../keys/basics/index.ts';
+import { KeysError, printable, withoutUndefined } from '../../keys/basics/index.ts';
 
 /** The first descriptor that a service manager hands over. */
 const FIRST_DESCRIPTOR = 3;
@@ -45,13 +45,39 @@ function pathOfSocket(process: number, fd: number): string | undefined {
   }
 }
 
-/** The flags that say where to serve, and by which certificate, as they were typed. */
-interface AddressFlags {
-  host: string | undefined;
-  port: string | undefined;
-  socket: string | undefined;
-  'tls-cert': string | undefined;
-  'tls-key': string | undefined;
+/** What is typed, or set in the environment: the variable of each flag, and what it takes. */
+const TEXTS = {
+  host: { variable: 'SVC_API_HOST', takes: 'an address to listen on, such as 127.0.0.1' },
+  port: { variable: 'SVC_API_PORT', takes: 'a number from 0 to 65535' },
+  socket: { variable: 'SVC_API_SOCKET', takes: 'a path, such as /run/svc-api/api.sock' },
+  'tls-cert': { variable: 'SVC_API_TLS_CERT', takes: 'the path of a certificate in PEM' },
+  'tls-key': { variable: 'SVC_API_TLS_KEY', takes: 'the path of its key in PEM' },
+  'metrics-host': { variable: 'SVC_API_METRICS_HOST', takes: 'an address to listen on, such as 127.0.0.1' },
+  'metrics-port': { variable: 'SVC_API_METRICS_PORT', takes: 'a number from 0 to 65535' },
+} as const;
+
+/** Flags as they were typed. */
+type Typed<Names extends keyof typeof TEXTS = keyof typeof TEXTS> = { readonly [Name in Names]: string | undefined };
+
+/** A value, and where it was given. */
+interface Setting {
+  value: string;
+  /** The flag or the variable. */
+  from: string;
+  isTyped: boolean;
+}
+
+/** What is typed counts before the environment. @throws CliError USAGE for an empty flag */
+function given<Name extends keyof typeof TEXTS>(
+  name: Name,
+  flags: Typed<Name>,
+  env: NodeJS.ProcessEnv,
+): Setting | undefined {
+  const { variable, takes } = TEXTS[name];
+  const value = flags[name];
+  if (value?.trim() === '') throw new CliError('USAGE', `--${name} is empty. Give ${takes}.`);
+  if (value !== undefined) return { value, from: `--${name}`, isTyped: true };
+  return env[variable] ? { value: env[variable], from: variable, isTyped: false } : undefined;
 }
 
 /**
@@ -59,17 +85,17 @@ interface AddressFlags {
  * @param defaultPort the port if neither says so
  * @throws CliError USAGE; KeysError LISTEN_FAILED for several sockets
  */
-export function readAddress(flags: AddressFlags, env: NodeJS.ProcessEnv, defaultPort: number): ListenAddress {
-  const host =
-    typed('--host', flags.host, 'an address to listen on, such as 127.0.0.1') ??
-    set('SVC_API_HOST', env['SVC_API_HOST']);
-  const port = typed('--port', flags.port, 'a number from 0 to 65535') ?? set('SVC_API_PORT', env['SVC_API_PORT']);
-  const socket =
-    typed('--socket', flags.socket, 'a path, such as /run/svc-api/api.sock') ??
-    set('SVC_API_SOCKET', env['SVC_API_SOCKET']);
+export function readAddress(
+  flags: Typed<'host' | 'port' | 'socket'>,
+  env: NodeJS.ProcessEnv,
+  defaultPort: number,
+): ListenAddress {
+  const host = given('host', flags, env);
+  const port = given('port', flags, env);
+  const socket = given('socket', flags, env);
   const handed = handedSocket(env);
   if (handed) {
-    const flag = [host, port, socket].find((given) => given?.isTyped);
+    const flag = [host, port, socket].find((setting) => setting?.isTyped);
     if (flag) throw exclusiveFlags(flag.from, 'a socket that was handed over (LISTEN_FDS)');
     return handed;
   }
@@ -86,48 +112,21 @@ export function readAddress(flags: AddressFlags, env: NodeJS.ProcessEnv, default
 
 /** The certificate to serve by; undefined for plain HTTP. @throws CliError USAGE */
 export function readCertificateFiles(
-  flags: AddressFlags,
+  flags: Typed<'tls-cert' | 'tls-key'>,
   env: NodeJS.ProcessEnv,
   { socket }: ListenAddress,
 ): CertificateFiles | undefined {
-  const cert =
-    typed('--tls-cert', flags['tls-cert'], 'the path of a certificate in PEM') ??
-    set('SVC_API_TLS_CERT', env['SVC_API_TLS_CERT']);
-  const key =
-    typed('--tls-key', flags['tls-key'], 'the path of its key in PEM') ??
-    set('SVC_API_TLS_KEY', env['SVC_API_TLS_KEY']);
-  const given = cert ?? key;
-  if (!given) return undefined;
+  const cert = given('tls-cert', flags, env);
+  const key = given('tls-key', flags, env);
+  const either = cert ?? key;
+  if (!either) return undefined;
   if (!cert || !key) {
     const missing = cert ? '--tls-key' : '--tls-cert';
-    throw new CliError('USAGE', `${given.from} is given without ${missing}. TLS needs a certificate and its key.`);
+    throw new CliError('USAGE', `${either.from} is given without ${missing}. TLS needs a certificate and its key.`);
   }
   if (socket !== undefined)
     throw new CliError('USAGE', `On a Unix socket, no TLS is spoken. Leave out ${cert.from} and ${key.from}.`);
   return { cert: resolve(cert.value), key: resolve(key.value) };
-}
-
-/** A value, and where it was given. */
-interface Setting {
-  value: string;
-  /** The flag or the variable. */
-  from: string;
-  isTyped: boolean;
-}
-
-/**
- * What was typed for a flag.
- * @param wanted what the flag takes, for the error
- * @throws CliError USAGE if it is empty
- */
-function typed(from: string, value: string | undefined, wanted: string): Setting | undefined {
-  if (value?.trim() === '') throw new CliError('USAGE', `${from} is empty. Give ${wanted}.`);
-  return value === undefined ? undefined : { value, from, isTyped: true };
-}
-
-/** What is set for a variable; undefined if it is empty. */
-function set(from: string, value: string | undefined): Setting | undefined {
-  return value ? { value, from, isTyped: false } : undefined;
 }
 
 /** @throws CliError USAGE */
@@ -151,16 +150,9 @@ export interface TelemetryOptions {
   traces: boolean;
 }
 
-/** The flags about it, as they were typed. */
-interface TelemetryFlags {
-  'request-log': boolean;
-  'metrics-host': string | undefined;
-  'metrics-port': string | undefined;
-}
-
-/** What is typed counts before the environment. @throws CliError USAGE */
-function readTelemetry(flags: TelemetryFlags, env: NodeJS.ProcessEnv): TelemetryOptions {
-  const port = metricsPort(flags, env);
+/** @throws CliError USAGE */
+function readTelemetry(flags: ServeFlags, env: NodeJS.ProcessEnv): TelemetryOptions {
+  const port = given('metrics-port', flags, env);
   return {
     requestLog: flags['request-log'] || isOn('SVC_API_REQUEST_LOG', env['SVC_API_REQUEST_LOG']),
     metricsPort: port && readPort(port),
@@ -169,18 +161,11 @@ function readTelemetry(flags: TelemetryFlags, env: NodeJS.ProcessEnv): Telemetry
 }
 
 /** The address at which metrics are served; undefined where neither says so. @throws CliError USAGE */
-function readMetricsHost(flags: TelemetryFlags, env: NodeJS.ProcessEnv): string | undefined {
-  const typedHost = typed('--metrics-host', flags['metrics-host'], 'an address to listen on, such as 127.0.0.1');
-  if (typedHost && !metricsPort(flags, env))
+function readMetricsHost(flags: ServeFlags, env: NodeJS.ProcessEnv): string | undefined {
+  const host = given('metrics-host', flags, env);
+  if (host?.isTyped && !given('metrics-port', flags, env))
     throw new CliError('USAGE', '--metrics-host is given without --metrics-port.');
-  return (typedHost ?? set('SVC_API_METRICS_HOST', env['SVC_API_METRICS_HOST']))?.value;
-}
-
-function metricsPort(flags: TelemetryFlags, env: NodeJS.ProcessEnv): Setting | undefined {
-  return (
-    typed('--metrics-port', flags['metrics-port'], 'a number from 0 to 65535') ??
-    set('SVC_API_METRICS_PORT', env['SVC_API_METRICS_PORT'])
-  );
+  return host?.value;
 }
 
 /** Whether the variables of OpenTelemetry ask for traces: by an endpoint, which they can turn off again. */
@@ -205,7 +190,8 @@ export interface ServeOptions {
 }
 
 /** The flags of what serves, as they were typed. */
-interface ServeFlags extends AddressFlags, TelemetryFlags {
+interface ServeFlags extends Typed {
+  'request-log': boolean;
   'keep-alive': string | undefined;
   workers: string | undefined;
   'max-connections': string | undefined;
@@ -239,7 +225,7 @@ function readSettings(flags: ServeFlags, env: NodeJS.ProcessEnv): ServerSettings
     maxVerifiedKeys: readNumber(flags['max-verified-keys'], '--max-verified-keys', maxVerifiedKeys),
     metricsHost: readMetricsHost(flags, env),
   };
-  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
+  return withoutUndefined(settings);
 }
 
 /** Reads a number from 1 on. @throws CliError USAGE */
