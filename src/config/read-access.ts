@@ -3,7 +3,6 @@ import {
   type DocumentPath,
   type DocumentReader,
   isRecord,
-  formatList,
   parseLimits,
   withoutUndefined,
 } from '../keys/basics/index.ts';
@@ -105,16 +104,9 @@ function tooMany(count: number, what: string): string {
 
 /** Reads what is demanded of keys. @param catalog with all resources and roles */
 export function readPolicySection(reader: DocumentReader, value: unknown, catalog: Catalog): PolicyRules {
-  if (value === undefined) return DEFAULT_CONFIG.policy;
-  if (!isRecord(value)) {
-    reader.report(['policy'], `The field "policy" must be a map with fields of ${formatList(POLICY_RULES)}.`);
-    return DEFAULT_CONFIG.policy;
-  }
-  const { maxLifetime, requireExpiry, grantableByKeys, maxKeysPerCreator, disableUnused } = reader.knownFields(
-    value,
-    ['policy'],
-    POLICY_RULES,
-  );
+  const section = reader.section(value, 'policy', POLICY_RULES);
+  if (!section) return DEFAULT_CONFIG.policy;
+  const { maxLifetime, requireExpiry, grantableByKeys, maxKeysPerCreator, disableUnused } = section;
   if (requireExpiry !== undefined && typeof requireExpiry !== 'boolean')
     reader.report(['policy', 'requireExpiry'], 'The field "requireExpiry" must be true or false.');
   if (maxKeysPerCreator !== undefined && typeof maxKeysPerCreator !== 'number')
@@ -147,12 +139,14 @@ export const LIMITS_FIELDS = ['default', 'failedCredentials'] as const;
 
 /** Reads the limits of keys that have none of their own, and of failed credentials. */
 export function readLimits(reader: DocumentReader, value: unknown): Config['limits'] {
-  if (value === undefined) return DEFAULT_CONFIG.limits;
-  if (!isRecord(value)) {
-    reader.report(['limits'], 'The field "limits" must be a map with the fields "default" and "failedCredentials".');
-    return DEFAULT_CONFIG.limits;
-  }
-  const { default: all, failedCredentials: failed } = reader.knownFields(value, ['limits'], LIMITS_FIELDS);
+  const section = reader.section(
+    value,
+    'limits',
+    LIMITS_FIELDS,
+    'a map with the fields "default" and "failedCredentials"',
+  );
+  if (!section) return DEFAULT_CONFIG.limits;
+  const { default: all, failedCredentials: failed } = section;
   return {
     default: reader.parsedList(all, ['limits', 'default'], parseLimits),
     failedCredentials:

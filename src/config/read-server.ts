@@ -144,12 +144,8 @@ export const NOTICES_FIELDS = ['url', 'secretFile', 'events', 'refusedOften'] as
 
 /** Reads who is told of what. The file of the secret is given from the folder of this file. */
 export function readNotices(reader: DocumentReader, value: unknown, file: string): NoticeSettings | undefined {
-  if (value === undefined) return undefined;
-  if (!isRecord(value)) {
-    reader.report(['notices'], `The field "notices" must be a map with fields of ${formatList(NOTICES_FIELDS)}.`);
-    return undefined;
-  }
-  const fields = reader.knownFields(value, ['notices'], NOTICES_FIELDS);
+  const fields = reader.section(value, 'notices', NOTICES_FIELDS);
+  if (!fields) return undefined;
   const { url: givenUrl, secretFile, events, refusedOften = DEFAULT_NOTICES.refusedOften } = fields;
   if (givenUrl === undefined) reader.missing(['notices'], 'url');
   const url = givenUrl === undefined ? undefined : reader.text(givenUrl, ['notices', 'url']);
@@ -194,12 +190,8 @@ const NUMBER_FIELDS = Object.keys(SERVER_NUMBERS) as (keyof typeof SERVER_NUMBER
 export const SERVER_FIELDS = [...NUMBER_FIELDS, 'metricsHost'] as const;
 
 export function readServer(reader: DocumentReader, value: unknown): ServerSettings {
-  if (value === undefined) return DEFAULT_CONFIG.server;
-  if (!isRecord(value)) {
-    reader.report(['server'], `The field "server" must be a map with fields of ${formatList(SERVER_FIELDS)}.`);
-    return DEFAULT_CONFIG.server;
-  }
-  const fields = reader.knownFields(value, ['server'], SERVER_FIELDS);
+  const fields = reader.section(value, 'server', SERVER_FIELDS);
+  if (!fields) return DEFAULT_CONFIG.server;
   const numbers = NUMBER_FIELDS.filter((field) => fields[field] !== undefined).map((field) => {
     const [given, most] = [fields[field], SERVER_NUMBERS[field]];
     if (!isCount(given, most))
@@ -219,12 +211,9 @@ export function readServer(reader: DocumentReader, value: unknown): ServerSettin
 
 /** Reads whose pages may send requests. */
 export function readCors(reader: DocumentReader, value: unknown): Config['cors'] {
-  if (value === undefined) return DEFAULT_CONFIG.cors;
-  if (!isRecord(value)) {
-    reader.report(['cors'], 'The field "cors" must be a map with the field "origins", a list.');
-    return DEFAULT_CONFIG.cors;
-  }
-  const { origins: given } = reader.knownFields(value, ['cors'], ['origins']);
+  const section = reader.section(value, 'cors', ['origins'], 'a map with the field "origins", a list');
+  if (!section) return DEFAULT_CONFIG.cors;
+  const { origins: given } = section;
   const origins = reader.textsOf(given, ['cors', 'origins'], (text, at) => {
     const problem = invalidOrigin(text);
     return problem === undefined ? text : reader.report(at, problem);
@@ -234,12 +223,8 @@ export function readCors(reader: DocumentReader, value: unknown): Config['cors']
 
 /** Reads where the certificate and its key are, from the folder of the file. */
 export function readTls(reader: DocumentReader, value: unknown, file: string): Config['tls'] {
-  if (value === undefined) return undefined;
-  if (!isRecord(value)) {
-    reader.report(['tls'], 'The field "tls" must be a map with the fields "cert" and "key".');
-    return undefined;
-  }
-  const fields = reader.knownFields(value, ['tls'], TLS_FIELDS);
+  const fields = reader.section(value, 'tls', TLS_FIELDS, 'a map with the fields "cert" and "key"');
+  if (!fields) return undefined;
   const [cert, key] = TLS_FIELDS.map((field) => {
     const path = ['tls', field];
     if (fields[field] === undefined) reader.missing(['tls'], field);
@@ -257,12 +242,9 @@ const MIN_KEEP_MS = UNIT_MS.d;
 
 /** Reads for how long the audit log is kept. */
 export function readAudit(reader: DocumentReader, value: unknown): Config['audit'] {
-  if (value === undefined) return DEFAULT_CONFIG.audit;
-  if (!isRecord(value)) {
-    reader.report(['audit'], 'The field "audit" must be a map with the field "keep", such as { keep: 400d }.');
-    return DEFAULT_CONFIG.audit;
-  }
-  const { keep } = reader.knownFields(value, ['audit'], AUDIT_FIELDS);
+  const section = reader.section(value, 'audit', AUDIT_FIELDS, 'a map with the field "keep", such as { keep: 400d }');
+  if (!section) return DEFAULT_CONFIG.audit;
+  const { keep } = section;
   const text = reader.text(keep, ['audit', 'keep']);
   if (text === undefined) return DEFAULT_CONFIG.audit;
   const period = readPeriod(text, MIN_KEEP_MS);

@@ -89,7 +89,7 @@ function jsonOf(value: unknown): string | null {
 
 /**
  * Refuses null for the fields of an input, but for those where it means something: whoever writes it may expect that it
- * takes a value away, and would not see that nothing happened.
+ * removes a value, and would not see that nothing happened.
  * @throws ValidationError INPUT_INVALID
  */
 export function refuseNulls<Input extends object, Meaningful extends keyof Input & string = never>(

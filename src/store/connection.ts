@@ -19,7 +19,7 @@ export type WriteWork<Result> = (
 
 /** How to run a write transaction. */
 export interface WriteOptions {
-  /** Whether the work takes access away: on a full disk, it may use room that the store keeps for that. */
+  /** Whether the work revokes access: on a full disk, it may use room that the store keeps for that. */
   revokes?: boolean;
 }
 

@@ -117,7 +117,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     )${clustered}${room}`.execute(db);
     await sql`create index ${sql.id(`${table}_of_key`)} on ${sql.id(table)} (key_id, ${sql.id(period)})`.execute(db);
   }
-  // Deleted keys of which there is such use: taking access away does not wait until thousands of rows are removed.
+  // Deleted keys of which there is such use: revoking does not wait until thousands of rows are removed.
   await sql`create table key_usage_leftovers (key_id ${text} primary key not null)`.execute(db);
 
   // How far each key has used up its limits, and what processes have leased of them.

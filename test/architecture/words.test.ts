@@ -23,6 +23,8 @@ const WORDS: readonly [word: RegExp, instead: string][] = [
   [/\b(has|have|without|give it) an end\b/i, 'expires, expiry'],
   [/\b[bB]eneath/, 'child key, under'],
   [/\b[kK]eys? above\b/, 'parent key'],
+  [/\b(take[sn]?|taking|took) (\w+ ){0,2}away\b/i, 'remove, revoke, limit, deny'],
+  [/\bgoes with it\b|To think about|is no key yet|>not said</, 'is deleted with it, before you create it, none'],
 ];
 
 /** Where a word is meant otherwise, or is part of what is public. */

@@ -78,7 +78,7 @@ describe('changing a key in the console', () => {
       assert.deepEqual(await find(id), before);
       await visitor.open(`keys/${id}/edit`);
       const { text } = await visitor.submit('/edit', { description: 'Builds', allowFrom: '10.0.0.0/8, ::1' });
-      assert.match(text, /Saved\. .* Builds .*10\.0\.0\.0\/8 ::1/);
+      assert.match(text, /Saved\. .* Builds .*10\.0\.0\.0\/8, ::1/);
       assert.deepEqual(await find(id), { ...before, description: 'Builds', allowFrom: ['10.0.0.0/8', '::1'] });
     });
 
@@ -203,7 +203,7 @@ describe('changing a key in the console', () => {
   });
 
   describe('by deleting it', () => {
-    it('names what goes with it, and asks for its name where somebody may miss it', async () => {
+    it('names what is deleted with it, and asks for its name where somebody may miss it', async () => {
       const grants = { roles: ['GUEST'], permissions: ['API_KEY:CREATE_OWN'] };
       const team = await createPrincipal(test.keys, { name: 'Team', ...grants });
       const build = await createPrincipal(test.keys, { name: 'Build', ...grants }, team.principal);

@@ -15,7 +15,7 @@ describe('the page of a key in the console', () => {
 
   /** What a cell of the matrix says to those who do not see it: `DOCKER:UPDATE_ANY: granted by …`. */
   const cellsIn = (html: string) =>
-    Array.from(html.matchAll(/<td class="(?:used|unused|taken)" title="([^"]*)"/g), ([, title]) => title);
+    Array.from(html.matchAll(/<td class="(?:used|unused|denied)" title="([^"]*)"/g), ([, title]) => title);
 
   it('tells who created it, what holds it, and how it was used', async () => {
     const { visitor, secret } = await visitorWith(test, ADA);
@@ -74,10 +74,10 @@ describe('the page of a key in the console', () => {
       'ONLINE:READ_ANY: granted by role GUEST, and used',
       'WELCOME:READ_OWN: granted by role GUEST, but never used',
       'WELCOME:READ_ANY: granted by role GUEST, but never used',
-      'DOCKER:UPDATE_OWN: granted by DOCKER:UPDATE_ANY, but taken away by Team',
-      'DOCKER:UPDATE_ANY: granted by DOCKER:UPDATE_ANY, but taken away by Team',
+      'DOCKER:UPDATE_OWN: granted by DOCKER:UPDATE_ANY, but denied by Team',
+      'DOCKER:UPDATE_ANY: granted by DOCKER:UPDATE_ANY, but denied by Team',
     ]);
-    assert.match(text, /Parent keys that limit it Team · takes away 2 permissions/);
+    assert.match(text, /Parent keys that limit it Team · denies 2 permissions/);
     assert.match(text, /No access to 25 other resources .*VMS/);
     assert.match(html, /role="region" aria-label="What it may do, by resource" tabindex="0"/);
   });

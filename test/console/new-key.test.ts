@@ -126,7 +126,7 @@ describe('creating a key in the console', () => {
     const keys = await preview(visitor, { name: 'Keys', permission: ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY'] });
     assert.match(keys.text, /API_KEY:CREATE_ANY: It may create keys.*API_KEY:UPDATE_ANY: It may change.* all keys/);
     const modest = await preview(visitor, { name: 'Docker', permission: 'DOCKER:READ_ANY', allowFrom: '::1' });
-    assert.doesNotMatch(modest.text, /To think about/);
+    assert.doesNotMatch(modest.text, /Before you create it/);
   });
 
   it('offers only what the key may grant itself', async () => {

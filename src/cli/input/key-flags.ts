@@ -117,21 +117,23 @@ const EXCLUSIVE = [
 ];
 
 /** The values of those flags that were given. */
-type Given<Of extends Interfaces.FlagInput> = Partial<Interfaces.InferredFlags<Of>>;
+type FlagValues<Of extends Interfaces.FlagInput> = Partial<Interfaces.InferredFlags<Of>>;
 
 /** The fields that the flags of a new key and of a change have alike, under the names that the rules use. */
-function fieldsIn(flags: Given<typeof grantFlags & typeof restrictionFlags> & { description?: string | undefined }) {
+function fieldsIn(
+  flags: FlagValues<typeof grantFlags & typeof restrictionFlags> & { description?: string | undefined },
+) {
   const { roles, permissions, limit: limits, description } = flags;
   const expiry = { expiresIn: flags['expires-in'], expiresAt: flags['expires-at'] };
   return { description, roles, permissions, limits, allowFrom: flags['allow-from'], ...expiry };
 }
 
-export function requestOf(flags: Given<typeof newKeyFlags> & { name?: string | undefined }) {
+export function requestOf(flags: FlagValues<typeof newKeyFlags> & { name?: string | undefined }) {
   return { ...fieldsIn(flags), name: flags.name, overwrite: flags.overwrite };
 }
 
 /** A change by its flags. @throws CliError USAGE */
-export function changeOf(flags: Given<typeof changeFlags>): KeyChange {
+export function changeOf(flags: FlagValues<typeof changeFlags>): KeyChange {
   for (const exclusive of EXCLUSIVE) {
     const given = exclusive.filter((flag) => flags[flag as keyof typeof flags] !== undefined);
     if (given.length > 1) throw exclusiveFlags(...given.map((flag) => `--${flag}`));

@@ -51,7 +51,7 @@ interface RotationJson {
   previousLastUsedAt: string | null;
 }
 
-/** What an ancestor takes away from a key. */
+/** How an ancestor limits a key. */
 interface LimitJson extends KeyRestrictions {
   id: string;
   /** Null if it may not be read. */
@@ -91,7 +91,7 @@ export function limitJson({ ancestor: { id, name }, expiresAt, ...limit }: KeyLi
   return { id, name, ...limit, expiresAt: formatTime(expiresAt) };
 }
 
-/** What an ancestor takes away, as one line of text. */
+/** The same as one line of text. */
 export function limitText({ name, status, expiresAt, permissions, limits, allowFrom }: LimitJson): string {
   const parts = [
     ...(status === 'ACTIVE' ? [] : [`is ${status}`]),

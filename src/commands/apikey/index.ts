@@ -39,7 +39,7 @@ export default class ApiKey extends KeyCommand {
     ],
     [
       'Create a key with individual permissions, as JSON',
-      '--create --name "Docker bot"\n' + '--permissions DOCKER:READ_ANY,DOCKER:UPDATE_ANY --json',
+      '--create --name "Docker bot"\n--permissions DOCKER:READ_ANY,DOCKER:UPDATE_ANY --json',
     ],
     ['Replace a key: the old secret stops working', '--create --name "CI deploy" --roles VIEWER --overwrite'],
     ['Delete a key', '--delete --name "CI deploy"'],

@@ -543,7 +543,7 @@ function EndOfKey({
         first={asked === undefined ? undefined : [ASKED, `After ${asked}, as it asks for`]}
         mayNeverEnd={keyExpiresIn === null}
       />
-      <p class="help">It is a child key of yours: it does no more than yours may, and ends with it.</p>
+      <p class="help">It is a child key of yours: it can do no more than yours, and is deleted with it.</p>
     </>
   );
 }
@@ -563,7 +563,7 @@ function OwnKey({ request, chosen }: { request: ConsentRequest; chosen: Chosen |
         name="key"
         type="password"
         label="Your own API key"
-        help={`The new key can do no more than yours, and ends with it. ${client.name} does not get to see yours.`}
+        help={`The new key can do no more than yours, and is deleted with it. ${client.name} never sees yours.`}
         spellcheck={false}
         required
       />

@@ -15,7 +15,7 @@ import {
 /**
  * Lets somebody choose what a key may do: single permissions first, roles where these are not enough. Nothing else is
  * shown, whatever was sent.
- * @param has what the key has already: that can be kept or taken away, even if it could not be granted anew
+ * @param has what the key has already: that can be kept or removed, even if it could not be granted anew
  * @param problem what is wrong with the choice
  */
 export function GrantsPicker({
@@ -81,7 +81,7 @@ export function GrantsPicker({
         </table>
       </div>
       {has.permissions.some((permission) => !held.has(permission)) && (
-        <p class="help">* Your key cannot grant it: once taken away, it is gone.</p>
+        <p class="help">* Your key cannot grant it again once it is removed.</p>
       )}
       <div id="after-permissions">
         {withheld.permissions > 0 && (
@@ -121,7 +121,7 @@ function Choices({
         const isGrantable = held.has(permission);
         const meaning = meaningOfPermission(permission);
         return (
-          <label title={isGrantable ? meaning : `${meaning} Your key cannot grant it: once taken away, it is gone.`}>
+          <label title={isGrantable ? meaning : `${meaning} Your key cannot grant it again once it is removed.`}>
             <input
               type="checkbox"
               name={FIELDS.permission}
@@ -169,7 +169,7 @@ function RolePicker({
   const roles = [...grantable.toReversed(), ...others.map((role): GrantableRole => ({ role, description: '' }))];
   const meaningOf = (role: string) =>
     (withheld.includes(role) ? WITHHELD : 'Your key cannot grant it.') +
-    (has.includes(role) ? ' Once taken away, it is gone.' : '');
+    (has.includes(role) ? ' Once removed, your key cannot grant it again.' : '');
   if (roles.length === 0) return null;
   return (
     <details class="roles" open={chosen.length > 0}>

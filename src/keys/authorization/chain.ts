@@ -34,7 +34,7 @@ export interface Chain {
   readonly isComplete: boolean;
 }
 
-/** What an ancestor takes away from a key. Its own restrictions are those of the key, too. */
+/** How an ancestor limits a key. Its own restrictions are those of the key, too. */
 export interface AncestorLimit extends KeyRestrictions {
   ancestor: ApiKey;
   /** The ancestor's own status: unless ACTIVE, the key is not accepted. */
@@ -101,7 +101,7 @@ export function chainHoldsUnknown({ keys, isComplete }: Chain, permission: Permi
   return isComplete && keys.every(holds);
 }
 
-/** What the ancestors of a key take away from it, the nearest first. Ancestors that take nothing away are left out. */
+/** How the ancestors of a key limit it, the nearest first. Those that do not are left out. */
 export function limitsOf({ keys }: Chain, catalog: Catalog, now: number): AncestorLimit[] {
   let [access, expiresAt] = [PermissionSet.of(catalog, keys[0]), keys[0].expiresAt];
   const limits: AncestorLimit[] = [];

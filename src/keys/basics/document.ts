@@ -66,6 +66,17 @@ export class DocumentReader {
     return known as Partial<Record<Field, unknown>>;
   }
 
+  /** The fields of a section of the document; undefined if it is left out, or is no map, which is an issue. */
+  section<Field extends string>(
+    value: unknown,
+    name: string,
+    fields: readonly Field[],
+    form = `a map with fields of ${formatList(fields)}`,
+  ): Partial<Record<Field, unknown>> | undefined {
+    if (isRecord(value)) return this.knownFields(value, [name], fields);
+    return value === undefined ? undefined : this.report([name], `The field "${name}" must be ${form}.`);
+  }
+
   /** Reports that a map lacks a field, unless an unknown one may stand for it. */
   missing(path: DocumentPath, field: string, remedy = ''): undefined {
     if (!this.mayHaveMeant(path)) this.report(path, `The field "${field}" is missing.${remedy}`);

@@ -130,7 +130,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   }
 
   /**
-   * Changes a key. What the caller brings about by that is recorded, unless it takes something away from another key.
+   * Changes a key. What the caller brings about by that is recorded, unless it narrows or removes another key.
    * @throws KeysError STORE_CORRUPT for a damaged key
    */
   async change(

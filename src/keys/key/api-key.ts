@@ -150,7 +150,7 @@ export const GIVEN_FIELDS = [
   'allowFrom',
   'expiresAt',
 ] as const satisfies readonly (keyof ApiKey)[];
-/** Those of them that null takes away. */
+/** Those of them that null removes. */
 export const REMOVABLE_FIELDS = ['description', 'allowFrom', 'expiresAt'] as const satisfies readonly (keyof ApiKey)[];
 
 /** What restricts its requests, and those of the keys that it creates. */
@@ -556,7 +556,7 @@ export interface RotatedSecret {
   rotatedAt: number;
 }
 
-/** The secrets that a change takes away from a key. */
+/** The secrets that a key loses by a change. */
 export function rotatedSecrets(before: StoredKey, after: StoredKey, now: number): RotatedSecret[] {
   const kept = new Set([after.digest, after.previousDigest]);
   const { id: keyId, rotation } = before;

@@ -80,7 +80,7 @@ export interface RepositoryWriteOptions {
    */
   now: number;
   /**
-   * Whether it takes access away: then it may use room that the store keeps for a full disk, and a time that is too
+   * Whether it revokes access: then it may use room that the store keeps for a full disk, and a time that is too
    * late to be remembered does not stop it.
    */
   revokes?: boolean | undefined;

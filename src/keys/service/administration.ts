@@ -56,7 +56,7 @@ export interface KeyState {
   readonly usage: UsageTotals;
 }
 
-/** What a parent key takes away from a key. */
+/** How a parent key limits a key. */
 export interface KeyLimit extends Omit<AncestorLimit, 'ancestor'> {
   /** The name is null if it may not be read. */
   readonly ancestor: { readonly id: string; readonly name: string | null };

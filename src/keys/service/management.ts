@@ -248,7 +248,7 @@ export class KeyQueries {
     return decideAccess(chain, permission, this.catalog, this.#options.clock());
   }
 
-  /** What the ancestors of a key take away from it now. */
+  /** How the ancestors of a key limit it now. */
   limitsOf(chain: Chain): AncestorLimit[] {
     return limitsOf(chain, this.catalog, this.#options.clock());
   }

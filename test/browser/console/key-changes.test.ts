@@ -76,7 +76,7 @@ for (const [words, look, handsOn] of WAYS)
         await hands.press(page.getByRole('link', { name: 'Narrow to what it uses…' }));
         await isHeaded(page, 'Narrow it to what it uses');
         await hands.look();
-        await hands.press(page.getByRole('button', { name: 'Take the rest away' }));
+        await hands.press(page.getByRole('button', { name: 'Remove the rest' }));
         await isHeaded(page, /^CI/);
         assert.match(await textOf(page.getByRole('status').first()), /may now do what it has used/);
         const { roles, permissions } = (await find())!;

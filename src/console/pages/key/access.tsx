@@ -6,7 +6,7 @@ import { restrictionReasons } from '../../parts/restrictions.tsx';
 import { grantedTo, type ParentKey, type ShownKey } from './shown-key.ts';
 import { formatCount, type KeyVisit } from './with-key.tsx';
 
-const SYMBOLS = { used: '●', unused: '○', taken: '×', none: '' } as const;
+const SYMBOLS = { used: '●', unused: '○', denied: '×', none: '' } as const;
 
 /** What a key may do: its resources and actions, by which grant, and whether it was used. */
 function AccessMatrix({ shown, catalog }: { shown: ShownKey; catalog: KnownCatalog | undefined }) {
@@ -17,7 +17,7 @@ function AccessMatrix({ shown, catalog }: { shown: ShownKey; catalog: KnownCatal
       {rows.length > 0 && <MatrixTable rows={rows} />}
       <p class="legend">
         <span>{SYMBOLS.used} may, and has</span> <span>{SYMBOLS.unused} may, and never has</span>{' '}
-        <span>{SYMBOLS.taken} granted, but taken away by a parent key</span>
+        <span>{SYMBOLS.denied} granted, but denied by a parent key</span>
       </p>
       {without.length > 0 && (
         <details>
@@ -90,9 +90,9 @@ function sourceOf({ grantedBy }: Cell): string {
   return grantedBy.some((grant) => !grant.startsWith('role ')) ? 'itself' : 'role';
 }
 
-function wordsOf({ state, grantedBy, takenBy }: Cell): string {
+function wordsOf({ state, grantedBy, deniedBy }: Cell): string {
   const by = grantedBy.length > 0 ? ` by ${grantedBy.join(' and ')}` : '';
-  if (state === 'taken') return `granted${by}, but taken away by ${takenBy}`;
+  if (state === 'denied') return `granted${by}, but denied by ${deniedBy}`;
   return `granted${by}, ${state === 'used' ? 'and used' : 'but never used'}`;
 }
 
@@ -241,12 +241,12 @@ export interface KnownCatalog {
 
 interface Cell {
   readonly action: Action;
-  /** Whether it was ever used; `taken` if a parent key takes it away, `none` if it was not granted. */
-  readonly state: 'used' | 'unused' | 'taken' | 'none';
+  /** Whether it was ever used; `denied` if a parent key does not have it, `none` if it was not granted. */
+  readonly state: 'used' | 'unused' | 'denied' | 'none';
   /** The roles and permissions that say so; empty if that cannot be told. */
   readonly grantedBy: readonly string[];
-  /** The name of the nearest parent key that takes it away. */
-  readonly takenBy?: string;
+  /** The name of the nearest parent key that denies it. */
+  readonly deniedBy?: string;
 }
 
 interface Row {
@@ -254,20 +254,20 @@ interface Row {
   readonly cells: readonly Cell[];
 }
 
-/** The resources to which a key may do something, or could if no parent key took that away. */
+/** The resources to which a key may do something, or could if no parent key denied it. */
 function rowsOf(key: ShownKey, catalog: KnownCatalog | undefined): Row[] {
   const granted = grantedTo(key);
   const grants = grantsOf(key, catalog);
   const used = new PermissionSet(permissionsOf(key.usedPermissions) as Permission[]);
-  const takers = key.limitedBy.map(({ name, permissions }) => ({
+  const limits = key.limitedBy.map(({ name, permissions }) => ({
     name: name ?? 'a parent key',
-    taken: new Set(permissionsOf(permissions)),
+    denied: new Set(permissionsOf(permissions)),
   }));
   const cellOf = (resource: string, action: Action): Cell => {
     if (!granted.has(resource, action)) return { action, state: 'none', grantedBy: [] };
     const grantedBy = grants.filter(({ allows }) => allows.has(resource, action)).map(({ grant }) => grant);
-    const taker = takers.find(({ taken }) => taken.has(`${resource}:${action}`));
-    if (taker) return { action, state: 'taken', grantedBy, takenBy: taker.name };
+    const denier = limits.find(({ denied }) => denied.has(`${resource}:${action}`));
+    if (denier) return { action, state: 'denied', grantedBy, deniedBy: denier.name };
     return { action, state: used.has(resource, action) ? 'used' : 'unused', grantedBy };
   };
   return granted.byResource().map(({ resource }) => ({
@@ -289,7 +289,7 @@ function grantsOf({ roles, permissions }: ShownKey, catalog: KnownCatalog | unde
   }));
 }
 
-/** The parent keys of a key that take something away from it. */
+/** The parent keys of a key that limit it. */
 function ParentKeys({ here: { shown, visit } }: { here: KeyVisit }) {
   if (shown.limitedBy.length === 0) return null;
   return (
@@ -308,7 +308,7 @@ function ParentKeys({ here: { shown, visit } }: { here: KeyVisit }) {
             {reasonsOf(parent).map((reason) => ` · ${reason}`)}
             {parent.expiresAt !== null && (
               <>
-                {' · ends '}
+                {' · expires '}
                 <Time at={parent.expiresAt} now={visit.now} />
               </>
             )}
@@ -320,6 +320,6 @@ function ParentKeys({ here: { shown, visit } }: { here: KeyVisit }) {
 }
 
 function reasonsOf({ permissions, ...parent }: ParentKey): string[] {
-  const taken = permissionsOf(permissions).length;
-  return [...(taken > 0 ? [`takes away ${formatCount(taken, 'permission')}`] : []), ...restrictionReasons(parent)];
+  const denied = permissionsOf(permissions).length;
+  return [...(denied > 0 ? [`denies ${formatCount(denied, 'permission')}`] : []), ...restrictionReasons(parent)];
 }

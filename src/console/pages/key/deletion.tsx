@@ -19,13 +19,13 @@ interface Deleted {
 
 const CHILD_KEYS_CHANGED =
   'Nothing was deleted: there are other child keys than when you opened this page. ' +
-  'Look again at what goes with it.';
+  'Look again at what is deleted with it.';
 
 /** How many of the keys that were deleted are named. */
 const NAMED = 50;
 const RECENT_MS = 86_400_000;
 
-/** Adds the page that deletes a key, after it has told what goes with it. */
+/** Adds the page that deletes a key, after it has shown what is deleted with it. */
 export function addDeletion(pages: Pages): void {
   pages.get(
     'keys/:id/delete',
@@ -191,7 +191,7 @@ export function ChildKeysSection({ here }: { here: KeyVisit }) {
   return (
     <section aria-labelledby="child-keys">
       <h2 id="child-keys">Child keys</h2>
-      <p class="help">They can do no more than this key, and end with it.</p>
+      <p class="help">They can do no more than this key, and are deleted with it.</p>
       <ChildKeysTable here={here} />
     </section>
   );

@@ -120,12 +120,10 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Submitted
         {shown.unknownGrants.length > 0 && (
           <p class="help">
             {`It also has ${shown.unknownGrants.join(', ')}, not declared here any more. `}
-            Whoever changes what it may do takes that away.
+            Any change of its grants removes them.
           </p>
         )}
-        {grantable.reason !== null && (
-          <p class="help">You may take away from what it may do, and add nothing to it: {grantable.reason}</p>
-        )}
+        {grantable.reason !== null && <p class="help">You can remove grants, but not add any: {grantable.reason}</p>}
         <GrantsPicker
           grantable={grantable}
           chosen={edited.grants}

@@ -178,7 +178,7 @@ function Switch({ here: { shown, rights, base } }: { here: KeyVisit }) {
   );
 }
 
-/** What a key may do and never did, with the way to take it away. */
+/** What a key may do and never did, with the way to remove it. */
 function UnusedSection({ here }: { here: KeyVisit }) {
   const { shown, rights, base } = here;
   const unused = permissionsOf(shown.unusedPermissions).length;

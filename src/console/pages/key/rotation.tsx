@@ -65,7 +65,7 @@ function StartRotation({ here, given }: { here: KeyVisit; given: GivenRotation }
           changes nothing.
         </p>
       )}
-      {given.problems.size > 0 && <Problem>Some of this is not right: see below.</Problem>}
+      {given.problems.size > 0 && <Problem>Nothing was rotated: fix the fields below.</Problem>}
       <TextField
         name="grace"
         label="Grace period"

@@ -96,7 +96,7 @@ export async function findKey(visit: Visit): Promise<ShownKey | null> {
   return apiKey;
 }
 
-/** All that the grants of a key say, whatever its parent keys take away. */
+/** All that the grants of a key say, whatever its parent keys deny. */
 export function grantedTo({ effectivePermissions, limitedBy }: ShownKey): PermissionSet {
   const taken = limitedBy.flatMap(({ permissions }) => permissions);
   return new PermissionSet(permissionsOf([...effectivePermissions, ...taken]) as Permission[]);

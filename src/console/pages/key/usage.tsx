@@ -256,7 +256,7 @@ const DAY_MS = 86_400_000;
 const LOOKED_BACK_DAYS = 90;
 const TRUSTED_DAYS = 7;
 
-/** Whether there is something to take away from a key, and something to leave. */
+/** Whether there is something to remove from a key, and something to leave. */
 export function canNarrow(key: ShownKey): boolean {
   const suggested = findSuggested(key);
   return suggested.length > 0 && suggested.toSorted().join() !== key.grants.toSorted().join();
@@ -289,7 +289,7 @@ async function askWarning(visit: Visit): Promise<string | undefined> {
 
 const UPDATE = `mutation Narrow($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { id } }`;
 
-/** Adds the page that takes away from a key what it never used. */
+/** Adds the page that removes the permissions that a key never used. */
 export function addNarrowing(pages: Pages): void {
   pages.get(
     'keys/:id/narrow',
@@ -347,7 +347,7 @@ function NarrowPage({
             {permissionsOf(shown.suggestedPermissions).map((permission) => (
               <input type="hidden" name={FIELDS.permission} value={permission} />
             ))}
-            <button class="primary">Take the rest away</button>
+            <button class="primary">Remove the rest</button>
             <a class="button" href={base}>
               Cancel
             </a>

@@ -101,7 +101,7 @@ export function inputOf(draft: Draft, bounds: ExpiryBounds): { input: object } |
   return { input };
 }
 
-/** Why a draft is no key yet. */
+/** Why no key was created. */
 export interface Refused {
   /** What is wrong with fields, by their names in the input of `createApiKey`; what concerns none has an empty one. */
   readonly problems: ReadonlyMap<string, string>;

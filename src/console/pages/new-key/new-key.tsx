@@ -227,12 +227,12 @@ async function showRefused(
     return showForm(here, draft, { refused, status: pageStatus });
   }
   const taken = code === 'NAME_TAKEN' ? await findTaken(here.visit, draft.name, isMaybeOwn) : undefined;
-  const message = problems.size > 0 ? 'This is no key yet.' : reason;
+  const message = problems.size > 0 ? 'Nothing was created.' : reason;
   return showForm(here, draft, { refused: { problems, message, taken }, status: pageStatus });
 }
 
 function noEnd(problem: string): Refused {
-  return { problems: new Map([['expiresAt', problem]]), message: 'This is no key yet.' };
+  return { problems: new Map([['expiresAt', problem]]), message: 'Nothing was created.' };
 }
 
 async function findTaken(visit: Visit, name: string, isMaybeOwn: boolean): Promise<NameConflict> {

@@ -11,7 +11,7 @@ import { type Draft, fieldsOf } from './form.tsx';
 /** What is dangerous about a permission, beyond what it says itself. */
 const DANGERS: Readonly<Record<string, string>> = {
   'API_KEY:CREATE_ANY': 'It may create keys, and see and refuse what applications ask for.',
-  'API_KEY:CREATE_OWN': 'It may create keys of its own, which do no more than it does and end with it.',
+  'API_KEY:CREATE_OWN': 'It may create keys of its own, which can do no more than it, and are deleted with it.',
   'API_KEY:READ_ANY': 'It may see all keys, what they may do and when they were used, though no secret.',
   'API_KEY:UPDATE_ANY': 'It may change, disable and rotate all keys.',
   'API_KEY:DELETE_ANY': 'It may delete all keys.',
@@ -103,7 +103,7 @@ export function PreviewPage({
         <dt>Name</dt>
         <dd>{name}</dd>
         <dt>Description</dt>
-        <dd>{description ?? <span class="faint">not said</span>}</dd>
+        <dd>{description ?? <span class="faint">none</span>}</dd>
         <dt>Expires</dt>
         <dd>
           <Time at={expiresAt} now={now} />
@@ -122,7 +122,7 @@ export function PreviewPage({
       <PermissionWords permissions={permissions} />
       {warnings.length > 0 && (
         <section class="notice warning">
-          <h2>To think about</h2>
+          <h2>Before you create it</h2>
           <ul>
             {warnings.map((warning) => (
               <li>{warning}</li>
@@ -153,7 +153,7 @@ function WhatGoes({ preview, replaced, now }: { preview: Preview; replaced: Repl
   const [first, ...created] = preview.replaced;
   return (
     <section class="notice problem">
-      <h2>What is deleted for it</h2>
+      <h2>Deleted to replace it</h2>
       <p>
         The key <strong>{first!.name}</strong>
         {replaced && (
