@@ -63,7 +63,6 @@ export abstract class BaseCommand extends Command {
   /** Whether other processes write to the same log. */
   protected sharesLog = false;
   private readonly began = performance.now();
-  /** The environment that this command was started in. */
   protected environment: NodeJS.ProcessEnv = process.env;
   /** The exit code of the failure that was reported, which is thrown to the program that ran this command. */
   protected failedExit: number | undefined;

@@ -25,10 +25,8 @@ export function linesOf(findings: readonly Finding[]): string[] {
   ];
 }
 
-/** How many entries and keys are shown as text, at most. */
 const MAX_SHOWN = 100;
 
-/** What was written while the clock was ahead, and what becomes of it. */
 export function repairLines({ store, now, latest, aheadMs, isNeeded, entries, keys }: ClockRepair): string[] {
   const lines = [`The clock says ${formatTime(now)}. The latest time in ${store} is ${timeText(latest)}.`];
   if (!isNeeded) return [...lines, 'Nothing is to be repaired.'];

@@ -61,7 +61,6 @@ class HeldSignals {
 interface ExitCode {
   exit: string;
   meaning: string;
-  /** The codes of the errors that lead to it. */
   codes: readonly string[];
 }
 
@@ -201,7 +200,6 @@ function explain(error: unknown): { code: string; message: string } {
 
 /** An error of oclif's parser. Which it is tell its members: a host may have another copy of the classes. */
 export interface ParserError extends Error {
-  /** Unknown flags, as typed. */
   flags?: readonly string[];
   /** Arguments that are too many, as typed, or those that are missing. */
   args?: unknown;
@@ -249,7 +247,6 @@ export class ReportedFailure extends Error {
   }
 }
 
-/** Signals that end work at its next report of progress. */
 export interface Stoppable {
   /** Lets a report of progress end the work, once a signal has come. */
   by(report: ProgressReport): ProgressReport;

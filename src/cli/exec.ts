@@ -50,7 +50,6 @@ const TYPED: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>(['SIGINT', 'S
  * it runs.
  */
 class SignalRelay {
-  /** The first signal received. */
   first: NodeJS.Signals | undefined;
   #child: ChildProcess | undefined;
   readonly #onFirst: () => void;

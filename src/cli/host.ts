@@ -64,7 +64,6 @@ function kindOf(value: unknown): string {
 /** How long a hook may take, and the resolvers that it returns may take to load, in milliseconds. */
 const LIMIT_MS = 10_000;
 
-/** The hook of ours that a host may have. */
 const HOOK = 'svc-api:schema';
 
 /**

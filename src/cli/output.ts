@@ -115,7 +115,6 @@ export interface Column {
   readonly leaves?: number;
 }
 
-/** Turns the next rows of a table into text, of one line a row. */
 type TableText = (rows: readonly (readonly string[])[]) => string;
 
 /**

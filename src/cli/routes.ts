@@ -121,13 +121,11 @@ function atRoute(file: string, { route }: Match, text: string): string {
   return `${printable(file, 200)}:${route.line ?? 1}: ${text}`;
 }
 
-/** What an explanation is of. */
 export interface ExplainedRequest {
   /** The file that declares the routes. */
   file: string;
   typed: string;
   explanation: Explanation;
-  /** The key that the request has, if one is named. */
   key?: { key: ApiKey; status: Status } | undefined;
 }
 

@@ -258,7 +258,6 @@ function reasonOf(error: unknown): string {
 /** How many identified secrets are remembered, so that a repeated one is looked up once. */
 const MAX_ENTRIES = 10_000;
 
-/** The keys whose secrets were found. */
 export class FoundKeys {
   readonly #keys: OpenKeys;
   readonly #onRevoked: ((key: ApiKey) => Promise<void>) | undefined;

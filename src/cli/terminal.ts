@@ -205,7 +205,6 @@ function writeAtOnce(stream: OutputStream, text: string): boolean {
   }
 }
 
-/** What ends a command whose output could not be written. */
 export function outputFailed(cause: { code?: string | undefined }): CliError {
   if (cause.code === 'EPIPE') return new ReaderGoneError({ cause });
   const { code = 'unknown' } = cause;

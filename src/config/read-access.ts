@@ -33,7 +33,6 @@ import {
 } from '../routes/index.ts';
 import { type Config, DEFAULT_CONFIG } from './config.ts';
 
-/** The fields of a resource that is not a name alone. */
 export const RESOURCE_FIELDS = ['name', 'credentials'] as const;
 /** The most resources, and the most roles: each is in the GraphQL schema. */
 export const MAX_DECLARED = 1000;

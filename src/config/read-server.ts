@@ -221,7 +221,6 @@ export function readCors(reader: DocumentReader, value: unknown): Config['cors']
   return { origins };
 }
 
-/** Reads where the certificate and its key are, from the folder of the file. */
 export function readTls(reader: DocumentReader, value: unknown, file: string): Config['tls'] {
   const fields = reader.section(value, 'tls', TLS_FIELDS, 'a map with the fields "cert" and "key"');
   if (!fields) return undefined;

@@ -195,7 +195,6 @@ export function answerHeaders(c: Context): Readonly<Record<string, string>> {
   return c.req.method === 'POST' ? { 'Cache-Control': 'private, no-cache' } : {};
 }
 
-/** Sends a whole document. */
 export async function sendPage(
   c: Context,
   document: HtmlEscapedString | Promise<HtmlEscapedString>,

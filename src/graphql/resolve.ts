@@ -56,7 +56,6 @@ export function badInput(message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'INPUT_INVALID' } });
 }
 
-/** The changes of a key, field by field, with values as JSON. */
 export function auditChanges(before: AuditValues | null, after: AuditValues | null): AuditChange[] {
   return Object.keys(after ?? before ?? {}).map((field) => ({
     field,

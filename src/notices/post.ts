@@ -140,7 +140,6 @@ function reasonOf(error: NodeJS.ErrnoException, ends: AbortSignal, timeoutMs: nu
   return printable(error.code ?? error.message, 200);
 }
 
-/** Whom to tell, and of what. */
 export interface Destination extends Webhook {
   readonly settings: NoticeSettings;
 }

@@ -55,7 +55,6 @@ export class ServerConnection {
     return new ServerConnection({ ...this.#options, key });
   }
 
-  /** Whether a key, by the public id of its secret, is the one that is sent. */
   isSent(publicId: string): boolean {
     return readSecret(this.#options.key)?.publicId === publicId;
   }
@@ -216,7 +215,6 @@ const RULES: readonly ErrorCode[] = [
 /** Codes of a server that does not know what it is asked for. */
 const MISFITS = new Set<unknown>(['GRAPHQL_VALIDATION_FAILED', 'GRAPHQL_PARSE_FAILED', 'BAD_REQUEST']);
 
-/** The error of the rules, or of the server, that an answer has. */
 function readError({ message, extensions = {} }: AnsweredError, server: string): KeysError {
   const { code, reason, replaceable, requestId } = extensions;
   const text = typeof reason === 'string' ? reason : message;

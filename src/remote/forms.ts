@@ -96,7 +96,6 @@ function readFields(data: StateFragment): KeyFields {
   };
 }
 
-/** Reads a key with all that it may do. */
 export function readAccess(data: Answered<ShowQuery>): KeyWithAccess {
   const limitedBy = data.limitedBy.map(
     ({ keyId, name, expiresAt, permissions, status, ...restrictions }): KeyLimit => ({

@@ -31,7 +31,6 @@ export interface Asking {
   now: () => number;
 }
 
-/** A key that a server has given. */
 export interface GivenKey {
   secret: string;
   scope: string;
@@ -90,7 +89,6 @@ function givenIn(answer: Answer, server: string): GivenKey {
   return { secret, scope: textIn(answer, 'scope', server), expiresIn: numberIn(answer, 'expires_in') ?? null };
 }
 
-/** Why there is no key, by what the server answers. */
 function refused(server: string, answer: Answer): KeysError {
   const { error } = answer;
   if (error === 'access_denied')
@@ -217,12 +215,10 @@ function descriptionIn({ error, error_description: description }: Answer): strin
   return printable(typeof description === 'string' ? description : String(error), 500);
 }
 
-/** The error for an answer that is one. */
 function failed(server: string, answer: Answer): KeysError {
   return new KeysError('SERVER_FAILED', `The server ${server} failed: ${descriptionIn(answer)}`);
 }
 
-/** The error for an answer that is not that of a server of ours. */
 function isNotOurs(server: string): KeysError {
   return incompatible(server, 'answered, but not as one of svc-api does that applications can ask for keys.');
 }

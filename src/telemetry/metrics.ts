@@ -125,7 +125,6 @@ interface MetricDescription {
   readonly aggregator?: 'max';
 }
 
-/** A value, and its labels. */
 type Value = readonly [value: number, labels?: Readonly<Record<string, string>>];
 
 /** The values of a metric by now, which are kept elsewhere: to count them costs what it costs there. */
@@ -173,7 +172,6 @@ async function inTime<Value>(promise: Promise<Value>, ms: number): Promise<Value
   }
 }
 
-/** How often something took how long, by one label. */
 interface Buckets {
   /** For each bound, how often it took so long, but longer than the bound before; the last one is without a bound. */
   readonly counts: Float64Array;

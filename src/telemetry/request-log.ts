@@ -162,7 +162,6 @@ export const requestDebugLog: RequestWatcher = {
   },
 };
 
-/** The codes of requests whose key, or the lack of one, is why they are refused. */
 const REFUSALS: ReadonlySet<string> = new Set(['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'RATE_LIMITED']);
 
 /** What was decided about the key of a request; none, while the store did not answer. */

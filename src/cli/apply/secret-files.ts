@@ -25,7 +25,6 @@ import { readPlainFile } from '../input/input.ts';
 /** The longest file name that common file systems accept. */
 const MAX_NAME_BYTES = 255;
 
-/** Finds names that are too long for a file name. */
 export function validateFileNames(keys: readonly DeclaredKey[]): DocumentIssue[] {
   return keys.flatMap(({ name }, index) => {
     const length = Buffer.byteLength(name);
@@ -164,11 +163,9 @@ const REASONS: Readonly<Record<Outcome, string>> = {
   'Left alone': 'not secrets, not to be read, or their place is taken by another secret that works',
 };
 
-/** Where secrets are, and whose. */
 interface SecretFolder {
   folder: string;
   location: string;
-  /** The name of the key that a secret belongs to and works for. */
   nameOf: (secret: string) => Promise<string | undefined>;
 }
 

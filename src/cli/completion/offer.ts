@@ -108,7 +108,6 @@ interface Offer {
   /** What the word begins with in any case, such as `--roles=ADMIN,`. */
   head: string;
   typed: string;
-  /** The store that the line names. */
   database?: string | undefined;
   /** The address of a server in its place. */
   server?: string | undefined;
@@ -300,7 +299,6 @@ function restOf(words: readonly string[], parts: number): readonly string[] {
   return words.slice(index);
 }
 
-/** The flag that a word names, and its value if the word has it. */
 function flagIn(word: string, command: Command.Loadable | undefined): { flag?: string; value?: string } {
   const [, long, value] = /^--([^=]+)(?:=(.*))?$/s.exec(word) ?? [];
   if (long !== undefined) return value === undefined ? { flag: long } : { flag: long, value };

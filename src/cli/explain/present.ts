@@ -13,7 +13,6 @@ import { formatList, printable } from '../../keys/basics/index.ts';
 /** Lines are wrapped later, by the width of stderr. */
 const UNLIMITED = 100_000;
 
-/** The lines of a command's usage, as help has them. */
 function usageOf(id: string, config: Config): string[] {
   const command = config.findCommand(id);
   if (!command) return [];

@@ -10,7 +10,6 @@ import { processTerminal } from '../terminal.ts';
 const INDENTATION = '  ';
 const CONTINUED = ' \\';
 
-/** Words that stay on one line where there is room. */
 type Group = readonly string[];
 
 /**
@@ -103,7 +102,6 @@ class OwnCommandHelp extends CommandHelp {
     return `${this.wrap(description, spacing)}\n${this.indent(text)}`;
   }
 
-  /** The groups in the order in which the command has them, the global one last. */
   protected override groupFlags(
     flags: Parameters<CommandHelp['groupFlags']>[0],
   ): ReturnType<CommandHelp['groupFlags']> {
@@ -200,7 +198,6 @@ export default class OwnHelp extends Help {
     );
   }
 
-  /** The commands below one, in the groups that they have. */
   private grouped(parent: string, children: Command.Loadable[]): string {
     const groups = parent === 'apikey' ? Object.entries(VERB_GROUPS) : [];
     const sections = groups.map(([name, verbs]): [string, Command.Loadable[]] => [

@@ -86,7 +86,6 @@ export const HELP_TOPICS: Readonly<Record<string, HelpTopic>> = {
   },
 };
 
-/** The topic of that name, if there is one. */
 export function topicNamed(name: string): HelpTopic | undefined {
   return Object.hasOwn(HELP_TOPICS, name) ? HELP_TOPICS[name] : undefined;
 }

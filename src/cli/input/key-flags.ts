@@ -6,7 +6,6 @@ import { DEFAULT_PAGE_SIZE, formatList, KeysError, MAX_PAGE_SIZE, printable } fr
 import type { KeyChange } from '../../keys/key/index.ts';
 import { isCursor } from '../../keys/service/index.ts';
 
-/** The error for flags of which only one may be given. */
 export function exclusiveFlags(...flags: readonly string[]): CliError {
   return new CliError('USAGE', `${flags.join(' and ')} cannot be used together. Pass one of them.`);
 }
@@ -86,7 +85,6 @@ export function inGroup<Of extends Interfaces.FlagInput>(helpGroup: string, flag
   return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, helpGroup }])) as Of;
 }
 
-/** The flags that filter a list of keys. */
 export const listFlags = {
   roles: rolesFlag('Only keys with one of these roles.'),
   status: Flags.string({
@@ -96,7 +94,6 @@ export const listFlags = {
   search: Flags.string({ description: 'Only keys whose name or description contains this text.', helpValue: '<text>' }),
 };
 
-/** The flags that change a key. */
 export const changeFlags = {
   rename: Flags.string({ description: 'New name.', helpValue: '<name>' }),
   description: Flags.string({ description: 'New description; an empty one removes it.', helpValue: '<text>' }),

@@ -171,7 +171,6 @@ interface DeleteOptions {
 /** What was deleted, or why nothing was: no such key, nothing to choose from, or nothing chosen. */
 type Deletion = { deleted: Deleted } | { missing: string } | { nothing: string };
 
-/** Deletes the named key, or the keys chosen at the terminal, each with the keys that it created. */
 async function runDelete({ name, place, json, ...asking }: DeleteOptions): Promise<Deletion> {
   if (name !== undefined) assertValid([validateName(name)].filter((issue) => issue !== undefined));
   if (name === undefined && !asking.interactive && !json) throw nobodyToAsk();
@@ -197,7 +196,6 @@ async function deleteNamed(keys: KeyAdministration, name: string): Promise<Delet
 /** How many keys are looked at where a name is misspelled. */
 const MAX_LIKELY = 50;
 
-/** Finds the first keys that contain a text. */
 export function searchIn(keys: KeyAdministration): (text: string) => Promise<readonly KeyName[]> {
   return async (search) => (await keys.list({ first: MAX_LIKELY, search })).keys.map(({ apiKey }) => apiKey);
 }
@@ -283,7 +281,6 @@ export abstract class KeyCommand extends BaseCommand {
     throw new ReportedFailure({ code: 'NOT_FOUND', message: text, exit: 1 });
   }
 
-  /** Enables or disables a key, and says what it is now. */
   protected async setEnabled({ args, flags }: NamedInput, enabled: boolean): Promise<object> {
     return this.withKeys(flags, async (keys) => {
       const { apiKey: key } = await this.findKey(keys, nameOf({ args, flags }));

@@ -63,7 +63,6 @@ interface TakenNames {
   exists: (name: string) => Promise<boolean>;
   /** What to ask before a key gets a new name; undefined if nothing speaks against it. */
   doubt: (name: string) => Promise<string | undefined>;
-  /** Whether that is answered with yes. */
   assumesYes: boolean;
 }
 

@@ -9,7 +9,6 @@ export interface Choice {
   readonly details: string;
 }
 
-/** The choices that match a search. */
 export interface FoundChoices {
   readonly choices: readonly Choice[];
   /** Whether more match than these. */

@@ -9,7 +9,6 @@ import type { CertificateFiles } from '../../http/certificate.ts';
 import type { ListenAddress } from '../../http/listen-address.ts';
 import { KeysError, printable, withoutUndefined } from '../../keys/basics/index.ts';
 
-/** The first descriptor that a service manager hands over. */
 const FIRST_DESCRIPTOR = 3;
 
 /**
@@ -189,7 +188,6 @@ export interface ServeOptions {
   telemetry: TelemetryOptions;
 }
 
-/** The flags of what serves, as they were typed. */
 interface ServeFlags extends Typed {
   'request-log': boolean;
   'keep-alive': string | undefined;

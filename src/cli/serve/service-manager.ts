@@ -32,7 +32,6 @@ export function listenForStop(): StopSignal {
   };
 }
 
-/** How long the reader of the log gets for its last lines. */
 export const FLUSH_MS = 1000;
 
 /**

@@ -317,7 +317,6 @@ export abstract class ServingCommand extends BaseCommand {
     return startTelemetry({ ...options, log: this.logger });
   }
 
-  /** Serves the metrics of all workers, if anybody asks for them. */
   private async serveWorkerMetrics(
     serving: Pick<Serving, 'settings' | 'telemetry'>,
     { file }: StartConfig,

@@ -134,7 +134,6 @@ export function listenForOrder(): StopSignal {
   };
 }
 
-/** Tells the primary, from a worker, that it is listening. */
 export function reportListening(url: string): void {
   process.send?.({ url });
 }

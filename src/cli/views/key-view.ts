@@ -51,7 +51,6 @@ interface RotationJson {
   previousLastUsedAt: string | null;
 }
 
-/** How an ancestor limits a key. */
 interface LimitJson extends KeyRestrictions {
   id: string;
   /** Null if it may not be read. */
@@ -263,7 +262,6 @@ export const ALL_COLUMNS: readonly KeyColumn[] = [
 ];
 const PICKABLE = [...ALL_COLUMNS, grants, unknownGrants, limits, allowFrom, id, description];
 
-/** The names of all columns that can be picked. */
 export const COLUMN_NAMES: readonly string[] = PICKABLE.map((column) => column.name);
 
 /** The columns of these names, each once; case and the form of word breaks don't matter. @throws CliError USAGE */

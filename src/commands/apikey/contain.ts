@@ -92,7 +92,6 @@ function nobodyToAsk(): CliError {
   );
 }
 
-/** What containing a key does, as JSON. */
 function containedJson({ apiKey, exists, issued, changes, requests }: Contained, dryRun: boolean): object {
   return { dryRun, apiKey, exists, issued: issued.map(issueJson), changes, requests };
 }

@@ -38,7 +38,6 @@ function reportText({ lines }: ImportReport, all: boolean): string | undefined {
   return [...texts.slice(0, MAX_SHOWN), `${rest} more are not shown: pass --verbose to see them.`].join('\n');
 }
 
-/** The line after the report of an import that did not fail. */
 function summaryOf({ imported, lines }: ImportReport): string {
   if (lines.length === 0) return 'The input has no keys.';
   const keys = formatCount(lines.length, 'API key', 'API keys');

@@ -36,7 +36,6 @@ interface Filter {
 const PAGE_SIZE = 50;
 const STATUSES: readonly KeyStatus[] = ['ACTIVE', 'DISABLED', 'EXPIRED'];
 
-/** Adds the list of keys, and the search for them. */
 export function addKeyList(pages: Pages): void {
   pages.get('keys', async (visit) => {
     const status = STATUSES.find((one) => one === visit.query('status'));

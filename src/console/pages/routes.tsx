@@ -17,7 +17,6 @@ const ROUTE_FIELDS = 'number line host path methods requires';
 
 /** A route, and why another one decides in its place. */
 interface HiddenRoute extends ShownRoute {
-  /** The numbers of the routes that do. */
   readonly hiddenBy: readonly number[];
 }
 

@@ -68,7 +68,6 @@ export const PAGES: readonly ListedPage[] = [
   { path: 'health', title: 'Health', needs: ['INFO:READ_ANY'] },
 ];
 
-/** Who has signed in, and where they are. */
 export interface SignedIn {
   readonly name: string;
   /** The pages that it may see. */

@@ -6,7 +6,6 @@ export const RESTRICTIONS = Object.keys(UNRESTRICTED).join(' ');
 
 export type RestrictionTexts = { readonly [Field in keyof KeyRestrictions]: string };
 
-/** The fields of a form, filled in with what a key has. */
 export function restrictionTexts({ limits, allowFrom }: KeyRestrictions): RestrictionTexts {
   return { limits: limits.join(', '), allowFrom: allowFrom?.join(', ') ?? '' };
 }

@@ -183,7 +183,6 @@ interface FieldCost {
   weight: number;
   /** The assumed size of a list. */
   size?: number;
-  /** The largest page, and the arguments that set its size. */
   page?: { largest: number; arguments: readonly string[] };
   argumentWeights: ReadonlyMap<string, number>;
 }
@@ -301,7 +300,6 @@ export class Budgets {
     this.limits = { ...BUDGET, ...limits };
   }
 
-  /** The budget of a request that starts now. */
   start(): RequestBudget {
     this.#turns.begin();
     return new RequestBudget(this.limits, this.#turns);
@@ -543,7 +541,6 @@ export function answerTooLarge(what: string, limit: number): GraphQLError {
   );
 }
 
-/** The error for a request that takes longer than is allowed. */
 function timeExceeded(limitMs: number): GraphQLError {
   return new GraphQLError(
     `The request took longer than ${limitMs / 1000} seconds and was abandoned. Changes may have been made.`,

@@ -43,7 +43,6 @@ export function readDocument(text: string, operationName: string | null): Docume
   return document;
 }
 
-/** Whether the operation that is to be executed is a mutation. */
 export function isMutation(document: DocumentNode, operationName: string | null): boolean {
   return getOperationAST(document, operationName)?.operation === OperationTypeNode.MUTATION;
 }
@@ -98,7 +97,6 @@ function checkFragments(document: DocumentNode): void {
   if (fragments.size === 0) return;
   if (fragments.size > MAX_FRAGMENTS) throw limitExceeded('fragments', MAX_FRAGMENTS);
   const levels = new Map<string, number>();
-  /** From an operation or a fragment to the one that is looked at. */
   const path: FragmentSpreadNode[] = [];
   for (const definition of document.definitions)
     if (definition.kind === Kind.OPERATION_DEFINITION || definition.kind === Kind.FRAGMENT_DEFINITION)
@@ -265,7 +263,6 @@ function pairsOf(count: number): number {
   return (count * (count - 1)) / 2;
 }
 
-/** The error for a document that exceeds a limit. */
 function limitExceeded(what: string, limit: number): GraphQLError {
   return new GraphQLError(`The document has more than ${limit} ${what}, the maximum allowed.`, {
     extensions: { code: 'LIMIT_EXCEEDED' },

@@ -361,7 +361,6 @@ export class Resolution {
     this.#variables = variables;
   }
 
-  /** The value of a field that has a resolver or arguments. */
   resolve(field: SelectedField, source: unknown, path: ResponsePath): unknown {
     const { definition, nodes, hasArguments, name } = field;
     const args = hasArguments ? getArgumentValues(definition, nodes[0]!, this.#variables) : {};
@@ -492,7 +491,6 @@ function expectRejectionsIn(values: readonly unknown[], type: OutputType, select
     }
 }
 
-/** A value, or the promise of one. */
 export type Eventual<Value> = Value | Promise<Value>;
 
 /** Results are plain objects, which are written faster than those without a prototype. */

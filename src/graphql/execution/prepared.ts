@@ -47,7 +47,6 @@ export class PreparedOperations {
     this.#schema = schema;
   }
 
-  /** The prepared operation, if there is one. */
   find(query: string, operationName: string | null): PreparedOperation | undefined {
     return this.#operations.get(keyOf(query, operationName));
   }

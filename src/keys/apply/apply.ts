@@ -59,7 +59,6 @@ import {
 
 /** In what keys differ from their declarations. */
 interface Differences<Key extends ApiKey = ApiKey> extends Pick<Plan<Key>, 'creates' | 'updates' | 'deletes'> {
-  /** The declared keys that exist. */
   existing: Key[];
 }
 
@@ -100,7 +99,6 @@ const PIECE_KEYS = 100;
 const BATCH_KEYS = 500;
 const BATCH_ENTRIES = 500;
 
-/** The same without digests. */
 function withoutDigestsIn({ plan, created }: AppliedChanges): AppliedKeys {
   const updates = plan.updates.map(({ before, after }) => ({
     before: withoutDigests(before),

@@ -199,7 +199,6 @@ async function redactEntries(
   });
 }
 
-/** The ids of all keys that an entry names. */
 function namedIn({ actor, apiKey: key, before, after }: AuditEntry): string[] {
   return [actor.id, key?.id, before?.['createdBy'], after?.['createdBy']].filter((id) => typeof id === 'string');
 }

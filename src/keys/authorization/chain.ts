@@ -57,7 +57,6 @@ export async function findChain(find: Pick<KeyFinder, 'findAncestors'>, key: Api
   return (await findChains(find, [key]))[0]!;
 }
 
-/** The chain of a key, all of whose ancestors are known. */
 export function chainOf<Key extends Link>(key: Key, ancestors: ReadonlyMap<string, Key>) {
   const keys: [Key, ...Key[]] = [key];
   for (let link = key; link.createdBy !== null;) {

@@ -66,7 +66,6 @@ export interface Suggestion {
   roles: Role[];
   /** The smallest set of permissions that, with those roles, allows everything that the key has used. */
   permissions: Permission[];
-  /** The permissions that it holds and has never used. */
   unused: Permission[];
 }
 
@@ -89,7 +88,6 @@ export function suggestGrants(chain: Chain, usedGrants: Iterable<UsedGrant>, cat
   };
 }
 
-/** Tells the roles that a key has granted from the permissions that it has used. */
 export function splitUsed(used: Iterable<UsedGrant>): { roles: Role[]; permissions: Permission[] } {
   const [roles, permissions]: [Role[], Permission[]] = [[], []];
   for (const grant of used)

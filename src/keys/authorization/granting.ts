@@ -53,7 +53,6 @@ export function hasRoomForChildren({ keys }: Chain): boolean {
   return keys.length < MAX_CHAIN_LENGTH;
 }
 
-/** The error for a key that would have too many ancestors. */
 function chainTooLong(): KeysError {
   return new KeysError(
     'CHAIN_TOO_LONG',
@@ -194,7 +193,6 @@ interface Context {
 }
 
 type NewKey = Pick<ApiKey, 'name' | 'roles' | 'permissions' | 'expiresAt'>;
-/** What counts for the number of keys that a key has created. */
 type Created = Pick<ApiKey, 'name' | 'createdBy' | 'expiresAt' | 'disabledAt' | 'damaged'>;
 
 const MAX_NAMED = 20;

@@ -152,7 +152,6 @@ export class Containments {
 /** All that some keys have brought about. */
 interface Reach {
   readonly effects: Effect[];
-  /** The ids of keys that were created with secrets that they issued. */
   readonly created: Set<string>;
   /** The public ids of the secrets that they issued. */
   readonly secrets: Set<string>;
@@ -408,7 +407,6 @@ async function containKey(
   return shownContainment(plan, transaction.caller);
 }
 
-/** What the caller may read of a plan, without digests. */
 function shownContainment(
   { issued, changes, requests, ...plan }: Containment<ApiKey | StoredKey>,
   caller: Actor,
@@ -437,7 +435,6 @@ function withSecrets(key: StoredKey, secrets: Containing<ApiKey>['secrets'], new
   return { ...single, publicId, digest };
 }
 
-/** What containing changes of a key, as it is shown. */
 export function containedFields({ before, after, secrets }: Containing<ApiKey>): FieldChange[] {
   const current = prefixOf(before.publicId);
   const previous = before.rotation && prefixOf(before.rotation.previousPublicId);
@@ -536,7 +533,6 @@ export function namedIssues(issued: readonly Issued[]): NamedIssue[] {
   return issued.map(({ name, apiKey, what, at }) => ({ name, what, at, isDisabled: apiKey?.disabledAt != null }));
 }
 
-/** What containing a key does, as it is shown. */
 export function containedAs({ contained, exists, issued, changes, requests }: Containment): Contained {
   return {
     apiKey: contained,

@@ -213,7 +213,6 @@ function grantedBy(caller: Principal, catalog: Catalog): Pick<Grantable, 'roles'
   };
 }
 
-/** When a key may end that is created. */
 function findEnds({ caller, catalog, now }: KeyPlace): Promise<EndBounds> {
   return boundsOf({ caller, catalog, now }, null, (expiresAt) => {
     requireToOutlive(caller, expiresAt);

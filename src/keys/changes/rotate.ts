@@ -85,7 +85,6 @@ async function disableCreated(
   return { created: afterwards, disabled: [...disabled.values()] };
 }
 
-/** The keys that are disabled after a leak, of those that the leaked one has created. */
 export function leakedSince<Key extends ApiKey>(created: readonly Key[], since: number): Key[] {
   return created.filter(({ createdAt, disabledAt }) => disabledAt === null && createdAt >= since);
 }

@@ -40,7 +40,6 @@ export interface ChangedKey {
   after: ApiKey;
 }
 
-/** What a key becomes, and by which action of the audit log. */
 export interface KeyStep {
   after: StoredKey;
   action: AuditAction;

@@ -97,7 +97,6 @@ function isSameApproval(one: ConsentApproval, other: ConsentApproval): boolean {
   return isSameSecret && isSameUser && granted === others && one.keyEnd === other.keyEnd;
 }
 
-/** The key that an approval makes, as it is asked for. */
 export function keyOf({ client, address }: ConsentRequest, approval: ConsentApproval): NewKey {
   const { keyName, roles, permissions, keyExpiresAt } = approval;
   return {

@@ -247,7 +247,6 @@ export function actorOf({ client }: ConsentRequest): AuditActor {
   return { kind: 'REQUEST', id: null, name: client.id };
 }
 
-/** The error for a code that no open request has. */
 export function unknownRequest(): KeysError {
   return new KeysError('NOT_FOUND', 'No application waits for this code. It may have ended: ask for a new one there.');
 }

@@ -146,7 +146,6 @@ function explained(name: string, isRole: boolean): Issue {
   return issue!;
 }
 
-/** Grants as the items of a scope, roles first. */
 export function scopeItems({ roles, permissions }: { [List in keyof Grants]: readonly string[] }): string[] {
   return [...roles.map((role) => `role:${role}`), ...permissions];
 }

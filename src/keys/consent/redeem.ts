@@ -49,11 +49,9 @@ interface RedeemOptions {
   address: string | undefined;
 }
 
-/** The reason of a code that no request has. */
 export const UNKNOWN = 'unknown code';
 const USED = { refused: 'invalid_grant', reason: 'a code that was used' } as const;
 
-/** The digest that a code is found by. */
 export function digestRedemption(redemption: Redemption): string {
   return 'code' in redemption ? digestCode('redirect', redemption.code) : digestCode('device', redemption.deviceCode);
 }

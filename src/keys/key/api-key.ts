@@ -191,38 +191,30 @@ export function withoutDigests({ digest: _digest, previousDigest: _previousDiges
   return key;
 }
 
-/** A request to create a key, with at least one role or permission. Texts are as the user wrote them. */
-export interface NewKey extends ExpiryRequest {
-  /** 1 to 100 letters, digits and spaces. */
-  name: string;
-  /** At most 1,000 code points, without control characters. */
-  description?: string | null;
-  /** Names of roles, case-insensitive. */
-  roles?: readonly string[];
-  /** Permissions as `RESOURCE:ACTION`, case-insensitive. */
-  permissions?: readonly string[];
-  /** How many requests it may make, such as `100/m`; each unit (s, m, h, d, month) once. Default: no limits. */
-  limits?: readonly string[];
-  /** The networks that it may be used from, such as `10.0.0.0/8`, at least one. Default: anywhere. */
-  allowFrom?: readonly string[] | null;
-  /** Replace the key of that name, if there is one. */
-  overwrite?: boolean;
-}
-
-/** Changes to a key; omitted fields stay as they are. An `expiresAt` of null removes the expiry. */
+/**
+ * Changes to a key; omitted fields stay as they are. Texts are as the user wrote them. An `expiresAt` of null removes
+ * the expiry.
+ */
 export interface KeyChange extends ExpiryRequest {
-  /** The new name. */
+  /** 1 to 100 letters, digits and spaces. */
   name?: string;
-  /** The new description; null removes it. */
+  /** At most 1,000 code points, without control characters; null for none. */
   description?: string | null;
   /** Names of all roles that the key is to have, case-insensitive. */
   roles?: readonly string[];
   /** All permissions that the key is to have besides its roles, as `RESOURCE:ACTION`, case-insensitive. */
   permissions?: readonly string[];
-  /** All limits that the key is to have; an empty list removes them. */
+  /** How many requests it may make, such as `100/m`; each unit (s, m, h, d, month) once. An empty list is no limits. */
   limits?: readonly string[];
-  /** All networks that the key may be used from; null for anywhere. */
+  /** All networks that it may be used from, such as `10.0.0.0/8`, at least one; null for anywhere. */
   allowFrom?: readonly string[] | null;
+}
+
+/** A request to create a key, with at least one role or permission. Omitted fields are empty. */
+export interface NewKey extends KeyChange {
+  name: string;
+  /** Replace the key of that name, if there is one. */
+  overwrite?: boolean;
 }
 
 export const STATUSES = ['ACTIVE', 'DISABLED', 'EXPIRED'] as const;
@@ -491,7 +483,6 @@ export function readGiven(given: KeyChange, catalog: Catalog): Partial<Omit<Give
   };
 }
 
-/** The same of a new key, which has no more. */
 export function readNewFields(given: NewKey, catalog: Catalog): Omit<GivenFields, 'expiresAt'> {
   const none = { description: null, roles: [], permissions: [], ...UNRESTRICTED };
   return { ...none, ...readGiven(given, catalog), name: normalizeName(given.name) };
@@ -509,14 +500,12 @@ export function readGrants(
 
 /** The fields of a key that somebody sets, in the order in which they are shown. */
 export const KEY_FIELDS = [...GIVEN_FIELDS, 'enabled'] as const;
-/** The fields in which a key can change. */
 const FIELDS = [...KEY_FIELDS, 'createdBy'] as const;
 /** Those that no declaration has: the secrets of a key, by their public parts. */
 type SecretField = 'prefix' | 'previousPrefix';
 
 export type FieldValue = string | readonly string[] | boolean | null;
 
-/** A field of a key that has changed. */
 export interface FieldChange {
   field: (typeof FIELDS)[number] | SecretField;
   before: FieldValue;
@@ -528,7 +517,6 @@ export interface PlannedChange {
   action: 'CREATE' | 'UPDATE' | 'DELETE';
   name: string;
   id?: string;
-  /** The fields of a new key that are set, or the fields of an existing key that change. */
   changes?: FieldChange[];
 }
 

@@ -29,7 +29,6 @@ export interface Effect {
   readonly actor: Pick<ApiKey, 'id' | 'name'>;
   /** The public id of the secret that it did it with; null where that is not known. */
   readonly bySecret: string | null;
-  /** The id of the key that it did it to. */
   readonly keyId: string;
   /** The public id of the secret that this key got by it, or had; null where it got none. */
   readonly secret: string | null;
@@ -41,7 +40,6 @@ export interface Effect {
 export interface EffectFinder {
   /** What these keys did, or child keys of theirs, as they stood then. */
   by(keyIds: readonly string[]): Promise<Effect[]>;
-  /** What was done with secrets that have these public ids. */
   withSecrets(publicIds: readonly string[]): Promise<Effect[]>;
   /** What was done to these keys. */
   on(keyIds: readonly string[]): Promise<Effect[]>;
@@ -57,7 +55,6 @@ export interface EffectWriter extends EffectFinder {
   /** Adds effects; those that are there already are passed over. */
   insert(effects: readonly NewEffect[]): Promise<void>;
   delete(ids: readonly string[]): Promise<void>;
-  /** Gives a key that did something its new name. */
   rename(keyId: string, name: string): Promise<void>;
   /** Lets a key that took the place of another one have done what that did, and have been done to what it was. */
   replaceKey(from: string, to: Pick<ApiKey, 'id' | 'name'>): Promise<void>;

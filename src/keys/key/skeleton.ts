@@ -49,7 +49,6 @@ function textOf(numbers: string): string {
   return String.fromCodePoint(...numbers.split('+').map((number) => Number.parseInt(number, 16)));
 }
 
-/** The characters of one name that another does not have. */
 function charactersBeyond(name: string, other: string): string {
   const beyond = [...new Set(name)].filter((character) => !other.includes(character));
   return formatList(beyond.map((character) => describeCharacter(character)));

@@ -145,7 +145,6 @@ export interface KeyUsage extends UsageTotals {
   id: string;
   /** The permissions that it used, and the roles that it granted, each once. */
   permissions: readonly UsedGrant[];
-  /** How its requests ended, by the hours in which they came. */
   hours: readonly HourUsage[];
 }
 
@@ -194,7 +193,6 @@ export function previousUseSince(
   return previousLastUsedAt !== null && previousLastUsedAt >= startedAt ? previousLastUsedAt : null;
 }
 
-/** The usage of a key that was never used. */
 export const NO_USAGE: UsageTotals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null };
 
 /** What telling how keys are used needs from outside. */

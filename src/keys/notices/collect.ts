@@ -31,7 +31,6 @@ export interface EndsQuery {
   limit: number;
 }
 
-/** A key that ends. */
 export type EndingKey = ApiKey & { expiresAt: number };
 
 /** When keys end that pass a threshold of days after one time, and up to another. */
@@ -130,7 +129,6 @@ export function refusalHour(now: number): number {
   return Math.floor((now - LATE_MS) / UNIT_MS.h);
 }
 
-/** The notice that a key is refused often. */
 function refusalNotice({ key, counts }: RefusedKey, hour: number, now: number): Notice {
   const { id, name, publicId, createdBy } = key;
   const { forbidden, limited, refused } = counts;
@@ -253,7 +251,6 @@ function fromRefusals({ refusals }: NoticeState, { now, refused = [] }: CollectO
 }
 
 export interface NoticeState {
-  /** The last entry of the audit log that was looked at. */
   logNumber: number;
   /** When the store was last looked through, in milliseconds since 1970. */
   seenAt: number;

@@ -249,7 +249,6 @@ export interface CatalogAdditions {
   declaredIn?: string;
 }
 
-/** The name of a resource, or of a role. */
 export const NAME = /^[A-Z][A-Z0-9_]{0,63}$/;
 const NAME_RULE = 'use capital letters, digits and underscores, at most 64';
 const GUEST: readonly Permission[] = ['ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY'];

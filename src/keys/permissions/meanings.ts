@@ -15,7 +15,6 @@ export function meaningOfScope(scope: string, catalog: { meaningOf(role: string)
   return scope.startsWith('role:') ? catalog.meaningOf(scope.slice('role:'.length)) : meaningOfPermission(scope);
 }
 
-/** An action, and the resources that it is allowed on. */
 export interface AllowedAction {
   readonly action: string;
   readonly resources: readonly string[];

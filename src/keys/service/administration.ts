@@ -56,13 +56,11 @@ export interface KeyState {
   readonly usage: UsageTotals;
 }
 
-/** How a parent key limits a key. */
 export interface KeyLimit extends Omit<AncestorLimit, 'ancestor'> {
   /** The name is null if it may not be read. */
   readonly ancestor: { readonly id: string; readonly name: string | null };
 }
 
-/** A key with all that it may do. */
 export interface KeyWithAccess extends KeyState {
   readonly effectivePermissions: Permission[];
   /** The nearest first. */
@@ -90,7 +88,6 @@ export interface Deleted {
   readonly issued: readonly NamedIssue[];
 }
 
-/** A key that was just created. */
 export interface Created {
   readonly key: string;
   readonly apiKey: KeyFields;
@@ -102,7 +99,6 @@ export interface Created {
 /** What a creation would make. */
 export type Preview = Omit<KeyPreview, 'replaced'>;
 
-/** A key that was changed. */
 export interface Changed {
   readonly before: KeyFields;
   readonly after: KeyState;
@@ -114,9 +110,7 @@ export interface Rotated {
   readonly apiKey: KeyFields;
   /** The rotation; one without a grace is over at once. */
   readonly rotation: Omit<Rotation, 'grace'> | null;
-  /** The keys that it had created, as they are afterwards. */
   readonly created: readonly KeyFields[];
-  /** Those of them that were disabled by it. */
   readonly disabled: readonly KeyFields[];
   /** What is in force of what it did to others, where those are disabled. */
   readonly issued: readonly NamedIssue[];

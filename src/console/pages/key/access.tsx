@@ -289,7 +289,6 @@ function grantsOf({ roles, permissions }: ShownKey, catalog: KnownCatalog | unde
   }));
 }
 
-/** The parent keys of a key that limit it. */
 function ParentKeys({ here: { shown, visit } }: { here: KeyVisit }) {
   if (shown.limitedBy.length === 0) return null;
   return (

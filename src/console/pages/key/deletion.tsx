@@ -21,11 +21,9 @@ const CHILD_KEYS_CHANGED =
   'Nothing was deleted: there are other child keys than when you opened this page. ' +
   'Look again at what is deleted with it.';
 
-/** How many of the keys that were deleted are named. */
 const NAMED = 50;
 const RECENT_MS = 86_400_000;
 
-/** Adds the page that deletes a key, after it has shown what is deleted with it. */
 export function addDeletion(pages: Pages): void {
   pages.get(
     'keys/:id/delete',

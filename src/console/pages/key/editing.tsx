@@ -24,7 +24,6 @@ const CHANGED_MEANWHILE =
   'Somebody else has changed the key since you opened this page. Below is what you have typed: compare it with the ' +
   'page of the key, and save again if it is still what you want.';
 
-/** Adds the page on which a key is edited. */
 export function addEditing(pages: Pages): void {
   pages.get(
     'keys/:id/edit',

@@ -209,7 +209,6 @@ function UnusedSection({ here }: { here: KeyVisit }) {
   );
 }
 
-/** Adds the page of one key, and those that change it. */
 export function addKeyPage(pages: Pages): void {
   pages.get('keys/:id', answerOverview);
   addSwitching(pages);

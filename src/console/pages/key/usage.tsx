@@ -262,7 +262,6 @@ export function canNarrow(key: ShownKey): boolean {
   return suggested.length > 0 && suggested.toSorted().join() !== key.grants.toSorted().join();
 }
 
-/** The roles and permissions that a key needs for what it has done. */
 function findSuggested({ suggestedRoles, suggestedPermissions }: ShownKey): string[] {
   return [...suggestedRoles, ...permissionsOf(suggestedPermissions)];
 }

@@ -28,7 +28,6 @@ const CREATE = `mutation Create($input: CreateApiKeyInput!) {
   }
 }`;
 
-/** A key that was just created. */
 interface Created {
   /** The secret, which is shown once. */
   readonly key: string;
