@@ -51,7 +51,7 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
   NO_GRANTS: {
     meaning: 'A key needs at least one role or permission.',
     causes: ['neither `--roles` nor `--permissions` is given', 'an update would remove the last of them'],
-    remedy: 'Pass `--roles`, `--permissions` or both. To take all rights away from a key, disable it.',
+    remedy: 'Pass `--roles`, `--permissions` or both. To remove all access of a key, disable it.',
   },
   EXPIRY_INVALID: {
     meaning: 'An expiry or a duration cannot be read, or is not possible.',
