@@ -1,7 +1,16 @@
 export type { Config, ServerSettings } from './config/config.ts';
 export { loadConfig, type LoadConfigOptions } from './config/load-config.ts';
 export { createApp, type CreateAppOptions } from './service/create-app.ts';
-export type { BudgetLimits, GraphQLContext, ParsedTypeDefs, Resolvers, SchemaExtension } from './graphql/index.ts';
+export type {
+  BudgetLimits,
+  CreateContext,
+  GraphQLContext,
+  OwnSchema,
+  ParsedTypeDefs,
+  RequiredByField,
+  Resolvers,
+  SchemaExtension,
+} from './graphql/index.ts';
 export {
   bearerAuth,
   type BearerAuthOptions,

@@ -13,6 +13,9 @@ export interface GraphQLContext {
   readonly signal: AbortSignal;
 }
 
+/** Makes what a program's own resolvers find in their context beside that. */
+export type CreateContext = (context: GraphQLContext) => object | Promise<object>;
+
 /** The context with what only the server itself needs. */
 export interface BudgetedContext extends GraphQLContext, BudgetedRequest {}
 

@@ -1,5 +1,6 @@
 import { type DefinitionNode, type DocumentNode, Kind, specifiedDirectives, specifiedScalarTypes } from 'graphql';
-import type { HostResource } from '../keys/permissions/index.ts';
+import type { HostResource, Permission } from '../keys/permissions/index.ts';
+import { type OwnSchema, partsOfSchema, type RequiredByField } from './own-schema.ts';
 import { documentsOf } from './resolve.ts';
 
 /** Resolvers by type and field, as graphql-tools takes them. */
@@ -26,12 +27,20 @@ export interface SchemaExtension {
   name?: string;
 }
 
+/** A schema that the program has made by a library of its own, and what its fields require. */
+export interface RequiringSchema {
+  schema: OwnSchema;
+  requires: RequiredByField;
+}
+
 /** A host's part of the schema, read. */
 export interface HostPart {
   /** Whose it is, as errors say it. */
   name: string;
   documents: DocumentNode[];
   resolvers: Resolvers;
+  /** What fields require, by their paths such as `Query.pets`, beside their `@requires`. */
+  requires: ReadonlyMap<string, readonly Permission[]>;
 }
 
 /** Reads a host's part, and loads its resolvers. @throws Error that names the host and what is wrong */
@@ -41,7 +50,13 @@ export async function readHostPart({ typeDefs = [], resolvers = {}, name }: Sche
     name: owner,
     documents: readTypeDefs([typeDefs].flat() as (string | DocumentNode)[], owner),
     resolvers: readResolvers(typeof resolvers === 'function' ? await resolvers() : resolvers, owner),
+    requires: new Map(),
   };
+}
+
+/** Reads a schema as a part. @throws Error that says what is wrong */
+export function readOwnSchema({ schema, requires }: RequiringSchema): HostPart {
+  return { name: 'the option "schema"', ...partsOfSchema(schema, requires) };
 }
 
 function readTypeDefs(typeDefs: (string | DocumentNode)[], owner: string): DocumentNode[] {

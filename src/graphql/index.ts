@@ -1,5 +1,12 @@
 /** The schema, its resolvers, and what executes operations. */
-export type { BudgetedContext, ExplainedRoute, GraphQLContext, RouteExplainer, ServiceParts } from './context.ts';
+export type {
+  BudgetedContext,
+  CreateContext,
+  ExplainedRoute,
+  GraphQLContext,
+  RouteExplainer,
+  ServiceParts,
+} from './context.ts';
 export {
   type Amount,
   amountFor,
@@ -19,4 +26,5 @@ export {
   withoutStackTrace,
   writeData,
 } from './execution/index.ts';
+export type { OwnSchema, RequiredByField } from './own-schema.ts';
 export type { ParsedTypeDefs, Resolvers, SchemaExtension } from './extension.ts';

@@ -28,6 +28,7 @@ import {
   type Permission,
   type ResourceActions,
   type Role,
+  splitPermission,
 } from '../keys/permissions/index.ts';
 import type { GraphQLContext } from './context.ts';
 import type { AuditChange, IssuedChange, PageInfo, PermissionInput } from './schema-types.ts';
@@ -172,27 +173,48 @@ export function rootFieldsOf(schema: GraphQLSchema): RootField[] {
   );
 }
 
+/** What each field requires, by its path such as `Query.me`. */
+export type RequiredPermissionsByField = ReadonlyMap<string, readonly Permission[]>;
+
 /**
- * Makes every field check the permissions in its `@requires`, and in that of each interface which has the field, before
- * it resolves.
- * @throws Error if a root field has no `@requires`: any key could use it
+ * Makes every field check what it requires, and what each interface requires which has the field, before it resolves.
+ * @param required by fields without a `@requires`
+ * @throws Error if a root field requires nothing: any key could use it
  */
-export function enforceRequires(schema: GraphQLSchema, requirements: Requirements): void {
-  const guarded = new Set<unknown>();
+export function enforceRequires(
+  schema: GraphQLSchema,
+  requirements: Requirements,
+  required: readonly RequiredPermissionsByField[] = [],
+): void {
+  const requiredBy = (path: string): Permission[] => {
+    const directive = requirements.get(path);
+    return [
+      ...(directive ? [permissionIn(schema, directive)] : []),
+      ...required.flatMap((permissions) => permissions.get(path) ?? []),
+    ];
+  };
   for (const type of Object.values(schema.getTypeMap()).filter(isObjectType))
-    for (const field of Object.values(type.getFields()))
-      if (guard(schema, field, directivesFor(type, field.name, requirements))) guarded.add(field);
-  const unguarded = rootFieldsOf(schema).filter(({ field }) => !guarded.has(field));
+    for (const field of Object.values(type.getFields())) {
+      const permissions = [type, ...type.getInterfaces()].flatMap(({ name }) => requiredBy(`${name}.${field.name}`));
+      if (permissions.length > 0) guard(field, permissions);
+    }
+  const unguarded = rootFieldsOf(schema).filter(({ path }) => requiredBy(path).length === 0);
   if (unguarded.length === 0) return;
   const paths = unguarded.map(({ path }) => path).join(', ');
   throw new Error(
-    `The schema is invalid: ${paths} must carry @requires(resource:, action:), ` +
+    `The schema is invalid: ${paths} must carry @requires(resource:, action:), or be in the option "requires", ` +
       'because every root field requires a permission.',
   );
 }
 
-function directivesFor(type: GraphQLObjectType, field: string, requirements: Requirements): DirectiveNode[] {
-  return [type, ...type.getInterfaces()].flatMap(({ name }) => requirements.get(`${name}.${field}`) ?? []);
+function guard(field: GraphQLField<unknown, GraphQLContext>, permissions: readonly Permission[]): void {
+  const required = permissions.map((permission) => [...splitPermission(permission), permission] as const);
+  const resolve = field.resolve ?? defaultFieldResolver;
+  field.resolve = (parent, args, context, info) => {
+    for (const [resource, action, permission] of required)
+      requirePermission(context.principal, resource, action, permission);
+    return resolve(parent, args, context, info);
+  };
 }
 
 /**
@@ -213,32 +235,14 @@ export function refuseRepeatedRootFields(schema: GraphQLSchema, documents: reado
     throw new Error(`The schema is invalid: ${[...repeated].join(', ')} must be declared only once.`);
 }
 
-function guard(
-  schema: GraphQLSchema,
-  field: GraphQLField<unknown, GraphQLContext>,
-  directives: readonly DirectiveNode[],
-): boolean {
-  if (directives.length === 0) return false;
-  const required = directives.map((directive) => permissionIn(schema, directive));
-  const resolve = field.resolve ?? defaultFieldResolver;
-  field.resolve = (parent, args, context, info) => {
-    for (const { resource, action, permission } of required)
-      requirePermission(context.principal, resource, action, permission);
-    return resolve(parent, args, context, info);
-  };
-  return true;
-}
-
 /** Its names as they are written: resolvers may give the values of an enum another form. */
-function permissionIn(schema: GraphQLSchema, node: DirectiveNode) {
+function permissionIn(schema: GraphQLSchema, node: DirectiveNode): Permission {
   getDirectiveValues(schema.getDirective('requires')!, { directives: [node] });
   const nameIn = (argument: string) => {
     const value = node.arguments?.find(({ name }) => name.value === argument)?.value;
     return value?.kind === Kind.ENUM ? value.value : '';
   };
-  const [resource, action] = [nameIn('resource'), nameIn('action') as Action];
-  const permission: Permission = `${resource}:${action}`;
-  return { resource, action, permission };
+  return `${nameIn('resource')}:${nameIn('action') as Action}`;
 }
 
 /** The `@requires` of each field that has one, by its path such as `Query.me`. */

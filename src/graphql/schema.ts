@@ -4,7 +4,13 @@ import { assertValidSchema, defaultFieldResolver, type GraphQLSchema, isNonNullT
 import { KeysError } from '../keys/basics/index.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
-import { readHostPart, refuseReplacements, type SchemaExtension } from './extension.ts';
+import {
+  readHostPart,
+  readOwnSchema,
+  refuseReplacements,
+  type RequiringSchema,
+  type SchemaExtension,
+} from './extension.ts';
 import { changeResolversOf } from './changes.ts';
 import { auditResolversOf } from './audit.ts';
 import { keepToBudget } from './execution/index.ts';
@@ -53,19 +59,26 @@ function describeResource(name: string): string {
   return `The resource ${name.toLowerCase().replaceAll('_', ' ').replaceAll(/ +/g, ' ')}.`;
 }
 
+/** The host's parts of the schema: in SDL, and made by a library of its own. */
+export interface HostParts {
+  extensions?: readonly SchemaExtension[] | undefined;
+  own?: RequiringSchema | undefined;
+}
+
 /**
  * Creates the schema from the built-in part and those of the host.
  * @throws KeysError SCHEMA_INVALID if the parts do not fit, a host's part replaces something built-in, or a root field
- * has no `@requires` or is declared twice
+ * requires nothing, has no resolver, or is declared twice
  */
 export async function createSchema(
   keys: KeysService,
   info: ServiceInfo,
-  extensions: readonly SchemaExtension[] = [],
+  { extensions = [], own: ownSchema }: HostParts = {},
   service: ServiceParts = {},
 ): Promise<GraphQLSchema> {
   try {
     const parts = await Promise.all(extensions.map(readHostPart));
+    if (ownSchema) parts.push(readOwnSchema(ownSchema));
     const own = documentsOf(typeDefsOf(keys.catalog));
     const documents = [...own, ...parts.flatMap((part) => part.documents)];
     const requirements = readRequirements(documents);
@@ -86,7 +99,15 @@ export async function createSchema(
     assertValidSchema(schema);
     if (schema.getSubscriptionType()) throw new Error('The schema is invalid: subscriptions are not supported.');
     refuseRepeatedRootFields(schema, documents);
-    enforceRequires(schema, requirements);
+    const unresolved = rootFieldsOf(schema).flatMap(({ path, field }) => (field.resolve ? [] : path));
+    enforceRequires(
+      schema,
+      requirements,
+      parts.map(({ requires }) => requires),
+    );
+    // It would answer null for ever.
+    if (unresolved.length > 0)
+      throw new Error(`The schema is invalid: ${unresolved.join(', ')} must have a resolver, as every root field.`);
     for (const field of rootFieldsOf(schema)) allowNull(field);
     keepToBudget(schema);
     clampBuiltInDates(schema, own);

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import { Hono } from 'hono';
-import { type BudgetLimits, Budgets } from '../graphql/index.ts';
+import { type BudgetLimits, Budgets, type CreateContext } from '../graphql/index.ts';
 import type { IntrospectionMode } from './graphql-errors.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
 import { LOOPBACK } from '../keys/basics/index.ts';
@@ -26,6 +26,8 @@ import { Issuer } from './oauth/issuer.ts';
 export interface AppOptions {
   keys: KeysService & Limited;
   schema: GraphQLSchema;
+  /** See `CreateAppOptions`. */
+  context?: CreateContext | undefined;
   /** Since when the service runs, in milliseconds since 1970. */
   startedAt: number;
   limits?: Partial<BudgetLimits>;
@@ -77,6 +79,7 @@ export type HttpApp = Hono<BearerEnv> &
 export function createHttpApp({
   keys,
   schema,
+  context,
   startedAt,
   limits,
   introspection = 'on',
@@ -93,7 +96,15 @@ export function createHttpApp({
   const addresses = new ClientAddresses(from.trust);
   const check = new BearerCheck({ keys, ...from }, parts);
   const cors = new Cors(corsOptions);
-  const pipeline = new GraphQLPipeline({ schema, check, budgets: new Budgets(limits), introspection, cors, log });
+  const pipeline = new GraphQLPipeline({
+    schema,
+    createContext: context,
+    check,
+    budgets: new Budgets(limits),
+    introspection,
+    cors,
+    log,
+  });
   const allowOrigins = corsBy(cors);
   app.all('/graphql', ...handlersOf(pipeline, allowOrigins, bearerAuthBy(check)));
   const introspecting = new BearerCheck({ keys, permission: 'API_KEY:READ_ANY', ...from }, parts);

@@ -17,6 +17,7 @@ import {
   clientGone,
   costExceeded,
   costOf,
+  type CreateContext,
   type Eventual,
   introspects,
   isMutation,
@@ -68,6 +69,8 @@ import type { Log } from '../log.ts';
 /** What the pipeline is made of. */
 interface GraphQLPipelineOptions {
   schema: GraphQLSchema;
+  /** Makes what a program's own resolvers find in their context. */
+  createContext?: CreateContext | undefined;
   check: BearerCheck;
   budgets: Budgets;
   introspection: IntrospectionMode;
@@ -98,6 +101,7 @@ interface ReplyContext {
  */
 export class GraphQLPipeline {
   readonly #schema: GraphQLSchema;
+  readonly #createContext: CreateContext | undefined;
   readonly #check: BearerCheck;
   readonly #budgets: Budgets;
   readonly #introspection: IntrospectionMode;
@@ -107,8 +111,9 @@ export class GraphQLPipeline {
   readonly #first: FirstHandler;
   readonly #admission: Admission;
 
-  constructor({ schema, check, budgets, introspection, cors, log }: GraphQLPipelineOptions) {
+  constructor({ schema, createContext, check, budgets, introspection, cors, log }: GraphQLPipelineOptions) {
     this.#schema = schema;
+    this.#createContext = createContext;
     this.#check = check;
     this.#budgets = budgets;
     this.#admission = new Admission(budgets.limits.waitMs);
@@ -160,13 +165,16 @@ export class GraphQLPipeline {
         done = await this.#admission.enter({ keyId, bytes, onClientGone: (gone) => request.onClientGone(gone) });
         details?.ended('wait');
       }
+      // Made before the key is checked again, since it may take long.
+      const made = contextOf(request, admitted.principal, budget);
+      if (this.#createContext) await budget.within(addTo(made, this.#createContext));
       // The key is checked again now that there is something to run.
       const entered = this.#check.again(request, admitted);
       const admission = entered instanceof Promise ? await entered : entered;
       if ('refusal' in admission) return admission.refusal;
       const { principal } = admission;
       if (operation.introspects) checkIntrospection(this.#introspection, principal);
-      const context = contextOf(request, principal, budget);
+      const context = made.principal === principal ? made : Object.assign(made, { principal });
       const executed = this.#execute(operation, parameters, { request, context });
       const result = executed instanceof Promise ? await executed : executed;
       details?.ended('execute');
@@ -403,6 +411,15 @@ function contextOf(request: GraphQLRequest, principal: Principal, budget: Reques
   // Getters in a literal, and `defineProperties`, take several times as long.
   Object.defineProperty(context, 'request', REQUEST);
   return Object.defineProperty(context, 'signal', SIGNAL) as unknown as BudgetedContext;
+}
+
+/** Adds what a program's own resolvers are given. @throws Error if that would replace something of ours */
+async function addTo(context: BudgetedContext, create: CreateContext): Promise<void> {
+  const added = await create(context);
+  const replaced = Object.keys(added).find((name) => name in context);
+  if (replaced !== undefined)
+    throw new Error(`The option "context" returned "${replaced}", which every context has. Use another name.`);
+  Object.assign(context, added);
 }
 
 /** The reply to a request that was refused, in the media type that its client wants. */

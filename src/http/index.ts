@@ -8,6 +8,7 @@ export {
   COMMON_OPTIONS,
   failedCredentialsBy,
   partsOf,
+  permissionOptions,
   type RequiredPermissions,
 } from './bearer-options.ts';
 export type { HeaderValues } from './credentials.ts';

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts';
-import type { BudgetLimits, SchemaExtension } from '../graphql/index.ts';
+import type { BudgetLimits, CreateContext, OwnSchema, RequiredByField, SchemaExtension } from '../graphql/index.ts';
 import type { ServiceApp } from '../http/app.ts';
-import { COMMON_OPTIONS, type CorsOptions, type IntrospectionMode, listen } from '../http/index.ts';
+import { COMMON_OPTIONS, type CorsOptions, type IntrospectionMode, listen, permissionOptions } from '../http/index.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
 import {
   amount,
@@ -11,19 +11,22 @@ import {
   invalidOption,
   invalidOrigin,
   invalidPublicUrl,
+  kindOf,
   list,
   LOOPBACK,
   Networks,
   oneOf,
   options as optionsIn,
   readBy,
+  recordOf,
   required,
+  type Rule,
   type Rules,
   text,
   withoutUndefined,
   yesOrNo,
 } from '../keys/basics/index.ts';
-import { HOST_RESOURCES } from '../keys/permissions/index.ts';
+import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
 import { checkClients, type Client, unusableClients } from '../keys/consent/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import type { Limited } from '../limits/index.ts';
@@ -37,6 +40,21 @@ export interface CreateAppOptions {
   keys: KeysService & Limited;
   /** The host's own parts of the schema. Their resources must be passed to `openKeys`. */
   extensions?: readonly SchemaExtension[];
+  /**
+   * A schema that the program has made by a library, such as Pothos, Nexus or TypeGraphQL. It is served beside the
+   * built-in part, whose types and root fields it must not have.
+   */
+  schema?: OwnSchema;
+  /**
+   * What each root field of `schema` requires, and other fields if they require something: a permission, or a list of
+   * which all are required, by the field's path, such as `{ 'Query.pets': 'PET:READ_ANY' }`.
+   */
+  requires?: RequiredByField;
+  /**
+   * Makes what resolvers find in their context beside `principal`, `request` and `signal`, once for each request that
+   * is executed. A `GraphQLError` that it throws is answered; any other error is logged.
+   */
+  context?: CreateContext;
   /**
    * What `svc-api.yaml` says, see `loadConfig`; the other options win. Its resources, roles, default limits, policy and
    * consent must be passed to `openKeys`.
@@ -72,11 +90,13 @@ export interface CreateAppOptions {
   replaces?: ServiceApp;
 }
 
-const OPTIONS: Rules<CreateAppOptions> = {
+const OPTIONS: Rules<Omit<CreateAppOptions, 'requires'>> = {
   ...COMMON_OPTIONS,
   extensions: list(
     optionsIn<SchemaExtension>({ typeDefs: anything, resolvers: anything, resources: HOST_RESOURCES, name: text }),
   ),
+  schema: having<OwnSchema>('a schema of graphql', 'getTypeMap', 'getQueryType', 'getMutationType'),
+  context: (value) => (typeof value === 'function' ? undefined : `is ${kindOf(value)}. It must be a function.`),
   config: having<Config>('what loadConfig gives', 'routes', 'trust', 'limits'),
   limits: optionsIn<Partial<BudgetLimits>>({
     cost: amount,
@@ -97,6 +117,12 @@ const OPTIONS: Rules<CreateAppOptions> = {
   replaces: having<ServiceApp>('what createApp gives', 'startedAt', 'refusals', 'failures'),
 };
 
+/** A permission for each field, or a list of them. */
+function requirements(catalog: () => Catalog): Rule<RequiredByField> {
+  const { permission, all } = permissionOptions(catalog);
+  return recordOf((value, name) => (Array.isArray(value) ? all : permission)?.(value, name));
+}
+
 /**
  * Creates the whole service as a Hono app: `/graphql`, `/introspect`, `/auth/…` for proxies, `/healthz` and `/readyz`,
  * and, if wanted, a console at `/console`.
@@ -106,8 +132,13 @@ const OPTIONS: Rules<CreateAppOptions> = {
  * const server = await listen({ app, host: '127.0.0.1', port: 4000 });
  */
 export async function createApp(options: CreateAppOptions): Promise<ServiceApp> {
-  checkOptions('createApp', options, OPTIONS);
-  const { keys, extensions, config, console = false, ...others } = options;
+  checkOptions<CreateAppOptions>('createApp', options, {
+    ...OPTIONS,
+    requires: requirements(() => options.keys.catalog),
+  });
+  const { keys, extensions, schema: own, requires, config, console = false, ...others } = options;
+  if (requires && !own)
+    throw invalidOption('createApp', '"requires" is given without "schema", whose fields it names.');
   const unusable = unusableClients(others.clients ?? [], keys.catalog.consent);
   if (unusable !== undefined) throw invalidOption('createApp', `${unusable} Pass it to openKeys.`);
   // Alone: the rest of that room might not even load.
@@ -141,7 +172,12 @@ export async function createApp(options: CreateAppOptions): Promise<ServiceApp> 
   };
   const router = createRouter(config?.routes ?? []);
   const described = describeService({ router, file: config?.file, ...configured, ...others });
-  const schema = await createSchema(keys, info, extensions, described);
+  const schema = await createSchema(
+    keys,
+    info,
+    { extensions, own: own && { schema: own, requires: requires ?? {} } },
+    described,
+  );
   const app = createHttpApp({ keys, schema, startedAt, hasConsole: console, ...configured, ...others });
   const { sessions, authenticator, clock } = keys;
   addPages(app, {

@@ -147,8 +147,8 @@ describe('options of the library', () => {
       'createApp: "introspektion" is not an option. Did you mean introspection?',
     ],
     'createApp, one that there is not': [
-      () => createApp({ keys, schema: {} } as never),
-      'createApp: "schema" is not an option.',
+      () => createApp({ keys, colour: 'red' } as never),
+      'createApp: "colour" is not an option.',
     ],
     'createApp, a promise': [
       () => createApp({ keys: Promise.resolve(keys) as never }),

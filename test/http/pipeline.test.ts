@@ -206,7 +206,11 @@ describe('a request, by Node or by Hono,', () => {
   for (const seed of SEEDS) {
     it(`gets the same answer: 80 random queries of seed ${seed}`, async () => {
       const random = new Random(seed);
-      const schema = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 }, [extension]);
+      const schema = await createSchema(
+        test.keys,
+        { name: 'x', version: '1', startedAt: 0 },
+        { extensions: [extension] },
+      );
       const accepts = [
         undefined,
         '*/*',

@@ -29,7 +29,7 @@ describe('docs/plugin.md', () => {
       writeFileSync(join(folder, path), text);
     };
     // The package as it will be published, and what the program of the page has beside it.
-    const packages = `"svc-api": "file:${await packPackage()}", "hono": "^4"`;
+    const packages = `"svc-api": "file:${await packPackage()}", "hono": "^4", "graphql": "^16", "@pothos/core": "^4"`;
     write('package.json', block('"dependencies"', 'json').replace(/"svc-api": "file:[^"]*"/, packages));
     write('bin/run.js', block('execute({ dir: import.meta.url })', 'js'));
     write('hooks/schema.js', block('export default async function schema()', 'js'));
@@ -152,6 +152,33 @@ describe('docs/plugin.md', () => {
       assert.equal((await ask('/backups/latest', other))[0], 403);
       const init = { method: 'POST', body: '{"disk":"sda"}' };
       assert.deepEqual(await ask('/backups', key, init), [200, { disk: 'sda' }]);
+    } finally {
+      child.kill();
+    }
+  });
+
+  it('has a program that serves a schema of its own', async () => {
+    const permissions = ['--permissions', 'PET:READ_ANY'];
+    const config = join(host.folder, 'svc-api.yaml');
+    writeFileSync(config, 'resources: [PET]\n');
+    const created = await host.cli(['apikey', 'create', '--name', 'Ann', ...permissions, '--config', config]);
+    const port = await freePort();
+    const file = join(host.folder, 'pets.mjs');
+    writeFileSync(file, block("'Query.pets'", 'js').replace('4000', String(port)));
+    const child = spawn(process.execPath, [file], {
+      cwd: host.folder,
+      env: hostEnv({ XDG_DATA_HOME: join(host.folder, 'home') }),
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
+    try {
+      const ask = () =>
+        fetch(`http://127.0.0.1:${port}/graphql`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${created.stdout.trim()}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ query: '{ pets }' }),
+        });
+      await until(() => ask().then(Boolean, () => false));
+      assert.deepEqual(await (await ask()).json(), { data: { pets: ['Tom of Ann'] } });
     } finally {
       child.kill();
     }

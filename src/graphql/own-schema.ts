@@ -1,0 +1,180 @@
+import {
+  type DocumentNode,
+  GraphQLEnumType,
+  type GraphQLFieldConfigMap,
+  type GraphQLInputFieldConfigMap,
+  GraphQLInputObjectType,
+  GraphQLInterfaceType,
+  GraphQLList,
+  type GraphQLNamedType,
+  GraphQLNonNull,
+  GraphQLObjectType,
+  GraphQLScalarType,
+  GraphQLSchema,
+  GraphQLUnionType,
+  isEnumType,
+  isInterfaceType,
+  isObjectType,
+  isScalarType,
+  isUnionType,
+  parse,
+  printSchema,
+  specifiedScalarTypes,
+} from 'graphql';
+import { formatList, suggestion } from '../keys/basics/index.ts';
+import type { Permission } from '../keys/permissions/index.ts';
+import type { Resolvers } from './extension.ts';
+
+/** A schema that a program has made by any library, with graphql's own classes, of any copy of release 16. */
+export interface OwnSchema {
+  getTypeMap(): Readonly<Record<string, unknown>>;
+  getQueryType(): unknown;
+  getMutationType(): unknown;
+  getSubscriptionType(): unknown;
+}
+
+/** What each root field of a schema requires, and other fields where they require something: all of these. */
+export type RequiredByField = Readonly<Record<string, Permission | readonly Permission[]>>;
+
+/** The same schema as parts that can be merged. */
+interface SchemaParts {
+  documents: DocumentNode[];
+  resolvers: Resolvers;
+  requires: ReadonlyMap<string, readonly Permission[]>;
+}
+
+/** Takes a schema apart. @throws Error that names the field of `requires` that the schema does not have */
+export function partsOfSchema(schema: OwnSchema, requires: RequiredByField): SchemaParts {
+  const { copy, nameOf } = copyOf(schema);
+  const paths = new Map<string, readonly Permission[]>();
+  for (const [path, required] of Object.entries(requires)) {
+    const [type = '', field = '', ...rest] = path.split('.');
+    const found = copy.getType(nameOf(type));
+    const fields = isObjectType(found) || isInterfaceType(found) ? found.getFields() : {};
+    if (rest.length > 0 || !Object.hasOwn(fields, field)) throw unknownField(path, copy);
+    paths.set(`${nameOf(type)}.${field}`, [required].flat());
+  }
+  return { documents: [parse(printSchema(copy))], resolvers: resolversOf(copy), requires: paths };
+}
+
+function unknownField(path: string, schema: GraphQLSchema): Error {
+  const types = Object.values(schema.getTypeMap()).filter((type) => isObjectType(type) && !type.name.startsWith('__'));
+  const known = types.flatMap((type) =>
+    Object.keys((type as GraphQLObjectType).getFields()).map((field) => `${type.name}.${field}`),
+  );
+  return new Error(
+    `"requires" names "${path}", which the schema does not have. ${suggestion(path, known)}` +
+      `Its fields are ${formatList(known)}.`,
+  );
+}
+
+/**
+ * The same schema by this copy of graphql, whose classes know each other alone, with root types named as ours.
+ * @throws Error for a kind of type that release 16 does not have
+ */
+function copyOf(schema: OwnSchema): { copy: GraphQLSchema; nameOf: (name: string) => string } {
+  const rootNames = new Map<unknown, string>([
+    [schema.getQueryType(), 'Query'],
+    [schema.getMutationType(), 'Mutation'],
+    [schema.getSubscriptionType(), 'Subscription'],
+  ]);
+  const types = new Map<string, GraphQLNamedType>(specifiedScalarTypes.map((type) => [type.name, type]));
+  const renamed = new Map<string, string>();
+  const nameOf = (name: string) => renamed.get(name) ?? name;
+  const find: Find = (type) => {
+    const { name, ofType } = type as { name: string; ofType: unknown };
+    if (kindOf(type) === 'GraphQLNonNull') return new GraphQLNonNull(find(ofType));
+    if (kindOf(type) === 'GraphQLList') return new GraphQLList(find(ofType));
+    return types.get(nameOf(name))!;
+  };
+  for (const [name, type] of Object.entries(schema.getTypeMap())) {
+    if (name.startsWith('__') || types.has(name)) continue;
+    renamed.set(name, rootNames.get(type) ?? name);
+    types.set(nameOf(name), copyOfType(type, nameOf(name), find));
+  }
+  const root = (name: string) => types.get(name) as GraphQLObjectType | undefined;
+  const copy = new GraphQLSchema({
+    query: root('Query'),
+    mutation: root('Mutation'),
+    subscription: root('Subscription'),
+    types: [...types.values()],
+  });
+  return { copy, nameOf };
+}
+
+/** Classes of another copy are no instances of ours, but say what they are. */
+function kindOf(type: unknown): string {
+  return Object.prototype.toString.call(type).slice('[object '.length, -1);
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- of which kind it is, the other schema has checked
+type Find = (type: unknown) => any;
+
+function copyOfType(type: unknown, name: string, find: Find): GraphQLNamedType {
+  // As the configuration that it was made of, in which all other types are those of the other copy.
+  const made = (type as { toConfig: () => never }).toConfig();
+  const common = { ...(made as object), name, astNode: undefined, extensionASTNodes: [] };
+  switch (kindOf(type)) {
+    case 'GraphQLObjectType':
+    case 'GraphQLInterfaceType': {
+      const { interfaces, fields } = made as { interfaces: unknown[]; fields: GraphQLFieldConfigMap<unknown, unknown> };
+      const config = {
+        ...common,
+        interfaces: () => interfaces.map((each) => find(each) as GraphQLInterfaceType),
+        fields: () => withTypes(fields, find),
+      };
+      return kindOf(type) === 'GraphQLObjectType' ? new GraphQLObjectType(config) : new GraphQLInterfaceType(config);
+    }
+    case 'GraphQLInputObjectType': {
+      const { fields } = made as { fields: GraphQLInputFieldConfigMap };
+      return new GraphQLInputObjectType({ ...common, fields: () => withTypes(fields, find) });
+    }
+    case 'GraphQLUnionType': {
+      const { types } = made as { types: unknown[] };
+      return new GraphQLUnionType({ ...common, types: () => types.map((each) => find(each) as GraphQLObjectType) });
+    }
+    case 'GraphQLEnumType':
+      return new GraphQLEnumType(common as never);
+    case 'GraphQLScalarType':
+      return new GraphQLScalarType(common);
+    default:
+      throw new Error(`The type ${name} of the schema is none of graphql 16.`);
+  }
+}
+
+/** Fields or arguments, by name. */
+type Typed = Record<string, { type: unknown; args?: Typed }>;
+
+function withTypes<Fields extends object>(fields: Fields, find: Find): Fields {
+  const entries = Object.entries(fields as Typed).map(([name, { args, ...field }]) => [
+    name,
+    { ...field, astNode: undefined, type: find(field.type), ...(args && { args: withTypes(args, find) }) },
+  ]);
+  return Object.fromEntries(entries) as Fields;
+}
+
+/** What a schema does, beside what its text says: as graphql-tools takes it. */
+function resolversOf(schema: GraphQLSchema): Resolvers {
+  const resolvers: Resolvers = {};
+  const specified: ReadonlySet<unknown> = new Set(specifiedScalarTypes);
+  for (const [name, type] of Object.entries(schema.getTypeMap())) {
+    if (name.startsWith('__') || specified.has(type)) continue;
+    if (isObjectType(type)) {
+      const fields = Object.entries(type.getFields()).map(([field, { resolve, extensions }]) => [
+        field,
+        { ...(resolve && { resolve }), extensions },
+      ]);
+      // To the types Query and Mutation, others add fields: what they are is not the program's to say.
+      const own = !(type === schema.getQueryType() || type === schema.getMutationType());
+      resolvers[name] = {
+        ...Object.fromEntries(fields),
+        ...(own && { ...(type.isTypeOf && { __isTypeOf: type.isTypeOf }), __extensions: type.extensions }),
+      };
+    } else if (isInterfaceType(type) || isUnionType(type)) {
+      if (type.resolveType) resolvers[name] = { __resolveType: type.resolveType };
+    } else if (isEnumType(type)) {
+      resolvers[name] = Object.fromEntries(type.getValues().map(({ name: value, value: meant }) => [value, meant]));
+    } else if (isScalarType(type)) resolvers[name] = type;
+  }
+  return resolvers;
+}
