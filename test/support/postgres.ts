@@ -17,7 +17,7 @@ export interface PostgresServer {
 }
 
 /** The database that those of tests are copies of, and how many stores without keys it has. */
-const TEMPLATE = { name: 'template_of_stores', stores: 24 };
+const TEMPLATE = { name: 'template_of_stores', stores: 48 };
 
 /** Functions that were made with the search path of that time keep the name that the schema had then. */
 const FOLLOW_RENAMED = `do $$ declare path_set regprocedure; begin
