@@ -1,4 +1,4 @@
-import { globSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, linkSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -63,7 +63,6 @@ function outOf(path: string): string {
   return path.replace(/^src\/|\.tsx?$/g, '');
 }
 
-for (const file of globSync('dist/**/*.js', { cwd: root })) rmSync(`${root}/${file}`);
 const { metafile } = await build({
   absWorkingDir: root,
   entryPoints: Object.fromEntries([

@@ -120,7 +120,7 @@ describe("the client's address", () => {
       for (const text of texts)
         for (const name of ['X-Forwarded-For', 'Forwarded'])
           addressOf('10.0.0.1', [`${name}: ${text.repeat(length / text.length)}`]);
-    }, 4000);
+    }, 1000);
     assert.ok(growth < 8, `${growth} times as long for 4 times as much`);
   });
 });

@@ -136,7 +136,7 @@ describe('credentials', () => {
         for (const value of [`x${endless}\x80`, `Basic ${endless}\x80`, `Bearer ${endless}\x80`, `x ${endless}`])
           reader.read({ header: () => value });
       }
-    }, 4000);
+    }, 1000);
     assert.ok(growth < 8, `${growth} times as long for 4 times as much`);
   });
 });

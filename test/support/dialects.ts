@@ -1,5 +1,5 @@
 import type { DialectName } from '../../src/store/connection.ts';
-import { useNewDatabase } from './postgres.ts';
+import { useDatabaseFor } from './postgres.ts';
 import { stopRemoteStores } from './remote.ts';
 
 const NAMES: Record<DialectName, string> = { sqlite: 'SQLite', postgres: 'PostgreSQL' };
@@ -46,9 +46,10 @@ export function describeOnEach(title: string, tests: (dialect: DialectName) => v
 /** Runs tests on one dialect. */
 export function describeOn(dialect: DialectName, title: string, tests: () => void): void {
   describe(`on ${NAMES[dialect]}, ${title}`, () => {
-    before(async () => {
+    before(async function () {
       use(dialect);
-      if (dialect === 'postgres') await useNewDatabase();
+      // Most tests use one store.
+      if (dialect === 'postgres') await useDatabaseFor(this.test!.parent!.total());
     });
     use(dialect);
     tests();

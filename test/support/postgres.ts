@@ -17,7 +17,7 @@ export interface PostgresServer {
 }
 
 /** The database that those of tests are copies of, and how many stores without keys it has. */
-const TEMPLATE = { name: 'template_of_stores', stores: 24 };
+const TEMPLATE = { name: 'template_of_stores', stores: 48 };
 
 /** Functions that were made with the search path of that time keep the name that the schema had then. */
 const FOLLOW_RENAMED = `do $$ declare path_set regprocedure; begin
@@ -71,12 +71,12 @@ export async function startPostgresServer(folder?: string): Promise<PostgresServ
 }
 
 /**
- * Gives the stores that are named from now on another database, if the server is ours. To copy one with some stores is
- * copying files, which takes as long as making the tables of one; and the more a database has, the longer
- * everything takes there.
+ * Gives the stores that are named from now on another database, if the server is ours, and the one in use has fewer
+ * stores left than are needed. To copy one with all of them takes as long as making the tables of two; and the more a
+ * database has, the longer everything takes there.
  */
-export async function useNewDatabase(): Promise<void> {
-  if (!process.env['TEST_DATABASE_ENDS']) return;
+export async function useDatabaseFor(stores: number): Promise<void> {
+  if (!process.env['TEST_DATABASE_ENDS'] || ready >= Math.min(stores, TEMPLATE.stores)) return;
   const previous = databaseIn(process.env['TEST_DATABASE_URL']!);
   const name = `test_${randomBytes(8).toString('hex')}`;
   await ask(`create database ${name} template ${TEMPLATE.name} strategy file_copy`);
