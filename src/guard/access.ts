@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isRewriting, refusedRequest } from './identity-headers.ts';
+import { refusedRequest, rewritingHeader } from './identity-headers.ts';
 import { credentialHeaders, type IsCredential, type RequestTarget } from './passed-headers.ts';
 import {
   type Admission,
@@ -16,14 +16,17 @@ import {
 } from '../http/index.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
 import { assertValid, KeysError, type Networks, type OrRefusal } from '../keys/basics/index.ts';
-import { type Catalog, parsePermissions, type Permission } from '../keys/permissions/index.ts';
+import { type Catalog, parsePermissions, parseResource, type Permission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import {
   type Allow,
   checkAllow,
   createRouter,
   describeMatch,
+  goesByMethod,
   type Match,
+  neededBy,
+  type Needed,
   preflightParts,
   type RequestParts,
   requirementOf,
@@ -39,7 +42,7 @@ interface JudgedRequest {
 }
 
 /** Who may make a request; or why nobody may. */
-type Requirement = OrRefusal<{ readonly allow: Allow; readonly match?: Match }>;
+type Requirement = OrRefusal<{ readonly allow: Needed; readonly match?: Match }>;
 
 /** Says who may make a request. */
 type Requirements = (request: JudgedRequest) => Requirement;
@@ -50,6 +53,10 @@ export interface AskedRequirement {
   readonly permissions: readonly string[] | undefined;
   /** Any valid key. */
   readonly anyKey: boolean;
+  /** The permission on this resource that goes with the method. */
+  readonly resource?: string | undefined;
+  /** Whether permissions to read let any method pass. */
+  readonly anyMethod?: boolean;
 }
 
 /**
@@ -57,10 +64,15 @@ export interface AskedRequirement {
  * @throws ValidationError PERMISSION_INVALID; KeysError USAGE if neither is there
  */
 export function readRequirements(
-  { permissions, anyKey }: AskedRequirement,
+  { permissions, anyKey, resource, anyMethod }: AskedRequirement,
   { routes, catalog }: { routes: readonly Route[]; catalog: Catalog },
 ): Requirements {
   if (anyKey) return always({ kind: 'key' });
+  if (resource !== undefined) {
+    const parsed = parseResource(resource, catalog);
+    if ('refusal' in parsed) throw new KeysError('PERMISSION_INVALID', parsed.refusal);
+    return always({ kind: 'resource', resource: parsed.value });
+  }
   if (permissions) {
     const { values, issues } = parsePermissions(permissions, catalog);
     const undeclared = permissions
@@ -68,10 +80,10 @@ export function readRequirements(
       .filter((name) => isUndeclared(name, catalog));
     const declare = `Declare resources of your own in svc-api.yaml: resources: [${undeclared.join(', ')}]`;
     assertValid(undeclared.length > 0 ? [...issues, { code: 'PERMISSION_INVALID', message: declare }] : issues);
-    return always({ kind: 'all', permissions: values as [Permission, ...Permission[]] });
+    return always({ kind: 'all', permissions: values as [Permission, ...Permission[]], readOnly: !anyMethod });
   }
   if (routes.length > 0) return byRoutes(createRouter(routes));
-  const ways = 'Pass --permission RESOURCE:ACTION or --any-key, or declare routes in svc-api.yaml.';
+  const ways = 'Pass --resource, --permission or --any-key, or declare routes in svc-api.yaml.';
   throw new KeysError('USAGE', `Nothing says who may pass. ${ways}`);
 }
 
@@ -80,17 +92,26 @@ function isUndeclared(name: string, { resources }: Catalog): boolean {
   return /^[A-Z][A-Z0-9_]*$/.test(name) && !resources.includes(name);
 }
 
-/** One requirement for all requests. */
+/** One requirement for all paths. */
 export function always(allow: Allow): Requirements {
-  const requirement = { allow };
-  return () => requirement;
+  const byMethod = goesByMethod(allow);
+  return ({ parts, rawHeaders }) => {
+    const rewriting = byMethod ? rewritingHeader(rawHeaders, 'method') : undefined;
+    if (rewriting !== undefined) return { refusal: asksForAnother(rewriting) };
+    const needed = neededBy(allow, parts);
+    return 'refusal' in needed ? needed : { allow: needed };
+  };
+}
+
+function asksForAnother(header: string): string {
+  return `${header} asks for another request`;
 }
 
 /** What routes require. */
 export function byRoutes(router: Router): Requirements {
   return ({ parts, rawHeaders }) => {
-    const rewriting = rawHeaders.find((name, index) => index % 2 === 0 && isRewriting(name));
-    if (rewriting !== undefined) return { refusal: `${rewriting} asks for another request` };
+    const rewriting = rewritingHeader(rawHeaders, 'request');
+    if (rewriting !== undefined) return { refusal: asksForAnother(rewriting) };
     return requirementOf(router, parts);
   };
 }
@@ -164,7 +185,7 @@ export class Access {
       : this.#authorize(admission, allow);
   }
 
-  #authorize(admission: Admission, allow: Allow): Entry {
+  #authorize(admission: Admission, allow: Needed): Entry {
     if ('refusal' in admission) return admission;
     const { principal } = admission;
     const checked = checkAllow(allow, principal.access);

@@ -1,9 +1,9 @@
 import { type OrRefusal, printable } from '../keys/basics/index.ts';
 import type { IncomingMessage } from 'node:http';
-import { isAliasOfIdentity, isRewriting } from './identity-headers.ts';
+import { isAliasOfIdentity, rewritingHeader } from './identity-headers.ts';
 import { headerValue, isDecodable, memoized } from '../http/index.ts';
-import { type Catalog, parsePermissions, type Permission } from '../keys/permissions/index.ts';
-import { type Allow, preflightParts, type RequestParts } from '../routes/index.ts';
+import { type Catalog, parsePermissions, parseResource, type Permission } from '../keys/permissions/index.ts';
+import { type Allow, goesByMethod, preflightParts, type RequestParts } from '../routes/index.ts';
 
 /** A request by which a proxy asks whether another one may pass. */
 interface AskingRequest {
@@ -109,7 +109,7 @@ const BY_HEADERS = /^\/auth\/([a-z]+)(?:\?(.*))?$/s;
  * Envoy appends the client's path and query to a prefix. So its requirement stands before the endpoint's name: whatever
  * the client appends to `/auth/envoy`, it is not this.
  */
-const BY_PREFIX = /^\/auth\/(?:((?:permission|any)=[^/?]*|key)\/)?envoy(\/.*)$/s;
+const BY_PREFIX = /^\/auth\/(?:((?:resource|permission|any|methods)=[^/?]*|key)\/)?envoy(\/.*)$/s;
 
 /** The endpoint at a URL; undefined if there is none. */
 function endpointAt(url: string): Endpoint | undefined {
@@ -120,9 +120,11 @@ function endpointAt(url: string): Endpoint | undefined {
   return contract && { contract, requirement, target: '' };
 }
 
-const NAMES: ReadonlySet<string> = new Set(['permission', 'any', 'key']);
+const NAMES: ReadonlySet<string> = new Set(['resource', 'permission', 'any', 'key', 'methods']);
 const ENCODED_ASCII = /%[0-7][\da-f]/gi;
-const FORMS = 'write permission=RESOURCE:ACTION (repeated: all of them), any=RESOURCE:ACTION, or key';
+const FORMS =
+  'write permission=RESOURCE:ACTION (repeated: all of them), any=RESOURCE:ACTION, resource=RESOURCE, or key; and ' +
+  'methods=any where a permission to read lets any method pass';
 
 /** Whether a query names a requirement, rightly or not. It is the client's, and need not be UTF-8. */
 function namesRequirement(query: string): boolean {
@@ -136,8 +138,9 @@ function decodeAscii(encoded: string): string {
 /** What the configurations of proxies require of keys. They are few, and asked about with each request. */
 export class Requirements {
   /**
-   * Reads the query of an endpoint's URL: `permission=R:A`, repeated for all of several, `any=R:A`, repeated for any of
-   * them, or `key` for any valid key.
+   * Reads the query of an endpoint's URL: `resource=R` for the permission on it that goes with the method,
+   * `permission=R:A`, repeated for all of several, `any=R:A`, repeated for any of them, or `key` for any valid key.
+   * `methods=any` lets any method pass by a permission to read.
    */
   readonly read: (query: string) => OrRefusal<Allow>;
 
@@ -149,11 +152,25 @@ export class Requirements {
 function readRequirement(query: string, catalog: Catalog): OrRefusal<Allow> {
   // What is not UTF-8 names nothing.
   const parameters = new URLSearchParams(isDecodable(query) ? query : [[query, '']]);
-  const [name = '', ...others] = new Set(parameters.keys());
-  const unknown = [name, ...others].find((other) => !NAMES.has(other));
+  const unknown = [...parameters.keys()].find((other) => !NAMES.has(other));
   if (unknown !== undefined) return { refusal: `"${printable(unknown)}" in the endpoint's URL is unknown: ${FORMS}` };
+  const methods = parameters.getAll('methods');
+  parameters.delete('methods');
+  const [name = '', ...others] = new Set(parameters.keys());
   if (others.length > 0) return { refusal: `the endpoint's URL has ${name} and ${others.join()}: ${FORMS}` };
+  if (methods.length > 0 && (methods.join() !== 'any' || (name !== 'permission' && name !== 'any')))
+    return {
+      refusal: `the endpoint's URL has methods=${printable(methods.join())} with ${name || 'nothing'}: ${FORMS}`,
+    };
   if (name === 'key') return { kind: 'key' };
+  if (name === 'resource') {
+    const [resource = '', ...more] = parameters.getAll(name);
+    if (more.length > 0) return { refusal: `the endpoint's URL has several resources: ${FORMS}` };
+    const parsed = parseResource(resource, catalog);
+    return 'refusal' in parsed
+      ? { refusal: `the endpoint's URL: ${parsed.refusal}` }
+      : { kind: 'resource', resource: parsed.value };
+  }
   const permissions = new Set<Permission>();
   for (const item of parameters.getAll(name)) {
     const { values, issues } = parsePermissions([item], catalog);
@@ -161,7 +178,11 @@ function readRequirement(query: string, catalog: Catalog): OrRefusal<Allow> {
     if (issues[0]) return { refusal: `the endpoint's URL: ${issues[0].message}` };
     permissions.add(values[0]!);
   }
-  return { kind: name === 'any' ? 'any' : 'all', permissions: [...permissions] as [Permission, ...Permission[]] };
+  return {
+    kind: name === 'any' ? 'any' : 'all',
+    permissions: [...permissions] as [Permission, ...Permission[]],
+    readOnly: methods.length === 0,
+  };
 }
 
 /** The request that a proxy asks about. */
@@ -198,7 +219,8 @@ export function readAsked(
   if ('refusal' in said) return refuse('contract', said.refusal);
   const allow = parseAllow(endpoint, said.target, requirements);
   if (allow && 'refusal' in allow) return refuse('requirement', allow.refusal);
-  const rewriting = allow ? undefined : headerThat(isRewriting, rawHeaders);
+  const what = allow ? (goesByMethod(allow) ? 'method' : undefined) : 'request';
+  const rewriting = what && rewritingHeader(rawHeaders, what);
   if (rewriting !== undefined) return refuse('rewriting', `${rewriting} asks for another request`);
   const preflight = preflightParts((name) => headerValue(rawHeaders, name));
   return { parts: { ...said, ...preflight }, allow, passes429: contract.passes429 };

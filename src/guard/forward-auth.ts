@@ -25,10 +25,11 @@ import {
 } from '../http/index.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import {
-  type Allow,
-  canonicalRequest,
+  canonicalSite,
   checkAllow,
   describeMatch,
+  type Needed,
+  neededBy,
   requirementOf,
   type Router,
 } from '../routes/index.ts';
@@ -101,7 +102,7 @@ class ForwardAuth {
     return admission instanceof Promise ? admission.then(settle) : settle(admission);
   }
 
-  #settle(admission: Admission, allow: Allow, { passes429 }: AskedRequest): Verdict {
+  #settle(admission: Admission, allow: Needed, { passes429 }: AskedRequest): Verdict {
     const { check, catalog } = this.#options;
     if ('refusal' in admission) return { refusal: this.#asProxiesTakeIt(admission.refusal, passes429) };
     const { principal, fields } = admission;
@@ -139,16 +140,18 @@ function required(
   { allow, parts }: AskedRequest,
   router: Router,
   notes: Received['notes'],
-): OrRefusal<Allow, RequestIssue> {
+): OrRefusal<Needed, RequestIssue> {
   if (allow) {
-    const canonical = canonicalRequest(parts);
-    if (!('refusal' in canonical)) return allow;
-    return refuse('not canonical', refusedRequest(canonical.refusal, parts));
+    // Its path does not matter.
+    const canonical = canonicalSite(parts);
+    if ('refusal' in canonical) return refuse('not canonical', refusedRequest(canonical.refusal, parts));
+    const needed = neededBy(allow, parts);
+    return 'refusal' in needed ? refuse('method', refusedRequest(needed.refusal, parts)) : needed;
   }
   if (router.routes.length === 0) return { refusal: NOT_CONFIGURED };
   const required = requirementOf(router, parts);
   if (notes?.details && required.match) notes.details.route = describeMatch(required.match);
-  return required.match ? required.allow : refuse('no route', refusedRequest(required.refusal, parts));
+  return 'refusal' in required ? refuse('no route', refusedRequest(required.refusal, parts)) : required.allow;
 }
 
 const PASSED = { ...REPLY_HEADERS, 'Content-Length': '0' };
