@@ -27,6 +27,8 @@ interface OriginalRequest {
 interface Contract {
   /** What it says, or why that cannot be known. */
   read(asking: AskingRequest): OrRefusal<OriginalRequest>;
+  /** The header that says the client's address, which decides about keys for some networks alone. */
+  readonly address: string;
   /** Whether the client gets an answer of status 429 as it is. */
   readonly passes429: boolean;
 }
@@ -48,6 +50,7 @@ const FORWARDED: OriginalRequestHeaders = {
   target: 'X-Forwarded-Uri',
   scheme: 'X-Forwarded-Proto',
 };
+const FORWARDED_FOR = 'X-Forwarded-For';
 /** WebSocket's schemes are what some proxies write of a handshake. */
 const SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss']);
 
@@ -56,11 +59,12 @@ const SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss']);
  * the client may have written those.
  */
 const CONTRACTS: ReadonlyMap<string, Contract> = new Map([
-  ['nginx', { read: byHeaders(ORIGINAL), passes429: false }],
-  ['caddy', { read: byHeaders(FORWARDED), passes429: true }],
-  ['traefik', { read: byHeaders(FORWARDED), passes429: true }],
-  ['haproxy', { read: byHeaders(FORWARDED), passes429: true }],
-  ['envoy', { read: asItself, passes429: true }],
+  ['nginx', { read: byHeaders(ORIGINAL), address: FORWARDED_FOR, passes429: false }],
+  ['caddy', { read: byHeaders(FORWARDED), address: FORWARDED_FOR, passes429: true }],
+  ['traefik', { read: byHeaders(FORWARDED), address: FORWARDED_FOR, passes429: true }],
+  ['haproxy', { read: byHeaders(FORWARDED), address: FORWARDED_FOR, passes429: true }],
+  // Of X-Forwarded-For, Envoy passes on what the client says.
+  ['envoy', { read: asItself, address: 'X-Envoy-External-Address', passes429: true }],
 ]);
 
 function byHeaders(names: OriginalRequestHeaders): Contract['read'] {
@@ -200,19 +204,35 @@ export interface RequestIssue {
   readonly detail: string;
 }
 
+/** What a proxy asks. */
+export interface Asked {
+  /** The request that it asks about, or why none such may pass. */
+  readonly request: OrRefusal<AskedRequest, RequestIssue>;
+  /** What it says of the client's address, if it does so once. */
+  readonly address: string | undefined;
+}
+
 /**
- * Reads the request that a proxy asks about, by the contract of the endpoint.
+ * Reads what a proxy asks, by the contract of the endpoint.
  * @param url that of the proxy's own request, without where the app is mounted
  */
-export function readAsked(
-  incoming: IncomingMessage,
+export function readAsked(incoming: IncomingMessage, url: string, requirements: Requirements): Asked {
+  const endpoint = endpointAt(url);
+  const address = onlyValue(incoming.rawHeaders, endpoint?.contract.address ?? FORWARDED_FOR);
+  return {
+    request: readRequest(incoming, url, endpoint, requirements),
+    address: typeof address === 'string' ? address : undefined,
+  };
+}
+
+function readRequest(
+  { method = '', rawHeaders }: IncomingMessage,
   url: string,
+  endpoint: Endpoint | undefined,
   requirements: Requirements,
 ): OrRefusal<AskedRequest, RequestIssue> {
-  const { method = '', rawHeaders } = incoming;
   const alias = headerThat(isAliasOfIdentity, rawHeaders);
   if (alias !== undefined) return refuse('forged', `the client has sent ${printable(alias)}`);
-  const endpoint = endpointAt(url);
   if (!endpoint) return refuse('unknown endpoint', `there is none at ${printable(url)}`);
   const { contract, target } = endpoint;
   const said = contract.read({ method, rawHeaders, target });

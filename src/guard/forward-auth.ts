@@ -2,7 +2,7 @@ import type { Networks, OrRefusal } from '../keys/basics/index.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import { basePath } from 'hono/route';
-import { type AskedRequest, type RequestIssue, readAsked, refuse, Requirements } from './asked-request.ts';
+import { type Asked, type AskedRequest, type RequestIssue, readAsked, refuse, Requirements } from './asked-request.ts';
 import { identityHeaders, type IdentityHeaders, NOBODY, refusedRequest } from './identity-headers.ts';
 import type { HttpApp, ServiceApp } from '../http/app.ts';
 import {
@@ -56,6 +56,9 @@ const NOT_CONFIGURED: RequestIssue = {
   detail: 'declare routes in svc-api.yaml, or add ?permission=RESOURCE:ACTION to the URL that the proxy asks',
 };
 
+/** The head of a proxy's own request: of the other one, it learns where that comes from. */
+type AskingHead = NodeHead | HonoHead;
+
 /** Decides for proxies whether requests may pass. */
 class ForwardAuth {
   readonly #options: ForwardAuthOptions;
@@ -73,10 +76,7 @@ class ForwardAuth {
    * @param asking the proxy's own request, with the client's credentials
    * @param read reads from it which request it asks about
    */
-  decide(
-    asking: Received,
-    read: (requirements: Requirements) => OrRefusal<AskedRequest, RequestIssue>,
-  ): Verdict | Promise<Verdict> {
+  decide(asking: AskingHead, read: (requirements: Requirements) => Asked): Verdict | Promise<Verdict> {
     try {
       const verdict = this.#decide(asking, read);
       return verdict instanceof Promise ? verdict.catch((error: unknown) => this.#failed(asking, error)) : verdict;
@@ -85,14 +85,13 @@ class ForwardAuth {
     }
   }
 
-  #decide(
-    asking: Received,
-    read: (requirements: Requirements) => OrRefusal<AskedRequest, RequestIssue>,
-  ): Verdict | Promise<Verdict> {
+  #decide(asking: AskingHead, read: (requirements: Requirements) => Asked): Verdict | Promise<Verdict> {
     const { check, router, trust } = this.#options;
     const peer = asking.peer();
     if (peer === undefined || !trust.includes(peer)) return this.#refuse(asking, NOT_TRUSTED);
-    const asked = read(this.#requirements);
+    const { request: asked, address } = read(this.#requirements);
+    asking.client = this.#clients.saidAs(address);
+    if (asking.notes) asking.notes.client = asking.client;
     if ('refusal' in asked) return this.#refuse(asking, asked.refusal);
     const allow = required(asked, router, asking.notes);
     if ('refusal' in allow) return this.#refuse(asking, allow.refusal);
