@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
+import type { TLSSocket } from 'node:tls';
+import { crossSiteRefused, isCrossSite } from './cross-site.ts';
 import { refusedRequest, rewritingHeader } from './identity-headers.ts';
-import { credentialHeaders, type IsCredential, type RequestTarget } from './passed-headers.ts';
+import { type Arrival, credentialHeaders, type IsCredential, type RequestTarget } from './passed-headers.ts';
 import {
   type Admission,
   type Admitted,
@@ -131,11 +133,13 @@ const OPEN: AllowedEntry = { admitted: undefined, permissions: [] };
 
 /** A request as it is decided about: by the same target that is passed on. */
 export class GuardedRequest extends NodeHead implements JudgedRequest {
+  readonly isEncrypted: boolean;
   readonly parts: RequestParts;
   readonly rawHeaders: readonly string[];
 
   constructor(incoming: IncomingMessage, { host, path }: RequestTarget) {
     super(incoming);
+    this.isEncrypted = (incoming.socket as Partial<TLSSocket>).encrypted === true;
     this.rawHeaders = incoming.rawHeaders;
     this.parts = {
       method: incoming.method ?? '',
@@ -146,11 +150,26 @@ export class GuardedRequest extends NodeHead implements JudgedRequest {
   }
 }
 
+/** WebSocket's schemes are what some proxies write of a handshake. */
+const SCHEME = /^(?:https?|wss?)$/;
+
+/** How a request has come: what the nearest proxy says, if it is believed. */
+export function arrivalOf(
+  request: GuardedRequest,
+  clients: ClientAddresses,
+): { readonly arrival: Arrival; readonly isTrusted: boolean } {
+  const isTrusted = clients.trusts(request.peer());
+  const said = isTrusted ? request.header('x-forwarded-proto')?.split(',').at(-1)!.trim().toLowerCase() : undefined;
+  const scheme = said !== undefined && SCHEME.test(said) ? said : request.isEncrypted ? 'https' : 'http';
+  return { arrival: { addresses: clients.path(request), scheme }, isTrusted };
+}
+
 /** What decides about requests. */
 interface AccessOptions {
   readonly check: BearerCheck;
   readonly requirements: Requirements;
   readonly refusals: RefusalLog;
+  readonly clients: ClientAddresses;
 }
 
 /** Decides which requests may pass. */
@@ -173,12 +192,17 @@ export class Access {
   }
 
   #decide(request: GuardedRequest, authenticate: () => Admission | Promise<Admission>): Entry | Promise<Entry> {
-    const requirement = this.#options.requirements(request);
+    const { requirements, check } = this.#options;
+    const requirement = requirements(request);
     if ('refusal' in requirement) return { refusal: this.#refuse(request, requirement.refusal) };
     const { allow } = requirement;
     const details = request.notes?.details;
     if (details && requirement.match) details.route = describeMatch(requirement.match);
     if (allow.kind === 'open') return OPEN;
+    if (!requirement.match?.route.crossSiteAllowed && isCrossSite(request, request.parts) && check.isByBasic(request)) {
+      this.#note(request, 'cross-site', 'another site made it, and its key came by Basic');
+      return { refusal: crossSiteRefused() };
+    }
     const admission = authenticate();
     return admission instanceof Promise
       ? admission.then((settled) => this.#authorize(settled, allow))
@@ -198,11 +222,18 @@ export class Access {
   }
 
   #refuse(request: GuardedRequest, refusal: string): Reply {
-    const detail = refusedRequest(refusal, request.parts);
-    const refused = { reason: 'no route', detail, address: request.peer() };
+    this.#note(request, 'no route', refusal);
+    return errorReply(403, 'FORBIDDEN', `This request is not passed on: ${refusal}.`);
+  }
+
+  #note(request: GuardedRequest, reason: string, refusal: string): void {
+    const refused = {
+      reason,
+      detail: refusedRequest(refusal, request.parts),
+      address: this.#options.clients.of(request).address,
+    };
     if (request.notes?.details) request.notes.details.code = 'FORBIDDEN';
     this.#options.refusals.add('request refused', refused, request.notes);
-    return errorReply(403, 'FORBIDDEN', `This request is not passed on: ${refusal}.`);
   }
 }
 
@@ -226,7 +257,6 @@ export interface AppliedRules {
   readonly access: Access;
   readonly catalog: Catalog;
   readonly isCredential: IsCredential;
-  readonly trust: Networks;
   readonly clients: ClientAddresses;
   /** Resolves when the store answers. */
   check(): Promise<void>;
@@ -239,12 +269,12 @@ export function applyRules(
   passCredential: boolean,
 ): AppliedRules {
   const check = new BearerCheck({ keys, credentials, trust: trust.texts }, parts);
+  const clients = new ClientAddresses(trust.texts);
   return {
-    access: new Access({ check, requirements, refusals: parts.refusals }),
+    access: new Access({ check, requirements, refusals: parts.refusals, clients }),
     catalog: keys.catalog,
     isCredential: passCredential ? () => false : credentialHeaders(credentials),
-    trust,
-    clients: new ClientAddresses(trust.texts),
+    clients,
     check: () => keys.store.check(),
   };
 }

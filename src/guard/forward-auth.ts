@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import { basePath } from 'hono/route';
 import { type Asked, type AskedRequest, type RequestIssue, readAsked, refuse, Requirements } from './asked-request.ts';
+import { crossSiteRefused, isCrossSite } from './cross-site.ts';
 import { identityHeaders, type IdentityHeaders, NOBODY, refusedRequest } from './identity-headers.ts';
 import type { HttpApp, ServiceApp } from '../http/app.ts';
 import {
@@ -28,6 +29,7 @@ import {
   canonicalSite,
   checkAllow,
   describeMatch,
+  type Match,
   type Needed,
   neededBy,
   requirementOf,
@@ -93,9 +95,15 @@ class ForwardAuth {
     asking.client = this.#clients.saidAs(address);
     if (asking.notes) asking.notes.client = asking.client;
     if ('refusal' in asked) return this.#refuse(asking, asked.refusal);
-    const allow = required(asked, router, asking.notes);
-    if ('refusal' in allow) return this.#refuse(asking, allow.refusal);
+    const requirement = required(asked, router, asking.notes);
+    if ('refusal' in requirement) return this.#refuse(asking, requirement.refusal);
+    const { allow, match } = requirement;
     if (allow.kind === 'open') return { identity: NOBODY };
+    if (!match?.route.crossSiteAllowed && isCrossSite(asking, asked.parts) && check.isByBasic(asking)) {
+      const detail = refusedRequest('another site made it, and its key came by Basic', asked.parts);
+      this.#refuse(asking, { reason: 'cross-site', detail });
+      return { refusal: crossSiteRefused() };
+    }
     const admission = check.enter(asking);
     const settle = (admission: Admission) => this.#settle(admission, allow, asked);
     return admission instanceof Promise ? admission.then(settle) : settle(admission);
@@ -139,18 +147,18 @@ function required(
   { allow, parts }: AskedRequest,
   router: Router,
   notes: Received['notes'],
-): OrRefusal<Needed, RequestIssue> {
+): OrRefusal<{ readonly allow: Needed; readonly match?: Match | undefined }, RequestIssue> {
   if (allow) {
     // Its path does not matter.
     const canonical = canonicalSite(parts);
     if ('refusal' in canonical) return refuse('not canonical', refusedRequest(canonical.refusal, parts));
     const needed = neededBy(allow, parts);
-    return 'refusal' in needed ? refuse('method', refusedRequest(needed.refusal, parts)) : needed;
+    return 'refusal' in needed ? refuse('method', refusedRequest(needed.refusal, parts)) : { allow: needed };
   }
   if (router.routes.length === 0) return { refusal: NOT_CONFIGURED };
   const required = requirementOf(router, parts);
   if (notes?.details && required.match) notes.details.route = describeMatch(required.match);
-  return 'refusal' in required ? refuse('no route', refusedRequest(required.refusal, parts)) : required.allow;
+  return 'refusal' in required ? refuse('no route', refusedRequest(required.refusal, parts)) : required;
 }
 
 const PASSED = { ...REPLY_HEADERS, 'Content-Length': '0' };

@@ -213,6 +213,25 @@ export class ClientAddresses {
   }
 
   /**
+   * The client's address, and those of the trusted proxies that have passed a request on, the nearest last. What stands
+   * before the client's in their headers is left out: the client may have written it.
+   */
+  path(request: Received): string[] {
+    const peer = request.peer();
+    const { address, isCertain } = this.of(request);
+    if (peer === undefined || address === undefined || !isCertain || !this.trusts(peer))
+      return peer === undefined ? [] : [peer];
+    const plain = request.header('x-forwarded-for');
+    const standard = plain === undefined ? request.header('forwarded') : undefined;
+    const path = [peer];
+    for (const hop of plain === undefined ? hopsInForwarded(standard ?? '') : hopsInXForwardedFor(plain)) {
+      path.unshift(hop!);
+      if (!this.#trust.includes(hop!)) break;
+    }
+    return path;
+  }
+
+  /**
    * The address that a trusted proxy says in a header of its own choice.
    * @param said what that says, as `X-Forwarded-For` does; undefined where it is missing
    */
