@@ -41,6 +41,12 @@ const ROUTE = {
     description: 'A permission, a list of which all are required, any of a list, any valid key, or everybody.',
     anyOf: [{ enum: ['key', 'open'] }, PERMISSION, permissions, mapOf(['any'], { any: permissions }, ['any'])],
   },
+  resource: {
+    type: 'string',
+    description: 'In place of allow: READ_ANY, CREATE_ANY, UPDATE_ANY or DELETE_ANY on it, by the method.',
+    examples: ['GRAFANA'],
+  },
+  'cross-site': { const: 'allowed', description: 'Pages of other sites may send what has a key by Basic.' },
   preflight: { const: 'open', description: 'CORS preflights pass without a key.' },
 };
 
@@ -104,7 +110,10 @@ export function configSchema(): string {
       routes: {
         type: 'array',
         description: 'What requests require. The most specific route decides; without one, a request is refused.',
-        items: mapOf(ROUTE_FIELDS, ROUTE, ['host', 'path', 'allow']),
+        items: {
+          ...mapOf(ROUTE_FIELDS, ROUTE, ['host', 'path']),
+          oneOf: [{ required: ['allow'] }, { required: ['resource'] }],
+        },
       },
       expect: {
         type: 'array',

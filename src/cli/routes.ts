@@ -93,13 +93,15 @@ interface RouteJson {
   methods: readonly string[] | null;
   host: string;
   path: string;
-  /** As the file has it. */
-  allow: string | readonly string[] | { any: readonly string[] };
+  /** As the file has it; null where it names a resource. */
+  allow: string | readonly string[] | { any: readonly string[] } | null;
+  resource: string | null;
+  crossSite: 'allowed' | null;
   preflight: 'open' | null;
 }
 
 function routeJson({ route, index }: Match): RouteJson {
-  const { line = null, methods = null, host, path, allow, preflightOpen } = route;
+  const { line = null, methods = null, host, path, allow, crossSiteAllowed, preflightOpen } = route;
   return {
     number: index + 1,
     line,
@@ -107,11 +109,14 @@ function routeJson({ route, index }: Match): RouteJson {
     host,
     path,
     allow: allowJson(allow),
+    resource: allow.kind === 'resource' ? allow.resource : null,
+    crossSite: crossSiteAllowed ? 'allowed' : null,
     preflight: preflightOpen ? 'open' : null,
   };
 }
 
 function allowJson(allow: Allow): RouteJson['allow'] {
+  if (allow.kind === 'resource') return null;
   if (!('permissions' in allow)) return allow.kind;
   return allow.kind === 'any' ? { any: allow.permissions } : allow.permissions;
 }
@@ -139,7 +144,7 @@ function jsonOf({ file, explanation, key }: ExplainedRequest): object {
     outcome: decision.outcome,
     request: request ?? null,
     preflightFor: preflightFor ?? null,
-    refusal: decision.match ? null : decision.refusal,
+    refusal: 'refusal' in decision ? decision.refusal : null,
     route: decision.match ? routeJson(decision.match) : null,
     used: 'used' in decision ? decision.used : [],
     missing: 'missing' in decision ? decision.missing : [],

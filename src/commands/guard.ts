@@ -42,6 +42,15 @@ export default class Guard extends ServingCommand {
   };
   static override flags = {
     permission: permissionsFlag('Permissions that a key needs to pass, all of them: comma-separated, or repeated.'),
+    resource: Flags.string({
+      description: 'Resource that a key needs READ_ANY, CREATE_ANY, UPDATE_ANY or DELETE_ANY on, by the method.',
+      helpValue: '<resource>',
+    }),
+    methods: Flags.string({
+      description: 'Let any method pass by a --permission to read, which otherwise allows GET, HEAD and OPTIONS alone.',
+      options: ['any'],
+      helpValue: 'any',
+    }),
     'any-key': Flags.boolean({ description: 'Any valid key may pass.' }),
     'pass-credential': Flags.boolean({ description: 'Pass the key on to the service, too.' }),
     'rewrite-host': Flags.boolean({
@@ -60,8 +69,12 @@ export default class Guard extends ServingCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Guard);
-    const { database, config, permission: permissions, 'any-key': anyKey } = flags;
+    const { database, config, permission: permissions, resource, methods, 'any-key': anyKey } = flags;
     if (permissions && anyKey) throw exclusiveFlags('--permission', '--any-key');
+    if (resource !== undefined && anyKey) throw exclusiveFlags('--resource', '--any-key');
+    if (resource !== undefined && permissions) throw exclusiveFlags('--resource', '--permission');
+    if (methods !== undefined && !permissions)
+      throw new CliError('USAGE', '--methods goes with --permission. Pass both, or leave it out.');
     const [{ parseUpstream }, { readRequirements }] = await Promise.all([
       import('../guard/exchange.ts'),
       import('../guard/access.ts'),
@@ -69,6 +82,8 @@ export default class Guard extends ServingCommand {
     const asked: GuardFlags = {
       permissions,
       anyKey,
+      resource,
+      anyMethod: methods === 'any',
       upstream: parseUpstream(args.upstream),
       passCredential: flags['pass-credential'],
       rewriteHost: flags['rewrite-host'],

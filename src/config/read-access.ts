@@ -12,6 +12,7 @@ import {
   invalidResource,
   invalidRole,
   parsePermissions,
+  parseResource,
   parseRoles,
   type Permission,
   POLICY_RULES,
@@ -162,7 +163,7 @@ function readLimit(reader: DocumentReader, value: unknown, path: DocumentPath): 
   return values[0] ?? '';
 }
 
-export const ROUTE_FIELDS = ['host', 'path', 'methods', 'allow', 'preflight'] as const;
+export const ROUTE_FIELDS = ['host', 'path', 'methods', 'allow', 'resource', 'cross-site', 'preflight'] as const;
 const ALLOW_FORMS =
   'Write a permission, a list of permissions that are all required, { any: [...] }, key for any valid key, or open.';
 
@@ -222,16 +223,44 @@ function readRoute(reader: DocumentReader, item: unknown, path: DocumentPath, ca
     path: givenPath,
     methods: listed,
     allow: given,
+    resource,
+    'cross-site': crossSite,
     preflight,
   } = reader.knownFields(item, path, ROUTE_FIELDS);
   const host = readPattern(reader, givenHost, [...path, 'host'], parseHostPattern);
   const pattern = readPattern(reader, givenPath, [...path, 'path'], parsePathPattern);
   const methods = listed === undefined ? undefined : readMethods(reader, listed, [...path, 'methods']);
-  const allow = readAllow(reader, given, [...path, 'allow'], catalog);
+  const allow =
+    resource === undefined
+      ? readAllow(reader, given, [...path, 'allow'], catalog)
+      : readResourceOf(reader, resource, [...path, 'resource'], catalog);
+  if (resource !== undefined && given !== undefined)
+    reader.report([...path, 'resource'], 'The fields "allow" and "resource" are both there. Keep one of them.');
+  if (crossSite !== undefined && crossSite !== 'allowed')
+    reader.report([...path, 'cross-site'], 'The field "cross-site" must be allowed, or left out.');
   if (preflight !== undefined && preflight !== 'open')
     reader.report([...path, 'preflight'], 'The field "preflight" must be open, or left out.');
   if (host === undefined || pattern === undefined || !allow) return undefined;
-  return { host, path: pattern, ...(methods && { methods }), allow, preflightOpen: preflight === 'open' };
+  return {
+    host,
+    path: pattern,
+    ...(methods && { methods }),
+    allow,
+    ...(crossSite === 'allowed' && { crossSiteAllowed: true }),
+    preflightOpen: preflight === 'open',
+  };
+}
+
+function readResourceOf(
+  reader: DocumentReader,
+  value: unknown,
+  path: DocumentPath,
+  catalog: Catalog,
+): Allow | undefined {
+  const text = reader.text(value, path);
+  const parsed = text === undefined ? undefined : parseResource(text, catalog);
+  if (parsed && 'refusal' in parsed) reader.report(path, parsed.refusal);
+  return parsed && 'value' in parsed ? { kind: 'resource', resource: parsed.value } : undefined;
 }
 
 function readPattern(

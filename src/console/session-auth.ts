@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Context } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
 import {
@@ -28,6 +29,11 @@ export class SeenOrigin {
     this.origin = this.#url.origin;
   }
 
+  /** The same without the port, which cookies do not know. */
+  get site(): string {
+    return `${this.#url.protocol}//${this.#url.hostname}`;
+  }
+
   get isEncrypted(): boolean {
     return this.#url.protocol === 'https:';
   }
@@ -44,9 +50,18 @@ export class SeenOrigin {
   }
 }
 
-/** The token of a session in a request; undefined if there is none. */
+/**
+ * The token of a session in a request; undefined if there is none. It is that of the cookie at this address alone:
+ * replayed by another name of the host, or without TLS, that opens nothing.
+ */
 export function sessionTokenIn(c: Context, seen: SeenOrigin): string | undefined {
-  return getCookie(c, NAME, prefixFor(seen));
+  const cookie = getCookie(c, NAME, prefixFor(seen));
+  return cookie === undefined ? undefined : tokenAt(seen, cookie);
+}
+
+/** The token of the session that a cookie is for where a browser has got it. */
+export function tokenAt({ site }: SeenOrigin, cookie: string): string {
+  return hash('sha256', `${site} ${cookie}`, 'base64url');
 }
 
 /**
@@ -134,7 +149,8 @@ export class SessionAuth {
     if ('refusal' in admission) return admission;
     await this.#end(c, seen);
     const { principal, digest } = admission;
-    giveSessionToken(c, await this.#parts.sessions.begin(principal.apiKey.id, digest), seen);
+    const cookie = await this.#parts.sessions.begin(principal.apiKey.id, digest, (random) => tokenAt(seen, random));
+    giveSessionToken(c, cookie, seen);
     return admission;
   }
 

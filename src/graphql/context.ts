@@ -72,9 +72,11 @@ export interface ExplainedRoute {
   readonly host: string;
   readonly path: string;
   readonly methods: readonly string[] | undefined;
-  readonly allow: 'OPEN' | 'KEY' | 'ALL' | 'ANY';
+  readonly allow: 'OPEN' | 'KEY' | 'ALL' | 'ANY' | 'RESOURCE';
+  readonly resource: string | undefined;
   readonly permissions: readonly Permission[];
   readonly requires: string;
+  readonly crossSiteAllowed: boolean;
   readonly preflightOpen: boolean;
 }
 

@@ -153,11 +153,12 @@ export type ConsentRequest = { requestId: EntireFieldWrapper<string>; flow: Enti
   EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; keyExpiresAt?: EntireFieldWrapper<Maybe<number>>; };
 export type ApproveConsentRequestInput = { userCode: string; roles?: InputMaybe<ReadonlyArray<string>>; permissions?:
   InputMaybe<ReadonlyArray<PermissionInput>>; expiresAt?: InputMaybe<string>; expiresIn?: InputMaybe<string>; };
-export type RouteAllow = | 'OPEN' | 'KEY' | 'ALL' | 'ANY';
+export type RouteAllow = | 'OPEN' | 'KEY' | 'ALL' | 'ANY' | 'RESOURCE';
 export type Route = { number: EntireFieldWrapper<number>; line?: EntireFieldWrapper<Maybe<number>>; host:
   EntireFieldWrapper<string>; path: EntireFieldWrapper<string>; methods?:
   EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; allow: EntireFieldWrapper<RouteAllow>; permissions:
-  EntireFieldWrapper<ReadonlyArray<string>>; requires: EntireFieldWrapper<string>; preflightOpen:
+  EntireFieldWrapper<ReadonlyArray<string>>; resource?: EntireFieldWrapper<Maybe<string>>; requires:
+  EntireFieldWrapper<string>; crossSiteAllowed: EntireFieldWrapper<boolean>; preflightOpen:
   EntireFieldWrapper<boolean>; hiddenBy: EntireFieldWrapper<ReadonlyArray<number>>; };
 export type RouteConnection = { configured: EntireFieldWrapper<boolean>; total: EntireFieldWrapper<number>; edges:
   EntireFieldWrapper<ReadonlyArray<RouteEdge>>; pageInfo: EntireFieldWrapper<PageInfo>; };
@@ -380,9 +381,11 @@ export type RouteResolvers<ContextType = BudgetedContext, ParentType extends Res
   ParentType, ContextType>; path?: Resolver<ResolversTypes['String'], ParentType, ContextType>; methods?:
   Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType>; allow?:
   Resolver<ResolversTypes['RouteAllow'], ParentType, ContextType>; permissions?:
-  Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; requires?:
-  Resolver<ResolversTypes['String'], ParentType, ContextType>; preflightOpen?: Resolver<ResolversTypes['Boolean'],
-  ParentType, ContextType>; hiddenBy?: Resolver<ReadonlyArray<ResolversTypes['Int']>, ParentType, ContextType>; };
+  Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; resource?:
+  Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>; requires?: Resolver<ResolversTypes['String'],
+  ParentType, ContextType>; crossSiteAllowed?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  preflightOpen?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>; hiddenBy?:
+  Resolver<ReadonlyArray<ResolversTypes['Int']>, ParentType, ContextType>; };
 export type Resolvers<ContextType = BudgetedContext> = { DateTime?: GraphQLScalarType; Node?:
   NodeResolvers<ContextType>; Query?: QueryResolvers<ContextType>; ApiKey?: ApiKeyResolvers<ContextType>; Mutation?:
   MutationResolvers<ContextType>; AuditActor?: AuditActorResolvers<ContextType>; AuditEntry?:

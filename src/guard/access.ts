@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { isRewriting, refusedRequest } from './identity-headers.ts';
-import { credentialHeaders, type IsCredential, type RequestTarget } from './passed-headers.ts';
+import type { TLSSocket } from 'node:tls';
+import { crossSiteRefused, isCrossSite } from './cross-site.ts';
+import { refusedRequest, rewritingHeader } from './identity-headers.ts';
+import { type Arrival, credentialHeaders, type IsCredential, type RequestTarget } from './passed-headers.ts';
 import {
   type Admission,
   type Admitted,
@@ -16,14 +18,17 @@ import {
 } from '../http/index.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
 import { assertValid, KeysError, type Networks, type OrRefusal } from '../keys/basics/index.ts';
-import { type Catalog, parsePermissions, type Permission } from '../keys/permissions/index.ts';
+import { type Catalog, parsePermissions, parseResource, type Permission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import {
   type Allow,
   checkAllow,
   createRouter,
   describeMatch,
+  goesByMethod,
   type Match,
+  neededBy,
+  type Needed,
   preflightParts,
   type RequestParts,
   requirementOf,
@@ -39,7 +44,7 @@ interface JudgedRequest {
 }
 
 /** Who may make a request; or why nobody may. */
-type Requirement = OrRefusal<{ readonly allow: Allow; readonly match?: Match }>;
+type Requirement = OrRefusal<{ readonly allow: Needed; readonly match?: Match }>;
 
 /** Says who may make a request. */
 type Requirements = (request: JudgedRequest) => Requirement;
@@ -50,6 +55,10 @@ export interface AskedRequirement {
   readonly permissions: readonly string[] | undefined;
   /** Any valid key. */
   readonly anyKey: boolean;
+  /** The permission on this resource that goes with the method. */
+  readonly resource?: string | undefined;
+  /** Whether permissions to read let any method pass. */
+  readonly anyMethod?: boolean;
 }
 
 /**
@@ -57,10 +66,15 @@ export interface AskedRequirement {
  * @throws ValidationError PERMISSION_INVALID; KeysError USAGE if neither is there
  */
 export function readRequirements(
-  { permissions, anyKey }: AskedRequirement,
+  { permissions, anyKey, resource, anyMethod }: AskedRequirement,
   { routes, catalog }: { routes: readonly Route[]; catalog: Catalog },
 ): Requirements {
   if (anyKey) return always({ kind: 'key' });
+  if (resource !== undefined) {
+    const parsed = parseResource(resource, catalog);
+    if ('refusal' in parsed) throw new KeysError('PERMISSION_INVALID', parsed.refusal);
+    return always({ kind: 'resource', resource: parsed.value });
+  }
   if (permissions) {
     const { values, issues } = parsePermissions(permissions, catalog);
     const undeclared = permissions
@@ -68,10 +82,10 @@ export function readRequirements(
       .filter((name) => isUndeclared(name, catalog));
     const declare = `Declare resources of your own in svc-api.yaml: resources: [${undeclared.join(', ')}]`;
     assertValid(undeclared.length > 0 ? [...issues, { code: 'PERMISSION_INVALID', message: declare }] : issues);
-    return always({ kind: 'all', permissions: values as [Permission, ...Permission[]] });
+    return always({ kind: 'all', permissions: values as [Permission, ...Permission[]], readOnly: !anyMethod });
   }
   if (routes.length > 0) return byRoutes(createRouter(routes));
-  const ways = 'Pass --permission RESOURCE:ACTION or --any-key, or declare routes in svc-api.yaml.';
+  const ways = 'Pass --resource, --permission or --any-key, or declare routes in svc-api.yaml.';
   throw new KeysError('USAGE', `Nothing says who may pass. ${ways}`);
 }
 
@@ -80,17 +94,26 @@ function isUndeclared(name: string, { resources }: Catalog): boolean {
   return /^[A-Z][A-Z0-9_]*$/.test(name) && !resources.includes(name);
 }
 
-/** One requirement for all requests. */
+/** One requirement for all paths. */
 export function always(allow: Allow): Requirements {
-  const requirement = { allow };
-  return () => requirement;
+  const byMethod = goesByMethod(allow);
+  return ({ parts, rawHeaders }) => {
+    const rewriting = byMethod ? rewritingHeader(rawHeaders, 'method') : undefined;
+    if (rewriting !== undefined) return { refusal: asksForAnother(rewriting) };
+    const needed = neededBy(allow, parts);
+    return 'refusal' in needed ? needed : { allow: needed };
+  };
+}
+
+function asksForAnother(header: string): string {
+  return `${header} asks for another request`;
 }
 
 /** What routes require. */
 export function byRoutes(router: Router): Requirements {
   return ({ parts, rawHeaders }) => {
-    const rewriting = rawHeaders.find((name, index) => index % 2 === 0 && isRewriting(name));
-    if (rewriting !== undefined) return { refusal: `${rewriting} asks for another request` };
+    const rewriting = rewritingHeader(rawHeaders, 'request');
+    if (rewriting !== undefined) return { refusal: asksForAnother(rewriting) };
     return requirementOf(router, parts);
   };
 }
@@ -110,11 +133,13 @@ const OPEN: AllowedEntry = { admitted: undefined, permissions: [] };
 
 /** A request as it is decided about: by the same target that is passed on. */
 export class GuardedRequest extends NodeHead implements JudgedRequest {
+  readonly isEncrypted: boolean;
   readonly parts: RequestParts;
   readonly rawHeaders: readonly string[];
 
   constructor(incoming: IncomingMessage, { host, path }: RequestTarget) {
     super(incoming);
+    this.isEncrypted = (incoming.socket as Partial<TLSSocket>).encrypted === true;
     this.rawHeaders = incoming.rawHeaders;
     this.parts = {
       method: incoming.method ?? '',
@@ -125,11 +150,26 @@ export class GuardedRequest extends NodeHead implements JudgedRequest {
   }
 }
 
+/** WebSocket's schemes are what some proxies write of a handshake. */
+const SCHEME = /^(?:https?|wss?)$/;
+
+/** How a request has come: what the nearest proxy says, if it is believed. */
+export function arrivalOf(
+  request: GuardedRequest,
+  clients: ClientAddresses,
+): { readonly arrival: Arrival; readonly isTrusted: boolean } {
+  const isTrusted = clients.trusts(request.peer());
+  const said = isTrusted ? request.header('x-forwarded-proto')?.split(',').at(-1)!.trim().toLowerCase() : undefined;
+  const scheme = said !== undefined && SCHEME.test(said) ? said : request.isEncrypted ? 'https' : 'http';
+  return { arrival: { addresses: clients.path(request), scheme }, isTrusted };
+}
+
 /** What decides about requests. */
 interface AccessOptions {
   readonly check: BearerCheck;
   readonly requirements: Requirements;
   readonly refusals: RefusalLog;
+  readonly clients: ClientAddresses;
 }
 
 /** Decides which requests may pass. */
@@ -152,19 +192,24 @@ export class Access {
   }
 
   #decide(request: GuardedRequest, authenticate: () => Admission | Promise<Admission>): Entry | Promise<Entry> {
-    const requirement = this.#options.requirements(request);
+    const { requirements, check } = this.#options;
+    const requirement = requirements(request);
     if ('refusal' in requirement) return { refusal: this.#refuse(request, requirement.refusal) };
     const { allow } = requirement;
     const details = request.notes?.details;
     if (details && requirement.match) details.route = describeMatch(requirement.match);
     if (allow.kind === 'open') return OPEN;
+    if (!requirement.match?.route.crossSiteAllowed && isCrossSite(request, request.parts) && check.isByBasic(request)) {
+      this.#note(request, 'cross-site', 'another site made it, and its key came by Basic');
+      return { refusal: crossSiteRefused() };
+    }
     const admission = authenticate();
     return admission instanceof Promise
       ? admission.then((settled) => this.#authorize(settled, allow))
       : this.#authorize(admission, allow);
   }
 
-  #authorize(admission: Admission, allow: Allow): Entry {
+  #authorize(admission: Admission, allow: Needed): Entry {
     if ('refusal' in admission) return admission;
     const { principal } = admission;
     const checked = checkAllow(allow, principal.access);
@@ -177,11 +222,18 @@ export class Access {
   }
 
   #refuse(request: GuardedRequest, refusal: string): Reply {
-    const detail = refusedRequest(refusal, request.parts);
-    const refused = { reason: 'no route', detail, address: request.peer() };
+    this.#note(request, 'no route', refusal);
+    return errorReply(403, 'FORBIDDEN', `This request is not passed on: ${refusal}.`);
+  }
+
+  #note(request: GuardedRequest, reason: string, refusal: string): void {
+    const refused = {
+      reason,
+      detail: refusedRequest(refusal, request.parts),
+      address: this.#options.clients.of(request).address,
+    };
     if (request.notes?.details) request.notes.details.code = 'FORBIDDEN';
     this.#options.refusals.add('request refused', refused, request.notes);
-    return errorReply(403, 'FORBIDDEN', `This request is not passed on: ${refusal}.`);
   }
 }
 
@@ -205,7 +257,6 @@ export interface AppliedRules {
   readonly access: Access;
   readonly catalog: Catalog;
   readonly isCredential: IsCredential;
-  readonly trust: Networks;
   readonly clients: ClientAddresses;
   /** Resolves when the store answers. */
   check(): Promise<void>;
@@ -218,12 +269,12 @@ export function applyRules(
   passCredential: boolean,
 ): AppliedRules {
   const check = new BearerCheck({ keys, credentials, trust: trust.texts }, parts);
+  const clients = new ClientAddresses(trust.texts);
   return {
-    access: new Access({ check, requirements, refusals: parts.refusals }),
+    access: new Access({ check, requirements, refusals: parts.refusals, clients }),
     catalog: keys.catalog,
     isCredential: passCredential ? () => false : credentialHeaders(credentials),
-    trust,
-    clients: new ClientAddresses(trust.texts),
+    clients,
     check: () => keys.store.check(),
   };
 }

@@ -1,9 +1,9 @@
 import { type OrRefusal, printable } from '../keys/basics/index.ts';
 import type { IncomingMessage } from 'node:http';
-import { isAliasOfIdentity, isRewriting } from './identity-headers.ts';
+import { isAliasOfIdentity, rewritingHeader } from './identity-headers.ts';
 import { headerValue, isDecodable, memoized } from '../http/index.ts';
-import { type Catalog, parsePermissions, type Permission } from '../keys/permissions/index.ts';
-import { type Allow, preflightParts, type RequestParts } from '../routes/index.ts';
+import { type Catalog, parsePermissions, parseResource, type Permission } from '../keys/permissions/index.ts';
+import { type Allow, goesByMethod, preflightParts, type RequestParts } from '../routes/index.ts';
 
 /** A request by which a proxy asks whether another one may pass. */
 interface AskingRequest {
@@ -27,6 +27,8 @@ interface OriginalRequest {
 interface Contract {
   /** What it says, or why that cannot be known. */
   read(asking: AskingRequest): OrRefusal<OriginalRequest>;
+  /** The header that says the client's address, which decides about keys for some networks alone. */
+  readonly address: string;
   /** Whether the client gets an answer of status 429 as it is. */
   readonly passes429: boolean;
 }
@@ -48,6 +50,7 @@ const FORWARDED: OriginalRequestHeaders = {
   target: 'X-Forwarded-Uri',
   scheme: 'X-Forwarded-Proto',
 };
+const FORWARDED_FOR = 'X-Forwarded-For';
 /** WebSocket's schemes are what some proxies write of a handshake. */
 const SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss']);
 
@@ -56,11 +59,12 @@ const SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss']);
  * the client may have written those.
  */
 const CONTRACTS: ReadonlyMap<string, Contract> = new Map([
-  ['nginx', { read: byHeaders(ORIGINAL), passes429: false }],
-  ['caddy', { read: byHeaders(FORWARDED), passes429: true }],
-  ['traefik', { read: byHeaders(FORWARDED), passes429: true }],
-  ['haproxy', { read: byHeaders(FORWARDED), passes429: true }],
-  ['envoy', { read: asItself, passes429: true }],
+  ['nginx', { read: byHeaders(ORIGINAL), address: FORWARDED_FOR, passes429: false }],
+  ['caddy', { read: byHeaders(FORWARDED), address: FORWARDED_FOR, passes429: true }],
+  ['traefik', { read: byHeaders(FORWARDED), address: FORWARDED_FOR, passes429: true }],
+  ['haproxy', { read: byHeaders(FORWARDED), address: FORWARDED_FOR, passes429: true }],
+  // Of X-Forwarded-For, Envoy passes on what the client says.
+  ['envoy', { read: asItself, address: 'X-Envoy-External-Address', passes429: true }],
 ]);
 
 function byHeaders(names: OriginalRequestHeaders): Contract['read'] {
@@ -109,7 +113,7 @@ const BY_HEADERS = /^\/auth\/([a-z]+)(?:\?(.*))?$/s;
  * Envoy appends the client's path and query to a prefix. So its requirement stands before the endpoint's name: whatever
  * the client appends to `/auth/envoy`, it is not this.
  */
-const BY_PREFIX = /^\/auth\/(?:((?:permission|any)=[^/?]*|key)\/)?envoy(\/.*)$/s;
+const BY_PREFIX = /^\/auth\/(?:((?:resource|permission|any|methods)=[^/?]*|key)\/)?envoy(\/.*)$/s;
 
 /** The endpoint at a URL; undefined if there is none. */
 function endpointAt(url: string): Endpoint | undefined {
@@ -120,9 +124,11 @@ function endpointAt(url: string): Endpoint | undefined {
   return contract && { contract, requirement, target: '' };
 }
 
-const NAMES: ReadonlySet<string> = new Set(['permission', 'any', 'key']);
+const NAMES: ReadonlySet<string> = new Set(['resource', 'permission', 'any', 'key', 'methods']);
 const ENCODED_ASCII = /%[0-7][\da-f]/gi;
-const FORMS = 'write permission=RESOURCE:ACTION (repeated: all of them), any=RESOURCE:ACTION, or key';
+const FORMS =
+  'write permission=RESOURCE:ACTION (repeated: all of them), any=RESOURCE:ACTION, resource=RESOURCE, or key; and ' +
+  'methods=any where a permission to read lets any method pass';
 
 /** Whether a query names a requirement, rightly or not. It is the client's, and need not be UTF-8. */
 function namesRequirement(query: string): boolean {
@@ -136,8 +142,9 @@ function decodeAscii(encoded: string): string {
 /** What the configurations of proxies require of keys. They are few, and asked about with each request. */
 export class Requirements {
   /**
-   * Reads the query of an endpoint's URL: `permission=R:A`, repeated for all of several, `any=R:A`, repeated for any of
-   * them, or `key` for any valid key.
+   * Reads the query of an endpoint's URL: `resource=R` for the permission on it that goes with the method,
+   * `permission=R:A`, repeated for all of several, `any=R:A`, repeated for any of them, or `key` for any valid key.
+   * `methods=any` lets any method pass by a permission to read.
    */
   readonly read: (query: string) => OrRefusal<Allow>;
 
@@ -149,11 +156,25 @@ export class Requirements {
 function readRequirement(query: string, catalog: Catalog): OrRefusal<Allow> {
   // What is not UTF-8 names nothing.
   const parameters = new URLSearchParams(isDecodable(query) ? query : [[query, '']]);
-  const [name = '', ...others] = new Set(parameters.keys());
-  const unknown = [name, ...others].find((other) => !NAMES.has(other));
+  const unknown = [...parameters.keys()].find((other) => !NAMES.has(other));
   if (unknown !== undefined) return { refusal: `"${printable(unknown)}" in the endpoint's URL is unknown: ${FORMS}` };
+  const methods = parameters.getAll('methods');
+  parameters.delete('methods');
+  const [name = '', ...others] = new Set(parameters.keys());
   if (others.length > 0) return { refusal: `the endpoint's URL has ${name} and ${others.join()}: ${FORMS}` };
+  if (methods.length > 0 && (methods.join() !== 'any' || (name !== 'permission' && name !== 'any')))
+    return {
+      refusal: `the endpoint's URL has methods=${printable(methods.join())} with ${name || 'nothing'}: ${FORMS}`,
+    };
   if (name === 'key') return { kind: 'key' };
+  if (name === 'resource') {
+    const [resource = '', ...more] = parameters.getAll(name);
+    if (more.length > 0) return { refusal: `the endpoint's URL has several resources: ${FORMS}` };
+    const parsed = parseResource(resource, catalog);
+    return 'refusal' in parsed
+      ? { refusal: `the endpoint's URL: ${parsed.refusal}` }
+      : { kind: 'resource', resource: parsed.value };
+  }
   const permissions = new Set<Permission>();
   for (const item of parameters.getAll(name)) {
     const { values, issues } = parsePermissions([item], catalog);
@@ -161,7 +182,11 @@ function readRequirement(query: string, catalog: Catalog): OrRefusal<Allow> {
     if (issues[0]) return { refusal: `the endpoint's URL: ${issues[0].message}` };
     permissions.add(values[0]!);
   }
-  return { kind: name === 'any' ? 'any' : 'all', permissions: [...permissions] as [Permission, ...Permission[]] };
+  return {
+    kind: name === 'any' ? 'any' : 'all',
+    permissions: [...permissions] as [Permission, ...Permission[]],
+    readOnly: methods.length === 0,
+  };
 }
 
 /** The request that a proxy asks about. */
@@ -179,26 +204,43 @@ export interface RequestIssue {
   readonly detail: string;
 }
 
+/** What a proxy asks. */
+export interface ForwardAuthRequest {
+  /** The request that it asks about, or why none such may pass. */
+  readonly request: OrRefusal<AskedRequest, RequestIssue>;
+  /** What it says of the client's address, if it does so once. */
+  readonly address: string | undefined;
+}
+
 /**
- * Reads the request that a proxy asks about, by the contract of the endpoint.
+ * Reads what a proxy asks, by the contract of the endpoint.
  * @param url that of the proxy's own request, without where the app is mounted
  */
-export function readAsked(
-  incoming: IncomingMessage,
+export function readAsked(incoming: IncomingMessage, url: string, requirements: Requirements): ForwardAuthRequest {
+  const endpoint = endpointAt(url);
+  const address = onlyValue(incoming.rawHeaders, endpoint?.contract.address ?? FORWARDED_FOR);
+  return {
+    request: readRequest(incoming, url, endpoint, requirements),
+    address: typeof address === 'string' ? address : undefined,
+  };
+}
+
+function readRequest(
+  { method = '', rawHeaders }: IncomingMessage,
   url: string,
+  endpoint: Endpoint | undefined,
   requirements: Requirements,
 ): OrRefusal<AskedRequest, RequestIssue> {
-  const { method = '', rawHeaders } = incoming;
   const alias = headerThat(isAliasOfIdentity, rawHeaders);
   if (alias !== undefined) return refuse('forged', `the client has sent ${printable(alias)}`);
-  const endpoint = endpointAt(url);
   if (!endpoint) return refuse('unknown endpoint', `there is none at ${printable(url)}`);
   const { contract, target } = endpoint;
   const said = contract.read({ method, rawHeaders, target });
   if ('refusal' in said) return refuse('contract', said.refusal);
   const allow = parseAllow(endpoint, said.target, requirements);
   if (allow && 'refusal' in allow) return refuse('requirement', allow.refusal);
-  const rewriting = allow ? undefined : headerThat(isRewriting, rawHeaders);
+  const what = allow ? (goesByMethod(allow) ? 'method' : undefined) : 'request';
+  const rewriting = what && rewritingHeader(rawHeaders, what);
   if (rewriting !== undefined) return refuse('rewriting', `${rewriting} asks for another request`);
   const preflight = preflightParts((name) => headerValue(rawHeaders, name));
   return { parts: { ...said, ...preflight }, allow, passes429: contract.passes429 };

@@ -2,7 +2,15 @@ import type { Networks, OrRefusal } from '../keys/basics/index.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import { basePath } from 'hono/route';
-import { type AskedRequest, type RequestIssue, readAsked, refuse, Requirements } from './asked-request.ts';
+import {
+  type ForwardAuthRequest,
+  type AskedRequest,
+  type RequestIssue,
+  readAsked,
+  refuse,
+  Requirements,
+} from './asked-request.ts';
+import { crossSiteRefused, isCrossSite } from './cross-site.ts';
 import { identityHeaders, type IdentityHeaders, NOBODY, refusedRequest } from './identity-headers.ts';
 import type { HttpApp, ServiceApp } from '../http/app.ts';
 import {
@@ -25,10 +33,12 @@ import {
 } from '../http/index.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import {
-  type Allow,
-  canonicalRequest,
+  canonicalSite,
   checkAllow,
   describeMatch,
+  type Match,
+  type Needed,
+  neededBy,
   requirementOf,
   type Router,
 } from '../routes/index.ts';
@@ -55,6 +65,9 @@ const NOT_CONFIGURED: RequestIssue = {
   detail: 'declare routes in svc-api.yaml, or add ?permission=RESOURCE:ACTION to the URL that the proxy asks',
 };
 
+/** The head of a proxy's own request: of the other one, it learns where that comes from. */
+type AskingHead = NodeHead | HonoHead;
+
 /** Decides for proxies whether requests may pass. */
 class ForwardAuth {
   readonly #options: ForwardAuthOptions;
@@ -72,10 +85,7 @@ class ForwardAuth {
    * @param asking the proxy's own request, with the client's credentials
    * @param read reads from it which request it asks about
    */
-  decide(
-    asking: Received,
-    read: (requirements: Requirements) => OrRefusal<AskedRequest, RequestIssue>,
-  ): Verdict | Promise<Verdict> {
+  decide(asking: AskingHead, read: (requirements: Requirements) => ForwardAuthRequest): Verdict | Promise<Verdict> {
     try {
       const verdict = this.#decide(asking, read);
       return verdict instanceof Promise ? verdict.catch((error: unknown) => this.#failed(asking, error)) : verdict;
@@ -84,24 +94,29 @@ class ForwardAuth {
     }
   }
 
-  #decide(
-    asking: Received,
-    read: (requirements: Requirements) => OrRefusal<AskedRequest, RequestIssue>,
-  ): Verdict | Promise<Verdict> {
+  #decide(asking: AskingHead, read: (requirements: Requirements) => ForwardAuthRequest): Verdict | Promise<Verdict> {
     const { check, router, trust } = this.#options;
     const peer = asking.peer();
     if (peer === undefined || !trust.includes(peer)) return this.#refuse(asking, NOT_TRUSTED);
-    const asked = read(this.#requirements);
+    const { request: asked, address } = read(this.#requirements);
+    asking.client = this.#clients.saidAs(address);
+    if (asking.notes) asking.notes.client = asking.client;
     if ('refusal' in asked) return this.#refuse(asking, asked.refusal);
-    const allow = required(asked, router, asking.notes);
-    if ('refusal' in allow) return this.#refuse(asking, allow.refusal);
+    const requirement = required(asked, router, asking.notes);
+    if ('refusal' in requirement) return this.#refuse(asking, requirement.refusal);
+    const { allow, match } = requirement;
     if (allow.kind === 'open') return { identity: NOBODY };
+    if (!match?.route.crossSiteAllowed && isCrossSite(asking, asked.parts) && check.isByBasic(asking)) {
+      const detail = refusedRequest('another site made it, and its key came by Basic', asked.parts);
+      this.#refuse(asking, { reason: 'cross-site', detail });
+      return { refusal: crossSiteRefused() };
+    }
     const admission = check.enter(asking);
     const settle = (admission: Admission) => this.#settle(admission, allow, asked);
     return admission instanceof Promise ? admission.then(settle) : settle(admission);
   }
 
-  #settle(admission: Admission, allow: Allow, { passes429 }: AskedRequest): Verdict {
+  #settle(admission: Admission, allow: Needed, { passes429 }: AskedRequest): Verdict {
     const { check, catalog } = this.#options;
     if ('refusal' in admission) return { refusal: this.#asProxiesTakeIt(admission.refusal, passes429) };
     const { principal, fields } = admission;
@@ -139,16 +154,18 @@ function required(
   { allow, parts }: AskedRequest,
   router: Router,
   notes: Received['notes'],
-): OrRefusal<Allow, RequestIssue> {
+): OrRefusal<{ readonly allow: Needed; readonly match?: Match | undefined }, RequestIssue> {
   if (allow) {
-    const canonical = canonicalRequest(parts);
-    if (!('refusal' in canonical)) return allow;
-    return refuse('not canonical', refusedRequest(canonical.refusal, parts));
+    // Its path does not matter.
+    const canonical = canonicalSite(parts);
+    if ('refusal' in canonical) return refuse('not canonical', refusedRequest(canonical.refusal, parts));
+    const needed = neededBy(allow, parts);
+    return 'refusal' in needed ? refuse('method', refusedRequest(needed.refusal, parts)) : { allow: needed };
   }
   if (router.routes.length === 0) return { refusal: NOT_CONFIGURED };
   const required = requirementOf(router, parts);
   if (notes?.details && required.match) notes.details.route = describeMatch(required.match);
-  return required.match ? required.allow : refuse('no route', refusedRequest(required.refusal, parts));
+  return 'refusal' in required ? refuse('no route', refusedRequest(required.refusal, parts)) : required;
 }
 
 const PASSED = { ...REPLY_HEADERS, 'Content-Length': '0' };

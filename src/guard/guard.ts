@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import {
   type AppliedRules,
   applyRules,
+  arrivalOf,
   type AllowedEntry,
   type Entry,
   GuardedRequest,
@@ -239,7 +240,7 @@ class Guard implements RequestHandler, ConnectionHandler {
 
   #pass(received: ReceivedRequest, request: GuardedRequest, entered: AllowedEntry): void {
     const { outgoing } = received;
-    const { catalog, isCredential, trust } = this.#rules;
+    const { catalog, isCredential, clients } = this.#rules;
     const { admitted, permissions } = entered;
     const identity = admitted ? identityHeaders(admitted.principal, permissions, catalog) : NOBODY;
     const { fields } = admitted ?? {};
@@ -253,8 +254,13 @@ class Guard implements RequestHandler, ConnectionHandler {
       const entry = this.#rules.access.again(request, known);
       return entry instanceof Promise ? entry.then(refusalIn) : refusalIn(entry);
     };
-    const passing = { identity: Object.entries(identity).flat(), isCredential, trust, fields, refusedNow };
-    const exchange = this.#proxy.pass(received, passing);
+    const exchange = this.#proxy.pass(received, {
+      ...arrivalOf(request, clients),
+      identity: Object.entries(identity).flat(),
+      isCredential,
+      fields,
+      refusedNow,
+    });
     const forget = this.#open.add({ refusedNow, end: (refusal) => exchange.end(refusal) });
     outgoing.once('close', forget);
   }

@@ -62,18 +62,21 @@ export function isAliasOfIdentity(name: string): boolean {
   return !IDENTITY_NAMES.has(name.toLowerCase()) && IDENTITY_NAMES.has(canonicalName(name));
 }
 
-/** Headers by which a client can ask some servers for another method or path than the one that a route is found by. */
-const REWRITING: ReadonlySet<string> = new Set([
-  'x-http-method',
-  'x-http-method-override',
-  'x-method-override',
-  'x-original-url',
-  'x-rewrite-url',
+/** Headers by which a client can ask some servers for another method or path than the one that is judged. */
+const REWRITING: ReadonlyMap<string, 'method' | 'path'> = new Map([
+  ['x-http-method', 'method'],
+  ['x-http-method-override', 'method'],
+  ['x-method-override', 'method'],
+  ['x-original-url', 'path'],
+  ['x-rewrite-url', 'path'],
 ]);
 
-/** Whether a request may become another one by the header of this name, in whatever form. */
-export function isRewriting(name: string): boolean {
-  return /^x/i.test(name) && REWRITING.has(canonicalName(name));
+/** The header, in whatever form, by which a request may become another one; or one with another method. */
+export function rewritingHeader(rawHeaders: readonly string[], what: 'request' | 'method'): string | undefined {
+  return rawHeaders.find((name, index) => {
+    const rewritten = index % 2 === 0 && /^x/i.test(name) ? REWRITING.get(canonicalName(name)) : undefined;
+    return rewritten !== undefined && (what === 'request' || rewritten === what);
+  });
 }
 
 /** What the log says of a request that nobody may make: why, and which one it was, without its query. */

@@ -121,47 +121,58 @@ function isChunked(codings: readonly string[]): boolean {
   return codings.length === 1 && codings[0]!.toLowerCase() === 'chunked';
 }
 
-/** The client's end of a connection. */
-export interface Peer {
-  /** Undefined where there is none, as over a Unix socket. */
-  readonly address: string | undefined;
-  readonly isEncrypted: boolean;
-  /** Whether what it says of its own clients is believed. */
-  readonly isTrusted: boolean;
+/** How a request has come here, as it is judged. */
+export interface Arrival {
+  /** The client's address, and those of the proxies of ours on the way, the nearest last. */
+  readonly addresses: readonly string[];
+  /** By which scheme the client has sent it, as far as is known: http, https, ws or wss. */
+  readonly scheme: string;
 }
 
-/** Whether a header, by its canonical name, says where a request came from. */
+/** Headers beside `X-Forwarded-…` that say how a request has come, or which one it is: see `isForwarding`. */
+const FORWARDING: ReadonlySet<string> = new Set([
+  'forwarded',
+  'front-end-https',
+  'x-host',
+  'x-http-host-override',
+  'x-original-host',
+  'x-original-method',
+  'x-original-uri',
+  'x-real-ip',
+  'x-scheme',
+  'x-url-scheme',
+]);
+/** Those of `X-Forwarded-…` that say what a proxy knows besides, such as the user. */
+const ABOUT_CLIENT =
+  /^x-forwarded-(?:user|email|groups|preferred-username|access-token|tls-client-cert.*|client-cert.*)$/;
+
+/** Whether a header, by its canonical name, says how a request has come, which we say ourselves. */
 function isForwarding(name: string): boolean {
-  return name === 'forwarded' || name === 'x-real-ip' || name.startsWith('x-forwarded-');
+  return name.startsWith('x-forwarded-') || FORWARDING.has(name);
 }
-
-/** The headers of a trusted peer that are written anew, with it in them. */
-const EXTENDED: ReadonlySet<string> = new Set(['forwarded', 'x-forwarded-for']);
 
 /**
- * Whether a header that says where a request came from is passed on as it is. Under a name that is only taken for the
- * canonical one, it may be a client's: proxies replace what they know by its name.
+ * Whether such a header is passed on as it is: what a trusted proxy knows, and we do not. Under a name that is only
+ * taken for the canonical one, it may be a client's: proxies replace what they know by its name.
  * @param name in lower case
  */
-function isBelieved(name: string, canonical: string, peer: Peer): boolean {
-  return peer.isTrusted && name === canonical && !EXTENDED.has(name);
+function isBelieved(name: string, canonical: string, isTrusted: boolean): boolean {
+  return isTrusted && name === canonical && ABOUT_CLIENT.test(name);
 }
 
 /**
- * The headers that tell the upstream where a request came from, names and values in turn: `Forwarded` (RFC 7239) and
- * its older relatives. What a trusted peer says of its own clients is kept.
- * @param host the value of the Host header
+ * The headers that tell the upstream how a request has come, names and values in turn: `Forwarded` (RFC 7239) and its
+ * older relatives. All say the same, whoever has said something else: what was judged.
  */
-function forwardingHeaders(rawHeaders: readonly string[], peer: Peer, host: string): string[] {
-  const protocol = peer.isEncrypted ? 'https' : 'http';
-  const earlier = (name: string) => (peer.isTrusted ? valuesOf(rawHeaders, name) : []);
+function forwardingHeaders({ addresses, scheme }: Arrival, { host, path }: RequestTarget, method: string): string[] {
+  const port = /:(\d+)$/.exec(host)?.[1] ?? (scheme.endsWith('s') ? '443' : '80');
   const headers: string[] = [];
-  const addresses = [...earlier('x-forwarded-for'), ...(peer.address === undefined ? [] : [peer.address])];
-  if (addresses.length > 0) headers.push('X-Forwarded-For', addresses.join(', '));
-  if (earlier('x-forwarded-proto').length === 0) headers.push('X-Forwarded-Proto', protocol);
-  if (earlier('x-forwarded-host').length === 0) headers.push('X-Forwarded-Host', host);
-  const element = `for=${node(peer.address)};host=${quoted(host)};proto=${protocol}`;
-  headers.push('Forwarded', [...earlier('forwarded'), element].join(', '));
+  if (addresses.length > 0) headers.push('X-Forwarded-For', addresses.join(', '), 'X-Real-IP', addresses[0]!);
+  headers.push('X-Forwarded-Proto', scheme, 'X-Forwarded-Host', host, 'X-Forwarded-Port', port);
+  headers.push('X-Forwarded-Method', method, 'X-Forwarded-Uri', path);
+  const hops = addresses.length > 0 ? addresses : [undefined];
+  const elements = hops.map((address) => `for=${node(address)};host=${quoted(host)};proto=${scheme}`);
+  headers.push('Forwarded', elements.join(', '));
   return headers;
 }
 
@@ -226,8 +237,11 @@ export interface RequestToPass {
   readonly target: RequestTarget;
   /** The Host that the upstream gets. */
   readonly host: string;
+  readonly method: string;
   readonly framing: Framing;
-  readonly peer: Peer;
+  readonly arrival: Arrival;
+  /** Whether it has come by a proxy that is believed. */
+  readonly isTrusted: boolean;
   /** Names and values in turn. */
   readonly identity: readonly string[];
   /** The id by which the upstream may log it, too; undefined where it has none. */
@@ -253,18 +267,21 @@ const REWRITTEN: ReadonlySet<string> = new Set(['content-length', 'host', 'x-req
  * Content-Disposition that comes after a Content-Length.
  */
 export function requestHeaders(request: RequestToPass): string[] {
-  const { rawHeaders, target, host, framing, peer, identity, requestId, trace = [], upgrade } = request;
+  const { rawHeaders, target, method, host, framing, arrival, isTrusted, identity, requestId, trace = [] } = request;
+  const { upgrade } = request;
   const ofConnection = connectionOptions(rawHeaders);
   const headers = ['Host', host];
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const [name, value] = [rawHeaders[index]!, rawHeaders[index + 1]!];
+    const name = rawHeaders[index]!;
     const [lowerCase, canonical] = [name.toLowerCase(), canonicalName(name)];
+    const value = canonical === 'cookie' ? withoutOwnCookies(rawHeaders[index + 1]!) : rawHeaders[index + 1]!;
+    if (value === undefined) continue;
     const isPassed = isForwarding(canonical)
-      ? isBelieved(lowerCase, canonical, peer)
+      ? isBelieved(lowerCase, canonical, isTrusted) && !request.isCredential(canonical, value)
       : !ofConnection.has(lowerCase) && isOwn(canonical, value, request);
     if (isPassed && (canonical !== 'trailer' || hasTrailers(framing))) headers.push(name, value);
   }
-  headers.push(...forwardingHeaders(rawHeaders, peer, target.host), 'Via', VIA, ...identity);
+  headers.push(...forwardingHeaders(arrival, target, method), 'Via', VIA, ...identity);
   if (requestId !== undefined) headers.push(REQUEST_ID, requestId);
   headers.push(...trace);
   if (upgrade !== undefined) headers.push('Connection', 'Upgrade', 'Upgrade', upgrade);
@@ -277,8 +294,18 @@ export function requestHeaders(request: RequestToPass): string[] {
 export function requestTrailers(rawTrailers: readonly string[], request: RequestToPass): [string, string][] {
   return pairsOf(rawTrailers).filter(([name, value]) => {
     const canonical = canonicalName(name);
-    return !isForwarding(canonical) && isOwn(canonical, value, request);
+    return !isForwarding(canonical) && canonical !== 'cookie' && isOwn(canonical, value, request);
   });
+}
+
+/** The cookies of our own pages, which browsers send to all services on a host: cookies know no ports. */
+const OWN_COOKIE = /^\s*=?\s*(?:__(?:host|secure)-)?svc_api_/i;
+
+/** What a `Cookie` header has besides, byte by byte; undefined if that is nothing. */
+function withoutOwnCookies(value: string): string | undefined {
+  if (!/svc_api_/i.test(value)) return value;
+  const others = value.split(';').filter((cookie) => !OWN_COOKIE.test(cookie));
+  return others.length > 0 ? others.join(';').trimStart() : undefined;
 }
 
 /**
@@ -297,6 +324,8 @@ export function answerHeaders(
     const isFraming = name === 'content-length' || (name === 'trailer' && !hasTrailers(framing));
     // An id is that of the request here, which the upstream has got.
     if (isFraming || name === 'x-request-id' || isHopByHop(name) || ofConnection.has(name)) continue;
+    // An upstream could sign somebody in to our pages, as whom it likes.
+    if (name === 'set-cookie' && OWN_COOKIE.test(rawHeaders[index + 1]!)) continue;
     headers.push(rawHeaders[index]!, rawHeaders[index + 1]!);
   }
   headers.push(...more, ...framing);

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { TLSSocket } from 'node:tls';
 import type { BareConnection, ReceivedRequest } from './arrived-request.ts';
 import { Exchange, formatHost, type PassedRequest, Upstream, type UpstreamAddress } from './exchange.ts';
 import {
@@ -9,15 +8,14 @@ import {
   type Framing,
   hasBody,
   headText,
+  type Arrival,
   type IsCredential,
-  type Peer,
   requestHeaders,
   type RequestToPass,
   requestTrailers,
   valuesOf,
 } from './passed-headers.ts';
-import { notesOf, peerOf, type RateLimitFields, type Reply, REQUEST_ID } from '../http/index.ts';
-import type { Networks } from '../keys/basics/index.ts';
+import { notesOf, type RateLimitFields, type Reply, REQUEST_ID } from '../http/index.ts';
 
 /** One protocol, as `websocket`. */
 const PROTOCOL = /^[\w!#$%&'*+.^`|~-]+(?:\/[\w!#$%&'*+.^`|~-]+)?$/;
@@ -98,8 +96,9 @@ interface PassOptions {
   /** The headers that say who makes it, names and values in turn. */
   readonly identity: readonly string[];
   readonly isCredential: IsCredential;
-  /** Whose forwarded headers are believed. */
-  readonly trust: Networks;
+  readonly arrival: Arrival;
+  /** Whether it has come by a proxy that is believed. */
+  readonly isTrusted: boolean;
   /** What the client is told of the limits of its key. */
   readonly fields: RateLimitFields | undefined;
   /** The reply to it if its key, as that is now, may not go on with it. */
@@ -118,21 +117,20 @@ export class ReverseProxy {
   }
 
   /** Passes a request on, and the answer back. */
-  pass(received: ReceivedRequest, { identity, isCredential, trust, fields, refusedNow }: PassOptions): Exchange {
+  pass(received: ReceivedRequest, { fields, refusedNow, ...options }: PassOptions): Exchange {
     const { incoming, outgoing, target, framing, switching } = received;
     const { upstream, rewriteHost } = this.#options;
     const { id: requestId, trace } = notesOf(incoming) ?? {};
     const toPass: RequestToPass = {
+      ...options,
       rawHeaders: incoming.rawHeaders,
       target,
+      method: incoming.method!,
       host: rewriteHost ? formatHost(upstream) : target.host,
       framing,
-      peer: peerAt(incoming.socket, trust),
-      identity,
       requestId,
       trace,
       upgrade: switching?.protocol,
-      isCredential,
     };
     const passed: PassedRequest = {
       ...received,
@@ -170,10 +168,4 @@ export class ReverseProxy {
     client.socket.once('close', () => this.#tunnels.delete(client.socket));
     join(client, upstream, switched);
   }
-}
-
-function peerAt(socket: Socket, trust: Networks): Peer {
-  const address = peerOf(socket);
-  const isTrusted = address !== undefined && trust.includes(address);
-  return { address, isEncrypted: (socket as Partial<TLSSocket>).encrypted === true, isTrusted };
 }

@@ -383,6 +383,11 @@ export class BearerCheck {
     return { refusal: withFields(this.lacking(missing, required.isEnough ? 'or' : 'and'), fields) };
   }
 
+  /** Whether the key of a request came by Basic authentication. */
+  isByBasic(request: Received): boolean {
+    return this.#reader.isByBasic(request);
+  }
+
   /** The header that tells a client how to send a key. */
   get challenge(): Readonly<Record<string, string>> {
     return { ...this.#challenge.headers() };

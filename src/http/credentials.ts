@@ -1,4 +1,4 @@
-import { checkCredentialPlaces, type CredentialPlace, hasOwnForm } from '../keys/secret/index.ts';
+import { checkCredentialPlaces, type CredentialPlace, hasOwnForm, holdsSecret } from '../keys/secret/index.ts';
 import { formatList } from '../keys/basics/index.ts';
 
 /** What an Authorization header holds: a token, which Basic authentication may leave out, or nothing for us. */
@@ -74,7 +74,8 @@ export interface HeaderValues {
 
 /**
  * The credentials of a request, and the headers in which they stand. `none` has a header where that is Basic
- * authentication without a password. Two headers of one name are `malformed`, two places that hold something `several`.
+ * authentication without a password. Two headers of one name are `malformed`. Two places that hold something are
+ * `several`, unless one of them alone holds a key of ours, by its form.
  */
 export type Credentials =
   | { readonly kind: 'token'; readonly token: string; readonly headers: readonly string[] }
@@ -102,6 +103,7 @@ export class CredentialReader {
   read(request: HeaderValues): Credentials {
     const { bearer, basic } = this.#schemes;
     let found = NONE;
+    const others: Credentials[] = [];
     if (bearer || basic) {
       const value = request.header('authorization');
       if (value !== undefined) found = inAuthorization(readAuthorization(value, this.#schemes));
@@ -109,12 +111,28 @@ export class CredentialReader {
     for (const header of this.#headers) {
       const value = request.header(header);
       if (value === undefined) continue;
-      if (found !== NONE) found = { kind: 'several', headers: [...found.headers, header] };
-      else if (KEY.test(value)) found = { kind: 'token', token: value, headers: [header] };
+      if (found !== NONE) others.push(found);
+      if (KEY.test(value)) found = { kind: 'token', token: value, headers: [header] };
       else found = { kind: 'malformed', headers: [header] };
     }
-    return found;
+    return others.length === 0 ? found : onlyOwn([...others, found], request);
   }
+
+  /** Whether the key of a request is the password of Basic authentication. */
+  isByBasic(request: HeaderValues): boolean {
+    if (!this.#schemes.basic || !/^basic /i.test(request.header('authorization') ?? '')) return false;
+    const { kind, headers } = this.read(request);
+    return kind === 'token' && headers === AUTHORIZATION;
+  }
+}
+
+/** Of credentials in several places, those that are a key of ours; or all, if that is not clear. */
+function onlyOwn(found: readonly Credentials[], request: HeaderValues): Credentials {
+  const own = found.filter((each) =>
+    each.kind === 'token' ? hasOwnForm(each.token) : holdsSecret(request.header(each.headers[0]!)!),
+  );
+  const isClear = own.length === 1 && own[0]!.kind === 'token';
+  return isClear ? own[0]! : { kind: 'several', headers: found.flatMap(({ headers }) => headers) };
 }
 
 function inAuthorization(read: Authorization): Credentials {

@@ -71,6 +71,9 @@ export const MAX_BODY_BYTES = 1024 * 1024;
 /** The most that the query of a URL may have, in characters. */
 export const MAX_SEARCH_LENGTH = 8192;
 const NAMES: ReadonlySet<string> = new Set(['query', 'operationName', 'variables', 'extensions']);
+const NO_BATCHES =
+  'The body is a batch, a JSON array of operations, which is not supported: turn batching off in the client, and ' +
+  'send each operation in a request of its own.';
 /** How deep arrays and objects in JSON may nest. */
 const MAX_NESTING = 64;
 
@@ -88,6 +91,7 @@ export function readBodyParameters(body: Uint8Array): GraphQLParameters {
   }
   if (text === '') throw badRequest('The body is empty; it must be a JSON object with a query.');
   const parameters = parseJson(text, 'The body');
+  if (Array.isArray(parameters)) throw badRequest(NO_BATCHES);
   if (!isObject(parameters)) throw badRequest('The body must be a JSON object with a query.');
   return checkParameters(parameters);
 }

@@ -33,7 +33,6 @@ export {
   type NamedOperation,
   NodeHead,
   notesOf,
-  peerOf,
   type Received,
   RequestDetails,
   type RequestHead,

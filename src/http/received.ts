@@ -63,6 +63,8 @@ export interface RequestNotes {
   readonly id: string;
   /** The id of the key that makes it, once that is known. */
   keyId: string | undefined;
+  /** Where it comes from, if that is said in another way than by headers that all requests have. */
+  client: ClientAddress | undefined;
   /** Headers that tell an upstream of the trace that it belongs to, names and values in turn; undefined for none. */
   readonly trace: readonly string[] | undefined;
   /** What is noted besides where the log is at level debug. */
@@ -152,13 +154,15 @@ export function plainAddress(address: string): string {
 export interface Received extends HeaderValues {
   /** The address at the other end of the connection, see `peerOf`. */
   peer(): string | undefined;
+  /** Where it comes from, if that is known already. */
+  readonly client?: ClientAddress | undefined;
   /** What is noted of it; undefined where it came by a server of somebody else. */
   readonly notes?: RequestNotes | undefined;
 }
 
 /** Where a request comes from. */
 export interface ClientAddress {
-  /** Undefined if it is not known. */
+  /** Undefined if there is none, and `unknown` if a proxy should have said it. */
   readonly address: string | undefined;
   /**
    * False where the headers of a trusted proxy do not say, or not clearly, for whom it forwards: nothing may be allowed
@@ -167,6 +171,7 @@ export interface ClientAddress {
   readonly isCertain: boolean;
 }
 
+const UNKNOWN: ClientAddress = { address: 'unknown', isCertain: false };
 const MAX_PEERS = 1000;
 
 /** Finds out from which address a request comes: by the connection, or by the headers of proxies that are trusted. */
@@ -194,24 +199,55 @@ export class ClientAddresses {
    * differ, a proxy has passed on one that the client made up: `X-Forwarded-For` is the one that most proxies set.
    */
   of(request: Received): ClientAddress {
+    if (request.client) return request.client;
     const peer = request.peer();
     if (peer === undefined || !this.trusts(peer)) return { address: peer, isCertain: peer !== undefined };
     const [plain, standard] = [request.header('x-forwarded-for'), request.header('forwarded')];
-    const byStandard = standard === undefined ? undefined : this.#walk(peer, hopsInForwarded(standard));
-    if (plain === undefined) return byStandard ?? { address: peer, isCertain: true };
-    const byPlain = this.#walk(peer, hopsInXForwardedFor(plain));
+    const itself: ClientAddress = { address: peer, isCertain: true };
+    const unclear: ClientAddress = { address: peer, isCertain: false };
+    const byStandard = standard === undefined ? undefined : this.#walk(hopsInForwarded(standard), itself, unclear);
+    if (plain === undefined) return byStandard ?? itself;
+    const byPlain = this.#walk(hopsInXForwardedFor(plain), itself, unclear);
     const agree = byStandard === undefined || (byStandard.isCertain && byStandard.address === byPlain.address);
     return agree ? byPlain : { address: byPlain.address, isCertain: false };
   }
 
-  #walk(peer: string, hops: Iterable<string | undefined>): ClientAddress {
-    let address = peer;
+  /**
+   * The client's address, and those of the trusted proxies that have passed a request on, the nearest last. What stands
+   * before the client's in their headers is left out: the client may have written it.
+   */
+  path(request: Received): string[] {
+    const peer = request.peer();
+    const { address, isCertain } = this.of(request);
+    if (peer === undefined || address === undefined || !isCertain || !this.trusts(peer))
+      return peer === undefined ? [] : [peer];
+    const plain = request.header('x-forwarded-for');
+    const standard = plain === undefined ? request.header('forwarded') : undefined;
+    const path = [peer];
+    for (const hop of plain === undefined ? hopsInForwarded(standard ?? '') : hopsInXForwardedFor(plain)) {
+      path.unshift(hop!);
+      if (!this.#trust.includes(hop!)) break;
+    }
+    return path;
+  }
+
+  /**
+   * The address that a trusted proxy says in a header of its own choice.
+   * @param said what that says, as `X-Forwarded-For` does; undefined where it is missing
+   */
+  saidAs(said: string | undefined): ClientAddress {
+    return this.#walk(hopsInXForwardedFor(said ?? ''), UNKNOWN, UNKNOWN);
+  }
+
+  /** @param none what comes of no hops at all @param unclear and of one that is no address */
+  #walk(hops: Iterable<string | undefined>, none: ClientAddress, unclear: ClientAddress): ClientAddress {
+    let address: string | undefined;
     for (const hop of hops) {
-      if (hop === undefined) return { address: peer, isCertain: false };
+      if (hop === undefined) return unclear;
       address = hop;
       if (!this.#trust.includes(hop)) break;
     }
-    return { address, isCertain: true };
+    return address === undefined ? none : { address, isCertain: true };
   }
 }
 
@@ -345,6 +381,7 @@ export function isDecodable(text: string): boolean {
 
 /** The head of a request as Node has it. */
 export class NodeHead implements Received {
+  client: ClientAddress | undefined = undefined;
   protected readonly incoming: IncomingMessage;
 
   constructor(incoming: IncomingMessage) {
@@ -367,6 +404,7 @@ export class NodeHead implements Received {
 
 /** The head of a request as Hono has it. */
 export class HonoHead implements Received {
+  client: ClientAddress | undefined = undefined;
   protected readonly c: Context;
 
   constructor(c: Context) {

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import { Server as TlsServer } from 'node:tls';
 import { holdsSecret, redactSecrets } from '../keys/secret/index.ts';
 import {
+  type ClientAddress,
   type ClientAddresses,
   isLoopback,
   keepNotes,
@@ -72,6 +73,7 @@ function requestIdOf(request: Received, clients: ClientAddresses): string {
 export class NotedRequest implements RequestNotes {
   readonly head: Received;
   keyId: string | undefined = undefined;
+  client: ClientAddress | undefined = undefined;
   trace: readonly string[] | undefined = undefined;
   details: RequestDetails | undefined = undefined;
   errors = 0;
@@ -145,7 +147,7 @@ export class WatchedRequest extends NotedRequest implements RequestNotes {
 
   /** The client's address, if it is known. */
   get address(): string | undefined {
-    return this.clients.of(this.head).address;
+    return (this.client ?? this.clients.of(this.head)).address;
   }
 
   get durationMs(): number {

@@ -9,12 +9,66 @@ import {
   splitPermission,
 } from '../keys/permissions/index.ts';
 import { canonicalRequest, parseRequest, preflightMethod, type RequestParts, type RouteRequest } from './request.ts';
-import { type Allow, type Match, parsedPatterns, type Route, type Router } from './router.ts';
+import { type Allow, type Match, type Needed, parsedPatterns, type Route, type Router } from './router.ts';
+
+/** The verb of the permission that a method goes with. An upgrade begins with GET. */
+const VERBS: ReadonlyMap<string, 'CREATE' | 'READ' | 'UPDATE' | 'DELETE'> = new Map([
+  ['GET', 'READ'],
+  ['HEAD', 'READ'],
+  ['OPTIONS', 'READ'],
+  ['POST', 'CREATE'],
+  ['PUT', 'UPDATE'],
+  ['PATCH', 'UPDATE'],
+  ['DELETE', 'DELETE'],
+]);
+const BY_READING = /:READ_(?:ANY|OWN)$/;
+
+/** Whether a method only reads: GET, HEAD and OPTIONS do (RFC 9110, section 9.2.1). */
+export function isReading(method: string): boolean {
+  return VERBS.get(method) === 'READ';
+}
+
+/** What a request needs by its method; or why none with that may pass. */
+export function neededFor(allow: Allow, method: string): OrRefusal<Needed> {
+  if (allow.kind === 'resource') {
+    const verb = VERBS.get(method);
+    if (verb === undefined) return { refusal: `no permission on ${allow.resource} is for ${printable(method, 20)}` };
+    return { kind: 'all', permissions: [`${allow.resource}:${verb}_ANY`] };
+  }
+  if (!('permissions' in allow) || !goesByMethod(allow) || isReading(method)) return allow;
+  const { kind, permissions } = allow;
+  const [first, ...others] = permissions.filter((permission) => !BY_READING.test(permission));
+  if (first !== undefined) return { kind, permissions: [first, ...others] };
+  return { refusal: `${printable(method, 20)} is not allowed by ${permissionsText(kind, permissions)} alone` };
+}
+
+/**
+ * What a request needs where all paths are alike; or why none such may pass: also where some services would take it,
+ * by its query, for one that needs something else.
+ */
+export function neededBy(allow: Allow, { method, target }: Pick<RequestParts, 'method' | 'target'>): OrRefusal<Needed> {
+  const needed = neededFor(allow, method);
+  if ('refusal' in needed) return needed;
+  const other = overridingMethods(target).find((each) => !isDeepStrictEqual(neededFor(allow, each), needed));
+  return other === undefined ? needed : { refusal: asksFor(other) };
+}
+
+/** Whether it depends on the method what is needed. */
+export function goesByMethod(allow: Allow): boolean {
+  if (!('permissions' in allow)) return allow.kind === 'resource';
+  const { readOnly = false, kind, permissions } = allow;
+  const isRead = (permission: Permission) => BY_READING.test(permission);
+  return readOnly && (kind === 'any' ? permissions.some(isRead) : permissions.every(isRead));
+}
+
+function asksFor(method: string): string {
+  return `the query asks for ${printable(method, 20)}, which another rule is for`;
+}
 
 /** What a request requires, by the route that decides about it; or why none may pass. */
 export type Requirement =
-  | { readonly match: Match; readonly allow: Allow }
-  | { readonly match: undefined; readonly refusal: string };
+  | { readonly match: Match; readonly allow: Needed }
+  | { readonly match: Match | undefined; readonly refusal: string };
 
 /** Whether a request may pass. */
 type Decision =
@@ -24,13 +78,13 @@ type Decision =
   | { readonly outcome: 'refused'; readonly match: Match }
   /** The key lacks permissions: all of these or, with `any`, one of them would do. 403. */
   | { readonly outcome: 'forbidden'; readonly match: Match; readonly missing: readonly Permission[] }
-  /** No key would help: no route matches, or the request is not canonical. 403. */
-  | { readonly outcome: 'forbidden'; readonly match: undefined; readonly refusal: string };
+  /** No key would help: no route matches, none is for the method, or the request is not canonical. 403. */
+  | { readonly outcome: 'forbidden'; readonly match: Match | undefined; readonly refusal: string };
 
 /** Decides about a request. @param permissions what its key may do; undefined if it has none */
 export function decide(router: Router, request: RequestParts, permissions: PermissionSet | undefined): Decision {
   const requirement = requirementOf(router, request);
-  if (!requirement.match) return { outcome: 'forbidden', ...requirement };
+  if ('refusal' in requirement) return { outcome: 'forbidden', ...requirement };
   const { match, allow } = requirement;
   if (allow.kind === 'open') return { outcome: 'allowed', match, used: [] };
   if (!permissions) return { outcome: 'refused', match };
@@ -51,12 +105,14 @@ export function requirementOf(router: Router, request: RequestParts): Requiremen
   const match = router.find(canonical.value);
   if (!match) return { match, refusal: 'no route matches' };
   if ('otherCaseOf' in match) return { match: undefined, refusal: 'the path differs from a route only by case' };
+  const needed = neededFor(match.route.allow, canonical.value.method);
+  if ('refusal' in needed) return { match, refusal: needed.refusal };
   for (const method of overriding) {
     const other = router.find({ ...canonical.value, method });
-    if (!other || 'otherCaseOf' in other || !isDeepStrictEqual(other.route.allow, match.route.allow))
-      return { match: undefined, refusal: `the query asks for ${printable(method, 20)}, which another rule is for` };
+    if (!other || 'otherCaseOf' in other || !isDeepStrictEqual(neededFor(other.route.allow, method), needed))
+      return { match: undefined, refusal: asksFor(method) };
   }
-  return { match, allow: match.route.allow };
+  return { match, allow: needed };
 }
 
 /** A field of a query by which some services take a request for one with another method, as PHP names it, too. */
@@ -85,7 +141,7 @@ function openPreflight(
 
 /** Whether a key may pass, and which of its permissions were needed, or which it lacks. */
 export function checkAllow(
-  allow: Allow,
+  allow: Needed,
   permissions: PermissionSet,
 ):
   | { readonly outcome: 'allowed'; readonly used: readonly Permission[] }
@@ -178,13 +234,15 @@ export function describeMatch({ route, index }: Match): string {
 
 /** What a request needs, to go after "requires": `a valid key`, `A:READ_ANY and B:READ_ANY`. */
 export function describeAllow(allow: Allow): string {
+  if (allow.kind === 'resource')
+    return `READ_ANY, CREATE_ANY, UPDATE_ANY or DELETE_ANY on ${allow.resource}, by the method`;
   if (!('permissions' in allow)) return allow.kind === 'open' ? 'no key' : 'a valid key';
   return permissionsText(allow.kind, allow.permissions);
 }
 
 /** Why a decision is as it is: `the key lacks A:READ_ANY`. */
 function describeReason(decision: Decision): string {
-  if (!decision.match) return decision.refusal;
+  if ('refusal' in decision) return decision.refusal;
   const { allow } = decision.match.route;
   if (decision.outcome === 'forbidden') return `the key lacks ${permissionsText(allow.kind, decision.missing)}`;
   if (decision.outcome === 'refused') return 'it has no valid key';
@@ -203,8 +261,8 @@ export function describeExplanation(
 
 /** A decision and its reason: `forbidden by route 3 (…), as the key lacks A:READ_ANY`. */
 function describeDecision(decision: Decision): string {
-  if (!decision.match) return `forbidden, as ${decision.refusal}`;
   const { match, outcome } = decision;
+  if (!match) return `forbidden, as ${describeReason(decision)}`;
   const by = `${outcome} by ${describeMatch(match)}`;
   if (outcome === 'refused') return `${by}, which requires ${describeAllow(match.route.allow)}`;
   return outcome === 'allowed' ? by : `${by}, as ${describeReason(decision)}`;

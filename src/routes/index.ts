@@ -8,12 +8,15 @@ export {
   explain,
   type Explanation,
   failureOf,
+  goesByMethod,
+  isReading,
+  neededBy,
   parseExpectation,
   requirementOf,
 } from './decide.ts';
 export { findRouteIssues, findWideRoutes, type WideRoute } from './route-issues.ts';
 export {
-  canonicalRequest,
+  canonicalSite,
   parseHostPattern,
   parseMethod,
   parsePathPattern,
@@ -23,4 +26,12 @@ export {
   preflightParts,
   type RequestParts,
 } from './request.ts';
-export { type Allow, createRouter, findUnreachable, type Match, type Route, type Router } from './router.ts';
+export {
+  type Allow,
+  createRouter,
+  findUnreachable,
+  type Match,
+  type Needed,
+  type Route,
+  type Router,
+} from './router.ts';

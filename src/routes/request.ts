@@ -148,13 +148,21 @@ export interface RequestParts {
  * // { value: { method: 'GET', host: 'example.org', path: '/a' } }
  */
 export function canonicalRequest(parts: RequestParts): Canonical<RouteRequest> {
+  const site = canonicalSite(parts);
+  if ('refusal' in site) return site;
+  const path = canonicalTarget(parts.target);
+  return 'refusal' in path ? path : { value: { ...site.value, path: path.value } };
+}
+
+/** The same where the path does not matter, as long as there is one. */
+export function canonicalSite(parts: RequestParts): Canonical<Omit<RouteRequest, 'path'>> {
   const method = canonicalMethod(parts.method);
   if ('refusal' in method) return method;
   const host = canonicalHost(parts.host);
   if ('refusal' in host) return host;
-  const path = canonicalTarget(parts.target);
-  if ('refusal' in path) return path;
-  return { value: { method: method.value, host: host.value, path: path.value } };
+  const hasPath = parts.target.startsWith('/') || (parts.target === '*' && method.value === 'OPTIONS');
+  if (!hasPath) return { refusal: 'the path does not start with "/"' };
+  return { value: { method: method.value, host: host.value } };
 }
 
 /**

@@ -1,10 +1,11 @@
 import { type Permission, PermissionSet } from '../keys/permissions/index.ts';
 import { formatList } from '../keys/basics/index.ts';
-import { checkAllow } from './decide.ts';
+import { checkAllow, neededFor } from './decide.ts';
 import {
   type Allow,
   type Match,
   MethodTable,
+  type Needed,
   parsedPatterns,
   type Route,
   type Router,
@@ -43,11 +44,16 @@ function sameRank(table: MethodTable, { methods }: Route): Match[] {
 }
 
 function sayTheSame(one: Route, other: Route): boolean {
-  return one.preflightOpen === other.preflightOpen && normalizeAllow(one.allow) === normalizeAllow(other.allow);
+  return (
+    one.preflightOpen === other.preflightOpen &&
+    (one.crossSiteAllowed ?? false) === (other.crossSiteAllowed ?? false) &&
+    normalizeAllow(one.allow) === normalizeAllow(other.allow)
+  );
 }
 
 /** The same for requirements that mean the same. */
 function normalizeAllow(allow: Allow): string {
+  if (allow.kind === 'resource') return `resource ${allow.resource}`;
   if (!('permissions' in allow)) return allow.kind;
   const permissions = [...new Set(allow.permissions)].toSorted();
   return `${permissions.length === 1 ? 'all' : allow.kind} ${permissions.join(' ')}`;
@@ -87,7 +93,7 @@ export function findWideRoutes(router: Router): WideRoute[] {
       for (const method of route.methods ?? ['GET', 'POST']) {
         const reached = `/${segments.toSpliced(at, 0, FRONT_CONTROLLER).join('/')}`;
         const match = router.find({ method, host: host.replace('*', 'x'), path: reached });
-        if (match && 'route' in match && needsMore(route.allow, match.route.allow) && !wide.has(match.index))
+        if (match && 'route' in match && needsMore(route, match.route, method) && !wide.has(match.index))
           wide.set(match.index, { match, path: reached, narrower: { route, index } });
       }
     return [...wide.values()];
@@ -98,7 +104,11 @@ export function findWideRoutes(router: Router): WideRoute[] {
  * Whether one requirement is more than another: a key that just satisfies that is refused. Who may change a resource is
  * taken to be one who may read it as well: files have routes to read under those to change, too.
  */
-function needsMore(allow: Allow, than: Allow): boolean {
+function needsMore(route: Route, other: Route, method: string): boolean {
+  const [allow, than] = [neededFor(route.allow, method), neededFor(other.allow, method)];
+  // What nobody may do is more than anything, and than that nothing is.
+  if ('refusal' in than) return false;
+  if ('refusal' in allow) return true;
   if (allow.kind === 'open' || than.kind === 'open') return allow.kind !== 'open';
   return findFewest(than).some((held) => {
     const read = held.map((permission) => permission.replace(/:[A-Z]+_/, ':READ_') as Permission);
@@ -107,7 +117,7 @@ function needsMore(allow: Allow, than: Allow): boolean {
 }
 
 /** The fewest permissions by which a key passes, in each way. */
-function findFewest(allow: Allow): readonly (readonly Permission[])[] {
+function findFewest(allow: Needed): readonly (readonly Permission[])[] {
   if (!('permissions' in allow)) return [[]];
   return allow.kind === 'all' ? [allow.permissions] : allow.permissions.map((permission) => [permission]);
 }

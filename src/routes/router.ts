@@ -2,9 +2,16 @@ import type { Permission } from '../keys/permissions/index.ts';
 import { parseHostPattern, parsePathPattern, type Pattern, type RouteRequest } from './request.ts';
 
 /** Who may make a request: anybody, any valid key, or a key with all or any of some permissions. */
-export type Allow =
+export type Needed =
   | { readonly kind: 'open' | 'key' }
   | { readonly kind: 'all' | 'any'; readonly permissions: readonly [Permission, ...Permission[]] };
+
+/** Who may make requests, of which some need more than others by their method: see `neededFor`. */
+export type Allow =
+  /** With `readOnly`, nothing but reading is allowed by READ_ANY and READ_OWN. */
+  | (Needed & { readonly readOnly?: boolean })
+  /** A key with the permission on this resource that goes with the method. */
+  | { readonly kind: 'resource'; readonly resource: string };
 
 /** A declared route: what one kind of request requires. */
 export interface Route {
@@ -15,6 +22,8 @@ export interface Route {
   /** Undefined: all methods. */
   readonly methods?: readonly string[];
   readonly allow: Allow;
+  /** Whether pages of other sites may send what browsers send a key with by themselves. */
+  readonly crossSiteAllowed?: boolean;
   /** Whether CORS preflights pass without a key. */
   readonly preflightOpen: boolean;
   /** Its line in the file that declares it. */

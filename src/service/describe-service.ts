@@ -52,16 +52,19 @@ function routeExplainer(router: Router, isConfigured: boolean): RouteExplainer {
   };
 }
 
-function explained({ route: { host, path, methods, allow, preflightOpen, line }, index }: Match): ExplainedRoute {
+function explained({ route, index }: Match): ExplainedRoute {
+  const { host, path, methods, allow, crossSiteAllowed = false, preflightOpen, line } = route;
   return {
     number: index + 1,
     line,
     host,
     path,
     methods,
-    allow: ({ open: 'OPEN', key: 'KEY', all: 'ALL', any: 'ANY' } as const)[allow.kind],
+    allow: ({ open: 'OPEN', key: 'KEY', all: 'ALL', any: 'ANY', resource: 'RESOURCE' } as const)[allow.kind],
+    resource: allow.kind === 'resource' ? allow.resource : undefined,
     permissions: 'permissions' in allow ? allow.permissions : [],
     requires: describeAllow(allow),
+    crossSiteAllowed,
     preflightOpen,
   };
 }

@@ -35,7 +35,7 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
   });
 
   const secretIn = ({ html }: ConsolePage) => /value="(svc_\w+)"/.exec(html)?.[1];
-  const tokenOf = ({ cookie }: Visitor) => cookie!.split('=')[1]!;
+  const tokenOf = ({ token }: Visitor) => token;
   const preview = async (name = 'Backup') => {
     await visitor.open('keys/new');
     return visitor.submit('keys/new', { name, permission: ['ME:READ_OWN'], step: 'preview' });
@@ -82,14 +82,14 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     const first = create(visitor.twin());
     await started.promise;
     const second = create(visitor.twin());
-    await test.keys.sessions.end(visitor.cookie!.split('=')[1]!);
+    await test.keys.sessions.end(visitor.token);
     finish.resolve();
     await Promise.all([first, second]);
     assert.equal(done, 1);
   });
 
   it('leaves a session short, whose latest pages are kept', async () => {
-    const token = visitor.cookie!.split('=')[1]!;
+    const token = visitor.token;
     const sealed = 'x'.repeat(150_000);
     for (const form of ['a', 'b', 'c', 'd'])
       await test.keys.sessions.changeOutcomes(token, (others, at) => [
@@ -324,7 +324,7 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     await preview();
     const { html, path } = await create();
     const secret = secretIn({ html } as ConsolePage)!;
-    const { outcomes } = (await test.keys.sessions.look(visitor.cookie!.split('=')[1]!))!;
+    const { outcomes } = (await test.keys.sessions.look(visitor.token))!;
     assert.ok(outcomes.some(({ sealed }) => sealed !== null));
     const parts = [secret, secret.slice(17, 40), Buffer.from(secret).toString('base64url').slice(4, -4)];
     const seen = [JSON.stringify(outcomes), path, visitor.cookies];

@@ -118,6 +118,21 @@ describeOnEach('signing in to the console', () => {
         assert.ok(!(await readFile(file)).includes(token), file);
   });
 
+  it('opens nothing by its cookie at another name of the host, or by another scheme', async () => {
+    const { visitor } = await visitorWith(test, ADA);
+    const statusAt = async (headers: Record<string, string>, name = 'svc_api_session') => {
+      const cookie = `${name}=${visitor.cookie!.split('=')[1]!}`;
+      const page = await fetch(`${test.url}/console/keys`, { redirect: 'manual', headers: { cookie, ...headers } });
+      return page.status;
+    };
+    const { port } = new URL(test.url);
+    assert.equal(await statusAt({}), 200);
+    assert.equal(await statusAt({ 'x-forwarded-host': '127.0.0.1' }), 200);
+    assert.equal(await statusAt({ 'x-forwarded-host': `localhost:${port}` }), 303);
+    assert.equal(await statusAt({ 'x-forwarded-proto': 'https' }, '__Host-svc_api_session'), 303);
+    assert.equal(await statusAt({}), 200, 'it goes on where it was begun');
+  });
+
   it('ends by signing out, for all who have the token', async () => {
     const { visitor } = await visitorWith(test, ADA);
     const thief = new Visitor(test.url);

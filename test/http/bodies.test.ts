@@ -38,11 +38,15 @@ describe('a body', () => {
     return { status: response.status, type: response.headers.get('content-type'), body: JSON.parse(text) as unknown };
   }
 
+  const NO_BATCHES =
+    'The body is a batch, a JSON array of operations, which is not supported: turn batching off in the client, and ' +
+    'send each operation in a request of its own.';
   const bad: [what: string, body: string | Buffer, message: string][] = [
     ['empty', '', 'The body is empty; it must be a JSON object with a query.'],
     ['not JSON', '{ online }', 'The body is not valid JSON.'],
     ['JSON that is cut off', GOOD.slice(0, -1), 'The body is not valid JSON.'],
-    ['an array', `[${GOOD}]`, 'The body must be a JSON object with a query.'],
+    ['a batch', `[${GOOD}, ${GOOD}]`, NO_BATCHES],
+    ['an empty array', '[]', NO_BATCHES],
     ['a text', '"{ online }"', 'The body must be a JSON object with a query.'],
     ['null', 'null', 'The body must be a JSON object with a query.'],
     ['not UTF-8', Buffer.from('{"query":"{ online } # \u00fc"}', 'latin1'), 'The body is not valid UTF-8.'],

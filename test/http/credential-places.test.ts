@@ -122,6 +122,28 @@ describe('credentials', () => {
     it(`in several places are told by their headers: ${lines.join(' + ')}`, () =>
       assert.deepEqual(read(ALL, lines), { kind: 'several', headers }));
 
+  const OWN = `svc_${'a'.repeat(12)}_${'b'.repeat(49)}`;
+  for (const [lines, header] of [
+    [[`Authorization: Bearer ${OWN}`, 'X-Api-Key: KEY'], 'authorization'],
+    [['Authorization: Bearer KEY', `X-Api-Key: ${OWN}`], 'x-api-key'],
+    [[`Authorization: ${basic(`u:${OWN}`)}`, 'X-Api-Key:', 'Private-Token: KEY'], 'authorization'],
+    [[`Authorization: ${basic('u:p')}`, 'X-Api-Key: a', `Private-Token: ${OWN}`], 'private-token'],
+    [['Authorization: Bearer', `X-Api-Key: ${OWN}`], 'x-api-key'],
+    [[`Authorization: ${basic('u:')}`, `X-Api-Key: ${OWN}`], 'x-api-key'],
+    [['X-Api-Key: KEY', 'X-Api-Key: KEY', `Private-Token: ${OWN}`], 'private-token'],
+  ] as const)
+    it(`in several places are those that are a key of ours, by its form: ${lines.join(' + ')}`, () =>
+      assert.deepEqual(read(ALL, lines), { kind: 'token', token: OWN, headers: [header] }));
+
+  for (const lines of [
+    [`Authorization: Bearer ${OWN}`, `X-Api-Key: ${OWN}`],
+    [`Authorization: Bearer ${OWN}`, `X-Api-Key: ${OWN}`, 'Private-Token: KEY'],
+    [`Authorization: Bearer ${OWN}`, `X-Api-Key: ${OWN}`, `X-Api-Key: ${OWN}`],
+    [`Authorization: ${basic(`u:${OWN}`)}`, `X-Api-Key: ${OWN.slice(0, -1)} ${OWN}`],
+  ])
+    it(`in several places are not clear where two hold one: ${lines.join(' + ')}`, () =>
+      assert.equal(read(ALL, lines).kind, 'several'));
+
   it('of another scheme may stand beside a key in a header of its own', () => {
     const lines = ['Authorization: Digest username="u"', 'X-Api-Key: KEY'];
     assert.deepEqual(read(ALL, lines), { kind: 'token', token: 'KEY', headers: ['x-api-key'] });

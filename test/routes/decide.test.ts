@@ -86,7 +86,7 @@ describe('a request', () => {
     ]);
     const decided = (method: string, target: string) => {
       const decision = decide(router2, { method, host: 'a.org', target }, keyWith());
-      return decision.match ? decision.outcome : decision.refusal;
+      return 'refusal' in decision ? decision.refusal : decision.outcome;
     };
     const refusal = (method: string) => `the query asks for ${method}, which another rule is for`;
     for (const query of [
@@ -117,7 +117,7 @@ describe('a request', () => {
     const { match, ...refused } = required('/open//x');
     assert.deepEqual([match, refused], [undefined, { refusal: 'the path has an empty segment' }]);
     const all = required('/all');
-    assert.ok(all.match);
+    assert.ok('allow' in all);
     assert.deepEqual([all.match.index, all.allow], [2, router.routes[2]!.allow]);
     const missing = ['A:READ_ANY'];
     assert.deepEqual(checkAllow(all.allow, keyWith('B:UPDATE_OWN')), { outcome: 'forbidden', missing });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Principal } from '../../src/keys/authorization/principal.ts';
+import { SeenOrigin, tokenAt } from '../../src/console/session-auth.ts';
 import { createPrincipal } from './keys.ts';
 import { startTestService, type TestService } from './server.ts';
 
@@ -44,6 +45,11 @@ export class Visitor {
   get cookie(): string | undefined {
     const pair = Array.from(this.#cookies).find(([name]) => name.endsWith('svc_api_session'));
     return pair?.join('=');
+  }
+
+  /** The token of its session. */
+  get token(): string {
+    return tokenAt(new SeenOrigin(this.#url), this.cookie!.split('=')[1]!);
   }
 
   set cookie(cookie: string | undefined) {

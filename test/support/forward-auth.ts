@@ -92,8 +92,8 @@ export const ASKING = {
     target: `/auth${query === '' ? '' : `/${query.slice(1)}`}/envoy${target}`,
     headers: [
       `host: ${host}`,
-      'x-forwarded-for: 203.0.113.7',
-      'x-envoy-internal: true',
+      'x-forwarded-for: 198.51.100.1, 203.0.113.7',
+      'x-envoy-external-address: 203.0.113.7',
       'x-envoy-expected-rq-timeout-ms: 200',
       'content-length: 0',
     ],

@@ -29,7 +29,7 @@ export function sendRaw(url: string, bytes: Buffer | string, { end = false } = {
     socket.on('close', () => reject(new Error(`The connection ended without a whole reply: ${received}`)));
     socket.setEncoding('utf8').on('data', (text: string) => {
       received += text;
-      const reply = readReply(received);
+      const reply = readReply(received, bytes.toString('latin1').startsWith('HEAD '));
       if (!reply) return;
       resolve(reply);
       socket.destroy();
@@ -50,7 +50,7 @@ export function sendAndCut(url: string, bytes: Buffer | string): Promise<void> {
   });
 }
 
-function readReply(text: string): RawReply | undefined {
+function readReply(text: string, isHead: boolean): RawReply | undefined {
   const [, status, head = '', body = ''] = /^HTTP\/1\.1 (\d+) [^\r]*\r\n([^]*?)\r\n\r\n([^]*)$/.exec(text) ?? [];
   if (status === undefined) return undefined;
   const headers = new Headers(
@@ -58,6 +58,7 @@ function readReply(text: string): RawReply | undefined {
       .split('\r\n')
       .map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]),
   );
+  if (isHead) return { status: Number(status), headers, body };
   const length = headers.get('content-length');
   assert.notEqual(length, null, `A reply without Content-Length: ${text}`);
   return Buffer.byteLength(body) === Number(length) ? { status: Number(status), headers, body } : undefined;

@@ -39,14 +39,16 @@ export class Sessions {
   /**
    * Begins a session of a key.
    * @param secretDigest of the secret that was shown, and accepted
-   * @returns its token
+   * @param bind makes its token of what its holder has, and of where that may be used
+   * @returns what its holder gets, which is the token where nothing is bound
    * @throws KeysError STORE_…
    */
-  async begin(keyId: string, secretDigest: string): Promise<string> {
+  async begin(keyId: string, secretDigest: string, bind = (random: string) => random): Promise<string> {
     const { repository, clock, randomBytes } = this.#options;
-    const token = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url');
+    const random = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url');
     const now = clock();
-    const session = { tokenDigest: digestToken(token), secretDigest, keyId, startedAt: now, usedAt: now, outcomes: [] };
+    const tokenDigest = digestToken(bind(random));
+    const session = { tokenDigest, secretDigest, keyId, startedAt: now, usedAt: now, outcomes: [] };
     await repository.write(
       async (writer) => {
         const sessions = writer.port(SESSIONS);
@@ -56,7 +58,7 @@ export class Sessions {
       },
       { now },
     );
-    return token;
+    return random;
   }
 
   /** The session of a token, unless it has ended. Counts as a use of it. @throws KeysError STORE_… */

@@ -7,6 +7,7 @@ import {
   formatList,
   nearest,
   options,
+  type OrRefusal,
   parseLimits,
   printable,
   readDuration,
@@ -407,13 +408,7 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
         return `${shown} is not a permission. Write RESOURCE:ACTION, such as ${likelyResource}:${likelyAction}.`;
       }
       const parts = [];
-      if (!resource)
-        parts.push(
-          `"${printable(resourceText)}" is not a resource. ${suggest('resource', resourceText, catalog.resources)}`,
-          ...(catalog.declaredIn === undefined
-            ? []
-            : [`Resources of your own are declared under "resources" in ${printable(catalog.declaredIn, 200)}.`]),
-        );
+      if (!resource) parts.push(noResource(resourceText, catalog));
       if (!action)
         parts.push(`"${printable(actionText)}" is not an action. ${suggest('action', actionText, catalog.actions)}`);
       return `${shown} is not a permission: ${parts.join(' ')}`;
@@ -428,6 +423,20 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
       return `List each one: ${(meant.length > 0 ? meant : all).map((each) => `${resource}:${each}`).join(',')}.`;
     }
   });
+}
+
+/** Parses the name of a resource, in whatever case. */
+export function parseResource(text: string, catalog: Catalog): OrRefusal<{ readonly value: string }> {
+  const value = match(text.trim(), catalog.resources);
+  return value === undefined ? { refusal: noResource(text, catalog) } : { value };
+}
+
+function noResource(text: string, { resources, declaredIn }: Catalog): string {
+  const declare =
+    declaredIn === undefined
+      ? ''
+      : ` Resources of your own are declared under "resources" in ${printable(declaredIn, 200)}.`;
+  return `"${printable(text)}" is not a resource. ${suggest('resource', text, resources)}${declare}`;
 }
 
 function parseItems<Value extends string>(

@@ -14,6 +14,7 @@ export {
   invalidRole,
   NO_POLICY,
   parsePermissions,
+  parseResource,
   parseRoles,
   type Permission,
   type Policy,

@@ -87,6 +87,28 @@ describe('routes explain', () => {
     ]);
   });
 
+  it('says what a route for a resource requires, by the method', async () => {
+    const path = configFile(
+      'resources: [WIKI]\nroutes:\n  - { host: w.example, path: /**, resource: wiki, cross-site: allowed }\n',
+    );
+    const cli = testCli();
+    const { stdout } = await cli.run(['routes', 'explain', 'PATCH', 'https://w.example/x', '--config', path]);
+    assert.match(stdout, /^PATCH w\.example\/x is refused: it has no valid key\n/);
+    assert.match(stdout, /decides, and requires READ_ANY, CREATE_ANY, UPDATE_ANY or DELETE_ANY on WIKI, by the method/);
+    const json = async (method: string, permissions: string) => {
+      const args = ['routes', 'explain', method, 'https://w.example/x', '--config', path, '--permissions', permissions];
+      return JSON.parse((await cli.run([...args, '--json'])).stdout) as Record<string, unknown>;
+    };
+    const { outcome, used, route } = await json('PATCH', 'WIKI:UPDATE_ANY');
+    assert.deepEqual([outcome, used], ['allowed', ['WIKI:UPDATE_ANY']]);
+    const { allow, resource, crossSite } = route as Record<string, unknown>;
+    assert.deepEqual([allow, resource, crossSite], [null, 'WIKI', 'allowed']);
+    const lacking = await json('DELETE', 'WIKI:UPDATE_ANY');
+    assert.deepEqual([lacking['outcome'], lacking['missing']], ['forbidden', ['WIKI:DELETE_ANY']]);
+    const unknown = await json('PURGE', 'WIKI:UPDATE_ANY');
+    assert.deepEqual([unknown['refusal'], unknown['route']], ['no permission on WIKI is for PURGE', route]);
+  });
+
   it('names the routes that are for other methods', async () => {
     const lines = await explain('DELETE https://g.example/api/boards/7');
     assert.equal(lines.at(-1), 'FILE:3: route 1 (GET, HEAD g.example/api/boards/**) is for other methods');
@@ -107,6 +129,8 @@ describe('routes explain', () => {
         host: 'g.example',
         path: '/api/**',
         allow: ['GRAFANA:UPDATE_ANY', 'ME:READ_OWN'],
+        resource: null,
+        crossSite: null,
         preflight: 'open',
       },
       used: [],
@@ -120,6 +144,8 @@ describe('routes explain', () => {
           host: 'g.example',
           path: '/**',
           allow: { any: ['GRAFANA:READ_ANY', 'DOCKER:READ_ANY'] },
+          resource: null,
+          crossSite: null,
           preflight: null,
           because: 'segment 1, api, is more specific than **',
         },
@@ -132,6 +158,8 @@ describe('routes explain', () => {
           host: 'g.example',
           path: '/api/boards/**',
           allow: ['GRAFANA:READ_ANY'],
+          resource: null,
+          crossSite: null,
           preflight: null,
         },
       ],

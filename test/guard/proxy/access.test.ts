@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { always, byRoutes } from '../../../src/guard/access.ts';
+import { always, byRoutes, readRequirements } from '../../../src/guard/access.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { Networks } from '../../../src/keys/basics/networks.ts';
 import type { Permission } from '../../../src/keys/permissions/catalog.ts';
@@ -61,6 +61,59 @@ describe('who may pass the guard', () => {
       assert.equal((await get(url)).status, 401);
       const any = await get(url, await keyWith('Any', ['ME:READ_OWN']));
       assert.deepEqual([any.status, any.headers!['x-auth-permission']], [200, '']);
+    });
+  });
+
+  describe('by the method', () => {
+    const statuses = async (url: string, authorization: string, headers: Record<string, string> = {}) =>
+      Promise.all(
+        ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND'].map(
+          async (method) => (await fetch(url, { method, headers: { authorization, ...headers } })).status,
+        ),
+      );
+
+    it('are those who may do that to the resource', async () => {
+      const { catalog } = service.keys;
+      const url = await service.beside({
+        requirements: readRequirements(
+          { resource: 'dashboard', permissions: undefined, anyKey: false },
+          { routes: [], catalog },
+        ),
+      });
+      const reader = await keyWith('Reads', [READ]);
+      assert.deepEqual(await statuses(url, reader.authorization), [200, 200, 200, 403, 403, 403, 403, 403]);
+      const writer = await keyWith('Writes', ['DASHBOARD:CREATE_ANY', UPDATE, 'DASHBOARD:DELETE_ANY']);
+      assert.deepEqual(await statuses(url, writer.authorization), [403, 403, 403, 200, 200, 200, 200, 403]);
+      const overriding = { 'X-HTTP-Method-Override': 'GET' };
+      assert.deepEqual(await statuses(url, writer.authorization, overriding), Array(8).fill(403));
+    });
+
+    it('are those who may more than read, unless the operator says otherwise', async () => {
+      const { catalog } = service.keys;
+      const asked = { permissions: [READ], anyKey: false };
+      const { authorization } = await keyWith('Reads and updates', [READ, UPDATE]);
+      const bare = await service.beside({ requirements: readRequirements(asked, { routes: [], catalog }) });
+      assert.deepEqual(await statuses(bare, authorization), [200, 200, 200, 403, 403, 403, 403, 403]);
+      const any = { ...asked, anyMethod: true };
+      const open = await service.beside({ requirements: readRequirements(any, { routes: [], catalog }) });
+      assert.deepEqual(await statuses(open, authorization), Array(8).fill(200));
+    });
+
+    it('is not by an upgrade that no service has to take for one', async () => {
+      const { catalog } = service.keys;
+      const asked = { resource: 'DASHBOARD', permissions: undefined, anyKey: false };
+      const url = await service.beside({ requirements: readRequirements(asked, { routes: [], catalog }) });
+      const raw = connectRaw(url);
+      const { authorization } = await keyWith('Upgrades', [READ]);
+      raw.request(
+        'POST / HTTP/1.1',
+        'Host: a',
+        `Authorization: ${authorization}`,
+        'Connection: upgrade',
+        'Upgrade: tcp',
+      );
+      await raw.receives(/^HTTP\/1\.1 403 [^]*DASHBOARD:CREATE_ANY/);
+      raw.socket.destroy();
     });
   });
 

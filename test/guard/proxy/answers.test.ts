@@ -50,6 +50,23 @@ describe('an answer that is passed back', () => {
     ]);
   });
 
+  it("sets no cookie of svc-api's own pages", async () => {
+    const cookies = [
+      'svc_api_session=x',
+      '__Host-svc_api_session=x; Path=/',
+      ' =svc_api_form_a=x',
+      '__HOST-SVC_API_a=x',
+    ];
+    const others = ['a=svc_api_session; Path=/', 'my_svc_api_session=1'];
+    const lines = [...cookies, ...others].map((cookie) => `Set-Cookie: ${cookie}`);
+    answer = (outgoing) => outgoing.writeHead(200, rawHeaders(...lines)).end('abc');
+    const text = await get('abc');
+    assert.deepEqual(
+      Array.from(text.matchAll(/set-cookie: (.*)\r/gi), ([, cookie]) => cookie),
+      others,
+    );
+  });
+
   it('does not have headers of the connection to the service', async () => {
     const headers = ['Connection', 'keep-alive, X-Named', 'X-Named', '1', 'Keep-Alive', 'timeout=99', 'X-Kept', '2'];
     answer = (outgoing) => outgoing.writeHead(200, headers).end('abc');

@@ -174,59 +174,94 @@ describe('the headers of a request that is passed on', () => {
     assert.deepEqual(valuesIn(await headersOf(['Via: 1.0 first']), 'via'), ['1.0 first', '1.1 svc-api']);
   });
 
-  describe('say where it came from', () => {
+  describe('say how it has come', () => {
     const EARLIER = [
       'X-Forwarded-For: 192.0.2.1',
       'X-Forwarded-For: 192.0.2.2',
       'X-Forwarded-Proto: https',
-      'X-Forwarded-Host: public.example',
+      'X-Forwarded-Host: other.example',
+      'X-Forwarded-Server: other.example',
+      'X-Forwarded-Port: 4711',
       'X-Forwarded-Prefix: /app',
+      'X-Forwarded-Uri: /other',
+      'X-Forwarded-Path: /other',
+      'X-Forwarded-Method: DELETE',
+      'X-Forwarded-Scheme: http',
+      'X-Forwarded-Ssl: off',
+      'X-Original-Method: DELETE',
+      'X-Original-URI: /other',
+      'X-Original-Host: other.example',
+      'X-Host: other.example',
+      'X-HTTP-Host-Override: other.example',
       'X-Real-IP: 192.0.2.1',
-      'Forwarded: for=192.0.2.1;proto=https',
+      'Forwarded: for=192.0.2.2;proto=http;host=other.example',
     ];
+    const VARIANTS = [
+      'X_Forwarded_Host: other.example',
+      'X-Forwarded_Proto: other',
+      'x_real_ip: 192.0.2.3',
+      'X.Forwarded.For: 192.0.2.3',
+      'X-Forwarded-Client_Cert: other',
+      'X_Original_Host: other.example',
+    ];
+    /** What the service gets between the client's own headers and `Via`. */
+    const saidIn = (headers: readonly string[]) => headers.slice(2, headers.indexOf('Via'));
+    const saying = (addresses: string, proto: string, port: string) =>
+      rawHeaders(
+        `X-Forwarded-For: ${addresses}`,
+        `X-Real-IP: ${addresses.split(',')[0]!}`,
+        `X-Forwarded-Proto: ${proto}`,
+        'X-Forwarded-Host: a.example',
+        `X-Forwarded-Port: ${port}`,
+        'X-Forwarded-Method: GET',
+        'X-Forwarded-Uri: /',
+        `Forwarded: ${addresses
+          .split(', ')
+          .map((address) => `for=${address};host=a.example;proto=${proto}`)
+          .join(', ')}`,
+      );
 
-    it('in addition to what a trusted proxy says', async () => {
-      const headers = await headersOf(EARLIER);
-      assert.deepEqual(valuesIn(headers, 'x-forwarded-for'), ['192.0.2.1, 192.0.2.2, 127.0.0.1']);
-      assert.deepEqual(valuesIn(headers, 'x-forwarded-proto'), ['https']);
-      assert.deepEqual(valuesIn(headers, 'x-forwarded-host'), ['public.example']);
-      assert.deepEqual(valuesIn(headers, 'x-forwarded-prefix'), ['/app']);
-      assert.deepEqual(valuesIn(headers, 'x-real-ip'), ['192.0.2.1']);
-      const forwarded = 'for=192.0.2.1;proto=https, for=127.0.0.1;host=a.example;proto=http';
-      assert.deepEqual(valuesIn(headers, 'forwarded'), [forwarded]);
-    });
-
-    it('and nothing under other names, which a trusted proxy passes on from its clients', async () => {
-      const exact = await headersOf(EARLIER);
-      const variants = [
-        'X_Forwarded_Host: other.example',
-        'X-Forwarded_Proto: other',
-        'x_real_ip: 192.0.2.3',
-        'X.Forwarded.For: 192.0.2.3',
-        'X-Forwarded-Client_Cert: other',
-      ];
-      const withId = (headers: string[]) => headers.with(headers.indexOf('X-Request-Id') + 1, 'id');
-      assert.deepEqual(withId(await headersOf([...EARLIER, ...variants])), withId(exact));
+    it('as it is judged, whatever a trusted proxy passes on from its client', async () => {
+      for (const lines of [EARLIER, [...EARLIER, ...VARIANTS]])
+        assert.deepEqual(saidIn(await headersOf(lines)), saying('192.0.2.2, 127.0.0.1', 'https', '443'));
+      const hidden = ['X-Forwarded-For: 192.0.2.2, unknown', 'X-Forwarded-Proto: gopher'];
+      assert.deepEqual(saidIn(await headersOf(hidden)), saying('127.0.0.1', 'http', '80'));
+      assert.deepEqual(
+        saidIn(await headersOf(['Forwarded: for=192.0.2.7'])),
+        saying('192.0.2.7, 127.0.0.1', 'http', '80'),
+      );
+      const several = ['X-Forwarded-For: 192.0.2.9, 192.0.2.3, 127.0.0.2', 'X-Forwarded-Proto: https, wss'];
+      assert.deepEqual(saidIn(await headersOf(several)), saying('192.0.2.3, 127.0.0.2, 127.0.0.1', 'wss', '443'));
     });
 
     it('and nothing of what anybody else says, however it is written', async () => {
       const untrusting = await service.beside({ trust: new Networks(['192.0.2.0/24']) });
-      const variants = ['X_Forwarded_For: 192.0.2.3', 'X-Forwarded_Host: other.example', 'x_real_ip: 192.0.2.3'];
-      const headers = await headersOf([...EARLIER, ...variants], untrusting);
-      assert.deepEqual(
-        headers.slice(2, headers.indexOf('Via')),
-        rawHeaders(
-          'X-Forwarded-For: 127.0.0.1',
-          'X-Forwarded-Proto: http',
-          'X-Forwarded-Host: a.example',
-          'Forwarded: for=127.0.0.1;host=a.example;proto=http',
-        ),
-      );
+      const user = 'X-Forwarded-User: root';
+      const headers = await headersOf([...EARLIER, ...VARIANTS, user], untrusting);
+      assert.deepEqual(saidIn(headers), saying('127.0.0.1', 'http', '80'));
+      const trusted = await headersOf([...EARLIER, user, 'X_Forwarded_User: other']);
+      assert.deepEqual(valuesIn(trusted, 'x-forwarded-user'), ['root']);
     });
 
     it('with hosts and addresses quoted as RFC 7239 wants it', async () => {
       const { headers } = await send(['GET / HTTP/1.1', 'Host: [::1]:80', service.authorization]);
       assert.deepEqual(valuesIn(headers, 'forwarded'), ['for=127.0.0.1;host="[::1]:80";proto=http']);
     });
+  });
+
+  it("hold all cookies, byte by byte, but those of svc-api's own pages", async () => {
+    for (const [sent, got] of [
+      ['a=1;b="svc_api";  c=é=;;d', ['a=1;b="svc_api";  c=é=;;d']],
+      ['svc_api_session=x', []],
+      ['__Host-svc_api_session=x; __Secure-svc_api_a=x;__host-SVC_API_session=x', []],
+      ['a=1; svc_api_session=x;  b= 2 ;c', ['a=1;  b= 2 ;c']],
+      ['svc_api_form_abc=x; a=1', ['a=1']],
+      [' svc_api_session =x;my_svc_api_session=1', ['my_svc_api_session=1']],
+      ['=svc_api_session=x; a', ['a']],
+    ] as const) {
+      const headers = await headersOf([`Cookie: ${Buffer.from(sent).toString('latin1')}`, 'Cookie: svc_api_session=y']);
+      const asLatin1 = got.map((text) => Buffer.from(text).toString('latin1'));
+      assert.deepEqual(valuesIn(headers, 'cookie'), asLatin1, sent);
+    }
   });
 });
