@@ -18,6 +18,7 @@ import { OperationFailed } from './operations.ts';
 import {
   answerHeaders,
   Pages,
+  type PageParts,
   type ReadForm,
   readPageForm,
   rootFrom,
@@ -62,8 +63,9 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   const sessionAuth = new SessionAuth(parts);
   const seenBy = (c: Context) => new SeenOrigin(parts.issuer.of(c));
   const { consent: mode } = parts.catalog;
+  const enterAgain: PageParts['enterAgain'] = (c, key, entered) => sessionAuth.enterAgain(c, key, seenBy(c), entered);
   const visitOf = (c: Context, by: ConstructorParameters<typeof Visit>[2]) =>
-    new Visit(c, { assets, ...parts, consent: mode }, by);
+    new Visit(c, { assets, ...parts, consent: mode, enterAgain }, by);
   addAssets(app, CONSOLE_PATH, assets);
   const say = (c: Context, root: string, { status, title, message }: PageMessage, headers = {}) =>
     sendPage(c, MessagePage({ root, assets, title, message }), status, { ...answerHeaders(c), ...headers });

@@ -65,6 +65,9 @@ export class OperationFailed extends Error {
   }
 }
 
+/** An operation that makes a credential, or lets an application fetch one. */
+export const MAKES_SECRET = /\b(createApiKey|rotateApiKey|applyApiKeys|approveConsentRequest)\(/;
+
 /** A GraphQL request of a page, made where it would otherwise arrive. */
 class PageRequest extends HonoHead implements GraphQLRequest {
   readonly method = 'POST';

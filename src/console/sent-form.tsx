@@ -5,7 +5,14 @@ import type { Context } from 'hono';
 import type { FormOutcome } from '../keys/repository/index.ts';
 import type { Sessions } from '../keys/authentication/index.ts';
 import { OperationFailed } from './operations.ts';
-import { formTokenIn, giveFormToken, type SeenOrigin, sessionTokenIn, takeFormToken } from './session-auth.ts';
+import {
+  formTokenIn,
+  giveFormToken,
+  KEY_FIELD,
+  type SeenOrigin,
+  sessionTokenIn,
+  takeFormToken,
+} from './session-auth.ts';
 
 const FIELD = 'once';
 /** The address of an answer that is shown again. Whatever else a query has is not decoded for that. */
@@ -77,8 +84,9 @@ export class SentForm {
   static in(fields: URLSearchParams, sender: Sender): SentForm | undefined {
     const session = sessionTokenIn(sender.c, sender.seen);
     if (session === undefined || !TOKEN.test(fields.get(FIELD) ?? '')) return undefined;
-    // A browser may show a form again that it has sent: filled in otherwise, it is another one.
-    return new SentForm(sender, session, hash('sha256', JSON.stringify([...fields]), 'base64url'));
+    // A browser may show a form again that it has sent: filled in otherwise, it is another one, but for a key.
+    const filledIn = Array.from(fields).filter(([name]) => name !== KEY_FIELD);
+    return new SentForm(sender, session, hash('sha256', JSON.stringify(filledIn), 'base64url'));
   }
 
   /** The form that led to an address of this browser's session; undefined if another one did, or too long ago. */

@@ -14,9 +14,12 @@ import {
 import type { Authenticator, Sessions } from '../keys/authentication/index.ts';
 import type { OrRefusal } from '../keys/basics/index.ts';
 import { OUTCOME_MS, SESSION_MS } from '../keys/repository/index.ts';
+import { digestSecret } from '../keys/secret/index.ts';
 
 const NAME = 'svc_api_session';
 const FORM_NAME = 'svc_api_form_';
+/** The field in which a key is entered again. */
+export const KEY_FIELD = 'yourKey';
 
 /** Under which address a browser knows this service. */
 export class SeenOrigin {
@@ -55,8 +58,13 @@ export class SeenOrigin {
  * replayed by another name of the host, or without TLS, that opens nothing.
  */
 export function sessionTokenIn(c: Context, seen: SeenOrigin): string | undefined {
-  const cookie = getCookie(c, NAME, prefixFor(seen));
+  const [cookie] = cookieIn(c, seen);
   return cookie === undefined ? undefined : tokenAt(seen, cookie);
+}
+
+/** The parts of the cookie: what the token is made of and, once the key was entered again, what shows that. */
+function cookieIn(c: Context, seen: SeenOrigin): string[] {
+  return getCookie(c, NAME, prefixFor(seen))?.split('.') ?? [];
 }
 
 /** The token of the session that a cookie is for where a browser has got it. */
@@ -118,8 +126,14 @@ export interface SessionAuthParts {
   readonly check: BearerCheck;
 }
 
+/** Somebody who has signed in. */
+export interface Entered extends Admitted {
+  /** Whether they have entered the key in the last 5 minutes. */
+  readonly isFresh: boolean;
+}
+
 /** Somebody is accepted, has no session, or is refused although they have one. */
-type Entry = OrRefusal<Admitted, RefusedPerson> | 'signed out';
+type Entry = OrRefusal<Entered, RefusedPerson> | 'signed out';
 
 /** Accepts people who have signed in, as their key would be. */
 export class SessionAuth {
@@ -136,7 +150,7 @@ export class SessionAuth {
     const session = token === undefined ? undefined : await sessions.find(token);
     if (!session) return 'signed out';
     const admission = await check.enterBy(new HonoHead(c), session.secretDigest);
-    if (!('refusal' in admission)) return admission;
+    if (!('refusal' in admission)) return { ...admission, isFresh: sessions.isFresh(session, cookieIn(c, seen)[1]) };
     if (admission.refusal.status !== 401) return { refusal: refusedPerson(admission.refusal) };
     // Somebody may have rotated the key that they have signed in with, and is about to see its new secret.
     if (session.outcomes.every(({ sealed, isAnswer }) => sealed === null || isAnswer)) await this.signOut(c, seen);
@@ -152,6 +166,30 @@ export class SessionAuth {
     const cookie = await this.#parts.sessions.begin(principal.apiKey.id, digest, (random) => tokenAt(seen, random));
     giveSessionToken(c, cookie, seen);
     return admission;
+  }
+
+  /**
+   * Takes the key again of somebody who has signed in. The session goes on, so that a form that is sent twice is done
+   * once; what shows that the key was entered is new, so that a cookie that was stolen before does not have it.
+   * @param key as they entered it
+   * @returns why it is not accepted
+   */
+  async enterAgain(
+    c: Context,
+    key: string,
+    seen: SeenOrigin,
+    { digest }: Admitted,
+  ): Promise<RefusedPerson | undefined> {
+    const { sessions, check } = this.#parts;
+    const [cookie] = cookieIn(c, seen);
+    if (cookie === undefined || key === '') return { status: 400, message: 'Enter your API key.', headers: {} };
+    if (digestSecret(key) !== digest) {
+      const admission = await admitKey(c, key, check);
+      const message = 'This is not the key that you have signed in with.';
+      return 'refusal' in admission ? admission.refusal : { status: 403, message, headers: {} };
+    }
+    giveSessionToken(c, `${cookie}.${await sessions.noteEntry(tokenAt(seen, cookie))}`, seen);
+    return undefined;
   }
 
   /** Ends a session. If that cannot be written, the browser has the token no more all the same. */

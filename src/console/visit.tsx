@@ -1,19 +1,28 @@
 import type { Context, Hono } from 'hono';
 import type { Child } from 'hono/jsx';
 import type { HtmlEscapedString } from 'hono/utils/html';
-import { type Admitted, type BearerEnv, type GraphQLPipeline, type Issuer, readForm, respond } from '../http/index.ts';
+import {
+  type BearerEnv,
+  type GraphQLPipeline,
+  type Issuer,
+  readForm,
+  type RefusedPerson,
+  respond,
+} from '../http/index.ts';
 import { hasRoomForChildren, type Principal } from '../keys/authorization/index.ts';
 import { type Action, type ConsentMode, splitPermission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { type Assets, PAGE_HEADERS } from './assets.ts';
-import { operate } from './operations.ts';
+import { MAKES_SECRET, operate, OperationFailed } from './operations.ts';
 import { Layout, type ListedPage, PAGES, type SignedIn } from './parts/layout.tsx';
 import type { SentForm } from './sent-form.tsx';
+import { type Entered, KEY_FIELD } from './session-auth.ts';
 
 /** The most that a form may have, in bytes: a key may be granted eight actions on each of many resources. */
 const MAX_FORM_BYTES = 256 * 1024;
 
-interface PageParts {
+/** What pages are made with. */
+export interface PageParts {
   readonly assets: Assets;
   readonly pipeline: GraphQLPipeline;
   /** The rules, for what is offered by them; all that is shown and done is asked by GraphQL. */
@@ -21,6 +30,8 @@ interface PageParts {
   readonly issuer: Issuer;
   /** How applications may ask for keys; undefined for "svc-api login" alone. */
   readonly consent: ConsentMode | undefined;
+  /** Takes the key again of somebody who has signed in. @returns why it is not accepted */
+  readonly enterAgain: (c: Context, key: string, entered: Entered) => Promise<RefusedPerson | undefined>;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
 }
@@ -33,21 +44,23 @@ export class Visit {
   /** When that is, in milliseconds since 1970. */
   readonly now: number;
   readonly #parts: PageParts;
-  readonly #admitted: Admitted;
+  readonly #admitted: Entered;
   readonly #sent: SentForm | undefined;
   #form: Promise<URLSearchParams> | undefined;
   #hasSecret = false;
+  #isFresh: boolean;
 
   constructor(
     c: Context,
     parts: PageParts,
-    { root, admitted, sent, form }: { root: string; admitted: Admitted } & Partial<ReadForm>,
+    { root, admitted, sent, form }: { root: string; admitted: Entered } & Partial<ReadForm>,
   ) {
     this.c = c;
     this.root = root;
     this.now = parts.clock();
     this.#parts = parts;
     this.#admitted = admitted;
+    this.#isFresh = admitted.isFresh;
     this.#sent = sent;
     this.#form = form && Promise.resolve(form);
   }
@@ -55,6 +68,11 @@ export class Visit {
   /** Whether the answer is a page with a secret, which may not be kept as it is. */
   get hasSecret(): boolean {
     return this.#hasSecret;
+  }
+
+  /** Whether they have entered their key in the last 5 minutes: where not, a form that makes a secret asks for it. */
+  get isFresh(): boolean {
+    return this.#isFresh;
   }
 
   /** Whose session it is. */
@@ -114,8 +132,26 @@ export class Visit {
     return (this.#form ??= readPageForm(this.c));
   }
 
+  /**
+   * Makes sure that somebody has the key, and not only the cookie of its session, before they get a secret.
+   * @param form the one that they have sent
+   * @throws OperationFailed with what is wrong with `KEY_FIELD`
+   */
+  async requireKey(form: { get(name: string): string | null | undefined }): Promise<void> {
+    if (this.#isFresh) return;
+    const key = form.get(KEY_FIELD)?.trim() ?? '';
+    const refusal = await this.#parts.enterAgain(this.c, key, this.#admitted);
+    this.#isFresh = refusal === undefined;
+    if (!refusal) return;
+    const { status, message, headers } = refusal;
+    for (const [name, value] of Object.entries(headers)) this.c.header(name, value);
+    const problems = [{ message, path: [KEY_FIELD] }];
+    throw new OperationFailed([{ message, extensions: { code: 'FORBIDDEN', problems } }], status);
+  }
+
   /** Does a GraphQL operation as the key. @throws OperationFailed if there was any error */
-  ask<Data>(query: string, variables: object = {}): Promise<Data> {
+  async ask<Data>(query: string, variables: object = {}): Promise<Data> {
+    if (MAKES_SECRET.test(query)) await this.requireKey(await this.form());
     return operate(this.#parts.pipeline, { c: this.c, admitted: this.#admitted }, { query, variables });
   }
 

@@ -9,9 +9,10 @@ const MINUTE = 60_000;
 describe('rotating the secret of a key in the console', () => {
   let test: TestService;
   let visitor: Visitor;
+  let ada: string;
   beforeEach(async () => {
     test = await startConsoleService();
-    ({ visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] }));
+    ({ visitor, secret: ada } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] }));
   });
   afterEach(() => test.stop());
 
@@ -68,7 +69,7 @@ describe('rotating the secret of a key in the console', () => {
     assert.match(visitor.page!.text, /Disable the keys that it has created, too: they may be the thief's\. Old, Thief/);
     const wrong = await visitor.submit('/rotation', { disableCreated: 'on', createdSince: 'soon', grace: '0s' });
     assert.deepEqual([wrong.status, /This is not a time/.test(wrong.text)], [422, true]);
-    const done = await visitor.submit('/rotation', { createdSince: '5m' });
+    const done = await visitor.submit('/rotation', { createdSince: '5m', yourKey: ada });
     assert.match(done.text, /Disabled, as it had created them: Thief What now/);
   });
 

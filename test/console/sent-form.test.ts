@@ -22,11 +22,12 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
   /** Another process over the same store. */
   let other: TestKeys & TestServer;
   let visitor: Visitor;
+  let ada: string;
   beforeEach(async () => {
     test = await startConsoleService();
     const there = await openTestKeys({ database: test.database, asServer: true });
     other = { ...there, ...(await startServer(there.keys, { console: true })) };
-    ({ visitor } = await visitorWith(test, { name: 'Ada', permissions: PERMISSIONS }));
+    ({ visitor, secret: ada } = await visitorWith(test, { name: 'Ada', permissions: PERMISSIONS }));
   });
   afterEach(async () => {
     await other.stop();
@@ -40,7 +41,7 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     await visitor.open('keys/new');
     return visitor.submit('keys/new', { name, permission: ['ME:READ_OWN'], step: 'preview' });
   };
-  const create = (by = visitor) => by.submit('keys/new', { step: 'create' });
+  const create = (by = visitor, more = {}) => by.submit('keys/new', { step: 'create', ...more });
   /** The form of a preview, as a browser sends it. */
   const creation = ({ html }: ConsolePage) => {
     const fields = html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g);
@@ -165,7 +166,7 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     for (const keys of [test, other]) keys.time.now += 10 * MINUTE;
     assert.equal((await visitor.open(later.path)).status, 410);
     await preview('Open');
-    const open = await create();
+    const open = await create(visitor, { yourKey: ada });
     await visitor.open('keys');
     assert.match((await visitor.open(open.path)).text, /The secret was shown once/);
   });

@@ -49,12 +49,12 @@ export class Visitor {
 
   /** The token of its session. */
   get token(): string {
-    return tokenAt(new SeenOrigin(this.#url), this.cookie!.split('=')[1]!);
+    return tokenAt(new SeenOrigin(this.#url), /=([\w-]+)/.exec(this.cookie!)![1]!);
   }
 
   set cookie(cookie: string | undefined) {
     this.#cookies.clear();
-    if (cookie !== undefined) this.#keep(cookie);
+    if (cookie !== undefined) this.keep(cookie);
   }
 
   /** All cookies that it sends. */
@@ -70,7 +70,8 @@ export class Visitor {
     return twin;
   }
 
-  #keep(cookie: string): void {
+  /** Takes a cookie as an answer sets it. */
+  keep(cookie: string): void {
     const [, name = '', value = ''] = /^([^=;]*)=([^;]*)/.exec(cookie) ?? [];
     if (cookie.includes('Max-Age=0')) this.#cookies.delete(name);
     else this.#cookies.set(name, value);
@@ -118,7 +119,7 @@ export class Visitor {
       },
       ...(body && { method: 'POST', body }),
     });
-    for (const cookie of response.headers.getSetCookie()) this.#keep(cookie);
+    for (const cookie of response.headers.getSetCookie()) this.keep(cookie);
     const location = response.headers.get('location');
     if (location !== null) {
       await response.body?.cancel();

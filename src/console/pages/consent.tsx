@@ -35,7 +35,7 @@ import { type ConsentRequest, requireFlow } from '../../keys/repository/index.ts
 import type { Sessions } from '../../keys/authentication/index.ts';
 import { type Assets, plainPageHeaders } from '../assets.ts';
 import { OperationFailed } from '../operations.ts';
-import { requireOwnForm, type SeenOrigin } from '../session-auth.ts';
+import { KEY_FIELD, requireOwnForm, type SeenOrigin } from '../session-auth.ts';
 import {
   defaultExpiry,
   expiresAtOf,
@@ -44,6 +44,7 @@ import {
   expiryChoiceIn,
   ExpiryField,
   isWithin,
+  KeyField,
   TextField,
 } from '../parts/field.tsx';
 import { permissionsOf, WITHHELD } from '../parts/grants.ts';
@@ -102,6 +103,7 @@ interface Chosen {
 
 /** What somebody may grant who has signed in. */
 interface Means {
+  readonly visit: Visit;
   readonly grantable: AskedGrantable;
   readonly bounds: ExpiryBounds;
 }
@@ -110,14 +112,19 @@ interface Means {
 class DecisionRefused extends Error implements RefusedPerson {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Whether it is the end that is wrong. */
-  readonly isAboutExpiry: boolean;
+  /** The field that is wrong. */
+  readonly field: 'expiry' | typeof KEY_FIELD | undefined;
 
-  constructor(status: number, message: string, headers: RefusedPerson['headers'] = {}, isAboutExpiry = false) {
+  constructor(
+    status: number,
+    message: string,
+    headers: RefusedPerson['headers'] = {},
+    field?: DecisionRefused['field'],
+  ) {
     super(message);
     this.status = status;
     this.headers = headers;
-    this.isAboutExpiry = isAboutExpiry;
+    this.field = field;
   }
 }
 
@@ -243,6 +250,7 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
     try {
       const principal = visit ? visit.principal : await principalIn(c, form, { check: parts.check, problem });
       const choice = { ...grantsIn(chosen), ...(visit ? await endFor(visit, form) : endIn(chosen)) };
+      await visit?.requireKey(form);
       return await approved(c, door, await consent.approve(request, choice, principal), visit);
     } catch (error) {
       if (isKeysError(error) && error.code === 'REQUEST_DECIDED') throw error;
@@ -334,7 +342,7 @@ interface Shown {
 
 async function meansOf(visit: Visit): Promise<Means> {
   const grantable = await findGrantable(visit);
-  return { grantable, bounds: boundsOf(visit, grantable) };
+  return { visit, grantable, bounds: boundsOf(visit, grantable) };
 }
 
 /** The key that somebody enters, accepted by the rules for all requests. @throws DecisionRefused */
@@ -365,7 +373,7 @@ function endIn({ expiresIn = '' }: Chosen): ConsentChoice {
 async function endFor(visit: Visit, form: Parameters): Promise<ConsentChoice> {
   const { bounds } = await meansOf(visit);
   const end = expiresAtOf(expiryChoiceIn(form, bounds), bounds, ASKED);
-  if ('problem' in end) throw new DecisionRefused(400, end.problem, {}, true);
+  if ('problem' in end) throw new DecisionRefused(400, end.problem, {}, 'expiry');
   return end;
 }
 
@@ -383,7 +391,10 @@ const STATUSES: Readonly<Partial<Record<KeysError['code'], number>>> = {
 function refusalOf(c: Context, error: unknown, failures: FailureLog): DecisionRefused {
   if (error instanceof DecisionRefused) return error;
   if (error instanceof RequestRefused) return new DecisionRefused(error.status, error.message);
-  if (error instanceof OperationFailed) return new DecisionRefused(error.pageStatus, error.message);
+  if (error instanceof OperationFailed) {
+    const field = error.problems.has(KEY_FIELD) ? KEY_FIELD : undefined;
+    return new DecisionRefused(error.pageStatus, error.message, {}, field);
+  }
   if (error instanceof TooManyRequestsError)
     return new DecisionRefused(429, error.message, { 'Retry-After': `${error.retryAfter}` });
   if (isKeysError(error) && !error.code.startsWith('STORE_'))
@@ -446,14 +457,14 @@ function DecisionPage({
   now: number;
 }) {
   const { client, address, expiresAt, redirect } = request;
-  const isOwnEnd = refused?.isAboutExpiry === true;
+  const problemAt = (field: DecisionRefused['field']) => (refused?.field === field ? refused?.message : undefined);
   const mayAgree = !means || means.grantable.reason === null;
   return (
     <>
       <div class="head">
         <h1>{title}</h1>
       </div>
-      {refused && !isOwnEnd && <Problem>{refused.message}</Problem>}
+      {refused && refused.field !== 'expiry' && <Problem>{refused.message}</Problem>}
       {!mayAgree && <Problem>You cannot agree: {means.grantable.reason}</Problem>}
       {means?.grantable.creatable === 0 && <Problem>{NO_MORE_KEYS}</Problem>}
       <dl class="facts">
@@ -502,7 +513,10 @@ function DecisionPage({
           })}
         </fieldset>
         {means ? (
-          <EndOfKey request={request} means={means} chosen={chosen} problem={isOwnEnd ? refused.message : undefined} />
+          <>
+            <EndOfKey request={request} means={means} chosen={chosen} problem={problemAt('expiry')} />
+            {mayAgree && <KeyField visit={means.visit} problem={problemAt(KEY_FIELD)} />}
+          </>
         ) : (
           <OwnKey request={request} chosen={chosen} />
         )}

@@ -1,5 +1,6 @@
 import type { JSX } from 'hono/jsx';
 import { formatTime, readDay, readDuration } from '../../keys/basics/index.ts';
+import { KEY_FIELD } from '../session-auth.ts';
 
 /** A field of one line, with its label, what to write there, and what is wrong with what was written. */
 export function TextField({
@@ -38,6 +39,29 @@ export function TextField({
         </p>
       )}
     </div>
+  );
+}
+
+/** Where a form that makes a secret asks for the key of the session, if it was not entered in the last 5 minutes. */
+export function KeyField({
+  visit: { isFresh },
+  problem,
+}: {
+  visit: { isFresh: boolean };
+  problem: string | undefined;
+}) {
+  if (isFresh) return null;
+  return (
+    <TextField
+      name={KEY_FIELD}
+      type="password"
+      label="Your API key"
+      help="You entered it over 5 minutes ago: whoever has only this browser, or its cookies, gets no new secret."
+      problem={problem}
+      autocomplete="current-password"
+      spellcheck={false}
+      required
+    />
   );
 }
 

@@ -24,6 +24,8 @@ const TOKEN_BYTES = 32;
 const TOKEN = /^[\w-]{43}$/;
 /** A use is not written again within this time, in milliseconds. */
 const UNWRITTEN_MS = 60_000;
+/** For how long it counts that a key was entered, in milliseconds: 5 minutes. Less than outcomes are kept. */
+const FRESH_MS = 5 * 60_000;
 
 /**
  * The sessions of people who have signed in with a key. A session is a way to show the same secret again, and nothing
@@ -45,7 +47,7 @@ export class Sessions {
    */
   async begin(keyId: string, secretDigest: string, bind = (random: string) => random): Promise<string> {
     const { repository, clock, randomBytes } = this.#options;
-    const random = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url');
+    const random = newToken(randomBytes);
     const now = clock();
     const tokenDigest = digestToken(bind(random));
     const session = { tokenDigest, secretDigest, keyId, startedAt: now, usedAt: now, outcomes: [] };
@@ -106,6 +108,27 @@ export class Sessions {
     );
   }
 
+  /**
+   * Notes that the key of a session was entered again.
+   * @returns what shows that from now on, beside the token: whoever has got only that is not taken for its holder
+   * @throws KeysError STORE_…
+   */
+  async noteEntry(token: string): Promise<string> {
+    const proof = newToken(this.#options.randomBytes);
+    const entry = { form: digestToken(proof), location: '', sealed: null, isSeen: false };
+    await this.changeOutcomes(token, (outcomes, at) => [...outcomes, { ...entry, at }]);
+    return proof;
+  }
+
+  /** Whether the key of a session was entered in the last 5 minutes. @param proof of `noteEntry` */
+  isFresh({ startedAt, outcomes }: Session, proof = ''): boolean {
+    const now = this.#options.clock();
+    const entry = digestToken(proof);
+    return [startedAt, ...outcomes.filter(({ form }) => form === entry).map(({ at }) => at)].some(
+      (at) => Math.abs(now - at) < FRESH_MS,
+    );
+  }
+
   /** Ends the session of a token, if there is one. @throws KeysError STORE_… */
   async end(token: string): Promise<void> {
     if (!TOKEN.test(token)) return;
@@ -120,6 +143,10 @@ export class Sessions {
     // What has lasted long enough is not kept either.
     if (outcomes.length > 0) this.changeOutcomes(token, (others) => others).catch(() => {});
   }
+}
+
+function newToken(randomBytes: RandomBytes): string {
+  return Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url');
 }
 
 /** What forms led to that were sent not long ago. */

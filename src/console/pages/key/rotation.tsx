@@ -2,9 +2,10 @@ import { DEFAULT_GRACE } from '../../../keys/key/index.ts';
 import { formatTime, pastTimeRemedy, readPastTime } from '../../../keys/basics/index.ts';
 import { OperationFailed } from '../../operations.ts';
 import type { Pages } from '../../visit.tsx';
-import { TextField } from '../../parts/field.tsx';
+import { KeyField, TextField } from '../../parts/field.tsx';
 import { Done, Problem, Secret, Time, Warning } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
+import { KEY_FIELD } from '../../session-auth.ts';
 import type { ShownRotation } from './shown-key.ts';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
@@ -84,6 +85,7 @@ function StartRotation({ here, given }: { here: KeyVisit; given: GivenRotation }
         />
       </fieldset>
       <AfterLeak here={here} given={given} />
+      <KeyField visit={here.visit} problem={given.problems.get(KEY_FIELD)} />
       <div class="actions">
         <button class="primary">Rotate</button>
         <a class="button" href={base}>

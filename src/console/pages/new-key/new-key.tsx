@@ -1,4 +1,5 @@
 import { OperationFailed } from '../../operations.ts';
+import { KEY_FIELD } from '../../session-auth.ts';
 import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
 import type { ExpiryBounds } from '../../parts/field.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
@@ -145,15 +146,20 @@ function withGrantable(answer: (here: NewKeyVisit) => Promise<Response>): VisitH
   };
 }
 
-async function preview(here: NewKeyVisit, draft: Draft, { note }: { note?: string } = {}): Promise<Response> {
+/** @param refused why the key was not created that was shown before, and the status of the page */
+async function preview(
+  here: NewKeyVisit,
+  draft: Draft,
+  refused?: { note: string; keyProblem?: string | undefined; status: number },
+): Promise<Response> {
   const { visit, bounds } = here;
   const made = inputOf(draft, bounds);
   if ('problem' in made) return showForm(here, draft, { refused: noEnd(made.problem) });
   try {
     const { previewApiKey } = await visit.ask<{ previewApiKey: Preview }>(PREVIEW, made);
     const replaced = await findReplaced(visit, previewApiKey);
-    const content = { now: visit.now, draft, preview: previewApiKey, replaced, note };
-    if (note !== undefined) return await visit.page('Preview', <PreviewPage root={visit.root} {...content} />, 409);
+    const content = { now: visit.now, visit, draft, preview: previewApiKey, replaced, ...refused };
+    if (refused) return await visit.page('Preview', <PreviewPage root={visit.root} {...content} />, refused.status);
     // Somebody who goes back from the secret comes here: a browser cannot show the answer to a form again.
     return await visit.showOnce({ title: 'Preview', next: 'keys/new' }, (root) => (
       <PreviewPage root={root} {...content} />
@@ -173,6 +179,7 @@ async function create(here: NewKeyVisit, draft: Draft): Promise<Response> {
       const { previewApiKey } = await visit.ask<{ previewApiKey: Preview }>(PREVIEW, made);
       if (replacedIn(previewApiKey) !== draft.replaces)
         return await preview(here, draft, {
+          status: 409,
           note: 'Nothing was done: what it would replace has changed since it was shown. This is how it is now.',
         });
     }
@@ -181,7 +188,10 @@ async function create(here: NewKeyVisit, draft: Draft): Promise<Response> {
     const page = { title: 'Key created', next: `keys/${createApiKey.apiKey.id}`, isSecret: true };
     return await visit.showOnce(page, (root) => <CreatedPage root={root} {...content} />);
   } catch (error) {
-    return showRefused(here, draft, { error, isMaybeOwn: true });
+    const keyProblem = error instanceof OperationFailed ? error.problems.get(KEY_FIELD) : undefined;
+    if (keyProblem === undefined) return showRefused(here, draft, { error, isMaybeOwn: true });
+    const { pageStatus: status } = error as OperationFailed;
+    return preview(here, draft, { note: 'Nothing was created: enter your key below.', keyProblem, status });
   }
 }
 

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { KeyRestrictions } from '../../../keys/key/index.ts';
 import { ALL_ACCESS, type ResourceActions } from '../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
+import { KeyField } from '../../parts/field.tsx';
 import { Time } from '../../parts/notice.tsx';
 import { RESTRICTIONS, RestrictionFacts, restrictionWarnings } from '../../parts/restrictions.tsx';
 import { PermissionWords } from '../../permission-words.tsx';
@@ -77,6 +78,8 @@ export function PreviewPage({
   preview,
   replaced,
   note,
+  visit,
+  keyProblem,
 }: {
   root: string;
   now: number;
@@ -85,6 +88,8 @@ export function PreviewPage({
   /** Undefined if none is replaced, or it may not be seen. */
   replaced: Replaced | undefined;
   note?: string | undefined;
+  visit: { isFresh: boolean };
+  keyProblem?: string | undefined;
 }) {
   const { name, description, grants, expiresAt, effectivePermissions } = preview;
   const permissions = permissionsOf(effectivePermissions);
@@ -131,18 +136,21 @@ export function PreviewPage({
         </section>
       )}
       {preview.replaced.length > 0 && <WhatGoes preview={preview} replaced={replaced} now={now} />}
-      <form method="post" action={`${root}keys/new`} class="actions">
+      <form method="post" action={`${root}keys/new`}>
         {fieldsOf(draft).map(([field, value]) => (
           <input type="hidden" name={field} value={value} />
         ))}
         <input type="hidden" name="replaces" value={replacedIn(preview)} />
         <OnceOnly />
-        <button class={preview.replaced.length > 0 ? 'danger' : 'primary'} name="step" value="create">
-          {preview.replaced.length > 0 ? `Delete ${keysIn(preview.replaced)} and create this one` : 'Create key'}
-        </button>
-        <button name="step" value="change">
-          Change
-        </button>
+        <KeyField visit={visit} problem={keyProblem} />
+        <p class="actions">
+          <button class={preview.replaced.length > 0 ? 'danger' : 'primary'} name="step" value="create">
+            {preview.replaced.length > 0 ? `Delete ${keysIn(preview.replaced)} and create this one` : 'Create key'}
+          </button>
+          <button name="step" value="change" formnovalidate>
+            Change
+          </button>
+        </p>
       </form>
       <p class="help">The secret is shown once, on the next page: have the place ready where it is to be kept.</p>
     </>
