@@ -144,6 +144,7 @@ export type {
   ExpiryRequest,
   GivenFields,
   KeyChange,
+  KeyRestrictions,
   NewKey,
   Outcome,
   OutcomeCounts,

@@ -1,10 +1,7 @@
 import { type DefinitionNode, type DocumentNode, Kind, specifiedDirectives, specifiedScalarTypes } from 'graphql';
 import type { HostResource, Permission } from '../keys/permissions/index.ts';
-import { type OwnSchema, partsOfSchema, type RequiredByField } from './own-schema.ts';
+import { type OwnSchema, partsOfSchema, type RequiredByField, type Resolvers } from './own-schema.ts';
 import { documentsOf } from './resolve.ts';
-
-/** Resolvers by type and field, as graphql-tools takes them. */
-export type Resolvers = Record<string, unknown>;
 
 /** A part of a schema that is parsed already, by any release of graphql. */
 export interface ParsedTypeDefs {

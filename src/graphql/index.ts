@@ -26,5 +26,5 @@ export {
   withoutStackTrace,
   writeData,
 } from './execution/index.ts';
-export type { OwnSchema, RequiredByField } from './own-schema.ts';
-export type { ParsedTypeDefs, Resolvers, SchemaExtension } from './extension.ts';
+export type { ParsedTypeDefs, SchemaExtension } from './extension.ts';
+export type { OwnSchema, RequiredByField, Resolvers } from './own-schema.ts';

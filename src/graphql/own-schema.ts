@@ -23,7 +23,6 @@ import {
 } from 'graphql';
 import { formatList, suggestion } from '../keys/basics/index.ts';
 import type { Permission } from '../keys/permissions/index.ts';
-import type { Resolvers } from './extension.ts';
 
 /** A schema that a program has made by any library, with graphql's own classes, of any copy of release 16. */
 export interface OwnSchema {
@@ -35,6 +34,9 @@ export interface OwnSchema {
 
 /** What each root field of a schema requires, and other fields where they require something: all of these. */
 export type RequiredByField = Readonly<Record<string, Permission | readonly Permission[]>>;
+
+/** Resolvers by type and field, as graphql-tools takes them. */
+export type Resolvers = Record<string, unknown>;
 
 /** The same schema as parts that can be merged. */
 interface SchemaParts {

@@ -103,7 +103,7 @@ for (const [how, log] of Object.entries(LOGS))
         ['graphql', 401, '127.0.0.1'],
         ['health', 200, '127.0.0.1'],
         ['other', 404, '203.0.113.7'],
-        ['forward-auth', 403, '127.0.0.1'],
+        ['forward-auth', 403, 'unknown'],
         ['consent', 415, '127.0.0.1'],
         ['home', 417, '127.0.0.1'],
         ['other', 400, '127.0.0.1'],

@@ -44,8 +44,8 @@ const FIELDS = [
 
 /**
  * Records what changes of keys bring about that outlives the key that makes them, and forgets what is in force no
- * longer. Of what a key does to its own child keys, nothing need be recorded: they are deleted with it. With a secret that
- * another key has issued, all of it is, since that is what the other key has brought about.
+ * longer. Of what a key does to its own child keys, nothing need be recorded: they are deleted with it. With a secret
+ * that another key has issued, all of it is, since that is what the other key has brought about.
  * @param adoptions see `findAdoptions`
  * @param records whether the changes themselves are recorded; what they end is forgotten in any case
  */
