@@ -84,6 +84,11 @@ export interface RepositoryWriteOptions {
    * late to be remembered does not stop it.
    */
   revokes?: boolean | undefined;
+  /**
+   * Whether it only counts what is not read to change keys: then no change of a key waits for it in PostgreSQL, and for
+   * a file only while it is made.
+   */
+  counts?: boolean | undefined;
   /** Whether the time is remembered however late it is: somebody has said that it is right. */
   isTimeRight?: boolean | undefined;
 }

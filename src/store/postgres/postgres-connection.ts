@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/basics/index.ts';
 import type { NotificationReport } from '../../keys/repository/index.ts';
-import { type Connection, type MustExist, Mutex, retry, type WriteWork } from '../connection.ts';
+import { type Connection, type MustExist, Mutex, retry, type WriteOptions, type WriteWork } from '../connection.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from '../location.ts';
 import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
@@ -112,10 +112,15 @@ export class PostgresConnection implements Connection {
     }
   }
 
-  async write<Result>(work: WriteWork<Result>): Promise<Result> {
+  async write<Result>(work: WriteWork<Result>, { counts = false }: WriteOptions = {}): Promise<Result> {
     this.#requireAnswers();
     try {
-      return await this.#mutex.run(this.#writeWaitMs, () => this.#retryWrite(work));
+      if (counts) return await this.#retryWrite(work, async () => {});
+      const lock = async (transaction: Kysely<Tables>) => {
+        const askedAt = performance.now();
+        this.#clock.answered(await lockWriters(transaction), askedAt);
+      };
+      return await this.#mutex.run(this.#writeWaitMs, () => this.#retryWrite(work, lock));
     } catch (error) {
       throw postgresError(error, this.location);
     }
@@ -160,7 +165,10 @@ export class PostgresConnection implements Connection {
     if (silence) throw silence;
   }
 
-  async #retryWrite<Result>(work: WriteWork<Result>): Promise<Result> {
+  async #retryWrite<Result>(
+    work: WriteWork<Result>,
+    lock: (transaction: Kysely<Tables>) => Promise<void>,
+  ): Promise<Result> {
     const deadline = performance.now() + this.#writeWaitMs;
     let changed: string[] = [];
     let committing = false;
@@ -170,8 +178,7 @@ export class PostgresConnection implements Connection {
         .setIsolationLevel('read committed')
         .execute(async (transaction) => {
           [changed, committing] = [[], false];
-          const askedAt = performance.now();
-          this.#clock.answered(await lockWriters(transaction), askedAt);
+          await lock(transaction);
           const result = await work(transaction, (ids) => {
             for (const id of ids) changed.push(id);
           });
