@@ -1,12 +1,12 @@
 import { type Kysely, sql } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/basics/index.ts';
-import type { NotificationReport } from '../../keys/repository/index.ts';
+import type { ChangeSource, NotificationReport } from '../../keys/repository/index.ts';
 import { type Connection, type MustExist, Mutex, retry, type WriteOptions, type WriteWork } from '../connection.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from '../location.ts';
 import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
-import { PostgresListener, ServerClock } from './postgres-listener.ts';
+import { ChangesHeard, PostgresListener, ServerClock } from './postgres-listener.ts';
 import {
   lockWriters,
   migratePostgres,
@@ -27,7 +27,7 @@ const MIGRATION_STEP_MS = 600_000;
 interface Parts {
   db: Kysely<Tables>;
   clock: ServerClock;
-  listener: PostgresListener;
+  heard: ChangesHeard;
   location: string;
   created: boolean;
   writeWaitMs: number;
@@ -40,16 +40,16 @@ export class PostgresConnection implements Connection {
   readonly location: string;
   readonly created: boolean;
   readonly #db: Kysely<Tables>;
-  readonly #listener: PostgresListener;
+  readonly #heard: ChangesHeard;
   readonly #clock: ServerClock;
   readonly #writeWaitMs: number;
   readonly #config: PoolConfig;
   /** Waiting writers must not use up all connections, which are also needed to check keys. */
   readonly #mutex = new Mutex();
 
-  private constructor({ db, listener, clock, location, created, writeWaitMs, config }: Parts) {
+  private constructor({ db, heard, clock, location, created, writeWaitMs, config }: Parts) {
     this.#db = db;
-    this.#listener = listener;
+    this.#heard = heard;
     this.#clock = clock;
     this.location = location;
     this.created = created;
@@ -64,7 +64,8 @@ export class PostgresConnection implements Connection {
       lockWaitMs,
       writeWaitMs = lockWaitMs,
       mustExist,
-    }: { lockWaitMs: number; writeWaitMs?: number; mustExist: MustExist },
+      changes,
+    }: { lockWaitMs: number; writeWaitMs?: number; mustExist: MustExist; changes?: ChangeSource | undefined },
   ): Promise<PostgresConnection> {
     const { location, schema, owner, config } = readPostgresUrl(url);
     const timedConfig = withTimeouts(config, lockWaitMs);
@@ -82,12 +83,19 @@ export class PostgresConnection implements Connection {
       const clock = new ServerClock();
       const askedAt = performance.now();
       clock.answered(await retryLost(() => clockOf('postgres')(db)), askedAt);
-      const listener = new PostgresListener({ config: timedConfig, location, clock, renewPool });
-      return new PostgresConnection({ db, listener, clock, location, created, writeWaitMs, config: timedConfig });
+      const source = changes ?? new PostgresListener(timedConfig, location);
+      const heard = new ChangesHeard({ source, clock, renewPool });
+      return new PostgresConnection({ db, heard, clock, location, created, writeWaitMs, config: timedConfig });
     } catch (error) {
       await db.destroy();
       throw postgresError(error, location);
     }
+  }
+
+  /** What listens for changes of a store at a URL, for other processes. @throws KeysError USAGE */
+  static changesOf(url: string, lockWaitMs: number): ChangeSource {
+    const { location, config } = readPostgresUrl(url);
+    return new PostgresListener(withTimeouts(config, lockWaitMs), location);
   }
 
   /** Whether there is a store at a URL. @throws KeysError USAGE, STORE_… */
@@ -131,15 +139,15 @@ export class PostgresConnection implements Connection {
   }
 
   revision(): number | undefined {
-    return this.#listener.revision();
+    return this.#heard.revision();
   }
 
   keysChangedSince(revision: number): readonly string[] | 'any' {
-    return this.#listener.keysChangedSince(revision);
+    return this.#heard.keysChangedSince(revision);
   }
 
   watchHearing(report: NotificationReport): void {
-    this.#listener.watchHearing(report);
+    this.#heard.watchHearing(report);
   }
 
   async vacuum(): Promise<void> {
@@ -155,13 +163,13 @@ export class PostgresConnection implements Connection {
   }
 
   async close(): Promise<void> {
-    this.#listener.close();
+    this.#heard.close();
     await this.#db.destroy();
   }
 
   /** Fails at once while the server is known to be silent: each request would wait for as long as it may. */
   #requireAnswers(): void {
-    const silence = this.#listener.silence();
+    const silence = this.#heard.silence();
     if (silence) throw silence;
   }
 
@@ -190,7 +198,7 @@ export class PostgresConnection implements Connection {
         // A commit whose answer is lost may have happened: repeating it could make the change twice.
         return await retryLost(transact, () => !committing);
       } finally {
-        if (committing) this.#listener.changed(changed);
+        if (committing) this.#heard.changed(changed);
       }
     };
     return retry(attempt, {
