@@ -12,6 +12,7 @@ import {
   migratePostgres,
   requireOwner,
   requireOwnTables,
+  requirePostgres,
   requireSearchPath,
   versionOf,
 } from './postgres-schema.ts';
@@ -213,6 +214,7 @@ function findVersion(
   { location, schema, owner }: Omit<PostgresAddress, 'config'>,
 ): Promise<number | undefined> {
   return retryLost(async () => {
+    await requirePostgres(db, location);
     if (schema !== undefined) await requireSearchPath(db, location, schema);
     await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', ...TRANSIENT_TABLES, ...TABLE_NAMES] });
     return versionOf(db, location);
