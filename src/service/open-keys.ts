@@ -179,6 +179,13 @@ export async function openKeysWithNotices(
   return { keys, notices: store.notices };
 }
 
+/** What listens for changes of a store, for other processes: see there. @throws KeysError USAGE */
+export async function listenForChanges(
+  options: Pick<OpenStoreOptions, 'database' | 'lockWaitMs'>,
+): Promise<ChangeSource | undefined> {
+  return (await import('../store/open.ts')).listenForChanges(options);
+}
+
 /** Pending work must not keep the process alive. */
 function schedule(work: () => void, delayMs: number): void {
   setTimeout(work, delayMs).unref();

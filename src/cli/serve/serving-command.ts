@@ -185,7 +185,7 @@ export abstract class ServingCommand extends BaseCommand {
     if (count > 1 && start) {
       const socketMask = serving.address.socket === undefined ? undefined : SOCKET_UMASK;
       const listen = async () => {
-        const { listenForChanges } = await import('../../store/open.ts');
+        const { listenForChanges } = await import('../../service/open-keys.ts');
         return listenForChanges({ database: serving.database, lockWaitMs: LOCK_WAIT_MS });
       };
       const shared = { count, socketMask, log, stop, config: start, listen, onListening: announceListening };

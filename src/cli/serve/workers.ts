@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
-import type { ChangeSource, Heard } from '../../keys/repository/index.ts';
+import type { ChangeSource, Received } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
 import { followForWorkers, type StartConfig } from './config-source.ts';
 import { STOP_SIGNALS, type StopSignal } from './service-manager.ts';
@@ -91,43 +91,44 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   return 0;
 }
 
-/** What a worker sends: it wants to hear of changes, or relies on what it has heard. */
-interface HearingMessage {
+/** What a worker sends: it wants to hear of changes, or relies on what it has received. */
+interface ListeningMessage {
   hears: 'changes' | 'asked';
 }
 
 /** Hears of changes in the primary once for all workers. @returns ends it */
 function listenForWorkers(listen: WorkersOptions['listen']): () => void {
-  const hearing = new Set<Worker>();
+  const listening = new Set<Worker>();
   let source: Promise<ChangeSource | undefined> | undefined;
   const begin = async () => {
     const begun = await listen();
-    begun?.start((heard) => {
-      for (const worker of hearing) if (worker.isConnected()) worker.send({ heard }, () => {});
+    begun?.start((received) => {
+      for (const worker of listening) if (worker.isConnected()) worker.send({ received }, () => {});
     });
     return begun;
   };
   cluster.on('message', (worker, message: object) => {
     if (!('hears' in message)) return;
-    if ((message as HearingMessage).hears === 'changes') hearing.add(worker);
-    source ??= begin();
+    if ((message as ListeningMessage).hears === 'changes') listening.add(worker);
+    // A worker reports what keeps the store from being opened.
+    source ??= begin().catch(() => undefined);
     void source.then((begun) => begun?.asked());
   });
-  cluster.on('exit', (worker) => hearing.delete(worker));
+  cluster.on('exit', (worker) => listening.delete(worker));
   return () => void source?.then((begun) => begun?.close());
 }
 
 /** In a worker: what the primary hears of changes. Without the primary, nothing is sure. */
 export function changesOfPrimary(): ChangeSource {
   let hasAsked = false;
-  const tell = (hears: HearingMessage['hears']) =>
-    process.connected && process.send?.({ hears } satisfies HearingMessage, undefined, undefined, () => {});
+  const tell = (hears: ListeningMessage['hears']) =>
+    process.connected && process.send?.({ hears } satisfies ListeningMessage, undefined, undefined, () => {});
   return {
     start(hear) {
-      process.on('message', (message: { heard?: Heard }) => {
-        const { heard } = message;
-        if (heard?.alive) hasAsked = false;
-        if (heard) hear(heard);
+      process.on('message', (message: { received?: Received }) => {
+        const { received } = message;
+        if (received?.alive) hasAsked = false;
+        if (received) hear(received);
       });
       process.on('disconnect', () => hear({ alive: null }));
       tell('changes');

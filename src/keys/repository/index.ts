@@ -31,7 +31,7 @@ export {
   digestToken,
   type FormOutcome,
   type FoundBySecret,
-  type Heard,
+  type Received,
   type NotificationReport,
   type KeyCounts,
   type KeyFilter,

@@ -116,26 +116,26 @@ export interface KeyCounts {
 /** Takes why notifications of changes are lost, in words for users; undefined once they arrive again. */
 export type NotificationReport = (problem: Error | undefined) => void;
 
-/** What was heard of changes, in parts. It can be sent to another process of the machine. */
-export interface Heard {
+/** What is known of the changes of others, in parts. It can be sent to another process of the machine. */
+export interface Received {
   /** The ids of keys that were changed; `any` if it is not known which. */
   readonly changed?: readonly string[] | 'any';
   /**
-   * All changes were heard of that were made before the store was asked: when that was, in milliseconds of the clock of
-   * the machine that is never set, and the time of the store, in milliseconds since 1970. Null: that is not sure any more.
+   * Nothing is missing that was changed before the store was asked: when that was, in milliseconds of the clock of the
+   * machine that is never set, and the time of the store, in milliseconds since 1970. Null: that is not sure any more.
    */
   readonly alive?: { readonly askedAt: number; readonly time: number } | null;
-  /** Why nothing is heard. */
+  /** Why nothing arrives. */
   readonly problem?: { readonly code: ErrorCode; readonly message: string; readonly isSilence: boolean };
   /** Whether connections that were made before may lead to a server that was replaced. */
   readonly renewsPool?: boolean;
 }
 
-/** Where changes of keys are heard of. */
+/** What tells of changes of keys. */
 export interface ChangeSource {
   /** Begins to listen. */
-  start(hear: (heard: Heard) => void): void;
-  /** Is told each time that somebody relies on what was heard: it is made sure less often while nobody does. */
+  start(hear: (received: Received) => void): void;
+  /** Is told each time that somebody relies on what was received: it is made sure less often while nobody does. */
   asked(): void;
   close(): void;
 }

@@ -6,7 +6,7 @@ import { type Connection, type MustExist, Mutex, retry, type WriteOptions, type 
 import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from '../location.ts';
 import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
-import { ChangesHeard, PostgresListener, ServerClock } from './postgres-listener.ts';
+import { ReceivedChanges, PostgresListener, ServerClock } from './postgres-listener.ts';
 import {
   lockWriters,
   migratePostgres,
@@ -28,7 +28,7 @@ const MIGRATION_STEP_MS = 600_000;
 interface Parts {
   db: Kysely<Tables>;
   clock: ServerClock;
-  heard: ChangesHeard;
+  received: ReceivedChanges;
   location: string;
   created: boolean;
   writeWaitMs: number;
@@ -41,16 +41,16 @@ export class PostgresConnection implements Connection {
   readonly location: string;
   readonly created: boolean;
   readonly #db: Kysely<Tables>;
-  readonly #heard: ChangesHeard;
+  readonly #received: ReceivedChanges;
   readonly #clock: ServerClock;
   readonly #writeWaitMs: number;
   readonly #config: PoolConfig;
   /** Waiting writers must not use up all connections, which are also needed to check keys. */
   readonly #mutex = new Mutex();
 
-  private constructor({ db, heard, clock, location, created, writeWaitMs, config }: Parts) {
+  private constructor({ db, received, clock, location, created, writeWaitMs, config }: Parts) {
     this.#db = db;
-    this.#heard = heard;
+    this.#received = received;
     this.#clock = clock;
     this.location = location;
     this.created = created;
@@ -85,8 +85,8 @@ export class PostgresConnection implements Connection {
       const askedAt = performance.now();
       clock.answered(await retryLost(() => clockOf('postgres')(db)), askedAt);
       const source = changes ?? new PostgresListener(timedConfig, location);
-      const heard = new ChangesHeard({ source, clock, renewPool });
-      return new PostgresConnection({ db, heard, clock, location, created, writeWaitMs, config: timedConfig });
+      const received = new ReceivedChanges({ source, clock, renewPool });
+      return new PostgresConnection({ db, received, clock, location, created, writeWaitMs, config: timedConfig });
     } catch (error) {
       await db.destroy();
       throw postgresError(error, location);
@@ -140,15 +140,15 @@ export class PostgresConnection implements Connection {
   }
 
   revision(): number | undefined {
-    return this.#heard.revision();
+    return this.#received.revision();
   }
 
   keysChangedSince(revision: number): readonly string[] | 'any' {
-    return this.#heard.keysChangedSince(revision);
+    return this.#received.keysChangedSince(revision);
   }
 
   watchHearing(report: NotificationReport): void {
-    this.#heard.watchHearing(report);
+    this.#received.watchHearing(report);
   }
 
   async vacuum(): Promise<void> {
@@ -164,13 +164,13 @@ export class PostgresConnection implements Connection {
   }
 
   async close(): Promise<void> {
-    this.#heard.close();
+    this.#received.close();
     await this.#db.destroy();
   }
 
   /** Fails at once while the server is known to be silent: each request would wait for as long as it may. */
   #requireAnswers(): void {
-    const silence = this.#heard.silence();
+    const silence = this.#received.silence();
     if (silence) throw silence;
   }
 
@@ -199,7 +199,7 @@ export class PostgresConnection implements Connection {
         // A commit whose answer is lost may have happened: repeating it could make the change twice.
         return await retryLost(transact, () => !committing);
       } finally {
-        if (committing) this.#heard.changed(changed);
+        if (committing) this.#received.changed(changed);
       }
     };
     return retry(attempt, {

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig } from 'pg';
 import { debug, isKeysError, KeysError } from '../../keys/basics/index.ts';
-import type { ChangeSource, Heard, NotificationReport } from '../../keys/repository/index.ts';
+import type { ChangeSource, Received, NotificationReport } from '../../keys/repository/index.ts';
 import { driverCodeOf } from '../errors.ts';
 import { KeyChanges, MAX_CHANGES } from '../connection.ts';
 import { isLost, isSilence, loadDriver, postgresError } from './postgres-pool.ts';
@@ -72,7 +72,7 @@ export class ServerClock {
 const MACHINE_AHEAD_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();
 
 /** What is needed to know of changes. */
-export interface ChangesHeardOptions {
+export interface ReceivedChangesOptions {
   source: ChangeSource;
   /** Is told the time by each heartbeat. */
   clock: ServerClock;
@@ -80,8 +80,8 @@ export interface ChangesHeardOptions {
   renewPool: () => void;
 }
 
-/** The changes of keys that were heard of, by this process or by another one of the machine, as long as that is sure. */
-export class ChangesHeard {
+/** The changes of keys, as this process or another one of the machine was notified of them, as long as that is sure. */
+export class ReceivedChanges {
   readonly #source: ChangeSource;
   readonly #clock: ServerClock;
   readonly #renewPool: () => void;
@@ -94,7 +94,7 @@ export class ChangesHeard {
   #problem: Error | undefined;
   #isSilent = false;
 
-  constructor({ source, clock, renewPool }: ChangesHeardOptions) {
+  constructor({ source, clock, renewPool }: ReceivedChangesOptions) {
     this.#source = source;
     this.#clock = clock;
     this.#renewPool = renewPool;
@@ -135,10 +135,10 @@ export class ChangesHeard {
   #start(): void {
     if (this.#isStarted) return;
     this.#isStarted = true;
-    this.#source.start((heard) => this.#hear(heard));
+    this.#source.start((received) => this.#hear(received));
   }
 
-  #hear({ changed, alive, problem, renewsPool }: Heard): void {
+  #hear({ changed, alive, problem, renewsPool }: Received): void {
     if (renewsPool) this.#renewPool();
     if (changed === 'any') this.#changes.addUnknown();
     else if (changed) this.#changes.add(changed);
@@ -173,7 +173,7 @@ export class PostgresListener implements ChangeSource {
   /** One for all connections: those that a pooler lends to others go on listening. */
   readonly #channel = `svc_api_${randomBytes(8).toString('hex')}`;
   readonly #closed = new AbortController();
-  #hear: (heard: Heard) => void = () => {};
+  #hear: (received: Received) => void = () => {};
   #client: Client | undefined;
   #sender: { client: Client; madeAt: number } | undefined;
   #isBusy = false;
@@ -191,7 +191,7 @@ export class PostgresListener implements ChangeSource {
     };
   }
 
-  start(hear: (heard: Heard) => void): void {
+  start(hear: (received: Received) => void): void {
     this.#hear = hear;
     void this.#run();
   }
