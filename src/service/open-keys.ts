@@ -27,7 +27,7 @@ import {
   type Permission,
   type PolicyRules,
 } from '../keys/permissions/index.ts';
-import type { NotificationReport, SchemaDifference } from '../keys/repository/index.ts';
+import type { ChangeSource, NotificationReport, SchemaDifference } from '../keys/repository/index.ts';
 import { KeysService } from '../keys/service/index.ts';
 import { AttemptCounter, type Limited, Limiter } from '../limits/index.ts';
 import type { OpenStoreOptions, Store } from '../store/open.ts';
@@ -140,21 +140,16 @@ export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys>
 
 /**
  * The same for commands, whose options are their own, with what a webhook is to be told. Closing the keys closes both.
+ * @param changes where a PostgreSQL store hears of changes. Default: it listens itself
  * @throws KeysError STORE_…
  */
-export async function openKeysWithNotices({
-  resources,
-  roles,
-  defaultLimits,
-  policy,
-  consent,
-  declaredIn,
-  maxVerifiedKeys,
-  ...options
-}: OpenKeysOptions): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
+export async function openKeysWithNotices(
+  { resources, roles, defaultLimits, policy, consent, declaredIn, maxVerifiedKeys, ...options }: OpenKeysOptions,
+  changes?: ChangeSource,
+): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
   const catalog = createCatalog({ resources, roles, defaultLimits, policy, consent, declaredIn });
   const { openStore } = await import('../store/open.ts');
-  const store = await openStore(options);
+  const store = await openStore(options, undefined, changes);
   const clock = new SteadyClock(
     { read: () => store.time(), elapsed: () => performance.now() },
     await store.repository.latestTime(),
@@ -182,6 +177,13 @@ export async function openKeysWithNotices({
     },
   );
   return { keys, notices: store.notices };
+}
+
+/** What listens for changes of a store, for other processes: see there. @throws KeysError USAGE */
+export async function listenForChanges(
+  options: Pick<OpenStoreOptions, 'database' | 'lockWaitMs'>,
+): Promise<ChangeSource | undefined> {
+  return (await import('../store/open.ts')).listenForChanges(options);
 }
 
 /** Pending work must not keep the process alive. */

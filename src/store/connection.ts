@@ -21,6 +21,8 @@ export type WriteWork<Result> = (
 export interface WriteOptions {
   /** Whether the work revokes access: on a full disk, it may use room that the store keeps for that. */
   revokes?: boolean;
+  /** See `RepositoryWriteOptions.counts`. */
+  counts?: boolean;
 }
 
 /** The row of the key that has a secret, or had it once: then with the public id of that secret. */
@@ -47,7 +49,8 @@ export interface Connection {
   /** Runs `work` outside a transaction, to read. @throws KeysError STORE_… */
   run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result>;
   /**
-   * Runs `work` in one transaction, exclusive of other writers. It may run several times, the earlier ones rolled back.
+   * Runs `work` in one transaction, exclusive of other writers, unless it only counts in PostgreSQL. It may run several
+   * times, the earlier ones rolled back.
    * @throws KeysError STORE_…
    */
   write<Result>(work: WriteWork<Result>, options?: WriteOptions): Promise<Result>;

@@ -298,9 +298,12 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
         return rows.map(readStoredKey);
       }),
 
-    write: (work, { now, revokes = false, isTimeRight = false }) =>
+    write: (work, { now, revokes = false, counts = false, isTimeRight = false }) =>
       connection.write(
         async (db, keysChanged) => {
+          // Who changes keys would wait for the row of the time.
+          if (counts && dialect === 'postgres')
+            return work(createWriter(connection, { db, dialect, auditKey, keysChanged }));
           const latest = await latestTime(db);
           const isRepaired = latest < remembered;
           observe(latest);
@@ -310,7 +313,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
           await rememberTime(db, { now, latest, ifTooLate });
           return work(createWriter(connection, { db, dialect, auditKey, keysChanged }));
         },
-        { revokes },
+        { revokes, counts },
       ),
 
     hasSearchIndex: () => hasSearchIndex(connection),

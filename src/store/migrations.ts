@@ -86,39 +86,40 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create index key_effect_actors_by_key on key_effect_actors (key_id)`.execute(db);
   await sql`create index key_effect_actors_by_name on key_effect_actors (name)`.execute(db);
 
-  // How much keys are used, and which permissions they use: apart from the keys, so that recording changes none.
+  // How much keys are used, how their requests ended in their last hour, and which permissions they use: apart from the
+  // keys, to which nothing refers, so that neither recording nor changing them waits for the other. What a deleted key
+  // leaves is looked for. PostgreSQL changes a row within its page, and no index, where there is room.
+  const room = isPostgres ? sql.raw(' with (fillfactor = 50)') : clustered;
+  const counts = sql`accepted bigint not null, forbidden bigint not null, limited bigint not null, refused bigint not null`;
   await sql`create table key_usage (
-    key_id ${text} primary key references api_keys (id) on delete cascade,
+    key_id ${text} primary key not null,
+    number integer not null unique,
     uses bigint not null,
     last_used_at bigint,
-    previous_last_used_at bigint
-  )${clustered}`.execute(db);
+    previous_last_used_at bigint,
+    first_hour integer not null,
+    hour integer not null,
+    ${counts}
+  )${room}`.execute(db);
+  await sql`create index key_usage_refused on key_usage (hour, number)
+    where forbidden > 0 or limited > 0 or refused > 0`.execute(db);
   await sql`create table used_grants (
-    key_id ${text} not null references api_keys (id) on delete cascade,
+    key_id ${text} not null,
     permission ${text} not null,
     last_used_at bigint not null,
     constraint used_grants_key primary key (key_id, permission)
   )${clustered}`.execute(db);
 
-  // How the requests of keys ended, by hours and by days in UTC, which are counted since 1970. In the order of time:
-  // what is written stands together, and so does what is too old.
-  for (const period of ['hour', 'day']) {
-    const table = `key_usage_${period}s`;
-    // PostgreSQL changes a row within its page, and no index, where there is room: hours change again and again.
-    const room = sql.raw(isPostgres && period === 'hour' ? ' with (fillfactor = 50)' : '');
-    await sql`create table ${sql.id(table)} (
+  // How the requests of keys ended, by hours and by days in UTC, which are counted since 1970. There are many rows, so
+  // each has the number of a key, is written once, and is only in the order of time: what is written stands together,
+  // and so does what is too old.
+  for (const period of ['hour', 'day'])
+    await sql`create table ${sql.id(`key_usage_${period}s`)} (
       ${sql.id(period)} integer not null,
-      key_id ${text} not null,
-      accepted bigint not null,
-      forbidden bigint not null,
-      limited bigint not null,
-      refused bigint not null,
-      constraint ${sql.id(`${table}_in_order`)} primary key (${sql.id(period)}, key_id)
-    )${clustered}${room}`.execute(db);
-    await sql`create index ${sql.id(`${table}_of_key`)} on ${sql.id(table)} (key_id, ${sql.id(period)})`.execute(db);
-  }
-  // Deleted keys of which there is such use: revoking does not wait until thousands of rows are removed.
-  await sql`create table key_usage_leftovers (key_id ${text} primary key not null)`.execute(db);
+      key_number integer not null,
+      ${counts},
+      constraint ${sql.id(`key_usage_${period}s_in_order`)} primary key (${sql.id(period)}, key_number)
+    )${clustered}`.execute(db);
 
   // How far each key has used up its limits, and what processes have leased of them.
   await sql`create table limit_states (

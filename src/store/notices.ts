@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type {
   Attempt,
   EndingKey,
@@ -237,45 +237,56 @@ async function findEnding(db: Kysely<Tables>, { from, to, after, limit }: EndsQu
   return rows.map((row) => ({ ...apiKeyOf(row), expiresAt: Number(row.expires_at) }));
 }
 
-/** Keys that were refused often within an hour. Reads their use page by page, in the order of its primary key. */
+/** Keys that were refused often within an hour, which is the last one of some and not of others. Reads page by page. */
 async function findRefused(
   connection: Connection,
   hour: number,
   { least, limit }: { least: number; limit: number },
 ): Promise<RefusedKey[]> {
-  const found: RefusedKey[] = [];
-  for (let after = ''; found.length < limit;) {
-    const { refused, last } = await connection.run(async (db) => {
-      const rows = await db
-        .selectFrom('key_usage_hours')
-        .select(['key_id', 'forbidden', 'limited', 'refused'])
-        .where('hour', '=', hour)
-        .where('key_id', '>', after)
-        .orderBy('key_id')
-        .limit(PAGE_ROWS)
-        .execute();
-      const often = rows
-        .map(({ key_id: id, ...counts }) => ({
-          id,
-          counts: {
-            forbidden: Number(counts.forbidden),
-            limited: Number(counts.limited),
-            refused: Number(counts.refused),
-          },
-        }))
-        .filter(({ counts: { forbidden, limited, refused } }) => forbidden + limited + refused >= least);
-      const keys = new Map<string, RefusedKey['key']>();
-      for (const chunk of chunksOf(often.map(({ id }) => id)))
-        for (const row of await db.selectFrom('api_keys').selectAll().where('id', 'in', chunk).execute())
-          keys.set(row.id, apiKeyOf(row));
-      return {
-        refused: often.flatMap(({ id, counts }) => (keys.has(id) ? [{ key: keys.get(id)!, counts }] : [])),
-        last: rows.length === PAGE_ROWS ? rows.at(-1)!.key_id : undefined,
-      };
-    });
-    found.push(...refused);
-    if (last === undefined) break;
-    after = last;
+  const found = new Map<number, RefusedKey['counts']>();
+  for (const [table, number, isRefused] of [
+    // As its index has it.
+    ['key_usage', 'number', sql`and (forbidden > 0 or limited > 0 or refused > 0)`],
+    ['key_usage_hours', 'key_number', sql``],
+  ] as const) {
+    for (let after: number | undefined = -1; after !== undefined;) {
+      const from: number = after;
+      const { rows } = await connection.run((db) =>
+        sql<RefusedKey['counts'] & { number: number }>`select ${sql.ref(number)} as number, forbidden, limited, refused
+          from ${sql.table(table)} where hour = ${sql.lit(hour)} and ${sql.ref(number)} > ${sql.lit(from)} ${isRefused}
+          order by ${sql.ref(number)} limit ${sql.lit(PAGE_ROWS)}`.execute(db),
+      );
+      for (const row of rows) {
+        const before = found.get(row.number) ?? { forbidden: 0, limited: 0, refused: 0 };
+        const [forbidden, limited, refused] = [Number(row.forbidden), Number(row.limited), Number(row.refused)];
+        if (forbidden + limited + refused > 0)
+          found.set(row.number, {
+            forbidden: before.forbidden + forbidden,
+            limited: before.limited + limited,
+            refused: before.refused + refused,
+          });
+      }
+      after = rows.length === PAGE_ROWS ? rows.at(-1)!.number : undefined;
+    }
   }
-  return found.slice(0, limit);
+  const often = [...found].filter(([, { forbidden, limited, refused }]) => forbidden + limited + refused >= least);
+  const keys: RefusedKey[] = [];
+  for (const chunk of chunksOf(often)) {
+    const rows = await connection.run((db) =>
+      db
+        .selectFrom('key_usage')
+        .innerJoin('api_keys', 'id', 'key_id')
+        .selectAll('api_keys')
+        .select('number')
+        .where(
+          'number',
+          'in',
+          Array.from(chunk, ([number]) => number),
+        )
+        .execute(),
+    );
+    for (const row of rows) keys.push({ key: apiKeyOf(row), counts: found.get(row.number)! });
+    if (keys.length >= limit) break;
+  }
+  return keys.slice(0, limit);
 }

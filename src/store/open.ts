@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import { unsupportedNode } from '../../bin/node-version.js';
 import { debug, debugTimed, isDebugged, KeysError, type Port } from '../keys/basics/index.ts';
 import type { NoticeStore } from '../keys/notices/index.ts';
-import type { KeyRepository, SchemaDifference, StoreKind } from '../keys/repository/index.ts';
+import type { ChangeSource, KeyRepository, SchemaDifference, StoreKind } from '../keys/repository/index.ts';
 import type { LimitStore } from '../limits/index.ts';
 import { readAuditKey } from './audit-log.ts';
 import {
@@ -74,15 +74,17 @@ export interface OpenStoreOptions {
 /**
  * Opens the key store.
  * @param leaseClock the clock by which limits are counted and leases end: see `createLimitStore`
+ * @param changes where a PostgreSQL store hears of changes. Default: it listens itself
  * @throws KeysError STORE_…
  */
 export async function openStore(
   { ifMissing = 'create', timer, ...options }: OpenStoreOptions = {},
   leaseClock?: StoreClock,
+  changes?: ChangeSource,
 ): Promise<Store> {
   if (ifMissing === 'empty' && !(await storeExists(options))) return emptyStore(options);
   const auditKey = readAuditKey(options.env ?? process.env);
-  const opened = await openConnection({ ...options, mustExist: ifMissing !== 'create' });
+  const opened = await openConnection({ ...options, mustExist: ifMissing !== 'create', changes });
   const connection = timer ? timedConnection(opened, timer) : opened;
   return {
     repository: createKeyRepository(connection, auditKey),
@@ -151,6 +153,21 @@ export async function storeExists({ database, env = process.env }: OpenStoreOpti
   return PostgresConnection.exists(place, LOCK_WAIT_MS);
 }
 
+/**
+ * What listens for changes of a store on behalf of other processes of this machine; undefined for a file, at which each
+ * looks itself. @throws KeysError USAGE
+ */
+export async function listenForChanges({
+  database,
+  env = process.env,
+  lockWaitMs = LOCK_WAIT_MS,
+}: Pick<OpenStoreOptions, 'database' | 'env' | 'lockWaitMs'>): Promise<ChangeSource | undefined> {
+  const location = storeLocation(database, env);
+  if (!isPostgresUrl(location)) return undefined;
+  const { PostgresConnection } = await import('./postgres/postgres-connection.ts');
+  return PostgresConnection.changesOf(location, lockWaitMs);
+}
+
 /** Opens the database of a store. Loads only the driver that it needs. @throws KeysError USAGE, STORE_… */
 export async function openConnection({
   database,
@@ -159,7 +176,11 @@ export async function openConnection({
   writeWaitMs = lockWaitMs,
   busyTimeoutMs = 0,
   mustExist = false,
-}: Omit<OpenStoreOptions, 'ifMissing' | 'timer'> & { mustExist?: MustExist }): Promise<Connection> {
+  changes,
+}: Omit<OpenStoreOptions, 'ifMissing' | 'timer'> & {
+  mustExist?: MustExist;
+  changes?: ChangeSource | undefined;
+}): Promise<Connection> {
   // A host CLI picks the Node: on an old one the driver would end the process without a word.
   const unsupported = unsupportedNode();
   if (unsupported !== undefined) throw new KeysError('NODE_UNSUPPORTED', `${unsupported}.`);
@@ -167,7 +188,7 @@ export async function openConnection({
   const options = { lockWaitMs, writeWaitMs, busyTimeoutMs, mustExist };
   const open = async (): Promise<Connection> =>
     isPostgresUrl(location)
-      ? (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, options)
+      ? (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, { ...options, changes })
       : (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(location, options);
   if (!isDebugged()) return open();
   const { newestSchema } = await import('./migrations.ts');

@@ -207,7 +207,14 @@ async function moveTimes(db: Kysely<Tables>, { now, aheadMs }: Pick<ClockRepair,
       .where('unit', '=', unit)
       .where('unused_at', '>', (limit + seconds * 1000) * 1000)
       .execute();
-  await moveUsage(db, 'key_usage_hours', 'hour', Math.floor(now / UNIT_MS.h));
+  const hour = Math.floor(now / UNIT_MS.h);
+  for (const column of ['hour', 'first_hour'] as const)
+    await db
+      .updateTable('key_usage')
+      .set({ [column]: hour })
+      .where(column, '>', hour)
+      .execute();
+  await moveUsage(db, 'key_usage_hours', 'hour', hour);
   await moveUsage(db, 'key_usage_days', 'day', Math.floor(now / UNIT_MS.d));
   const state = await db.selectFrom('notice_state').select('endings').executeTakeFirst();
   const until = state && (JSON.parse(state.endings) as { until: number }).until;
@@ -229,10 +236,10 @@ async function moveUsage(
 ): Promise<void> {
   const [name, period] = [sql.table(table), sql.ref(column)];
   const counts = ['accepted', 'forbidden', 'limited', 'refused'].map((count) => sql.ref(count));
-  await sql`insert into ${name} (${period}, key_id, ${sql.join(counts)})
-    select ${sql.lit(present)}, key_id, ${sql.join(counts.map((count) => sql`sum(${count})`))}
-    from ${name} where ${period} > ${sql.lit(present)} group by key_id
-    on conflict (${period}, key_id) do update
+  await sql`insert into ${name} (${period}, key_number, ${sql.join(counts)})
+    select ${sql.lit(present)}, key_number, ${sql.join(counts.map((count) => sql`sum(${count})`))}
+    from ${name} where ${period} > ${sql.lit(present)} group by key_number
+    on conflict (${period}, key_number) do update
     set ${sql.join(counts.map((count) => sql`${count} = ${name}.${count} + excluded.${count}`))}`.execute(db);
   await sql`delete from ${name} where ${period} > ${sql.lit(present)}`.execute(db);
 }

@@ -224,11 +224,6 @@ export function jsonRows(dialect: DialectName, rows: readonly (readonly unknown[
   return dialect === 'sqlite' ? sql`json_each(${json})` : sql`jsonb_array_elements(${json}::jsonb) as given(value)`;
 }
 
-/** Those rows whose first value is the id of a key that exists. */
-export function jsonRowsOfKeys(dialect: DialectName, rows: readonly (readonly unknown[])[]): RawBuilder<unknown> {
-  return sql`${jsonRows(dialect, rows)} where exists (select 1 from api_keys where id = ${jsonRowText(0)})`;
-}
-
 /** A value of a given row. */
 export function jsonRowText(index: number): RawBuilder<string> {
   return sql`(value ->> ${sql.lit(index)})`;

@@ -59,14 +59,6 @@ export const KEY_COLUMNS = [
 /** These columns of a row. */
 export type KeyRow = Pick<ApiKeyTable, (typeof KEY_COLUMNS)[number]>;
 
-/** A row of `key_usage`. */
-export interface KeyUsageTable {
-  key_id: string;
-  uses: number;
-  last_used_at: number | null;
-  previous_last_used_at: number | null;
-}
-
 /** How many requests ended in each way. */
 interface OutcomeColumns {
   accepted: number;
@@ -75,23 +67,32 @@ interface OutcomeColumns {
   refused: number;
 }
 
-/** A row of `key_usage_hours`. */
+/** A row of `key_usage`, which outlives its key until that is noticed. Hours are counted since 1970, in UTC. */
+export interface KeyUsageTable extends OutcomeColumns {
+  key_id: string;
+  /** By which `key_usage_hours` and `key_usage_days` know the key. */
+  number: number;
+  uses: number;
+  last_used_at: number | null;
+  previous_last_used_at: number | null;
+  /** The first hour in which there were requests. */
+  first_hour: number;
+  /** The last one, of which the counts are. */
+  hour: number;
+}
+
+/** A row of `key_usage_hours`: an hour of a key before its last one. */
 export interface KeyUsageHourTable extends OutcomeColumns {
   /** Since 1970, in UTC. */
   hour: number;
-  key_id: string;
+  key_number: number;
 }
 
 /** A row of `key_usage_days`: what was in `key_usage_hours` once. */
 export interface KeyUsageDayTable extends OutcomeColumns {
   /** Since 1970, in UTC. */
   day: number;
-  key_id: string;
-}
-
-/** A row of `key_usage_leftovers`: a key that was deleted, and of which there is use that is to be removed. */
-export interface KeyUsageLeftoverTable {
-  key_id: string;
+  key_number: number;
 }
 
 /** A row of `used_grants`. */
@@ -257,7 +258,6 @@ export interface Tables {
   key_usage: KeyUsageTable;
   key_usage_hours: KeyUsageHourTable;
   key_usage_days: KeyUsageDayTable;
-  key_usage_leftovers: KeyUsageLeftoverTable;
   used_grants: UsedGrantTable;
   rotated_secrets: RotatedSecretTable;
   audit_log: AuditLogTable;
@@ -282,9 +282,8 @@ export const TRANSIENT_TABLES = ['staged_keys', 'consent_requests', 'sessions'] 
 export const TABLES = {
   api_keys: ['id'],
   key_usage: ['key_id'],
-  key_usage_hours: ['hour', 'key_id'],
-  key_usage_days: ['day', 'key_id'],
-  key_usage_leftovers: ['key_id'],
+  key_usage_hours: ['hour', 'key_number'],
+  key_usage_days: ['day', 'key_number'],
   used_grants: ['key_id', 'permission'],
   rotated_secrets: ['digest'],
   audit_log: ['number'],

@@ -1,4 +1,5 @@
-import { type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
+import { hash } from 'node:crypto';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type Limit, SPENT_LIMITS, splitLimit } from '../keys/basics/index.ts';
 import {
   type KeyUsage,
@@ -21,49 +22,54 @@ import {
   type LimitStore,
 } from '../limits/index.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
-import { chunksOf, jsonRowNumber, jsonRows, jsonRowsOfKeys, jsonRowText, toNumber } from './rows.ts';
+import { chunksOf, jsonRowNumber, jsonRows, jsonRowText, toNumber } from './rows.ts';
 import type { LimitStateTable, Tables } from './tables.ts';
 
 const HOURS_A_DAY = PERIOD_MS.DAY / PERIOD_MS.HOUR;
+
+/** The tables of hours and of days that are over, each with the column that its rows are in the order of. */
+const COLUMNS = { key_usage_hours: 'hour', key_usage_days: 'day' } as const;
+type PeriodTable = keyof typeof COLUMNS;
+
 /** The counts of a row. */
 const COUNTS = sql.join(OUTCOMES.map((outcome) => sql.ref(outcome)));
 const SUMS = sql.join(OUTCOMES.map((outcome) => sql`cast(sum(${sql.ref(outcome)}) as bigint) as ${sql.ref(outcome)}`));
 
-/** The tables of hours and of days. */
-type PeriodTable = 'key_usage_hours' | 'key_usage_days';
-
-/** The tables, each with the column that its rows are in the order of. */
-const COLUMNS = { key_usage_hours: 'hour', key_usage_days: 'day' } as const satisfies Record<PeriodTable, string>;
-const TABLES = Object.keys(COLUMNS) as PeriodTable[];
-
-/** How many deleted keys are looked at, at once. */
-const MAX_KEYS = 100;
+/** How many keys are looked at, at once, for those that were deleted. */
+const SWEPT_KEYS = 1000;
 
 /** How keys are used. */
 export const usage = portOfStore({
   port: USAGE,
-  read: ({ run }) => ({
+  read: ({ run, connection: { dialect } }) => ({
     totals: (ids) => run((db) => findUsage(db, ids)),
-    byPeriod: (id, range) => run((db) => findPeriodUsage(db, id, range)),
+    byPeriod: (id, range) => run((db) => findPeriodUsage(db, dialect, id, range)),
     grants: (ids) => run((db) => findUsedPermissions(db, ids)),
+    ofDeleted: (after) => run((db) => findDeleted(db, after)),
   }),
   write: ({ db, dialect }) => ({
     add: (added) => addUsage(db, dialect, added),
-    condense: (bounds) => condenseUsage(db, bounds),
+    condense: (bounds) => condenseUsage(db, dialect, bounds),
+    forget: (ids, rows) => forgetUsage(db, dialect, ids, rows),
   }),
   empty: () => ({
     totals: async () => new Map(),
     byPeriod: async () => [],
     grants: async (ids) => new Map(ids.map((id) => [id, new Map()])),
+    ofDeleted: async () => ({ ids: [], next: undefined }),
   }),
-  deleted: ({ db, dialect }, ids) => noteLeftovers(db, dialect, ids),
 });
 
 /** The totals of keys, by id; keys that were never used are left out. */
 async function findUsage(db: Kysely<Tables>, ids: readonly string[]): Promise<Map<string, UsageTotals>> {
   const found = new Map<string, UsageTotals>();
   for (const chunk of chunksOf(ids)) {
-    const rows = await db.selectFrom('key_usage').selectAll().where('key_id', 'in', chunk).execute();
+    const rows = await db
+      .selectFrom('key_usage')
+      .select(['key_id', 'uses', 'last_used_at', 'previous_last_used_at'])
+      .where('key_id', 'in', chunk)
+      .where('last_used_at', 'is not', null)
+      .execute();
     for (const { key_id: id, uses, last_used_at: last, previous_last_used_at: previous } of rows)
       found.set(id, { uses: Number(uses), lastUsedAt: toNumber(last), previousLastUsedAt: toNumber(previous) });
   }
@@ -90,63 +96,167 @@ async function findUsedPermissions(
   return found;
 }
 
-/** Adds to the totals of keys, inside a write transaction. Keys that no longer exist are ignored. */
-async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonly KeyUsage[]): Promise<void> {
-  const totals = usage
-    .filter(({ lastUsedAt }) => lastUsedAt !== null)
-    .map(({ id, uses, lastUsedAt, previousLastUsedAt }) => [id, uses, lastUsedAt, previousLastUsedAt]);
-  if (totals.length > 0)
-    await sql`insert into key_usage (key_id, uses, last_used_at, previous_last_used_at)
-      select ${jsonRowText(0)}, ${jsonRowNumber(1)}, ${jsonRowNumber(2)}, ${jsonRowNumber(3)}
-      from ${jsonRowsOfKeys(dialect, totals)}
-      on conflict (key_id) do update set uses = key_usage.uses + excluded.uses,
-        last_used_at = ${latest('last_used_at')}, previous_last_used_at = ${latest('previous_last_used_at')}`.execute(
-      db,
-    );
-  await addHours(db, dialect, usage);
+/** By what the other tables know a key, and the first and the last hour in which there were requests. */
+interface KnownKey {
+  number: number;
+  first: number;
+  hour: number;
+}
 
-  const grants = usage.flatMap(({ id, lastUsedAt, permissions }) =>
-    permissions.map((permission) => [id, permission, lastUsedAt ?? 0]),
-  );
+/**
+ * Adds to the totals of keys, inside a write transaction. Keys that no longer exist are ignored. The counts of the last
+ * hour of a key stand beside its totals, which change together; those of an hour that is over are written once.
+ */
+async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonly KeyUsage[]): Promise<void> {
+  const known = await lockKeys(db, dialect, usage);
+  const totals: unknown[][] = [];
+  const [over, past, grants]: [string[][], number[][], unknown[][]] = [[], [], []];
+  for (const { id, uses, lastUsedAt, previousLastUsedAt, hours, permissions } of usage) {
+    const key = known.get(id);
+    if (!key) continue;
+    const numbers = hours.map(({ start }) => start / PERIOD_MS.HOUR);
+    const [first, last] = [Math.min(key.first, ...numbers), Math.max(key.hour, ...numbers)];
+    if (last > key.hour) over.push([id]);
+    let present = OUTCOMES.map(() => 0);
+    for (const [index, hour] of numbers.entries()) {
+      const counts = OUTCOMES.map((outcome) => hours[index]![outcome]);
+      if (hour === last) present = counts;
+      else past.push([hour, key.number, ...counts]);
+    }
+    totals.push([id, uses, lastUsedAt, previousLastUsedAt, first, last, ...present]);
+    for (const permission of permissions) grants.push([id, permission, lastUsedAt ?? 0]);
+  }
+  const addHours = (hours: RawBuilder<unknown>) =>
+    sql`insert into key_usage_hours (hour, key_number, ${COUNTS}) ${hours}
+      on conflict (hour, key_number) do update set ${added('key_usage_hours')}`.execute(db);
+  if (over.length > 0)
+    await addHours(sql`select hour, number, ${COUNTS} from key_usage
+      where key_id in (select ${jsonRowText(0)} from ${jsonRows(dialect, over)}) order by number`);
+  if (totals.length > 0)
+    await sql`update key_usage set uses = key_usage.uses + ${jsonRowNumber(1)},
+      last_used_at = ${latest('last_used_at', 2)}, previous_last_used_at = ${latest('previous_last_used_at', 3)},
+      first_hour = ${jsonRowNumber(4)}, hour = ${jsonRowNumber(5)}, ${sql.join(
+        OUTCOMES.map((outcome, index) => {
+          const [column, stored] = [sql.ref(outcome), sql.ref(`key_usage.${outcome}`)];
+          const isSameHour = sql`key_usage.hour = ${jsonRowNumber(5)}`;
+          return sql`${column} = case when ${isSameHour} then ${stored} else 0 end + ${jsonRowNumber(6 + index)}`;
+        }),
+      )}
+      from ${jsonRows(dialect, totals)} where key_id = ${jsonRowText(0)}`.execute(db);
+  if (past.length > 0) {
+    const counts = sql.join(OUTCOMES.map((_, index) => jsonRowNumber(index + 2)));
+    await addHours(sql`select ${jsonRowNumber(0)}, ${jsonRowNumber(1)}, ${counts} from ${jsonRows(dialect, past)}
+      where true`);
+  }
   if (grants.length > 0)
     await sql`insert into used_grants (key_id, permission, last_used_at)
-      select ${jsonRowText(0)}, ${jsonRowText(1)}, ${jsonRowNumber(2)} from ${jsonRowsOfKeys(dialect, grants)}
+      select ${jsonRowText(0)}, ${jsonRowText(1)}, ${jsonRowNumber(2)} from ${jsonRows(dialect, grants)} where true
       on conflict (key_id, permission) do update set last_used_at = excluded.last_used_at
         where excluded.last_used_at > used_grants.last_used_at`.execute(db);
 }
 
-function latest(column: 'last_used_at' | 'previous_last_used_at'): RawBuilder<number> {
-  const [added, stored] = [sql.ref(`excluded.${column}`), sql.ref(`key_usage.${column}`)];
-  return sql`case when ${added} is null or ${stored} > ${added} then ${stored} else ${added} end`;
+/** What was there or is given, whichever is later. */
+function latest(column: 'last_used_at' | 'previous_last_used_at', index: number): RawBuilder<number> {
+  const [given, stored] = [jsonRowNumber(index), sql.ref(`key_usage.${column}`)];
+  return sql`case when ${given} is null or ${stored} > ${given} then ${stored} else ${given} end`;
 }
 
-/** Adds to what is kept of hours, inside a write transaction. Keys that no longer exist are ignored. */
-async function addHours(db: Kysely<Tables>, dialect: DialectName, usage: readonly KeyUsage[]): Promise<void> {
-  const rows = usage.flatMap(({ id, hours }) =>
-    hours.map((hour) => [id, hour.start / PERIOD_MS.HOUR, ...OUTCOMES.map((outcome) => hour[outcome])]),
+/** Adds the counts of a row that is there already. */
+function added(table: PeriodTable): RawBuilder<unknown> {
+  return sql.join(
+    OUTCOMES.map((outcome) => {
+      const [stored, given] = [sql.ref(`${table}.${outcome}`), sql.ref(`excluded.${outcome}`)];
+      return sql`${sql.ref(outcome)} = ${stored} + ${given}`;
+    }),
   );
-  if (rows.length === 0) return;
-  const counts = sql.join(OUTCOMES.map((_, index) => jsonRowNumber(index + 2)));
-  await sql`insert into key_usage_hours (hour, key_id, ${COUNTS})
-    select ${jsonRowNumber(1)}, ${jsonRowText(0)}, ${counts} from ${jsonRowsOfKeys(dialect, rows)}
-    on conflict (hour, key_id) do update set ${added('key_usage_hours')}`.execute(db);
 }
 
-async function findPeriodUsage(db: Kysely<Tables>, id: string, { by, from, to }: UsageRange): Promise<PeriodUsage[]> {
+/**
+ * The keys of this usage that exist, by id. In PostgreSQL their rows are locked, before any other of their use and in
+ * the order of their ids: no two processes wait for each other, and none that changes keys for these.
+ */
+async function lockKeys(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  usage: readonly KeyUsage[],
+): Promise<Map<string, KnownKey>> {
+  const known = new Map<string, KnownKey>();
+  const lock = async (ids: readonly string[]) => {
+    const { rows } = await sql<{ key_id: string; number: number; first_hour: number; hour: number }>`
+      select key_id, number, first_hour, hour from key_usage
+      where key_id in (select ${jsonRowText(0)} from ${jsonRowsOf(dialect, ids)})
+      order by key_id ${dialect === 'postgres' ? sql`for update` : sql``}`.execute(db);
+    for (const { key_id: id, number, first_hour: first, hour } of rows) known.set(id, { number, first, hour });
+  };
+  const ids = usage.map(({ id }) => id);
+  await lock(ids);
+  if (known.size === ids.length) return known;
+  const { rows } = await sql<{ id: string }>`select id from api_keys
+    where id in (select ${jsonRowText(0)} from ${jsonRowsOf(
+      dialect,
+      ids.filter((id) => !known.has(id)),
+    )})`.execute(db);
+  const isKey = new Set(rows.map(({ id }) => id));
+  let others = usage.filter(({ id }) => isKey.has(id)).toSorted((one, other) => (one.id < other.id ? -1 : 1));
+  // Where another key has the number, the next one is tried.
+  for (let tried = 0; others.length > 0; tried += 1) {
+    const inserted = others.map(({ id, hours, lastUsedAt }) => {
+      const start = Math.min(...(hours.length > 0 ? hours.map((hour) => hour.start) : [lastUsedAt ?? 0]));
+      return [id, (numberOf(id) + tried) % NUMBERS, Math.floor(start / PERIOD_MS.HOUR)];
+    });
+    await sql`insert into key_usage (key_id, number, uses, first_hour, hour, ${COUNTS})
+      select ${jsonRowText(0)}, ${jsonRowNumber(1)}, 0, ${jsonRowNumber(2)}, ${jsonRowNumber(2)}, 0, 0, 0, 0
+      from ${jsonRows(dialect, inserted)} where true on conflict do nothing`.execute(db);
+    await lock(others.map(({ id }) => id));
+    others = others.filter(({ id }) => !known.has(id));
+  }
+  return known;
+}
+
+/** The numbers of keys: those that an integer of PostgreSQL has. */
+const NUMBERS = 2 ** 31;
+
+/** A number for a key, by which its rows take less room, in the order of the ids: neighbours share pages. */
+function numberOf(id: string): number {
+  const digits = /^[0-9a-f]{8}/.exec(id)?.[0] ?? hash('sha256', id).slice(0, 8);
+  return Number.parseInt(digits, 16) % NUMBERS;
+}
+
+function jsonRowsOf(dialect: DialectName, values: readonly unknown[]): RawBuilder<unknown> {
+  return jsonRows(
+    dialect,
+    values.map((value) => [value]),
+  );
+}
+
+async function findPeriodUsage(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  id: string,
+  { by, from, to }: UsageRange,
+): Promise<PeriodUsage[]> {
   // What a deleted key leaves is removed behind.
-  const within = (column: 'hour' | 'day', length: number) => sql<SqlBool>`
-    key_id = (select id from api_keys where id = ${id})
-    and ${sql.ref(column)} >= ${sql.lit(from / length)} and ${sql.ref(column)} < ${sql.lit(to / length)}`;
-  const hours = within('hour', PERIOD_MS.HOUR);
-  const { rows } = await (
-    by === 'HOUR'
-      ? sql<PeriodRow>`select hour as period, ${COUNTS} from key_usage_hours where ${hours} order by hour`
-      : sql<PeriodRow>`select period, ${SUMS} from (
-          select day as period, ${COUNTS} from key_usage_days where ${within('day', PERIOD_MS.DAY)}
-          union all
-          select ${dayOf('hour')} as period, ${COUNTS} from key_usage_hours where ${hours}
-        ) as known group by period order by period`
-  ).execute(db);
+  const { rows: known } = await sql<{ number: number; first: number }>`select number, first_hour as first
+    from key_usage where key_id = (select id from api_keys where id = ${id})`.execute(db);
+  const [key] = known;
+  if (!key) return [];
+  // Row by row: there are those of all keys between them.
+  const lookUp = async (table: PeriodTable, length: number, asPeriod: RawBuilder<unknown>) => {
+    const column = sql.ref(`${table}.${COLUMNS[table]}`);
+    const first = Math.max(from / length, Math.floor((key.first * PERIOD_MS.HOUR) / length), await oldestOf(db, table));
+    const periods = Array.from({ length: Math.max(to / length - first, 0) }, (_, index) => first + index);
+    return sql`select ${asPeriod} as period, ${COUNTS} from ${jsonRowsOf(dialect, periods)} cross join ${sql.table(table)}
+      where ${column} = ${jsonRowNumber(0)} and key_number = ${sql.lit(key.number)}`;
+  };
+  const asPeriod = by === 'HOUR' ? sql.ref('hour') : sql`hour / ${sql.lit(HOURS_A_DAY)}`;
+  const tables = [
+    sql`select ${asPeriod} as period, ${COUNTS} from key_usage where key_id = ${id}
+      and hour >= ${sql.lit(from / PERIOD_MS.HOUR)} and hour < ${sql.lit(to / PERIOD_MS.HOUR)}`,
+    await lookUp('key_usage_hours', PERIOD_MS.HOUR, asPeriod),
+    ...(by === 'DAY' ? [await lookUp('key_usage_days', PERIOD_MS.DAY, sql.ref('day'))] : []),
+  ];
+  const { rows } = await sql<PeriodRow>`select period, ${SUMS} from (${sql.join(tables, sql` union all `)}) as known
+    group by period order by period`.execute(db);
   return rows.map(({ period, accepted, forbidden, limited, refused }) => ({
     start: Number(period) * PERIOD_MS[by],
     accepted: Number(accepted),
@@ -160,87 +270,130 @@ interface PeriodRow extends OutcomeCounts {
   period: number;
 }
 
-/** The day of an hour. */
-function dayOf(hour: string): RawBuilder<number> {
-  return sql`(${sql.ref(hour)} / ${sql.lit(HOURS_A_DAY)})`;
+/** The first hour, or day, that a table has; infinity if it has none. */
+async function oldestOf(db: Kysely<Tables>, table: PeriodTable): Promise<number> {
+  const { rows } = await sql<{ oldest: number | null }>`select min(${sql.ref(COLUMNS[table])}) as oldest
+    from ${sql.table(table)}`.execute(db);
+  return rows[0]!.oldest ?? Number.POSITIVE_INFINITY;
 }
 
-/** Adds the counts of a row that is there already. */
-function added(table: PeriodTable): RawBuilder<unknown> {
-  return sql.join(
-    OUTCOMES.map((outcome) => {
-      const [stored, given] = [sql.ref(`${table}.${outcome}`), sql.ref(`excluded.${outcome}`)];
-      return sql`${sql.ref(outcome)} = ${stored} + ${given}`;
-    }),
-  );
-}
-
-/** Remembers which of these keys, which were deleted, leave use by hours or days. */
-async function noteLeftovers(db: Kysely<Tables>, dialect: DialectName, ids: readonly string[]): Promise<void> {
-  const isUsed = sql.join(
-    TABLES.map((table) => sql`exists (select 1 from ${sql.table(table)} where key_id = ${jsonRowText(0)})`),
-    sql` or `,
-  );
-  const given = jsonRows(
-    dialect,
-    ids.map((id) => [id]),
-  );
-  await sql`insert into key_usage_leftovers (key_id) select ${jsonRowText(0)} from ${given}
-    where ${isUsed} on conflict do nothing`.execute(db);
-}
-
-async function condenseUsage(db: Kysely<Tables>, { hoursFrom, daysFrom, rows }: UsageBounds): Promise<boolean> {
-  const hours = await findOldest(db, 'key_usage_hours', hoursFrom / PERIOD_MS.HOUR, rows);
-  if (hours) {
-    await sql`insert into key_usage_days (day, key_id, ${COUNTS})
-      select ${dayOf('hour')}, key_id, ${SUMS} from key_usage_hours where ${hours.which} group by 1, 2
-      on conflict (day, key_id) do update set ${added('key_usage_days')}`.execute(db);
-    await sql`delete from key_usage_hours where ${hours.which}`.execute(db);
-  }
-  const days = await findOldest(db, 'key_usage_days', daysFrom / PERIOD_MS.DAY, rows);
-  if (days) await sql`delete from key_usage_days where ${days.which}`.execute(db);
-  const isClear = await removeLeftovers(db, rows);
-  return isClear && !hours?.hasMore && !days?.hasMore;
-}
-
-/** Removes what deleted keys have left, key by key, until so many rows are gone. @returns whether nothing is left */
-async function removeLeftovers(db: Kysely<Tables>, rows: number): Promise<boolean> {
-  const leftovers = await db
-    .selectFrom('key_usage_leftovers')
-    .leftJoin('api_keys', 'api_keys.id', 'key_usage_leftovers.key_id')
-    .select(['key_usage_leftovers.key_id', 'api_keys.id'])
-    .orderBy('key_usage_leftovers.key_id')
-    .limit(MAX_KEYS)
-    .execute();
-  let removed = 0;
-  for (const { key_id: keyId, id } of leftovers) {
-    if (removed >= rows) return false;
-    // A key whose deletion was reverted has its use again.
-    if (id === null)
-      for (const table of TABLES) {
-        const { numDeletedRows } = await db.deleteFrom(table).where('key_id', '=', keyId).executeTakeFirst();
-        removed += Number(numDeletedRows);
-      }
-    await db.deleteFrom('key_usage_leftovers').where('key_id', '=', keyId).execute();
-  }
-  return leftovers.length < MAX_KEYS;
-}
-
-/** The oldest rows from before a period, if there are any, and whether there are more of them. */
-async function findOldest(
+async function condenseUsage(
   db: Kysely<Tables>,
-  table: PeriodTable,
+  dialect: DialectName,
+  { hoursFrom, daysFrom, rows }: UsageBounds,
+): Promise<boolean> {
+  if (dialect === 'postgres') {
+    const lock = sql<{ isFree: boolean }>`select pg_try_advisory_xact_lock(
+      hashtextextended('svc-api usage ' || current_schema(), 0)) as "isFree"`;
+    // Then another server is at it.
+    if (!(await lock.execute(db)).rows[0]!.isFree) return true;
+  }
+  let left = rows;
+  while (left > 0) {
+    const condensed = await condenseDay(db, dialect, hoursFrom / PERIOD_MS.HOUR, left);
+    if (condensed === undefined) break;
+    left -= condensed;
+  }
+  const { rows: days } = await sql<{ day: number; number: number }>`select day, key_number as number from key_usage_days
+    where day < ${sql.lit(daysFrom / PERIOD_MS.DAY)} order by day, key_number limit ${sql.lit(rows)}`.execute(db);
+  const last = days.at(-1);
+  if (last)
+    await sql`delete from key_usage_days
+      where (day, key_number) <= (${sql.lit(last.day)}, ${sql.lit(last.number)})`.execute(db);
+  return left > 0 && days.length < rows;
+}
+
+/**
+ * Adds up the oldest day that has hours from before one, for some keys: whole days, as each row is written once then.
+ * @returns of how many hours; undefined if there is none
+ */
+async function condenseDay(
+  db: Kysely<Tables>,
+  dialect: DialectName,
   before: number,
-  count: number,
-): Promise<{ which: RawBuilder<SqlBool>; hasMore: boolean } | undefined> {
-  const column = sql.ref(COLUMNS[table]);
-  const { rows } = await sql<{ period: number; key_id: string }>`select ${column} as period, key_id
-    from ${sql.table(table)} where ${column} < ${sql.lit(before)}
-    order by ${column}, key_id limit ${sql.lit(count)}`.execute(db);
-  const last = rows.at(-1);
-  if (!last) return undefined;
-  const which = sql<SqlBool>`(${column}, key_id) <= (${sql.lit(Number(last.period))}, ${last.key_id})`;
-  return { which, hasMore: rows.length === count };
+  rows: number,
+): Promise<number | undefined> {
+  const oldest = await oldestOf(db, 'key_usage_hours');
+  if (oldest >= before) return undefined;
+  const day = Math.floor(oldest / HOURS_A_DAY);
+  const ofDay = Array.from({ length: HOURS_A_DAY }, (_, index) => day * HOURS_A_DAY + index);
+  const { rows: used } = await sql<{ hour: number }>`select ${jsonRowNumber(0)} as hour
+    from ${jsonRowsOf(
+      dialect,
+      ofDay.filter((hour) => hour < before),
+    )}
+    where exists (select 1 from key_usage_hours where hour = ${jsonRowNumber(0)})`.execute(db);
+  const hours = used.map(({ hour }) => Number(hour));
+  const keys = Math.max(Math.floor(rows / hours.length), 1);
+  const { rows: bounds } = await sql<{ last: number | null }>`select min(last) as last from (
+    select (select key_number from key_usage_hours where hour = ${jsonRowNumber(0)}
+      order by key_number limit 1 offset ${sql.lit(keys - 1)}) as last from ${jsonRowsOf(dialect, hours)}) as bounds`.execute(
+    db,
+  );
+  const last = bounds[0]!.last;
+  const which = sql`hour in (${sql.join(hours.map((hour) => sql.lit(hour)))}) and key_number <= ${sql.lit(last ?? NUMBERS)}`;
+  await sql`insert into key_usage_days (day, key_number, ${COUNTS})
+    select ${sql.lit(day)}, key_number, ${SUMS} from key_usage_hours where ${which} group by key_number order by key_number
+    on conflict (day, key_number) do update set ${added('key_usage_days')}`.execute(db);
+  const { numAffectedRows } = await sql`delete from key_usage_hours where ${which}`.execute(db);
+  return Number(numAffectedRows);
+}
+
+/** Those of some keys of which there is use that were deleted, and after which key to go on. */
+async function findDeleted(db: Kysely<Tables>, after = ''): Promise<{ ids: string[]; next: string | undefined }> {
+  const some = db.selectFrom('key_usage').select('key_id').where('key_id', '>', after).orderBy('key_id');
+  const last = await some
+    .offset(SWEPT_KEYS - 1)
+    .limit(1)
+    .executeTakeFirst();
+  const rows = await db
+    .selectFrom('key_usage')
+    .select('key_id')
+    .where('key_id', '>', after)
+    .$if(last !== undefined, (query) => query.where('key_id', '<=', last!.key_id))
+    .where((row) =>
+      row.not(row.exists(row.selectFrom('api_keys').select('id').whereRef('id', '=', 'key_usage.key_id'))),
+    )
+    .orderBy('key_id')
+    .execute();
+  return { ids: rows.map(({ key_id: id }) => id), next: last?.key_id };
+}
+
+/** Removes the use of keys that were deleted, until so many rows were looked for. @returns whether nothing is left */
+async function forgetUsage(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  ids: readonly string[],
+  rows: number,
+): Promise<boolean> {
+  const { rows: keys } = await sql<KnownKey & { id: string }>`
+    select key_id as id, number, first_hour as first, hour from key_usage
+    where key_id in (select ${jsonRowText(0)} from ${jsonRowsOf(dialect, ids)})
+      and not exists (select 1 from api_keys where id = key_id)
+    order by key_id ${dialect === 'postgres' ? sql`for update` : sql``}`.execute(db);
+  const oldest = {
+    key_usage_hours: await oldestOf(db, 'key_usage_hours'),
+    key_usage_days: await oldestOf(db, 'key_usage_days'),
+  };
+  const gone: string[] = [];
+  const periods: Record<PeriodTable, number[][]> = { key_usage_hours: [], key_usage_days: [] };
+  const add = (table: PeriodTable, number: number, from: number, to: number) => {
+    for (let period = Math.max(from, oldest[table]); period <= to; period += 1) periods[table].push([period, number]);
+  };
+  for (const { id, number, first, hour } of keys) {
+    if (periods.key_usage_hours.length + periods.key_usage_days.length >= rows) break;
+    gone.push(id);
+    add('key_usage_hours', number, first, hour);
+    add('key_usage_days', number, Math.floor(first / HOURS_A_DAY), Math.floor(hour / HOURS_A_DAY));
+  }
+  for (const table of ['key_usage_hours', 'key_usage_days'] as const)
+    if (periods[table].length > 0)
+      await sql`delete from ${sql.table(table)} where (${sql.ref(COLUMNS[table])}, key_number) in
+        (select ${jsonRowNumber(0)}, ${jsonRowNumber(1)} from ${jsonRows(dialect, periods[table])})`.execute(db);
+  const these = sql`key_id in (select ${jsonRowText(0)} from ${jsonRowsOf(dialect, gone)})`;
+  for (const table of ['used_grants', 'key_usage'] as const)
+    await sql`delete from ${sql.table(table)} where ${these}`.execute(db);
+  return gone.length === keys.length;
 }
 
 /** Milliseconds since 1970, by the one clock that all processes of a store go by. */

@@ -85,19 +85,24 @@ describeOn('postgres', "the server's database user", () => {
   it('bounds what is kept of the use of keys', async () => {
     const { apiKey: key } = await test.keys.create({ name: 'Old', roles: ['GUEST'] }, OPERATOR);
     const { apiKey: deleted } = await test.keys.create({ name: 'Deleted', roles: ['GUEST'] }, OPERATOR);
+    const now = Math.floor(Date.now() / 3_600_000);
+    const day = Math.floor(now / 24) - 100;
     await changeDirectly(
       owned,
-      ...[5, 1_000_000].map((hour) => `insert into key_usage_hours values (${hour}, '${key.id}', 1, 0, 0, 0)`),
-      `insert into key_usage_days values (6, '${key.id}', 1, 0, 0, 0)`,
-      `insert into key_usage_days values (1000000, '${deleted.id}', 1, 0, 0, 0)`,
+      ...[key, deleted].map(
+        ({ id }, index) => `insert into key_usage values ('${id}', ${index}, 1, 1, 1, ${day * 24}, ${now}, 1, 0, 0, 0)`,
+      ),
+      ...[5, now - 1].map((hour) => `insert into key_usage_hours values (${hour}, 0, 1, 0, 0, 0)`),
+      'insert into key_usage_days values (6, 0, 1, 0, 0, 0)',
+      `insert into key_usage_days values (${day}, 1, 1, 0, 0, 0)`,
     );
     await test.keys.delete([deleted.id], OPERATOR);
     await server.stop();
     server = await startServe(served);
     await query(server.url, admin.secret, '{ online }');
     const left = async (table: string) =>
-      (await readDirectly(owned, `select 1 from ${table} where key_id in ('${key.id}', '${deleted.id}')`)).length;
-    await until(async () => (await left('key_usage_leftovers')) === 0);
+      (await readDirectly(owned, `select 1 from ${table} where key_number in (0, 1)`)).length;
+    await until(async () => (await readDirectly(owned, 'select 1 from key_usage where number = 1')).length === 0);
     assert.deepEqual([await left('key_usage_hours'), await left('key_usage_days')], [1, 0]);
   });
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Pool } from 'pg';
 import { testCli } from '../support/cli.ts';
 import { readDirectly } from '../support/direct.ts';
+import type { Store } from '../../src/store/open.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { migratedPostgresStore, type PostgresServer, startPostgresServer } from '../support/postgres.ts';
 import { startCli } from '../support/process.ts';
@@ -104,23 +105,48 @@ describe('a PostgreSQL server that is replaced, but lives on', () => {
 });
 
 describe('a process that listens on PostgreSQL', () => {
-  it('makes a connection for every fourth heartbeat at most, to see where its address leads', async () => {
-    const url = new URL(await migratedPostgresStore());
-    const name = url.searchParams.get('schema')!;
-    url.searchParams.set('application_name', name);
-    const proxy = await startProxy(Number(url.port));
-    const { store } = await openTestKeys({ database: replacePort(url.href, proxy.port) });
+  let url: URL;
+  let proxy: Proxy;
+  let store: Store;
+  beforeEach(async () => {
+    url = new URL(await migratedPostgresStore());
+    url.searchParams.set('application_name', url.searchParams.get('schema')!);
+    proxy = await startProxy(Number(url.port));
+    ({ store } = await openTestKeys({ database: replacePort(url.href, proxy.port) }));
     assert.equal(proxy.connections(), 1);
     await until(() => store.repository.revision() !== undefined);
-    const [listening, heartbeats] = [proxy.connections(), new Set<unknown>()];
-    await until(async () => {
-      const [row] = await readDirectly(url.href, `${LAST_HEARTBEAT} and application_name = '${name}'`);
-      return heartbeats.add(row?.['at']).size > 12;
-    });
-    const made = proxy.connections() - listening;
-    assert.ok(made >= 2 && made <= 3, `${made} connections`);
+  });
+  afterEach(async () => {
     await store.close();
     proxy.close();
+  });
+
+  /** When so many heartbeats were sent, in milliseconds, and how many connections were made for them. */
+  async function heartbeats(count: number, meanwhile: () => void): Promise<{ times: number[]; made: number }> {
+    const name = url.searchParams.get('application_name');
+    const [before, times] = [proxy.connections(), [] as number[]];
+    await until(async () => {
+      meanwhile();
+      const [row] = await readDirectly(url.href, `${LAST_HEARTBEAT} and application_name = '${name}'`);
+      const time = Date.parse(row?.['at'] as string);
+      // The server takes a new statement in steps, each with its time.
+      if (time > (times.at(-1) ?? 0) + 200) times.push(time);
+      return times.length >= count;
+    });
+    return { times, made: proxy.connections() - before };
+  }
+
+  it('makes a connection for every fourth heartbeat at most, to see where its address leads', async () => {
+    const { made } = await heartbeats(13, () => store.repository.revision());
+    assert.ok(made >= 2 && made <= 3, `${made} connections`);
+  });
+
+  it('asks it less than once a second while nobody asks it, also by new connections, and trusts what it knows', async () => {
+    const { times, made } = await heartbeats(10, () => {});
+    const seconds = (times.at(-1)! - times[0]!) / 1000;
+    // A connection that is made is a transaction, too.
+    assert.ok(made >= 2 && times.length - 1 + made <= seconds + 1, `${times.length} and ${made} in ${seconds} s`);
+    assert.notEqual(store.repository.revision(), undefined);
   });
 });
 

@@ -49,7 +49,7 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
   for (const secret of [parent.secret, child.secret, rotated.key]) await authenticate(keys, secret);
   await keys.finishActivity();
   const start = Math.floor(time.now / 3_600_000) * 3_600_000;
-  const hours = [0, 200 * 24].map((age) => ({
+  const hours = [0, 1, 200 * 24].map((age) => ({
     start: start - age * 3_600_000,
     accepted: 5,
     forbidden: 3,

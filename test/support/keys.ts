@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { Client } from 'pg';
 import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
 import type { AuditReader } from '../../src/keys/audit/audit-entry.ts';
 import type { Authentication } from '../../src/keys/authentication/authenticator.ts';
@@ -10,6 +11,7 @@ import type { Port, ReadPorts } from '../../src/keys/basics/port.ts';
 import type { KeyRepository } from '../../src/keys/repository/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service/service.ts';
 import { AttemptCounter, type Limited, Limiter } from '../../src/limits/limiter.ts';
+import { isPostgresUrl, readPostgresUrl } from '../../src/store/location.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import type { StoreTimer } from '../../src/store/connection.ts';
 import { migratedStore } from './temp.ts';
@@ -86,6 +88,19 @@ export function withPort<Ports extends ReadPorts, Reader, Writer extends Reader>
     return asked === wrapped ? { ...(real as Writer), ...change(real as Writer) } : real;
   };
   return { ...ports, port };
+}
+
+/** Does something while a store cannot take how keys are used: another process writes to it. */
+export async function whileUseWaits({ database, store }: TestKeys, work: () => Promise<void>): Promise<void> {
+  if (!isPostgresUrl(database)) return store.repository.write(work, { now: 0 });
+  const client = new Client(readPostgresUrl(database).config);
+  await client.connect();
+  try {
+    await client.query('begin; lock table key_usage in exclusive mode');
+    await work();
+  } finally {
+    await client.end();
+  }
 }
 
 /** How many keys a store holds. */

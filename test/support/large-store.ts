@@ -31,8 +31,9 @@ export async function largeStore(
   db.pragma('synchronous = off');
   const secrets = new Map<Caller, Secret>(CALLERS.map((role) => [role, createSecret(randomBytes)]));
   db.transaction(() => {
-    insertKeys(db, sizes.keys, secrets);
-    insertHours(db, sizes.now ?? Date.now());
+    const now = sizes.now ?? Date.now();
+    insertKeys(db, sizes.keys, secrets, now);
+    insertHours(db, now);
     insertEntries(db, sizes.entries);
   })();
   db.pragma('wal_checkpoint(truncate)');
@@ -41,10 +42,10 @@ export async function largeStore(
   return { path, secrets: Object.fromEntries(texts) as Record<Caller, string> };
 }
 
-function insertKeys(db: Database.Database, count: number, secrets: ReadonlyMap<Caller, Secret>): void {
+function insertKeys(db: Database.Database, count: number, secrets: ReadonlyMap<Caller, Secret>, now: number): void {
   const insert = inserter(db, 'api_keys', rowOf(storedKey('')));
   const used = db.prepare('insert into used_grants (key_id, permission, last_used_at) values (?, ?, 1)');
-  const usage = db.prepare('insert into key_usage (key_id, uses, last_used_at) values (?, 7, 1)');
+  const usage = db.prepare('insert into key_usage values (?, ?, 7, 1, null, 0, ?, 1000, 10, 20, 30)');
   const description = 'A description with ÄÖÜ and 日本 in it. '.repeat(24);
   const all = createCatalog().resources.flatMap((resource) =>
     ACTIONS.map((action): Permission => `${resource}:${action}`),
@@ -68,7 +69,7 @@ function insertKeys(db: Database.Database, count: number, secrets: ReadonlyMap<C
       rotation,
     };
     insert.run(rowOf(storedKey(id, fields)));
-    usage.run(id);
+    usage.run(id, index, Math.floor(now / PERIOD_MS.HOUR));
     for (let grant = 0; grant < 5; grant += 1) used.run(id, all[(index + grant * 7) % all.length]);
   }
 }
@@ -82,8 +83,8 @@ function insertHours(db: Database.Database, now: number): void {
     const [from, to] = [firstKept(period, now), period === 'HOUR' ? now : firstKept('HOUR', now)];
     db.prepare(
       `with recursive period(start) as (select ? union all select start + 1 from period where start < ?)
-      insert into key_usage_${table} select start, id, 1000, 10, 20, 30 from period,
-        (select id from api_keys order by created_at, id limit ${USED_KEYS})`,
+      insert into key_usage_${table} select start, number, 1000, 10, 20, 30 from period, (select number from key_usage
+        where key_id in (select id from api_keys order by created_at, id limit ${USED_KEYS}))`,
     ).run(from / PERIOD_MS[period], Math.ceil(to / PERIOD_MS[period]) - 1);
   }
 }

@@ -21,6 +21,7 @@ import type { SchemaExtension } from '../../graphql/index.ts';
 import { type Catalog, createCatalog, type HostResource } from '../../keys/permissions/index.ts';
 
 import { isDebugged, isKeysError } from '../../keys/basics/index.ts';
+import type { ChangeSource } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
 import type { ConfiguredServer, StartService } from '../../service/configured-server.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
@@ -142,6 +143,8 @@ interface ServingContext extends Omit<Serving, 'count' | 'config'> {
   /** Whether this is one of several processes. */
   isWorker: boolean;
   source: ConfigSource;
+  /** Where a worker hears of changes in a PostgreSQL store. */
+  changes: ChangeSource | undefined;
   stop: StopSignal;
   onListening: (url: string) => void;
 }
@@ -180,7 +183,11 @@ export abstract class ServingCommand extends BaseCommand {
     void stop.received.then(() => manager.stopping());
     if (count > 1 && start) {
       const socketMask = serving.address.socket === undefined ? undefined : SOCKET_UMASK;
-      const shared = { count, socketMask, log, stop, config: start, onListening: announceListening };
+      const listen = async () => {
+        const { listenForChanges } = await import('../../service/open-keys.ts');
+        return listenForChanges({ database: serving.database, lockWaitMs: LOCK_WAIT_MS });
+      };
+      const shared = { count, socketMask, log, stop, config: start, listen, onListening: announceListening };
       const scraped = await this.serveWorkerMetrics(serving, start);
       try {
         process.exitCode = await workers.runWorkers(shared);
@@ -191,7 +198,8 @@ export abstract class ServingCommand extends BaseCommand {
       const source = start ? ownConfig(start, log) : await configOfPrimary();
       try {
         const onListening = isWorker ? workers.reportListening : announceListening;
-        await this.serveHere({ ...serving, isWorker, source, stop, onListening });
+        const changes = isWorker ? workers.changesOfPrimary() : undefined;
+        await this.serveHere({ ...serving, isWorker, source, changes, stop, onListening });
       } finally {
         source.stop();
         // Whoever else started this process keeps the channel to it.
@@ -250,14 +258,17 @@ export abstract class ServingCommand extends BaseCommand {
     const additions = additionsIn(config, ofHost);
     check?.(config, createCatalog(additions));
     const destination = await destinationIn(config);
-    const opened = await openKeysWithNotices({
-      database,
-      timer: telemetry?.storeTimer,
-      ...additions,
-      maxVerifiedKeys,
-      lockWaitMs: LOCK_WAIT_MS,
-      writeWaitMs: WRITE_WAIT_MS,
-    });
+    const opened = await openKeysWithNotices(
+      {
+        database,
+        timer: telemetry?.storeTimer,
+        ...additions,
+        maxVerifiedKeys,
+        lockWaitMs: LOCK_WAIT_MS,
+        writeWaitMs: WRITE_WAIT_MS,
+      },
+      context.changes,
+    );
     let { keys } = opened;
     try {
       await this.reportStore(keys);

@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
+import type { ChangeSource, Received } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
 import { followForWorkers, type StartConfig } from './config-source.ts';
 import { STOP_SIGNALS, type StopSignal } from './service-manager.ts';
@@ -17,6 +18,8 @@ export interface WorkersOptions {
   log: Log;
   stop: StopSignal;
   config: StartConfig;
+  /** What listens for changes of the store; undefined for a file. */
+  listen: () => Promise<ChangeSource | undefined>;
   /** Called once, with the address that all workers listen on. */
   onListening: (url: string) => void;
 }
@@ -30,7 +33,7 @@ export const isWorker = (): boolean => cluster.isWorker;
  * @returns the exit code: that of the first worker if it could not start, 0 after a signal
  */
 export async function runWorkers(options: WorkersOptions): Promise<number> {
-  const { count, socketMask, log, stop, config, onListening } = options;
+  const { count, socketMask, log, stop, config, listen, onListening } = options;
   const fork = socketMask === undefined ? () => cluster.fork() : forkingUnder(socketMask);
   // Each worker accepts its own connections: one handed to a worker that just died would never be answered.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
@@ -49,6 +52,7 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
     worker.on('error', (error) => log.error({ err: error, worker: worker.process.pid }, 'a worker failed')),
   );
   followForWorkers(config, log);
+  const stopListening = listenForWorkers(listen);
   const first = fork();
   // The others wait for the first: what keeps one from listening keeps all from it, and is reported once.
   const exited = once(first, 'exit') as Promise<[number | null]>;
@@ -83,7 +87,59 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
       await exited;
     }),
   );
+  stopListening();
   return 0;
+}
+
+/** What a worker sends: it wants to hear of changes, or relies on what it has received. */
+interface ListeningMessage {
+  hears: 'changes' | 'asked';
+}
+
+/** Hears of changes in the primary once for all workers. @returns ends it */
+function listenForWorkers(listen: WorkersOptions['listen']): () => void {
+  const listening = new Set<Worker>();
+  let source: Promise<ChangeSource | undefined> | undefined;
+  const begin = async () => {
+    const begun = await listen();
+    begun?.start((received) => {
+      for (const worker of listening) if (worker.isConnected()) worker.send({ received }, () => {});
+    });
+    return begun;
+  };
+  cluster.on('message', (worker, message: object) => {
+    if (!('hears' in message)) return;
+    if ((message as ListeningMessage).hears === 'changes') listening.add(worker);
+    // A worker reports what keeps the store from being opened.
+    source ??= begin().catch(() => undefined);
+    void source.then((begun) => begun?.asked());
+  });
+  cluster.on('exit', (worker) => listening.delete(worker));
+  return () => void source?.then((begun) => begun?.close());
+}
+
+/** In a worker: what the primary hears of changes. Without the primary, nothing is sure. */
+export function changesOfPrimary(): ChangeSource {
+  let hasAsked = false;
+  const tell = (hears: ListeningMessage['hears']) =>
+    process.connected && process.send?.({ hears } satisfies ListeningMessage, undefined, undefined, () => {});
+  return {
+    start(hear) {
+      process.on('message', (message: { received?: Received }) => {
+        const { received } = message;
+        if (received?.alive) hasAsked = false;
+        if (received) hear(received);
+      });
+      process.on('disconnect', () => hear({ alive: null }));
+      tell('changes');
+    },
+    asked() {
+      if (hasAsked) return;
+      hasAsked = true;
+      tell('asked');
+    },
+    close() {},
+  };
 }
 
 /** Resolves with what a worker says once it listens. */

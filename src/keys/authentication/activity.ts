@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditDraft, type Refusal, RefusalSampler } from '../audit/index.ts';
 import { type AccessObserver, findChain, principalOf } from '../authorization/index.ts';
 import { activateRotation, Transaction } from '../changes/index.ts';
@@ -58,7 +59,14 @@ class KeyObserver implements AccessObserver {
 }
 
 /** How many keys are written at once: neither their transaction nor making its parameters keeps others waiting. */
-const PIECE_KEYS = 2000;
+const PIECE_KEYS = 250;
+/** How many times as long as a piece took others have their turns behind it. */
+const PAUSE_FACTOR = 2;
+
+/** Lets others have their turns after a piece of work that began at a time of `performance.now`. */
+function pauseAfter(began: number): Promise<void> {
+  return sleep((performance.now() - began) * PAUSE_FACTOR, undefined, { ref: false });
+}
 /** How many hours of a key are told apart while they cannot be written: what comes then counts for the last of them. */
 const MAX_HOURS = 24;
 
@@ -175,10 +183,8 @@ function hourOf({ hours }: CollectedKeyUsage, time: number): CollectedHour {
   return hour;
 }
 
-/** Some of the activity since it was last written, for one transaction. */
-export interface ActivityBatch {
-  /** What to add to the totals of keys. */
-  usage: readonly KeyUsage[];
+/** What happened since it was last written, for one transaction. */
+export interface ActivityEvents {
   /** Keys whose new secret was used for the first time, each with the public id of that secret. */
   activated: { id: string; publicId: string }[];
   /** Refused requests, as entries of the audit log. */
@@ -187,8 +193,10 @@ export interface ActivityBatch {
 
 /** What `Activity` needs from outside. */
 interface ActivityOptions {
-  /** Writes a batch. When it throws, the batch is kept and written later. */
-  write: (batch: ActivityBatch) => Promise<void>;
+  /** Adds to the totals of keys. When it throws, that is kept and written later. */
+  writeUsage: (usage: readonly KeyUsage[]) => Promise<void>;
+  /** Writes events, with the same promise. */
+  writeEvents: (events: ActivityEvents) => Promise<void>;
   /** Is called after usage was written, in the background. When it throws, nothing is lost. */
   afterUsage?: () => Promise<void>;
   /** Milliseconds since 1970. */
@@ -275,7 +283,10 @@ export class Activity {
 
   /** Writes all activity so far, including refusals that were only counted. @throws KeysError STORE_… */
   finish(): Promise<void> {
-    return this.#runExclusively(() => this.#writeUsage(true));
+    return this.#runExclusively(async () => {
+      await this.#writeEvents(true);
+      await this.#writeUsage(false);
+    });
   }
 
   #scheduleUsage(): void {
@@ -296,10 +307,8 @@ export class Activity {
 
   async #flushUsage(): Promise<void> {
     try {
-      await this.#runExclusively(async () => {
-        await this.#writeUsageAndRest();
-        await this.#options.afterUsage?.();
-      });
+      await this.#runExclusively(() => this.#writeUsageAndRest());
+      await this.#options.afterUsage?.();
     } catch {
       // What could not be written was put back.
     }
@@ -309,7 +318,7 @@ export class Activity {
     const { clock } = this.#options;
     const began = clock();
     try {
-      await this.#writeUsage(false);
+      await this.#writeUsage(true);
       const ended = clock();
       this.#restsUntil = ended + Math.min(REST_FACTOR * (ended - began), MAX_REST_MS);
     } finally {
@@ -320,7 +329,7 @@ export class Activity {
 
   /** Writes what must not wait for usage: activated rotations and refusals. */
   async #flushEvents(): Promise<void> {
-    await this.#runExclusively(() => this.#write([], false)).catch(() => {});
+    await this.#runExclusively(() => this.#writeEvents(false)).catch(() => {});
   }
 
   async #runExclusively(work: () => Promise<void>): Promise<void> {
@@ -330,23 +339,29 @@ export class Activity {
   }
 
   /** Writes piece by piece, so that other writers have their turns in between. */
-  async #writeUsage(all: boolean): Promise<void> {
-    const [first = [], ...others] = await this.#usage.pieces();
-    await this.#write(first, all);
-    for (const ids of others) await this.#write(ids, all);
+  async #writeUsage(pauses: boolean): Promise<void> {
+    for (const ids of await this.#usage.pieces()) {
+      const began = performance.now();
+      const usage = this.#usage.take(ids);
+      try {
+        await this.#options.writeUsage(usage);
+      } catch (error) {
+        this.#usage.putBack(usage);
+        throw error;
+      }
+      if (pauses && ids.length === PIECE_KEYS) await pauseAfter(began);
+    }
   }
 
-  async #write(ids: readonly string[], all: boolean): Promise<void> {
+  async #writeEvents(all: boolean): Promise<void> {
     const activated = this.#activated;
     const refusals = [...this.#drafts, ...this.#refusals.take(this.#options.clock(), all)];
-    const usage = this.#usage.take(ids);
-    if (usage.length + activated.size + refusals.length === 0) return;
+    if (activated.size + refusals.length === 0) return;
     [this.#activated, this.#drafts] = [new Map(), []];
     try {
       const keys = Array.from(activated, ([id, publicId]) => ({ id, publicId }));
-      await this.#options.write({ usage, activated: keys, refusals });
+      await this.#options.writeEvents({ activated: keys, refusals });
     } catch (error) {
-      this.#usage.putBack(usage);
       this.#putBackEvents(activated, refusals);
       throw error;
     }
@@ -359,13 +374,12 @@ export class Activity {
   }
 }
 
-/** Writes a batch of activity: uses, the activation of rotations, and refused requests. */
-export async function writeActivity(
+/** Writes the activation of rotations, and refused requests. */
+export async function writeEvents(
   writer: KeyWriter,
-  { usage, activated, refusals }: ActivityBatch,
+  { activated, refusals }: ActivityEvents,
   { catalog, now, operator }: { catalog: Catalog; now: number; operator: string },
 ): Promise<void> {
-  await writer.port(USAGE).add(usage);
   for (const { id, publicId } of activated) {
     const key = await writer.findById(id);
     if (!key || key.damaged) continue;
@@ -384,30 +398,68 @@ interface UsageRetentionOptions {
   clock: () => number;
 }
 
-/** How much one transaction does, in rows: others write in between. */
-const PASS_ROWS = 2000;
+/** How much one transaction does, in rows: others write to a file in between. */
+const STEP_ROWS = { sqlite: 2000, postgres: 20_000 } as const;
+/** How often use is looked through for that of deleted keys, in milliseconds. */
+const SWEEP_MS = UNIT_MS.d;
 
 /**
- * Bounds what is kept of the use of keys: hours become days, and days are removed. It does so in small steps, each when
- * use was written, and looks once an hour whether there is something to do. Several servers may do so at once.
+ * Bounds what is kept of the use of keys: hours become days, days are removed, and so is what deleted keys leave. It
+ * does so in small steps when use was written, and looks once an hour whether there is something to do. Several servers
+ * may do so at once.
  */
 export class UsageRetention {
   readonly #options: UsageRetentionOptions;
   /** In milliseconds since 1970. */
   #nextAt = 0;
+  #nextSweepAt = 0;
+  /** How far a sweep has come. */
+  #sweptTo: string | undefined;
+  #isRunning = false;
 
   constructor(options: UsageRetentionOptions) {
     this.#options = options;
   }
 
-  /** Does the next step, if there is one. @throws KeysError STORE_… */
-  async step(): Promise<void> {
+  /** Does all that is to be done, step by step. @throws KeysError STORE_… */
+  async run(): Promise<void> {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    try {
+      for (let isDone = false; !isDone;) {
+        const began = performance.now();
+        isDone = await this.step();
+        if (!isDone) await pauseAfter(began);
+      }
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  /** Does the next step, if there is one. @returns whether it was the last one for now @throws KeysError STORE_… */
+  async step(): Promise<boolean> {
     const { repository, clock } = this.#options;
     const now = clock();
-    if (now < this.#nextAt) return;
+    if (now < this.#nextAt) return true;
     this.#nextAt = now + UNIT_MS.h;
-    const bounds = { hoursFrom: firstKept('HOUR', now), daysFrom: firstKept('DAY', now), rows: PASS_ROWS };
-    const isDone = await repository.write((writer) => writer.port(USAGE).condense(bounds), { now });
+    const rows = STEP_ROWS[repository.kind];
+    const bounds = { hoursFrom: firstKept('HOUR', now), daysFrom: firstKept('DAY', now), rows };
+    const write = (work: (writer: KeyWriter) => Promise<boolean>) => repository.write(work, { now, counts: true });
+    const isCondensed = await write((writer) => writer.port(USAGE).condense(bounds));
+    const isDone = isCondensed && (now < this.#nextSweepAt || (await this.#sweep(rows, write)));
     if (!isDone) this.#nextAt = now;
+    else if (now >= this.#nextSweepAt) this.#nextSweepAt = now + SWEEP_MS;
+    return isDone;
+  }
+
+  /** Looks through the next keys. @returns whether there are no more */
+  async #sweep(
+    rows: number,
+    write: (work: (writer: KeyWriter) => Promise<boolean>) => Promise<boolean>,
+  ): Promise<boolean> {
+    const { ids, next } = await this.#options.repository.port(USAGE).ofDeleted(this.#sweptTo);
+    if (ids.length > 0 && !(await write((writer) => writer.port(USAGE).forget(ids, rows)))) return false;
+    this.#sweptTo = next;
+    return next === undefined;
   }
 }

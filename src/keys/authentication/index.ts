@@ -1,5 +1,5 @@
 /** From a secret to a principal: verified keys, what they are used for, and people's sessions. */
-export { Activity, UsageRetention, writeActivity } from './activity.ts';
+export { Activity, UsageRetention, writeEvents } from './activity.ts';
 export {
   type Authentication,
   Authenticator,

@@ -163,7 +163,7 @@ export interface UsageBounds {
   hoursFrom: number;
   /** Earlier days are removed. */
   daysFrom: number;
-  /** How many hours, and how many days, may be dealt with at once. */
+  /** How many hours, and how many days, are dealt with at once, or some more. */
   rows: number;
 }
 
@@ -174,14 +174,18 @@ interface UsageFinder {
   byPeriod(id: string, range: UsageRange): Promise<PeriodUsage[]>;
   /** The permissions that keys have used, by their ids, each with its last use in milliseconds since 1970. */
   grants(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>>;
+  /** Looks through some keys, by their ids, for deleted ones of which there is use. @returns these, and where to go on */
+  ofDeleted(after: string | undefined): Promise<{ ids: string[]; next: string | undefined }>;
 }
 
-/** Keeps how keys are used, in a transaction. */
+/** Keeps how keys are used, in a transaction that only counts: see `RepositoryWriteOptions`. */
 interface UsageWriter extends UsageFinder {
   /** Adds to the totals of keys; keys that no longer exist are ignored. */
   add(usage: readonly KeyUsage[]): Promise<void>;
   /** Brings what is kept nearer to its bounds. @returns whether it is within them */
   condense(bounds: UsageBounds): Promise<boolean>;
+  /** Removes the use of keys that were deleted, of so many rows or some more. @returns whether nothing is left */
+  forget(ids: readonly string[], rows: number): Promise<boolean>;
 }
 export const USAGE = declarePort<UsageFinder, UsageWriter>('usage');
 

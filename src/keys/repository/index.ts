@@ -25,11 +25,13 @@ export {
 } from './consent-request.ts';
 export {
   boundsAt,
+  type ChangeSource,
   differencesOf,
   differenceText,
   digestToken,
   type FormOutcome,
   type FoundBySecret,
+  type Received,
   type NotificationReport,
   type KeyCounts,
   type KeyFilter,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { AuditReader, AuditWriter } from '../audit/index.ts';
-import { declarePort, printable, type ReadPorts, type WritePorts } from '../basics/index.ts';
+import { declarePort, type ErrorCode, printable, type ReadPorts, type WritePorts } from '../basics/index.ts';
 import type { ApiKey, RotatedSecret, Status, StoredKey } from '../key/index.ts';
 import type { Role } from '../permissions/index.ts';
 
@@ -84,6 +84,11 @@ export interface RepositoryWriteOptions {
    * late to be remembered does not stop it.
    */
   revokes?: boolean | undefined;
+  /**
+   * Whether it only counts what is not read to change keys: then no change of a key waits for it in PostgreSQL, and for
+   * a file only while it is made.
+   */
+  counts?: boolean | undefined;
   /** Whether the time is remembered however late it is: somebody has said that it is right. */
   isTimeRight?: boolean | undefined;
 }
@@ -110,6 +115,30 @@ export interface KeyCounts {
 
 /** Takes why notifications of changes are lost, in words for users; undefined once they arrive again. */
 export type NotificationReport = (problem: Error | undefined) => void;
+
+/** What is known of the changes of others, in parts. It can be sent to another process of the machine. */
+export interface Received {
+  /** The ids of keys that were changed; `any` if it is not known which. */
+  readonly changed?: readonly string[] | 'any';
+  /**
+   * Nothing is missing that was changed before the store was asked: when that was, in milliseconds of the clock of the
+   * machine that is never set, and the time of the store, in milliseconds since 1970. Null: that is not sure any more.
+   */
+  readonly alive?: { readonly askedAt: number; readonly time: number } | null;
+  /** Why nothing arrives. */
+  readonly problem?: { readonly code: ErrorCode; readonly message: string; readonly isSilence: boolean };
+  /** Whether connections that were made before may lead to a server that was replaced. */
+  readonly renewsPool?: boolean;
+}
+
+/** What tells of changes of keys. */
+export interface ChangeSource {
+  /** Begins to listen. */
+  start(hear: (received: Received) => void): void;
+  /** Is told each time that somebody relies on what was received: it is made sure less often while nobody does. */
+  asked(): void;
+  close(): void;
+}
 
 /** The database that a store is in. */
 export type StoreKind = 'sqlite' | 'postgres';

@@ -6,13 +6,13 @@ import {
   noChecks,
   Sessions,
   UsageRetention,
-  writeActivity,
+  writeEvents,
 } from '../authentication/index.ts';
 import { AuditAccess } from '../authorization/index.ts';
 import { isKeysError } from '../basics/index.ts';
 import { Containments, PermittedChanges, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
 import { Consent, type ConsentOptions } from '../consent/index.ts';
-import { Usage } from '../key/index.ts';
+import { Usage, USAGE } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type { KeyCounts, KeyRepository, StoreKind } from '../repository/index.ts';
 import { Transfer } from '../transfer/index.ts';
@@ -167,11 +167,13 @@ export class KeysService extends KeyManagement {
       activity: new Activity({
         clock,
         schedule,
-        write: (batch) => {
+        writeUsage: (usage) =>
+          options.repository.write((writer) => writer.port(USAGE).add(usage), { now: clock(), counts: true }),
+        writeEvents: (events) => {
           const now = clock();
-          return options.repository.write((writer) => writeActivity(writer, batch, { ...options, now }), { now });
+          return options.repository.write((writer) => writeEvents(writer, events, { ...options, now }), { now });
         },
-        afterUsage: () => retention.step(),
+        afterUsage: () => retention.run(),
       }),
       counts: noChecks(),
     };

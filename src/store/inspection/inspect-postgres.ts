@@ -24,11 +24,10 @@ type Privilege = 'select' | 'insert' | 'update' | 'delete';
 const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly Privilege[]>>> = {
   svc_api_schema: ['select'],
   api_keys: ['select', 'update'],
-  key_usage: ['select', 'insert', 'update'],
-  used_grants: ['select', 'insert', 'update'],
+  key_usage: ['select', 'insert', 'update', 'delete'],
+  used_grants: ['select', 'insert', 'update', 'delete'],
   key_usage_hours: ['select', 'insert', 'update', 'delete'],
   key_usage_days: ['select', 'insert', 'update', 'delete'],
-  key_usage_leftovers: ['select', 'delete'],
   rotated_secrets: ['select'],
   application_keys: ['select'],
   audit_log: ['select', 'insert'],

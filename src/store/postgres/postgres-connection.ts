@@ -1,17 +1,18 @@
 import { type Kysely, sql } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/basics/index.ts';
-import type { NotificationReport } from '../../keys/repository/index.ts';
-import { type Connection, type MustExist, Mutex, retry, type WriteWork } from '../connection.ts';
+import type { ChangeSource, NotificationReport } from '../../keys/repository/index.ts';
+import { type Connection, type MustExist, Mutex, retry, type WriteOptions, type WriteWork } from '../connection.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from '../location.ts';
 import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
-import { PostgresListener, ServerClock } from './postgres-listener.ts';
+import { ReceivedChanges, PostgresListener, ServerClock } from './postgres-listener.ts';
 import {
   lockWriters,
   migratePostgres,
   requireOwner,
   requireOwnTables,
+  requirePostgres,
   requireSearchPath,
   versionOf,
 } from './postgres-schema.ts';
@@ -27,7 +28,7 @@ const MIGRATION_STEP_MS = 600_000;
 interface Parts {
   db: Kysely<Tables>;
   clock: ServerClock;
-  listener: PostgresListener;
+  received: ReceivedChanges;
   location: string;
   created: boolean;
   writeWaitMs: number;
@@ -40,16 +41,16 @@ export class PostgresConnection implements Connection {
   readonly location: string;
   readonly created: boolean;
   readonly #db: Kysely<Tables>;
-  readonly #listener: PostgresListener;
+  readonly #received: ReceivedChanges;
   readonly #clock: ServerClock;
   readonly #writeWaitMs: number;
   readonly #config: PoolConfig;
   /** Waiting writers must not use up all connections, which are also needed to check keys. */
   readonly #mutex = new Mutex();
 
-  private constructor({ db, listener, clock, location, created, writeWaitMs, config }: Parts) {
+  private constructor({ db, received, clock, location, created, writeWaitMs, config }: Parts) {
     this.#db = db;
-    this.#listener = listener;
+    this.#received = received;
     this.#clock = clock;
     this.location = location;
     this.created = created;
@@ -64,7 +65,8 @@ export class PostgresConnection implements Connection {
       lockWaitMs,
       writeWaitMs = lockWaitMs,
       mustExist,
-    }: { lockWaitMs: number; writeWaitMs?: number; mustExist: MustExist },
+      changes,
+    }: { lockWaitMs: number; writeWaitMs?: number; mustExist: MustExist; changes?: ChangeSource | undefined },
   ): Promise<PostgresConnection> {
     const { location, schema, owner, config } = readPostgresUrl(url);
     const timedConfig = withTimeouts(config, lockWaitMs);
@@ -82,12 +84,19 @@ export class PostgresConnection implements Connection {
       const clock = new ServerClock();
       const askedAt = performance.now();
       clock.answered(await retryLost(() => clockOf('postgres')(db)), askedAt);
-      const listener = new PostgresListener({ config: timedConfig, location, clock, renewPool });
-      return new PostgresConnection({ db, listener, clock, location, created, writeWaitMs, config: timedConfig });
+      const source = changes ?? new PostgresListener(timedConfig, location);
+      const received = new ReceivedChanges({ source, clock, renewPool });
+      return new PostgresConnection({ db, received, clock, location, created, writeWaitMs, config: timedConfig });
     } catch (error) {
       await db.destroy();
       throw postgresError(error, location);
     }
+  }
+
+  /** What listens for changes of a store at a URL, for other processes. @throws KeysError USAGE */
+  static changesOf(url: string, lockWaitMs: number): ChangeSource {
+    const { location, config } = readPostgresUrl(url);
+    return new PostgresListener(withTimeouts(config, lockWaitMs), location);
   }
 
   /** Whether there is a store at a URL. @throws KeysError USAGE, STORE_… */
@@ -112,10 +121,15 @@ export class PostgresConnection implements Connection {
     }
   }
 
-  async write<Result>(work: WriteWork<Result>): Promise<Result> {
+  async write<Result>(work: WriteWork<Result>, { counts = false }: WriteOptions = {}): Promise<Result> {
     this.#requireAnswers();
     try {
-      return await this.#mutex.run(this.#writeWaitMs, () => this.#retryWrite(work));
+      if (counts) return await this.#retryWrite(work, async () => {});
+      const lock = async (transaction: Kysely<Tables>) => {
+        const askedAt = performance.now();
+        this.#clock.answered(await lockWriters(transaction), askedAt);
+      };
+      return await this.#mutex.run(this.#writeWaitMs, () => this.#retryWrite(work, lock));
     } catch (error) {
       throw postgresError(error, this.location);
     }
@@ -126,15 +140,15 @@ export class PostgresConnection implements Connection {
   }
 
   revision(): number | undefined {
-    return this.#listener.revision();
+    return this.#received.revision();
   }
 
   keysChangedSince(revision: number): readonly string[] | 'any' {
-    return this.#listener.keysChangedSince(revision);
+    return this.#received.keysChangedSince(revision);
   }
 
   watchHearing(report: NotificationReport): void {
-    this.#listener.watchHearing(report);
+    this.#received.watchHearing(report);
   }
 
   async vacuum(): Promise<void> {
@@ -150,17 +164,20 @@ export class PostgresConnection implements Connection {
   }
 
   async close(): Promise<void> {
-    this.#listener.close();
+    this.#received.close();
     await this.#db.destroy();
   }
 
   /** Fails at once while the server is known to be silent: each request would wait for as long as it may. */
   #requireAnswers(): void {
-    const silence = this.#listener.silence();
+    const silence = this.#received.silence();
     if (silence) throw silence;
   }
 
-  async #retryWrite<Result>(work: WriteWork<Result>): Promise<Result> {
+  async #retryWrite<Result>(
+    work: WriteWork<Result>,
+    lock: (transaction: Kysely<Tables>) => Promise<void>,
+  ): Promise<Result> {
     const deadline = performance.now() + this.#writeWaitMs;
     let changed: string[] = [];
     let committing = false;
@@ -170,8 +187,7 @@ export class PostgresConnection implements Connection {
         .setIsolationLevel('read committed')
         .execute(async (transaction) => {
           [changed, committing] = [[], false];
-          const askedAt = performance.now();
-          this.#clock.answered(await lockWriters(transaction), askedAt);
+          await lock(transaction);
           const result = await work(transaction, (ids) => {
             for (const id of ids) changed.push(id);
           });
@@ -183,7 +199,7 @@ export class PostgresConnection implements Connection {
         // A commit whose answer is lost may have happened: repeating it could make the change twice.
         return await retryLost(transact, () => !committing);
       } finally {
-        if (committing) this.#listener.changed(changed);
+        if (committing) this.#received.changed(changed);
       }
     };
     return retry(attempt, {
@@ -198,6 +214,7 @@ function findVersion(
   { location, schema, owner }: Omit<PostgresAddress, 'config'>,
 ): Promise<number | undefined> {
   return retryLost(async () => {
+    await requirePostgres(db, location);
     if (schema !== undefined) await requireSearchPath(db, location, schema);
     await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', ...TRANSIENT_TABLES, ...TABLE_NAMES] });
     return versionOf(db, location);

@@ -1,17 +1,18 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client, ClientConfig, Notification } from 'pg';
-import { debug, KeysError } from '../../keys/basics/index.ts';
-import type { NotificationReport } from '../../keys/repository/index.ts';
+import type { Client, ClientConfig } from 'pg';
+import { debug, isKeysError, KeysError } from '../../keys/basics/index.ts';
+import type { ChangeSource, Received, NotificationReport } from '../../keys/repository/index.ts';
 import { driverCodeOf } from '../errors.ts';
 import { KeyChanges, MAX_CHANGES } from '../connection.ts';
-import { isSilence, loadDriver, postgresError } from './postgres-pool.ts';
+import { isLost, isSilence, loadDriver, postgresError } from './postgres-pool.ts';
 
 /** How long after the last heartbeat that was answered the revision is trusted. */
 export const TRUST_MS = 2000;
-const HEARTBEAT_MS = 500;
-/** How long after the beginning of a proof that notifications arrive the next one begins. */
-const PROOF_INTERVAL_MS = 2000;
+/** How long to wait between heartbeats: while somebody asks for the revision, and otherwise. */
+const HEARTBEAT_MS = { busy: 500, idle: 1350 } as const;
+/** How long a connection is used that heartbeats come by: the address may lead to another server since. */
+const RENEWAL_MS = { busy: 2000, idle: 4000 } as const;
 const RETRY_MS = 250;
 /** After how many connections in a row that nobody answered the server is known to be silent. */
 const SILENT_AFTER = 2;
@@ -19,15 +20,17 @@ const SILENT_AFTER = 2;
 const RETRY_LOST_MS = 10_000;
 
 /**
- * The heartbeat: the schema, to ignore other stores, and the head of the audit log, should a notification get lost:
- * with the hash of the head that was seen last, if it is still there, and the keys that were changed since.
+ * The heartbeat: the schema, to ignore other stores; the head of the audit log, should a notification get lost: with
+ * the hash of the head that was seen last, if it is still there, and the keys that were changed since; and a token for
+ * who listens.
  */
 const HEARTBEAT = `select current_schema() as schema, extract(epoch from clock_timestamp()) * 1000 as time,
     number, hash,
     (select hash from audit_log where number = $1) as "seenHash",
     array(select key_id from audit_log
       where number > $1 and key_id is not null and action not in ('CREATE', 'IMPORT', 'REFUSE')
-      order by number limit ${MAX_CHANGES + 1}) as changed
+      order by number limit ${MAX_CHANGES + 1}) as changed,
+    pg_notify($2, $3)
   from (select 1) as always left join audit_head on true`;
 
 interface Heartbeat {
@@ -65,57 +68,42 @@ export class ServerClock {
   }
 }
 
-/** What a listener needs. */
-export interface PostgresListenerOptions {
-  config: ClientConfig;
-  /** The URL without its password. */
-  location: string;
+/** By how much the clock of the machine is ahead of `performance.now`, in milliseconds. Neither is ever set. */
+const MACHINE_AHEAD_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();
+
+/** What is needed to know of changes. */
+export interface ReceivedChangesOptions {
+  source: ChangeSource;
   /** Is told the time by each heartbeat. */
   clock: ServerClock;
   /** Gives up the connections that were made so far: they may lead to a server that was replaced. */
   renewPool: () => void;
 }
 
-/**
- * Listens on a connection of its own for changes of keys. Notifications are part of the transaction of the change, so
- * that none is missed while the connection is alive, which a regular heartbeat checks, and while it receives what is
- * sent at the address, which is proven regularly.
- */
-export class PostgresListener {
-  readonly #config: ClientConfig;
-  readonly #location: string;
+/** The changes of keys, as this process or another one of the machine was notified of them, as long as that is sure. */
+export class ReceivedChanges {
+  readonly #source: ChangeSource;
   readonly #clock: ServerClock;
   readonly #renewPool: () => void;
-  /** One for all connections: those that a pooler lends to others go on listening. */
-  readonly #channel = `svc_api_${randomBytes(8).toString('hex')}`;
-  readonly #closed = new AbortController();
   readonly #changes = new KeyChanges();
   /** When the last heartbeat that was answered was sent. */
   #aliveAt = Number.NEGATIVE_INFINITY;
-  #client: Client | undefined;
   #isStarted = false;
   #report: NotificationReport = () => {};
   /** Why notifications are lost, if that is so. */
   #problem: Error | undefined;
-  /** How many connections in a row nobody answered. */
-  #silences = 0;
+  #isSilent = false;
 
-  constructor({ config, location, clock, renewPool }: PostgresListenerOptions) {
-    this.#location = location;
+  constructor({ source, clock, renewPool }: ReceivedChangesOptions) {
+    this.#source = source;
     this.#clock = clock;
     this.#renewPool = renewPool;
-    this.#config = {
-      ...config,
-      connectionTimeoutMillis: TRUST_MS,
-      query_timeout: TRUST_MS,
-      statement_timeout: TRUST_MS,
-      keepAlive: true,
-    };
   }
 
   /** See `KeyRepository.revision`. The first call starts listening: a short-lived program does without. */
   revision(): number | undefined {
     this.#start();
+    this.#source.asked();
     return performance.now() - this.#aliveAt < TRUST_MS ? this.#changes.revision : undefined;
   }
 
@@ -132,7 +120,7 @@ export class PostgresListener {
 
   /** Why there is no use in asking the server: nobody answers there, as is tried all the time; undefined otherwise. */
   silence(): Error | undefined {
-    return this.#silences >= SILENT_AFTER ? this.#problem : undefined;
+    return this.#isSilent ? this.#problem : undefined;
   }
 
   /** Counts these keys as changed at once, as after a change by this process. */
@@ -141,33 +129,105 @@ export class PostgresListener {
   }
 
   close(): void {
-    this.#closed.abort();
-    this.#disconnect();
+    this.#source.close();
   }
 
   #start(): void {
     if (this.#isStarted) return;
     this.#isStarted = true;
+    this.#source.start((received) => this.#hear(received));
+  }
+
+  #hear({ changed, alive, problem, renewsPool }: Received): void {
+    if (renewsPool) this.#renewPool();
+    if (changed === 'any') this.#changes.addUnknown();
+    else if (changed) this.#changes.add(changed);
+    if (alive) {
+      const askedAt = alive.askedAt - MACHINE_AHEAD_MS;
+      this.#clock.answered(alive.time, askedAt);
+      this.#aliveAt = askedAt;
+      this.#setProblem(undefined, false);
+    } else if (alive === null) this.#aliveAt = Number.NEGATIVE_INFINITY;
+    if (problem) this.#setProblem(new KeysError(problem.code, problem.message), problem.isSilence);
+  }
+
+  #setProblem(problem: Error | undefined, isSilent: boolean): void {
+    const isNew = (problem === undefined) !== (this.#problem === undefined);
+    this.#problem = problem;
+    this.#isSilent = isSilent;
+    if (isNew) this.#report(problem);
+  }
+}
+
+/**
+ * Listens on a connection of its own for changes of keys. Notifications are part of the transaction of the change, so
+ * that none is missed while the connection is alive and receives what is sent at the address. Regular heartbeats prove
+ * that, by another connection, which is made anew every few seconds: each sends a token, which must arrive. It does not
+ * behind a pooler that lends the session to others between transactions, nor when the address has come to lead to
+ * another server while this one lives on. The connection that listens is asked nothing: such a pooler would lend it the
+ * session for as long, and the token could arrive by chance.
+ */
+export class PostgresListener implements ChangeSource {
+  readonly #config: ClientConfig;
+  readonly #location: string;
+  /** One for all connections: those that a pooler lends to others go on listening. */
+  readonly #channel = `svc_api_${randomBytes(8).toString('hex')}`;
+  readonly #closed = new AbortController();
+  #hear: (received: Received) => void = () => {};
+  #client: Client | undefined;
+  #sender: { client: Client; madeAt: number } | undefined;
+  #isBusy = false;
+  #busy = Promise.withResolvers<void>();
+
+  /** @param location the URL without its password */
+  constructor(config: ClientConfig, location: string) {
+    this.#location = location;
+    this.#config = {
+      ...config,
+      connectionTimeoutMillis: TRUST_MS,
+      query_timeout: TRUST_MS,
+      statement_timeout: TRUST_MS,
+      keepAlive: true,
+    };
+  }
+
+  start(hear: (received: Received) => void): void {
+    this.#hear = hear;
     void this.#run();
   }
 
+  asked(): void {
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    this.#busy.resolve();
+  }
+
+  close(): void {
+    this.#closed.abort();
+    this.#disconnect();
+  }
+
   async #run(): Promise<void> {
+    let [silences, wasLost] = [0, false];
     while (!this.#closed.signal.aborted) {
-      const error: unknown = await this.#listen().catch((reason: unknown) => reason);
+      const listened = { isProven: false };
+      const error: unknown = await this.#listen(listened).catch((reason: unknown) => reason);
       this.#disconnect();
       if (this.#closed.signal.aborted) return;
-      this.#silences = isSilence(error) ? this.#silences + 1 : 0;
-      const isLostAgain = this.#problem !== undefined && error instanceof NotificationsLostError;
-      this.#setProblem(postgresError(error, this.#location));
+      if (listened.isProven) [silences, wasLost] = [0, false];
+      silences = isSilence(error) ? silences + 1 : 0;
+      const reason = postgresError(error, this.#location);
+      const code = isKeysError(reason) ? reason.code : 'STORE_FAILED';
+      this.#hear({ problem: { code, message: reason.message, isSilence: silences >= SILENT_AFTER } });
+      const isLostAgain = wasLost && error instanceof NotificationsLostError;
+      wasLost = true;
       await this.#wait(isLostAgain ? RETRY_LOST_MS : RETRY_MS, this.#closed.signal);
     }
   }
 
   /** Listens for as long as that works. @throws what ended it */
-  async #listen(): Promise<never> {
-    const { Client } = await loadDriver();
-    this.#closed.signal.throwIfAborted();
-    const client = (this.#client = new Client(this.#config));
+  async #listen(listened: { isProven: boolean }): Promise<never> {
+    const client = (this.#client = await this.#connect());
     const ended = new AbortController();
     const { signal } = ended;
     const lost = (error = new Error('Connection terminated')) => {
@@ -175,73 +235,93 @@ export class PostgresListener {
       ended.abort(error);
     };
     client.on('error', lost).on('end', lost);
-    await client.connect();
-    (client as Client & { unref(): void }).unref();
     let seen: Heartbeat | undefined;
+    let [token, arrived] = ['', Promise.withResolvers<boolean>()];
     client.on('notification', ({ channel, payload }) => {
       if (channel === 'svc_api_changed_keys') this.#receive(payload, seen?.schema);
+      else if (payload === token) arrived.resolve(true);
     });
     await client.query(`listen svc_api_changed_keys; listen ${this.#channel}`);
     debug('changes of keys are listened for', () => ({ store: this.#location }));
     // Earlier notifications were missed.
-    this.#changes.addUnknown();
-    let provenAt = Number.NEGATIVE_INFINITY;
+    this.#hear({ changed: 'any' });
     for (;;) {
-      const now = performance.now();
-      if (now - provenAt >= PROOF_INTERVAL_MS) {
-        await this.#prove({ client, channel: this.#channel, signal }, provenAt);
-        provenAt = now;
-      }
-      const sentAt = performance.now();
-      const { rows } = await client.query<Heartbeat>(HEARTBEAT, [seen ? (seen.number ?? 0) : null]);
+      const isBusy = this.#isBusy || !seen;
+      [this.#isBusy, this.#busy] = [false, Promise.withResolvers()];
+      [token, arrived] = [randomUUID(), Promise.withResolvers()];
+      const askedAt = performance.now();
+      const heartbeat = await this.#ask([seen ? (seen.number ?? 0) : null, this.#channel, token], isBusy);
+      const tooLate = delay(ARRIVAL_MS, false, { ref: false, signal }).catch(() => false);
+      const isReceived = await Promise.race([arrived.promise, tooLate]);
       signal.throwIfAborted();
-      const heartbeat = rows[0]!;
-      this.#clock.answered(Number(heartbeat.time), sentAt);
-      if (heartbeat.hash !== seen?.hash) {
-        if (heartbeat.seenHash === seen?.hash) this.#changes.add(heartbeat.changed);
-        else this.#changes.addUnknown();
-      }
+      // What is connected now leads to the server at the address; what was before may lead to another.
+      if (!seen || !isReceived) this.#hear({ renewsPool: true });
+      if (!isReceived) throw new NotificationsLostError(this.#location);
+      if (heartbeat.hash !== seen?.hash)
+        this.#hear({ changed: heartbeat.seenHash === seen?.hash ? heartbeat.changed : 'any' });
       seen = heartbeat;
-      this.#aliveAt = sentAt;
-      this.#silences = 0;
-      this.#setProblem(undefined);
-      await this.#wait(HEARTBEAT_MS, signal);
+      listened.isProven = true;
+      this.#hear({ alive: { askedAt: askedAt + MACHINE_AHEAD_MS, time: Number(heartbeat.time) } });
+      await this.#wait(HEARTBEAT_MS.busy, signal);
+      if (!this.#isBusy)
+        await Promise.race([this.#busy.promise, this.#wait(HEARTBEAT_MS.idle - HEARTBEAT_MS.busy, signal)]);
       signal.throwIfAborted();
     }
   }
 
-  /** @throws NotificationsLostError, or what the driver throws */
-  async #prove(listening: Listening, provenAt: number): Promise<void> {
-    const isReceived = await receivesFromAddress(listening, this.#config).catch((error: unknown) => {
-      if (driverCodeOf(error) === READ_ONLY) this.#renewPool();
-      throw error;
-    });
-    listening.signal.throwIfAborted();
-    const isFirst = provenAt === Number.NEGATIVE_INFINITY;
-    // This connection leads to the server at the address; older ones may lead to another.
-    if (isFirst || !isReceived) this.#renewPool();
-    if (!isReceived) throw new NotificationsLostError(this.#location);
+  /** Sends a heartbeat, by a connection that was made not long ago. @throws what the driver throws */
+  async #ask(values: unknown[], isBusy: boolean): Promise<Heartbeat> {
+    const age = performance.now() - (this.#sender?.madeAt ?? 0);
+    if (age >= RENEWAL_MS[isBusy ? 'busy' : 'idle']) this.#endSender();
+    for (;;) {
+      const isNew = this.#sender === undefined;
+      try {
+        if (!this.#sender) {
+          const madeAt = performance.now();
+          this.#sender = { client: await this.#connect(), madeAt };
+        }
+        return (await this.#sender.client.query<Heartbeat>(HEARTBEAT, values)).rows[0]!;
+      } catch (error) {
+        this.#endSender();
+        if (driverCodeOf(error) === READ_ONLY) this.#hear({ renewsPool: true });
+        // That it was cut off says nothing of the one that listens.
+        if (isNew || !isLost(error)) throw error;
+      }
+    }
+  }
+
+  async #connect(): Promise<Client> {
+    const { Client } = await loadDriver();
+    const { signal } = this.#closed;
+    signal.throwIfAborted();
+    const client = new Client(this.#config);
+    const end = () => void client.end().catch(() => {});
+    signal.addEventListener('abort', end);
+    client.on('error', () => {}).on('end', () => signal.removeEventListener('abort', end));
+    await client.connect();
+    (client as Client & { unref(): void }).unref();
+    return client;
   }
 
   /** Takes a notification: see `announceChangedKeys`. Before the first heartbeat nothing is trusted anyway. */
   #receive(payload: string | undefined, ours: string | undefined): void {
     const received = readPayload(payload);
     if (received && received.schema !== ours) return;
-    if (received?.keys) this.#changes.add(received.keys);
-    else this.#changes.addUnknown();
-  }
-
-  #setProblem(problem: Error | undefined): void {
-    const isNew = (problem === undefined) !== (this.#problem === undefined);
-    this.#problem = problem;
-    if (isNew) this.#report(problem);
+    this.#hear({ changed: received?.keys ?? 'any' });
   }
 
   #disconnect(): void {
-    this.#aliveAt = Number.NEGATIVE_INFINITY;
+    this.#hear({ alive: null });
     const client = this.#client;
     this.#client = undefined;
     client?.end().catch(() => {});
+    this.#endSender();
+  }
+
+  #endSender(): void {
+    const sender = this.#sender;
+    this.#sender = undefined;
+    sender?.client.end().catch(() => {});
   }
 
   async #wait(durationMs: number, signal: AbortSignal): Promise<void> {
@@ -275,44 +355,5 @@ class NotificationsLostError extends KeysError {
         'or the address has just come to lead to another server. Give the address of the server itself, or let the ' +
         'pooler pool sessions.',
     );
-  }
-}
-
-/** A connection that listens, and what it listens to. */
-export interface Listening {
-  client: Client;
-  /** A channel that only this connection listens on. */
-  channel: string;
-  /** Aborted when the connection ends. */
-  signal: AbortSignal;
-}
-
-/**
- * Whether a connection receives what is sent at an address now: a token that a new connection sends there must arrive.
- * It does not behind a pooler that lends the session to others between transactions, nor when the address has come to
- * lead to another server while this one lives on. Nothing else may be asked meanwhile: such a pooler would lend the
- * session for as long, and the token could arrive by chance.
- * @throws what the driver throws if no connection can be made
- */
-async function receivesFromAddress(
-  { client: listener, channel, signal }: Listening,
-  config: ClientConfig,
-): Promise<boolean> {
-  const { Client } = await loadDriver();
-  const sender = new Client(config);
-  sender.on('error', () => {});
-  const token = randomUUID();
-  const received = Promise.withResolvers<boolean>();
-  const receive = ({ payload }: Notification) => payload === token && received.resolve(true);
-  listener.on('notification', receive);
-  try {
-    await sender.connect();
-    (sender as Client & { unref(): void }).unref();
-    await sender.query('select pg_notify($1, $2)', [channel, token]);
-    const tooLate = delay(ARRIVAL_MS, false, { ref: false, signal }).catch(() => false);
-    return await Promise.race([received.promise, tooLate]);
-  } finally {
-    listener.off('notification', receive);
-    sender.end().catch(() => {});
   }
 }

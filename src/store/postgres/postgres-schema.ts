@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { debug, KeysError } from '../../keys/basics/index.ts';
+import { debug, KeysError, printable } from '../../keys/basics/index.ts';
 import { differencesOf, type SchemaDifference, type SchemaPart } from '../../keys/repository/index.ts';
 import { driverCodeOf } from '../errors.ts';
 import { migrationsBetween, newestSchema, requireKnownSchema } from '../migrations.ts';
@@ -18,6 +18,30 @@ export async function lockWriters(transaction: Kysely<Tables>): Promise<number> 
     set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true),
     extract(epoch from clock_timestamp()) * 1000 as time`.execute(transaction);
   return Number(rows[0]!.time);
+}
+
+/**
+ * Refuses a server that only speaks like PostgreSQL: one that takes the lock of writers and lets others take it too, or
+ * notifies of nothing, would lose changes in silence.
+ * @throws KeysError STORE_UNAVAILABLE
+ */
+export async function requirePostgres(db: Kysely<Tables>, location: string): Promise<void> {
+  const { rows } = await sql<{ version: string }>`select pg_catalog.version() as version`.execute(db);
+  const problem = engineProblem(rows[0]!.version);
+  if (problem !== undefined)
+    throw new KeysError(
+      'STORE_UNAVAILABLE',
+      `The key store ${location} cannot be opened: ${problem}. Use PostgreSQL 14 or later.`,
+    );
+}
+
+/** Why a server cannot have a store, by what it says of itself; undefined if it can. */
+export function engineProblem(version: string): string | undefined {
+  const [, engine, major] = /^(\w+)\D*(\d+)/.exec(version) ?? [version, version];
+  const other = /cockroach|yugabyte|-YB-|redshift|materialize|risingwave|spanner/i.exec(version);
+  if (other || engine !== 'PostgreSQL')
+    return `its server is "${printable(version, 40)}", whose locks or notifications are not those of PostgreSQL`;
+  return Number(major) < 14 ? `its server is PostgreSQL ${major}` : undefined;
 }
 
 /** What is wrong with a setting of the database server. */

@@ -88,11 +88,20 @@ export class SqliteConnection implements Connection {
     return this.#runUntil(performance.now() + this.#waits.lockWaitMs, ({ db }) => work(db));
   }
 
-  async write<Result>(work: WriteWork<Result>, { revokes = false }: WriteOptions = {}): Promise<Result> {
+  async write<Result>(
+    work: WriteWork<Result>,
+    { revokes = false, counts = false }: WriteOptions = {},
+  ): Promise<Result> {
     const deadline = performance.now() + this.#writeWaitMs;
     let keysChanged = false;
-    const change = () =>
-      this.#runUntil(deadline, (file) => file.change((db) => work(db, () => void (keysChanged = true))));
+    const changeUntil = (end: number) =>
+      this.#runUntil(end, (file) => file.change((db) => work(db, () => void (keysChanged = true))));
+    // Between its attempts, others have their turns.
+    if (counts)
+      return retry(() => this.#mutex.run(this.#writeWaitMs, () => changeUntil(0)), {
+        isRetryable: (error) => isKeysError(error) && error.code === 'STORE_LOCKED' && performance.now() <= deadline,
+      });
+    const change = () => changeUntil(deadline);
     const result = await this.#mutex.run(this.#writeWaitMs, () => (revokes ? this.#reserve.use(change) : change()));
     if (keysChanged) await outdateChecks();
     return result;

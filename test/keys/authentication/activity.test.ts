@@ -5,7 +5,7 @@ import { OPERATOR, type Principal, requirePermission } from '../../../src/keys/a
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { damageKey } from '../../support/damage.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { authenticate, openTestKeys, type TestKeys, whileUseWaits } from '../../support/keys.ts';
 
 describeOnEach('the use of keys', () => {
   let test: TestKeys;
@@ -91,14 +91,11 @@ describeOnEach('the use of keys', () => {
     const { key: secret, apiKey: key } = await create('CI');
     await enter(secret);
     const quick = await openTestKeys({ database: test.database, lockWaitMs: 1, schedule: () => {} });
-    await test.store.repository.write(
-      async () => {
-        await authenticate(quick.keys, secret);
-        await assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
-        await authenticate(quick.keys, secret);
-      },
-      { now: 0 },
-    );
+    await whileUseWaits(test, async () => {
+      await authenticate(quick.keys, secret);
+      await assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
+      await authenticate(quick.keys, secret);
+    });
     await quick.keys.finishActivity();
     await test.keys.finishActivity();
     assert.equal((await usageOf(key.id))?.uses, 3);
@@ -116,14 +113,11 @@ describeOnEach('the use of keys', () => {
       return [lastUsedAt! - start, previousLastUsedAt! - start];
     };
     const failedWrite = (meanwhile: () => Promise<unknown>) =>
-      test.store.repository.write(
-        async () => {
-          const attempt = assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
-          await meanwhile();
-          await attempt;
-        },
-        { now: 0 },
-      );
+      whileUseWaits(test, async () => {
+        const attempt = assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
+        await meanwhile();
+        await attempt;
+      });
     await authenticate(quick.keys, secret);
     quick.time.now += 1000;
     await authenticate(quick.keys, next);

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import { Activity, type ActivityBatch, writeActivity } from '../../../src/keys/authentication/activity.ts';
+import { Activity, writeEvents } from '../../../src/keys/authentication/activity.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { type KeyUsage, USAGE } from '../../../src/keys/key/usage.ts';
+import type { KeyWriter } from '../../../src/keys/repository/repository.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 import { until } from '../../support/until.ts';
 
-describeOnEach('the use of many keys', () => {
+describeOnEach('the use of many keys', (dialect) => {
   let test: TestKeys;
   let scheduled: { work: () => void; delay: number }[];
-  /** What is done before a batch is written. */
-  let beforeWrite: (batch: ActivityBatch) => void;
+  /** What is done before some usage, or events, are written. */
+  let beforeWrite: (usage: readonly KeyUsage[]) => void;
   /** The writes since `elapse` began. */
   let written: Promise<void>[];
   let activity: Activity;
@@ -20,18 +22,17 @@ describeOnEach('the use of many keys', () => {
     beforeWrite = () => {};
     written = [];
     const { options, time } = test;
+    const write = (usage: readonly KeyUsage[], work: (writer: KeyWriter) => Promise<void>) => {
+      beforeWrite(usage);
+      const writing = test.store.repository.write(work, { now: 0, counts: usage.length > 0 });
+      written.push(writing);
+      return writing;
+    };
     activity = new Activity({
       clock: options.clock,
       schedule: (work, delay) => scheduled.push({ work, delay }),
-      write: (batch) => {
-        beforeWrite(batch);
-        const write = test.store.repository.write(
-          (writer) => writeActivity(writer, batch, { ...options, now: time.now }),
-          { now: 0 },
-        );
-        written.push(write);
-        return write;
-      },
+      writeUsage: async (usage) => write(usage, (writer) => writer.port(USAGE).add(usage)),
+      writeEvents: (events) => write([], (writer) => writeEvents(writer, events, { ...options, now: time.now })),
     });
   });
   afterEach(() => test.store.close());
@@ -65,7 +66,7 @@ describeOnEach('the use of many keys', () => {
     const pieces: string[][] = [];
     let other: Promise<unknown> | undefined;
     let piecesBeforeOther: number | undefined;
-    beforeWrite = ({ usage }) => {
+    beforeWrite = (usage) => {
       pieces.push(usage.map(({ id }) => id));
       other ??= test.store.repository.write(async () => void (piecesBeforeOther = pieces.length), { now: 0 });
     };
@@ -78,10 +79,10 @@ describeOnEach('the use of many keys', () => {
     await other;
     assert.deepEqual(
       pieces.map(({ length }) => length),
-      [2000, 2000, 500],
+      Array.from({ length: 18 }, () => 250),
     );
     assert.deepEqual(pieces.flat(), keys.map(({ id }) => id).toSorted());
-    assert.ok(piecesBeforeOther! < 3);
+    assert.ok(piecesBeforeOther! < 18);
     assert.deepEqual(new Set(await usesOf(keys)), new Set([2]));
     assert.deepEqual([...(await test.keys.usage.usedPermissionsOf('key-4321'))], [['ME:READ_OWN', test.time.now]]);
   });
@@ -98,7 +99,46 @@ describeOnEach('the use of many keys', () => {
     const written = (await usesOf(keys)).filter((uses) => uses !== undefined);
     for (const key of keys) activity.used(key, 'current');
     await activity.finish();
-    assert.deepEqual([written.length, new Set(await usesOf(keys))], [2000, new Set([2])]);
+    assert.deepEqual([written.length, new Set(await usesOf(keys))], [250, new Set([2])]);
+  });
+
+  it('keeps no key from being changed, renamed, rotated or deleted while it is written in PostgreSQL', async function () {
+    if (dialect === 'sqlite') this.skip();
+    const ids: string[] = [];
+    for (const name of ['Used', 'Unused', 'Deleted']) {
+      const { apiKey: key } = await test.keys.create({ name, permissions: ['ME:READ_OWN'] }, OPERATOR);
+      ids.push(key.id);
+    }
+    const start = Math.floor(test.time.now / 3_600_000) * 3_600_000;
+    const usageOf = (id: string, hour: number): KeyUsage => ({
+      id,
+      uses: 1,
+      lastUsedAt: test.time.now,
+      previousLastUsedAt: null,
+      permissions: ['ME:READ_OWN'],
+      hours: [{ start: start + hour * 3_600_000, accepted: 1, forbidden: 0, limited: 0, refused: 0 }],
+    });
+    const add = (usage: KeyUsage[], meanwhile = async () => {}) =>
+      test.store.repository.write(
+        async (writer) => {
+          await writer.port(USAGE).add(usage);
+          await meanwhile();
+        },
+        { now: 0, counts: true },
+      );
+    await add([usageOf(ids[0]!, 0), usageOf(ids[2]!, 0)]);
+    await add(
+      ids.map((id) => usageOf(id, 1)),
+      async () => {
+        for (const id of ids) {
+          await test.keys.update(id, { name: `Renamed ${ids.indexOf(id)}` }, OPERATOR);
+          await test.keys.rotate(id, {}, OPERATOR);
+          await test.keys.setEnabled(id, false, OPERATOR);
+        }
+        await test.keys.delete([ids[2]!], OPERATOR);
+      },
+    );
+    assert.deepEqual(await usesOf(ids.slice(0, 2).map((id) => ({ id }))), [2, 1]);
   });
 
   for (const [writeMs, restMs] of [

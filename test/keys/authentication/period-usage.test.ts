@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { UsageRequest } from '../../../src/keys/key/usage.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { authenticate, openTestKeys, type TestKeys, whileUseWaits } from '../../support/keys.ts';
 
 const HOUR = 3_600_000;
 
@@ -92,16 +92,13 @@ describeOnEach('the use of keys by the hour', () => {
   it('is kept hour by hour while the store cannot take it, up to 24 hours', async () => {
     const { key: secret, apiKey: key } = await create();
     const quick = await openTestKeys({ asServer: true, database: test.database, lockWaitMs: 1 });
-    await test.store.repository.write(
-      async () => {
-        for (let hour = 0; hour < 26; hour += 1) {
-          await use(secret, quick);
-          await assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
-          quick.time.now += HOUR;
-        }
-      },
-      { now: 0 },
-    );
+    await whileUseWaits(test, async () => {
+      for (let hour = 0; hour < 26; hour += 1) {
+        await use(secret, quick);
+        await assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
+        quick.time.now += HOUR;
+      }
+    });
     await quick.keys.finishActivity();
     await quick.store.close();
     test.time.now = quick.time.now;

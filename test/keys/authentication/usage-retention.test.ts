@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts';
 
 const [HOUR, DAY] = [3_600_000, 86_400_000];
 
-describeOnEach('what is kept of the use of keys', () => {
+describeOnEach('what is kept of the use of keys', (dialect) => {
   let test: TestKeys;
   let scheduled: (() => void)[];
   beforeEach(async () => {
@@ -24,7 +24,7 @@ describeOnEach('what is kept of the use of keys', () => {
     test.store.repository.write(
       (writer) =>
         writer.port(USAGE).add([{ id, uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [], hours }]),
-      { now: 0 },
+      { now: 0, counts: true },
     );
   const accepted = (start: number): HourUsage => ({ start, accepted: 1, forbidden: 0, limited: 0, refused: 0 });
   const step = (rows: number, { now } = test.time) =>
@@ -35,8 +35,9 @@ describeOnEach('what is kept of the use of keys', () => {
           daysFrom: startOf('DAY', now) - 730 * DAY,
           rows,
         }),
-      { now: 0 },
+      { now: 0, counts: true },
     );
+  /** The last hour of each key is kept beside its totals. */
   const formatCount = async (table: 'hours' | 'days') =>
     (await readDirectly(test.database, `select 1 as one from key_usage_${table}`)).length;
   const daysOf = async (id: string) => (await test.keys.usage.byPeriod(id, { by: 'DAY', from: '730d' })).periods;
@@ -44,7 +45,7 @@ describeOnEach('what is kept of the use of keys', () => {
   it('are hours for 90 days, then days', async () => {
     await insertKeys('a');
     const first = startOf('DAY', test.time.now) - 90 * DAY;
-    await addHours('a', [first - 25 * HOUR, first - 2 * HOUR, first - HOUR, first].map(accepted));
+    await addHours('a', [first - 25 * HOUR, first - 2 * HOUR, first - HOUR, first, first + HOUR].map(accepted));
     assert.equal(await step(100), true);
     assert.deepEqual([await formatCount('hours'), await formatCount('days')], [1, 2]);
     assert.deepEqual(
@@ -52,7 +53,7 @@ describeOnEach('what is kept of the use of keys', () => {
       [
         [-2, 1],
         [-1, 2],
-        [0, 1],
+        [0, 2],
       ],
     );
   });
@@ -60,12 +61,12 @@ describeOnEach('what is kept of the use of keys', () => {
   it('are days for two years, and nothing from before', async () => {
     await insertKeys('a');
     const first = startOf('DAY', test.time.now) - 730 * DAY;
-    await addHours('a', [first - HOUR, first].map(accepted));
+    await addHours('a', [first - HOUR, first, test.time.now].map(accepted));
     await step(100);
     assert.deepEqual(await formatCount('days'), 1);
     assert.deepEqual(
       (await daysOf('a')).map(({ start }) => start),
-      [first],
+      [first, startOf('DAY', test.time.now)],
     );
   });
 
@@ -101,7 +102,7 @@ describeOnEach('what is kept of the use of keys', () => {
         const steps = [test, other].map(({ store }) =>
           store.repository.write(
             (writer) => writer.port(USAGE).condense({ hoursFrom: test.time.now - 90 * DAY, daysFrom: 0, rows }),
-            { now: 0 },
+            { now: 0, counts: true },
           ),
         );
         await Promise.all(steps);
@@ -125,7 +126,7 @@ describeOnEach('what is kept of the use of keys', () => {
     assert.ok((await formatCount('hours')) < 100);
   });
 
-  it('is bounded behind what is written, 2,000 rows at a time, and looked at once an hour', async () => {
+  it('is bounded behind what is written, some thousand rows at a time, and looked at once an hour', async () => {
     const { key: secret, apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const passes: boolean[] = [];
     const { repository } = test.store;
@@ -143,40 +144,53 @@ describeOnEach('what is kept of the use of keys', () => {
     const oldest = test.time.now - 700 * DAY;
     await addHours(
       key.id,
-      Array.from({ length: 4500 }, (_, hour) => accepted(oldest + hour * HOUR)),
+      Array.from({ length: 4501 }, (_, hour) => accepted(oldest + hour * HOUR)),
     );
     for (let pass = 0; pass < 5; pass += 1) await retention.step();
-    assert.deepEqual(passes, [false, false, true]);
+    assert.deepEqual(passes, dialect === 'sqlite' ? [false, false, true] : [true]);
     assert.equal(await formatCount('hours'), 0);
     test.time.now += HOUR;
     await retention.step();
-    assert.equal(passes.length, 4);
+    assert.equal(passes.length, dialect === 'sqlite' ? 4 : 2);
     // A server does so after it has written use.
     await addHours(key.id, [accepted(oldest)]);
+    assert.equal(await formatCount('hours'), 1);
     await authenticate(test.keys, secret);
     for (const work of scheduled.splice(0)) work();
-    await until(async () => {
-      const hours = await readDirectly(test.database, 'select hour from key_usage_hours');
-      return hours.length === 1 && Number((hours[0] as { hour: number }).hour) === test.time.now / HOUR;
-    });
+    // The hour that was the last one was, too.
+    await until(async () => (await formatCount('hours')) === 0);
+    assert.deepEqual(
+      (await test.keys.usage.byPeriod(key.id)).periods.map(({ start }) => start),
+      [test.time.now],
+    );
   });
 
   it('is removed of deleted keys in small steps, and not of a key that is there again', async () => {
     const ids = Array.from({ length: 150 }, (_, index) => `key-${String(index).padStart(3, '0')}`);
     await insertKeys(...ids, 'unused', 'kept');
     const early = test.time.now - 200 * DAY;
-    for (const id of [...ids, 'kept']) await addHours(id, [accepted(early), accepted(test.time.now)]);
-    await step(1000);
+    const lastHours = [test.time.now, test.time.now + HOUR];
+    for (const id of [...ids, 'kept']) await addHours(id, [early, ...lastHours].map(accepted));
+    await step(10_000);
     await test.store.repository.write((writer) => writer.delete([...ids, 'unused', 'nobody']), { now: 0 });
     await insertKeys(ids[0]!);
     const left = async () => [await formatCount('hours'), await formatCount('days')];
     assert.deepEqual(await left(), [151, 151], 'taking access away does not wait for that');
-    assert.equal(await step(100), false);
-    assert.deepEqual(await left(), [101, 101]);
-    assert.equal(await step(1000), true);
+    const { ids: deleted, next } = await test.store.repository.port(USAGE).ofDeleted(undefined);
+    assert.deepEqual([deleted, next], [ids.slice(1), undefined]);
+    const forget = (rows: number) =>
+      test.store.repository.write((writer) => writer.port(USAGE).forget([...deleted, ids[0]!], rows), {
+        now: 0,
+        counts: true,
+      });
+    // Of each key, two hours and a day are looked for, or more.
+    assert.equal(await forget(100), false);
+    const [hours, days] = await left();
+    assert.ok(hours === days && hours! > 100 && hours! < 151, `${hours} hours, ${days} days`);
+    while (!(await forget(1000)));
     assert.deepEqual(await left(), [2, 2]);
-    assert.equal((await daysOf(ids[0]!)).length, 2);
-    assert.deepEqual(await readDirectly(test.database, 'select * from key_usage_leftovers'), []);
+    assert.deepEqual([(await daysOf(ids[0]!)).length, (await daysOf(ids[1]!)).length], [2, 0]);
+    assert.equal((await readDirectly(test.database, 'select * from key_usage')).length, 2);
   });
 
   it('does not keep use from being written where it fails', async () => {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { TRUST_MS } from '../../../src/store/postgres/postgres-listener.ts';
 import { testCli } from '../../support/cli.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeOn, describeOnEach } from '../../support/dialects.ts';
+import { readDirectly } from '../../support/direct.ts';
 import { cleanEnv, startCli } from '../../support/process.ts';
+import { migratedStore } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 
 /** `serve` with workers, and what its processes log. */
@@ -148,5 +151,66 @@ describeOnEach('serve --workers', (dialect) => {
       const refused = await cli.run(['serve', flag, '0']);
       assert.deepEqual([refused.code, refused.stderr.includes(`${flag} is "0"`)], [2, true], flag);
     }
+  });
+});
+
+describeOn('postgres', 'the workers of a machine', () => {
+  let cli: ReturnType<typeof testCli>;
+  let server: Awaited<ReturnType<typeof startWorkers>>;
+  let url: string;
+  let name: string;
+  before(async () => {
+    const database = new URL(await migratedStore());
+    name = database.searchParams.get('schema')!;
+    database.searchParams.set('application_name', name);
+    cli = testCli(database.href);
+    server = await startWorkers(cli.database, '--workers', '3', '--port', '0');
+    await server.until(() => server.listening().size === 3 && server.printed() !== '');
+    [, url = ''] = /^Listening on (http:\S+)\n$/.exec(server.printed())!;
+  });
+  after(async () => {
+    server.child.kill('SIGCONT');
+    server.child.kill();
+    await server.ended;
+  });
+  /** What the connections of all processes did last. */
+  const connections = async () =>
+    (await readDirectly(cli.database, `select query from pg_stat_activity where application_name = '${name}'`)).map(
+      ({ query }) => String(query),
+    );
+  /** Answers on new connections, by whichever worker takes each. */
+  const answers = async (key: string) => {
+    const all = [];
+    for (let time = 0; time < 30; time += 1) all.push(await ask(url, key));
+    return all;
+  };
+
+  it('hear of changes by one connection, and have two while nobody asks anything', async () => {
+    const { key } = await cli.given('CI');
+    assert.deepEqual([...new Set(await answers(key))], [200]);
+    await until(async () => (await connections()).length === 2);
+    const [first, second] = (await connections()).toSorted();
+    assert.match(first!, /^listen svc_api_changed_keys/);
+    assert.match(second!, /^select current_schema\(\) as schema/);
+    // What they remember is used after the rest, too, until it changes.
+    assert.deepEqual([...new Set(await answers(key))], [200]);
+    assert.ok((await connections()).every((query) => !query.includes('digest')));
+    await cli.run(['apikey', 'delete', 'CI']);
+    await until(async () => !(await answers(key)).includes(200));
+  });
+
+  it('trust nothing that they remember once they hear nothing of the first process', async () => {
+    const [{ key: kept }, { key: deleted }] = [await cli.given('Kept'), await cli.given('Deleted')];
+    for (const key of [kept, deleted]) assert.deepEqual([...new Set(await answers(key))], [200]);
+    server.child.kill('SIGSTOP');
+    const stopped = performance.now();
+    await cli.run(['apikey', 'delete', 'Deleted']);
+    await until(async () => {
+      const begun = performance.now();
+      const all = await answers(deleted);
+      if (all.includes(200)) assert.ok(begun - stopped < TRUST_MS, `accepted ${begun - stopped} ms later`);
+      return !all.includes(200);
+    });
+    assert.ok((await answers(kept)).every((status) => status === 200 || status === 429));
   });
 });

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import type { KeysError } from '../../../src/keys/basics/errors.ts';
 import { readPostgresUrl } from '../../../src/store/location.ts';
+import { openStore } from '../../../src/store/open.ts';
 import { describeOn, describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../../support/direct.ts';
 import { authenticate, countKeys, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
@@ -189,4 +191,55 @@ async function endConnections(database: string): Promise<void> {
     database,
     `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and application_name = '${name}'`,
   );
+}
+
+describeOn('postgres', 'a server that only speaks like PostgreSQL', () => {
+  for (const [version, said] of [
+    [
+      'CockroachDB CCL v24.3.1 (x86_64-pc-linux-gnu, built 2024/12/16)',
+      /is "CockroachDB CCL v24.* whose locks or noti/,
+    ],
+    [
+      'PostgreSQL 11.2-YB-2.25.0.0-b0 on x86_64-pc-linux-gnu',
+      /is "PostgreSQL 11\.2-YB-.* whose locks or notifications/,
+    ],
+    ['PostgreSQL 13.14 (Debian 13.14-1)', /its server is PostgreSQL 13\. Use PostgreSQL 14 or later\./],
+  ] as const) {
+    it(`is refused, with the reason: ${version}`, async () => {
+      const server = createServer((socket) => answerAll(socket, version)).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const opened = openStore({ database: `postgres://me:hunter2@127.0.0.1:${port}/keys` });
+      await assert.rejects(opened, ({ code, message }: KeysError) => {
+        assert.match(message, said);
+        return code === 'STORE_UNAVAILABLE';
+      });
+      server.close();
+    });
+  }
+});
+
+/** Lets anybody in, and answers each question with a text: section 55.2 of PostgreSQL's manual. */
+function answerAll(socket: Socket, text: string): void {
+  const message = (type: string, ...parts: (string | number[])[]) => {
+    const body = Buffer.concat(parts.map((part) => Buffer.from(part as string)));
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(body.length + 4);
+    return Buffer.concat([Buffer.from(type), length, body]);
+  };
+  const ready = message('Z', 'I');
+  const columns = message(
+    'T',
+    [0, 1],
+    'version\0',
+    [0, 0, 0, 0, 0, 0, 0, 0, 0, 25, 255, 255, 255, 255, 255, 255, 0, 0],
+  );
+  const row = message('D', [0, 1, 0, 0, 0, text.length], text);
+  socket.once('data', () => {
+    socket.write(Buffer.concat([message('R', [0, 0, 0, 0]), ready]));
+    socket.on('data', (data) => {
+      if (data.toString('latin1', 0, 1) === 'Q')
+        socket.write(Buffer.concat([columns, row, message('C', 'SELECT 1\0'), ready]));
+    });
+  });
 }
