@@ -4,7 +4,7 @@ import { type AuditPosition, auditValuesOf, CHAIN_START, chainHash, requireAudit
 import type { StoredKey } from '../keys/key/index.ts';
 import type { ProgressReport } from '../keys/basics/index.ts';
 import { type BatchEntry, STAGED_KEYS, type StagedKeys, STAGING } from '../keys/transfer/index.ts';
-import { findPosition, setHead } from './audit-log.ts';
+import { findPosition, indexEntries, setHead } from './audit-log.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
 import { missingStore } from './errors.ts';
 import { insertRows, withoutTriggers, withPendingList } from './insert-rows.ts';
@@ -104,6 +104,7 @@ async function insertStagedKeys(
   else await withPendingList(db, () => insertKeys(db, staged));
   await insertEntries(db, dialect, staged, { after: head?.number ?? 0, hashes });
   await setHead(db, { number: (head?.number ?? 0) + hashes.length, hash: hashes.at(-1)! }, head);
+  if (dialect === 'sqlite') while (await indexEntries(db));
   return true;
 }
 
