@@ -8,7 +8,7 @@ import { findPosition, indexEntries, setHead } from './audit-log.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
 import { missingStore } from './errors.ts';
 import { insertRows, withoutTriggers, withPendingList } from './insert-rows.ts';
-import { rowOf } from './rows.ts';
+import { rowOf, valuesText } from './rows.ts';
 import { type ApiKeyTable, KEY_COLUMNS, type StagedKeyTable, type Tables } from './tables.ts';
 
 /** How many keys are staged in one transaction, and how many are inserted by one statement. */
@@ -109,7 +109,7 @@ async function insertStagedKeys(
 }
 
 function toStagedRow(batch: string, position: number, key: StoredKey): StagedKeyTable & Record<string, never> {
-  return { batch, position, after: JSON.stringify(auditValuesOf(key)), ...rowOf(key) } as never;
+  return { batch, position, after: valuesText(auditValuesOf(key), key.name), ...rowOf(key) } as never;
 }
 
 /** The hashes of the entries of staged keys, were they to follow this one. @throws KeysError STORE_AUDIT_KEY */
