@@ -333,7 +333,8 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     `api_keys_search_after_insert after insert on api_keys ${unstaged} begin ${search} ${sweep} end`,
     // The last row stays the last one: see `isIndexed`.
     `api_keys_search_after_delete after delete on api_keys when old.rowid > ${lastRow}
-      begin delete from api_keys_search where rowid in (select id from api_keys_search_docsize where id > ${lastRow}); end`,
+      begin delete from api_keys_search
+        where rowid in (select id from api_keys_search_docsize where id > ${lastRow}); end`,
     `api_keys_search_after_update after update on api_keys
       when new.search_text is not old.search_text or new.rowid is not old.rowid begin ${search} end`,
   ])

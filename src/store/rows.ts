@@ -182,7 +182,7 @@ export function searchTextOf({ name, description }: Pick<ApiKey, 'name' | 'descr
   return [name, description].filter(Boolean).join('\n').normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
 }
 
-/** What a name looks like, as a digest: a skeleton may be longer than PostgreSQL indexes. Others seldom have the same. */
+/** What a name looks like, as a digest: a skeleton may be longer than PostgreSQL indexes. Few others have the same. */
 export function computeNameSkeleton(name: string): string {
   return hash('sha256', computeSkeleton(name), 'base64url').slice(0, 12);
 }
