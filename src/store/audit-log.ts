@@ -1,6 +1,6 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import { type Expression, type ExpressionBuilder, type Kysely, sql, type SqlBool } from 'kysely';
+import { type Expression, type ExpressionBuilder, type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
 import {
   type AuditAction,
   type AuditDraft,
@@ -14,10 +14,11 @@ import {
 } from '../keys/audit/index.ts';
 import { formatTime, KeysError, mapYielding, printable, UNIT_MS } from '../keys/basics/index.ts';
 import { HISTORY_MS } from '../keys/notices/index.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, DialectName } from './connection.ts';
+import { BLOCK_ENTRIES } from './migrations.ts';
 import { readAuditEntry, toAuditRow, chunksOf } from './rows.ts';
 import type { Search } from './select-keys.ts';
-import type { NoticeStateTable, Tables } from './tables.ts';
+import type { AuditLogTable, NoticeStateTable, Tables } from './tables.ts';
 
 /** How much later a time is than the one that is remembered, at least: most writes then leave this row alone. */
 const MIN_STEP_MS = 1000;
@@ -164,22 +165,27 @@ export function auditReaderOf(
   };
 }
 
-/** The entries that match a query, in its order: all of them, or those with these numbers. */
+/** The entries that match a query, in its order: all of them, or those in these blocks of an SQLite store. */
 export async function findAuditEntries(
   db: Kysely<Tables>,
   query: AuditQuery,
-  numbers?: readonly number[],
+  blocks?: readonly number[],
 ): Promise<AuditEntry[]> {
   const { limit, order } = query;
   const rows = await db
     .selectFrom('audit_log')
     .selectAll()
     .where((row) => row.and(matching(row, query)))
-    .$if(numbers !== undefined, (select) => select.where('number', 'in', numbers!))
+    .$if(blocks !== undefined, (select) => select.where(sql<SqlBool>`number in (${numbersIn(blocks!)})`))
     .orderBy('number', order === 'newest' ? 'desc' : 'asc')
     .limit(limit)
     .execute();
   return rows.map(readAuditEntry);
+}
+
+function numbersIn(blocks: readonly number[]): RawBuilder<unknown> {
+  return sql`select number from json_each(${JSON.stringify(blocks)}) cross join audit_log
+    where number >= value * ${BLOCK} and number < (value + 1) * ${BLOCK}`;
 }
 
 /** What has the name of a key, and is no change of it. */
@@ -331,43 +337,112 @@ export async function startAuditLogAfter(db: Kysely<Tables>, { number, hash }: A
 }
 
 /** See `AuditWriter.removePruned`. The triggers allow that before the start alone. */
-export async function removePruned(db: Kysely<Tables>, limit: number): Promise<number> {
+export async function removePruned(db: Kysely<Tables>, dialect: DialectName, limit: number): Promise<number> {
   const start = await findPosition(db, 'audit_start');
   if (!start) return 0;
-  const oldest = db
+  const oldest = await db
     .selectFrom('audit_log')
     .select('number')
     .where('number', '<=', start.number)
     .orderBy('number')
-    .limit(limit);
-  const { numDeletedRows } = await db.deleteFrom('audit_log').where('number', 'in', oldest).executeTakeFirst();
-  return Number(numDeletedRows);
+    .limit(limit)
+    .execute();
+  const last = Number(oldest.at(-1)?.number ?? 0);
+  if (dialect === 'sqlite') {
+    // A block in which there are entries to be found stays.
+    const end = Math.min(last + 1, blockStart(start.number + 1));
+    await sql`delete from audit_terms where (term, block) in (${termsOf(sql`number < ${end}`)})`.execute(db);
+    await sql`delete from audit_blocks where (block + 1) * ${BLOCK} <= ${end}`.execute(db);
+  }
+  await db.deleteFrom('audit_log').where('number', '<=', last).execute();
+  return oldest.length;
 }
 
-/** A search through all entries reads so many at a time; one through an index, so many of those there. */
-const SLICE_ENTRIES = 5000;
-const PIECE_ENTRIES = 500;
+const BLOCK = sql.lit(BLOCK_ENTRIES);
 
-/** The filters that have an index, and the columns that may have their value. */
-const INDEXED = {
-  apiKey: ['key_id', 'key_name'],
-  actor: ['actor_id', 'actor_name'],
-  action: ['action'],
-} as const satisfies Partial<Record<keyof AuditQuery, readonly string[]>>;
-const INDEXED_FILTERS = Object.keys(INDEXED) as (keyof typeof INDEXED)[];
+/** The number of the first entry in the block of an entry. */
+function blockStart(number: number): number {
+  return number - (number % BLOCK_ENTRIES);
+}
+
+/** What entries are searched by, each with the block of the entry. */
+function termsOf(entries: RawBuilder<unknown>): RawBuilder<unknown> {
+  const selections = TERM_COLUMNS.map(
+    (column) => sql`select ${sql.ref(column)} as term, number / ${BLOCK} as block from audit_log
+      where ${entries} and ${sql.ref(column)} is not null`,
+  );
+  return sql.join(selections, sql` union `);
+}
+
+/** How many entries are written into the index in a change at most. */
+const INDEXED_ENTRIES = 512;
+
+/**
+ * Writes entries of an SQLite store into the index of searches that are not there yet: only whole blocks, some in each
+ * change. See `audit_terms`.
+ * @returns whether there are others
+ */
+export async function indexEntries(db: Kysely<Tables>): Promise<boolean> {
+  const { rows } = await sql<{ start: number; head: number }>`select
+    ${firstUnindexed} as start, (select coalesce(max(number), 0) from audit_head) as head`.execute(db);
+  const { start, head } = rows[0]!;
+  const end = blockStart(head + 1);
+  if (start >= end) return false;
+  const next = await db
+    .selectFrom('audit_log')
+    .select('number')
+    .where('number', '>=', start)
+    .where('number', '<', end)
+    .orderBy('number')
+    .offset(INDEXED_ENTRIES)
+    .limit(1)
+    .executeTakeFirst();
+  const upTo = next ? blockStart(next.number) : end;
+  const entries = sql`number >= ${start} and number < ${upTo}`;
+  await sql`insert into audit_terms ${termsOf(entries)}`.execute(db);
+  await sql`insert into audit_blocks select number / ${BLOCK}, min(at), max(at) from audit_log where ${entries}
+    group by 1`.execute(db);
+  return next !== undefined;
+}
+
+const firstUnindexed = sql<number>`(select coalesce(max(block) + 1, 0) * ${BLOCK} from audit_blocks)`;
+
+/** A search through all entries reads so many at a time; one through the index, so many blocks. */
+const SLICE_ENTRIES = 5000;
+const PIECE_BLOCKS = 32;
+
+/** The columns whose values the index has. */
+const TERM_COLUMNS = [
+  'key_name',
+  'actor_id',
+  'actor_name',
+  'action',
+] as const satisfies readonly (keyof AuditLogTable)[];
+
+/** Blocks: those of entries, or those in a table that has them. */
+type Blocks = { ofEntries: RawBuilder<unknown> } | { from: RawBuilder<unknown> };
+
+/** The blocks of entries that may match a query, by each of its filters that has an index. */
+function blocksFor({ apiKey: key, actor, action, since, until }: AuditQuery): Blocks[][] {
+  const withTerm = (term: string) => ({ from: sql`audit_terms where term = ${term}` });
+  const ofKey = (id: string) => ({ ofEntries: sql`key_id = ${id}` });
+  const [from, to] = [since ?? Number.MIN_SAFE_INTEGER, until ?? Number.MAX_SAFE_INTEGER];
+  const inTime = { from: sql`audit_blocks where last_at >= ${from} and first_at < ${to}` };
+  return [
+    ...(key === undefined ? [] : [[withTerm(key), ofKey(key)]]),
+    ...[actor, action].flatMap((term) => (term === undefined ? [] : [[withTerm(term)]])),
+    ...((since ?? until) === undefined ? [] : [[inTime]]),
+  ];
+}
 
 /**
  * The ways to search for the entries that match a query, which all find the same: through the entries in the query's
- * order, which is fast where many match, and through the index of each filter, which is fast where few do.
+ * order, which is fast where many match, and through the index by each filter, which is fast where few do.
  */
 export function auditSearchesFor(connection: Connection, query: AuditQuery): Search<AuditEntry[]>[] {
-  const isTimed = (query.since ?? query.until) !== undefined;
   return [
     searchSlices(connection, query),
-    ...INDEXED_FILTERS.filter((filter) => query[filter] !== undefined).map((filter) =>
-      searchFilter(connection, query, filter),
-    ),
-    ...(isTimed ? [searchTimes(connection, query)] : []),
+    ...blocksFor(query).map((blocks) => searchBlocks(connection, query, blocks)),
   ];
 }
 
@@ -392,74 +467,38 @@ async function* searchSlices(connection: Connection, query: AuditQuery): Search<
   return found;
 }
 
-/** In the query's order, as the index has it. */
-async function* searchFilter(
+/** In the query's order, block by block; what is not in the index yet counts as blocks that may match. */
+async function* searchBlocks(
   connection: Connection,
   query: AuditQuery,
-  filter: keyof typeof INDEXED,
+  blocks: readonly Blocks[],
 ): Search<AuditEntry[]> {
+  const isNewestFirst = query.order === 'newest';
+  const unindexed = { ofEntries: sql`number >= ${firstUnindexed}` };
   const found: AuditEntry[] = [];
-  let { after = 0, before = Number.MAX_SAFE_INTEGER } = query;
-  for (;;) {
-    const rest = { ...query, after, before, limit: query.limit - found.length };
-    const numbers = await connection.run((db) => findNumbers(db, rest, filter));
+  for (let last = isNewestFirst ? LAST_BLOCK : -1; ;) {
+    const next = nextBlocks([...blocks, unindexed], last, isNewestFirst);
+    const numbers = await connection.run(async (db) => (await next.execute(db)).rows.map(({ block }) => block));
+    const rest = { ...query, limit: query.limit - found.length };
     if (numbers.length > 0) found.push(...(await connection.run((db) => findAuditEntries(db, rest, numbers))));
-    if (numbers.length < PIECE_ENTRIES || found.length >= query.limit) return found;
-    if (query.order === 'newest') before = numbers.at(-1)!;
-    else after = numbers.at(-1)!;
+    if (numbers.length < PIECE_BLOCKS || found.length >= query.limit) return found;
+    last = numbers.at(-1)!;
     yield;
   }
 }
 
-/** The numbers of the next entries that match a filter, in the order of a query. */
-async function findNumbers(
-  db: Kysely<Tables>,
-  { order, after, before, ...query }: AuditQuery,
-  filter: keyof typeof INDEXED,
-): Promise<number[]> {
-  const inOrder = sql`order by number ${sql.raw(order === 'newest' ? 'desc' : 'asc')} limit ${PIECE_ENTRIES}`;
-  // Each column by itself: its index is in the order of the numbers.
-  const selections = INDEXED[filter].map(
-    (column) => sql`select * from (select number from audit_log
-      where ${sql.ref(column)} = ${query[filter]} and number > ${after} and number < ${before} ${inOrder})`,
+const LAST_BLOCK = Math.floor(Number.MAX_SAFE_INTEGER / BLOCK_ENTRIES);
+
+/** The next blocks after one, in an order. Each selection by itself is in that order: not all of it is read. */
+function nextBlocks(blocks: readonly Blocks[], last: number, isDescending: boolean): RawBuilder<{ block: number }> {
+  const order = sql.raw(isDescending ? 'desc' : 'asc');
+  const isNext = isDescending ? sql`block < ${last}` : sql`block > ${last}`;
+  const areNext = isDescending ? sql`number < ${last} * ${BLOCK}` : sql`number >= (${last} + 1) * ${BLOCK}`;
+  const selections = blocks.map((each) =>
+    'from' in each
+      ? sql`select * from (select block from ${each.from} and ${isNext} order by block ${order} limit ${PIECE_BLOCKS})`
+      : sql`select number / ${BLOCK} as block from (select number from audit_log where ${each.ofEntries} and ${areNext}
+          order by number ${order} limit ${PIECE_BLOCKS * BLOCK_ENTRIES})`,
   );
-  const { rows } = await sql<{ number: number }>`${sql.join(selections, sql` union `)} ${inOrder}`.execute(db);
-  return rows.map(({ number }) => number);
-}
-
-/** In the order of times, which may differ from that of the numbers: clocks are set back. */
-async function* searchTimes(connection: Connection, query: AuditQuery): Search<AuditEntry[]> {
-  let found: AuditEntry[] = [];
-  const sign = query.order === 'newest' ? -1 : 1;
-  let last = { at: query.since ?? 0, number: 0 };
-  for (;;) {
-    const rows = await connection.run((db) => findTimes(db, last, query.until ?? Number.MAX_SAFE_INTEGER));
-    const worst = found.length < query.limit ? undefined : found.at(-1)!.number;
-    const numbers = rows
-      .map(({ number }) => number)
-      .filter((number) => worst === undefined || sign * (number - worst) < 0);
-    if (numbers.length > 0) {
-      const entries = await connection.run((db) => findAuditEntries(db, query, numbers));
-      found = [...found, ...entries].toSorted((one, other) => sign * (one.number - other.number)).slice(0, query.limit);
-    }
-    if (rows.length < PIECE_ENTRIES) return found;
-    last = rows.at(-1)!;
-    yield;
-  }
-}
-
-async function findTimes(
-  db: Kysely<Tables>,
-  last: { at: number; number: number },
-  until: number,
-): Promise<{ at: number; number: number }[]> {
-  return db
-    .selectFrom('audit_log')
-    .select(['at', 'number'])
-    .where((row) => row(row.refTuple('at', 'number'), '>', row.tuple(last.at, last.number)))
-    .where('at', '<', until)
-    .orderBy('at')
-    .orderBy('number')
-    .limit(PIECE_ENTRIES)
-    .execute();
+  return sql`${sql.join(selections, sql` union `)} order by block ${order} limit ${PIECE_BLOCKS}`;
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { type Kysely, sql, type SqlBool } from 'kysely';
 import { KeysError, type ProgressReport } from '../keys/basics/index.ts';
+import { indexEntries } from './audit-log.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { insertRows, type Row, withDeferredIndexes, withoutTriggers } from './insert-rows.ts';
 import { TABLE_NAMES, TABLES, type Tables } from './tables.ts';
@@ -236,6 +237,7 @@ async function withBulkInserts(
     // A key may come before its creator.
     await sql`pragma defer_foreign_keys = on`.execute(target);
     await withoutTriggers(target, () => withDeferredIndexes(target, dialect, insert));
+    while (await indexEntries(target));
     return;
   }
   const creators = sql`alter table api_keys alter constraint api_keys_created_by_fkey`;

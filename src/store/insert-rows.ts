@@ -94,7 +94,7 @@ export async function withoutTriggers(db: Kysely<Tables>, insert: () => Promise<
     await sql`insert into staged_insertion values ('')`.execute(db);
     await insert();
     await sql`delete from staged_insertion`.execute(db);
-    await sql`insert into api_keys_search (rowid, search_text)
+    await sql`insert or replace into api_keys_search (rowid, search_text)
       select rowid, ${sql.raw(indexedText('search_text'))} ${inserted}`.execute(db);
     await sql`insert into key_changes (key_id) select id ${inserted}
       order by rowid desc limit ${sql.lit(NOTED_CHANGES)}`.execute(db);

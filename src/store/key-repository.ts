@@ -16,6 +16,7 @@ import {
   appendToAuditLog,
   auditReaderOf,
   auditSearchesFor,
+  indexEntries,
   latestTime,
   removePruned,
   startAuditLogAfter,
@@ -311,7 +312,9 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
             throw new KeysError('STORE_CLOCK', 'The time of the key store was repaired meanwhile. Try again.');
           const ifTooLate = isTimeRight ? 'remember' : revokes ? 'ignore' : 'refuse';
           await rememberTime(db, { now, latest, ifTooLate });
-          return work(createWriter(connection, { db, dialect, auditKey, keysChanged }));
+          const result = await work(createWriter(connection, { db, dialect, auditKey, keysChanged }));
+          if (dialect === 'sqlite' && !revokes) await indexEntries(db);
+          return result;
         },
         { revokes, counts },
       ),
@@ -432,7 +435,7 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
     auditLog: auditReaderOf((work) => work(db), auditKey),
     appendToAuditLog: (entries) => appendToAuditLog(db, entries, auditKey),
     startAuditLogAfter: (last) => startAuditLogAfter(db, last),
-    removePruned: (limit) => removePruned(db, limit),
+    removePruned: (limit) => removePruned(db, dialect, limit),
   };
 }
 

@@ -43,8 +43,10 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   // The order of the list, with all that the status of a key depends on: it is read without the rows, which are long.
   await sql`create index api_keys_in_order_with_status
     on api_keys (created_at, id, created_by, expires_at, disabled_at)`.execute(db);
-  await sql`create index api_keys_by_creator on api_keys (created_by, created_at, id)`.execute(db);
-  await sql`create unique index api_keys_by_previous_digest on api_keys (previous_digest)`.execute(db);
+  await sql`create index api_keys_by_creator on api_keys (created_by, created_at, id)
+    where created_by is not null`.execute(db);
+  await sql`create unique index api_keys_by_previous_digest on api_keys (previous_digest)
+    where previous_digest is not null`.execute(db);
   await sql`create index api_keys_by_name_skeleton on api_keys (name_skeleton)`.execute(db);
   await sql`create index api_keys_by_expiry on api_keys (expires_at, id) where expires_at is not null`.execute(db);
 
@@ -132,9 +134,10 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   )`.execute(db);
 
   // Who did what: a chain of entries, which only grows; the number and hash of the newest one; and those of the last
-  // one that was pruned. Each filter has an index, so that a search need not read all entries.
+  // one that was pruned. Each filter has an index, so that a search need not read all entries; in SQLite that of keys
+  // alone, as each index is a page more for each change: see `audit_terms`.
   await sql`create table audit_log (
-    number bigint primary key,
+    number ${sql.raw(isPostgres ? 'bigint' : 'integer')} primary key,
     at bigint not null,
     actor_kind ${text} not null,
     actor_id ${text},
@@ -147,7 +150,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     address ${text},
     hash ${text} not null
   )`.execute(db);
-  for (const column of ['key_id', 'key_name', 'actor_id', 'actor_name', 'action', 'at'])
+  for (const column of isPostgres ? ['key_id', 'key_name', 'actor_id', 'actor_name', 'action', 'at'] : ['key_id'])
     await sql`create index ${sql.id(`audit_log_by_${column}`)} on audit_log (${sql.id(column)}, number)`.execute(db);
   for (const table of ['audit_head', 'audit_start'])
     await sql`create table ${sql.id(table)} (
@@ -267,6 +270,19 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
   )`.execute(db);
   await sql`insert into key_changes (key_id) values ('')`.execute(db);
 
+  // What entries of the audit log are searched by, and the times between which they were written, by blocks of entries
+  // that follow one another. Changes that take nothing away write it, later, for many entries at once.
+  await sql`create table audit_terms (
+    term text not null,
+    block integer not null,
+    primary key (term, block)
+  ) without rowid`.execute(db);
+  await sql`create table audit_blocks (
+    block integer primary key,
+    first_at bigint not null,
+    last_at bigint not null
+  )`.execute(db);
+
   // Has a row while staged keys are inserted: what triggers do for each key is done once for all of them then.
   await sql`create table staged_insertion (batch text not null)`.execute(db);
 
@@ -280,15 +296,28 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
   const replaced = `id = new.id or name = new.name or public_id = new.public_id or digest = new.digest
     or previous_digest = new.previous_digest`;
   const unstaged = 'when not exists (select 1 from staged_insertion)';
-  const unsearch = 'delete from api_keys_search where rowid = old.rowid;';
   const indexed = indexedText('new.search_text');
-  const search = `insert into api_keys_search (rowid, search_text) values (new.rowid, ${indexed});`;
+  const search = `insert or replace into api_keys_search (rowid, search_text) values (new.rowid, ${indexed});`;
+  // What a deleted key leaves in the index finds nothing, and would take its deletion three pages to remove: so each
+  // new key looks through some others, wherever they are.
+  const lastRow = '(select coalesce(max(rowid), 0) from api_keys)';
+  const sweep = `delete from api_keys_search where rowid in (
+    select found from (select id as found from api_keys_search_docsize where id >= abs(random() % new.rowid) order by id
+      limit ${SWEPT_ROWS}) where not exists (select 1 from api_keys where rowid = found));`;
   for (const trigger of [
     `audit_log_no_update before update on audit_log
       begin select raise(abort, 'the audit log only grows'); end`,
     `audit_log_no_delete before delete on audit_log
       when old.number > coalesce((select number from audit_start), 0)
       begin select raise(abort, 'the audit log only grows'); end`,
+    // Without them, entries would not be found.
+    ...['audit_terms', 'audit_blocks'].flatMap((table) =>
+      ['update', 'delete'].map(
+        (change) => `${table}_no_${change} before ${change} on ${table}
+          when (old.block + 1) * ${BLOCK_ENTRIES} > coalesce((select number from audit_start), 0) + 1
+          begin select raise(abort, 'the audit log only grows'); end`,
+      ),
+    ),
     // What changes a key without its checksum, such as another program, removes that.
     `api_keys_without_checksum after update on api_keys when new.checksum is old.checksum
       begin update api_keys set checksum = null where id = new.id; end`,
@@ -299,18 +328,26 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
       begin insert into key_changes (key_id) select id from api_keys where id = old.id or ${replaced}; end`,
     `key_changes_after_delete after delete on api_keys
       begin insert into key_changes (key_id) values (old.id); end`,
-    `key_changes_are_few after insert on key_changes
+    // Not each time: they stand at the other end of the table.
+    `key_changes_are_few after insert on key_changes when new.number % ${KEPT_CHANGES / 16} = 0
       begin delete from key_changes where number < new.number - ${KEPT_CHANGES}; end`,
-    `api_keys_search_after_insert after insert on api_keys ${unstaged} begin ${search} end`,
-    `api_keys_search_after_delete after delete on api_keys begin ${unsearch} end`,
+    `api_keys_search_after_insert after insert on api_keys ${unstaged} begin ${search} ${sweep} end`,
+    // The last row stays the last one: see `isIndexed`.
+    `api_keys_search_after_delete after delete on api_keys when old.rowid > ${lastRow}
+      begin delete from api_keys_search
+        where rowid in (select id from api_keys_search_docsize where id > ${lastRow}); end`,
     `api_keys_search_after_update after update on api_keys
-      when new.search_text is not old.search_text or new.rowid is not old.rowid begin ${unsearch} ${search} end`,
+      when new.search_text is not old.search_text or new.rowid is not old.rowid begin ${search} end`,
   ])
     await sql.raw(`create trigger ${trigger}`).execute(db);
 }
 
-/** How many changes of keys an SQLite store keeps. */
+/** How many changes of keys an SQLite store keeps, at least. */
 const KEPT_CHANGES = 4096;
+/** How many entries of the audit log are searched together in an SQLite store. */
+export const BLOCK_ENTRIES = 32;
+/** How many rows of the index of searches a new key looks through for those of deleted keys. */
+const SWEPT_ROWS = 16;
 
 /**
  * A text as it is in the index of searches of an SQLite store. That ends at a NUL, which only SQL by hand can write:
@@ -402,7 +439,7 @@ export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<vo
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
 /** The schemas of versions that were never released have the numbers up to this one: nothing migrates those. */
-const UNRELEASED = 27;
+const UNRELEASED = 28;
 
 /** The number of the newest schema. */
 export function newestSchema(): number {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
-import type { AuditEntry } from '../keys/audit/index.ts';
+import type { AuditEntry, AuditValues } from '../keys/audit/index.ts';
 import { isTime, NO_LIMITS, parseLimits } from '../keys/basics/index.ts';
 import { type ApiKey, parseNetworks, type Rotation, computeSkeleton, type StoredKey } from '../keys/key/index.ts';
 import type { Permission } from '../keys/permissions/index.ts';
@@ -154,8 +154,8 @@ export function toAuditRow({
     action,
     key_id: key?.id ?? null,
     key_name: key?.name ?? null,
-    before: before && JSON.stringify(before),
-    after: after && JSON.stringify(after),
+    before: before && valuesText(before, key?.name),
+    after: after && valuesText(after, key?.name),
     address: address ?? null,
     hash,
   };
@@ -169,8 +169,8 @@ export function readAuditEntry(row: AuditLogTable): AuditEntry {
     actor: { kind: row.actor_kind as AuditEntry['actor']['kind'], id: row.actor_id, name: row.actor_name },
     action: row.action as AuditEntry['action'],
     apiKey: row.key_id === null ? null : { id: row.key_id, name: row.key_name ?? '' },
-    before: valuesOf(row.before),
-    after: valuesOf(row.after),
+    before: valuesOf(row.before, row.key_name),
+    after: valuesOf(row.after, row.key_name),
     ...(row.address !== null && { address: row.address }),
     hash: row.hash,
   };
@@ -182,9 +182,9 @@ export function searchTextOf({ name, description }: Pick<ApiKey, 'name' | 'descr
   return [name, description].filter(Boolean).join('\n').normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
 }
 
-/** What a name looks like, as a digest: a skeleton may be longer than PostgreSQL indexes. */
+/** What a name looks like, as a digest: a skeleton may be longer than PostgreSQL indexes. Few others have the same. */
 export function computeNameSkeleton(name: string): string {
-  return hash('sha256', computeSkeleton(name), 'base64url');
+  return hash('sha256', computeSkeleton(name), 'base64url').slice(0, 12);
 }
 
 /** PostgreSQL returns large numbers as text. */
@@ -208,11 +208,39 @@ function rotationOf(row: KeyRow): Rotation | null {
   };
 }
 
+/** What the audit log records of a key, in this order, with what most new keys have. */
+const USUAL_VALUES: AuditValues = {
+  name: undefined,
+  description: null,
+  roles: [],
+  permissions: [],
+  limits: [],
+  allowFrom: null,
+  prefix: undefined,
+  createdBy: null,
+  expiresAt: null,
+  disabledAt: null,
+  managed: false,
+  rotation: null,
+};
+
+/** Values of an entry about a key, as JSON: those of a whole key as a list with what is unusual in them. */
+export function valuesText(values: AuditValues, name: string | undefined): string {
+  const text = JSON.stringify(values);
+  const usual: AuditValues = { ...USUAL_VALUES, name };
+  const unusual = Object.entries(values).filter(
+    ([field, value]) => JSON.stringify(value) !== JSON.stringify(usual[field]),
+  );
+  const rest = Object.fromEntries(unusual);
+  return JSON.stringify({ ...usual, ...rest }) === text ? JSON.stringify([rest]) : text;
+}
+
 /** Text that is not JSON was tampered with: it must neither break reading the log nor pass verification. */
-function valuesOf(text: string | null): AuditEntry['before'] {
+function valuesOf(text: string | null, name: string | null = null): AuditEntry['before'] {
   if (text === null) return null;
   try {
-    return JSON.parse(text) as AuditEntry['before'];
+    const values = JSON.parse(text) as AuditValues | [AuditValues];
+    return Array.isArray(values) ? { ...USUAL_VALUES, name, ...values[0] } : values;
   } catch {
     return { unreadable: text };
   }

@@ -4,11 +4,11 @@ import { type AuditPosition, auditValuesOf, CHAIN_START, chainHash, requireAudit
 import type { StoredKey } from '../keys/key/index.ts';
 import type { ProgressReport } from '../keys/basics/index.ts';
 import { type BatchEntry, STAGED_KEYS, type StagedKeys, STAGING } from '../keys/transfer/index.ts';
-import { findPosition, setHead } from './audit-log.ts';
+import { findPosition, indexEntries, setHead } from './audit-log.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
 import { missingStore } from './errors.ts';
 import { insertRows, withoutTriggers, withPendingList } from './insert-rows.ts';
-import { rowOf } from './rows.ts';
+import { rowOf, valuesText } from './rows.ts';
 import { type ApiKeyTable, KEY_COLUMNS, type StagedKeyTable, type Tables } from './tables.ts';
 
 /** How many keys are staged in one transaction, and how many are inserted by one statement. */
@@ -104,11 +104,12 @@ async function insertStagedKeys(
   else await withPendingList(db, () => insertKeys(db, staged));
   await insertEntries(db, dialect, staged, { after: head?.number ?? 0, hashes });
   await setHead(db, { number: (head?.number ?? 0) + hashes.length, hash: hashes.at(-1)! }, head);
+  if (dialect === 'sqlite') while (await indexEntries(db));
   return true;
 }
 
 function toStagedRow(batch: string, position: number, key: StoredKey): StagedKeyTable & Record<string, never> {
-  return { batch, position, after: JSON.stringify(auditValuesOf(key)), ...rowOf(key) } as never;
+  return { batch, position, after: valuesText(auditValuesOf(key), key.name), ...rowOf(key) } as never;
 }
 
 /** The hashes of the entries of staged keys, were they to follow this one. @throws KeysError STORE_AUDIT_KEY */

@@ -110,7 +110,7 @@ export interface RotatedSecretTable {
   rotated_at: number;
 }
 
-/** A row of `audit_log`. `before` and `after` are JSON texts. */
+/** A row of `audit_log`. `before` and `after` are JSON texts: see `valuesText`. */
 export interface AuditLogTable {
   number: number;
   at: number;

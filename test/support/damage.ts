@@ -19,7 +19,7 @@ export function damageIndex(path: string): void {
   const bytes = readFileSync(path);
   const db = new Database(path);
   const root = db
-    .prepare<[], number>("select rootpage from sqlite_schema where name = 'audit_log_by_action'")
+    .prepare<[], number>("select rootpage from sqlite_schema where name = 'audit_log_by_key_id'")
     .pluck()
     .get()!;
   db.close();

@@ -29,8 +29,13 @@ export const PRAGMAS = [
   'journal_size_limit = 4194304',
 ];
 
+/** How many statements that read are kept prepared. */
+const KEPT_STATEMENTS = 64;
+
 class ImmediateSqliteDriver extends SqliteDriver {
   readonly #database: Database.Database;
+  /** The native memory of others waits for a collection. Those used last are at the end. */
+  readonly #statements = new Map<string, Database.Statement>();
   readonly #committed: () => void;
 
   constructor(database: Database.Database, committed: () => void) {
@@ -43,11 +48,21 @@ class ImmediateSqliteDriver extends SqliteDriver {
     const connection = await super.acquireConnection();
     return {
       executeQuery: async ({ sql, parameters }) => {
-        const { rows, changes } = runStatement(this.#database.prepare(sql), parameters);
+        const { rows, changes } = runStatement(this.#prepared(sql), parameters);
         return { rows: rows as never[], numAffectedRows: BigInt(changes) };
       },
       streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
     };
+  }
+
+  #prepared(sql: string): Database.Statement {
+    const statement = this.#statements.get(sql) ?? this.#database.prepare(sql);
+    // A pragma may act when it is prepared.
+    if (!/^(select|with) /.test(sql)) return statement;
+    this.#statements.delete(sql);
+    this.#statements.set(sql, statement);
+    if (this.#statements.size > KEPT_STATEMENTS) this.#statements.delete(this.#statements.keys().next().value!);
+    return statement;
   }
 
   override async commitTransaction(connection: DatabaseConnection): Promise<void> {

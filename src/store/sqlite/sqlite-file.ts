@@ -241,9 +241,25 @@ function foreignSideFile(side: string, path: string): KeysError {
   return new KeysError('STORE_INSECURE', `The key store ${path} cannot be opened: ${reason}. Check and remove it.`);
 }
 
-/** Enough for some hundred deletions, with their entries of the audit log. */
-const RESERVE_BYTES = 1 << 20;
+/**
+ * What a deletion takes at most while another program reads, as Litestream always does: some 12 pages in the -wal file,
+ * with its entry of the audit log. Each key may be disabled and deleted; with many keys, there is room for so many.
+ */
+const CHANGE_BYTES = 56 << 10;
+const RESERVED_CHANGES = 300;
+/** The size of a store without keys, and what each adds to it, at least. */
+const EMPTY_BYTES = 320 << 10;
+const KEY_BYTES = 700;
+const MIN_RESERVE_BYTES = 1 << 20;
 const CHUNK_BYTES = 1 << 16;
+/** What is given up first; if that is too little, twice as much. */
+const PIECE_BYTES = 1 << 18;
+
+/** @param bytes the size of a store */
+function reserveFor(bytes: number): number {
+  const changes = Math.min((2 * Math.max(bytes - EMPTY_BYTES, 0)) / KEY_BYTES, RESERVED_CHANGES);
+  return Math.max(Math.ceil(changes) * CHANGE_BYTES, MIN_RESERVE_BYTES);
+}
 
 /** A file beside the store that takes up room, and is given up where the disk is full and a key must be revoked. */
 export class Reserve {
@@ -262,7 +278,8 @@ export class Reserve {
     try {
       const store = realpathSync(this.#path);
       const path = `${store}-reserve`;
-      if (statSync(path, { throwIfNoEntry: false })?.size === RESERVE_BYTES) return;
+      const wanted = reserveFor(statSync(store).size);
+      if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) >= wanted) return;
       const { O_CREAT, O_APPEND, O_WRONLY, O_NOFOLLOW } = constants;
       const file = openSync(path, O_CREAT | O_APPEND | O_WRONLY | O_NOFOLLOW, 0o600);
       try {
@@ -270,8 +287,8 @@ export class Reserve {
         const { uid, gid } = statSync(store);
         if (process.geteuid?.() === 0) fchownSync(file, uid, gid);
         // A file system that compresses would make nothing of zeros.
-        for (let { size } = fstatSync(file); size < RESERVE_BYTES;)
-          size += writeSync(file, randomBytes(Math.min(CHUNK_BYTES, RESERVE_BYTES - size)));
+        for (let { size } = fstatSync(file); size < wanted;)
+          size += writeSync(file, randomBytes(Math.min(CHUNK_BYTES, wanted - size)));
       } finally {
         closeSync(file);
       }
@@ -280,21 +297,30 @@ export class Reserve {
     }
   }
 
-  /** Runs work, and again without the reserve where the disk is full. @throws what `work` throws */
+  /** Runs work, and again with more and more of the reserve where the disk is full. @throws what `work` throws */
   async use<Result>(work: () => Promise<Result>): Promise<Result> {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isFull(error, this.#path)) throw error;
-    }
     this.#given += 1;
+    let isUsed = false;
     try {
-      rmSync(`${realpathSync(this.#path)}-reserve`, { force: true });
-      return await work();
+      for (let piece = PIECE_BYTES; ; piece *= 2)
+        try {
+          return await work();
+        } catch (error) {
+          if (!isFull(error, this.#path) || !this.#give(piece)) throw error;
+          isUsed = true;
+        }
     } finally {
       this.#given -= 1;
-      this.keep();
+      if (isUsed) this.keep();
     }
+  }
+
+  /** Returns whether there was anything left. */
+  #give(bytes: number): boolean {
+    const path = `${realpathSync(this.#path)}-reserve`;
+    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    if (size > 0) truncateSync(path, Math.max(size - bytes, 0));
+    return size > 0;
   }
 }
 

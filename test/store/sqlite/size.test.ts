@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { statSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { describeOn } from '../../support/dialects.ts';
+import { readDirectly } from '../../support/direct.ts';
+import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+
+const KEYS = 10_000;
+const CHANGES = 100;
+const PAGE_BYTES = 4096;
+/** What a page has before it in the -wal file, and what that file begins with. */
+const [FRAME_HEADER_BYTES, HEADER_BYTES] = [24, 32];
+
+describeOn('sqlite', 'a store of many keys', () => {
+  let test: TestKeys;
+  let ids: string[];
+
+  before(async () => {
+    test = await openTestKeys();
+    async function* lines() {
+      for (let index = 0; index < KEYS; index += 1)
+        yield Buffer.from(
+          `${JSON.stringify({ name: `Customer ${index}`, roles: ['VIEWER'], sha256: randomBytes(32).toString('hex') })}\n`,
+        );
+    }
+    assert.equal((await test.keys.transfer.import(lines())).imported, KEYS);
+    const rows = await readDirectly(test.database, `select id from api_keys order by random() limit ${2 * CHANGES}`);
+    ids = rows.map(({ id }) => String(id));
+  });
+  after(() => test.store.close());
+
+  it('takes at most 1,000 bytes for each key with its first entry of the audit log', async () => {
+    const query = "select sum(pgsize) as bytes from dbstat where name <> 'key_changes'";
+    const [{ bytes }] = (await readDirectly(test.database, query)) as [{ bytes: number }];
+    assert.ok(bytes / KEYS > 500 && bytes / KEYS <= 1000, `${bytes / KEYS} bytes`);
+  });
+
+  /** How many pages each change writes while another program reads. */
+  async function pagesOf(change: (id: string) => Promise<unknown>, of: readonly string[]): Promise<number> {
+    const reader = new Database(test.database);
+    reader.pragma('wal_checkpoint(truncate)');
+    reader.exec('begin; select count(*) from api_keys');
+    await change(of[0]!);
+    const bytes = () => statSync(`${test.database}-wal`).size - HEADER_BYTES;
+    const before = bytes();
+    for (const id of of.slice(1)) await change(id);
+    const pages = (bytes() - before) / (PAGE_BYTES + FRAME_HEADER_BYTES);
+    reader.close();
+    return pages / (of.length - 1);
+  }
+
+  it('is changed in at most 7 pages where a key is disabled, and 13 where it is deleted, with its entry', async () => {
+    const disabled = await pagesOf((id) => test.keys.setEnabled(id, false, OPERATOR), ids.slice(0, CHANGES));
+    assert.ok(disabled > 1 && disabled <= 7, `${disabled} pages`);
+    const deleted = await pagesOf((id) => test.keys.delete([id], OPERATOR), ids.slice(CHANGES));
+    assert.ok(deleted > 1 && deleted <= 13, `${deleted} pages`);
+  });
+});
