@@ -16,7 +16,7 @@ import { formatTime, KeysError, mapYielding, printable, UNIT_MS } from '../keys/
 import { HISTORY_MS } from '../keys/notices/index.ts';
 import type { Connection } from './connection.ts';
 import { readAuditEntry, toAuditRow, chunksOf } from './rows.ts';
-import type { Search } from './select-keys.ts';
+import type { Search } from './search-keys.ts';
 import type { NoticeStateTable, Tables } from './tables.ts';
 
 /** How much later a time is than the one that is remembered, at least: most writes then leave this row alone. */
