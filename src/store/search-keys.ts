@@ -213,10 +213,10 @@ class Creators {
 }
 
 /** With more keys, a search through an index is given up: each takes several times as long as one of those in order. */
-const MOST_BY_INDEX = 3000;
+const MAX_BY_INDEX = 3000;
 
 /** How many keys are read first, by an index alone, and about how many at a time after that. */
-const [FIRST_KEYS, SLICE_KEYS] = [1000, 16_000];
+const [FIRST_KEYS, SLICE_KEYS] = [1000, 32_000];
 
 /** The keys that are found in a search through all, slice by slice until there are enough. */
 async function* searchSlices(
@@ -347,7 +347,7 @@ async function* searchChildren(
   const found = await reader.read(query, (row) => row('id', '=', creator));
   const isCreated: Condition = (row) => row('created_by', '=', creator);
   let after = query.after;
-  for (let read = 0; read < MOST_BY_INDEX; read += FIRST_KEYS) {
+  for (let read = 0; read < MAX_BY_INDEX; read += FIRST_KEYS) {
     const start = after;
     after = await connection.run((db) => lastOf(db, start, FIRST_KEYS, isCreated));
     found.push(...(await reader.read({ after: start, upTo: after, limit: query.limit }, isCreated)));
@@ -506,7 +506,7 @@ async function* searchIndex(
     width = performance.now() - began < QUICK_MS ? width * GROWTH : FIRST_NUMBERS;
     after = numbers.length < PIECE_ROWS ? piece.upTo : numbers.at(-1)!;
     count += numbers.length;
-    if (count > MOST_BY_INDEX) return undefined;
+    if (count > MAX_BY_INDEX) return undefined;
     if (numbers.length > 0) {
       const slice = { ...query, upTo: found.length < query.limit ? undefined : positionOf(found.at(-1)!) };
       found = [...found, ...(await reader.read(slice, () => isAmong(numbers)))].toSorted(inOrder).slice(0, query.limit);
