@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -38,7 +38,7 @@ interface Measured {
   databaseCpu: number;
   wall: number;
   /** The longest wait of a change beside it, in milliseconds. */
-  lock: number;
+  lock?: number | undefined;
   /** The longest wait of a `me` beside it, in milliseconds: only of what the server does. */
   stall?: number;
   /** The most that the program had in memory, in bytes. */
@@ -154,12 +154,14 @@ async function measureStore(bench: Bench): Promise<void> {
   await command('doctor', ['doctor']);
   await command('backup', ['backup', path('backup.sqlite')]);
   await command('copy', ['apikey', 'copy', '--to', path('copy.sqlite')]);
-  await command('restore', ['restore', path('backup.sqlite'), '--yes']);
   const usage = fileURLToPath(import.meta.url);
   for (const what of ['flush of the use of all keys', 'condensation of it'])
     report(await measureProgram({ ...bench, beside }, what, [usage, '--usage', database, what]));
   await command('log --prune', ['apikey', 'log', '--prune', '--before', new Date().toISOString(), '--yes']);
   await beside.stop();
+  // It restores nothing where keys are changed meanwhile.
+  const restore = [PROGRAM, 'restore', path('backup.sqlite'), '--yes', '--database', database];
+  report(await measureProgram(bench, 'restore', restore));
 }
 
 /** Keys of all kinds, one a line. The last one alone has a role. */
@@ -232,15 +234,16 @@ const REPORTER =
 appendFileSync(process.env.SCALE_REPORT,u.userCPUTime+u.systemCPUTime+' '+u.maxRSS+'\\n')})`.replace('\n', '');
 
 async function measureProgram(
-  { folder, databaseCpu, beside }: Bench & { beside: Beside },
+  { folder, databaseCpu, beside }: Bench & { beside?: Beside },
   operation: string,
   args: readonly string[],
 ): Promise<Measured> {
   const report = join(folder, `report-${operation.replaceAll(/\W/g, '-')}`);
-  await beside.longest();
+  await beside?.longest();
   const [began, before] = [performance.now(), databaseCpu()];
   const child = spawn(process.execPath, ['--import', REPORTER, ...args], {
-    stdio: ['ignore', 'ignore', 'pipe'],
+    // Commands tell a device that keeps nothing from a file.
+    stdio: ['ignore', openSync(join(folder, 'output'), 'w'), 'pipe'],
     env: { ...process.env, SCALE_REPORT: report },
   });
   const { code, stderr } = await finished(child);
@@ -255,7 +258,7 @@ async function measureProgram(
     cpu: used.reduce((sum, [cpu]) => sum + cpu! / 1000, 0),
     databaseCpu: databaseCpu() - before,
     wall,
-    lock: await beside.longest(),
+    lock: await beside?.longest(),
     memory: Math.max(0, ...used.map(([, memory]) => memory! * 1024)),
   };
 }
