@@ -43,7 +43,8 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     name_skeleton ${text},
     checksum ${text},
     short_text ${text} generated always as
-      (case when length(search_text) <= ${sql.lit(SHORT_TEXT)} then search_text end) ${sql.raw(isPostgres ? 'stored' : 'virtual')}
+      (case when length(search_text) <= ${sql.lit(SHORT_TEXT)} then search_text end)
+      ${sql.raw(isPostgres ? 'stored' : 'virtual')}
   )`.execute(db);
   // The order of the list, with all that it is filtered by: whatever is looked for, it is read without the rows, which
   // are long. The few keys that are searched by a long text have an index of their own.
