@@ -17,7 +17,7 @@ import { HISTORY_MS } from '../keys/notices/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { BLOCK_ENTRIES } from './migrations.ts';
 import { readAuditEntry, toAuditRow, chunksOf } from './rows.ts';
-import type { Search } from './select-keys.ts';
+import type { Search } from './search-keys.ts';
 import type { AuditLogTable, NoticeStateTable, Tables } from './tables.ts';
 
 /** How much later a time is than the one that is remembered, at least: most writes then leave this row alone. */

@@ -5,7 +5,7 @@ import { KeysError, type ProgressReport } from '../keys/basics/index.ts';
 import { indexEntries } from './audit-log.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { insertRows, type Row, withDeferredIndexes, withoutTriggers } from './insert-rows.ts';
-import { TABLE_NAMES, TABLES, type Tables } from './tables.ts';
+import { API_KEY_COLUMNS, TABLE_NAMES, TABLES, type Tables } from './tables.ts';
 
 /** The result of a copy. */
 export interface StoreCopy {
@@ -192,7 +192,8 @@ async function* pagesOf(db: Kysely<Tables>, { table, order }: OrderedTable): Asy
     const after = last && sql<SqlBool>`(${sql.join(columns)}) > (${sql.join(order.map((column) => last![column]))})`;
     const rows: Row[] = await db
       .selectFrom(table)
-      .selectAll()
+      .$if(table !== 'api_keys', (query) => query.selectAll())
+      .$if(table === 'api_keys', (query) => query.select(API_KEY_COLUMNS as never))
       .$if(after !== undefined, (query) => query.where(after!))
       .orderBy(sql`${sql.join(columns)}`)
       .limit(PAGE_ROWS)

@@ -3,6 +3,9 @@ import { KeysError } from '../keys/basics/index.ts';
 import type { DialectName } from './connection.ts';
 import type { Tables } from './tables.ts';
 
+/** Up to how many characters the text that a key is searched by is short. */
+const SHORT_TEXT = 100;
+
 /**
  * The tables of a store, as the first release makes them. What their columns hold is told in tables.ts; times are
  * milliseconds since 1970, and lists and objects are JSON texts.
@@ -38,11 +41,16 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     previous_ends_at bigint,
     search_text ${text} not null default '',
     name_skeleton ${text},
-    checksum ${text}
+    checksum ${text},
+    short_text ${text} generated always as
+      (case when length(search_text) <= ${sql.lit(SHORT_TEXT)} then search_text end)
+      ${sql.raw(isPostgres ? 'stored' : 'virtual')}
   )`.execute(db);
-  // The order of the list, with all that the status of a key depends on: it is read without the rows, which are long.
-  await sql`create index api_keys_in_order_with_status
-    on api_keys (created_at, id, created_by, expires_at, disabled_at)`.execute(db);
+  // The order of the list, with all that it is filtered by: whatever is looked for, it is read without the rows, which
+  // are long. The few keys that are searched by a long text have an index of their own.
+  await sql`create index api_keys_in_order
+    on api_keys (created_at, id, created_by, expires_at, disabled_at, roles, short_text)`.execute(db);
+  await sql`create index api_keys_with_long_text on api_keys (created_at, id) where short_text is null`.execute(db);
   await sql`create index api_keys_by_creator on api_keys (created_by, created_at, id)
     where created_by is not null`.execute(db);
   await sql`create unique index api_keys_by_previous_digest on api_keys (previous_digest)

@@ -9,13 +9,11 @@ import { type Connection, type DialectName, portOfStore } from './connection.ts'
 import { missingStore } from './errors.ts';
 import { insertRows, withoutTriggers, withPendingList } from './insert-rows.ts';
 import { rowOf, valuesText } from './rows.ts';
-import { type ApiKeyTable, KEY_COLUMNS, type StagedKeyTable, type Tables } from './tables.ts';
+import { API_KEY_COLUMNS, type StagedKeyTable, type Tables } from './tables.ts';
 
 /** How many keys are staged in one transaction, and how many are inserted by one statement. */
 const PIECE_ROWS = 1000;
 const STATEMENT_ROWS = 20_000;
-/** All columns of `api_keys`. */
-const COLUMNS = [...KEY_COLUMNS, 'search_text', 'name_skeleton'] as const satisfies readonly (keyof ApiKeyTable)[];
 
 /** Keeps keys apart until they are inserted together. */
 export const staging = portOfStore({
@@ -141,7 +139,7 @@ async function areThere(db: Kysely<Tables>, { batch, keys }: StagedKeys): Promis
 }
 
 async function insertKeys(db: Kysely<Tables>, { batch, keys }: StagedKeys): Promise<void> {
-  const columns = sql.join(COLUMNS.map((column) => sql.ref(column)));
+  const columns = sql.join(API_KEY_COLUMNS.map((column) => sql.ref(column)));
   for (let start = 0; start < keys.length; start += STATEMENT_ROWS)
     // In the order of the primary key, its index grows faster.
     await sql`insert into api_keys (${columns}) select ${columns} from staged_keys

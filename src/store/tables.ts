@@ -56,6 +56,13 @@ export const KEY_COLUMNS = [
   'checksum',
 ] as const satisfies readonly (keyof ApiKeyTable)[];
 
+/** All columns of `api_keys` that are written; the database makes `short_text` of what is searched. */
+export const API_KEY_COLUMNS = [
+  ...KEY_COLUMNS,
+  'search_text',
+  'name_skeleton',
+] as const satisfies readonly (keyof ApiKeyTable)[];
+
 /** These columns of a row. */
 export type KeyRow = Pick<ApiKeyTable, (typeof KEY_COLUMNS)[number]>;
 

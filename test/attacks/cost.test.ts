@@ -140,6 +140,12 @@ describe('a costly request', () => {
         'COST_EXCEEDED',
       ],
       [
+        'two lists by a role',
+        'ADMIN',
+        '{ a: apiKeys(first: 1, roles: [GUEST]) { __typename } b: apiKeys(first: 1, roles: [VIEWER]) { __typename } }',
+        'COST_EXCEEDED',
+      ],
+      [
         '20 filters of the log',
         'VIEWER',
         `{ ${times(20, (i) => `a${i}: auditLog(first: 1, actor: "x${i}") { __typename }`)} }`,
@@ -283,6 +289,11 @@ describe('a costly request', () => {
       '500 keys with all their plain fields',
       'ADMIN',
       '{ apiKeys(first: 500) { edges { cursor node { id name description roles permissions { resource actions } prefix createdAt createdBy status expiresAt managed uses lastUsedAt } } pageInfo { hasNextPage endCursor } } }',
+    ],
+    [
+      'a list by a text, roles and a status',
+      'ADMIN',
+      '{ apiKeys(search: "key", roles: [ADMIN, VIEWER], status: ACTIVE) { edges { node { id name } } } }',
     ],
     [
       '500 audit entries with all their fields',

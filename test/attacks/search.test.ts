@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { chainOf, chainStatus } from '../../src/keys/authorization/chain.ts';
 import { STATUSES, type StoredKey } from '../../src/keys/key/api-key.ts';
 import type { ListQuery } from '../../src/keys/repository/repository.ts';
 import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
@@ -24,13 +25,15 @@ function textOf(random: Random, most: number): string {
 
 function keysOf(random: Random, count: number): StoredKey[] {
   const ids: string[] = [];
+  // Few keys create others, or more than are looked at one by one.
+  const creating = random.pick([0.02, 0.9]);
   return Array.from({ length: count }, () => {
     const id = randomUUID();
-    const creator = random.chance(0.3) && ids.length > 0 ? random.pick(ids) : null;
-    if (creator === null) ids.push(id);
+    const creator = random.chance(0.7) && ids.length > 0 ? random.pick(ids) : null;
+    if (random.chance(creating)) ids.push(id);
     return storedKey(id, {
       name: textOf(random, 6) + id,
-      description: random.chance(0.5) ? textOf(random, 12) : null,
+      description: random.chance(0.5) ? textOf(random, random.chance(0.3) ? 80 : 12) : null,
       createdAt: Math.floor(random.next() * 50),
       createdBy: creator,
       roles: random.some(ROLES, 2),
@@ -40,22 +43,33 @@ function keysOf(random: Random, count: number): StoredKey[] {
   });
 }
 
-/** What a query is to find, by a plain filter over the same list without the search. */
-function expected(keys: readonly { id: string; name: string; description: string | null }[], search: string): string[] {
+/** What a query is to find, by a plain look at each of the keys, which are in the order of the list. */
+function expected(keys: readonly StoredKey[], query: ListQuery): string[] {
+  const byId = new Map(keys.map((key) => [key.id, key]));
+  const { search = '', roles, ownedBy, status, after, limit } = query;
   const text = searchTextOf({ name: search, description: null });
-  return keys.filter((key) => searchTextOf(key).includes(text)).map(({ id }) => id);
+  const found = keys.filter(
+    (key) =>
+      searchTextOf(key).includes(text) &&
+      (!roles || key.roles.some((role) => roles.includes(role))) &&
+      (ownedBy === undefined || key.id === ownedBy || key.createdBy === ownedBy) &&
+      (!status || chainStatus(chainOf(key, byId), status.now) === status.is) &&
+      (!after || key.createdAt > after.createdAt || (key.createdAt === after.createdAt && key.id > after.id)),
+  );
+  return found.slice(0, limit).map(({ id }) => id);
 }
 
 function queryOf(random: Random, keys: readonly StoredKey[]): Omit<ListQuery, 'limit'> {
   const key = random.pick(keys);
   const name = Array.from(key.name);
   const from = Math.floor(random.next() * name.length);
+  const search = random.chance(0.4)
+    ? name.slice(from, from + 1 + Math.floor(random.next() * 40)).join('')
+    : textOf(random, 4);
   return {
-    search: random.chance(0.4)
-      ? name.slice(from, from + 1 + Math.floor(random.next() * 40)).join('')
-      : textOf(random, 4),
+    ...(random.chance(0.8) && { search }),
     ...(random.chance(0.3) && { after: { createdAt: Math.floor(random.next() * 50), id: key.id } }),
-    ...(random.chance(0.2) && { ownedBy: key.id }),
+    ...(random.chance(0.2) && { ownedBy: random.chance(0.5) ? key.id : (key.createdBy ?? key.id) }),
     ...(random.chance(0.3) && { roles: random.some(ROLES, 2) }),
     ...(random.chance(0.3) && { status: { is: random.pick(STATUSES), now: NOW } }),
   };
@@ -69,15 +83,22 @@ describeOnEach('a search of keys', () => {
     const database = await migratedStore();
     const store = await openStore({ database, busyTimeoutMs: BUSY_TIMEOUT_MS });
     await store.repository.write((writer) => writer.insert(keys), { now: 0 });
-    const found = async (query: ListQuery) => (await store.repository.list(query)).map(({ id }) => id);
+    const inOrder = keys.toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
     for (let times = 0; times < 120; times += 1) {
-      const { search, ...filters } = queryOf(random, keys);
-      const limit = random.chance(0.5) ? 10_000 : 1 + Math.floor(random.next() * 60);
-      const all = expected(await store.repository.list({ ...filters, limit: 10_000 }), search!).slice(0, limit);
-      const query = { ...filters, search, limit };
-      assert.deepEqual(await found(query), all, JSON.stringify(query));
+      const limit = random.chance(0.3) ? 10_000 : 1 + Math.floor(random.next() * 60);
+      const query = { ...queryOf(random, keys), limit };
+      const all = expected(inOrder, query);
+      const listed = await store.repository.list(query);
+      assert.deepEqual(
+        listed.map(({ id }) => id),
+        all,
+        JSON.stringify(query),
+      );
       for (const ids of await foundInEveryWay(database, query)) assert.deepEqual(ids, all, JSON.stringify(query));
     }
+    const { counts } = await store.repository.count(NOW);
+    for (const is of STATUSES)
+      assert.equal(counts[is], expected(inOrder, { status: { is, now: NOW }, limit: Infinity }).length);
     await store.close();
   });
 });

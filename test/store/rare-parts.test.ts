@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Connection } from '../../src/store/connection.ts';
 import { openConnection, openStore } from '../../src/store/open.ts';
-import { rarePartsOf } from '../../src/store/select-keys.ts';
+import { rarePartsOf } from '../../src/store/search-keys.ts';
 import { describeOn } from '../support/dialects.ts';
 import { storedKey } from '../support/keys.ts';
 import { tempStore } from '../support/temp.ts';

@@ -1,7 +1,6 @@
 import type { ListQuery } from '../../src/keys/repository/repository.ts';
-import { searchesFor } from '../../src/store/key-repository.ts';
 import { openConnection } from '../../src/store/open.ts';
-import type { Search } from '../../src/store/select-keys.ts';
+import { type Search, searchesFor } from '../../src/store/search-keys.ts';
 import type { ApiKeyTable } from '../../src/store/tables.ts';
 
 /** The ids of the keys that each way of searching finds by itself. */
@@ -16,6 +15,6 @@ export async function foundInEveryWay(database: string, query: ListQuery): Promi
 async function foundBy(search: Search<ApiKeyTable[]>): Promise<string[]> {
   for (;;) {
     const step = await search.next();
-    if (step.done) return step.value.map(({ id }) => id);
+    if (step.done) return step.value!.map(({ id }) => id);
   }
 }

@@ -78,7 +78,7 @@ export function costOf(schema: GraphQLSchema, document: DocumentNode, operationN
     if (!field) return { fixed: 1, perItem: 0 };
     const inner = node.selectionSet ? costOfSelection(node.selectionSet, getNamedType(field.type)) : NOTHING;
     const { weight, size, page, argumentWeights } = costOfField(type!.name, field);
-    const args = costOfArguments(field, argumentWeights, node.arguments ?? []);
+    const args = costOfArguments(field, node.arguments ?? [], { argumentWeights, page });
     const isList = isListType(getNullableType(field.type));
     if (page) {
       const items = pageSize(page, field, node.arguments ?? []);
@@ -110,19 +110,20 @@ export function costOf(schema: GraphQLSchema, document: DocumentNode, operationN
     return page.largest;
   }
 
-  /** Of several arguments that make a field search, the costliest counts; the items of lists count all. */
+  /** Of several arguments by which a field searches, the costliest counts once; the items of other lists count all. */
   function costOfArguments(
     field: GraphQLField<unknown, unknown>,
-    argumentWeights: FieldCost['argumentWeights'],
     given: readonly ArgumentNode[],
+    { argumentWeights, page }: Pick<FieldCost, 'argumentWeights' | 'page'>,
   ): Amount {
     const weights: number[] = [0];
     let items: Amount = 0;
     for (const { name, value } of given) {
       const weight = argumentWeights.get(name.value) ?? 0;
       const isList = isListType(getNullableType(field.args.find((arg) => arg.name === name.value)?.type));
-      if (!isList && value.kind !== Kind.NULL) weights.push(weight);
-      items = plus(items, times(Math.max(1, isList ? weight : 1), itemsIn(value)));
+      const isEach = isList && !page;
+      if (!isEach && value.kind !== Kind.NULL) weights.push(weight);
+      items = plus(items, times(Math.max(1, isEach ? weight : 1), itemsIn(value)));
     }
     return plus(Math.max(...weights), items);
   }

@@ -1,0 +1,566 @@
+import { type Expression, type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
+import { chainOf, chainStatus, type Link } from '../keys/authorization/index.ts';
+import { yieldToEventLoop } from '../keys/basics/index.ts';
+import type { Status } from '../keys/key/index.ts';
+import type { KeyCounts, KeyFilter, ListPosition, ListQuery } from '../keys/repository/index.ts';
+import type { Connection, DialectName } from './connection.ts';
+import { chunksOf, searchTextOf } from './rows.ts';
+import { addAncestors, type Condition, selectKeys } from './select-keys.ts';
+import type { ApiKeyTable, Tables } from './tables.ts';
+
+/** The keys that match a query, by time of creation, then id. */
+export async function findKeys(connection: Connection, query: ListQuery): Promise<ApiKeyTable[]> {
+  const { search, roles, status, ownedBy } = query;
+  if ((search ?? roles ?? status ?? ownedBy) !== undefined) return firstFound(await searchesFor(connection, query));
+  return connection.run((db) =>
+    selectKeys(db, query, (row) => row.lit(true))
+      .selectAll()
+      .limit(query.limit)
+      .execute(),
+  );
+}
+
+/**
+ * The ways to search for the keys that match a query, which all find the same: through the keys in their order, which
+ * is fast where many match, and through indexes, which are fast where few do.
+ */
+export async function searchesFor(connection: Connection, query: ListQuery): Promise<Search<ApiKeyTable[]>[]> {
+  const { search, ownedBy } = query;
+  const reader = new KeyReader(connection, query);
+  const ways = [searchSlices(connection, query, reader)];
+  if (ownedBy !== undefined) ways.push(searchChildren(connection, query, ownedBy, reader));
+  if (search === undefined) return ways;
+  if (connection.dialect === 'sqlite') {
+    const phrase = buildPhrase(search);
+    if (phrase !== undefined && (await connection.run(isIndexed)))
+      ways.push(searchIndex(connection, query, phrase, reader));
+  } else {
+    const parts = await rarePartsOf(connection, search);
+    const text = searchTextOf({ name: search, description: null });
+    if (parts.length > 0) ways.push(inOnePiece(() => reader.read(query, () => isFoundByParts(text, parts))));
+  }
+  return ways;
+}
+
+/** A part of the keys, in their order, and how many of it are needed. */
+interface KeySlice {
+  after?: ListPosition | undefined;
+  upTo?: ListPosition | undefined;
+  limit: number;
+}
+
+/** Reads the keys that match a filter, in their order. */
+class KeyReader {
+  readonly #connection: Connection;
+  readonly #filter: KeyFilter;
+  readonly #creators: Creators | undefined;
+
+  constructor(connection: Connection, filter: KeyFilter) {
+    this.#connection = connection;
+    this.#filter = filter;
+    this.#creators = filter.status && new Creators(connection, filter.status.now);
+  }
+
+  /** Those of a slice, if they fulfil one more condition. */
+  async read(slice: KeySlice, among?: Condition): Promise<ApiKeyTable[]> {
+    const text = this.#filter.search && searchTextOf({ name: this.#filter.search, description: null });
+    const ids = new Set<string>();
+    for (const hasText of textConditions(this.#connection.dialect, text))
+      for (const id of await this.#findIds(slice, (row) => row.and([hasText, ...(among ? [among(row)] : [])])))
+        ids.add(id);
+    const found = [];
+    for (const chunk of chunksOf([...ids]))
+      found.push(
+        ...(await this.#connection.run((db) =>
+          db.selectFrom('api_keys').selectAll().where('id', 'in', chunk).execute(),
+        )),
+      );
+    return found.toSorted(inOrder).slice(0, slice.limit);
+  }
+
+  /** Whether nothing has to be known of those that created the keys of a slice before it is read. */
+  async isReady(): Promise<boolean> {
+    return (await this.#creators?.learnAll()) ?? true;
+  }
+
+  /** By the index of their order alone, where it has all that is asked for. */
+  async #findIds(slice: KeySlice, among: Condition): Promise<string[]> {
+    const { dialect } = this.#connection;
+    const { roles, ownedBy, status } = this.#filter;
+    const conditions: Expression<SqlBool>[] = [
+      ...(roles
+        ? [
+            sql<SqlBool>`(${sql.join(
+              roles.map((role) => has(dialect, 'roles', `"${role}"`)),
+              sql` or `,
+            )})`,
+          ]
+        : []),
+      // No index of ids or creators is in this order.
+      ...(ownedBy === undefined
+        ? []
+        : [sql<SqlBool>`case when id = ${ownedBy} then true else created_by = ${ownedBy} end`]),
+    ];
+    const select = (db: Kysely<Tables>) => selectKeys(db, slice, (row) => row.and([...conditions, among(row)]));
+    if (status) {
+      await this.#creators!.learnOf(select);
+      conditions.push(hasStatus(dialect, status, this.#creators!));
+    }
+    const rows = await this.#connection.run((db) => select(db).select('id').limit(slice.limit).execute());
+    return rows.map(({ id }) => id);
+  }
+}
+
+/** Whether a column contains a text literally. Neither database takes an index for it, or guesses how many do. */
+function has(dialect: DialectName, column: 'roles' | 'search_text' | 'short_text', text: string): RawBuilder<SqlBool> {
+  // SQLite's LIKE stops at a NUL and ignores case.
+  const position = sql.raw(dialect === 'sqlite' ? 'instr' : 'strpos');
+  return sql<SqlBool>`${position}(${sql.ref(column)}, ${text}) > 0`;
+}
+
+/**
+ * The conditions of which keys with a text fulfil one, each for a statement: an index is read alone only if that names
+ * nothing else, and the keys with a long text are in another one.
+ */
+function textConditions(dialect: DialectName, text: string | undefined): readonly RawBuilder<SqlBool>[] {
+  if (text === undefined) return [sql<SqlBool>`true`];
+  return [has(dialect, 'short_text', text), sql<SqlBool>`short_text is null and ${has(dialect, 'search_text', text)}`];
+}
+
+/** Whether a key has a status, by its own fields and by what is known of the key that created it. */
+function hasStatus(
+  dialect: DialectName,
+  { is, now }: { is: Status; now: number },
+  creators: Creators,
+): RawBuilder<SqlBool> {
+  const given = (ids: readonly string[]) =>
+    dialect === 'sqlite' ? sql`in (select value from json_each(${JSON.stringify(ids)}))` : sql`= any(${ids}::text[])`;
+  // A condition and its opposite, in which null is neither: what makes it another value costs as much as all the rest.
+  const isEnded = (by: RawBuilder<unknown>, ids: readonly string[]) =>
+    ids.length === 0 ? sql<SqlBool>`(${by})` : sql<SqlBool>`(${by} or created_by ${given(ids)})`;
+  const isNotEnded = (by: RawBuilder<unknown>, ids: readonly string[]) =>
+    ids.length === 0 ? by : sql`${by} and (created_by is null or not created_by ${given(ids)})`;
+  const [expired, disabled] = [creators.withStatus('EXPIRED'), creators.withStatus('DISABLED')];
+  const isNotExpired = isNotEnded(sql`(expires_at is null or expires_at > ${now})`, expired);
+  const conditions: Record<Status, RawBuilder<SqlBool>> = {
+    ACTIVE: sql<SqlBool>`(${isNotEnded(sql`disabled_at is null`, disabled)} and ${isNotExpired})`,
+    DISABLED: sql<SqlBool>`(${isEnded(sql`disabled_at is not null`, disabled)} and ${isNotExpired})`,
+    EXPIRED: isEnded(sql`expires_at <= ${now}`, expired),
+  };
+  return conditions[is];
+}
+
+/** How many keys that create others are looked at before it is known whose keys are asked for. */
+const MAX_CREATORS = 1000;
+
+/** The keys that created others, and what the status of those is because of them. */
+class Creators {
+  readonly #connection: Connection;
+  readonly #now: number;
+  readonly #links = new Map<string, Link>();
+  readonly #statuses = new Map<string, Status>();
+  #areAllKnown: boolean | undefined;
+
+  constructor(connection: Connection, now: number) {
+    this.#connection = connection;
+    this.#now = now;
+  }
+
+  /** Those of which it is known that others have a status by them. */
+  withStatus(status: Status): string[] {
+    return [...this.#statuses].flatMap(([id, known]) => (known === status ? id : []));
+  }
+
+  /** Learns of all if they are few. @returns whether they are */
+  async learnAll(): Promise<boolean> {
+    if (this.#areAllKnown !== undefined) return this.#areAllKnown;
+    const { rows } = await this.#connection.run((db) =>
+      sql<{ id: string }>`with recursive creators(id) as (
+          select min(created_by) from api_keys
+          union all
+          select (select min(created_by) from api_keys where created_by > creators.id) from creators
+            where creators.id is not null
+        ) select id from creators where id is not null limit ${sql.lit(MAX_CREATORS + 1)}`.execute(db),
+    );
+    this.#areAllKnown = rows.length <= MAX_CREATORS;
+    if (this.#areAllKnown) await this.#learn(rows.map(({ id }) => id));
+    return this.#areAllKnown;
+  }
+
+  /** Learns of those that created the keys of a selection. */
+  async learnOf(select: (db: Kysely<Tables>) => ReturnType<typeof selectKeys>): Promise<void> {
+    if (this.#areAllKnown) return;
+    // One statement knows no more of them than it needs.
+    this.#statuses.clear();
+    const rows = await this.#connection.run((db) =>
+      select(db)
+        .clearOrderBy()
+        // In the order of an index of creators, all keys would be read.
+        .select(sql<string>`coalesce(created_by, '')`.as('creator'))
+        .distinct()
+        .execute(),
+    );
+    await this.#learn(rows.flatMap(({ creator }) => (creator === '' ? [] : creator)));
+  }
+
+  async #learn(ids: readonly string[]): Promise<void> {
+    await addAncestors(this.#connection, ids, this.#links);
+    for (const id of ids) {
+      const child = { id: '', createdBy: id, expiresAt: null, disabledAt: null };
+      this.#statuses.set(id, chainStatus(chainOf(child, this.#links), this.#now));
+    }
+  }
+}
+
+/** With more keys, a search through an index is given up: each takes several times as long as one of those in order. */
+const MAX_BY_INDEX = 3000;
+
+/** How many keys are read first, by an index alone, and about how many at a time after that. */
+const [FIRST_KEYS, SLICE_KEYS] = [1000, 32_000];
+
+/** The keys that are found in a search through all, slice by slice until there are enough. */
+async function* searchSlices(
+  connection: Connection,
+  { after, limit }: KeySlice,
+  reader: KeyReader,
+): Search<ApiKeyTable[]> {
+  const found: ApiKeyTable[] = [];
+  for await (const slice of slicesAfter(connection, after, () => reader.isReady())) {
+    found.push(...(await reader.read({ ...slice, limit: limit - found.length })));
+    if (found.length >= limit) break;
+    yield;
+  }
+  return found;
+}
+
+/**
+ * All keys after a position, in slices: between those of SQLite, others have their turns. PostgreSQL keeps nobody
+ * waiting.
+ * @param isReady whether those after the first one can be read at once
+ */
+async function* slicesAfter(
+  connection: Connection,
+  after: ListPosition | undefined,
+  isReady: () => Promise<boolean>,
+): AsyncGenerator<Omit<KeySlice, 'limit'>> {
+  const first = await connection.run((db) => lastOf(db, after, FIRST_KEYS));
+  yield { after, upTo: first };
+  if (!first) return;
+  const areReady = await isReady();
+  let start = first;
+  const ends =
+    connection.dialect === 'postgres' && areReady
+      ? []
+      : await connection.run((db) => samplePositions(db, connection.dialect));
+  for (const upTo of ends) {
+    if (compare(upTo, start) <= 0) continue;
+    yield { after: start, upTo };
+    start = upTo;
+  }
+  yield { after: start };
+}
+
+/** The position of the last of so many keys. */
+async function lastOf(
+  db: Kysely<Tables>,
+  after: ListPosition | undefined,
+  count: number,
+  among: Condition = (row) => row.lit(true),
+): Promise<ListPosition | undefined> {
+  const row = await selectKeys(db, { after }, among)
+    .select(['created_at', 'id'])
+    .offset(count - 1)
+    .limit(1)
+    .executeTakeFirst();
+  return row && positionOf(row);
+}
+
+/**
+ * The positions of some keys, in their order: between two of them are about so many as a slice has. To count them would
+ * take half as long as to read them. So they are those with certain row numbers, whatever order the rows have.
+ */
+async function samplePositions(db: Kysely<Tables>, dialect: DialectName): Promise<ListPosition[]> {
+  const select = db.selectFrom('api_keys').select(['created_at', 'id']);
+  const rows =
+    dialect === 'postgres'
+      ? await select.orderBy('id').limit(SAMPLE_KEYS).execute()
+      : await select.where(sql<SqlBool>`rowid in (${rowNumbersBy(await rowNumbers(db), SLICE_KEYS)})`).execute();
+  return rows.map(positionOf).toSorted(compare);
+}
+
+function rowNumbersBy({ first, last }: { first: number; last: number }, step: number): RawBuilder<unknown> {
+  const numbers = Array.from({ length: Math.floor((last - first) / step) }, (_, index) => first + (index + 1) * step);
+  return sql`select value from json_each(${JSON.stringify(numbers)})`;
+}
+
+/**
+ * Counts the keys by their status, with their ancestors counted, in slices between which others have their turns. What
+ * changes meanwhile may be counted as it was or as it is.
+ * @param now milliseconds since 1970
+ */
+export async function countKeys(connection: Connection, now: number): Promise<KeyCounts> {
+  const counts = { ACTIVE: 0, DISABLED: 0, EXPIRED: 0 };
+  let nextExpiry: number | null = null;
+  const creators = new Creators(connection, now);
+  for await (const slice of slicesAfter(connection, undefined, () => creators.learnAll())) {
+    const select = (db: Kysely<Tables>) => selectKeys(db, slice, (row) => row.lit(true)).clearOrderBy();
+    await creators.learnOf(select);
+    const has = (is: Status) => hasStatus(connection.dialect, { is, now }, creators);
+    const earliest: number = nextExpiry ?? Number.MAX_SAFE_INTEGER;
+    const found = await connection.run((db) =>
+      select(db)
+        .select([
+          sql<number>`count(*)`.as('keys'),
+          sql<number>`count(case when ${has('EXPIRED')} then 1 end)`.as('expired'),
+          sql<number>`count(case when ${has('DISABLED')} then 1 end)`.as('disabled'),
+          sql<number | null>`min(case when expires_at < ${earliest} and ${has('ACTIVE')} then expires_at end)`.as(
+            'next',
+          ),
+        ])
+        .executeTakeFirstOrThrow(),
+    );
+    const [keys, expired, disabled] = [Number(found.keys), Number(found.expired), Number(found.disabled)];
+    counts.EXPIRED += expired;
+    counts.DISABLED += disabled;
+    counts.ACTIVE += keys - expired - disabled;
+    if (found.next !== null) nextExpiry = Number(found.next);
+    await yieldToEventLoop();
+  }
+  return { counts, nextExpiry };
+}
+
+/** Where a key stands in their order. */
+function positionOf(row: Pick<ApiKeyTable, 'created_at' | 'id'>): ListPosition {
+  return { createdAt: Number(row.created_at), id: row.id };
+}
+
+/**
+ * A key and those that it created, by the index of creators, which is in the order of the list; undefined where many of
+ * them have to be read.
+ */
+async function* searchChildren(
+  connection: Connection,
+  query: KeySlice,
+  creator: string,
+  reader: KeyReader,
+): Search<ApiKeyTable[]> {
+  const found = await reader.read(query, (row) => row('id', '=', creator));
+  const isCreated: Condition = (row) => row('created_by', '=', creator);
+  let after = query.after;
+  for (let read = 0; read < MAX_BY_INDEX; read += FIRST_KEYS) {
+    const start = after;
+    after = await connection.run((db) => lastOf(db, start, FIRST_KEYS, isCreated));
+    found.push(...(await reader.read({ after: start, upTo: after, limit: query.limit }, isCreated)));
+    // The key itself may come after them.
+    if (!after || found.length > query.limit) return found.toSorted(inOrder).slice(0, query.limit);
+    yield;
+  }
+  return undefined;
+}
+
+/** What takes one piece. */
+async function* inOnePiece<Found>(work: () => Promise<Found>): Search<Found> {
+  yield;
+  return work();
+}
+
+/**
+ * Whether PostgreSQL finds a text in a key that it finds by parts of it. Its index looks for one part after another,
+ * and for no others. Planned by itself: where the sample that PostgreSQL has of a table has one key with the text, it
+ * would read all keys in their order until there are enough.
+ */
+function isFoundByParts(text: string, parts: readonly string[]): Expression<SqlBool> {
+  const hasParts = parts.map((part) => has('postgres', 'search_text', part));
+  const hasText = sql`strpos(search_text, ${text}) > 0`;
+  const found = sql`select ctid from api_keys where ${sql.join([...hasParts, hasText], sql` and `)}`;
+  return sql<SqlBool>`api_keys.ctid = any(array(${found}))`;
+}
+
+/**
+ * A search, piece by piece: SQLite reads in this process, and nothing else runs meanwhile. It returns what it found, or
+ * undefined if it gives up.
+ */
+export type Search<Found> = AsyncGenerator<void, Found | undefined>;
+
+/** How much time a search through an index gets for each millisecond of the one through all rows. */
+const INDEX_SHARE = 3;
+
+/**
+ * What the first of several searches for the same found: the one through all rows, which comes first, or one through an
+ * index, which gets more time, as most that is looked for is rare. Where that is the fastest, this takes a third more
+ * time than it would by itself. Between the pieces, others have a turn.
+ */
+export async function firstFound<Found>([through, ...byIndex]: readonly Search<Found>[]): Promise<Found> {
+  let entrants = [
+    { search: through!, share: 1, spent: 0 },
+    ...byIndex.map((search) => ({ search, share: INDEX_SHARE, spent: 0 })),
+  ];
+  for (;;) {
+    const next = entrants.reduce((least, entrant) => (entrant.spent < least.spent ? entrant : least));
+    const began = performance.now();
+    const step = await next.search.next();
+    if (step.done && step.value !== undefined) return step.value;
+    if (step.done) entrants = entrants.filter((entrant) => entrant !== next);
+    next.spent += (performance.now() - began) / next.share;
+    await yieldToEventLoop();
+  }
+}
+
+/** How many keys are looked at to tell what is rare, and for how long, in milliseconds, that is taken to hold. */
+const [SAMPLE_KEYS, SAMPLE_MS] = [500, 60_000];
+/** A part is rare if it is in them no more than so many times. */
+const RARE_TIMES = 5;
+/** How many parts of a search are considered, and for how many the index is asked. */
+const [MAX_PARTS, ASKED_PARTS] = [16, 4];
+/** What every index of trigrams has as one, in whatever locale. */
+const PLAIN_TRIGRAM = /^[A-Z0-9]{3}$/;
+
+interface Sample {
+  readAt: number;
+  /** What the keys are searched by, one after another; undefined while there are fewer. */
+  texts: Promise<string | undefined>;
+}
+
+const samples = new WeakMap<Connection, Sample>();
+
+/**
+ * The parts of a text that fewest keys have, by a sample of them; none where no part is rare. An index has a list of
+ * keys for each trigram, and those of what is in most names are long: it is faster without them.
+ */
+export async function rarePartsOf(connection: Connection, search: string): Promise<string[]> {
+  const text = searchTextOf({ name: search, description: null });
+  // What distinguishes names from one another is mostly at their end.
+  const starts = Array.from({ length: Math.max(0, text.length - 2) }, (_, index) => text.length - 3 - index);
+  const parts = new Set(starts.map((start) => text.slice(start, start + 3)).filter((part) => PLAIN_TRIGRAM.test(part)));
+  if (parts.size === 0) return [];
+  const texts = await findSample(connection);
+  if (texts === undefined) return [];
+  return [...parts]
+    .slice(0, MAX_PARTS)
+    .map((part) => ({ part, times: timesIn(texts, part) }))
+    .filter(({ times }) => times <= RARE_TIMES)
+    .toSorted((one, other) => one.times - other.times)
+    .slice(0, ASKED_PARTS)
+    .map(({ part }) => part);
+}
+
+/** What some keys are searched by: those that come first in the order of the ids, which are random. */
+function findSample(connection: Connection): Promise<string | undefined> {
+  const known = samples.get(connection);
+  if (known && performance.now() - known.readAt < SAMPLE_MS) return known.texts;
+  const texts = connection.run(async (db) => {
+    const rows = await db.selectFrom('api_keys').select('search_text').orderBy('id').limit(SAMPLE_KEYS).execute();
+    // Few keys tell nothing of what may be many soon, and are found soon in any way.
+    return rows.length < SAMPLE_KEYS ? undefined : rows.map((row) => row.search_text).join('\n');
+  });
+  samples.set(connection, { readAt: performance.now(), texts });
+  texts.catch(() => samples.delete(connection)); // Who waits for it is told.
+  return texts;
+}
+
+/** How often a part is in a text, as far as that is needed. */
+function timesIn(text: string, part: string): number {
+  let times = 0;
+  for (let at = text.indexOf(part); at !== -1 && times <= RARE_TIMES; at = text.indexOf(part, at + 1)) times += 1;
+  return times;
+}
+
+/** How many row numbers the first piece of a search covers in the index, and how many rows a piece reads. */
+const FIRST_NUMBERS = 131_072;
+const PIECE_ROWS = 500;
+/** Each piece has a cost of its own: after one that took less time than this, in milliseconds, the next covers more. */
+const QUICK_MS = 2.5;
+const GROWTH = 4;
+/** The length of what the index has, and the most that is looked for in it, in code points. */
+const [TRIGRAM, MAX_PHRASE] = [3, 64];
+/** What the index has of a text with a NUL: see `indexedText`. */
+const TEXT_WITH_NUL = '"\u0001\u0001\u0001"';
+
+/**
+ * What to ask the index of an SQLite store for, so that it finds at least all keys that a search has to; undefined for
+ * one that is too short.
+ */
+function buildPhrase(search: string): string | undefined {
+  const characters = Array.from(searchTextOf({ name: search, description: null }));
+  if (characters.length < TRIGRAM || search.includes('\0')) return undefined;
+  const quoted = characters.slice(0, MAX_PHRASE).join('').replaceAll('"', '""');
+  return `"${quoted}" OR ${TEXT_WITH_NUL}`;
+}
+
+/**
+ * The keys that are found among those that the index of an SQLite store has for a phrase, in their order; undefined for
+ * what many keys have.
+ */
+async function* searchIndex(
+  connection: Connection,
+  query: KeySlice,
+  phrase: string,
+  reader: KeyReader,
+): Search<ApiKeyTable[]> {
+  let [found, count] = [[] as ApiKeyTable[], 0];
+  const { first, last } = await connection.run(rowNumbers);
+  for (let after = first - 1, width = FIRST_NUMBERS; after < last;) {
+    const piece = { after, upTo: Math.min(after + width, last) };
+    const began = performance.now();
+    const numbers = await connection.run((db) => findRows(db, phrase, piece));
+    width = performance.now() - began < QUICK_MS ? width * GROWTH : FIRST_NUMBERS;
+    after = numbers.length < PIECE_ROWS ? piece.upTo : numbers.at(-1)!;
+    count += numbers.length;
+    if (count > MAX_BY_INDEX) return undefined;
+    if (numbers.length > 0) {
+      const slice = { ...query, upTo: found.length < query.limit ? undefined : positionOf(found.at(-1)!) };
+      found = [...found, ...(await reader.read(slice, () => isAmong(numbers)))].toSorted(inOrder).slice(0, query.limit);
+    }
+    yield;
+  }
+  return found;
+}
+
+/** Whether the index belongs to the rows: SQLite doesn't promise that a VACUUM numbers them as before. */
+async function isIndexed(db: Kysely<Tables>): Promise<boolean> {
+  const { rows } = await sql<{ isIndexed: number }>`select
+    (select max(rowid) from api_keys) is (select max(id) from api_keys_search_docsize) as "isIndexed"`.execute(db);
+  return rows[0]!.isIndexed === 1;
+}
+
+/** See `KeyRepository.hasSearchIndex`. */
+export async function hasSearchIndex(connection: Connection): Promise<boolean> {
+  if (connection.dialect === 'sqlite') return true;
+  const { rows } = await connection.run((db) =>
+    sql`select 1 from pg_index join pg_class on pg_class.oid = indexrelid join pg_am on pg_am.oid = relam
+      where indrelid = 'api_keys'::regclass and amname = 'gin' and indisvalid`.execute(db),
+  );
+  return rows.length > 0;
+}
+
+async function rowNumbers(db: Kysely<Tables>): Promise<{ first: number; last: number }> {
+  const { rows } = await sql<{ first: number; last: number }>`select
+    coalesce((select min(rowid) from api_keys), 0) as first,
+    coalesce((select max(rowid) from api_keys), -1) as last`.execute(db);
+  return rows[0]!;
+}
+
+/** The numbers of the rows that the index has for a phrase, in their order. */
+async function findRows(
+  db: Kysely<Tables>,
+  phrase: string,
+  { after, upTo }: { after: number; upTo: number },
+): Promise<number[]> {
+  // The driver passes all numbers as floating-point ones, for which the index would be read from its start to its end.
+  const { rows } = await sql<{ number: number }>`select rowid as number from api_keys_search
+    where api_keys_search match ${phrase} and rowid > cast(${after} as integer) and rowid <= cast(${upTo} as integer)
+    order by rowid limit ${PIECE_ROWS}`.execute(db);
+  return rows.map(({ number }) => number);
+}
+
+function isAmong(numbers: readonly number[]) {
+  return sql<SqlBool>`api_keys.rowid in (select value from json_each(${JSON.stringify(numbers)}))`;
+}
+
+function inOrder(one: ApiKeyTable, other: ApiKeyTable): number {
+  return compare(positionOf(one), positionOf(other));
+}
+
+function compare(one: ListPosition, other: ListPosition): number {
+  return one.createdAt - other.createdAt || Buffer.compare(Buffer.from(one.id), Buffer.from(other.id));
+}
