@@ -8,7 +8,8 @@ local IDENTITY = { "x-auth-key-id", "x-auth-key-name", "x-auth-roles", "x-auth-p
 -- What svc-api needs of the client's own headers: a key, what makes a CORS preflight, a request of another site or a
 -- WebSocket, and what asks some services for another request than it seems.
 local PASSED_ON = {
-    "authorization", "x-api-key", "origin", "access-control-request-method", "sec-fetch-site", "upgrade",
+    "authorization", "x-api-key", "origin", "access-control-request-method", "sec-fetch-site",
+    "sec-websocket-key", "upgrade",
     "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url",
 }
 -- What the client gets of a refusal.

@@ -50,6 +50,7 @@ export default class Guard extends ServingCommand {
     methods: Flags.string({
       description: 'Let any method pass by a --permission to read, which otherwise allows GET, HEAD and OPTIONS alone.',
       options: ['any'],
+      helpValue: 'any',
     }),
     'any-key': Flags.boolean({ description: 'Any valid key may pass.' }),
     'pass-credential': Flags.boolean({ description: 'Pass the key on to the service, too.' }),

@@ -205,7 +205,7 @@ export interface RequestIssue {
 }
 
 /** What a proxy asks. */
-export interface Asked {
+export interface ForwardAuthRequest {
   /** The request that it asks about, or why none such may pass. */
   readonly request: OrRefusal<AskedRequest, RequestIssue>;
   /** What it says of the client's address, if it does so once. */
@@ -216,7 +216,7 @@ export interface Asked {
  * Reads what a proxy asks, by the contract of the endpoint.
  * @param url that of the proxy's own request, without where the app is mounted
  */
-export function readAsked(incoming: IncomingMessage, url: string, requirements: Requirements): Asked {
+export function readAsked(incoming: IncomingMessage, url: string, requirements: Requirements): ForwardAuthRequest {
   const endpoint = endpointAt(url);
   const address = onlyValue(incoming.rawHeaders, endpoint?.contract.address ?? FORWARDED_FOR);
   return {

@@ -2,7 +2,14 @@ import type { Networks, OrRefusal } from '../keys/basics/index.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import { basePath } from 'hono/route';
-import { type Asked, type AskedRequest, type RequestIssue, readAsked, refuse, Requirements } from './asked-request.ts';
+import {
+  type ForwardAuthRequest,
+  type AskedRequest,
+  type RequestIssue,
+  readAsked,
+  refuse,
+  Requirements,
+} from './asked-request.ts';
 import { crossSiteRefused, isCrossSite } from './cross-site.ts';
 import { identityHeaders, type IdentityHeaders, NOBODY, refusedRequest } from './identity-headers.ts';
 import type { HttpApp, ServiceApp } from '../http/app.ts';
@@ -78,7 +85,7 @@ class ForwardAuth {
    * @param asking the proxy's own request, with the client's credentials
    * @param read reads from it which request it asks about
    */
-  decide(asking: AskingHead, read: (requirements: Requirements) => Asked): Verdict | Promise<Verdict> {
+  decide(asking: AskingHead, read: (requirements: Requirements) => ForwardAuthRequest): Verdict | Promise<Verdict> {
     try {
       const verdict = this.#decide(asking, read);
       return verdict instanceof Promise ? verdict.catch((error: unknown) => this.#failed(asking, error)) : verdict;
@@ -87,7 +94,7 @@ class ForwardAuth {
     }
   }
 
-  #decide(asking: AskingHead, read: (requirements: Requirements) => Asked): Verdict | Promise<Verdict> {
+  #decide(asking: AskingHead, read: (requirements: Requirements) => ForwardAuthRequest): Verdict | Promise<Verdict> {
     const { check, router, trust } = this.#options;
     const peer = asking.peer();
     if (peer === undefined || !trust.includes(peer)) return this.#refuse(asking, NOT_TRUSTED);

@@ -72,8 +72,8 @@ export const MAX_BODY_BYTES = 1024 * 1024;
 export const MAX_SEARCH_LENGTH = 8192;
 const NAMES: ReadonlySet<string> = new Set(['query', 'operationName', 'variables', 'extensions']);
 const NO_BATCHES =
-  'The body is a batch, a JSON array of operations, which is not supported: turn batching off in the client, and send ' +
-  'each operation in a request of its own.';
+  'The body is a batch, a JSON array of operations, which is not supported: turn batching off in the client, and ' +
+  'send each operation in a request of its own.';
 /** How deep arrays and objects in JSON may nest. */
 const MAX_NESTING = 64;
 

@@ -32,7 +32,6 @@ export {
   type NamedOperation,
   NodeHead,
   notesOf,
-  peerOf,
   type Received,
   RequestDetails,
   type RequestHead,

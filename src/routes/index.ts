@@ -16,7 +16,6 @@ export {
 } from './decide.ts';
 export { findRouteIssues, findWideRoutes, type WideRoute } from './route-issues.ts';
 export {
-  canonicalRequest,
   canonicalSite,
   parseHostPattern,
   parseMethod,

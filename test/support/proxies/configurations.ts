@@ -98,6 +98,24 @@ export const CONFIGURATIONS: readonly Configuration[] = [
       ),
   },
   {
+    title: 'docs/guard.md',
+    program: 'nginx',
+    by: 'guard',
+    resource: 'GRAFANA',
+    requirement: '',
+    write(place, adapt) {
+      const { port, svcApi } = place;
+      const location = adapt(blockWith('proxy_pass http://127.0.0.1:8080', 'docs/guard.md', 'nginx'), {
+        '127.0.0.1:8080': `127.0.0.1:${svcApi}`,
+      });
+      const tls = `ssl_certificate ${CERTIFICATE}; ssl_certificate_key ${KEY_FILE};`;
+      return writeNginx(
+        `server { listen 127.0.0.1:${port} ssl http2; server_name ${SITE}; ${tls} ${location} }`,
+        place,
+      );
+    },
+  },
+  {
     title: 'examples/caddy',
     program: 'caddy',
     by: 'serve',

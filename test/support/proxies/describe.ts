@@ -7,8 +7,9 @@ export function describeEachProxy(
   title: string,
   options: SiteOptions,
   tests: (site: () => GuardedSite, configuration: Configuration) => void,
+  configurations: readonly Configuration[] = CONFIGURATIONS,
 ): void {
-  for (const configuration of CONFIGURATIONS) {
+  for (const configuration of configurations) {
     describe(`${title} behind ${configuration.program} (${configuration.title})`, () => {
       let site: GuardedSite;
       before(async function () {
