@@ -1,13 +1,15 @@
 -- /etc/haproxy/svc-api.lua: the action lua.svc-api, which asks svc-api whether a request may pass.
--- Use it as: http-request lua.svc-api /auth/haproxy?permission=GRAFANA:READ_ANY
+-- Use it as: http-request lua.svc-api /auth/haproxy?resource=GRAFANA
 
 local SVC_API = "http://127.0.0.1:4000"
-local TIMEOUT_MS = 5000
+-- HAProxy tries four times.
+local TIMEOUT_MS = 1000
 local IDENTITY = { "x-auth-key-id", "x-auth-key-name", "x-auth-roles", "x-auth-permission" }
--- What svc-api needs of the client's own headers: a key, what makes a CORS preflight, and what asks some services for
--- another request than it seems.
+-- What svc-api needs of the client's own headers: a key, what makes a CORS preflight, a request of another site or a
+-- WebSocket, and what asks some services for another request than it seems.
 local PASSED_ON = {
-    "authorization", "x-api-key", "origin", "access-control-request-method",
+    "authorization", "x-api-key", "origin", "access-control-request-method", "sec-fetch-site",
+    "sec-websocket-key", "upgrade",
     "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url",
 }
 -- What the client gets of a refusal.
@@ -21,6 +23,17 @@ local function values(headers, name)
         found[index + 1] = value
     end
     return found
+end
+
+-- Cookies but those of svc-api's console, should that be on the same host.
+local function without_own(cookies)
+    local others = {}
+    for cookie in cookies:gmatch("[^;]+") do
+        if not cookie:find("^%s*svc_api_") and not cookie:find("^%s*__Host%-svc_api_") then
+            others[#others + 1] = cookie:match("^%s*(.*)$")
+        end
+    end
+    return table.concat(others, "; ")
 end
 
 local function refuse(txn, status, answer)
@@ -54,5 +67,9 @@ core.register_action("svc-api", { "http-req" }, function(txn, endpoint)
     end
     for _, name in ipairs(IDENTITY) do
         txn.http:req_set_header(name, values(answer.headers, name)[1] or "")
+    end
+    txn.http:req_del_header("cookie")
+    for _, cookies in ipairs(values(own, "cookie")) do
+        txn.http:req_add_header("cookie", without_own(cookies))
     end
 end, 1)

@@ -10,8 +10,8 @@ export default class Logout extends BaseCommand {
   static override summary = 'End the key that login has kept for a server, and forget it.';
   static override description =
     'The key is deleted on the server. If it has created other keys, these are deleted with it, and you are asked. ' +
-    'Where the server does not end it, or cannot be reached, the key is kept. With --local it is only forgotten here: ' +
-    'on the server it stays valid until it ends.';
+    'Where the server does not end it, or cannot be reached, the key is kept. With --local it is only forgotten ' +
+    'here: on the server it stays valid until it ends.';
   static override examples = examplesOf([
     ['Log out', '--server http://127.0.0.1:4000'],
     ['Forget the key of a server that is gone', '--server http://127.0.0.1:4000 --local'],

@@ -14,20 +14,22 @@ import type { KeysService } from '../keys/service/index.ts';
 const [ALIVE, READY] = ['/healthz', '/readyz'] as const;
 export const HEALTH_PATHS: readonly string[] = [ALIVE, READY];
 
-/** HTTP/1.0 needs no Host, and some load balancers check by that. Elsewhere, the host may decide what is answered. */
+/**
+ * HTTP/1.0 needs no Host, and some load balancers check by that; HAProxy by `OPTIONS /` unless told otherwise.
+ * Elsewhere, the host may decide what is answered.
+ */
 export function isOldHealthCheck(
-  { httpVersion, headers, url = '' }: IncomingMessage,
+  { httpVersion, headers, method, url = '' }: IncomingMessage,
   paths: readonly string[] = HEALTH_PATHS,
 ): boolean {
-  return httpVersion === '1.0' && !headers.host && paths.includes(url);
+  return httpVersion === '1.0' && !headers.host && (paths.includes(url) || (method === 'OPTIONS' && url === '/'));
 }
 
 const ok = (c: Context): Response => respond(c, jsonReply({ status: 'ok' }));
 
 /** Adds the addresses for health checks to an app. */
 export function addHealthChecks(app: Hono<BearerEnv>, keys: KeysService, failures: FailureLog): void {
-  app.get(ALIVE, ok);
-  app.get(READY, async (c) => {
+  const ready = async (c: Context) => {
     try {
       await keys.store.check();
       return ok(c);
@@ -35,7 +37,10 @@ export function addHealthChecks(app: Hono<BearerEnv>, keys: KeysService, failure
       failures.add(error, requestIdIn(c));
       return respond(c, unavailable());
     }
-  });
+  };
+  app.get(ALIVE, ok);
+  app.get(READY, ready);
+  app.options('/', ready);
 }
 
 const STYLE = `

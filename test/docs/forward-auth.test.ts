@@ -45,7 +45,7 @@ describe('docs/guard.md, with a proxy in front', () => {
     };
     const { address, authResponseHeaders } = http.middlewares['svc-api'].forwardAuth;
     const { pathname, search } = new URL(address);
-    assert.equal(pathname + search, ASKING.traefik({}, '?permission=GRAFANA:READ_ANY').target);
+    assert.equal(pathname + search, ASKING.traefik({}, '?resource=GRAFANA').target);
     assert.deepEqual(authResponseHeaders, IDENTITY);
   });
 
@@ -59,7 +59,7 @@ describe('docs/guard.md, with a proxy in front', () => {
       };
     }[];
     const { path_prefix: prefix, authorization_response: response } = filter!.typed_config.http_service;
-    assert.equal(`${prefix}/x`, ASKING.envoy({ target: '/x' }, '?permission=GRAFANA:READ_ANY').target);
+    assert.equal(`${prefix}/x`, ASKING.envoy({ target: '/x' }, '?resource=GRAFANA').target);
     const copied = response.allowed_upstream_headers.patterns.map(({ exact }) => exact);
     assert.deepEqual(
       copied,

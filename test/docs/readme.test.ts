@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { blocksOf, blockWith } from '../support/pages.ts';
+import { blocksOf } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
@@ -29,16 +29,6 @@ describe('the README', () => {
     assert.ok(pages.length > 20);
     assert.deepEqual(
       pages.filter((page) => !found.has(page)),
-      [],
-    );
-  });
-
-  it('shows of Caddy what the tests of the example run', () => {
-    const linesOf = (text: string) => text.split('\n').map((line) => line.trim().replace('DASHBOARD', 'GRAFANA'));
-    const example = new Set(linesOf(readFileSync(join(ROOT, 'examples/caddy/Caddyfile'), 'utf8')));
-    const [, ...shown] = linesOf(blockWith('forward_auth', 'README.md', 'caddyfile'));
-    assert.deepEqual(
-      shown.filter((line) => !example.has(line)),
       [],
     );
   });

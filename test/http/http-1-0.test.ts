@@ -23,6 +23,11 @@ describe('a load balancer that speaks HTTP/1.0', () => {
     }
   });
 
+  it('learns by OPTIONS / whether the store answers, as HAProxy asks where nobody has told it otherwise', async () => {
+    assert.match(await ask('OPTIONS / HTTP/1.0'), /^HTTP\/1\.1 200 OK\r\n/);
+    assert.match(await ask('OPTIONS /graphql HTTP/1.0'), /^HTTP\/1\.1 400 /);
+  });
+
   it('gets nothing else without a Host, and in HTTP/1.1 nothing at all', async () => {
     for (const first of ['GET / HTTP/1.0', 'GET /graphql HTTP/1.0', 'GET /healthz/x HTTP/1.0'])
       assert.match(await ask(first), /^HTTP\/1\.1 400 [^]*BAD_REQUEST/, first);

@@ -75,7 +75,7 @@ describe('examples/docker', () => {
     const own = bodyOf('docker/Caddyfile')
       .replace('svc-api:4000', '127.0.0.1:4000')
       .replace('whoami:8000', '127.0.0.1:3000')
-      .replace('/auth/caddy?', '/auth/caddy?permission=GRAFANA:READ_ANY');
+      .replace('/auth/caddy?', '/auth/caddy?resource=GRAFANA');
     assert.equal(own, bodyOf('caddy/Caddyfile'));
     const { services } = parse(readFileSync(join(ROOT, 'examples/docker/compose.yaml'), 'utf8')) as {
       services: { proxy: { networks: { inside: { ipv4_address: string } } } };

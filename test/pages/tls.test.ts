@@ -9,7 +9,7 @@ import { pairOf, writePair } from '../support/certificates.ts';
 import { testCli } from '../support/cli.ts';
 import { blockWith } from '../support/pages.ts';
 import { freePort } from '../support/port.ts';
-import { cleanEnv, ROOT } from '../support/process.ts';
+import { cleanEnv } from '../support/process.ts';
 import { type ServeProcess, startServe } from '../support/serve.ts';
 import { needsPrograms } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -17,7 +17,6 @@ import { CERTIFICATE } from '../support/tls-proxy.ts';
 import { until } from '../support/until.ts';
 
 const PAGE = 'docs/deploying.md';
-const KEY_FILE = join(ROOT, 'test/fixtures/tls/key.pem');
 const QUERY = '{"query":"{ me { name } }"}';
 const JSON_TYPE = { 'content-type': 'application/json' };
 
@@ -55,33 +54,6 @@ function nginxWith(server: string, folder: string): string[] {
   return ['-p', folder, '-e', 'stderr', '-c', file];
 }
 
-/** The proxies of the page, and how each is told where it is here. */
-const PROXIES = [
-  {
-    program: 'nginx',
-    configure: (folder: string, port: number, upstream: string) =>
-      nginxWith(
-        blockWith('listen 443', PAGE, 'nginx')
-          .replace('listen 443', `listen ${port}`)
-          .replace('/etc/ssl/keys.example.org.pem', CERTIFICATE)
-          .replace('/etc/ssl/private/keys.example.org.key', KEY_FILE)
-          .replace('http://127.0.0.1:4000', upstream),
-        folder,
-      ),
-  },
-  {
-    program: 'caddy',
-    configure: (folder: string, port: number, upstream: string) => {
-      const site = blockWith('reverse_proxy', PAGE, 'text')
-        .replace('keys.example.org {', `localhost:${port} {\n\ttls ${CERTIFICATE} ${KEY_FILE}`)
-        .replace('127.0.0.1:4000', upstream.replace('http://', ''));
-      const file = join(folder, 'Caddyfile');
-      writeFileSync(file, `{\n\tadmin off\n\tauto_https disable_redirects\n}\n${site}`);
-      return ['run', '--config', file, '--adapter', 'caddyfile'];
-    },
-  },
-];
-
 /** Runs a proxy while it is asked something, once it answers. */
 async function withProxy(
   program: string,
@@ -113,21 +85,6 @@ describe('docs/deploying.md', () => {
     server = await startServe(database);
   });
   after(() => server.stop());
-
-  for (const { program, configure } of PROXIES) {
-    it(`has what ${program} needs to serve keys by TLS`, async function () {
-      needsPrograms(this, program);
-      const [folder, port] = [tempFolder(), await freePort()];
-      const isReady = async () => (await ask(port, '/readyz', {})).status === 200;
-      await withProxy(program, configure(folder, port, server.url), isReady, async () => {
-        const reply = await ask(port, '/graphql', { ...JSON_TYPE, authorization: `Bearer ${key}` }, QUERY);
-        assert.deepEqual([reply.status, reply.body], [200, '{"data":{"me":{"name":"Viewer"}}}']);
-        assert.equal(reply.headers['cache-control'], 'no-store');
-        const refused = await ask(port, '/graphql', JSON_TYPE, QUERY);
-        assert.deepEqual([refused.status, refused.headers['www-authenticate']], [401, 'Bearer realm="svc-api"']);
-      });
-    });
-  }
 
   it('has a command that serves keys by TLS', async () => {
     const files = writePair(pairOf('first'));

@@ -1,121 +1,229 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { Agent } from 'node:https';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { ask, askByHttp2, askForWebSocket } from '../support/proxies/client.ts';
-import { describeEachProxy, withKey } from '../support/proxies/describe.ts';
+import { until } from '../support/until.ts';
+import { ask, askByHttp2, askForWebSocket, begin, CLIENT } from '../support/proxies/client.ts';
+import { CONFIGURATIONS, SITE } from '../support/proxies/configurations.ts';
+import { describeEachProxy } from '../support/proxies/describe.ts';
 import { startGuardedSite } from '../support/proxies/guarded-site.ts';
-import type { Got } from '../support/proxies/service.ts';
+import { PIECE, valuesOf } from '../support/proxies/service.ts';
 import { needsPrograms } from '../support/skip.ts';
 
-/** The values of a header that the service got. */
-const valuesOf = ({ headers }: Got, wanted: string) =>
-  headers.filter(([name]) => name === wanted).map(([, value]) => value);
+type Header = [name: string, value: string];
 
-describeEachProxy('a service', {}, (site, name) => {
-  let secret: string;
-  let id: string;
+/** How many pieces are 60 MB. */
+const PIECES = Math.ceil((60 * 1024 * 1024) / PIECE.length);
+
+describeEachProxy('a service', {}, (site, { program, resource, by }) => {
+  let [reader, editor] = [] as unknown as [Header, Header];
   before(async () => {
-    const created = await site().keys.create(
-      { name: 'Läufer 7', roles: ['GUEST'], permissions: ['GRAFANA:READ_ANY'] },
-      OPERATOR,
-    );
-    [secret, id] = [created.key, created.apiKey.id];
+    [reader, editor] = [await site().reader(), await site().editor()];
   });
-  const port = () => site().proxy.port;
+  const send = (sent: Parameters<typeof ask>[1] = {}, key = reader) =>
+    ask(site().port, { ...sent, headers: [key, ...(sent.headers ?? [])] });
 
   it('is told which key makes a request, and gets all of it but the key', async () => {
-    const { status, got } = await ask(port(), {
-      path: '/api/dashboards/7?from=now-1h&to=%20',
-      headers: [withKey(secret), ['X-Custom', 'kept']],
-    });
+    const { key, id } = await site().create({ name: 'Läufer 7', roles: ['GUEST'], permissions: [site().may('READ')] });
+    const secret = ['Authorization', `Bearer ${key}`] as Header;
+    const path = '/api/dashboards/7?from=now-1h&to=%20';
+    const { status, got } = await send({ path, headers: [['X-Custom', 'kept']] }, secret);
     assert.equal(status, 200);
-    assert.deepEqual([got!.method, got!.url], ['GET', '/api/dashboards/7?from=now-1h&to=%20']);
+    assert.deepEqual([got!.method, got!.url], ['GET', path]);
     const identity = ['x-auth-key-id', 'x-auth-key-name', 'x-auth-roles', 'x-auth-permission'];
     assert.deepEqual(
       identity.map((name) => valuesOf(got!, name)),
-      [[id], ['L%C3%A4ufer%207'], ['GUEST'], ['GRAFANA:READ_ANY']],
+      [[id], ['L%C3%A4ufer%207'], ['GUEST'], [site().may('READ')]],
     );
-    assert.deepEqual(valuesOf(got!, 'host'), ['grafana.example.org']);
+    assert.deepEqual(valuesOf(got!, 'host'), [SITE]);
     assert.deepEqual(valuesOf(got!, 'x-custom'), ['kept']);
     assert.deepEqual(valuesOf(got!, 'x-forwarded-proto'), ['https']);
-    assert.ok(!JSON.stringify(got).includes(secret));
+    assert.ok(!JSON.stringify(got).includes(key));
   });
 
-  it('gets bodies whole, of which svc-api sees nothing', async () => {
+  it('gets the client, the host and the scheme from the proxy, whatever the client says of them', async () => {
+    const forged = [
+      ['X-Forwarded-For', '10.1.2.3'],
+      ['X-Real-IP', '10.1.2.3'],
+      ['Forwarded', 'for=10.1.2.3;host=admin.forged.example;proto=http'],
+      ['X-Forwarded-Host', 'admin.forged.example'],
+      ['X-Host', 'admin.forged.example'],
+      ['X-Forwarded-Server', 'admin.forged.example'],
+      ['X-Forwarded-Proto', 'http'],
+      ['X-Forwarded-Port', '4711'],
+      ['X-Forwarded-Prefix', '/forged'],
+      ['X-Forwarded-Uri', '/forged'],
+      ['X-Forwarded-Method', 'FORGED'],
+    ] as const;
+    for (const headers of [forged, forged.map(([name, value]) => [name.toUpperCase(), value] as const)]) {
+      const { status, got } = await send({ headers });
+      assert.equal(status, 200);
+      const untrue = got!.headers.filter(([, value]) => /forged|10\.1\.2\.3|4711/i.test(value));
+      assert.deepEqual(untrue, []);
+      assert.deepEqual(valuesOf(got!, 'host'), [SITE]);
+      assert.deepEqual(valuesOf(got!, 'x-forwarded-host'), [SITE]);
+      assert.deepEqual(valuesOf(got!, 'x-forwarded-proto'), ['https']);
+      // Apache's address is the last one: the guard adds it.
+      assert.match(valuesOf(got!, 'x-forwarded-for').join(), new RegExp(`^${CLIENT}(, 127\\.0\\.0\\.1)?$`));
+    }
+  });
+
+  it('gets paths byte by byte, where they do not decide', async () => {
+    for (const path of [
+      '/@acme%2Ftool',
+      '/projects/a%2Fb',
+      '/projects/a%2fb/x',
+      '/a//b',
+      '/a;b=c/d;e',
+      '/a%20b/%C3%A9',
+    ])
+      assert.deepEqual([path, (await send({ path })).got?.url], [path, path]);
+  });
+
+  it('gets cookies but those of the console', async () => {
+    for (const [sent, got] of [
+      ['a=1; b=2', 'a=1; b=2'],
+      ['svc_api_session=secret; a=1; b=2', 'a=1; b=2'],
+      ['a=1; __Host-svc_api_session=secret; b=2', 'a=1; b=2'],
+      ['a=1; b=2; __Host-svc_api_session=secret', 'a=1; b=2'],
+      ['a=1; svc_api_session=secret; __Host-svc_api_session=secret; svc_api_form_7=secret; b=2', 'a=1; b=2'],
+      ['xsvc_api_session=1; a=svc-api', 'xsvc_api_session=1; a=svc-api'],
+      ['__Host-svc_api_session=secret', ''],
+    ] as const) {
+      const answer = await send({ headers: [['Cookie', sent]] });
+      const cookies = valuesOf(answer.got!, 'cookie').join('; ').replace(/; ?$/, '');
+      assert.deepEqual([sent, answer.status, cookies], [sent, 200, got]);
+    }
+    const apart = await send({ headers: [['Cookie', 'svc_api_form_1=secret; a=1; svc_api_session=secret; b=2']] });
+    assert.ok(!JSON.stringify(apart.got).includes('secret'));
+    const twice = await send({
+      headers: [
+        ['Cookie', 'a=1'],
+        ['Cookie', 'svc_api_session=secret'],
+      ],
+    });
+    // Apache makes one cookie of it, which no browser sends so.
+    if (program !== 'apache2') assert.ok(!JSON.stringify(twice.got ?? {}).includes('secret'));
+  });
+
+  it('gets more cookies than svc-api would take', async function () {
+    if (by === 'guard' && program === 'nginx') this.skip(); // The guard takes none so long.
+    const cookies = ['a', 'b', 'c'].map((name): Header => ['Cookie', `${name}=${'x'.repeat(7000)}`]);
+    const { status, got } = await send({ headers: cookies });
+    // These take no such request by themselves.
+    if (program === 'haproxy' || program === 'apache2') assert.equal(status, 400);
+    else assert.deepEqual([status, valuesOf(got!, 'cookie').join('; ').length], [200, 3 * 7002 + 2 * '; '.length]);
+  });
+
+  it('gets bodies whole', async () => {
     const body = 'body '.repeat(200_000);
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-      const { status, got } = await ask(port(), { method, path: '/api/import', headers: [withKey(secret)], body });
+      const { status, got } = await send({ method, path: '/api/import', body }, editor);
       assert.deepEqual([status, got!.method, got!.body === body], [200, method, true]);
     }
   });
 
-  it('gets more cookies than svc-api would take', async () => {
-    const cookies = ['a', 'b', 'c'].map((name): [string, string] => ['Cookie', `${name}=${'x'.repeat(7000)}`]);
-    const { status, got } = await ask(port(), { headers: [withKey(secret), ...cookies] });
-    // These take no such request by themselves.
-    if (name === 'haproxy' || name === 'apache') assert.equal(status, 400);
-    else assert.deepEqual([status, valuesOf(got!, 'cookie').join('; ').length], [200, 3 * 7002 + 2 * '; '.length]);
+  it('gets 60 MB while they are sent', async () => {
+    for (const header of [
+      ['Content-Length', String(PIECES * PIECE.length)] as const,
+      ['Transfer-Encoding', 'chunked'] as const,
+    ]) {
+      const sent = begin(site().port, { method: 'POST', path: '/upload', headers: [editor, header] });
+      const digest = createHash('sha256');
+      for (let piece = 0; piece < PIECES; piece += 1) {
+        digest.update(PIECE);
+        if (!sent.write(PIECE)) await once(sent, 'drain');
+        // The first ones arrive before the others are sent.
+        if (piece === 8) await until(() => site().service.uploaded() > 0);
+      }
+      sent.end();
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
+      assert.equal(Buffer.concat(await response.toArray()).toString(), digest.digest('hex'));
+    }
+  });
+
+  it('sends 60 MB', async () => {
+    const sent = begin(site().port, { path: `/download?${PIECES}`, headers: [reader] }).end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    const [got, expected] = [createHash('sha256'), createHash('sha256')];
+    for await (const chunk of response as AsyncIterable<Buffer>) got.update(chunk);
+    for (let piece = 0; piece < PIECES; piece += 1) expected.update(PIECE);
+    assert.equal(got.digest('hex'), expected.digest('hex'));
+  });
+
+  it('sends events one by one', async () => {
+    const sent = begin(site().port, { path: '/events', headers: [reader, ['Accept', 'text/event-stream']] }).end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    let received = '';
+    response.setEncoding('utf8').on('data', (chunk: string) => (received += chunk));
+    let expected = '';
+    for (let event = 1; event <= 5; event += 1) {
+      site().service.sendEvent(`event ${event}`);
+      expected += `data: event ${event}\n\n`;
+      await until(() => received === expected);
+    }
+    const ended = once(response, 'end');
+    site().service.endEvents();
+    await ended;
   });
 
   it('is reached by HTTP/2', async () => {
-    const { status, got } = await askByHttp2(port(), { path: '/api/x?y', headers: [withKey(secret)] });
-    assert.deepEqual([status, got!.url, valuesOf(got!, 'x-auth-key-id')], [200, '/api/x?y', [id]]);
-    const posted = await askByHttp2(port(), { method: 'POST', path: '/api/x', headers: [withKey(secret)], body: 'é' });
+    const { status, got } = await askByHttp2(site().port, { path: '/api/x?y', headers: [reader] });
+    assert.deepEqual([status, got!.url, valuesOf(got!, 'host')], [200, '/api/x?y', [SITE]]);
+    assert.deepEqual(valuesOf(got!, 'x-auth-permission'), [`${resource}:READ_ANY`]);
+    const posted = await askByHttp2(site().port, { method: 'POST', path: '/api/x', headers: [editor], body: 'é' });
     assert.deepEqual([posted.status, posted.got!.body], [200, 'é']);
-    assert.equal((await askByHttp2(port(), { path: '/api/x' })).status, 401);
+    assert.equal((await askByHttp2(site().port, { path: '/api/x' })).status, 401);
+    const cookie = ['Cookie', 'a=1; __Host-svc_api_session=secret; b=2'] as const;
+    const other = await askByHttp2(site().port, { headers: [reader, cookie] });
+    assert.match(valuesOf(other.got!, 'cookie').join('; '), /^a=1; b=2(; ?)?$/);
   });
 
-  it('talks by WebSocket, once the key was checked', async () => {
-    const [socket, greeting] = await askForWebSocket(port(), [withKey(secret).join(': '), 'X-Auth-Key-Id: forged']);
+  it('talks by WebSocket, once the key was checked, until it ends that', async () => {
+    const [socket, greeting] = await askForWebSocket(site().port, [reader.join(': '), 'X-Auth-Key-Id: forged']);
     assert.match(greeting, /^HTTP\/1\.1 101 /);
-    assert.ok(greeting.includes(`["x-auth-key-id","${id}"]`), greeting);
+    assert.ok(greeting.includes(`["x-auth-permission","${resource}:READ_ANY"]`), greeting);
     assert.ok(!greeting.includes('forged'));
-    socket.write('ping\n');
-    for await (const echo of socket) {
-      assert.equal(echo, 'ping\n');
-      break;
+    for (const message of ['ping\n', 'pong\n']) {
+      socket.write(message);
+      assert.deepEqual(await once(socket, 'data'), [message]);
     }
-    const [refused, answer] = await askForWebSocket(port(), []);
+    const ended = once(socket, 'end');
+    socket.write('bye\n');
+    await ended;
+    socket.destroy();
+    const [refused, answer] = await askForWebSocket(site().port, []);
     assert.match(answer, /^HTTP\/1\.1 401 /);
     refused.destroy();
   });
 
-  it('gets many requests of many keys on kept connections, each under its own name', async () => {
+  it('gets many requests of many keys on few connections, each under its own name', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 4 });
-    const keys = await Promise.all(
-      Array.from({ length: 8 }, (_, index) =>
-        site().keys.create({ name: `Many ${index}`, permissions: ['GRAFANA:READ_ANY'] }, OPERATOR),
-      ),
-    );
+    const names = Array.from({ length: 8 }, (_, index) => `Many ${index}`);
+    const keys = await Promise.all(names.map((name) => site().keyWith({ name, permissions: [site().may('READ')] })));
+    const before = site().service.connections();
     const answers = await Promise.all(
       Array.from({ length: 200 }, async (_, index) => {
-        const { key: secret, apiKey: key } = keys[index % keys.length]!;
-        const { status, got } = await ask(port(), { path: `/${index}`, headers: [withKey(secret)], agent });
-        return [status, got?.url, got && valuesOf(got, 'x-auth-key-id')[0] === key.id];
+        const { status, got } = await send({ path: `/${index}`, agent }, keys[index % 8]);
+        return [status, got?.url, got && valuesOf(got, 'x-auth-key-name')];
       }),
     );
     assert.deepEqual(
       answers,
-      answers.map((_, index) => [200, `/${index}`, true]),
+      answers.map((_, index) => [200, `/${index}`, [`Many%20${index % 8}`]]),
     );
+    assert.ok(site().service.connections() - before <= 50, `${site().service.connections() - before} connections`);
     agent.destroy();
-  });
-
-  it('gets requests of each method, HEAD among them', async () => {
-    for (const method of ['HEAD', 'OPTIONS', 'PROPFIND']) {
-      const before = site().service.requests();
-      const { status } = await ask(port(), { method, path: '/api/x', headers: [withKey(secret)] });
-      assert.deepEqual([method, status, site().service.requests()], [method, 200, before + 1]);
-    }
   });
 });
 
 describe("Caddy's directives", () => {
   it('would be in another order without the route of the example', async function () {
     needsPrograms(this, 'caddy');
-    const site = await startGuardedSite('caddy', { edits: { '\troute {': '\thandle {' } });
-    const { key: secret } = await site.keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
-    const { got } = await ask(site.proxy.port, { headers: [withKey(secret)] });
+    const configuration = CONFIGURATIONS.find(({ title }) => title === 'examples/caddy')!;
+    const site = await startGuardedSite(configuration, { edits: { '\troute {': '\thandle {' } });
+    const { got } = await ask(site.port, { headers: [await site.reader()] });
     assert.deepEqual(valuesOf(got!, 'x-auth-key-id'), []);
     await site.stop();
   });

@@ -1,114 +1,184 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { ask } from '../support/proxies/client.ts';
-import { describeEachProxy, withKey } from '../support/proxies/describe.ts';
+import { ask, askForWebSocket, CLIENT, type Sent } from '../support/proxies/client.ts';
+import { SITE } from '../support/proxies/configurations.ts';
+import { until } from '../support/until.ts';
+import { describeEachProxy } from '../support/proxies/describe.ts';
 
-describeEachProxy('a refused request', {}, (site) => {
+type Header = readonly [name: string, value: string];
+
+/** Headers by which clients say to have another address. */
+const addressed = (address: string): Header[] => [
+  ['X-Forwarded-For', address],
+  ['X-Real-IP', address],
+  ['Forwarded', `for=${address}`],
+  ['X-Client-IP', address],
+  ['True-Client-IP', address],
+  ['X-Envoy-External-Address', address],
+];
+
+describeEachProxy('a refused request', {}, (site, { program, resource }) => {
   /** The status and the challenge of a refusal, of which the service must have seen nothing. */
-  const refusal = async (headers: [string, string][]) => {
+  const refusal = async (headers: readonly Header[], sent: Sent = {}) => {
     const before = site().service.requests();
-    const { status, headers: answered } = await ask(site().proxy.port, { path: '/api/x', headers });
+    const { status, headers: answered } = await ask(site().port, { path: '/api/x', ...sent, headers });
     assert.equal(site().service.requests(), before);
     return [status, answered['www-authenticate']];
   };
-  const reader = async (name: string) =>
-    (await site().keys.create({ name, permissions: ['GRAFANA:READ_ANY'] }, OPERATOR)).key;
+  const send = async (headers: readonly Header[], sent: Sent = {}) =>
+    (await ask(site().port, { ...sent, headers })).status;
+  const withPassword = ([, value]: Header): Header => {
+    const pair = `any:${value.slice('Bearer '.length)}`;
+    return ['Authorization', `Basic ${Buffer.from(pair).toString('base64')}`];
+  };
 
   it('without a key is told to send one', async () => {
-    assert.deepEqual(await refusal([]), [401, 'Bearer realm="svc-api"']);
-    assert.deepEqual(await refusal([['Authorization', 'Basic dXNlcjpwYXNz']]), [401, 'Bearer realm="svc-api"']);
-  });
-
-  it('with a key that is not valid is told so', async () => {
-    const problem = 'Bearer realm="svc-api", error="invalid_token"';
-    assert.deepEqual(await refusal([withKey('svc_000000000000_wrong')]), [401, problem]);
-    assert.deepEqual(await refusal([withKey('x'.repeat(6000))]), [401, problem]);
-  });
-
-  it('with a key that lacks the permission is told which', async function () {
-    const { key: secret } = await site().keys.create({ name: 'Other', roles: ['GUEST'] }, OPERATOR);
-    const [status, challenge] = await refusal([withKey(secret)]);
-    assert.equal(status, 403);
-    // nginx passes on the challenge of a 401 alone.
-    if (challenge !== undefined)
-      assert.equal(challenge, 'Bearer realm="svc-api", error="insufficient_scope", scope="GRAFANA:READ_ANY"');
-  });
-
-  it('with two credentials is a refused one, also where one of them is valid', async () => {
-    const secret = await reader('Twice');
-    for (const second of [withKey(secret), withKey('x'), ['authorization', 'Basic eDp5'] as [string, string]]) {
-      // nginx refuses the two headers by itself.
-      assert.ok([400, 401].includes(Number((await refusal([withKey(secret), second]))[0])));
+    for (const headers of [[], [['Authorization', 'Digest x'] as const]]) {
+      const [status, challenge] = await refusal(headers);
+      assert.equal(status, 401);
+      assert.match(String(challenge), /^Basic realm="svc-api"/);
     }
   });
 
-  it('over the limit of its key is told when to try again', async () => {
-    const { key: secret } = await site().keys.create(
-      { name: 'Limited', permissions: ['GRAFANA:READ_ANY'], limits: ['2/h'] },
-      OPERATOR,
+  it('with a key that is not valid is told so', async () => {
+    for (const key of ['svc_000000000000_wrong', 'x'.repeat(6000)]) {
+      const [status, challenge] = await refusal([['Authorization', `Bearer ${key}`]]);
+      assert.equal(status, 401);
+      assert.match(String(challenge), /^B(asic|earer) realm="svc-api"/);
+    }
+  });
+
+  it('with a key that lacks the permission is told which', async () => {
+    const [status, challenge] = await refusal([await site().keyWith({ roles: ['GUEST'] })]);
+    assert.equal(status, 403);
+    assert.ok(
+      String(challenge).includes(`Bearer realm="svc-api", error="insufficient_scope", scope="${resource}:READ_ANY"`),
     );
-    const send = () => ask(site().proxy.port, { headers: [withKey(secret)] });
-    assert.deepEqual([(await send()).status, (await send()).status], [200, 200]);
-    const { status, headers, got } = await send();
+  });
+
+  it('with two credentials is a refused one, also where one of them is valid', async () => {
+    const key = await site().reader();
+    for (const second of [key, ['Authorization', 'Bearer x'], ['authorization', 'Basic eDp5']] as Header[]) {
+      // nginx refuses the two headers by itself.
+      assert.ok([400, 401].includes(Number((await refusal([key, second]))[0])));
+    }
+  });
+
+  it('by a method that the key has no permission for', async () => {
+    const methods = {
+      GET: 'READ',
+      HEAD: 'READ',
+      OPTIONS: 'READ',
+      POST: 'CREATE',
+      PUT: 'UPDATE',
+      PATCH: 'UPDATE',
+      DELETE: 'DELETE',
+    };
+    for (const action of ['READ', 'CREATE', 'UPDATE', 'DELETE'] as const) {
+      const key = await site().keyWith({ permissions: [site().may(action)] });
+      for (const [method, asked] of Object.entries(methods)) {
+        const before = site().service.requests();
+        const status = await send([key], { method, path: '/api/x' });
+        const seen = site().service.requests() - before;
+        assert.deepEqual([action, method, status, seen], [action, method, ...(asked === action ? [200, 1] : [403, 0])]);
+      }
+    }
+  });
+
+  it('that would be another one for the service than it seems', async () => {
+    const key = await site().reader();
+    for (const headers of [
+      [['X-HTTP-Method-Override', 'DELETE']],
+      [['X-Method-Override', 'DELETE']],
+      [['X-HTTP-Method', 'DELETE']],
+    ] as Header[][])
+      assert.equal((await refusal([key, ...headers]))[0], 403);
+    // A POST is none that reads, whatever it asks to be switched to.
+    for (const headers of [
+      [['Upgrade', 'websocket']],
+      [
+        ['Upgrade', 'websocket'],
+        ['Connection', 'Upgrade'],
+        ['Sec-WebSocket-Key', 'dGhlIHNhbXBsZSBub25jZQ=='],
+      ],
+    ] as Header[][])
+      assert.equal((await refusal([key, ...headers], { method: 'POST' }))[0], 403);
+  });
+
+  it('of another site, which a browser sends with the password that it knows', async () => {
+    const password = withPassword(await site().editor());
+    const bearer = await site().editor();
+    const cross: Header[] = [['Sec-Fetch-Site', 'cross-site']];
+    const foreign: Header[] = [['Origin', 'https://evil.example']];
+    for (const headers of [cross, [['Sec-Fetch-Site', 'same-site']] as Header[], foreign, [...cross, ...foreign]]) {
+      for (const method of ['POST', 'PUT', 'DELETE'])
+        assert.equal((await refusal([password, ...headers], { method }))[0], 403);
+      assert.equal(await send([password, ...headers]), 200);
+      assert.equal(await send([bearer, ...headers], { method: 'POST' }), 200);
+      const lines = [password, ...headers].map((header) => header.join(': '));
+      const before = site().service.requests();
+      const [socket, answer] = await askForWebSocket(site().port, lines);
+      socket.destroy();
+      assert.match(answer, /^HTTP\/1\.1 403 /);
+      assert.equal(site().service.requests(), before);
+    }
+    const own: Header[] = [
+      ['Sec-Fetch-Site', 'same-origin'],
+      ['Origin', `https://${SITE}`],
+    ];
+    assert.equal(await send([password, ...own], { method: 'POST' }), 200);
+    const [socket, answer] = await askForWebSocket(
+      site().port,
+      [password, ...own].map((header) => header.join(': ')),
+    );
+    socket.destroy();
+    assert.match(answer, /^HTTP\/1\.1 101 /);
+  });
+
+  it('over the limit of its key is told when to try again', async () => {
+    const key = await site().keyWith({ permissions: [site().may('READ')], limits: ['2/h'] });
+    assert.deepEqual([await send([key]), await send([key])], [200, 200]);
+    const { status, headers, got } = await ask(site().port, { headers: [key] });
     assert.deepEqual([status, got, Number(headers['retry-after']) > 1000], [429, undefined, true]);
   });
 
-  it('from elsewhere than its key may be used is one by the address of the client', async () => {
-    const of = async (name: string, allowFrom: string) =>
-      (await site().keys.create({ name, permissions: ['GRAFANA:READ_ANY'], allowFrom: [allowFrom] }, OPERATOR)).key;
-    const [near, far] = [await of('Near', '127.0.0.1'), await of('Far', '203.0.113.7')];
-    const send = (secret: string, ...headers: [string, string][]) =>
-      ask(site().proxy.port, { headers: [withKey(secret), ...headers] });
-    assert.equal((await send(near)).status, 200);
-    assert.equal((await send(far)).status, 403);
-    assert.equal((await send(far, ['X-Forwarded-For', '203.0.113.7'])).status, 403);
-    assert.equal((await send(far, ['X-Real-IP', '203.0.113.7'])).status, 403);
+  it('from elsewhere than its key may be used is one by the address of the client, whatever that says', async () => {
+    const permissions = [site().may('READ')];
+    const near = await site().keyWith({ permissions, allowFrom: [CLIENT] });
+    const { key, id } = await site().create({ permissions, allowFrom: ['10.0.0.0/8'] });
+    const far: Header = ['Authorization', `Bearer ${key}`];
+    assert.equal(await send([near]), 200);
+    assert.equal((await refusal([far]))[0], 403);
+    const all = addressed('10.1.2.3');
+    for (const headers of [all, ...all.map((header) => [header]), [all[0]!, ['X-Forwarded-For', '10.4.5.6'] as const]])
+      assert.equal((await refusal([far, ...headers]))[0], 403);
+    // They are written together, a little later.
+    const refusals = () => site().keys.audit.read({ actor: id, action: 'REFUSE' }, OPERATOR);
+    await until(async () => (await refusals()).length > 0);
+    assert.deepEqual(new Set((await refusals()).map(({ address }) => address)), new Set([CLIENT]));
   });
 
   it('is the next one, when a key is disabled or deleted', async () => {
     for (const end of ['update', 'delete'] as const) {
-      const secret = await reader(`Ends by ${end}`);
-      const { status, got } = await ask(site().proxy.port, { headers: [withKey(secret)] });
-      assert.equal(status, 200);
-      const id = got!.headers.find(([name]) => name === 'x-auth-key-id')![1];
+      const { key, id } = await site().create({ permissions: [site().may('READ')] });
+      const header: Header = ['Authorization', `Bearer ${key}`];
+      assert.equal(await send([header]), 200);
       if (end === 'delete') await site().keys.delete([id], OPERATOR);
       else await site().keys.setEnabled(id, false, OPERATOR);
-      assert.equal((await refusal([withKey(secret)]))[0], 401);
+      assert.equal((await refusal([header]))[0], 401);
     }
   });
-});
 
-let isDown = false;
-const failing: NonNullable<Parameters<typeof describeEachProxy>[1]>['repository'] = (repository) => ({
-  ...repository,
-  findByDigest: (digest) => {
-    if (isDown) throw Object.assign(new Error('The disk is gone.'), { code: 'STORE_FAILED' });
-    return repository.findByDigest(digest);
-  },
-});
-
-describeEachProxy('the key store', { repository: failing }, (site) => {
-  beforeEach(() => (isDown = false));
-  after(() => (isDown = false));
-
-  it('that does not answer accepts nobody, with status 503', async () => {
-    const { key: secret } = await site().keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
-    isDown = true;
-    assert.equal((await ask(site().proxy.port, { headers: [withKey(secret)] })).status, 503);
-    isDown = false;
-    assert.equal((await ask(site().proxy.port, { headers: [withKey(secret)] })).status, 200);
-  });
-});
-
-describeEachProxy('svc-api', {}, (site, name) => {
-  it('that is not there accepts nobody', async () => {
-    const { key: secret } = await site().keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
-    const send = () => ask(site().proxy.port, { headers: [withKey(secret)] });
-    assert.equal((await send()).status, 200);
-    await site().stopSvcApi();
-    const before = site().service.requests();
-    const expected = { nginx: 503, caddy: 502, haproxy: 503, apache: 503 }[name];
-    assert.equal((await send()).status, expected);
-    assert.equal(site().service.requests(), before);
+  // The last one: from then on, this address is refused.
+  it('with one invalid key after another is refused as one of its address, whatever that says', async () => {
+    const statuses = new Set<number>();
+    for (let attempt = 1; attempt <= 40 && !statuses.has(429); attempt += 1) {
+      const headers: Header[] = [['Authorization', `Bearer wrong${attempt}`], ...addressed(`10.1.2.${attempt}`)];
+      statuses.add(await send(headers));
+    }
+    assert.deepEqual(statuses, new Set([401, 429]));
+    const { headers } = await ask(site().port, { headers: [['Authorization', 'Bearer wrong']] });
+    assert.ok(Number(headers['retry-after']) > 0, `${program}: ${JSON.stringify(headers)}`);
+    assert.equal(await send([await site().reader()]), 200);
   });
 });

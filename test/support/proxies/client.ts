@@ -1,17 +1,18 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import type { Agent, IncomingMessage } from 'node:http';
+import type { Agent, ClientRequest, IncomingMessage } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
 import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { connect, type TLSSocket } from 'node:tls';
 import { CERTIFICATE } from '../tls-proxy.ts';
+import { SITE } from './configurations.ts';
 import type { Got } from './service.ts';
 
-/** The site of the examples. */
-export const SITE = 'grafana.example.org';
+/** The address that clients have: another one than that of proxies, and not in `trust`. */
+export const CLIENT = '127.0.0.9';
 
-const TRUSTED = { ca: readFileSync(CERTIFICATE), servername: 'localhost', host: '127.0.0.1' };
+const TRUSTED = { ca: readFileSync(CERTIFICATE), servername: 'localhost', host: '127.0.0.1', localAddress: CLIENT };
 
 /** A request to the site. */
 export interface Sent {
@@ -34,26 +35,19 @@ export interface Answer {
   got?: Got;
 }
 
-/** Sends a request to the site by TLS, and reads the answer. */
-export async function ask(
-  port: number,
-  { method = 'GET', path = '/', headers = [], body, agent }: Sent,
-): Promise<Answer> {
+/** Begins a request to the site by TLS, whose body is still to be sent. */
+export function begin(port: number, { method = 'GET', path = '/', headers = [], agent }: Sent): ClientRequest {
   const hasHost = headers.some(([name]) => name.toLowerCase() === 'host');
-  const sent = request({
-    ...TRUSTED,
-    port,
-    method,
-    path,
-    agent: agent ?? false,
-    headers: [
-      ...(hasHost ? [] : ['Host', SITE]),
-      ...headers.flat(),
-      ...(body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]),
-    ],
-  });
-  sent.end(body);
-  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  const all = [...(hasHost ? [] : ['Host', SITE]), ...headers.flat()];
+  return request({ ...TRUSTED, port, method, path, agent: agent ?? false, headers: all });
+}
+
+/** Sends a request to the site by TLS, and reads the answer. */
+export async function ask(port: number, { body, headers = [], ...sent }: Sent): Promise<Answer> {
+  const length = body === undefined ? [] : [['Content-Length', String(Buffer.byteLength(body))] as const];
+  const asked = begin(port, { ...sent, headers: [...headers, ...length] });
+  asked.end(body);
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
   return answerOf(response.statusCode!, response.headers, await text(response));
 }
 

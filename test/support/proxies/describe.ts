@@ -1,32 +1,23 @@
 import { needsPrograms } from '../skip.ts';
-import { PROXIES, type ProxyName } from './examples.ts';
-import { type GuardedSite, startGuardedSite } from './guarded-site.ts';
+import { type Configuration, CONFIGURATIONS } from './configurations.ts';
+import { type GuardedSite, type SiteOptions, startGuardedSite } from './guarded-site.ts';
 
-const PROGRAMS: Readonly<Record<ProxyName, string>> = {
-  nginx: 'nginx',
-  caddy: 'caddy',
-  haproxy: 'haproxy',
-  apache: 'apache2',
-};
-
-/** The same tests for each proxy, with the configuration of its example. */
+/** The same tests for each configuration of a proxy. */
 export function describeEachProxy(
   title: string,
-  options: Parameters<typeof startGuardedSite>[1],
-  tests: (site: () => GuardedSite, name: ProxyName) => void,
+  options: SiteOptions,
+  tests: (site: () => GuardedSite, configuration: Configuration) => void,
+  configurations: readonly Configuration[] = CONFIGURATIONS,
 ): void {
-  for (const name of Object.keys(PROXIES) as ProxyName[]) {
-    describe(`${title} behind ${name}`, () => {
+  for (const configuration of configurations) {
+    describe(`${title} behind ${configuration.program} (${configuration.title})`, () => {
       let site: GuardedSite;
       before(async function () {
-        needsPrograms(this, PROGRAMS[name]);
-        site = await startGuardedSite(name, options);
+        needsPrograms(this, configuration.program);
+        site = await startGuardedSite(configuration, options);
       });
       after(() => site?.stop());
-      tests(() => site, name);
+      tests(() => site, configuration);
     });
   }
 }
-
-/** A header with a key. */
-export const withKey = (secret: string): [string, string] => ['Authorization', `Bearer ${secret}`];

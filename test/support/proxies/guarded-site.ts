@@ -1,84 +1,158 @@
-import { createApp } from '../../../src/service/create-app.ts';
-import { DEFAULT_CONFIG } from '../../../src/config/config.ts';
-import { readRequirements } from '../../../src/guard/access.ts';
-import { serveGuard } from '../../../src/guard/guard.ts';
-import { listen } from '../../../src/http/server.ts';
-import { type Log, NO_LOG } from '../../../src/log.ts';
-import type { Allow, Route } from '../../../src/routes/router.ts';
-import { openTestKeys, type TestKeys } from '../keys.ts';
-import { SITE } from './client.ts';
-import { type ProxyName, type RunningProxy, type Setting, startProxy } from './examples.ts';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import type { NewKey } from '../../../src/keys/key/api-key.ts';
+import type { Permission } from '../../../src/keys/permissions/catalog.ts';
+import { type OpenKeys, openKeys } from '../../../src/service/open-keys.ts';
+import { accepts, freePort } from '../port.ts';
+import { startCli } from '../process.ts';
+import { migratedStore, tempFolder } from '../temp.ts';
+import { until } from '../until.ts';
+import { type Configuration, SITE } from './configurations.ts';
 import { type Service, startService } from './service.ts';
 
+/** What decides about requests: the methods of the resource, one permission, or the routes of svc-api.yaml. */
+export type Rule = 'resource' | 'permission' | 'routes';
+
+export interface SiteOptions {
+  /** Default: the methods of the resource, as the configuration has it. */
+  rule?: Rule;
+  /** What else to replace in the configuration. */
+  edits?: Readonly<Record<string, string>>;
+}
+
 /** A service behind a proxy that asks svc-api. */
-export interface GuardedSite extends TestKeys {
-  proxy: RunningProxy;
+export interface GuardedSite {
+  /** Of the proxy. */
+  port: number;
   service: Service;
-  /** Stops svc-api alone. */
-  stopSvcApi(): Promise<void>;
+  /** The process that knows the keys. */
+  svcApi: ChildProcess;
+  /** The file of the keys, which this process opens beside that one. */
+  database: string;
+  keys: OpenKeys;
+  /** A permission for the resource of the configuration. */
+  may(action: 'READ' | 'CREATE' | 'UPDATE' | 'DELETE'): Permission;
+  create(input: Omit<NewKey, 'name'> & { name?: string }): Promise<{ key: string; id: string }>;
+  /** Creates a key. @returns the header with it */
+  keyWith(input: Omit<NewKey, 'name'> & { name?: string }): Promise<[string, string]>;
+  /** Creates one that may read. */
+  reader(): Promise<[string, string]>;
+  /** Creates one that may do everything with the resource. */
+  editor(): Promise<[string, string]>;
   stop(): Promise<void>;
 }
 
 /** Routes of the site, as its owner would declare them. */
-const ROUTES: readonly Route[] = [
-  routeOf('/public/**', { kind: 'open' }),
-  { ...routeOf('/api/**', { kind: 'all', permissions: ['GRAFANA:UPDATE_ANY'] }), preflightOpen: true },
-  { ...routeOf('/api/**', { kind: 'all', permissions: ['GRAFANA:READ_ANY'] }), methods: ['GET', 'HEAD'] },
-  routeOf('/admin/**', { kind: 'all', permissions: ['GRAFANA:DELETE_ANY'] }),
-];
+const routesWith = (resource: string) => `routes:
+  - { host: ${SITE}, path: /public/**, allow: open }
+  - { host: ${SITE}, path: /api/**, allow: ${resource}:UPDATE_ANY, preflight: open }
+  - { host: ${SITE}, path: /api/**, methods: [GET, HEAD], allow: ${resource}:READ_ANY }
+  - { host: ${SITE}, path: /admin/**, allow: ${resource}:DELETE_ANY }
+`;
 
-function routeOf(path: string, allow: Allow): Route {
-  return { host: SITE, path, allow, preflightOpen: false };
-}
+let keysMade = 0;
 
-/** Starts the service, svc-api and the proxy, with the configuration of its example. */
+/** Starts the service, svc-api and the proxy, as processes of their own. */
 export async function startGuardedSite(
-  name: ProxyName,
-  {
-    by = 'permission',
-    edits = {},
-    log,
-    repository,
-  }: Pick<Setting, 'by' | 'edits'> & { log?: Log } & Pick<
-      NonNullable<Parameters<typeof openTestKeys>[0]>,
-      'repository'
-    > = {},
+  configuration: Configuration,
+  { rule = 'resource', edits = {} }: SiteOptions = {},
 ): Promise<GuardedSite> {
-  const test = await openTestKeys({ asServer: true, resources: ['GRAFANA'], ...(repository && { repository }) });
-  const config = { ...DEFAULT_CONFIG, routes: by === 'routes' ? ROUTES : [] };
-  const at = { host: '127.0.0.1', port: 0 };
+  const { program, by, resource, requirement } = configuration;
+  const [folder, port, database] = [tempFolder(), await freePort(), await migratedStore()];
   const service = await startService();
-  const server =
-    name === 'apache'
-      ? await startGuard()
-      : await listen({ app: await createApp({ keys: test.keys, config, ...(log && { log }) }), ...at });
-  const ports = { svcApi: Number(new URL(server.url).port), service: service.port };
-  const proxy = await startProxy(name, { ...ports, by, edits });
-  const stopSvcApi = async () => {
-    await server.stop(0);
+  const config = join(folder, 'svc-api.yaml');
+  const resources = resource === 'DASHBOARD' ? [] : [resource];
+  writeFileSync(
+    config,
+    `resources: [${resources.join()}]\ncredentials: [bearer, basic]\ntrust: [127.0.0.1]\n${rule === 'routes' ? routesWith(resource) : ''}`,
+    { mode: 0o600 },
+  );
+  const permission = `${resource}:READ_ANY`;
+  const flags = { resource: ['--resource', resource], permission: ['--permission', permission], routes: [] }[rule];
+  const command = by === 'serve' ? ['serve'] : ['guard', `http://127.0.0.1:${service.port}`, ...flags];
+  const svcApi = startCli([...command, '--database', database, '--config', config, '--port', '0'], {
+    env: { LOG_LEVEL: 'error' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = (await Promise.race([once(svcApi.stdout!, 'data'), once(svcApi, 'exit')])) as [Buffer];
+  const svcApiPort = Number(/^Listening on http:\/\/127\.0\.0\.1:(\d+)\n$/.exec(String(line))?.[1]);
+  if (!svcApiPort) throw new Error(`svc-api did not start: ${String(line)}`);
+
+  const changed = {
+    resource: requirement,
+    permission: `?permission=${permission}`,
+    routes: program === 'caddy' ? '?' : '',
   };
+  const place = { folder, port, svcApi: svcApiPort, service: service.port };
+  const args = configuration.write(place, (text, replacements) =>
+    adapt(text, { ...replacements, ...(requirement && { [requirement]: changed[rule] }), ...edits }),
+  );
+  const proxy = await startProgram(program, args, port, folder).catch(async (error: unknown) => {
+    await Promise.all([service.stop(), end(svcApi, 'SIGKILL')]);
+    throw error;
+  });
+  const keys = await openKeys({ database, resources });
+  const may: GuardedSite['may'] = (action) => `${resource}:${action}_ANY` as Permission;
+  const create: GuardedSite['create'] = async (input) => {
+    const { key, apiKey } = await keys.create({ name: `Key ${(keysMade += 1)}`, ...input }, OPERATOR);
+    return { key, id: apiKey.id };
+  };
+  const keyWith: GuardedSite['keyWith'] = async (input) => ['Authorization', `Bearer ${(await create(input)).key}`];
+  const editor = () => keyWith({ permissions: (['READ', 'CREATE', 'UPDATE', 'DELETE'] as const).map(may) });
   return {
-    ...test,
-    proxy,
+    port,
     service,
-    stopSvcApi,
+    svcApi,
+    database,
+    keys,
+    may,
+    create,
+    keyWith,
+    reader: () => keyWith({ permissions: [may('READ')] }),
+    editor,
     async stop() {
-      await proxy.stop();
-      await Promise.all([service.stop(), stopSvcApi()]);
-      await test.store.close();
+      await end(proxy, 'SIGTERM');
+      await Promise.all([service.stop(), end(svcApi, 'SIGKILL'), keys.close()]);
     },
   };
+}
 
-  function startGuard() {
-    const upstream = { protocol: 'http:' as const, host: '127.0.0.1', port: service.port };
-    const permissions = by === 'routes' ? undefined : ['GRAFANA:READ_ANY'];
-    const requirements = readRequirements({ permissions, anyKey: false }, { ...config, catalog: test.keys.catalog });
-    const { credentials, trust } = config;
-    const asked = { upstream, passCredential: false, rewriteHost: false, timeoutMs: 60_000 };
-    return serveGuard(
-      { ...asked, log: log ?? NO_LOG },
-      { keys: test.keys, requirements, credentials, trust, failedCredentials: config.limits.failedCredentials },
-      { ...at, keepAliveMs: 5000, watchers: [] },
-    );
+/** A text with each of these texts replaced, which must all be there. */
+function adapt(text: string, replacements: Readonly<Record<string, string>>): string {
+  for (const [old, replacement] of Object.entries(replacements)) {
+    if (!text.includes(old)) throw new Error(`The configuration has no ${old}`);
+    text = text.replaceAll(old, replacement);
   }
+  return text;
+}
+
+/** Starts a server, and waits until it accepts connections. */
+export async function startProgram(
+  program: string,
+  args: readonly string[],
+  port: number,
+  folder: string,
+): Promise<ChildProcess> {
+  const path = `${process.env['PATH']}:/usr/sbin`;
+  const env = { ...process.env, PATH: path, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env, cwd: folder });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
+  await until(async () => {
+    if (child.exitCode !== null) throw new Error(`${program} has ended: ${output}`);
+    return accepts(port);
+  });
+  return child;
+}
+
+/** Ends a process, which may have ended. */
+export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill(signal);
+  await ended;
 }

@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 
@@ -20,20 +20,59 @@ export interface Service {
   requests(): number;
   /** How many connections were made to it. */
   connections(): number;
+  /** How many bytes of the latest body for `/upload` have arrived. */
+  uploaded(): number;
+  /** Sends to whoever has asked for `/events`, or ends that. */
+  sendEvent(text: string): void;
+  endEvents(): void;
   stop(): Promise<void>;
 }
 
 /** What a server shows by that it speaks WebSocket (RFC 6455, section 1.3). */
 const WEBSOCKET = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** Starts it. After a WebSocket handshake, it says what it got, in a line, and sends back whatever comes. */
+/** What `/download` is answered with, as often as its query says. */
+export const PIECE: Buffer = Buffer.from(Array.from({ length: 65_536 }, (_, index) => (index * 31) % 251));
+
+/**
+ * Starts it. After a WebSocket handshake, it says what it got, in a line, and sends back whatever comes, until that is
+ * `bye`.
+ */
 export async function startService(): Promise<Service> {
-  let [requests, connections] = [0, 0];
+  let [requests, connections, uploaded] = [0, 0, 0];
+  const listening = new Set<ServerResponse>();
   const open = new Set<Socket>();
+  const answers: Readonly<Record<string, (incoming: IncomingMessage, outgoing: ServerResponse) => unknown>> = {
+    '/events': (_, outgoing) => {
+      listening.add(outgoing.once('close', () => listening.delete(outgoing)));
+      outgoing.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    },
+    '/download': async ({ url }, outgoing) => {
+      for (let count = Number(url!.split('?')[1]); count > 0; count -= 1)
+        if (!outgoing.write(PIECE)) await once(outgoing, 'drain');
+      outgoing.end();
+    },
+    '/upload': async (incoming, outgoing) => {
+      uploaded = 0;
+      const digest = createHash('sha256');
+      for await (const chunk of incoming as AsyncIterable<Buffer>) {
+        uploaded += chunk.length;
+        digest.update(chunk);
+      }
+      outgoing.end(digest.digest('hex'));
+    },
+  };
+  const echo = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const got = gotOf(incoming, await text(incoming));
+    outgoing.setHeader('content-type', 'application/json').end(JSON.stringify(got));
+  };
   const server = createServer({ maxHeaderSize: 65_536 }, async (incoming, outgoing) => {
     requests += 1;
-    outgoing.setHeader('content-type', 'application/json');
-    outgoing.end(JSON.stringify(gotOf(incoming, await text(incoming))));
+    try {
+      await (answers[incoming.url!.split('?')[0]!] ?? echo)(incoming, outgoing);
+    } catch {
+      outgoing.destroy(); // Whoever asks has gone.
+    }
   });
   server.on('connection', (socket) => {
     connections += 1;
@@ -51,7 +90,7 @@ export async function startService(): Promise<Service> {
     ];
     socket.write(`HTTP/1.1 ${head.join('\r\n')}\r\n\r\n`);
     socket.write(`${JSON.stringify(gotOf(incoming, ''))}\n`);
-    socket.pipe(socket);
+    socket.on('data', (data) => (String(data) === 'bye\n' ? socket.end() : socket.write(data)));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -59,6 +98,9 @@ export async function startService(): Promise<Service> {
     port: (server.address() as AddressInfo).port,
     requests: () => requests,
     connections: () => connections,
+    uploaded: () => uploaded,
+    sendEvent: (event) => listening.forEach((outgoing) => outgoing.write(`data: ${event}\n\n`)),
+    endEvents: () => listening.forEach((outgoing) => outgoing.end()),
     async stop() {
       server.close();
       for (const socket of open) socket.destroy();
@@ -75,4 +117,9 @@ function gotOf(
     index % 2 === 0 ? [[name.toLowerCase(), rawHeaders[index + 1]!]] : [],
   );
   return { method, url, headers, body };
+}
+
+/** The values of a header that the service got. */
+export function valuesOf({ headers }: Got, wanted: string): string[] {
+  return headers.filter(([name]) => name === wanted).map(([, value]) => value);
 }

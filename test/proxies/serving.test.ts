@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess } from 'node:child_process';
+import { truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { blockWith } from '../support/pages.ts';
+import { freePort } from '../support/port.ts';
+import { testCli } from '../support/cli.ts';
+import { configFile } from '../support/config-file.ts';
+import { type ServeProcess, startServe } from '../support/serve.ts';
+import { needsPrograms } from '../support/skip.ts';
+import { tempFolder } from '../support/temp.ts';
+import { CERTIFICATE } from '../support/tls-proxy.ts';
+import { until } from '../support/until.ts';
+import { ask } from '../support/proxies/client.ts';
+import { KEY_FILE, SITE, writeCaddy, writeNginx } from '../support/proxies/configurations.ts';
+import { end, startProgram } from '../support/proxies/guarded-site.ts';
+
+const PAGE = 'docs/deploying.md';
+
+/** The configurations of the page, and where things are here. @returns the program's arguments */
+const CONFIGURATIONS: Readonly<Record<string, (folder: string, port: number, upstream: string) => string[]>> = {
+  nginx: (folder, port, upstream) =>
+    writeNginx(
+      blockWith('listen 443', PAGE, 'nginx')
+        .replace('listen 443', `listen 127.0.0.1:${port}`)
+        .replace('/etc/ssl/keys.example.org.pem', CERTIFICATE)
+        .replace('/etc/ssl/private/keys.example.org.key', KEY_FILE)
+        .replace('127.0.0.1:4000', upstream),
+      { folder },
+    ),
+  caddy: (folder, port, upstream) =>
+    writeCaddy(
+      blockWith('reverse_proxy', PAGE, 'text')
+        .replace('keys.example.org {', `https://${SITE}:${port} {\n\tbind 127.0.0.1\n\ttls ${CERTIFICATE} ${KEY_FILE}`)
+        .replace('127.0.0.1:4000', upstream),
+      { folder },
+    ),
+};
+
+const QUERY = '{"query":"{ me { name } }"}';
+const POST = { method: 'POST', path: '/graphql', body: QUERY };
+const TYPE = ['Content-Type', 'application/json'] as const;
+
+for (const [program, configure] of Object.entries(CONFIGURATIONS)) {
+  describe(`${program} in front of serve, as docs/deploying.md has it`, () => {
+    let [server, proxy, port, key] = [] as unknown as [ServeProcess, ChildProcess, number, string];
+    before(async function () {
+      needsPrograms(this, program);
+      const cli = testCli();
+      ({ key } = await cli.given('Viewer'));
+      server = await startServe(cli.database, ['--port', '0', '--config', configFile('trust: [127.0.0.1]\n')]);
+      const folder = tempFolder();
+      port = await freePort();
+      proxy = await startProgram(program, configure(folder, port, new URL(server.url).host), port, folder);
+    });
+    after(async () => {
+      if (proxy) await end(proxy, 'SIGTERM');
+      await server?.stop();
+    });
+    const send = (secret: string, ...headers: [string, string][]) =>
+      ask(port, { ...POST, headers: [TYPE, ['Authorization', `Bearer ${secret}`], ...headers] });
+
+    it('gives answers and refusals', async () => {
+      const { status, body, headers } = await send(key);
+      assert.deepEqual([status, body], [200, '{"data":{"me":{"name":"Viewer"}}}']);
+      assert.equal(headers['cache-control'], 'no-store');
+      const refused = await ask(port, { ...POST, headers: [TYPE] });
+      assert.deepEqual([refused.status, refused.headers['www-authenticate']], [401, 'Bearer realm="svc-api"']);
+    });
+
+    it('counts invalid keys by the address of the client, whatever that says', async () => {
+      const statuses = new Set<number>();
+      for (let attempt = 1; attempt <= 40; attempt += 1)
+        statuses.add((await send(`wrong${attempt}`, ['X-Forwarded-For', `10.1.2.${attempt}`])).status);
+      assert.deepEqual(statuses, new Set([401, 429]));
+      assert.ok(Number((await send('wrong')).headers['retry-after']) > 0);
+      assert.equal((await send(key)).status, 200);
+    });
+  });
+}
+
+describe('HAProxy with no more than "option httpchk"', () => {
+  it('takes serve for up while its store answers, and for down afterwards', async function () {
+    needsPrograms(this, 'haproxy');
+    const { database } = testCli();
+    await testCli().run(['apikey', 'list', '--database', database]);
+    const server = await startServe(database);
+    const [folder, port] = [tempFolder(), await freePort()];
+    const file = join(folder, 'haproxy.cfg');
+    writeFileSync(
+      file,
+      `defaults
+    mode http
+    timeout connect 5s
+    timeout client 5s
+    timeout server 5s
+frontend keys
+    bind 127.0.0.1:${port}
+    default_backend keys
+backend keys
+    option httpchk
+    default-server inter 50ms rise 1 fall 1
+    server keys ${new URL(server.url).host} check
+`,
+    );
+    const proxy = await startProgram('haproxy', ['-db', '-f', file], port, folder);
+    const home = async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).status;
+    let checks = 0;
+    await until(async () => (await home()) === 200 && (checks += 1) > 20);
+    truncateSync(database);
+    // HAProxy answers by itself for a server that is down.
+    await until(async () => (await home()) === 503);
+    await end(proxy, 'SIGTERM');
+    await server.stop('SIGKILL');
+  });
+});
