@@ -100,7 +100,8 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   // keys, to which nothing refers, so that neither recording nor changing them waits for the other. What a deleted key
   // leaves is looked for. PostgreSQL changes a row within its page, and no index, where there is room.
   const room = isPostgres ? sql.raw(' with (fillfactor = 50)') : clustered;
-  const counts = sql`accepted bigint not null, forbidden bigint not null, limited bigint not null, refused bigint not null`;
+  const counts = sql`accepted bigint not null, forbidden bigint not null, limited bigint not null,
+    refused bigint not null`;
   await sql`create table key_usage (
     key_id ${text} primary key not null,
     number integer not null unique,
@@ -279,7 +280,7 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
   await sql`insert into key_changes (key_id) values ('')`.execute(db);
 
   // What entries of the audit log are searched by, and the times between which they were written, by blocks of entries
-  // that follow one another. Changes that take nothing away write it, later, for many entries at once.
+  // that follow one another. Changes that revoke nothing write it, later, for many entries at once.
   await sql`create table audit_terms (
     term text not null,
     block integer not null,

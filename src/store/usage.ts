@@ -245,7 +245,8 @@ async function findPeriodUsage(
     const column = sql.ref(`${table}.${COLUMNS[table]}`);
     const first = Math.max(from / length, Math.floor((key.first * PERIOD_MS.HOUR) / length), await oldestOf(db, table));
     const periods = Array.from({ length: Math.max(to / length - first, 0) }, (_, index) => first + index);
-    return sql`select ${asPeriod} as period, ${COUNTS} from ${jsonRowsOf(dialect, periods)} cross join ${sql.table(table)}
+    return sql`select ${asPeriod} as period, ${COUNTS}
+      from ${jsonRowsOf(dialect, periods)} cross join ${sql.table(table)}
       where ${column} = ${jsonRowNumber(0)} and key_number = ${sql.lit(key.number)}`;
   };
   const asPeriod = by === 'HOUR' ? sql.ref('hour') : sql`hour / ${sql.lit(HOURS_A_DAY)}`;
@@ -327,13 +328,14 @@ async function condenseDay(
   const keys = Math.max(Math.floor(rows / hours.length), 1);
   const { rows: bounds } = await sql<{ last: number | null }>`select min(last) as last from (
     select (select key_number from key_usage_hours where hour = ${jsonRowNumber(0)}
-      order by key_number limit 1 offset ${sql.lit(keys - 1)}) as last from ${jsonRowsOf(dialect, hours)}) as bounds`.execute(
-    db,
-  );
+      order by key_number limit 1 offset ${sql.lit(keys - 1)}) as last
+    from ${jsonRowsOf(dialect, hours)}) as bounds`.execute(db);
   const last = bounds[0]!.last;
-  const which = sql`hour in (${sql.join(hours.map((hour) => sql.lit(hour)))}) and key_number <= ${sql.lit(last ?? NUMBERS)}`;
+  const which = sql`hour in (${sql.join(hours.map((hour) => sql.lit(hour)))})
+    and key_number <= ${sql.lit(last ?? NUMBERS)}`;
   await sql`insert into key_usage_days (day, key_number, ${COUNTS})
-    select ${sql.lit(day)}, key_number, ${SUMS} from key_usage_hours where ${which} group by key_number order by key_number
+    select ${sql.lit(day)}, key_number, ${SUMS} from key_usage_hours where ${which}
+    group by key_number order by key_number
     on conflict (day, key_number) do update set ${added('key_usage_days')}`.execute(db);
   const { numAffectedRows } = await sql`delete from key_usage_hours where ${which}`.execute(db);
   return Number(numAffectedRows);

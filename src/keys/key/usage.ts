@@ -174,7 +174,7 @@ interface UsageFinder {
   byPeriod(id: string, range: UsageRange): Promise<PeriodUsage[]>;
   /** The permissions that keys have used, by their ids, each with its last use in milliseconds since 1970. */
   grants(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>>;
-  /** Looks through some keys, by their ids, for deleted ones of which there is use. @returns these, and where to go on */
+  /** Looks through some keys, by their ids, for deleted ones with use. @returns these, and where to go on */
   ofDeleted(after: string | undefined): Promise<{ ids: string[]; next: string | undefined }>;
 }
 
