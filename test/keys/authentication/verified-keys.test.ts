@@ -107,7 +107,9 @@ describe('a key that was accepted', () => {
     other.exec(`update api_keys set disabled_at = 1;
       insert into key_changes (key_id) with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
         select 'another' from n`);
-    assert.equal(other.prepare('select count(*) from key_changes').pluck().get(), 4097);
+    const kept = Number(other.prepare('select count(*) from key_changes').pluck().get());
+    // Older ones are removed in pieces of 256.
+    assert.ok(kept >= 4097 && kept < 4097 + 256, `${kept}`);
     other.close();
     await turn();
     assert.equal(await enter(), 'disabled');
