@@ -318,6 +318,8 @@ export class Activity {
     const { clock } = this.#options;
     const began = clock();
     try {
+      // What refusals were only counted may be due. If it cannot be written, it is put back.
+      await this.#writeEvents(false).catch(() => {});
       await this.#writeUsage(true);
       const ended = clock();
       this.#restsUntil = ended + Math.min(REST_FACTOR * (ended - began), MAX_REST_MS);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { API_KEY_COLUMNS } from '../../../src/store/tables.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
@@ -113,12 +114,12 @@ describeOnEach('the keys, compared with the audit log', () => {
   it('are not, where a deleted key was put back, or one was taken out, by hand', async () => {
     const { apiKey: key } = await create('Deleted');
     await create('Taken');
-    const copy = 'create table kept as select * from api_keys';
-    await changeDirectly(test.database, copy);
+    const columns = API_KEY_COLUMNS.join();
+    await changeDirectly(test.database, `create table kept as select ${columns} from api_keys`);
     await test.keys.delete([key.id], OPERATOR);
     await changeDirectly(
       test.database,
-      "insert into api_keys select * from kept where name = 'Deleted'",
+      `insert into api_keys (${columns}) select ${columns} from kept where name = 'Deleted'`,
       "delete from api_keys where name = 'Taken'",
       'drop table kept',
     );
