@@ -43,7 +43,7 @@ describeOnEach('a request whose body arrives late', () => {
     }: Partial<Record<'path' | 'type' | 'by', string>> = more;
     const head = [
       `POST ${path} HTTP/1.1`,
-      'Host: localhost',
+      `Host: ${new URL(url).host}`,
       by,
       `Content-Type: ${type}`,
       isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`,

@@ -149,7 +149,7 @@ describeOn('postgres', "the server's database user", () => {
     `update api_keys set digest = 'x'`,
     `update api_keys set previous_digest = 'x'`,
     `update api_keys set public_id = 'x'`,
-    `insert into api_keys select * from api_keys`,
+    'insert into api_keys (id, name) select id, name from api_keys',
     'delete from api_keys',
     'truncate api_keys cascade',
     `update audit_log set action = 'CREATE'`,

@@ -27,12 +27,13 @@ function sectionsOf(page: string): Record<string, string> {
   return Object.fromEntries(parts.map((part) => [part.split('\n', 1)[0]!, part]));
 }
 
-/** The environment variables that a source reads, as properties or by destructuring. */
+/** The environment variables that a source reads: as properties, by destructuring, or by a table of them. */
 function variablesReadBy(text: string): string[] {
   const properties = text.matchAll(/\benv(?:\.|\[')([A-Z][A-Z_]+)/g);
+  const listed = text.matchAll(/\bvariable: '([A-Z][A-Z_]+)'/g);
   const patterns = Array.from(text.matchAll(/\{([^{}]*)\} = (?:\w+\.)*env\b/g), ([, pattern]) => pattern!);
   const destructured = patterns.join().matchAll(/(?:^|,)\s*([A-Z][A-Z_]+)\b/g);
-  return [...properties, ...destructured].map(([, name]) => name!);
+  return [...properties, ...listed, ...destructured].map(([, name]) => name!);
 }
 
 describe('svc-api version', () => {

@@ -168,7 +168,7 @@ describe('guard', () => {
 
   describe('says what is wrong, and creates no store', () => {
     const upstream = 'http://127.0.0.1:3000';
-    const ways = 'Pass --permission RESOURCE:ACTION or --any-key, or declare routes in svc-api.yaml.';
+    const ways = 'Pass --resource, --permission or --any-key, or declare routes in svc-api.yaml.';
     for (const [what, args, code, message] of [
       ['nothing that says who may pass', [upstream], 'USAGE', `Nothing says who may pass. ${ways}`],
       [
