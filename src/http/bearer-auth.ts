@@ -3,6 +3,7 @@ import type { Caller } from '../keys/authorization/index.ts';
 import type { Admitted } from './bearer-check.ts';
 import { aFunction, type BearerAuthOptions } from './bearer-options.ts';
 import { HonoHead, type Received } from './received.ts';
+import type { RateLimitFields } from './replies.ts';
 import { type Accepted, AddressedHead, type RefusedRequest, RequestChecker } from './request-check.ts';
 
 /** What a request has that was accepted, by Express, Fastify or Node alone. */
@@ -85,10 +86,10 @@ export function bearerAuthBy(
         c.set('principal', again.principal);
         return undefined;
       });
-      const { headers } = checked;
-      if (Object.keys(headers).length === 0) return next() as Promise<never>;
-      setFields(c, headers);
-      return next().then(() => setFields(c, headers));
+      const { fields } = checked.admitted;
+      if (!fields) return next() as Promise<never>;
+      setFields(c, fields);
+      return next().then(() => setFields(c, fields));
     };
     const checked = checker.enter(headOf(c));
     return checked instanceof Promise ? checked.then(enter) : enter(checked);
@@ -103,7 +104,7 @@ function respond(c: Context, { body, status, headers }: RefusedRequest): Respons
  * Before there is an answer: to change the headers of one takes as long as the check. Again once there is one: it has
  * them not if it was made elsewhere.
  */
-function setFields(c: Context, fields: Accepted['headers']): undefined {
+function setFields(c: Context, fields: RateLimitFields): undefined {
   for (const [name, value] of Object.entries(fields))
     if (!c.finalized || c.res.headers.get(name) !== value) c.header(name, value);
 }

@@ -108,9 +108,10 @@ export class RequestChecker {
 
   /** Checks a request that has just arrived: at once where its key is known. */
   enter(received: Received, asked = this.#asked): Accepted | RefusedRequest | Promise<Accepted | RefusedRequest> {
-    const settle = (admission: Admission) => this.#settled(received, asked, admission);
     const admission = this.#check.enter(received, requiredOf(asked, received));
-    return admission instanceof Promise ? admission.then(settle) : settle(admission);
+    return admission instanceof Promise
+      ? admission.then((settled) => this.#settled(received, asked, settled))
+      : this.#settled(received, asked, admission);
   }
 
   #settled(received: Received, asked: RequestRule, admission: Admission): Accepted | RefusedRequest {

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { type Context, Hono } from 'hono';
+import { bearerAuth } from '../../src/http/bearer-auth.ts';
 import { requestCheck, type CheckedRequest, type RequestCheck } from '../../src/http/request-check.ts';
 import type { RequiredPermissions } from '../../src/http/bearer-options.ts';
 import type { NewKey } from '../../src/keys/key/api-key.ts';
@@ -211,6 +213,27 @@ describeOnEach('the doors of the library', () => {
         assert.equal((await test.keys.usage.usageOf([id])).get(id)?.uses, 3);
       });
     });
+});
+
+describe('bearerAuth for Hono, in another runtime than Node', () => {
+  it('takes the address of the client from who knows it, and no header of a proxy', async () => {
+    const { keys, store } = await openTestKeys();
+    const input = { name: 'Bound', roles: ['GUEST'], allowFrom: ['192.0.2.0/24'] };
+    const { key } = await keys.create(input, OPERATOR);
+    const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': '192.0.2.1', 'x-real-ip': '192.0.2.7' };
+    const statusWith = async (address?: (c: Context) => string | undefined) => {
+      const app = new Hono().use(bearerAuth({ keys, ...(address && { address }) })).get('/', (c) => c.text('in'));
+      return (await app.request('/', { headers })).status;
+    };
+    assert.equal(await statusWith((c) => c.req.header('x-real-ip')), 200);
+    assert.equal(await statusWith(() => '::ffff:192.0.2.9'), 200);
+    for (const address of [undefined, () => undefined, () => '127.0.0.1', () => '198.51.100.1'])
+      assert.equal(await statusWith(address), 403);
+    assert.throws(() => bearerAuth({ keys, address: '192.0.2.1' as never }), {
+      message: 'bearerAuth: The option "address" is a string. It must be a function.',
+    });
+    await store.close();
+  });
 });
 
 describe('keys.check', () => {
