@@ -159,7 +159,7 @@ describe('the packed package', () => {
       /^examples\/terraform\/(key\.mjs|main\.tf)$/,
       /^examples\/python\/get_key\.py$/,
       /^examples\/web-app\/[A-Za-z-]+\.(js|json|md|yaml)$/,
-      /^examples\/(nginx|apache)\/(README\.md|grafana\.conf)$/,
+      /^examples\/(nginx|apache)\/(README\.md|grafana\.conf|svc-api-unavailable\.asis)$/,
       /^examples\/haproxy\/(README\.md|haproxy\.cfg|svc-api\.lua)$/,
       /^examples\/scanners\/(gitleaks\.toml|trufflehog\.yaml)$/,
       /^examples\/caddy\/(README\.md|Caddyfile)$/,
@@ -168,7 +168,7 @@ describe('the packed package', () => {
       /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/,
     ];
     const isOfTests = (file: string) =>
-      /(?<!li)test|\.sqlite$/.test(file) && !/^dist\/commands\/notices\/test\.(js|d\.ts)$/.test(file);
+      /(?<!li|la)test|\.sqlite$/.test(file) && !/^dist\/commands\/notices\/test\.(js|d\.ts)$/.test(file);
     assert.deepEqual(
       files.filter((file) => !allowed.some((pattern) => pattern.test(file)) || isOfTests(file)),
       [],
