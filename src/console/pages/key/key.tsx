@@ -11,6 +11,7 @@ import { addDeletion, ChildKeysSection } from './deletion.tsx';
 import { addEditing, addSwitching } from './editing.tsx';
 import { addNarrowing, askUsage, canNarrow, type PlottedUsage, UsageSection } from './usage.tsx';
 import { addRotation, RotationNotice } from './rotation.tsx';
+import { findOwnKey, Rights } from './shown-key.ts';
 import { formatCount, KeyFacts, type KeyVisit, withKey } from './with-key.tsx';
 
 const QUERY = `query Timeline($id: String!) {
@@ -209,7 +210,29 @@ function UnusedSection({ here }: { here: KeyVisit }) {
   );
 }
 
+/** The key that somebody has signed in with, for those who may not read keys, too. */
+const answerMyKey: VisitHandler = async (visit) => {
+  const { apiKey } = visit.principal;
+  if (visit.may('API_KEY:READ_OWN')) return visit.seeOther(`keys/${apiKey.id}`);
+  const shown = await findOwnKey(visit);
+  const rights = new Rights(visit, apiKey.id, []);
+  const here: KeyVisit = { visit, shown, apiKey, rights, base: `${visit.root}keys/${apiKey.id}` };
+  const catalog = await askCatalog(here);
+  return visit.page(
+    'My key',
+    <>
+      <KeyHead here={here} />
+      <RotationNotice here={here} />
+      <KeyFacts here={here} creatorName={null} />
+      <AccessSection here={here} catalog={catalog} asked={undefined} />
+      <UnusedSection here={here} />
+      <p class="help">Whoever manages keys can change it, and give it a new secret.</p>
+    </>,
+  );
+};
+
 export function addKeyPage(pages: Pages): void {
+  pages.get('me', answerMyKey);
   pages.get('keys/:id', answerOverview);
   addSwitching(pages);
   addNarrowing(pages);

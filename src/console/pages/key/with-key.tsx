@@ -80,11 +80,7 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
       <Fact name="Created">
         <Time at={shown.createdAt} now={now} />
         {' by '}
-        {shown.createdBy === null ? (
-          'the operator'
-        ) : (
-          <a href={`${root}keys/${shown.createdBy}`}>{creatorName ?? 'another key'}</a>
-        )}
+        {shown.createdBy === null ? 'the operator' : <KeyLink root={root} id={shown.createdBy} name={creatorName} />}
       </Fact>
       <Fact name="Expires">
         <Time at={shown.expiresAt} now={now} />
@@ -104,6 +100,11 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
       )}
     </dl>
   );
+}
+
+/** A key by its name, with the way to its page; only that it is one, where it may not be read. */
+export function KeyLink({ root, id, name }: { root: string; id: string; name: string | null }) {
+  return name === null ? <>another key</> : <a href={`${root}keys/${id}`}>{name}</a>;
 }
 
 function Fact({ name, children }: { name: string; children?: Child }) {
