@@ -111,7 +111,8 @@ describe('the lists of the console, in a browser', () => {
       const { page, open } = await visitTeam(visit, 'keys');
       const keyboard = new Keyboard(page);
       const stops = (await keyboard.stops()).map((stop) => stop.replace(/^\w+ /, ''));
-      const around = ['Skip to the content', 'svc-api', 'Keys', 'Requests', 'Audit log', 'Routes', 'Limits', 'Health'];
+      const pages = ['Keys', 'Requests', 'Audit log', 'Routes', 'Limits', 'Health', 'My key'];
+      const around = ['Skip to the content', 'svc-api', ...pages];
       const names = ['Visit of Bea', 'Old importer', 'Wall display', 'CI deploy', 'Nightly backup', 'Ada'];
       const own = ['Sign out', 'New key', 'Search', 'Status', 'Search', ...names];
       assert.deepEqual(stops.toSorted(), [...around, ...own].map((name) => `"${name}"`).toSorted());
