@@ -92,8 +92,10 @@ describe('the lists of the console, in a browser', () => {
         await page.getByLabel('From').fill('2030-01-01');
         await page.getByRole('button', { name: 'Search' }).click();
         await page.waitForURL(/since=2030-01-01/);
-        assert.equal(await page.locator('tbody tr').count(), 1);
-        assert.match(await textOf(page.locator('tbody tr')), /user tester .*disable .*Old importer/);
+        assert.match(
+          await textOf(page.locator('tbody')),
+          /^2030-01-\d\d \S.* ago tester disabled Old importer Details$/,
+        );
 
         await open('routes');
         await page.getByLabel('Method').selectOption('POST');

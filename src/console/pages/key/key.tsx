@@ -3,7 +3,7 @@ import { printable } from '../../../keys/basics/index.ts';
 import { AUDITED_FIELDS, type AuditedEntry, AuditEntries } from '../../parts/audit-entries.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
-import { Done, Status, Warning } from '../../parts/notice.tsx';
+import { Done, Status, Warning, formatCount } from '../../parts/notice.tsx';
 import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
 import { AccessSection, askCatalog, type AccessAnswer, askMay, type KnownCatalog } from './access.tsx';
 import { addContainment, IssuedSection } from './contain.tsx';
@@ -12,7 +12,7 @@ import { addEditing, addSwitching } from './editing.tsx';
 import { addNarrowing, askUsage, canNarrow, type PlottedUsage, UsageSection } from './usage.tsx';
 import { addRotation, RotationNotice } from './rotation.tsx';
 import { findOwnKey, Rights } from './shown-key.ts';
-import { formatCount, KeyFacts, type KeyVisit, withKey } from './with-key.tsx';
+import { KeyFacts, type KeyVisit, withKey } from './with-key.tsx';
 
 const QUERY = `query Timeline($id: String!) {
   auditLog(first: 20, apiKey: $id) { edges { node { ${AUDITED_FIELDS} } } }
@@ -36,7 +36,7 @@ function Timeline({ here: { visit, shown }, entries }: { here: KeyVisit; entries
         <a href={`${visit.root}audit-log?key=${shown.id}`}>All in the audit log</a>
       </div>
       {entries.length > 0 ? (
-        <AuditEntries root={visit.root} now={visit.now} entries={entries} ofOneKey />
+        <AuditEntries root={visit.root} now={visit.now} entries={entries} />
       ) : (
         <p class="faint">The log has nothing of this key: its entries may have been pruned.</p>
       )}

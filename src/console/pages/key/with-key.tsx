@@ -2,7 +2,7 @@ import type { Child } from 'hono/jsx';
 import type { KeyChangeKind } from '../../../keys/changes/index.ts';
 import type { ApiKey } from '../../../keys/key/index.ts';
 import type { Visit, VisitHandler } from '../../visit.tsx';
-import { Time } from '../../parts/notice.tsx';
+import { formatCount, Time } from '../../parts/notice.tsx';
 import { RestrictionFacts } from '../../parts/restrictions.tsx';
 import { findKey, Rights, type ShownKey } from './shown-key.ts';
 
@@ -114,9 +114,4 @@ function Fact({ name, children }: { name: string; children?: Child }) {
       <dd>{children}</dd>
     </>
   );
-}
-
-/** `1 use`, `1,200 uses`. */
-export function formatCount(count: number, what: string): string {
-  return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
 }
