@@ -29,11 +29,14 @@ try {
   );
   for (const path of copied) copy(path, path);
   copy('scripts/image/run.js', 'bin/run.js');
-  const manifest = json('oclif.manifest.json');
+  const manifest = json('dist/oclif.manifest.json');
   const { commands: help } = json('node_modules/@oclif/plugin-help/oclif.manifest.json');
   write('oclif.manifest.json', { ...manifest, commands: { ...(manifest['commands'] as object), ...(help as object) } });
   const { name, version, description, license, engines, imports, oclif } = json('package.json');
-  write('package.json', { name, version, description, license, engines, imports, oclif });
+  // As in bin/program.cjs.
+  const { topics } = oclif as { topics: Record<string, { subtopics: object }> };
+  const own = { ...(oclif as object), topics: { ...topics, ...topics['apikey']!.subtopics } };
+  write('package.json', { name, version, description, license, engines, imports, oclif: own });
   const bundled = await bundleWholeProgram(root, join(app, 'dist'));
   // As Debian has them.
   writeFileSync(join(app, 'dist/LICENSES.txt.gz'), gzipSync(licensesOf(bundled, root), { level: 9 }));

@@ -103,6 +103,7 @@ describe('the packed package', () => {
       'bin/program.cjs',
       'bin/stand-in-for-user.cjs',
       'dist/LICENSES.txt',
+      'dist/oclif.manifest.json',
       'dist/program.cjs',
       'dist/index.js',
       'dist/index.d.ts',
@@ -146,7 +147,7 @@ describe('the packed package', () => {
     );
     const allowed = [
       /^bin\/((run|node-version)\.js|(code-cache|compile-cache|program|stand-in-for-user)\.cjs)$/,
-      /^dist\/(program\.cjs|LICENSES\.txt)$/,
+      /^dist\/(program\.cjs|LICENSES\.txt|oclif\.manifest\.json)$/,
       /^dist\/.*\.(js|d\.ts)$/,
       /^dist\/console\/console\.(js|css|svg)$/,
       /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE)$/,
@@ -169,7 +170,7 @@ describe('the packed package', () => {
       /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/,
     ];
     const isOfTests = (file: string) =>
-      /(?<!li)test|\.sqlite$/.test(file) && !/^dist\/commands\/notices\/test\.(js|d\.ts)$/.test(file);
+      /(?<!li)test|\.sqlite$/.test(file) && !/^dist\/commands\/apikey\/notices\/test\.(js|d\.ts)$/.test(file);
     assert.deepEqual(
       files.filter((file) => !allowed.some((pattern) => pattern.test(file)) || isOfTests(file)),
       [],
