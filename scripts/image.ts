@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { bundleWholeProgram } from './bundle-program.ts';
 import { licensesOf } from './licenses.ts';
+import { sbomOf } from './sbom.ts';
 
 /**
  * Packs what the image of a container has of svc-api, for each Linux machine that it may run on: one file with the
@@ -40,6 +41,10 @@ try {
   const bundled = await bundleWholeProgram(root, join(app, 'dist'));
   // As Debian has them.
   writeFileSync(join(app, 'dist/LICENSES.txt.gz'), gzipSync(licensesOf(bundled, root), { level: 9 }));
+  writeFileSync(
+    join(app, 'dist/sbom.cdx.json'),
+    sbomOf([...bundled, 'node_modules/better-sqlite3/package.json'], root),
+  );
   const packed = join(folder, `${String(name)}-${String(version)}-image.tgz`);
   execFileSync('tar', ['-czf', packed, '--owner=0', '--group=0', '--sort=name', '-C', app, '.']);
 } finally {
