@@ -169,7 +169,7 @@ describe('the packed package', () => {
       /^examples\/caddy\/(README\.md|Caddyfile)$/,
       /^examples\/grafana\/(svc-api\.json|(prometheus|alerts)\.yml)$/,
       /^schemas\/(config|keys)\.schema\.json$/,
-      /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/,
+      /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md|SECURITY\.md)$/,
     ];
     const isOfTests = (file: string) =>
       /(?<!li)test|\.sqlite$/.test(file) && !/^dist\/commands\/apikey\/notices\/test\.(js|d\.ts)$/.test(file);

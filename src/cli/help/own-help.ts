@@ -236,7 +236,7 @@ export default class OwnHelp extends Help {
 
   private more(): string {
     // A path that is broken could not be pasted.
-    const documentation = `Documentation: ${this.config.pjson.homepage ?? join(packageFolder(), 'README.md')}`;
+    const documentation = `Documentation: ${join(packageFolder(), 'README.md')}`;
     return `${this.wrap(MORE)}\n${documentation}`;
   }
 
