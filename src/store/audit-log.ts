@@ -59,7 +59,7 @@ export async function rememberTime(
     throw new KeysError(
       'STORE_CLOCK',
       `${clockTooLate(now, latest)} Nothing was changed, as keys would expire too early. Set the clock. If it is ` +
-        'right, run "svc-api doctor --repair clock".',
+        'right, run "svc-api apikey doctor --repair clock".',
     );
   }
   await setLatestTime(db, now);

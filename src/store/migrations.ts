@@ -472,7 +472,8 @@ export function requireKnownSchema(version: number, location: string): void {
     throw new KeysError(
       'STORE_OLDER',
       `The key store ${location} was made by a version of svc-api that was never released (schema ${version}). ` +
-        'Run "apikey export --with-digests" with that version, and "apikey import" with this one, into a new store.',
+        'Run "svc-api apikey export --with-digests" with that version, and "svc-api apikey import" with this one, ' +
+        'into a new store.',
     );
 }
 

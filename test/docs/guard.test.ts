@@ -45,7 +45,7 @@ describe(PAGE, () => {
   });
 
   it('has commands whose flags there are', () => {
-    const { commands } = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
+    const { commands } = JSON.parse(readFileSync(join(ROOT, 'dist/oclif.manifest.json'), 'utf8')) as {
       commands: { guard: { flags: Record<string, unknown> } };
     };
     const used = readFileSync(join(ROOT, PAGE), 'utf8').matchAll(/svc-api guard [^\n`]*/g);

@@ -1,7 +1,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { BaseCommand } from '../base-command.ts';
 import { hostExtensions } from '../host.ts';
-import { commandText } from '../output.ts';
+import { commandText, withNamesOf } from '../output.ts';
 import {
   configOfPrimary,
   type ConfigSource,
@@ -49,9 +49,10 @@ async function finished<Result>(
  * Does what is done once an hour: keeps the time and, as the configuration says, disables keys that are not used and
  * prunes the audit log.
  * @param present the service by the present configuration
+ * @param named names commands as this CLI has them
  * @returns stops it, and resolves once nothing of it is under way
  */
-function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> {
+function keepUp(present: () => ConfiguredServer, log: Log, named: (text: string) => string): () => Promise<void> {
   let isStopped = false;
   const disableUnused = async () => {
     const { keys } = present();
@@ -91,7 +92,7 @@ function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> 
     await present()
       .keys.store.rememberTime()
       .catch((error: unknown) => {
-        if (isKeysError(error) && error.code === 'STORE_CLOCK') log.error({}, error.message);
+        if (isKeysError(error) && error.code === 'STORE_CLOCK') log.error({}, named(error.message));
         else log.debug({ err: error }, 'the time was not kept');
       });
   };
@@ -299,7 +300,11 @@ export abstract class ServingCommand extends BaseCommand {
           return false;
         }
       });
-      const stopKeepingUp = keepUp(() => configured, this.logger);
+      const stopKeepingUp = keepUp(
+        () => configured,
+        this.logger,
+        (text) => withNamesOf(this.config, text),
+      );
       const { service } = configured;
       stop.serving();
       onListening(service.server.url);

@@ -30,10 +30,10 @@ import { inspectAuditLog, inspectClock, inspectNotices } from './inspect-content
 /** How long to wait for a lock, in milliseconds. */
 const LOCK_WAIT_MS = 1000;
 const CREATE =
-  'The first "apikey create" makes one. Otherwise check --database and SVC_API_DATABASE, or restore a backup.';
+  'The first "svc-api apikey create" makes one. Otherwise check --database and SVC_API_DATABASE, or restore a backup.';
 const REBUILD =
-  'Find out who could write to the store. To have its rows in one that is made anew: "backup" it, and "restore" that ' +
-  'with --without-comparison.';
+  'Find out who could write to the store. To have its rows in one that is made anew: "svc-api apikey backup", and ' +
+  '"svc-api apikey restore" with --without-comparison.';
 
 /** Checks an SQLite store, and changes nothing. */
 export async function inspectSqlite(path: string, options: InspectOptions): Promise<Finding[]> {
