@@ -105,7 +105,7 @@ async function countRuns(folder: string): Promise<void> {
   await measure('restore of 2 keys', () => run('apikey:restore', backup, '--bring-back-all', '--yes'));
   const { openKeys, createApp, listen, OPERATOR } = await import('../src/index.ts');
   const keys = await openKeys({ database });
-  const { key } = await keys.create({ name: 'Client', roles: ['ADMIN'] }, OPERATOR);
+  const { key } = await keys.create({ name: 'Client', roles: ['ADMIN'] }, { actor: OPERATOR });
   const server = await listen({ app: await createApp({ keys }), host: '127.0.0.1', port: 0 });
   const ask = async () => {
     const answer = await fetch(`${server.url}/graphql`, {

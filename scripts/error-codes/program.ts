@@ -129,7 +129,7 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
       'a permission names a resource that there is not: those of your own are passed to `openKeys({ resources })`',
       '`openKeys(…)` is not awaited',
     ],
-    remedy: 'Correct it. Leave out an option that is not wanted. See [Middleware](middleware.md#options).',
+    remedy: 'Correct it. Leave out an option that is not wanted. See [The library](library.md#options).',
   },
   GRAPHQL_UNSUPPORTED: {
     meaning: '`serve` gets a graphql that it cannot work with; the error says which one, and from where.',

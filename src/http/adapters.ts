@@ -28,10 +28,6 @@ class HonoRequest extends HonoHead implements GraphQLRequest {
     };
   }
 
-  get method(): string {
-    return this.c.req.method;
-  }
-
   get search(): string {
     return new URL(this.c.req.raw.url).search;
   }
@@ -274,10 +270,6 @@ class NodeRequest extends NodeHead implements GraphQLRequest {
 
   override header(name: string): string | undefined {
     return name === 'authorization' ? this.head.authorization : super.header(name);
-  }
-
-  get method(): string {
-    return this.incoming.method!;
   }
 
   get search(): string {

@@ -11,10 +11,11 @@ import type { AttemptCounter, Limited } from '../limits/index.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
-import { type CheckParts, partsOf } from './bearer-options.ts';
+import { type CheckParts, partsOf, type RefusalReply } from './bearer-options.ts';
 import { ClientAddresses, HonoHead } from './received.ts';
-import { Cors, corsBy, type CorsOptions, errorReply, respond } from './replies.ts';
+import { Cors, corsBy, type CorsOptions, errorBody, errorReply, type ReplyCode, respond } from './replies.ts';
 import type { FailureLog, RefusalLog } from './refusal-log.ts';
+import { RequestChecker } from './request-check.ts';
 import { GraphQLPipeline } from './graphql-pipeline.ts';
 import { handlersOf } from './adapters.ts';
 import {
@@ -115,9 +116,16 @@ export function createHttpApp({
     log,
   });
   const allowOrigins = corsBy(cors);
-  app.all('/graphql', ...handlersOf(pipeline, allowOrigins, bearerAuthBy(check)));
+  const asGraphQL = { onRefused: ({ message, code }: RefusalReply) => errorBody(message, code as ReplyCode) };
+  const auth = bearerAuthBy(new RequestChecker(check, asGraphQL));
+  app.all('/graphql', ...handlersOf(pipeline, allowOrigins, auth));
   const introspecting = new BearerCheck({ keys, permission: 'API_KEY:READ_ANY', ...from }, parts);
-  app.all('/introspect', allowOrigins, bearerAuthBy(introspecting), answerIntrospection(keys, parts.failures));
+  app.all(
+    '/introspect',
+    allowOrigins,
+    bearerAuthBy(new RequestChecker(introspecting, asGraphQL)),
+    answerIntrospection(keys, parts.failures),
+  );
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
   addHomePage(app, { hasConsole, commands });

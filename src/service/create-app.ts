@@ -2,12 +2,14 @@ import type { Config } from '../config/config.ts';
 import type { BudgetLimits, CreateContext, OwnSchema, RequiredByField, SchemaExtension } from '../graphql/index.ts';
 import type { ServiceApp } from '../http/app.ts';
 import {
+  aFunction,
   COMMON_OPTIONS,
   type CorsOptions,
   type IntrospectionMode,
   listen,
   type NamedCommands,
   OWN_COMMANDS,
+  type OpenedStore,
   permissionOptions,
 } from '../http/index.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
@@ -19,7 +21,6 @@ import {
   invalidOption,
   invalidOrigin,
   invalidPublicUrl,
-  kindOf,
   list,
   LOOPBACK,
   Networks,
@@ -36,16 +37,15 @@ import {
 } from '../keys/basics/index.ts';
 import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
 import { checkClients, type Client, unusableClients } from '../keys/consent/index.ts';
-import type { KeysService } from '../keys/service/index.ts';
-import type { Limited } from '../limits/index.ts';
+import { SERVICE } from '../keys/service/index.ts';
 import type { Log } from '../log.ts';
 import type { StartService } from './configured-server.ts';
 import { packageVersion } from '../version.ts';
 
 /** What the service is made of. */
 export interface CreateAppOptions {
-  /** The service of an open key store, see `openKeys`. */
-  keys: KeysService & Limited;
+  /** An open key store, see `openKeys`. */
+  keys: OpenedStore;
   /** The host's own parts of the schema. Their resources must be passed to `openKeys`. */
   extensions?: readonly SchemaExtension[];
   /**
@@ -104,7 +104,7 @@ const OPTIONS: Rules<Omit<CreateAppOptions, 'requires'>> = {
     optionsIn<SchemaExtension>({ typeDefs: anything, resolvers: anything, resources: HOST_RESOURCES, name: text }),
   ),
   schema: having<OwnSchema>('a schema of graphql', 'getTypeMap', 'getQueryType', 'getMutationType'),
-  context: (value) => (typeof value === 'function' ? undefined : `is ${kindOf(value)}. It must be a function.`),
+  context: aFunction,
   config: having<Config>('what loadConfig gives', 'routes', 'trust', 'limits'),
   limits: optionsIn<Partial<BudgetLimits>>({
     cost: amount,
@@ -147,9 +147,10 @@ export function createApp(options: CreateAppOptions): Promise<ServiceApp> {
 async function createAppOf(options: CreateAppOptions, commands: NamedCommands): Promise<ServiceApp> {
   checkOptions<CreateAppOptions>('createApp', options, {
     ...OPTIONS,
-    requires: requirements(() => options.keys.catalog),
+    requires: requirements(() => options.keys[SERVICE].catalog),
   });
-  const { keys, extensions, schema: own, requires, config, console = false, ...others } = options;
+  const { keys: store, extensions, schema: own, requires, config, console = false, ...others } = options;
+  const keys = store[SERVICE];
   if (requires && !own)
     throw invalidOption('createApp', '"requires" is given without "schema", whose fields it names.');
   const unusable = unusableClients(others.clients ?? [], keys.catalog.consent);

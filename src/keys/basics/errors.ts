@@ -147,7 +147,7 @@ export function assertValid(issues: readonly Issue[]): void {
  * load their own.
  * @example
  * try {
- *   await keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
+ *   await keys.create({ name: 'CI', roles: ['VIEWER'] }, { actor: OPERATOR });
  * } catch (error) {
  *   if (!isKeysError(error) || error.code !== 'NAME_TAKEN') throw error;
  * }

@@ -7,7 +7,6 @@ export {
   type StagedKeys,
   STAGING,
 } from './import.ts';
-export type { ImportProblem, ImportWarning } from './read-import.ts';
 export {
   type BringBack,
   type KeptAspect,
@@ -19,10 +18,4 @@ export {
   type Since,
   takenIds,
 } from './restore.ts';
-export {
-  type ExportedKey,
-  type ExportedPage,
-  type ExportOptions,
-  type ImportKeysOptions,
-  Transfer,
-} from './transfer.ts';
+export { Transfer } from './transfer.ts';
