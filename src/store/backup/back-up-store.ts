@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
-import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { type AuditPosition, type AuditVerification, verifyAuditLog } from '../../keys/audit/index.ts';
 import {
@@ -20,6 +19,7 @@ import { PrivateFile } from '../sqlite/private-file.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
 import { TRANSIENT_TABLES } from '../tables.ts';
 import { BackupFile, belongsToStore, invalid, unavailable } from './backup-file.ts';
+import { openDatabase } from '../sqlite/database.ts';
 
 /** A backup that was made. */
 export interface StoreBackup extends BackupContents {
@@ -162,7 +162,7 @@ function copySqliteFile(path: string, target: string, onCopied?: ProgressReport)
 async function copyFile(path: string, target: string, onCopied?: ProgressReport): Promise<CopiedFile> {
   let driver;
   try {
-    driver = new Database(realpathSync(path), { fileMustExist: true, timeout: LOCK_WAIT_MS });
+    driver = openDatabase(realpathSync(path), { fileMustExist: true, timeout: LOCK_WAIT_MS });
     const pageBytes = driver.pragma('page_size', { simple: true }) as number;
     // One read transaction holds the moment. Without it, each change by another program would begin the copy anew.
     driver.exec('begin');

@@ -1,6 +1,6 @@
 import { accessSync, constants, lstatSync, realpathSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { isKeysError, KeysError } from '../../keys/basics/index.ts';
 import { newestSchema } from '../migrations.ts';
 import {
@@ -26,6 +26,7 @@ import {
   warning,
 } from './finding.ts';
 import { inspectAuditLog, inspectClock, inspectNotices } from './inspect-contents.ts';
+import { openDatabase, requireDriver } from '../sqlite/database.ts';
 
 /** How long to wait for a lock, in milliseconds. */
 const LOCK_WAIT_MS = 1000;
@@ -38,6 +39,7 @@ const REBUILD =
 /** Checks an SQLite store, and changes nothing. */
 export async function inspectSqlite(path: string, options: InspectOptions): Promise<Finding[]> {
   try {
+    requireDriver();
     const exists = storeFileExists(path);
     if (exists) identifyStoreFile(path);
     if (!exists)
@@ -59,7 +61,7 @@ export async function inspectSqlite(path: string, options: InspectOptions): Prom
     const isInUse = ['-wal', '-journal'].some(
       (suffix) => (statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0,
     );
-    driver = new Database(file, { fileMustExist: true, readonly: isInUse, timeout: LOCK_WAIT_MS });
+    driver = openDatabase(file, { fileMustExist: true, readonly: isInUse, timeout: LOCK_WAIT_MS });
     driver.pragma('query_only = on');
     driver.pragma('trusted_schema = off');
     return [...(await inspectOpened(PrivateFile.over(driver, path), files, options))];

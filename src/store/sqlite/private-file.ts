@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
 import { debug } from '../../keys/basics/index.ts';
 import { type Connection, tracedKysely, type WriteWork } from '../connection.ts';
@@ -7,6 +7,7 @@ import type { Tables } from '../tables.ts';
 import { dialectOf } from './sqlite-driver.ts';
 import { sqliteError } from './sqlite-errors.ts';
 import { migrateSqlite } from './sqlite-schema.ts';
+import { openDatabase } from './database.ts';
 
 /** How to open such a file. */
 export interface PrivateFileOptions {
@@ -35,7 +36,7 @@ export class PrivateFile implements Connection {
   static async open(path: string, { location, mustExist }: PrivateFileOptions): Promise<PrivateFile> {
     let driver;
     try {
-      driver = new Database(path, { fileMustExist: true });
+      driver = openDatabase(path, { fileMustExist: true });
       // Without the -shm file of those that several programs use, which file systems of other machines lack.
       for (const pragma of [
         'locking_mode = exclusive',
