@@ -40,7 +40,7 @@ export function createNoticeStore(
         const now = await clock(db);
         if (!isFree(row, holder, now)) return undefined;
         const lease = { holder, leased_until: Math.round(now + forMs) };
-        const result = await work(createWriter(db, row && stateOf(row), lease));
+        const result = await work(createWriter(db, dialect, row && stateOf(row), lease));
         await db.updateTable('notice_state').set(lease).execute();
         return result;
       }),
@@ -160,13 +160,14 @@ async function countWaiting(db: Kysely<Tables>): Promise<number> {
 
 function createWriter(
   db: Kysely<Tables>,
+  dialect: DialectName,
   state: NoticeState | undefined,
   lease: { holder: string; leased_until: number },
 ): NoticeWriter {
   return {
     state,
     head: () => readHead(db),
-    entries: (after, limit) => findAuditEntries(db, { order: 'oldest', after, limit }),
+    entries: (after, limit) => findAuditEntries(db, dialect, { order: 'oldest', after, limit }),
     ending: (query) => findEnding(db, query),
     countWaiting: () => countWaiting(db),
     add: (notices, now) => addNotices(db, notices, now),

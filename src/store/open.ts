@@ -219,6 +219,7 @@ function emptyRepository(location: string, kind: StoreKind): KeyRepository {
     findAncestors: async () => new Map(),
     findWithDescendants: none,
     findByDigest: nothing,
+    async *pages() {},
     list: none,
     listCreatedBy: none,
     count: async () => ({ counts: { ACTIVE: 0, DISABLED: 0, EXPIRED: 0 }, nextExpiry: null }),

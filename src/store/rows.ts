@@ -252,6 +252,13 @@ export function jsonRows(dialect: DialectName, rows: readonly (readonly unknown[
   return dialect === 'sqlite' ? sql`json_each(${json})` : sql`jsonb_array_elements(${json}::jsonb) as given(value)`;
 }
 
+/** What a column must be to have one of these texts: as one parameter, too. */
+export function amongTexts(dialect: DialectName, texts: readonly string[]): RawBuilder<unknown> {
+  return dialect === 'sqlite'
+    ? sql`in (select value from json_each(${JSON.stringify(texts)}))`
+    : sql`= any(${texts}::text[])`;
+}
+
 /** A value of a given row. */
 export function jsonRowText(index: number): RawBuilder<string> {
   return sql`(value ->> ${sql.lit(index)})`;

@@ -4,7 +4,7 @@ import { yieldToEventLoop } from '../keys/basics/index.ts';
 import type { Status } from '../keys/key/index.ts';
 import type { KeyCounts, KeyFilter, ListPosition, ListQuery } from '../keys/repository/index.ts';
 import type { Connection, DialectName } from './connection.ts';
-import { chunksOf, searchTextOf } from './rows.ts';
+import { amongTexts, chunksOf, searchTextOf } from './rows.ts';
 import { addAncestors, type Condition, selectKeys } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 
@@ -133,8 +133,7 @@ function hasStatus(
   { is, now }: { is: Status; now: number },
   creators: Creators,
 ): RawBuilder<SqlBool> {
-  const given = (ids: readonly string[]) =>
-    dialect === 'sqlite' ? sql`in (select value from json_each(${JSON.stringify(ids)}))` : sql`= any(${ids}::text[])`;
+  const given = (ids: readonly string[]) => amongTexts(dialect, ids);
   // A condition and its opposite, in which null is neither: what makes it another value costs as much as all the rest.
   const isEnded = (by: RawBuilder<unknown>, ids: readonly string[]) =>
     ids.length === 0 ? sql<SqlBool>`(${by})` : sql<SqlBool>`(${by} or created_by ${given(ids)})`;

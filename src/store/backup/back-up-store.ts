@@ -203,7 +203,7 @@ export async function verifyBackup(
   auditKey: KeyObject | undefined,
   onVerified?: ProgressReport,
 ): Promise<BackupContents> {
-  const log = auditReaderOf((work) => file.run(work), auditKey);
+  const log = auditReaderOf((work) => file.run(work), file.dialect, auditKey);
   const count = async (table: 'api_keys' | 'audit_log') => {
     const rows = await file.run((db) =>
       db
