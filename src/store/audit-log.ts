@@ -16,7 +16,7 @@ import { formatTime, KeysError, mapYielding, printable, UNIT_MS } from '../keys/
 import { HISTORY_MS } from '../keys/notices/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { BLOCK_ENTRIES } from './migrations.ts';
-import { amongTexts, chunksOf, readAuditEntry, toAuditRow } from './rows.ts';
+import { amongTexts, chunksOf, readAuditEntry, readHash, storedHash, toAuditRow } from './rows.ts';
 import type { Search } from './search-keys.ts';
 import type { AuditLogTable, NoticeStateTable, Tables } from './tables.ts';
 
@@ -212,7 +212,9 @@ function matching(row: Row, dialect: DialectName, query: AuditQuery): Expression
     ...(since === undefined ? [] : [row('at', '>=', since)]),
     ...(until === undefined ? [] : [row('at', '<', until)]),
     ...(before === undefined ? [] : [row('number', '<', before)]),
-    ...(changesOf === undefined ? [] : [sql<SqlBool>`key_id ${amongTexts(dialect, changesOf)}`, row('action', 'not in', NO_CHANGES)]),
+    ...(changesOf === undefined
+      ? []
+      : [sql<SqlBool>`key_id ${amongTexts(dialect, changesOf)}`, row('action', 'not in', NO_CHANGES)]),
   ];
 }
 
@@ -245,7 +247,7 @@ export async function findPosition(
   table: 'audit_head' | 'audit_start',
 ): Promise<AuditPosition | undefined> {
   const row = await db.selectFrom(table).select(['number', 'hash']).executeTakeFirst();
-  return row && { number: Number(row.number), hash: row.hash };
+  return row && { number: Number(row.number), hash: readHash(row.hash) };
 }
 
 async function findLastBefore(db: Kysely<Tables>, time: number): Promise<AuditPosition | undefined> {
@@ -274,7 +276,7 @@ async function findLastBefore(db: Kysely<Tables>, time: number): Promise<AuditPo
     .orderBy('number', 'desc')
     .limit(1)
     .executeTakeFirst();
-  return last && { number: Number(last.number), hash: last.hash };
+  return last && { number: Number(last.number), hash: readHash(last.hash) };
 }
 
 async function findLost(db: Kysely<Tables>, after: number, upTo: number): Promise<AuditEntry[]> {
@@ -327,16 +329,22 @@ export async function setHead(
   { number, hash }: AuditPosition,
   earlier: AuditPosition | undefined,
 ): Promise<void> {
-  if (earlier) await db.updateTable('audit_head').set({ number, hash }).execute();
-  else await db.insertInto('audit_head').values({ one: 1, number, hash }).execute();
+  const position = { number, hash: storedHash(hash) };
+  if (earlier) await db.updateTable('audit_head').set(position).execute();
+  else
+    await db
+      .insertInto('audit_head')
+      .values({ one: 1, ...position })
+      .execute();
 }
 
 /** See `AuditWriter.startAuditLogAfter`. */
 export async function startAuditLogAfter(db: Kysely<Tables>, { number, hash }: AuditPosition): Promise<void> {
+  const position = { number, hash: storedHash(hash) };
   await db
     .insertInto('audit_start')
-    .values({ one: 1, number, hash })
-    .onConflict((conflict) => conflict.column('one').doUpdateSet({ number, hash }))
+    .values({ one: 1, ...position })
+    .onConflict((conflict) => conflict.column('one').doUpdateSet(position))
     .execute();
 }
 
@@ -484,7 +492,8 @@ async function* searchBlocks(
     const next = nextBlocks([...blocks, unindexed], last, isNewestFirst);
     const numbers = await connection.run(async (db) => (await next.execute(db)).rows.map(({ block }) => block));
     const rest = { ...query, limit: query.limit - found.length };
-    if (numbers.length > 0) found.push(...(await connection.run((db) => findAuditEntries(db, connection.dialect, rest, numbers))));
+    if (numbers.length > 0)
+      found.push(...(await connection.run((db) => findAuditEntries(db, connection.dialect, rest, numbers))));
     if (numbers.length < PIECE_BLOCKS || found.length >= query.limit) return found;
     last = numbers.at(-1)!;
     yield;

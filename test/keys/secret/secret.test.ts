@@ -66,7 +66,7 @@ describe('a secret', () => {
   });
 
   it('is stored as the SHA-256 of the whole, tagged with its scheme', () => {
-    const digest = `sha256:${createHash('sha256').update(secret.text).digest('hex')}`;
+    const digest = createHash('sha256').update(secret.text).digest('base64url');
     assert.equal(secret.digest, digest);
     assert.equal(digestSecret(secret.text), digest);
   });
