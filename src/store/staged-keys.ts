@@ -8,7 +8,7 @@ import { findPosition, indexEntries, setHead } from './audit-log.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
 import { missingStore } from './errors.ts';
 import { insertRows, withoutTriggers, withPendingList } from './insert-rows.ts';
-import { rowOf, valuesText } from './rows.ts';
+import { rowOf, storedHash, valuesText } from './rows.ts';
 import { API_KEY_COLUMNS, type StagedKeyTable, type Tables } from './tables.ts';
 
 /** How many keys are staged in one transaction, and how many are inserted by one statement. */
@@ -153,7 +153,7 @@ async function insertEntries(
   { after, hashes }: { after: number; hashes: readonly string[] },
 ): Promise<void> {
   for (let start = 0; start < hashes.length; start += STATEMENT_ROWS) {
-    const json = JSON.stringify(hashes.slice(start, start + STATEMENT_ROWS));
+    const json = JSON.stringify(hashes.slice(start, start + STATEMENT_ROWS).map(storedHash));
     const chain =
       dialect === 'sqlite'
         ? sql`(select key as place, value as hash from json_each(${json}))`

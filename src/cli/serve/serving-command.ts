@@ -12,7 +12,7 @@ import {
   type StartConfig,
   startConfig,
 } from './config-source.ts';
-import { destinationIn, NoticeDelivery, type StartedDelivery } from './notices.ts';
+import { destinationIn, NoticeDelivery } from './notices.ts';
 import type { ServeOptions } from './options.ts';
 import { announce, FLUSH_MS, leave, listenForStop, serviceManager, type StopSignal } from './service-manager.ts';
 import type { ConfigFile } from '../../config/config-file.ts';
@@ -146,6 +146,8 @@ interface ServingContext extends Omit<Serving, 'count' | 'config'> {
   source: ConfigSource;
   /** Where a worker hears of changes in a PostgreSQL store. */
   changes: ChangeSource | undefined;
+  /** Resolves once this process does what one of a machine does. */
+  turn: Promise<void>;
   stop: StopSignal;
   onListening: (url: string) => void;
 }
@@ -200,7 +202,8 @@ export abstract class ServingCommand extends BaseCommand {
       try {
         const onListening = isWorker ? workers.reportListening : announceListening;
         const changes = isWorker ? workers.changesOfPrimary() : undefined;
-        await this.serveHere({ ...serving, isWorker, source, changes, stop, onListening });
+        const turn = isWorker ? workers.turnOfWorker() : Promise.resolve();
+        await this.serveHere({ ...serving, isWorker, source, changes, turn, stop, onListening });
       } finally {
         source.stop();
         // Whoever else started this process keeps the channel to it.
@@ -282,8 +285,13 @@ export abstract class ServingCommand extends BaseCommand {
       const keepAliveMs = keepAlive && keepAlive * 1000;
       const server = { ...address, tls, keepAliveMs, limits, log: this.logger, watchers };
       const configured = await ConfiguredServer.start({ keys, config, extensions }, server, start);
-      const measure = (started: StartedDelivery) => telemetry?.measureNotices(started);
-      const notices = new NoticeDelivery(opened.notices, keys.clock, this.logger, measure);
+      const notices = new NoticeDelivery({
+        store: opened.notices,
+        clock: keys.clock,
+        turn: context.turn,
+        log: this.logger,
+        onStart: (started) => telemetry?.measureNotices(started),
+      });
       await notices.take(destination);
       source.follow(async (file) => {
         try {
