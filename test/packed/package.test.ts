@@ -156,7 +156,7 @@ describe('the packed package', () => {
       /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|svc-api\.yaml|README\.md|litestream\.yml|systemd\/svc-api\.(service|socket))$/,
       /^examples\/docker\/(Dockerfile(\.dockerignore)?|assemble\.sh|compose\.yaml|svc-api\.yaml|Caddyfile|README\.md)$/,
       /^examples\/kubernetes\/(README\.md|postgres\.yaml|sqlite\.yaml)$/,
-      /^examples\/library\/([a-z]+|(next|sveltekit)\/.+)\.(ts|mjs|js|html)$/,
+      /^examples\/library\/([a-z]+|(next|sveltekit)\/.+)\.(ts|mjs|js|json|html)$/,
       /^examples\/(ansible\/keys\.yml|github-actions\/deploy\.yml|gitlab-ci\/\.gitlab-ci\.yml)$/,
       /^examples\/remote\/(apply|keys)\.(yml|yaml)$/,
       /^examples\/terraform\/(key\.mjs|main\.tf)$/,
