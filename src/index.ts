@@ -224,6 +224,7 @@ export type {
   ExportedPage,
   ExportOptions,
   ImportKeysOptions,
+  ImportOutcome,
   ImportProblem,
   ImportReport,
   ImportWarning,
