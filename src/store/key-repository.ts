@@ -122,7 +122,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
         return rows.map(readStoredKey);
       }),
 
-    write: (work, { now, revokes = false, counts = false, isTimeRight = false }) =>
+    write: (work, { now, revokes = false, counts = false, isTimeRight = false, before }) =>
       connection.write(
         async (db, keysChanged) => {
           // Who changes keys would wait for the row of the time.
@@ -139,7 +139,12 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
           if (dialect === 'sqlite' && !revokes) await indexEntries(db);
           return result;
         },
-        { revokes, counts },
+        {
+          revokes,
+          counts,
+          before:
+            before && ((db, keysChanged) => before(createWriter(connection, { db, dialect, auditKey, keysChanged }))),
+        },
       ),
 
     hasSearchIndex: () => hasSearchIndex(connection),

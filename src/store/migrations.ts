@@ -177,37 +177,6 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     latest bigint not null
   )`.execute(db);
 
-  // Keys of imports that are under way, which are no keys yet: those that belong together, by their position. No value
-  // is checked before the keys are inserted into api_keys, whose columns these are.
-  await sql`create table staged_keys (
-    batch ${text} not null,
-    position bigint not null,
-    after ${text},
-    id ${text},
-    name ${text},
-    description ${text},
-    roles ${text},
-    permissions ${text},
-    public_id ${text},
-    digest ${text},
-    created_at bigint,
-    created_by ${text},
-    expires_at bigint,
-    disabled_at bigint,
-    limits ${text},
-    allow_from ${text},
-    managed integer,
-    previous_digest ${text},
-    previous_public_id ${text},
-    rotated_at bigint,
-    rotation_grace bigint,
-    previous_ends_at bigint,
-    search_text ${text},
-    name_skeleton ${text},
-    checksum ${text},
-    constraint staged_keys_in_order primary key (batch, position)
-  )`.execute(db);
-
   // What applications ask for. A person decides by one code, and the application gets its key by another. The index has
   // all that each new request asks about the others, whose details are long: no network has all the room for them.
   await sql`create table consent_requests (
@@ -295,9 +264,6 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     last_at bigint not null
   )`.execute(db);
 
-  // Has a row while staged keys are inserted: what triggers do for each key is done once for all of them then.
-  await sql`create table staged_insertion (batch text not null)`.execute(db);
-
   // The trigrams of what keys are searched by, so that a search need not read all of them.
   await sql`create virtual table api_keys_search
     using fts5(search_text, content='', contentless_delete=1, tokenize='trigram case_sensitive 1')`.execute(db);
@@ -307,7 +273,6 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
   // The keys that have a unique value of a new row, which a statement may be about to replace ("insert or replace").
   const replaced = `id = new.id or name = new.name or public_id = new.public_id or digest = new.digest
     or previous_digest = new.previous_digest`;
-  const unstaged = 'when not exists (select 1 from staged_insertion)';
   const indexed = indexedText('new.search_text');
   const search = `insert or replace into api_keys_search (rowid, search_text) values (new.rowid, ${indexed});`;
   // What a deleted key leaves in the index finds nothing, and would take its deletion three pages to remove: so each
@@ -334,7 +299,7 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     `api_keys_without_checksum after update on api_keys when new.checksum is old.checksum
       begin update api_keys set checksum = null where id = new.id; end`,
     // A new key, too: a file that was put in the place of this one may lack it.
-    `key_changes_before_insert before insert on api_keys ${unstaged}
+    `key_changes_before_insert before insert on api_keys
       begin insert into key_changes (key_id) select id from api_keys where ${replaced} union all select new.id; end`,
     `key_changes_before_update before update on api_keys
       begin insert into key_changes (key_id) select id from api_keys where id = old.id or ${replaced}; end`,
@@ -343,7 +308,7 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     // Not each time: they stand at the other end of the table.
     `key_changes_are_few after insert on key_changes when new.number % ${KEPT_CHANGES / 16} = 0
       begin delete from key_changes where number < new.number - ${KEPT_CHANGES}; end`,
-    `api_keys_search_after_insert after insert on api_keys ${unstaged} begin ${search} ${sweep} end`,
+    `api_keys_search_after_insert after insert on api_keys begin ${search} ${sweep} end`,
     // The last row stays the last one: see `isIndexed`.
     `api_keys_search_after_delete after delete on api_keys when old.rowid > ${lastRow}
       begin delete from api_keys_search

@@ -91,6 +91,11 @@ export interface RepositoryWriteOptions {
   counts?: boolean | undefined;
   /** Whether the time is remembered however late it is: somebody has said that it is right. */
   isTimeRight?: boolean | undefined;
+  /**
+   * What is inserted first, which must depend on nothing that others may change: in PostgreSQL, they change keys
+   * meanwhile. Where the transaction is repeated, this is as well.
+   */
+  before?: ((writer: KeyWriter) => Promise<void>) | undefined;
 }
 
 /** A key that was found by one of its secrets. */
