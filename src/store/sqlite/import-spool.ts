@@ -1,4 +1,4 @@
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { auditValuesOf } from '../../keys/audit/index.ts';
 import type { ErrorCode } from '../../keys/basics/index.ts';
 import type { StoredKey } from '../../keys/key/index.ts';
@@ -14,6 +14,7 @@ import type {
   LineValue,
   UniqueField,
 } from '../../keys/transfer/index.ts';
+import { openDatabase } from './database.ts';
 import type { Row } from '../insert-rows.ts';
 import { computeNameSkeleton, readStoredKey, rowOf, valuesText } from '../rows.ts';
 import { API_KEY_COLUMNS, type ApiKeyTable } from '../tables.ts';
@@ -50,7 +51,7 @@ type LineRow = ApiKeyTable & { line: number };
  * has digests, and no secrets.
  */
 export class ImportSpoolFile implements ImportSpool {
-  readonly #driver = new Database('');
+  readonly #driver = openDatabase('');
   readonly #insert: Database.Statement;
   readonly #note: Database.Statement;
   #remarks = 0;
