@@ -34,7 +34,7 @@ function schemaReference(): string {
 
 /** The help of every command and topic, as it is printed. */
 function commandReference(): string {
-  const manifest = JSON.parse(readFileSync(new URL('../oclif.manifest.json', import.meta.url), 'utf8')) as {
+  const manifest = JSON.parse(readFileSync(new URL('../dist/oclif.manifest.json', import.meta.url), 'utf8')) as {
     commands: Record<string, { hidden?: boolean }>;
   };
   const commands = Object.keys(manifest.commands)

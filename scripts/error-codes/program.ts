@@ -141,6 +141,16 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
     causes: ['an older Node is the first in `PATH`'],
     remedy: 'Run the host on one of the versions that the error names.',
   },
+  DRIVER_UNSUPPORTED: {
+    meaning: "None of the bundled binaries of SQLite's driver runs on this machine; the error says why.",
+    causes: [
+      'its glibc is older than 2.34: Debian 11, Ubuntu 20.04, RHEL 8',
+      'it is neither x64 nor arm64, or runs neither Linux nor macOS nor Windows',
+    ],
+    remedy:
+      'Install better-sqlite3, compiled for the machine, where svc-api is installed: see ' +
+      '[Installing](installing.md#what-is-in-the-package). Or use [PostgreSQL](postgresql.md), or a newer system.',
+  },
   UNEXPECTED: {
     meaning: 'An unexpected error: a defect in svc-api, or in what it runs on.',
     causes: ['an installation that is not complete', 'a defect in svc-api'],

@@ -8,6 +8,33 @@ export function jsonText(json: object): string {
   return `${printableJson(JSON.stringify(json, null, 2))}\n`;
 }
 
+/** The same document, with a list as its last field, item by item: a long one may be more than fits in a string. */
+export function* jsonTexts(json: object, list: string, items: Iterable<object>): Generator<string> {
+  yield `${jsonText(json).slice(0, -'\n}\n'.length)},\n  ${JSON.stringify(list)}: [`;
+  let isEmpty = true;
+  for (const item of items) {
+    const text = jsonText(item).trimEnd().replaceAll('\n', '\n    ');
+    yield `${isEmpty ? '' : ','}\n    ${text}`;
+    isEmpty = false;
+  }
+  yield `${isEmpty ? '' : '\n  '}]\n}\n`;
+}
+
+/** How many characters are written at once. */
+const PIECE_LENGTH = 64 * 1024;
+
+/** Texts that are short, joined to some that are long enough to be written. */
+export function* piecesOf(texts: Iterable<string>): Generator<string> {
+  let piece = '';
+  for (const text of texts) {
+    piece += text;
+    if (piece.length < PIECE_LENGTH) continue;
+    yield piece;
+    piece = '';
+  }
+  if (piece !== '') yield piece;
+}
+
 /** Whether a flag without a value is among the arguments as they were typed. */
 export function hasFlag(argv: readonly string[], flag: string): boolean {
   const index = argv.indexOf(flag);
@@ -47,12 +74,33 @@ export function turnColorsOff(env: NodeJS.ProcessEnv): () => void {
   };
 }
 
+/** The name of the topic that has all our commands in a host, except `serve`. */
+const TOPIC = 'apikey:';
+
+/** The part of oclif's configuration that commands are named by. */
+type Names = Pick<Config, 'bin' | 'topicSeparator' | 'findCommand'>;
+
+/** The id that is shown for one of our commands: in our own program, `login` for `apikey:login`. */
+export function shortestId(config: Pick<Config, 'findCommand'>, id: string): string {
+  const short = id.startsWith(TOPIC) ? id.slice(TOPIC.length) : id;
+  return config.findCommand(short)?.pluginName === 'svc-api' ? short : id;
+}
+
 /**
  * A command as it is typed in the CLI that runs it, such as `svc-api apikey list`, or `acme apikey:list` in a host. An
  * empty one is the name of the CLI.
+ * @param id as hosts have it
  */
-export function commandText({ bin, topicSeparator }: Pick<Config, 'bin' | 'topicSeparator'>, id: string): string {
-  return id === '' ? bin : `${bin} ${id.replaceAll(':', topicSeparator)}`;
+export function commandText(config: Names, id: string): string {
+  if (id === '') return config.bin;
+  return `${config.bin} ${shortestId(config, id).replaceAll(':', config.topicSeparator)}`;
+}
+
+/** A text in which commands are named as in "svc-api apikey doctor", with their names in the CLI that runs it. */
+export function withNamesOf(config: Names, text: string): string {
+  return text.replaceAll(/"svc-api (apikey(?: [a-z]+)?|serve)(?=[" ])/g, (_, words: string) => {
+    return `"${commandText(config, words.replaceAll(' ', ':'))}`;
+  });
 }
 
 /** `1 entry`, `2 entries`. */

@@ -4,7 +4,8 @@ import { findTargetHandler } from 'hono/utils/handler';
 import { getPath, getPathNoStrict } from 'hono/utils/url';
 import { admissionOf, type BearerEnv } from './bearer-auth.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
-import { bodyCutOff, bodyTooLarge, collectBody, type GraphQLRequest, MAX_BODY_BYTES } from './graphql-request.ts';
+import type { GraphQLRequest } from './graphql-request.ts';
+import { bodyCutOff, bodyTooLarge, collectBody, MAX_BODY_BYTES } from './request-body.ts';
 import { HonoHead, memoized, NodeHead, readHead, type RequestHead } from './received.ts';
 import { RequestRefused, respond, send } from './replies.ts';
 

@@ -18,7 +18,14 @@ import type { FailureLog, RefusalLog } from './refusal-log.ts';
 import { RequestChecker } from './request-check.ts';
 import { GraphQLPipeline } from './graphql-pipeline.ts';
 import { handlersOf } from './adapters.ts';
-import { addHealthChecks, addHomePage, answerIntrospection, HEALTH_PATHS } from './plain-endpoints.ts';
+import {
+  addHealthChecks,
+  addHomePage,
+  answerIntrospection,
+  HEALTH_PATHS,
+  type NamedCommands,
+  OWN_COMMANDS,
+} from './plain-endpoints.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
 import type { ConsentParts } from './oauth/endpoints.ts';
 import { Issuer } from './oauth/issuer.ts';
@@ -43,6 +50,7 @@ export interface AppOptions {
   clients?: readonly Client[];
   /** Whether the page at `/` leads to a console. */
   hasConsole?: boolean;
+  commands?: NamedCommands;
   log?: Log;
   /** The app whose place it takes: it logs on in the same sums. */
   replaces?: CheckParts | undefined;
@@ -88,6 +96,7 @@ export function createHttpApp({
   publicUrl,
   clients = [],
   hasConsole = false,
+  commands = OWN_COMMANDS,
   log = NO_LOG,
   replaces,
   ...from
@@ -119,7 +128,7 @@ export function createHttpApp({
   );
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
-  addHomePage(app, { hasConsole });
+  addHomePage(app, { hasConsole, commands });
   const { credentials: _, ...fromForms } = from;
   const consentParts = {
     consent: keys.consent,

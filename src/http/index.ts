@@ -21,7 +21,7 @@ export { authorizationIn, type ReturnAddress, returnAddressIn } from './oauth/au
 export { type ConsentParts, originOf } from './oauth/endpoints.ts';
 export { type Issuer, OAUTH_PATHS } from './oauth/issuer.ts';
 export { Parameters } from './oauth/oauth-error.ts';
-export { isOldHealthCheck } from './plain-endpoints.ts';
+export { isOldHealthCheck, type NamedCommands, OWN_COMMANDS } from './plain-endpoints.ts';
 export {
   ClientAddresses,
   headerValue,

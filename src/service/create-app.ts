@@ -7,6 +7,8 @@ import {
   type CorsOptions,
   type IntrospectionMode,
   listen,
+  type NamedCommands,
+  OWN_COMMANDS,
   type OpenedStore,
   permissionOptions,
 } from '../http/index.ts';
@@ -137,7 +139,12 @@ function requirements(catalog: () => Catalog): Rule<RequiredByField> {
  * const app = await createApp({ keys: await openKeys() });
  * const server = await listen({ app, host: '127.0.0.1', port: 4000 });
  */
-export async function createApp(options: CreateAppOptions): Promise<ServiceApp> {
+export function createApp(options: CreateAppOptions): Promise<ServiceApp> {
+  return createAppOf(options, OWN_COMMANDS);
+}
+
+/** @param commands those that pages name */
+async function createAppOf(options: CreateAppOptions, commands: NamedCommands): Promise<ServiceApp> {
   checkOptions<CreateAppOptions>('createApp', options, {
     ...OPTIONS,
     requires: requirements(() => options.keys[SERVICE].catalog),
@@ -185,11 +192,12 @@ export async function createApp(options: CreateAppOptions): Promise<ServiceApp> 
     { extensions, own: own && { schema: own, requires: requires ?? {} } },
     described,
   );
-  const app = createHttpApp({ keys, schema, startedAt, hasConsole: console, ...configured, ...others });
+  const app = createHttpApp({ keys, schema, startedAt, hasConsole: console, commands, ...configured, ...others });
   const { sessions, authenticator, clock } = keys;
   addPages(app, {
     ...app.consentParts,
     hasConsole: console,
+    commands,
     keys,
     sessions,
     authenticator,
@@ -205,17 +213,17 @@ export async function createApp(options: CreateAppOptions): Promise<ServiceApp> 
 
 /** Serves the app. Throws KeysError SCHEMA_INVALID, GRAPHQL_UNSUPPORTED, LISTEN_FAILED, TLS_INVALID. */
 export const serveApp =
-  ({ console }: { console: boolean }): StartService =>
+  ({ console, commands = OWN_COMMANDS }: { console: boolean; commands?: NamedCommands }): StartService =>
   async (opened, options) => {
     const { log } = options;
     const logged = log && { log };
-    let app = await createApp({ ...opened, ...logged, console });
+    let app = await createAppOf({ ...opened, ...logged, console }, commands);
     const server = await listen(withoutUndefined({ ...options, app }));
     return {
       server,
       details: { ...(console && options.socket === undefined && { console: `${server.url}/console` }) },
       prepare: async (changed) => {
-        const next = await createApp({ ...changed, ...logged, console, replaces: app });
+        const next = await createAppOf({ ...changed, ...logged, console, replaces: app }, commands);
         return () => {
           server.replaceApp(next);
           app = next;

@@ -23,6 +23,8 @@ export interface WriteOptions {
   revokes?: boolean;
   /** See `RepositoryWriteOptions.counts`. */
   counts?: boolean;
+  /** What is done first in the same transaction: in PostgreSQL, before other writers are locked out. */
+  before?: WriteWork<void> | undefined;
 }
 
 /** The row of the key that has a secret, or had it once: then with the public id of that secret. */
@@ -63,6 +65,11 @@ export interface Connection {
   revision(): number | undefined;
   /** See `KeyRepository.keysChangedSince`. */
   keysChangedSince(revision: number): readonly string[] | 'any';
+  /**
+   * A number that grows once this process has been told that the audit log has grown; undefined where it is not told.
+   * Nobody is asked for that.
+   */
+  changesReceived?(): number | undefined;
   /** See `KeyRepository.watchHearing`. */
   watchHearing(report: NotificationReport): void;
   /** Lets the database server find what space it can use again. A file has pages of its own: see `compactFile`. */
@@ -146,6 +153,7 @@ export function timedConnection(connection: Connection, report: StoreTimer): Con
       },
     }),
     revision: () => connection.revision(),
+    changesReceived: () => connection.changesReceived?.(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (listener) => connection.watchHearing(listener),
     close: () => connection.close(),
@@ -173,6 +181,7 @@ export function debuggedConnection(connection: Connection): Connection {
         connection.write((transaction, ...more) => work(transaction.withPlugin(counter), ...more), options),
       ),
     revision: () => connection.revision(),
+    changesReceived: () => connection.changesReceived?.(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (listener) => connection.watchHearing(listener),
     close: () =>

@@ -9,14 +9,14 @@ export type Row = Record<string, string | number | null>;
 /** How much of an SQLite file is kept in memory while many rows are inserted all over it, in KiB. */
 const BULK_CACHE_KIB = 256 * 1024;
 
-/** Inserts rows of a table. */
+/** Inserts rows of a table: what they have in these columns. */
 export async function insertRows(
   target: Kysely<Tables>,
   dialect: DialectName,
   table: keyof Tables,
   rows: readonly Row[],
+  columns: readonly string[] = Object.keys(rows[0]!),
 ): Promise<void> {
-  const columns = Object.keys(rows[0]!);
   // Half of the columns of most keys have no value.
   const used = columns.filter((column) => rows.some((row) => row[column] !== null));
   const insert = target
@@ -84,16 +84,18 @@ const NOTED_CHANGES = MAX_CHANGES + 2;
 /** What `withoutTriggers` does once for all keys, these do for each. */
 const REPLACED_TRIGGERS = ['key_changes_before_insert', 'api_keys_search_after_insert'] as const;
 
-/** Does once for all keys of an SQLite store what triggers do for each that is inserted. See `staged_insertion`. */
+/**
+ * Does once for all keys of an SQLite store what triggers do for each that is inserted: with them, each statement would
+ * first note every page that it changes, lest it fail in the middle.
+ */
 export async function withoutTriggers(db: Kysely<Tables>, insert: () => Promise<void>): Promise<void> {
   const { rows: caches } = await sql<{ cache_size: number }>`pragma cache_size`.execute(db);
   await sql`pragma cache_size = ${sql.lit(-BULK_CACHE_KIB)}`.execute(db);
   try {
     const { rows } = await sql<{ last: number }>`select coalesce(max(rowid), 0) as last from api_keys`.execute(db);
     const inserted = sql`from api_keys where rowid > ${sql.lit(rows[0]!.last)}`;
-    await sql`insert into staged_insertion values ('')`.execute(db);
-    await insert();
-    await sql`delete from staged_insertion`.execute(db);
+    const triggers = sql`type = 'trigger' and name in (${sql.join(REPLACED_TRIGGERS)})`;
+    await without(await definitionsOnSqlite(db, triggers), db, insert);
     await sql`insert or replace into api_keys_search (rowid, search_text)
       select rowid, ${sql.raw(indexedText('search_text'))} ${inserted}`.execute(db);
     await sql`insert into key_changes (key_id) select id ${inserted}
@@ -101,22 +103,6 @@ export async function withoutTriggers(db: Kysely<Tables>, insert: () => Promise<
   } finally {
     await sql`pragma cache_size = ${sql.lit(caches[0]!.cache_size)}`.execute(db);
   }
-}
-
-/** How much the search index may put off in an import, in KiB; otherwise see `lockWriters`. */
-const PENDING_KIB = 1_000_000;
-
-/**
- * Lets the search index of a PostgreSQL store, if it has one, take up all keys at once: in a tenth of the time. No lock
- * is taken that readers wait for, as a change of the index itself would take. Its owner alone can do that.
- */
-export async function withPendingList(db: Kysely<Tables>, insert: () => Promise<void>): Promise<void> {
-  const { rows } = await sql<{ name: string }>`select indexrelid::regclass::text as name
-    from pg_index join pg_class on pg_class.oid = indexrelid join pg_am on pg_am.oid = relam
-    where indrelid = 'api_keys'::regclass and amname = 'gin' and pg_has_role(relowner, 'usage')`.execute(db);
-  if (rows.length > 0) await sql`select set_config('gin_pending_list_limit', ${`${PENDING_KIB}kB`}, true)`.execute(db);
-  await insert();
-  for (const { name } of rows) await sql`select gin_clean_pending_list(${name}::regclass)`.execute(db);
 }
 
 /** The statements that drop something, and create it again. */
@@ -135,17 +121,23 @@ export async function withDeferredIndexes(
   dialect: DialectName,
   insert: () => Promise<void>,
 ): Promise<void> {
-  const indexes = await (dialect === 'sqlite' ? indexesAndTriggersOnSqlite(db) : indexesOnPostgres(db));
-  for (const { drop } of indexes) await sql.raw(drop).execute(db);
-  await insert();
-  for (const { create } of indexes) await sql.raw(create).execute(db);
+  const ofTables = sql`type = 'index' and sql is not null and tbl_name in (${sql.join(TABLE_NAMES)})`;
+  await without(await (dialect === 'sqlite' ? definitionsOnSqlite(db, ofTables) : indexesOnPostgres(db)), db, insert);
 }
 
-async function indexesAndTriggersOnSqlite(db: Kysely<Tables>): Promise<Definition[]> {
+async function without(
+  definitions: readonly Definition[],
+  db: Kysely<Tables>,
+  insert: () => Promise<void>,
+): Promise<void> {
+  for (const { drop } of definitions) await sql.raw(drop).execute(db);
+  await insert();
+  for (const { create } of definitions) await sql.raw(create).execute(db);
+}
+
+async function definitionsOnSqlite(db: Kysely<Tables>, condition: RawBuilder<unknown>): Promise<Definition[]> {
   const { rows } = await sql<{ type: string; name: string; definition: string }>`
-    select type, name, sql as definition from sqlite_schema where tbl_name in (${sql.join(TABLE_NAMES)})
-      and (type = 'index' and sql is not null or type = 'trigger' and name in (${sql.join(REPLACED_TRIGGERS)}))
-    order by rowid`.execute(db);
+    select type, name, sql as definition from sqlite_schema where ${condition} order by rowid`.execute(db);
   return rows.map(({ type, name, definition }) => ({
     drop: `drop ${type} "${name.replaceAll('"', '""')}"`,
     create: definition,

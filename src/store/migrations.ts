@@ -159,8 +159,11 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     address ${text},
     hash ${text} not null
   )`.execute(db);
-  for (const column of isPostgres ? ['key_id', 'key_name', 'actor_id', 'actor_name', 'action', 'at'] : ['key_id'])
-    await sql`create index ${sql.id(`audit_log_by_${column}`)} on audit_log (${sql.id(column)}, number)`.execute(db);
+  for (const column of isPostgres ? ['key_id', 'key_name', 'actor_id', 'actor_name', 'action'] : ['key_id'])
+    await sql`create index ${sql.id(`audit_log_by_${column}`)} on audit_log (${sql.id(column)}, number)
+      where ${sql.id(column)} is not null`.execute(db);
+  // Times are in the order of the entries, so that the first and last one of many pages tell enough.
+  if (isPostgres) await sql`create index audit_log_by_at on audit_log using brin (at)`.execute(db);
   for (const table of ['audit_head', 'audit_start'])
     await sql`create table ${sql.id(table)} (
       one integer primary key check (one = 1),
@@ -172,37 +175,6 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create table clock (
     one integer primary key constraint clock_has_one_row check (one = 1),
     latest bigint not null
-  )`.execute(db);
-
-  // Keys of imports that are under way, which are no keys yet: those that belong together, by their position. No value
-  // is checked before the keys are inserted into api_keys, whose columns these are.
-  await sql`create table staged_keys (
-    batch ${text} not null,
-    position bigint not null,
-    after ${text},
-    id ${text},
-    name ${text},
-    description ${text},
-    roles ${text},
-    permissions ${text},
-    public_id ${text},
-    digest ${text},
-    created_at bigint,
-    created_by ${text},
-    expires_at bigint,
-    disabled_at bigint,
-    limits ${text},
-    allow_from ${text},
-    managed integer,
-    previous_digest ${text},
-    previous_public_id ${text},
-    rotated_at bigint,
-    rotation_grace bigint,
-    previous_ends_at bigint,
-    search_text ${text},
-    name_skeleton ${text},
-    checksum ${text},
-    constraint staged_keys_in_order primary key (batch, position)
   )`.execute(db);
 
   // What applications ask for. A person decides by one code, and the application gets its key by another. The index has
@@ -292,9 +264,6 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     last_at bigint not null
   )`.execute(db);
 
-  // Has a row while staged keys are inserted: what triggers do for each key is done once for all of them then.
-  await sql`create table staged_insertion (batch text not null)`.execute(db);
-
   // The trigrams of what keys are searched by, so that a search need not read all of them.
   await sql`create virtual table api_keys_search
     using fts5(search_text, content='', contentless_delete=1, tokenize='trigram case_sensitive 1')`.execute(db);
@@ -304,7 +273,6 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
   // The keys that have a unique value of a new row, which a statement may be about to replace ("insert or replace").
   const replaced = `id = new.id or name = new.name or public_id = new.public_id or digest = new.digest
     or previous_digest = new.previous_digest`;
-  const unstaged = 'when not exists (select 1 from staged_insertion)';
   const indexed = indexedText('new.search_text');
   const search = `insert or replace into api_keys_search (rowid, search_text) values (new.rowid, ${indexed});`;
   // What a deleted key leaves in the index finds nothing, and would take its deletion three pages to remove: so each
@@ -331,7 +299,7 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     `api_keys_without_checksum after update on api_keys when new.checksum is old.checksum
       begin update api_keys set checksum = null where id = new.id; end`,
     // A new key, too: a file that was put in the place of this one may lack it.
-    `key_changes_before_insert before insert on api_keys ${unstaged}
+    `key_changes_before_insert before insert on api_keys
       begin insert into key_changes (key_id) select id from api_keys where ${replaced} union all select new.id; end`,
     `key_changes_before_update before update on api_keys
       begin insert into key_changes (key_id) select id from api_keys where id = old.id or ${replaced}; end`,
@@ -340,7 +308,7 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     // Not each time: they stand at the other end of the table.
     `key_changes_are_few after insert on key_changes when new.number % ${KEPT_CHANGES / 16} = 0
       begin delete from key_changes where number < new.number - ${KEPT_CHANGES}; end`,
-    `api_keys_search_after_insert after insert on api_keys ${unstaged} begin ${search} ${sweep} end`,
+    `api_keys_search_after_insert after insert on api_keys begin ${search} ${sweep} end`,
     // The last row stays the last one: see `isIndexed`.
     `api_keys_search_after_delete after delete on api_keys when old.rowid > ${lastRow}
       begin delete from api_keys_search
@@ -448,7 +416,7 @@ export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<vo
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
 /** The schemas of versions that were never released have the numbers up to this one: nothing migrates those. */
-const UNRELEASED = 28;
+const UNRELEASED = 29;
 
 /** The number of the newest schema. */
 export function newestSchema(): number {
@@ -472,7 +440,8 @@ export function requireKnownSchema(version: number, location: string): void {
     throw new KeysError(
       'STORE_OLDER',
       `The key store ${location} was made by a version of svc-api that was never released (schema ${version}). ` +
-        'Run "apikey export --with-digests" with that version, and "apikey import" with this one, into a new store.',
+        'Run "svc-api apikey export --with-digests" with that version, and "svc-api apikey import" with this one, ' +
+        'into a new store.',
     );
 }
 

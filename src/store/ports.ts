@@ -23,9 +23,9 @@ import {
   type SessionWriter,
 } from '../keys/repository/index.ts';
 import { type AnyPortOfStore, type Connection, type DialectName, portOfStore } from './connection.ts';
+import { imports } from './imports.ts';
 import { chunksOf } from './rows.ts';
 import { findFamily } from './select-keys.ts';
-import { stagedKeys, staging } from './staged-keys.ts';
 import type { ConsentRequestTable, KeyEffectTable, SessionTable, Tables } from './tables.ts';
 import { spentLimits, usage } from './usage.ts';
 
@@ -524,12 +524,11 @@ function sessionOf(row: SessionTable): Session {
 /** What the store keeps for features, each as the feature asks for it. */
 export const PORTS: readonly AnyPortOfStore[] = [
   consents,
+  imports,
   keyEffects,
   keysInUse,
   sessions,
   spentLimits,
-  stagedKeys,
-  staging,
   usage,
 ];
 

@@ -166,15 +166,6 @@ export interface LimitStateTable {
   leases: string;
 }
 
-/** A row of `staged_keys`: a key that is to be inserted with others, at its place among them. */
-export interface StagedKeyTable extends ApiKeyTable {
-  /** A random id of those that belong together. */
-  batch: string;
-  position: number;
-  /** The fields that the audit log records, as JSON. */
-  after: string;
-}
-
 /**
  * A row of `consent_requests`. `details` is a JSON text, `source` as `sourceOf` has it; times are milliseconds since
  * 1970.
@@ -272,7 +263,6 @@ export interface Tables {
   audit_start: AuditStartTable;
   clock: ClockTable;
   limit_states: LimitStateTable;
-  staged_keys: StagedKeyTable;
   consent_requests: ConsentRequestTable;
   application_keys: ApplicationKeyTable;
   sessions: SessionTable;
@@ -283,7 +273,7 @@ export interface Tables {
 }
 
 /** The tables of what is under way, which no copy of a store has. */
-export const TRANSIENT_TABLES = ['staged_keys', 'consent_requests', 'sessions'] as const;
+export const TRANSIENT_TABLES = ['consent_requests', 'sessions'] as const;
 
 /** The tables that make a store, each before those that refer to it, with their primary keys. */
 export const TABLES = {

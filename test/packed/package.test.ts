@@ -101,6 +101,9 @@ describe('the packed package', () => {
       'bin/program.cjs',
       'bin/stand-in-for-user.cjs',
       'dist/LICENSES.txt',
+      'dist/oclif.manifest.json',
+      'dist/sbom.cdx.json',
+      'dist/better-sqlite3/SHA256SUMS',
       'dist/program.cjs',
       'dist/index.js',
       'dist/index.d.ts',
@@ -144,10 +147,10 @@ describe('the packed package', () => {
     );
     const allowed = [
       /^bin\/((run|node-version)\.js|(code-cache|compile-cache|program|stand-in-for-user)\.cjs)$/,
-      /^dist\/(program\.cjs|LICENSES\.txt)$/,
+      /^dist\/(program\.cjs|LICENSES\.txt|sbom\.cdx\.json|oclif\.manifest\.json)$/,
       /^dist\/.*\.(js|d\.ts)$/,
       /^dist\/console\/console\.(js|css|svg)$/,
-      /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE)$/,
+      /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE|SHA256SUMS)$/,
       /^docs\/[a-z-]+\.(md|graphql|d\.ts)$/,
       /^docs\/images\/[a-z-]+-(light|dark)\.png$/,
       /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|svc-api\.yaml|README\.md|litestream\.yml|systemd\/svc-api\.(service|socket))$/,
@@ -165,10 +168,10 @@ describe('the packed package', () => {
       /^examples\/caddy\/(README\.md|Caddyfile)$/,
       /^examples\/grafana\/(svc-api\.json|(prometheus|alerts)\.yml)$/,
       /^schemas\/(config|keys)\.schema\.json$/,
-      /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/,
+      /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md|SECURITY\.md)$/,
     ];
     const isOfTests = (file: string) =>
-      /(?<!li|la)test|\.sqlite$/.test(file) && !/^dist\/commands\/notices\/test\.(js|d\.ts)$/.test(file);
+      /(?<!li|la)test|\.sqlite$/.test(file) && !/^dist\/commands\/apikey\/notices\/test\.(js|d\.ts)$/.test(file);
     assert.deepEqual(
       files.filter((file) => !allowed.some((pattern) => pattern.test(file)) || isOfTests(file)),
       [],

@@ -5,8 +5,8 @@ import { CliError, exitCodeFor, ReportedFailure } from '../../cli/errors.ts';
 import { countedBytes, type Input, openInput } from '../../cli/input/input.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { withProgress } from '../../cli/terminal.ts';
-import { formatCount } from '../../cli/output.ts';
-import type { ImportReport, LineReport } from '../../keys/transfer/index.ts';
+import { formatCount, jsonTexts, piecesOf } from '../../cli/output.ts';
+import type { ImportOutcome, LineReport } from '../../keys/transfer/index.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
 
 /** Why an import failed as a whole. */
@@ -18,29 +18,30 @@ interface ImportFailure {
 }
 
 /** Why nothing was imported, if a line failed. Invalid values decide the exit code over conflicts with the store. */
-function failureOf({ failed, lines }: ImportReport): ImportFailure | undefined {
-  const codes = lines.flatMap(({ errors }) => errors.map(({ code }) => code));
+function failureOf({ failed, total, codes }: ImportOutcome): ImportFailure | undefined {
   const [code] = codes;
   if (code === undefined) return undefined;
-  const error = `Nothing was imported: ${failed} of ${lines.length} ${lines.length === 1 ? 'line' : 'lines'} failed.`;
-  return { error, code, exit: Math.max(...new Set(codes.map(exitCodeFor))) };
+  const error = `Nothing was imported: ${failed} of ${total} ${total === 1 ? 'line' : 'lines'} failed.`;
+  return { error, code, exit: Math.max(...codes.map(exitCodeFor)) };
 }
 
 /** How many issues and warnings are shown: the first ones. */
 const MAX_SHOWN = 100;
 
 /** What is wrong with lines of the input, as text; with `all`, all of it, and a line for each of the others. */
-function reportText({ lines }: ImportReport, all: boolean): string | undefined {
-  const texts = lines.flatMap((line) => formatReportLines(line, all));
-  if (texts.length === 0) return undefined;
-  const rest = all ? 0 : texts.length - MAX_SHOWN;
-  if (rest <= 0) return texts.join('\n');
-  return [...texts.slice(0, MAX_SHOWN), `${rest} more are not shown: pass --verbose to see them.`].join('\n');
+function* reportTexts({ lines }: ImportOutcome, all: boolean): Generator<string> {
+  let count = 0;
+  for (const line of lines())
+    for (const text of formatReportLines(line, all)) {
+      count += 1;
+      if (all || count <= MAX_SHOWN) yield `${text}\n`;
+    }
+  if (!all && count > MAX_SHOWN) yield `${count - MAX_SHOWN} more are not shown: pass --verbose to see them.\n`;
 }
 
-function summaryOf({ imported, lines }: ImportReport): string {
-  if (lines.length === 0) return 'The input has no keys.';
-  const keys = formatCount(lines.length, 'API key', 'API keys');
+function summaryOf({ imported, total }: ImportOutcome): string {
+  if (total === 0) return 'The input has no keys.';
+  const keys = formatCount(total, 'API key', 'API keys');
   if (imported === 0) return `Nothing was imported: this was a dry run. ${keys} can be imported.`;
   return `Imported ${formatCount(imported, 'API key', 'API keys')}.`;
 }
@@ -80,39 +81,45 @@ export default class Import extends StoreCommand {
     const { args, flags } = await this.parse(Import);
     const input = await openInput(args.file, this.terminal);
     try {
-      const report = await this.withStore(
+      return await this.withStore(
         flags,
-        (keys) => this.import(keys, input, flags['dry-run']),
+        (keys) => this.import(keys, input, { dryRun: flags['dry-run'] ?? false, all: flags.verbose ?? false }),
         flags['dry-run'] ? 'empty' : 'create',
       );
-      return await this.report(report, flags.verbose);
     } finally {
       await input.close();
     }
   }
 
-  private import(keys: OpenKeys, { bytes, size, isTyped }: Input, dryRun: boolean): Promise<ImportReport> {
+  private import(
+    keys: OpenKeys,
+    { bytes, size, isTyped }: Input,
+    { dryRun, all }: { dryRun: boolean; all: boolean },
+  ): Promise<object> {
     return withProgress(this.terminal, (progress) =>
-      keys.transfer.import(isTyped ? bytes : countedBytes(bytes, size, progress.of('Reading', 'bytes')), {
-        dryRun: dryRun ?? false,
-        onProgress: progress.of('Importing', 'keys'),
-      }),
+      keys.transfer.importTo(
+        isTyped ? bytes : countedBytes(bytes, size, progress.of('Reading', 'bytes')),
+        { dryRun, onProgress: progress.of('Importing', 'keys') },
+        (outcome) => this.report(outcome, all),
+      ),
     );
   }
 
-  private async report(report: ImportReport, all = false): Promise<object> {
-    const failure = failureOf(report);
-    const json = { ...(failure && { error: failure.error, code: failure.code }), ...report };
+  private async report(outcome: ImportOutcome, all: boolean): Promise<object> {
+    const failure = failureOf(outcome);
+    const { imported, failed } = outcome;
+    const json = { ...(failure && { error: failure.error, code: failure.code }), imported, failed };
+    const texts = this.jsonEnabled() ? jsonTexts(json, 'lines', outcome.lines()) : reportTexts(outcome, all);
     try {
-      await this.print(json, reportText(report, all));
+      for (const piece of piecesOf(texts)) await this.write(piece);
     } catch (error) {
-      throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${failure?.error ?? summaryOf(report)}`, {
+      throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${failure?.error ?? summaryOf(outcome)}`, {
         cause: error,
       });
     }
     if (!this.jsonEnabled()) {
       if (failure) await this.noteFailure({ code: failure.code, message: failure.error });
-      else await this.terminal.note(summaryOf(report));
+      else await this.terminal.note(summaryOf(outcome));
     }
     if (failure) throw new ReportedFailure({ ...failure, message: failure.error });
     return json;

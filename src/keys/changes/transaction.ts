@@ -30,7 +30,13 @@ import {
 } from '../basics/index.ts';
 import { type ApiKey, requireWhole, rotatedSecrets, type StoredKey, withoutDigests } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
-import type { KeyFinder, KeyRepository, KeyWriter, StoredKeyFinder } from '../repository/index.ts';
+import type {
+  KeyFinder,
+  KeyRepository,
+  KeyWriter,
+  RepositoryWriteOptions,
+  StoredKeyFinder,
+} from '../repository/index.ts';
 import type { RandomBytes } from '../secret/index.ts';
 import { findAdoptions, recordChanges, recordCreations } from './effects.ts';
 
@@ -275,6 +281,7 @@ interface RunOptions {
   /** See `RepositoryWriteOptions`, as of the next one. */
   revokes?: boolean;
   isTimeRight?: boolean;
+  before?: RepositoryWriteOptions['before'];
   /** Who the audit log names, where that is not who asks. */
   auditActor?: AuditActor;
 }
@@ -294,7 +301,7 @@ export class Transactions {
   run<Result>(
     actor: Actor,
     work: (transaction: Transaction) => Promise<Result>,
-    { now = this.#options.clock(), revokes = false, isTimeRight = false, auditActor }: RunOptions = {},
+    { now = this.#options.clock(), revokes = false, isTimeRight = false, before, auditActor }: RunOptions = {},
   ): Promise<Result> {
     const { repository, catalog, operator } = this.#options;
     return repository.write(
@@ -305,7 +312,7 @@ export class Transactions {
         await transaction.finish();
         return result;
       },
-      { now, revokes, isTimeRight },
+      { now, revokes, isTimeRight, before },
     );
   }
 

@@ -44,6 +44,7 @@ export {
   MAX_SEALED_LENGTH,
   MAX_SESSIONS,
   OUTCOME_MS,
+  type RepositoryWriteOptions,
   type SchemaDifference,
   type SchemaPart,
   type Session,

@@ -91,6 +91,11 @@ export interface RepositoryWriteOptions {
   counts?: boolean | undefined;
   /** Whether the time is remembered however late it is: somebody has said that it is right. */
   isTimeRight?: boolean | undefined;
+  /**
+   * What is inserted first, which must depend on nothing that others may change: in PostgreSQL, they change keys
+   * meanwhile. Where the transaction is repeated, this is as well.
+   */
+  before?: ((writer: KeyWriter) => Promise<void>) | undefined;
 }
 
 /** A key that was found by one of its secrets. */
@@ -154,6 +159,8 @@ export interface KeyRepository extends KeyFinder {
    * can tell without waiting.
    */
   findByDigest(digest: string): FoundBySecret | undefined | Promise<FoundBySecret | undefined>;
+  /** All keys, page by page, in the order in which they are read fastest. */
+  pages(limit: number): AsyncIterable<ApiKey[]>;
   /** A page of keys, by time of creation, then id. */
   list(query: ListQuery): Promise<ApiKey[]>;
   /** A page of the keys that one of these keys created or, given null, that no key created. */

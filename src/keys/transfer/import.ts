@@ -1,8 +1,15 @@
-import type { AuditDraft, AuditPosition } from '../audit/index.ts';
-import { MAX_CHAIN_LENGTH, OPERATOR, tooMany } from '../authorization/index.ts';
+import type { AuditDraft } from '../audit/index.ts';
+import { type Link, MAX_CHAIN_LENGTH, OPERATOR, tooMany } from '../authorization/index.ts';
 import { findConfusableNames, type Transaction, type Transactions, warningsOf } from '../changes/index.ts';
-import { declarePort, type ErrorCode, NameTakenError, type ProgressReport } from '../basics/index.ts';
-import { type ApiKey, computeSkeleton, statusOf, type StoredKey } from '../key/index.ts';
+import {
+  declarePort,
+  type ErrorCode,
+  isKeysError,
+  KeysError,
+  NameTakenError,
+  type ProgressReport,
+} from '../basics/index.ts';
+import { type ApiKey, statusOf, type StoredKey } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type { KeyFinder, KeyRepository } from '../repository/index.ts';
 import { prefixOf } from '../secret/index.ts';
@@ -36,27 +43,90 @@ export interface ImportReport {
   lines: LineReport[];
 }
 
+/** The same, with lines that are read one after another: they may be more than fit in memory. */
+export interface ImportOutcome extends Omit<ImportReport, 'lines'> {
+  /** The number of lines, without the empty ones. */
+  total: number;
+  /** Why lines failed: each code once, that of the first problem first. */
+  codes: readonly ErrorCode[];
+  /** One entry per line. They can be read until the outcome was used. */
+  lines: () => Iterable<LineReport>;
+}
+
+/** The values of a key that no other may have. */
+export type UniqueField = 'name' | 'digest' | 'publicId' | 'id';
+
+/** A value of the key of a line. */
+export interface LineValue {
+  line: number;
+  value: string;
+}
+
+/** A key that another created, and the number of its line. */
+export interface ChildLine {
+  line: number;
+  key: StoredKey;
+}
+
+/** Where the chain of a key on a line ends. */
+export interface LineChain {
+  /** How many keys it has. */
+  length: number;
+  /** Whether one of them is in the store. */
+  isInStore: boolean;
+}
+
+/** The lines of an import, outside of memory. Lists of them come in pages. */
+export interface ImportSpool {
+  /** Adds lines, in their order. */
+  add(lines: readonly ImportLine[]): void;
+  /** No more lines are added. */
+  complete(): void;
+  /** Forgets what was found of lines since then. */
+  restart(): void;
+  /** How many lines have keys, how many there are, and how many failed. */
+  counts(): { keys: number; total: number; failed: number };
+  /** See `ImportOutcome`. */
+  codes(): ErrorCode[];
+  /** See `ImportOutcome`. */
+  reports(isImported: boolean): Generator<LineReport>;
+  /** The values of all keys, in their order, those that are the same by line. */
+  values(field: UniqueField): Generator<LineValue[]>;
+  /** The names of all keys: those that look the same come together, by line. */
+  names(): Generator<LineValue[]>;
+  /** The keys that others created, by line or by creator. */
+  children(order: 'line' | 'creator'): Generator<ChildLine[]>;
+  /** The chain of the key with an id on an earlier line; undefined if there is none. */
+  chainOf(id: string, before: number): LineChain | undefined;
+  setChain(line: number, chain: LineChain): void;
+  /** Adds a problem or a warning to a line. */
+  note(kind: 'error' | 'warning', line: number, remark: ImportProblem | ImportWarning): void;
+  /** Whether keys depend on these or on the keys with these ids, by something unique, a name's look, or a creator. */
+  dependsOn(ids: readonly string[], keys: readonly StoredKey[]): boolean;
+  close(): void;
+}
+
 /** A value that must be unique, and the key that has it. */
 type Holder = readonly [value: string | null, key: ApiKey];
 
 /** Values that must be unique, and the messages for those that are not. */
 const UNIQUE: readonly {
   code: ErrorCode;
-  valueOf: (key: StoredKey) => string;
+  field: UniqueField;
   findHolders: (find: KeyFinder, values: readonly string[]) => Promise<Holder[]>;
-  inStore: (key: StoredKey, holder: ApiKey) => string;
+  inStore: (value: string, holder: ApiKey) => string;
   inFile: (line: number) => string;
 }[] = [
   {
     code: 'NAME_TAKEN',
-    valueOf: ({ name }) => name,
+    field: 'name',
     findHolders: findHoldersBy('name'),
-    inStore: ({ name }) => new NameTakenError(name, false).message,
+    inStore: (name) => new NameTakenError(name, false).message,
     inFile: (line) => `Line ${line} has the same name.`,
   },
   {
     code: 'SECRET_TAKEN',
-    valueOf: ({ digest }) => digest,
+    field: 'digest',
     findHolders: async (find, values) =>
       (await find.findByDigests(values)).flatMap((key): Holder[] => [
         [key.digest, key],
@@ -67,14 +137,14 @@ const UNIQUE: readonly {
   },
   {
     code: 'PREFIX_TAKEN',
-    valueOf: ({ publicId }) => publicId,
+    field: 'publicId',
     findHolders: findHoldersBy('publicId'),
-    inStore: ({ publicId }, { name }) => `The API key "${name}" already has the prefix ${prefixOf(publicId)}.`,
+    inStore: (publicId, { name }) => `The API key "${name}" already has the prefix ${prefixOf(publicId)}.`,
     inFile: (line) => `Line ${line} has the same prefix.`,
   },
   {
     code: 'ID_TAKEN',
-    valueOf: ({ id }) => id,
+    field: 'id',
     findHolders: findHoldersBy('id'),
     inStore: (_, { name }) => `The API key "${name}" already has this id.`,
     inFile: (line) => `Line ${line} has the same id.`,
@@ -86,77 +156,52 @@ function findHoldersBy(field: 'id' | 'name' | 'publicId') {
     (await find.findBy(field, values)).map((key) => [key[field], key]);
 }
 
-/** Checks whether the keys of all lines can be imported, and imports none. */
-export async function checkImport(
-  find: KeyFinder,
-  lines: readonly ImportLine[],
-  rules: ImportRules,
-): Promise<ImportReport> {
-  const conflicts = await findConflicts(find, lines, rules);
-  const likenesses = await findLikenesses(find, lines);
-  const checked = lines.map(({ line, name, ...found }): LineReport => {
-    const errors = [...found.errors, ...(conflicts.get(line) ?? [])];
-    const warnings = [...found.warnings, ...(likenesses.get(name) ?? [])];
-    return {
-      line,
-      status: errors.length > 0 ? 'failed' : 'not imported',
-      name,
-      id: null,
-      prefix: null,
-      errors,
-      warnings,
-    };
-  });
-  return { imported: 0, failed: checked.filter(({ status }) => status === 'failed').length, lines: checked };
+/** Notes whether the keys of all lines can be imported, and imports none. */
+export async function checkImport(find: KeyFinder, spool: ImportSpool, rules: ImportRules): Promise<ImportOutcome> {
+  spool.restart();
+  await noteConflicts(find, spool);
+  await noteCreators(find, spool);
+  await noteCounts(find, spool, rules);
+  await noteLikenesses(find, spool);
+  return outcomeOf(spool, 0);
 }
 
-/** Warnings of names that look like others, by the name. */
-async function findLikenesses(
-  find: KeyFinder,
-  lines: readonly ImportLine[],
-): Promise<Map<string | null, ImportWarning[]>> {
-  const names = buildKeys(lines).map(({ name }) => name);
-  const confusable = await findConfusableNames(OPERATOR, find, [...new Set(names)]);
-  return new Map(
-    confusable.map((likeness) => [
-      likeness.name,
-      warningsOf([likeness]).map((message): ImportWarning => ({ code: 'NAME_CONFUSABLE', message })),
-    ]),
-  );
+function outcomeOf(spool: ImportSpool, imported: number): ImportOutcome {
+  const { total, failed } = spool.counts();
+  return { imported, failed, total, codes: spool.codes(), lines: () => spool.reports(imported > 0) };
 }
 
-/** Conflicts with existing keys and with earlier lines, by the number of the line. */
-async function findConflicts(
-  find: KeyFinder,
-  lines: readonly ImportLine[],
-  rules: ImportRules,
-): Promise<Map<number, ImportProblem[]>> {
-  const conflicts = new Map<number, ImportProblem[]>();
-  const add = (line: number, code: ErrorCode, message: string) => {
-    const known = conflicts.get(line);
-    if (known) known.push({ code, message });
-    else conflicts.set(line, [{ code, message }]);
-  };
-  for (const unique of UNIQUE) {
-    const holders = new Map(await unique.findHolders(find, buildKeys(lines).map(unique.valueOf)));
-    const seen = new Map<string, number>();
-    for (const { line, key } of lines) {
-      if (!key) continue;
-      const value = unique.valueOf(key);
-      const holder = holders.get(value);
-      const earlierLine = seen.get(value);
-      if (holder) add(line, unique.code, unique.inStore(key, holder));
-      else if (earlierLine !== undefined) add(line, unique.code, unique.inFile(earlierLine));
-      else seen.set(value, line);
+/** Notes conflicts with existing keys and with earlier lines. */
+async function noteConflicts(find: KeyFinder, spool: ImportSpool): Promise<void> {
+  for (const { code, field, findHolders, inStore, inFile } of UNIQUE) {
+    let first: LineValue | undefined;
+    for (const page of spool.values(field)) {
+      const holders = new Map(
+        await findHolders(
+          find,
+          page.map(({ value }) => value),
+        ),
+      );
+      for (const { line, value } of page) {
+        const holder = holders.get(value);
+        if (holder) spool.note('error', line, { code, message: inStore(value, holder) });
+        else if (first?.value === value) spool.note('error', line, { code, message: inFile(first.line) });
+        else first = { line, value };
+      }
     }
   }
-  await validateCreators(find, lines, (line, { code, message }) => add(line, code, message));
-  await validateCounts(find, lines, rules, (line, message) => add(line, 'POLICY_VIOLATED', message));
-  return conflicts;
 }
 
-function buildKeys(lines: readonly ImportLine[]): StoredKey[] {
-  return lines.flatMap(({ key }) => key ?? []);
+/** Notes names that look like others. */
+async function noteLikenesses(find: KeyFinder, spool: ImportSpool): Promise<void> {
+  for (const page of spool.names()) {
+    const names = page.map(({ value }) => value);
+    const confusable = await findConfusableNames(OPERATOR, find, [...new Set(names)]);
+    const messages = new Map(confusable.map((likeness) => [likeness.name, warningsOf([likeness])]));
+    for (const { line, value } of page)
+      for (const message of messages.get(value) ?? [])
+        spool.note('warning', line, { code: 'NAME_CONFUSABLE', message });
+  }
 }
 
 /** What the keys of all lines are checked by, at a time in milliseconds since 1970. */
@@ -175,178 +220,122 @@ const CHAIN_TOO_LONG: ImportProblem = {
 };
 
 /** Checks that each creator is there, and that no chain gets too long. */
-async function validateCreators(
-  find: KeyFinder,
-  lines: readonly ImportLine[],
-  report: (line: number, problem: ImportProblem) => void,
-): Promise<void> {
-  const creators = new Set(lines.flatMap(({ key }) => key?.createdBy ?? []));
-  const ancestors = await find.findAncestors([...creators]);
-  /** How many keys the chain of a key on an earlier line has, by its id. */
-  const lengths = new Map<string, number>();
-  const lengthOf = (id: string): number | undefined => {
-    const ancestor = ancestors.get(id);
-    if (!ancestor) return lengths.get(id);
-    // An ancestor that is not among those found is too far up.
-    return ancestor.createdBy === null ? 1 : (lengthOf(ancestor.createdBy) ?? MAX_CHAIN_LENGTH) + 1;
-  };
-  for (const { line, id, key } of lines) {
-    const above = key?.createdBy ? lengthOf(key.createdBy) : 0;
-    if (above === undefined) report(line, CREATOR_MISSING);
-    else if (above >= MAX_CHAIN_LENGTH) report(line, CHAIN_TOO_LONG);
-    if (id !== undefined) lengths.set(id, (above ?? 0) + 1);
+async function noteCreators(find: KeyFinder, spool: ImportSpool): Promise<void> {
+  for (const page of spool.children('line')) {
+    const ancestors = await find.findAncestors([...new Set(page.map(({ key }) => key.createdBy!))]);
+    for (const { line, key } of page) {
+      const inStore = lengthIn(ancestors, key.createdBy!);
+      const above = inStore === undefined ? spool.chainOf(key.createdBy!, line) : { length: inStore, isInStore: true };
+      if (!above) spool.note('error', line, CREATOR_MISSING);
+      else if (above.length >= MAX_CHAIN_LENGTH) spool.note('error', line, CHAIN_TOO_LONG);
+      spool.setChain(line, { length: (above?.length ?? 0) + 1, isInStore: above?.isInStore ?? false });
+    }
   }
+}
+
+/** How many keys the chain of a key in the store has; undefined if it is not there. */
+function lengthIn(ancestors: ReadonlyMap<string, Pick<Link, 'createdBy'>>, id: string): number | undefined {
+  const ancestor = ancestors.get(id);
+  if (!ancestor) return undefined;
+  // An ancestor that is not among those found is too far up.
+  return ancestor.createdBy === null ? 1 : (lengthIn(ancestors, ancestor.createdBy) ?? MAX_CHAIN_LENGTH) + 1;
 }
 
 /** Checks that no key would have created more live keys than the policy allows. */
-async function validateCounts(
-  find: KeyFinder,
-  lines: readonly ImportLine[],
-  { catalog, now }: ImportRules,
-  report: (line: number, message: string) => void,
-): Promise<void> {
+async function noteCounts(find: KeyFinder, spool: ImportSpool, { catalog, now }: ImportRules): Promise<void> {
   const { maxKeysPerCreator: most } = catalog.policy;
   if (most === null) return;
-  const counts = new Map<string, number>();
-  for (const { line, key } of lines) {
-    if (!key?.createdBy || statusOf(key, now) !== 'ACTIVE') continue;
-    const count = (counts.get(key.createdBy) ?? (await find.countLive(key.createdBy, now))) + 1;
-    counts.set(key.createdBy, count);
-    if (count > most) report(line, tooMany(key.name, count, catalog));
-  }
+  let [creator, count] = ['', 0];
+  for (const page of spool.children('creator'))
+    for (const { line, key } of page) {
+      if (statusOf(key, now) !== 'ACTIVE') continue;
+      if (key.createdBy !== creator) [creator, count] = [key.createdBy!, await find.countLive(key.createdBy!, now)];
+      count += 1;
+      if (count > most)
+        spool.note('error', line, { code: 'POLICY_VIOLATED', message: tooMany(key.name, count, catalog) });
+    }
 }
 
-/** What the audit log says of each key of a batch. */
-export type BatchEntry = Pick<AuditDraft, 'at' | 'actor' | 'action'>;
+/** What the audit log says of each key of an import. */
+export type ImportEntry = Pick<AuditDraft, 'at' | 'actor' | 'action'>;
 
-/** Keys that are kept apart, to be inserted together. */
-export interface StagedKeys {
-  /** A random id. */
-  readonly batch: string;
-  readonly keys: readonly StoredKey[];
-  readonly entry: BatchEntry;
-  /** The hashes of their entries, if these follow the one with the hash `previous`. */
-  readonly chain: { readonly previous: string; readonly hashes: readonly string[] };
+/** Keeps lines of imports. */
+export interface Spools {
+  open(): Promise<ImportSpool>;
 }
 
-/** Keeps keys apart until they are inserted together. */
-export interface Staging {
-  /** Keeps keys, at least one, each after the key that created it, in pieces between which others can write. */
-  stage(keys: readonly StoredKey[], entry: BatchEntry, onProgress?: ProgressReport): Promise<StagedKeys>;
-  /** Removes the staged keys of a batch, or all, in pieces as well. */
-  clear(batch?: string): Promise<void>;
-}
-/** The port for it. */
-export const STAGING = declarePort<Staging, never>('staging');
-
-/** Inserts staged keys, in a transaction. */
-export interface StagedInsertion {
+/** Inserts the keys of an import, in a transaction. */
+export interface ImportWriter extends Spools {
   /**
-   * Inserts them, each with its entry in the audit log.
-   * @returns false, with nothing done, where they are no longer there: another import has cleared them
+   * Inserts those that others need not wait for: see `RepositoryWriteOptions.before`. That is none in a file; and in
+   * PostgreSQL none that a key in the store has created, as who deletes that would wait.
+   * @param onProgress is told how many more are inserted
+   * @throws OUTDATED_IMPORT where somebody waits, who is about to create one that has something in common with these
    */
-  insert(staged: StagedKeys): Promise<boolean>;
+  prepare(spool: ImportSpool, onProgress: (added: number) => Promise<void>): Promise<void>;
+  /** Inserts the others, and an entry in the audit log for each. */
+  insert(spool: ImportSpool, entry: ImportEntry, onProgress: (added: number) => Promise<void>): Promise<void>;
 }
 /** The port for it. */
-export const STAGED_KEYS = declarePort<unknown, StagedInsertion>('staged keys');
+export const IMPORTS = declarePort<Spools, ImportWriter>('imports');
 
 interface ImportOptions extends ImportRules {
   repository: KeyRepository;
   transactions: Transactions;
   /** The user of the command line, for the audit log. */
   operator: string;
-  /** Is told how many keys are staged. */
+  /** Is told how many keys are inserted. */
   onProgress?: ProgressReport | undefined;
 }
 
 /** With more changes meanwhile, everything is checked again. */
 const MAX_CHANGES = 1000;
 
+/** What was checked may no longer count. Nobody is told: all is checked again. */
+export const OUTDATED_IMPORT = new KeysError('STORE_LOCKED', 'Keys were changed while they were imported.');
+
 /**
- * Imports the keys of all lines, or none if one of them fails. They are checked and staged while others write; the
- * transaction that makes keys of them only looks at what was changed since.
+ * Imports the keys of all lines, or none if one of them fails. They are checked, and in PostgreSQL inserted, while
+ * others write; then it is looked at what was changed since.
  */
-export async function importKeys(lines: readonly ImportLine[], options: ImportOptions): Promise<ImportReport> {
+export async function importKeys(spool: ImportSpool, options: ImportOptions): Promise<ImportOutcome> {
   const { repository, transactions, operator, now, onProgress } = options;
-  const keys = lines.flatMap(({ key }) => key ?? []);
   const entry = { at: now, actor: { kind: 'CLI', id: null, name: operator }, action: 'IMPORT' } as const;
-  const staging = repository.port(STAGING);
-  let staged: StagedKeys | undefined;
-  try {
-    for (let isFirst = true; ; isFirst = false) {
-      const head = await repository.auditLog.head();
-      const report = await checkImport(repository, lines, options);
-      if (report.failed > 0 || keys.length === 0) return report;
-      // What an import left that was killed. Another that still runs finds out, and stages its keys again.
-      if (isFirst) await staging.clear();
-      staged ??= await staging.stage(keys, entry, onProgress);
-      const values = valuesOf(keys);
-      const outcome = await transactions.run(
+  for (let failure: unknown; ;) {
+    const head = await repository.auditLog.head();
+    const outcome = await checkImport(repository, spool, options);
+    const { keys } = spool.counts();
+    if (outcome.failed > 0 || keys === 0) return outcome;
+    // What is taken, but not found, is not taken by a key.
+    if (failure !== undefined) throw failure;
+    let done = 0;
+    const report = async (added: number) => onProgress?.((done += added), keys);
+    try {
+      await transactions.run(
         OPERATOR,
-        (transaction) => insert(transaction, staged!, { head, values }),
-        {
-          now,
+        async (transaction) => {
+          if (await mayConflict(transaction, head?.number ?? 0, spool)) throw OUTDATED_IMPORT;
+          await transaction.port(IMPORTS).insert(spool, entry, report);
         },
+        { now, before: (writer) => ((done = 0), writer.port(IMPORTS).prepare(spool, report)) },
       );
-      if (outcome === 'inserted') return imported(report, lines);
-      if (outcome === 'changed') continue;
-      await staging.clear(staged.batch);
-      staged = undefined;
+      return outcomeOf(spool, keys);
+    } catch (error) {
+      if (error === OUTDATED_IMPORT) continue;
+      // Another key has got it since all was checked.
+      if (!isKeysError(error) || !TAKEN.has(error.code)) throw error;
+      failure = error;
     }
-  } finally {
-    // What cannot be removed now, the next import removes.
-    if (staged) await staging.clear(staged.batch).catch(() => {});
   }
 }
 
-async function insert(
-  transaction: Transaction,
-  staged: StagedKeys,
-  { head, values }: { head: AuditPosition | undefined; values: ReadonlySet<string> },
-): Promise<'inserted' | 'changed' | 'cleared'> {
-  if (await mayConflict(transaction, head?.number ?? 0, values)) return 'changed';
-  return (await transaction.port(STAGED_KEYS).insert(staged)) ? 'inserted' : 'cleared';
-}
+const TAKEN: ReadonlySet<ErrorCode> = new Set(UNIQUE.map(({ code }) => code));
 
-function imported(report: ImportReport, lines: readonly ImportLine[]): ImportReport {
-  return {
-    ...report,
-    imported: lines.length,
-    lines: report.lines.map((line, index) => {
-      const key = lines[index]!.key!;
-      return { ...line, status: 'imported', id: key.id, prefix: prefixOf(key.publicId) };
-    }),
-  };
-}
-
-/** All by which keys depend on others: what is unique, what the name looks like, and the creator. */
-function valuesOf(keys: readonly StoredKey[]): Set<string> {
-  const values = new Set<string>();
-  for (const { id, createdBy, ...key } of keys) {
-    values.add(id);
-    if (createdBy !== null) values.add(createdBy);
-    for (const value of ownValuesOf(key)) values.add(value);
-  }
-  return values;
-}
-
-function ownValuesOf({ name, publicId, digest }: Pick<StoredKey, 'name' | 'publicId' | 'digest'>): string[] {
-  return [computeSkeleton(name), publicId, digest];
-}
-
-/** Whether keys that were changed after an entry of the audit log have, or had, something to do with these values. */
-async function mayConflict(
-  { auditLog, find }: Transaction,
-  after: number,
-  values: ReadonlySet<string>,
-): Promise<boolean> {
+/** Whether keys that were changed after an entry of the audit log have, or had, something to do with these keys. */
+async function mayConflict({ auditLog, find }: Transaction, after: number, spool: ImportSpool): Promise<boolean> {
   if (((await auditLog.start())?.number ?? 0) > after) return true;
   const entries = await auditLog.find({ order: 'oldest', after, limit: MAX_CHANGES });
   if (entries.length === MAX_CHANGES) return true;
   const ids = [...new Set(entries.flatMap(({ action, apiKey: key }) => (action !== 'REFUSE' && key ? [key.id] : [])))];
-  if (ids.some((id) => values.has(id))) return true;
-  const changed = await find.findBy('id', ids);
-  // What another key of the same creator does changes how many that has.
-  const valuesIn = (key: StoredKey) => [...ownValuesOf(key), key.previousDigest, key.createdBy];
-  return changed.some((key) => valuesIn(key).some((value) => values.has(value ?? '')));
+  return ids.length > 0 && spool.dependsOn(ids, await find.findBy('id', ids));
 }

@@ -1,12 +1,17 @@
 /** Keys from elsewhere: export, import, and what of a backup comes back. */
 export {
-  type BatchEntry,
-  type ImportReport,
+  type ChildLine,
+  type ImportEntry,
+  type ImportOutcome,
+  IMPORTS,
+  type ImportSpool,
+  type LineChain,
   type LineReport,
-  STAGED_KEYS,
-  type StagedKeys,
-  STAGING,
+  type LineValue,
+  OUTDATED_IMPORT,
+  type UniqueField,
 } from './import.ts';
+export type { ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
 export {
   type BringBack,
   type KeptAspect,

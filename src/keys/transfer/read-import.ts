@@ -67,14 +67,23 @@ const UNREADABLE = {
   NOT_UTF8: 'The line is not valid UTF-8.',
 };
 
-/** Reads keys from JSON lines. Empty lines are skipped. */
-export async function readImport(input: AsyncIterable<Uint8Array>, context: ImportContext): Promise<ImportLine[]> {
-  const read: ImportLine[] = [];
+/** How many lines are read before something is done with them. */
+const PAGE_LINES = 500;
+
+/** Reads keys from JSON lines, page by page. Empty lines are skipped. */
+export async function* readImport(
+  input: AsyncIterable<Uint8Array>,
+  context: ImportContext,
+): AsyncGenerator<ImportLine[]> {
+  let page: ImportLine[] = [];
   for await (const line of linesOf(input)) {
     if ('text' in line && line.text.trim() === '') continue;
-    read.push(readLine(line, context));
+    page.push(readLine(line, context));
+    if (page.length < PAGE_LINES) continue;
+    yield page;
+    page = [];
   }
-  return read;
+  yield page;
 }
 
 function readLine(line: Line, context: ImportContext): ImportLine {

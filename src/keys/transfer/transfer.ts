@@ -12,7 +12,7 @@ import type { Parts } from '../changes/index.ts';
 import { isInProgress, requireWhole, type StoredKey } from '../key/index.ts';
 import type { KeyRepository, ListPosition } from '../repository/index.ts';
 import { toHex, prefixOf } from '../secret/index.ts';
-import { checkImport, importKeys, type ImportReport } from './import.ts';
+import { checkImport, importKeys, type ImportOutcome, type ImportReport, IMPORTS } from './import.ts';
 import { readImport } from './read-import.ts';
 
 /** How keys are imported. */
@@ -50,11 +50,29 @@ export class Transfer {
       dryRun: yesOrNo,
       onProgress: orUndefined(aFunction()),
     });
-    const { dryRun = false, onProgress } = options;
-    const now = this.#options.clock();
-    const lines = await readImport(input, { ...this.#options, now });
-    if (dryRun) return checkImport(this.#options.repository, lines, { ...this.#options, now });
-    return importKeys(lines, { ...this.#options, now, onProgress });
+    return this.importTo(input, options, ({ imported, failed, lines }) => ({ imported, failed, lines: [...lines()] }));
+  }
+
+  /**
+   * Like `import`, where there may be more lines than fit in memory.
+   * @param use what is done with the outcome, whose lines can be read until then
+   * @throws KeysError STORE_…; what reading the input and `use` throw
+   */
+  async importTo<Result>(
+    input: AsyncIterable<Uint8Array>,
+    { dryRun = false, onProgress }: ImportKeysOptions,
+    use: (outcome: ImportOutcome) => Result | Promise<Result>,
+  ): Promise<Result> {
+    const { repository } = this.#options;
+    const options = { ...this.#options, now: this.#options.clock(), onProgress };
+    const spool = await repository.port(IMPORTS).open();
+    try {
+      for await (const lines of readImport(input, options)) spool.add(lines);
+      spool.complete();
+      return await use(await (dryRun ? checkImport(repository, spool, options) : importKeys(spool, options)));
+    } finally {
+      spool.close();
+    }
   }
 }
 

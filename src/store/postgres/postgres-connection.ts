@@ -9,6 +9,7 @@ import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError 
 import { ReceivedChanges, PostgresListener, ServerClock } from './postgres-listener.ts';
 import {
   lockWriters,
+  PENDING_LIMIT,
   migratePostgres,
   requireOwner,
   requireOwnTables,
@@ -121,15 +122,22 @@ export class PostgresConnection implements Connection {
     }
   }
 
-  async write<Result>(work: WriteWork<Result>, { counts = false }: WriteOptions = {}): Promise<Result> {
+  async write<Result>(work: WriteWork<Result>, { counts = false, before }: WriteOptions = {}): Promise<Result> {
     this.#requireAnswers();
     try {
-      if (counts) return await this.#retryWrite(work, async () => {});
-      const lock = async (transaction: Kysely<Tables>) => {
+      if (counts) return await this.#retryWrite(work);
+      const locked: WriteWork<Result> = async (transaction, keysChanged) => {
         const askedAt = performance.now();
         this.#clock.answered(await lockWriters(transaction), askedAt);
+        return work(transaction, keysChanged);
       };
-      return await this.#mutex.run(this.#writeWaitMs, () => this.#retryWrite(work, lock));
+      if (!before) return await this.#mutex.run(this.#writeWaitMs, () => this.#retryWrite(locked));
+      // Other writers of this process have their turns meanwhile.
+      return await this.#retryWrite(async (transaction, keysChanged) => {
+        await sql`select set_config('gin_pending_list_limit', ${PENDING_LIMIT}, true)`.execute(transaction);
+        await before(transaction, keysChanged);
+        return locked(transaction, keysChanged);
+      });
     } catch (error) {
       throw postgresError(error, this.location);
     }
@@ -141,6 +149,10 @@ export class PostgresConnection implements Connection {
 
   revision(): number | undefined {
     return this.#received.revision();
+  }
+
+  changesReceived(): number | undefined {
+    return this.#received.changesReceived();
   }
 
   keysChangedSince(revision: number): readonly string[] | 'any' {
@@ -174,10 +186,7 @@ export class PostgresConnection implements Connection {
     if (silence) throw silence;
   }
 
-  async #retryWrite<Result>(
-    work: WriteWork<Result>,
-    lock: (transaction: Kysely<Tables>) => Promise<void>,
-  ): Promise<Result> {
+  async #retryWrite<Result>(work: WriteWork<Result>): Promise<Result> {
     const deadline = performance.now() + this.#writeWaitMs;
     let changed: string[] = [];
     let committing = false;
@@ -187,7 +196,6 @@ export class PostgresConnection implements Connection {
         .setIsolationLevel('read committed')
         .execute(async (transaction) => {
           [changed, committing] = [[], false];
-          await lock(transaction);
           const result = await work(transaction, (ids) => {
             for (const id of ids) changed.push(id);
           });

@@ -6,15 +6,17 @@ import { driverCodeOf } from '../errors.ts';
 import { migrationsBetween, newestSchema, requireKnownSchema } from '../migrations.ts';
 import { TRANSIENT_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
 
+/** How much the search index puts off in a transaction: little, so that no change has to do much of what others did. */
+export const PENDING_LIMIT = '64kB';
+
 /**
  * Takes the lock that admits one writer at a time, until the transaction ends. Readers do not need it. What is reported
  * as done must not be undone by a crash, whatever the server is set to: with `off`, its commits are not on disk yet.
- * What the search index puts off is little, so that no change has to do much of what others have put off.
  * @returns the time of the server, in milliseconds since 1970
  */
 export async function lockWriters(transaction: Kysely<Tables>): Promise<number> {
   const { rows } = await sql<{ time: string }>`select pg_advisory_xact_lock(${lockKey(sql`current_schema()`)}),
-    set_config('gin_pending_list_limit', '64kB', true),
+    set_config('gin_pending_list_limit', ${PENDING_LIMIT}, true),
     set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true),
     extract(epoch from clock_timestamp()) * 1000 as time`.execute(transaction);
   return Number(rows[0]!.time);
@@ -196,7 +198,11 @@ export async function postgresSchemaDifferences(db: Kysely<Tables>): Promise<Sch
       await useSchema(connection, scratch);
       await createVersionTable(connection);
       for (const migrate of migrationsBetween(0, newestSchema())) await migrate(connection, 'postgres');
-      const made = await partsIn(connection, scratch);
+      // What is of an extension in the store's own schema is shown without that schema there.
+      const made = (await partsIn(connection, scratch)).map(({ definition, ...part }) => ({
+        ...part,
+        definition: definition.replaceAll(`${schema}.`, ''),
+      }));
       const functions = new Set(made.filter(({ type }) => type === 'function').map(({ name }) => name));
       const found = await partsIn(connection, schema);
       const isKnown = ({ type, name }: SchemaPart) => type !== 'function' || functions.has(name);

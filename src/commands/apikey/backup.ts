@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { contentsJson, contentsText, describeProblem } from '../cli/views/backup-view.ts';
-import { examplesOf, BaseCommand } from '../cli/base-command.ts';
-import { commandText } from '../cli/output.ts';
-import { CliError, interruptible, shownText } from '../cli/errors.ts';
-import { warn, withProgress } from '../cli/terminal.ts';
-import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../cli/with-keys.ts';
+import { contentsJson, contentsText, describeProblem } from '../../cli/views/backup-view.ts';
+import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
+import { commandText } from '../../cli/output.ts';
+import { CliError, interruptible, shownText } from '../../cli/errors.ts';
+import { warn, withProgress } from '../../cli/terminal.ts';
+import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../../cli/with-keys.ts';
 
 const BROKEN = 1;
 
@@ -31,9 +31,9 @@ export default class Backup extends BaseCommand {
     const path = resolve(args.file);
     requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
     const [{ readAuditKey }, { openConnection }, { backUpStore }] = await Promise.all([
-      import('../store/audit-log.ts'),
-      import('../store/open.ts'),
-      import('../store/backup/back-up-store.ts'),
+      import('../../store/audit-log.ts'),
+      import('../../store/open.ts'),
+      import('../../store/backup/back-up-store.ts'),
     ]);
     const auditKey = readAuditKey(this.environment);
     const { database } = flags;

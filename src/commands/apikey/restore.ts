@@ -1,18 +1,18 @@
 import { resolve } from 'node:path';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { changesNothing, contentsJson, contentsText, planJson, planLines } from '../cli/views/backup-view.ts';
-import { examplesOf, BaseCommand } from '../cli/base-command.ts';
-import { CliError, interruptible, shownText, type Stoppable } from '../cli/errors.ts';
-import { exclusiveFlags, noInputFlag, yesFlag } from '../cli/input/key-flags.ts';
-import { StoreCommand } from '../cli/manage/key-command.ts';
-import { commandText } from '../cli/output.ts';
-import { type Progress, withProgress } from '../cli/terminal.ts';
-import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../cli/with-keys.ts';
-import type { RestorePlan } from '../keys/transfer/index.ts';
-import { differenceText } from '../keys/repository/index.ts';
-import { formatList } from '../keys/basics/index.ts';
-import type { ProposedRestore, Restored } from '../store/backup/restore-store.ts';
+import { changesNothing, contentsJson, contentsText, planJson, planLines } from '../../cli/views/backup-view.ts';
+import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
+import { CliError, interruptible, shownText, type Stoppable } from '../../cli/errors.ts';
+import { exclusiveFlags, noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
+import { StoreCommand } from '../../cli/manage/key-command.ts';
+import { commandText } from '../../cli/output.ts';
+import { type Progress, withProgress } from '../../cli/terminal.ts';
+import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../../cli/with-keys.ts';
+import type { RestorePlan } from '../../keys/transfer/index.ts';
+import { differenceText } from '../../keys/repository/index.ts';
+import { formatList } from '../../keys/basics/index.ts';
+import type { ProposedRestore, Restored } from '../../store/backup/restore-store.ts';
 
 const WITHOUT_COMPARISON =
   'The present store is not looked at. Every key of the backup will work as it did when that was made, also those ' +
@@ -64,7 +64,7 @@ export default class Restore extends StoreCommand {
     if (names && flags['bring-back-all']) throw exclusiveFlags('--bring-back', '--bring-back-all');
     requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
     const additions = await this.additions();
-    const { restoreStore } = await import('../store/backup/restore-store.ts');
+    const { restoreStore } = await import('../../store/backup/restore-store.ts');
     const agree = (progress: Progress, stoppable: Stoppable) => async (proposed: ProposedRestore) => {
       progress.end();
       if (flags['dry-run']) return false;
@@ -105,7 +105,7 @@ export default class Restore extends StoreCommand {
         'Pass --yes to restore, or --dry-run to see what that does: you can only be asked on a terminal, ' +
           'without --json and --no-input.',
       );
-    const { confirmOrCancel } = await import('../cli/prompts/with-prompts.ts');
+    const { confirmOrCancel } = await import('../../cli/prompts/with-prompts.ts');
     await confirmOrCancel('Restore the backup?');
   }
 

@@ -1,7 +1,7 @@
-import { examplesOf, BaseCommand } from '../cli/base-command.ts';
-import { commandText, formatCount } from '../cli/output.ts';
+import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
+import { commandText, formatCount } from '../../cli/output.ts';
 
-import { hiddenServerFlags, requireStore, withKeys } from '../cli/with-keys.ts';
+import { hiddenServerFlags, requireStore, withKeys } from '../../cli/with-keys.ts';
 
 export default class Compact extends BaseCommand {
   static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };

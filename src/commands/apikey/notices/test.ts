@@ -1,5 +1,5 @@
-import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
-import type { TestResult } from '../../cli/webhook.ts';
+import { examplesOf, BaseCommand } from '../../../cli/base-command.ts';
+import type { TestResult } from '../../../cli/webhook.ts';
 
 export default class Test extends BaseCommand {
   static override summary = 'Send a test notice to the webhook, and say what it answers.';
@@ -17,9 +17,9 @@ export default class Test extends BaseCommand {
   async run(): Promise<object> {
     await this.parse(Test);
     const [{ readDeclaredWebhook }, { tryWebhook }, { operatorName }] = await Promise.all([
-      import('../../cli/webhook.ts'),
-      import('../../cli/webhook.ts'),
-      import('../../keys/authorization/index.ts'),
+      import('../../../cli/webhook.ts'),
+      import('../../../cli/webhook.ts'),
+      import('../../../keys/authorization/index.ts'),
     ]);
     const settings = await readDeclaredWebhook(this.config, this.configFile);
     const tried = await tryWebhook(settings, {

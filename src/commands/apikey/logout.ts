@@ -1,10 +1,10 @@
 import * as Flags from '@oclif/core/flags';
-import { examplesOf, BaseCommand } from '../cli/base-command.ts';
-import { CliError } from '../cli/errors.ts';
-import { noInputFlag, yesFlag } from '../cli/input/key-flags.ts';
-import { forgetKey, keptKey } from '../cli/credentials.ts';
-import { loginServer } from '../cli/with-keys.ts';
-import { isKeysError, KeysError } from '../keys/basics/index.ts';
+import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
+import { CliError } from '../../cli/errors.ts';
+import { noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
+import { forgetKey, keptKey } from '../../cli/credentials.ts';
+import { loginServer } from '../../cli/with-keys.ts';
+import { isKeysError, KeysError } from '../../keys/basics/index.ts';
 
 export default class Logout extends BaseCommand {
   static override summary = 'End the key that login has kept for a server, and forget it.';
@@ -39,7 +39,7 @@ export default class Logout extends BaseCommand {
 
   /** @throws CliError CANCELLED, USAGE where nobody can be asked; what `endKey` throws, with what to do about it */
   private async end(server: string, secret: string): Promise<void> {
-    const { endKey } = await import('../remote/oauth.ts');
+    const { endKey } = await import('../../remote/oauth.ts');
     const spared = await endKey({ server, secret, endsCreated: this.assumesYes }).catch(orKept);
     if (spared === undefined) return;
     await this.confirmEnd(spared);
@@ -52,7 +52,7 @@ export default class Logout extends BaseCommand {
         'USAGE',
         `${spared} Pass --yes to log out all the same, or --local to only forget the key here.`,
       );
-    const { confirmOrCancel } = await import('../cli/prompts/with-prompts.ts');
+    const { confirmOrCancel } = await import('../../cli/prompts/with-prompts.ts');
     await confirmOrCancel(`${spared} Log out?`);
   }
 }

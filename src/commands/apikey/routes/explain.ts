@@ -1,20 +1,20 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { examplesOf, type FlagsOf } from '../../cli/base-command.ts';
-import { CliError } from '../../cli/errors.ts';
-import { permissionsFlag } from '../../cli/input/key-flags.ts';
-import { warn } from '../../cli/terminal.ts';
-import { StoreCommand } from '../../cli/manage/key-command.ts';
-import type { DeclaredRoutes, ExplainedRequest } from '../../cli/routes.ts';
-import { assertValid, KeysError } from '../../keys/basics/index.ts';
+import { examplesOf, type FlagsOf } from '../../../cli/base-command.ts';
+import { CliError } from '../../../cli/errors.ts';
+import { permissionsFlag } from '../../../cli/input/key-flags.ts';
+import { warn } from '../../../cli/terminal.ts';
+import { StoreCommand } from '../../../cli/manage/key-command.ts';
+import type { DeclaredRoutes, ExplainedRequest } from '../../../cli/routes.ts';
+import { assertValid, KeysError } from '../../../keys/basics/index.ts';
 import {
   type Catalog,
   type CatalogAdditions,
   createCatalog,
   parsePermissions,
   PermissionSet,
-} from '../../keys/permissions/index.ts';
-import type { RequestParts } from '../../routes/index.ts';
+} from '../../../keys/permissions/index.ts';
+import type { RequestParts } from '../../../routes/index.ts';
 
 /** Who sends the request: what they may do, undefined without a key that is accepted. */
 type Caller = Pick<ExplainedRequest, 'key'> & { permissions: PermissionSet | undefined };
@@ -53,9 +53,9 @@ export default class Explain extends StoreCommand {
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Explain);
     const [{ explanationView, readDeclaredRoutes }, { createRouter }, { explain }] = await Promise.all([
-      import('../../cli/routes.ts'),
-      import('../../routes/index.ts'),
-      import('../../routes/index.ts'),
+      import('../../../cli/routes.ts'),
+      import('../../../routes/index.ts'),
+      import('../../../routes/index.ts'),
     ]);
     const request = await readRequest(args, flags.preflight);
     let unmet: string | undefined;
@@ -96,7 +96,7 @@ async function readRequest(
   { method, url }: { method: string; url: string },
   isPreflight: boolean,
 ): Promise<RequestParts> {
-  const { parseRequest, preflightOf } = await import('../../routes/index.ts');
+  const { parseRequest, preflightOf } = await import('../../../routes/index.ts');
   const request = parseRequest(method, url);
   if ('refusal' in request) throw new KeysError('INPUT_INVALID', request.refusal);
   return isPreflight ? preflightOf(request.value) : request.value;

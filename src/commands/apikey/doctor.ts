@@ -1,12 +1,12 @@
 import * as Flags from '@oclif/core/flags';
-import { examplesOf, BaseCommand } from '../cli/base-command.ts';
-import { commandText } from '../cli/output.ts';
-import { CliError, shownText } from '../cli/errors.ts';
-import { noInputFlag, yesFlag } from '../cli/input/key-flags.ts';
-import { withProgress } from '../cli/terminal.ts';
-import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../cli/with-keys.ts';
-import type { Finding } from '../store/index.ts';
-import type { ClockRepair } from '../store/repair-clock.ts';
+import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
+import { commandText, withNamesOf } from '../../cli/output.ts';
+import { CliError, shownText } from '../../cli/errors.ts';
+import { noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
+import { withProgress } from '../../cli/terminal.ts';
+import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../../cli/with-keys.ts';
+import type { Finding } from '../../store/index.ts';
+import type { ClockRepair } from '../../store/repair-clock.ts';
 
 const FAILED = 1;
 
@@ -45,25 +45,30 @@ export default class Doctor extends BaseCommand {
     for (const flag of ['dry-run', 'yes'] as const)
       if (flags[flag]) throw new CliError('USAGE', `--${flag} belongs to --repair. Leave it out.`);
     const [{ examine }, { inspectEnvironment, inspectNode }, { readCertificate }] = await Promise.all([
-      import('../service/examine.ts'),
-      import('../cli/doctor.ts'),
-      import('../http/certificate.ts'),
+      import('../../service/examine.ts'),
+      import('../../cli/doctor.ts'),
+      import('../../http/certificate.ts'),
     ]);
     const environment = [inspectNode(), ...(await inspectEnvironment(this.environment, readCertificate))];
-    const findings = await withProgress(this.terminal, (progress) =>
+    const found = await withProgress(this.terminal, (progress) =>
       examine({
         database: flags.database,
         configFile: this.configFile,
         env: this.environment,
-        resources: async () => (await import('../cli/host.ts')).hostResources(this.config),
+        resources: async () => (await import('../../cli/host.ts')).hostResources(this.config),
         environment,
         onVerified: progress.of('Verifying', 'entries'),
       }),
     );
+    const findings = found.map((finding) => ({
+      ...finding,
+      message: withNamesOf(this.config, finding.message),
+      remedy: finding.remedy && withNamesOf(this.config, finding.remedy),
+    }));
     const count = (status: Finding['status']) => findings.filter((finding) => finding.status === status).length;
     const [failures, warnings] = [count('failure'), count('warning')];
     if (failures > 0) process.exitCode = FAILED;
-    const { linesOf } = await import('../cli/doctor.ts');
+    const { linesOf } = await import('../../cli/doctor.ts');
     return this.printLines({ failures, warnings, checks: findings }, shownText(linesOf(findings).join('\n')));
   }
 
@@ -74,8 +79,8 @@ export default class Doctor extends BaseCommand {
   }): Promise<object> {
     requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
     const [{ repairClock }, { repairJson, repairLines }] = await Promise.all([
-      import('../store/repair-clock.ts'),
-      import('../cli/doctor.ts'),
+      import('../../store/repair-clock.ts'),
+      import('../../cli/doctor.ts'),
     ]);
     const agree = async (repair: ClockRepair): Promise<boolean> => {
       if (flags['dry-run']) return false;
@@ -87,7 +92,7 @@ export default class Doctor extends BaseCommand {
             '--json and --no-input.',
         );
       await this.terminal.note(shownText(repairLines(repair).join('\n')));
-      const { confirmOrCancel } = await import('../cli/prompts/with-prompts.ts');
+      const { confirmOrCancel } = await import('../../cli/prompts/with-prompts.ts');
       await confirmOrCancel('Is this the right time, and is this to be repaired?');
       return true;
     };

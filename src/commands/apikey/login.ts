@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as Flags from '@oclif/core/flags';
-import { examplesOf, BaseCommand } from '../cli/base-command.ts';
-import { CliError } from '../cli/errors.ts';
-import { permissionsFlag, rolesFlag } from '../cli/input/key-flags.ts';
-import { keepGivenKey, requirePlace } from '../cli/credentials.ts';
-import { loginServer } from '../cli/with-keys.ts';
-import { scopeItems } from '../keys/consent/index.ts';
-import { formatTime, printable } from '../keys/basics/index.ts';
+import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
+import { CliError } from '../../cli/errors.ts';
+import { permissionsFlag, rolesFlag } from '../../cli/input/key-flags.ts';
+import { keepGivenKey, requirePlace } from '../../cli/credentials.ts';
+import { loginServer } from '../../cli/with-keys.ts';
+import { scopeItems } from '../../keys/consent/index.ts';
+import { formatTime, printable } from '../../keys/basics/index.ts';
 
 const DEFAULT_END = '30d';
 /** What commands that work on a server need, and nothing else. */
@@ -46,7 +46,7 @@ export default class Login extends BaseCommand {
     const server = loginServer(flags, this.environment, { isSent: true });
     const scope = readScope(flags);
     requirePlace(server, this.environment);
-    const { askForKey } = await import('../remote/oauth.ts');
+    const { askForKey } = await import('../../remote/oauth.ts');
     const given = await askForKey(
       { server, scope, expiresIn: flags['expires-in'] ?? DEFAULT_END },
       {

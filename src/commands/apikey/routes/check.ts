@@ -1,4 +1,4 @@
-import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
+import { examplesOf, BaseCommand } from '../../../cli/base-command.ts';
 
 export default class Check extends BaseCommand {
   static override summary = 'Check the routes of svc-api.yaml, and what it expects of them.';
@@ -11,7 +11,7 @@ export default class Check extends BaseCommand {
 
   async run(): Promise<object> {
     await this.parse(Check);
-    const { checkRoutes, readDeclaredRoutes } = await import('../../cli/routes.ts');
+    const { checkRoutes, readDeclaredRoutes } = await import('../../../cli/routes.ts');
     const { json, text } = await checkRoutes(await readDeclaredRoutes(this.config, this.configFile));
     return this.printLines(json, text);
   }

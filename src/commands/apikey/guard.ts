@@ -1,14 +1,14 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { examplesOf } from '../cli/base-command.ts';
-import { exclusiveFlags, permissionsFlag } from '../cli/input/key-flags.ts';
-import { CliError } from '../cli/errors.ts';
-import { readNumber, readOptions, ServingCommand, servingFlags } from '../cli/serve/index.ts';
-import type { GuardOptions } from '../guard/guard.ts';
-import type { AskedRequirement, GuardRules } from '../guard/access.ts';
-import type { ServerOptions } from '../http/index.ts';
-import type { OpenedService, ServedService } from '../service/configured-server.ts';
-import { printable } from '../keys/basics/index.ts';
+import { examplesOf } from '../../cli/base-command.ts';
+import { exclusiveFlags, permissionsFlag } from '../../cli/input/key-flags.ts';
+import { CliError } from '../../cli/errors.ts';
+import { readNumber, readOptions, ServingCommand, servingFlags } from '../../cli/serve/index.ts';
+import type { GuardOptions } from '../../guard/guard.ts';
+import type { AskedRequirement, GuardRules } from '../../guard/access.ts';
+import type { ServerOptions } from '../../http/index.ts';
+import type { OpenedService, ServedService } from '../../service/configured-server.ts';
+import { printable } from '../../keys/basics/index.ts';
 
 const PORT = 8080;
 const TIMEOUT_S = 60;
@@ -26,12 +26,12 @@ export default class Guard extends ServingCommand {
   static override examples = examplesOf([
     [
       'Guard a service on this machine, on http://127.0.0.1:8080',
-      '<%= config.bin %> guard http://127.0.0.1:3000 --permission DASHBOARD:READ_ANY',
+      'http://127.0.0.1:3000 --permission DASHBOARD:READ_ANY',
     ],
-    ['Let routes decide', '<%= config.bin %> guard http://127.0.0.1:3000'],
+    ['Let routes decide', 'http://127.0.0.1:3000'],
     [
       'Guard a service for other machines, by TLS',
-      '<%= config.bin %> guard http://127.0.0.1:3000 --any-key --host :: --tls-cert cert.pem --tls-key key.pem',
+      'http://127.0.0.1:3000 --any-key --host :: --tls-cert cert.pem --tls-key key.pem',
     ],
   ]);
   static override args = {
@@ -76,8 +76,8 @@ export default class Guard extends ServingCommand {
     if (methods !== undefined && !permissions)
       throw new CliError('USAGE', '--methods goes with --permission. Pass both, or leave it out.');
     const [{ parseUpstream }, { readRequirements }] = await Promise.all([
-      import('../guard/exchange.ts'),
-      import('../guard/access.ts'),
+      import('../../guard/exchange.ts'),
+      import('../../guard/access.ts'),
     ]);
     const asked: GuardFlags = {
       permissions,
@@ -101,8 +101,8 @@ export default class Guard extends ServingCommand {
 
   private async serveGuard(asked: GuardFlags, opened: OpenedService, server: ServerOptions): Promise<ServedService> {
     const [{ readRequirements }, { serveGuard }] = await Promise.all([
-      import('../guard/access.ts'),
-      import('../guard/guard.ts'),
+      import('../../guard/access.ts'),
+      import('../../guard/guard.ts'),
     ]);
     const rulesBy = ({ keys, config: { routes, credentials, trust, limits } }: OpenedService): GuardRules => ({
       keys,
