@@ -14,12 +14,13 @@ const VERSION = new Set(['version', '--version', '-v', '-V']);
 exports.bundledProgram = function bundledProgram(root, args) {
   const file = join(root, 'dist', 'program.cjs');
   const { exports, keepCode } = requireCached(file, useOf(args));
-  const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  pjson.oclif.commands = { strategy: 'explicit', target: file, identifier: 'commands' };
-  pjson.oclif.helpClass = { target: file, identifier: 'Help' };
-  const run = useOf(args) === 'version' ? () => exports.printVersion(pjson.version, args) : exports.run;
+  const options = ownOptions(root, {
+    commands: { strategy: 'explicit', target: file, identifier: 'commands' },
+    helpClass: { target: file, identifier: 'Help' },
+  });
+  const run = useOf(args) === 'version' ? () => exports.printVersion(options.pjson.version, args) : exports.run;
   // What a failed run did not come to would be missing.
-  return { run, reportFailure: exports.reportFailure, pjson, keepCode: () => process.exitCode || keepCode() };
+  return { run, reportFailure: exports.reportFailure, options, keepCode: () => process.exitCode || keepCode() };
 };
 
 /** What a program is used for: each command needs other functions, and help needs those that show help. */
@@ -33,8 +34,22 @@ function useOf([topic, ...more]) {
 }
 
 /** The same from the packages and chunks: GraphQL, which servers run, must be loaded once, with a host's extensions. */
-exports.programOfPackages = async function programOfPackages() {
+exports.programOfPackages = async function programOfPackages(root) {
   const { run } = await import('@oclif/core/run');
   const reportFailure = async (...args) => (await import('../dist/cli/explain/report.js')).reportFailure(...args);
-  return { run, reportFailure, pjson: undefined, keepCode: () => {} };
+  return { run, reportFailure, options: exports.optionsOfPackages(root), keepCode: () => {} };
 };
+
+/** What oclif loads where it finds commands in files of their own. */
+exports.optionsOfPackages = (root) => ownOptions(root, { commands: './commands', helpClass: './cli/help/own-help.js' });
+
+/**
+ * What oclif loads for our own program, in which some commands have a short name: `login` for `apikey login`. They are
+ * in the manifest in `dist`, which is the root for that; a host reads the other one, beside package.json.
+ */
+function ownOptions(root, parts) {
+  const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const { topics } = pjson.oclif;
+  Object.assign(pjson.oclif, parts, { topics: { ...topics, ...topics.apikey.subtopics } });
+  return { root: join(root, 'dist'), pjson };
+}

@@ -17,10 +17,10 @@ const args = command === 'help' ? typed.filter((arg) => arg !== '--no-color') : 
 const root = require('node:path').dirname(import.meta.dirname);
 // `help` and `autocomplete` are added here, not in package.json, from which a host would get them too.
 const core = ['@oclif/plugin-help'];
-const isServer = command === 'serve' || command === 'guard';
+const isServer = command === 'serve' || command === 'guard' || (command === 'apikey' && args[1] === 'guard');
 // Scripts run `apikey` and servers, which start faster without completion; what completes them knows all commands.
 if ((command !== 'apikey' || args[1] === 'complete') && !isServer) core.push('@oclif/plugin-autocomplete');
-const loadOptions = { root, pluginAdditions: { core } };
+const pluginAdditions = { core };
 // Not awaited: when the reader of a pipe closes it early, a top-level await would exit with 13.
 const subject = command === 'help' ? args[1] : command;
 void (subject?.startsWith('autocomplete') ? complete() : start());
@@ -33,15 +33,16 @@ function requireBuild() {
 }
 
 async function complete() {
+  const { optionsOfPackages } = require('./program.cjs');
   const { autocomplete } = await import('../dist/cli/completion/autocomplete.js');
-  await autocomplete(args, loadOptions);
+  await autocomplete(args, { ...optionsOfPackages(root), pluginAdditions });
 }
 
 /** As oclif's `execute` does, with failures in the form of ours. */
 async function start() {
   const { bundledProgram, programOfPackages } = require('./program.cjs');
-  const program = isServer ? await programOfPackages() : bundledProgram(root, args);
-  const options = { ...loadOptions, pjson: program.pjson };
+  const program = isServer ? await programOfPackages(root) : bundledProgram(root, args);
+  const options = { ...program.options, pluginAdditions };
   try {
     await program.run(args, options);
     program.keepCode();

@@ -1,10 +1,11 @@
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { embedded } from './embedded.ts';
+import { type CommandFile, ownCommands } from './own-commands.ts';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
 
 /** Commands that are loaded as chunks, from `dist/commands`. */
-const NOT_BUNDLED = new Set(['serve', 'guard']);
+const NOT_BUNDLED = /(^|:)(serve|guard)$/;
 
 /** A change to the text of files. It must apply to the file of a package that it names. */
 interface Change {
@@ -47,7 +48,7 @@ const COMMON_CHANGES: readonly Change[] = [
  * @returns the files that it consists of
  */
 export async function bundleProgram(root: string): Promise<string[]> {
-  const commands = commandsIn(root).filter(({ id }) => !NOT_BUNDLED.has(id));
+  const commands = ownCommands(root).filter(({ id }) => !NOT_BUNDLED.test(id));
   const { metafile, outputFiles } = await build({
     ...programOptions(root, entryOf(commands)),
     outfile: 'dist/program.cjs',
@@ -64,7 +65,7 @@ export async function bundleProgram(root: string): Promise<string[]> {
  */
 export async function bundleWholeProgram(root: string, outdir: string): Promise<string[]> {
   const help = { id: 'help', file: 'node_modules/@oclif/plugin-help/lib/commands/help.js' };
-  const contents = entryOf([...commandsIn(root), help]);
+  const contents = entryOf([...ownCommands(root), help]);
   const common = { write: true, plugins: [changedBy(COMMON_CHANGES)], external: OTHERS };
   const results = await Promise.all([
     build({ ...programOptions(root, contents), ...common, outfile: join(outdir, 'program.cjs') }),
@@ -107,7 +108,7 @@ function asciiOf(script: string): string {
 }
 
 /** What `bin/program.cjs` uses. The commands are what oclif's strategy "explicit" reads; each is loaded on use. */
-function entryOf(commands: readonly BundledCommand[]): string {
+function entryOf(commands: readonly CommandFile[]): string {
   const getters = commands.map(({ file, id }) => `get '${id}'() { return require('./${file}').default; },`);
   return `
     exports.run = (...args) => require('@oclif/core/run').run(...args);
@@ -115,21 +116,6 @@ function entryOf(commands: readonly BundledCommand[]): string {
     exports.printVersion = (...args) => require('./src/cli/help/version.ts').printVersion(...args);
     Object.defineProperty(exports, 'Help', { get: () => require('./src/cli/help/own-help.ts').default });
     exports.commands = { ${getters.join('\n')} };`;
-}
-
-interface BundledCommand {
-  readonly id: string;
-  readonly file: string;
-}
-
-function commandsIn(root: string): BundledCommand[] {
-  const files = globSync('src/commands/**/*.ts', { cwd: root }).toSorted();
-  return files.map((file) => ({ file, id: idOf(file) }));
-}
-
-/** `src/commands/apikey/index.ts` is `apikey`. */
-function idOf(file: string): string {
-  return file.replace(/^src\/commands\/(.*?)(\/index)?\.ts$/, '$1').replaceAll('/', ':');
 }
 
 /** Changes some files while they are bundled. */

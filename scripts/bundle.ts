@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { globSync, linkSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,6 +7,7 @@ import { bundleConsole } from './bundle-console.ts';
 import { bundleProgram } from './bundle-program.ts';
 import { embedded } from './embedded.ts';
 import { licensesOf } from './licenses.ts';
+import { sbomOf } from './sbom.ts';
 
 /**
  * Bundles what the commands and the library load, and some packages, into a few files: loading many small files
@@ -126,3 +128,8 @@ const bundled = [
   'node_modules/better-sqlite3/package.json',
 ];
 writeFileSync(`${root}dist/LICENSES.txt`, licensesOf(bundled, root));
+writeFileSync(`${root}dist/sbom.cdx.json`, sbomOf(bundled, root));
+// For `sha256sum --check` in the driver's own package.
+const binaries = globSync('prebuilds/*', { cwd: driver }).toSorted();
+const sums = binaries.map((file) => `${hash('sha256', readFileSync(join(driver, file)))}  ${file}\n`);
+writeFileSync(`${root}dist/better-sqlite3/SHA256SUMS`, sums.join(''));

@@ -100,12 +100,12 @@ async function countRuns(folder: string): Promise<void> {
   await run('apikey:create', '--name', 'Deleted 2', '--roles', 'VIEWER');
   await measure('apikey create', () => run('apikey:create', '--name', 'Third', '--roles', 'VIEWER'));
   const backup = join(folder, 'backup.sqlite');
-  await run('backup', backup);
+  await run('apikey:backup', backup);
   for (const name of ['Deleted 1', 'Deleted 2']) await run('apikey:delete', name, '--yes');
-  await measure('restore of 2 keys', () => run('restore', backup, '--bring-back-all', '--yes'));
+  await measure('restore of 2 keys', () => run('apikey:restore', backup, '--bring-back-all', '--yes'));
   const { openKeys, createApp, listen, OPERATOR } = await import('../src/index.ts');
   const keys = await openKeys({ database });
-  const { key } = await keys.create({ name: 'Client', roles: ['ADMIN'] }, OPERATOR);
+  const { key } = await keys.create({ name: 'Client', roles: ['ADMIN'] }, { actor: OPERATOR });
   const server = await listen({ app: await createApp({ keys }), host: '127.0.0.1', port: 0 });
   const ask = async () => {
     const answer = await fetch(`${server.url}/graphql`, {

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { bundleWholeProgram } from './bundle-program.ts';
 import { licensesOf } from './licenses.ts';
+import { sbomOf } from './sbom.ts';
 
 /**
  * Packs what the image of a container has of svc-api, for each Linux machine that it may run on: one file with the
@@ -29,14 +30,21 @@ try {
   );
   for (const path of copied) copy(path, path);
   copy('scripts/image/run.js', 'bin/run.js');
-  const manifest = json('oclif.manifest.json');
+  const manifest = json('dist/oclif.manifest.json');
   const { commands: help } = json('node_modules/@oclif/plugin-help/oclif.manifest.json');
   write('oclif.manifest.json', { ...manifest, commands: { ...(manifest['commands'] as object), ...(help as object) } });
   const { name, version, description, license, engines, imports, oclif } = json('package.json');
-  write('package.json', { name, version, description, license, engines, imports, oclif });
+  // As in bin/program.cjs.
+  const { topics } = oclif as { topics: Record<string, { subtopics: object }> };
+  const own = { ...(oclif as object), topics: { ...topics, ...topics['apikey']!.subtopics } };
+  write('package.json', { name, version, description, license, engines, imports, oclif: own });
   const bundled = await bundleWholeProgram(root, join(app, 'dist'));
   // As Debian has them.
   writeFileSync(join(app, 'dist/LICENSES.txt.gz'), gzipSync(licensesOf(bundled, root), { level: 9 }));
+  writeFileSync(
+    join(app, 'dist/sbom.cdx.json'),
+    sbomOf([...bundled, 'node_modules/better-sqlite3/package.json'], root),
+  );
   const packed = join(folder, `${String(name)}-${String(version)}-image.tgz`);
   execFileSync('tar', ['-czf', packed, '--owner=0', '--group=0', '--sort=name', '-C', app, '.']);
 } finally {

@@ -3,11 +3,15 @@ import { join } from 'node:path';
 
 /** The name, version and license of each package that the bundled files come from: their licenses ask for that. */
 export function licensesOf(files: readonly string[], root: string): string {
-  const folders = files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
-  return [...new Set(folders)]
-    .toSorted()
+  return foldersOf(files)
     .map((folder) => licenseOf(join(root, folder)))
     .join(`\n${'-'.repeat(80)}\n\n`);
+}
+
+/** The folders of the packages that files come from, each once. */
+export function foldersOf(files: readonly string[]): string[] {
+  const folders = files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
+  return [...new Set(folders)].toSorted();
 }
 
 function licenseOf(folder: string): string {

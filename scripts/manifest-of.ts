@@ -1,8 +1,18 @@
 import { fileURLToPath } from 'node:url';
 import { Plugin } from '@oclif/core/config';
+import { shortId } from './own-commands.ts';
 
-/** The manifest of the built commands, as text. */
-export async function manifestOf(): Promise<string> {
+/** What hosts read of the commands, and what our own program reads. */
+export interface Manifests {
+  readonly host: string;
+  readonly own: string;
+}
+
+/**
+ * The manifests of the built commands, as texts. Our own program lies in `dist`, and has short names that a host does
+ * not get; it shows those alone.
+ */
+export async function manifestsOf(): Promise<Manifests> {
   const root = fileURLToPath(new URL('..', import.meta.url));
   const plugin = new Plugin({
     root,
@@ -14,5 +24,17 @@ export async function manifestOf(): Promise<string> {
   await plugin.load();
   // The order in which folders are read differs from run to run.
   const commands = Object.entries(plugin.manifest.commands).toSorted(([one], [other]) => (one < other ? -1 : 1));
-  return `${JSON.stringify({ ...plugin.manifest, commands: Object.fromEntries(commands) }, null, 2)}\n`;
+  const own = commands.flatMap(([id, command]): typeof commands => {
+    const inDist = { ...command, relativePath: command.relativePath!.slice(1) };
+    const short = shortId(id);
+    return short === undefined
+      ? [[id, inDist]]
+      : [
+          [id, { ...inDist, hidden: true }],
+          [short, { ...inDist, id: short }],
+        ];
+  });
+  const textOf = (entries: typeof commands) =>
+    `${JSON.stringify({ ...plugin.manifest, commands: Object.fromEntries(entries) }, null, 2)}\n`;
+  return { host: textOf(commands), own: textOf(own) };
 }

@@ -8,7 +8,8 @@ import { configSchema } from './config-schema.ts';
 import { errorReference } from './error-reference.ts';
 import { operationTypes, resolverTypes } from './graphql-types.ts';
 import { keysSchema } from './keys-schema.ts';
-import { pagesWithTables } from './tables.ts';
+import { surfaceReport } from './library-surface.ts';
+import { pagesWithParts } from './tables.ts';
 
 const BIN = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 
@@ -17,7 +18,8 @@ export async function references(): Promise<Record<string, string>> {
   return {
     'docs/cli.md': commandReference(),
     'docs/errors.md': errorReference(),
-    ...pagesWithTables(),
+    ...pagesWithParts(),
+    'docs/library-surface.d.ts': surfaceReport(),
     'docs/schema.graphql': schemaReference(),
     'src/graphql/schema-types.ts': await resolverTypes(),
     'src/remote/operations.ts': await operationTypes(),
@@ -32,7 +34,7 @@ function schemaReference(): string {
 
 /** The help of every command and topic, as it is printed. */
 function commandReference(): string {
-  const manifest = JSON.parse(readFileSync(new URL('../oclif.manifest.json', import.meta.url), 'utf8')) as {
+  const manifest = JSON.parse(readFileSync(new URL('../dist/oclif.manifest.json', import.meta.url), 'utf8')) as {
     commands: Record<string, { hidden?: boolean }>;
   };
   const commands = Object.keys(manifest.commands)

@@ -17,7 +17,8 @@ const server = await listen({
   process.stderr.write(`Error: ${message}\n`);
   process.exit(1);
 });
-const { key: secret } = await keys.create({ name: 'Quick start', roles: ['VIEWER'], overwrite: true }, OPERATOR);
+const newKey = { name: 'Quick start', roles: ['VIEWER'], overwrite: true };
+const { key: secret } = await keys.create(newKey, { actor: OPERATOR });
 
 process.stdout.write(`Listening on ${server.url}, with the keys in ${keys.location}
 

@@ -1,64 +1,56 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
-  type Admission,
   type Authenticated,
   type BearerAuthOptions,
-  BearerCheck,
+  type CheckedRequest,
   endUnread,
   NodeHead,
-  type Reply,
-  send,
+  type RefusedRequest,
+  RequestChecker,
 } from './http/index.ts';
-export type { Authenticated, BearerAuthOptions } from './http/index.ts';
 
 /** A request of `node:http` that was accepted. */
 export type AuthenticatedRequest = IncomingMessage & Authenticated;
 
 /** Middleware for Express and Connect. Without them, `next` is what handles a request that was accepted. */
-export type NodeMiddleware = (incoming: IncomingMessage, outgoing: ServerResponse, next: () => void) => void;
+type NodeMiddleware = (incoming: IncomingMessage, outgoing: ServerResponse, next: () => void) => void;
 
 /**
  * Middleware for Express, Connect and `node:http` that accepts only requests with a valid API key, and checks it before
  * the body is read, with the answers of `bearerAuth` for Hono. A request that was accepted is an
  * `AuthenticatedRequest`. `next` is only called for those, and never with an error.
- *
- * @example
- * app.use('/backups', bearerAuth({ keys, permission: 'DOCKER:READ_ANY' }));
- * app.get('/backups', (req, res) => res.json({ by: req.principal?.apiKey.name }));
- * @example
- * const auth = bearerAuth({ keys });
- * createServer((req, res) => auth(req, res, () => res.end('Welcome.'))).listen(3000);
  */
 export function bearerAuth(options: BearerAuthOptions): NodeMiddleware {
-  const check = BearerCheck.of(options);
+  const checker = RequestChecker.of(options, {});
   return (incoming, outgoing, next) => {
-    const head = new NodeHead(incoming);
-    const enter = (admission: Admission) => {
+    const enter = (checked: CheckedRequest) => {
       // While the store was asked, something else may have answered, or the client have gone.
       if (outgoing.headersSent || outgoing.destroyed) return;
-      if ('refusal' in admission) return refuse(incoming, outgoing, admission.refusal);
+      if (!checked.ok) return refuse(incoming, outgoing, checked);
       const request = Object.assign(incoming, {
-        principal: admission.principal,
+        principal: checked.principal,
         checkAgain: async () => {
-          const again = await check.again(head, admission);
-          if ('refusal' in again) refuse(incoming, outgoing, again.refusal);
-          else request.principal = again.principal;
-          return !('refusal' in again);
+          const again = await checked.checkAgain();
+          if (again.ok) request.principal = again.principal;
+          else refuse(incoming, outgoing, again);
+          return again.ok;
         },
       });
-      for (const [name, value] of Object.entries(admission.fields ?? {})) outgoing.setHeader(name, value);
+      for (const [name, value] of Object.entries(checked.headers)) outgoing.setHeader(name, value);
       next();
     };
-    const admission = check.enter(head);
-    if (admission instanceof Promise) void admission.then(enter);
-    else enter(admission);
+    const checked = checker.enter(new NodeHead(incoming));
+    if (checked instanceof Promise) void checked.then(enter);
+    else enter(checked);
   };
 }
 
-function refuse(incoming: IncomingMessage, outgoing: ServerResponse, reply: Reply): void {
+function refuse(incoming: IncomingMessage, outgoing: ServerResponse, { status, headers, body }: RefusedRequest): void {
   if (outgoing.headersSent || outgoing.destroyed) return;
   endUnread(incoming, outgoing);
-  send(outgoing, reply);
+  // Hono leaves the length out of an answer to HEAD, too.
+  if (incoming.method === 'HEAD') outgoing.writeHead(status, headers).end();
+  else outgoing.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
 }
 
 declare global {

@@ -2,57 +2,44 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
   type Authenticated,
   type BearerAuthOptions,
-  BearerCheck,
   endUnread,
-  headersOf,
   NodeHead,
-  type Reply,
+  type RefusedRequest,
+  RequestChecker,
 } from './http/index.ts';
-export type { Authenticated, BearerAuthOptions } from './http/index.ts';
 
 /** A hook of Fastify for the moment when the head of a request has arrived. */
-export type OnRequestHook = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined>;
+type OnRequestHook = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined>;
 
 /**
  * An `onRequest` hook for Fastify that accepts only requests with a valid API key, and checks it before the body is
  * read, with the answers of `bearerAuth` for Hono. A request that was accepted has `principal` and `checkAgain`.
- *
- * @example
- * app.addHook('onRequest', bearerAuth({ keys }));
- * app.get('/', async (request) => ({ by: request.principal?.apiKey.name }));
- * @example
- * const onRequest = bearerAuth({ keys, permission: 'DOCKER:UPDATE_ANY' });
- * app.post('/restart', { onRequest }, async (request, reply) => {
- *   if (!(await request.checkAgain!())) return reply;
- *   return restart(request.body);
- * });
  */
 export function bearerAuth(options: BearerAuthOptions): OnRequestHook {
-  const check = BearerCheck.of(options);
+  const checker = RequestChecker.of(options, {});
   return async (request, reply) => {
-    const head = new NodeHead(request.raw);
-    const admission = await check.enter(head);
-    if ('refusal' in admission) return refuse(request, reply, admission.refusal);
+    const checked = await checker.enter(new NodeHead(request.raw));
+    if (!checked.ok) return refuse(request, reply, checked);
     const authenticated: Authenticated = {
-      principal: admission.principal,
+      principal: checked.principal,
       checkAgain: async () => {
-        const again = await check.again(head, admission);
-        if ('refusal' in again) refuse(request, reply, again.refusal);
-        else request.principal = again.principal;
-        return !('refusal' in again);
+        const again = await checked.checkAgain();
+        if (again.ok) request.principal = again.principal;
+        else refuse(request, reply, again);
+        return again.ok;
       },
     };
     Object.assign(request, authenticated);
-    if (admission.fields) reply.headers(admission.fields);
+    reply.headers(checked.headers);
     return undefined;
   };
 }
 
-function refuse(request: FastifyRequest, reply: FastifyReply, refusal: Reply): FastifyReply {
+function refuse(request: FastifyRequest, reply: FastifyReply, { status, headers, body }: RefusedRequest): FastifyReply {
   endUnread(request.raw, reply.raw);
-  reply.code(refusal.status).headers(Object.fromEntries(headersOf(refusal)));
+  reply.code(status).headers(headers);
   // Of a text, Fastify would change the Content-Type.
-  return reply.send(request.method === 'HEAD' ? undefined : Buffer.from(refusal.text));
+  return reply.send(request.method === 'HEAD' ? undefined : Buffer.from(body));
 }
 
 declare module 'fastify' {

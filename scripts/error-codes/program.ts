@@ -129,7 +129,7 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
       'a permission names a resource that there is not: those of your own are passed to `openKeys({ resources })`',
       '`openKeys(…)` is not awaited',
     ],
-    remedy: 'Correct it. Leave out an option that is not wanted. See [Middleware](middleware.md#options).',
+    remedy: 'Correct it. Leave out an option that is not wanted. See [The library](library.md#options).',
   },
   GRAPHQL_UNSUPPORTED: {
     meaning: '`serve` gets a graphql that it cannot work with; the error says which one, and from where.',
@@ -140,6 +140,16 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
     meaning: 'The host CLI runs on a Node on which svc-api does not.',
     causes: ['an older Node is the first in `PATH`'],
     remedy: 'Run the host on one of the versions that the error names.',
+  },
+  DRIVER_UNSUPPORTED: {
+    meaning: "None of the bundled binaries of SQLite's driver runs on this machine; the error says why.",
+    causes: [
+      'its glibc is older than 2.34: Debian 11, Ubuntu 20.04, RHEL 8',
+      'it is neither x64 nor arm64, or runs neither Linux nor macOS nor Windows',
+    ],
+    remedy:
+      'Install better-sqlite3, compiled for the machine, where svc-api is installed: see ' +
+      '[Installing](installing.md#what-is-in-the-package). Or use [PostgreSQL](postgresql.md), or a newer system.',
   },
   UNEXPECTED: {
     meaning: 'An unexpected error: a defect in svc-api, or in what it runs on.',

@@ -219,7 +219,7 @@ export abstract class BaseCommand extends Command {
   /** The command as its failures show it. */
   protected get failed(): Failed {
     const { config, argv, ctor, terminal } = this;
-    return { config, argv, id: ctor.id, root: ctor.plugin?.root, columns: terminal.errorColumns };
+    return { config, argv, id: ctor.id, columns: terminal.errorColumns };
   }
 
   /** Says on stderr what has failed, where stdout has the result. */

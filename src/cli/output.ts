@@ -74,12 +74,33 @@ export function turnColorsOff(env: NodeJS.ProcessEnv): () => void {
   };
 }
 
+/** The name of the topic that has all our commands in a host, except `serve`. */
+const TOPIC = 'apikey:';
+
+/** The part of oclif's configuration that commands are named by. */
+type Names = Pick<Config, 'bin' | 'topicSeparator' | 'findCommand'>;
+
+/** The id that is shown for one of our commands: in our own program, `login` for `apikey:login`. */
+export function shortestId(config: Pick<Config, 'findCommand'>, id: string): string {
+  const short = id.startsWith(TOPIC) ? id.slice(TOPIC.length) : id;
+  return config.findCommand(short)?.pluginName === 'svc-api' ? short : id;
+}
+
 /**
  * A command as it is typed in the CLI that runs it, such as `svc-api apikey list`, or `acme apikey:list` in a host. An
  * empty one is the name of the CLI.
+ * @param id as hosts have it
  */
-export function commandText({ bin, topicSeparator }: Pick<Config, 'bin' | 'topicSeparator'>, id: string): string {
-  return id === '' ? bin : `${bin} ${id.replaceAll(':', topicSeparator)}`;
+export function commandText(config: Names, id: string): string {
+  if (id === '') return config.bin;
+  return `${config.bin} ${shortestId(config, id).replaceAll(':', config.topicSeparator)}`;
+}
+
+/** A text in which commands are named as in "svc-api apikey doctor", with their names in the CLI that runs it. */
+export function withNamesOf(config: Names, text: string): string {
+  return text.replaceAll(/"svc-api (apikey(?: [a-z]+)?|serve)(?=[" ])/g, (_, words: string) => {
+    return `"${commandText(config, words.replaceAll(' ', ':'))}`;
+  });
 }
 
 /** `1 entry`, `2 entries`. */

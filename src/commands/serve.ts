@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../cli/base-command.ts';
 import { inGroup } from '../cli/input/key-flags.ts';
+import { commandText } from '../cli/output.ts';
 import { readOptions, ServingCommand, servingFlags } from '../cli/serve/index.ts';
 
 const PORT = 4000;
@@ -31,12 +32,16 @@ export default class Serve extends ServingCommand {
     const { flags } = await this.parse(Serve);
     const { database, config } = flags;
     const { serveApp } = await import('../service/create-app.ts');
+    const commands = {
+      create: commandText(this.config, 'apikey:create'),
+      login: commandText(this.config, 'apikey:login'),
+    };
     await this.serve({
       ...readOptions(flags, process.env, PORT),
       database,
       config,
       logPath: '/graphql',
-      start: serveApp({ console: !flags['no-console'] }),
+      start: serveApp({ console: !flags['no-console'], commands }),
     });
   }
 }

@@ -7,6 +7,7 @@ import {
   type FailureLog,
   type GraphQLPipeline,
   HonoHead,
+  type NamedCommands,
   requestIdIn,
   RequestRefused,
 } from '../http/index.ts';
@@ -43,6 +44,7 @@ import { SentForm, SessionEnded } from './sent-form.tsx';
 interface ConsoleParts extends SessionAuthParts, ConsentParts {
   /** Whether there is a console beside the pages on which people decide what applications get. */
   readonly hasConsole: boolean;
+  readonly commands: NamedCommands;
   readonly pipeline: GraphQLPipeline;
   readonly keys: KeysService;
   readonly failures: FailureLog;
@@ -141,7 +143,14 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
       ? visit.seeOther(first.path)
       : visit.page('Nothing to see', NothingToSee({ name: visit.principal.apiKey.name }), 403);
   });
-  addSignIn(app, CONSOLE_PATH, { assets, sessionAuth, guarded, seenBy, refusals: parts.refusals });
+  addSignIn(app, CONSOLE_PATH, {
+    assets,
+    sessionAuth,
+    guarded,
+    seenBy,
+    refusals: parts.refusals,
+    commands: parts.commands,
+  });
   addOutcomes(app, CONSOLE_PATH, { assets, sessions, guarded, seenBy, enter });
   addKeyList(pages);
   addNewKey(pages);

@@ -70,7 +70,10 @@ export const MAKES_SECRET = /\b(createApiKey|rotateApiKey|applyApiKeys|approveCo
 
 /** A GraphQL request of a page, made where it would otherwise arrive. */
 class PageRequest extends HonoHead implements GraphQLRequest {
-  readonly method = 'POST';
+  override get method(): string {
+    return 'POST';
+  }
+
   readonly search = '';
   readonly head: RequestHead = { accept: 'application/graphql-response+json', contentType: 'application/json' };
   readonly #body: Uint8Array;

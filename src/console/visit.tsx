@@ -5,6 +5,7 @@ import {
   type BearerEnv,
   type GraphQLPipeline,
   type Issuer,
+  type NamedCommands,
   readForm,
   type RefusedPerson,
   respond,
@@ -28,8 +29,9 @@ export interface PageParts {
   /** The rules, for what is offered by them; all that is shown and done is asked by GraphQL. */
   readonly keys: KeysService;
   readonly issuer: Issuer;
-  /** How applications may ask for keys; undefined for "svc-api login" alone. */
+  /** How applications may ask for keys; undefined for our own login alone. */
   readonly consent: ConsentMode | undefined;
+  readonly commands: NamedCommands;
   /** Takes the key again of somebody who has signed in. @returns why it is not accepted */
   readonly enterAgain: (c: Context, key: string, entered: Entered) => Promise<RefusedPerson | undefined>;
   /** Milliseconds since 1970. */
@@ -90,9 +92,14 @@ export class Visit {
     return this.#parts.issuer.of(this.c);
   }
 
-  /** How applications may ask for keys; undefined for "svc-api login" alone. */
+  /** How applications may ask for keys; undefined for our own login alone. */
   get consent(): ConsentMode | undefined {
     return this.#parts.consent;
+  }
+
+  /** The commands that pages name. */
+  get commands(): NamedCommands {
+    return this.#parts.commands;
   }
 
   /** Whether the key may do this, so that it is worth offering: GraphQL decides when it comes to it. */

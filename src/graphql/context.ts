@@ -1,4 +1,4 @@
-import type { Principal } from '../keys/authorization/index.ts';
+import type { Caller, Principal } from '../keys/authorization/index.ts';
 import type { Status } from '../keys/key/index.ts';
 import type { Permission, PermissionSet } from '../keys/permissions/index.ts';
 import type { BudgetedRequest, BudgetLimits } from './execution/index.ts';
@@ -14,7 +14,9 @@ export interface GraphQLContext {
 }
 
 /** Makes what a program's own resolvers find in their context beside that. */
-export type CreateContext = (context: GraphQLContext) => object | Promise<object>;
+export type CreateContext = (
+  context: Omit<GraphQLContext, 'principal'> & { readonly principal: Caller },
+) => object | Promise<object>;
 
 /** The context with what only the server itself needs. */
 export interface BudgetedContext extends GraphQLContext, BudgetedRequest {}

@@ -1,12 +1,5 @@
 /** The schema, its resolvers, and what executes operations. */
-export type {
-  BudgetedContext,
-  CreateContext,
-  ExplainedRoute,
-  GraphQLContext,
-  RouteExplainer,
-  ServiceParts,
-} from './context.ts';
+export type { BudgetedContext, CreateContext, ExplainedRoute, RouteExplainer, ServiceParts } from './context.ts';
 export {
   type Amount,
   amountFor,
@@ -26,5 +19,5 @@ export {
   withoutStackTrace,
   writeData,
 } from './execution/index.ts';
-export type { ParsedTypeDefs, SchemaExtension } from './extension.ts';
+export type { SchemaExtension } from './extension.ts';
 export type { OwnSchema, RequiredByField, Resolvers } from './own-schema.ts';

@@ -6,8 +6,8 @@ import { type Arrival, credentialHeaders, type IsCredential, type RequestTarget 
 import {
   type Admission,
   type Admitted,
-  type BearerAuthOptions,
   BearerCheck,
+  type CheckOptions,
   type CheckParts,
   ClientAddresses,
   errorReply,
@@ -241,7 +241,7 @@ export class Access {
 export interface GuardRules {
   readonly keys: Pick<KeysService, 'catalog'> & {
     readonly store: Pick<KeysService['store'], 'check'>;
-  } & BearerAuthOptions['keys'];
+  } & CheckOptions['keys'];
   /** Who may make which requests. */
   readonly requirements: Requirements;
   /** Where a key may stand in a request. */

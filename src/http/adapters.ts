@@ -4,7 +4,8 @@ import { findTargetHandler } from 'hono/utils/handler';
 import { getPath, getPathNoStrict } from 'hono/utils/url';
 import { admissionOf, type BearerEnv } from './bearer-auth.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
-import { bodyCutOff, bodyTooLarge, collectBody, type GraphQLRequest, MAX_BODY_BYTES } from './graphql-request.ts';
+import type { GraphQLRequest } from './graphql-request.ts';
+import { bodyCutOff, bodyTooLarge, collectBody, MAX_BODY_BYTES } from './request-body.ts';
 import { HonoHead, memoized, NodeHead, readHead, type RequestHead } from './received.ts';
 import { RequestRefused, respond, send } from './replies.ts';
 
@@ -25,10 +26,6 @@ class HonoRequest extends HonoHead implements GraphQLRequest {
       contentLength: c.req.header('content-length'),
       contentEncoding: c.req.header('content-encoding'),
     };
-  }
-
-  get method(): string {
-    return this.c.req.method;
   }
 
   get search(): string {
@@ -273,10 +270,6 @@ class NodeRequest extends NodeHead implements GraphQLRequest {
 
   override header(name: string): string | undefined {
     return name === 'authorization' ? this.head.authorization : super.header(name);
-  }
-
-  get method(): string {
-    return this.incoming.method!;
   }
 
   get search(): string {

@@ -11,13 +11,21 @@ import type { AttemptCounter, Limited } from '../limits/index.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
-import { type CheckParts, partsOf } from './bearer-options.ts';
+import { type CheckParts, partsOf, type RefusalReply } from './bearer-options.ts';
 import { ClientAddresses, HonoHead } from './received.ts';
-import { Cors, corsBy, type CorsOptions, errorReply, respond } from './replies.ts';
+import { Cors, corsBy, type CorsOptions, errorBody, errorReply, type ReplyCode, respond } from './replies.ts';
 import type { FailureLog, RefusalLog } from './refusal-log.ts';
+import { RequestChecker } from './request-check.ts';
 import { GraphQLPipeline } from './graphql-pipeline.ts';
 import { handlersOf } from './adapters.ts';
-import { addHealthChecks, addHomePage, answerIntrospection, HEALTH_PATHS } from './plain-endpoints.ts';
+import {
+  addHealthChecks,
+  addHomePage,
+  answerIntrospection,
+  HEALTH_PATHS,
+  type NamedCommands,
+  OWN_COMMANDS,
+} from './plain-endpoints.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
 import type { ConsentParts } from './oauth/endpoints.ts';
 import { Issuer } from './oauth/issuer.ts';
@@ -42,6 +50,7 @@ export interface AppOptions {
   clients?: readonly Client[];
   /** Whether the page at `/` leads to a console. */
   hasConsole?: boolean;
+  commands?: NamedCommands;
   log?: Log;
   /** The app whose place it takes: it logs on in the same sums. */
   replaces?: CheckParts | undefined;
@@ -87,6 +96,7 @@ export function createHttpApp({
   publicUrl,
   clients = [],
   hasConsole = false,
+  commands = OWN_COMMANDS,
   log = NO_LOG,
   replaces,
   ...from
@@ -106,12 +116,19 @@ export function createHttpApp({
     log,
   });
   const allowOrigins = corsBy(cors);
-  app.all('/graphql', ...handlersOf(pipeline, allowOrigins, bearerAuthBy(check)));
+  const asGraphQL = { onRefused: ({ message, code }: RefusalReply) => errorBody(message, code as ReplyCode) };
+  const auth = bearerAuthBy(new RequestChecker(check, asGraphQL));
+  app.all('/graphql', ...handlersOf(pipeline, allowOrigins, auth));
   const introspecting = new BearerCheck({ keys, permission: 'API_KEY:READ_ANY', ...from }, parts);
-  app.all('/introspect', allowOrigins, bearerAuthBy(introspecting), answerIntrospection(keys, parts.failures));
+  app.all(
+    '/introspect',
+    allowOrigins,
+    bearerAuthBy(new RequestChecker(introspecting, asGraphQL)),
+    answerIntrospection(keys, parts.failures),
+  );
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
-  addHomePage(app, { hasConsole });
+  addHomePage(app, { hasConsole, commands });
   const { credentials: _, ...fromForms } = from;
   const consentParts = {
     consent: keys.consent,

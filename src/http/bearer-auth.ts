@@ -1,14 +1,14 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import { type Admission, type Admitted, BearerCheck } from './bearer-check.ts';
-import type { BearerAuthOptions } from './bearer-options.ts';
-import { HonoHead } from './received.ts';
-import { type RateLimitFields, respond } from './replies.ts';
-import type { Principal } from '../keys/authorization/index.ts';
+import type { Caller } from '../keys/authorization/index.ts';
+import type { Admitted } from './bearer-check.ts';
+import { aFunction, type BearerAuthOptions } from './bearer-options.ts';
+import { HonoHead, type Received } from './received.ts';
+import { type Accepted, AddressedHead, type RefusedRequest, RequestChecker } from './request-check.ts';
 
 /** What a request has that was accepted, by Express, Fastify or Node alone. */
 export interface Authenticated {
   /** The authenticated key. */
-  principal: Principal;
+  principal: Caller;
   /**
    * Checks the key again, as it is now: the one that was accepted may have been deleted while its body arrived. Call it
    * once the body has been read. If the key must be refused, answers the request, and resolves to false; otherwise
@@ -22,7 +22,7 @@ export interface BearerEnv {
   /** See Hono's `Env`. */
   Variables: {
     /** The authenticated key. */
-    principal: Principal;
+    principal: Caller;
     /**
      * Checks the key again, as it is now: the one that was accepted may have been deleted while its body arrived. Call
      * it once the body has been read. Returns the reply if the request must be refused; otherwise `principal` is up to
@@ -31,6 +31,15 @@ export interface BearerEnv {
     checkAgain: () => Promise<Response | undefined>;
   };
 }
+
+/** The options of `bearerAuth` for Hono. */
+type HonoAuthOptions = BearerAuthOptions & {
+  /**
+   * The address of a request's client, where Node does not tell it: in another runtime, or behind another framework.
+   * Headers of proxies are not looked at then. Default: that of the connection.
+   */
+  address?: (c: Context) => string | undefined;
+};
 
 /** A variable of our own. */
 const ADMITTED = 'svc-api.admitted';
@@ -54,39 +63,47 @@ export function admissionOf(c: Context): Admitted {
  *   return (await c.get('checkAgain')()) ?? restart(c, service);
  * });
  */
-export function bearerAuth(options: BearerAuthOptions): MiddlewareHandler<BearerEnv> {
-  return bearerAuthBy(BearerCheck.of(options));
+export function bearerAuth(options: HonoAuthOptions): MiddlewareHandler<BearerEnv> {
+  const checker = RequestChecker.of<HonoAuthOptions>(options, { address: aFunction });
+  const { address } = options;
+  return bearerAuthBy(checker, address && ((c) => new AddressedHead(new HonoHead(c), address(c))));
 }
 
 /** The same, by a check that others use, too. */
-export function bearerAuthBy(check: BearerCheck): MiddlewareHandler<BearerEnv> {
+export function bearerAuthBy(
+  checker: RequestChecker,
+  headOf: (c: Context) => Received = (c) => new HonoHead(c),
+): MiddlewareHandler<BearerEnv> {
   return (c, next) => {
-    const request = new HonoHead(c);
-    const enter = (admission: Admission) => {
-      if ('refusal' in admission) return Promise.resolve(respond(c, admission.refusal));
-      c.set('principal', admission.principal);
-      c.set(ADMITTED as never, admission as never);
+    const enter = (checked: Accepted | RefusedRequest) => {
+      if (!checked.ok) return Promise.resolve(respond(c, checked));
+      c.set('principal', checked.principal);
+      c.set(ADMITTED as never, checked.admitted as never);
       c.set('checkAgain', async () => {
-        const again = await check.again(request, admission);
-        if ('refusal' in again) return respond(c, again.refusal);
+        const again = await checked.checkAgain();
+        if (!again.ok) return respond(c, again);
         c.set('principal', again.principal);
         return undefined;
       });
-      const { fields } = admission;
-      if (!fields) return next() as Promise<never>;
-      setFields(c, fields);
-      return next().then(() => setFields(c, fields));
+      const { headers } = checked;
+      if (Object.keys(headers).length === 0) return next() as Promise<never>;
+      setFields(c, headers);
+      return next().then(() => setFields(c, headers));
     };
-    const admission = check.enter(request);
-    return admission instanceof Promise ? admission.then(enter) : enter(admission);
+    const checked = checker.enter(headOf(c));
+    return checked instanceof Promise ? checked.then(enter) : enter(checked);
   };
+}
+
+function respond(c: Context, { body, status, headers }: RefusedRequest): Response {
+  return c.body(body, status as 401, headers);
 }
 
 /**
  * Before there is an answer: to change the headers of one takes as long as the check. Again once there is one: it has
  * them not if it was made elsewhere.
  */
-function setFields(c: Context, fields: RateLimitFields): undefined {
+function setFields(c: Context, fields: Accepted['headers']): undefined {
   for (const [name, value] of Object.entries(fields))
     if (!c.finalized || c.res.headers.get(name) !== value) c.header(name, value);
 }

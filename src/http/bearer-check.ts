@@ -1,11 +1,5 @@
 import { formatList, type OrRefusal, sourceOf } from '../keys/basics/index.ts';
-import {
-  type BearerAuthOptions,
-  checkBearerOptions,
-  type CheckParts,
-  partsOf,
-  type RequiredPermissions,
-} from './bearer-options.ts';
+import type { BearerAuthOptions, CheckParts, RequiredPermissions } from './bearer-options.ts';
 import { Challenge, CredentialReader, type Credentials, type Problem } from './credentials.ts';
 import { ClientAddresses, type Received, type RequestDetails } from './received.ts';
 import type { FailureLog, RefusalLog } from './refusal-log.ts';
@@ -23,7 +17,8 @@ import type { Authenticator, RefusalReason, VerifiedKey } from '../keys/authenti
 import type { AccessObserver, Principal, Restrictions } from '../keys/authorization/index.ts';
 import { BEARER_ALONE, digestSecret, prefixOf } from '../keys/secret/index.ts';
 import { type Action, type Permission, type Role, splitPermission } from '../keys/permissions/index.ts';
-import type { Answer, AttemptCounter, Limiter, Standing } from '../limits/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
+import type { Answer, AttemptCounter, Limited, Limiter, Standing } from '../limits/index.ts';
 
 /** What is told of requests. */
 interface CheckContext {
@@ -233,9 +228,14 @@ function withDetails(
   return admission instanceof Promise ? admission.then(note) : note(admission);
 }
 
+/** What requests are checked by. */
+export interface CheckOptions extends Omit<BearerAuthOptions, 'keys'> {
+  keys: Pick<KeysService, 'authenticator' | 'catalog'> & Limited;
+}
+
 /** Checks the API keys of requests (RFC 6750, RFC 7617). */
 export class BearerCheck {
-  readonly #keys: BearerAuthOptions['keys'];
+  readonly #keys: CheckOptions['keys'];
   readonly #required: Requirement | undefined;
   readonly #reader: CredentialReader;
   readonly #challenge: Challenge;
@@ -244,14 +244,8 @@ export class BearerCheck {
   readonly #context: CheckContext;
   readonly #limits: LimitCheck;
 
-  /** A check with logs of its own, by options of others. @throws KeysError OPTION_INVALID */
-  static of(options: BearerAuthOptions): BearerCheck {
-    checkBearerOptions(options);
-    return new BearerCheck(options, partsOf(options));
-  }
-
   /** @throws RangeError if a place for credentials or a network is invalid */
-  constructor(options: BearerAuthOptions, { refusals, failures, failedCredentials }: CheckParts) {
+  constructor(options: CheckOptions, { refusals, failures, failedCredentials }: CheckParts) {
     const { keys, realm = 'svc-api', credentials = BEARER_ALONE, trust } = options;
     this.#keys = keys;
     this.#required = requirementOf(options);
@@ -375,8 +369,7 @@ export class BearerCheck {
   #admit(request: Received, known: CheckedCredentials, authenticated: Principal, usedAt: number): Admission {
     const { token, digest, fields, required } = known;
     const observer = new RequestObserver(authenticated, this.#context, request, usedAt);
-    const { apiKey, chain, access, secret } = authenticated;
-    const principal: Principal = { apiKey, chain, access, secret, observer };
+    const principal = authenticated.observedBy(observer);
     const missing = required && missingFrom(principal, required);
     if (!missing) return { principal, authenticated, token, digest, usedAt, fields, required };
     observer.lacked(missing);

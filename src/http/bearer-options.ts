@@ -1,5 +1,6 @@
 import {
   checkOptions,
+  formatList,
   having,
   invalidOption,
   kindOf,
@@ -14,8 +15,8 @@ import {
   textOr,
 } from '../keys/basics/index.ts';
 import { checkCredentialPlaces, type CredentialPlace } from '../keys/secret/index.ts';
-import { type Catalog, parsePermissions, type Permission } from '../keys/permissions/index.ts';
-import type { KeysService } from '../keys/service/index.ts';
+import { type Catalog, invalidPermission, parseResource, type Permission } from '../keys/permissions/index.ts';
+import { type KeysService, SERVICE } from '../keys/service/index.ts';
 import { AttemptCounter, type Limited } from '../limits/index.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { FailureLog, RefusalLog } from './refusal-log.ts';
@@ -28,12 +29,36 @@ export interface RequiredPermissions {
   all?: readonly Permission[];
   /** Several permissions, of which one is enough. */
   any?: readonly Permission[];
+  /**
+   * A resource, such as `DOCKER`, on which the method decides what is required: READ_ANY by GET, HEAD and OPTIONS,
+   * CREATE_ANY by POST, UPDATE_ANY by PUT and PATCH, DELETE_ANY by DELETE; other methods are refused.
+   */
+  resource?: string;
+}
+
+/** Why a request is refused. */
+export interface RefusalReply {
+  /** 400, 401, 403, 429 or 503. */
+  readonly status: number;
+  /** One of those of HTTP, such as `UNAUTHENTICATED`, which are stable. */
+  readonly code: string;
+  /** A sentence for people. */
+  readonly message: string;
+}
+
+/** Makes what a refused request is answered, which is sent as JSON. */
+export type OnRefused = (refused: RefusalReply) => object;
+
+/** What the library's functions need of an open key store. */
+export interface OpenedStore {
+  /** The service behind it. */
+  readonly [SERVICE]: KeysService & Limited;
 }
 
 /** Which keys are accepted. */
 export interface BearerAuthOptions extends RequiredPermissions {
-  /** The service of an open key store, see `openKeys`. */
-  keys: Pick<KeysService, 'authenticator' | 'catalog'> & Limited;
+  /** An open key store, see `openKeys`. */
+  keys: OpenedStore;
   /** The realm in `WWW-Authenticate`. Default: `svc-api`. */
   realm?: string;
   /** Where a key may stand in a request. Default: `['bearer']`. */
@@ -48,6 +73,8 @@ export interface BearerAuthOptions extends RequiredPermissions {
    * the default; false for any number. Beyond that they are answered 429. A valid key is always accepted.
    */
   failedCredentials?: string | false;
+  /** What a refused request is answered, as JSON. Default: `code` and `message`. */
+  onRefused?: OnRefused;
   /**
    * Logs refused keys, missing permissions and failures of the store, in sums: each kind at once, its repetitions every
    * minute and when the process ends, unless a signal kills it. Default: nothing is logged.
@@ -57,9 +84,14 @@ export interface BearerAuthOptions extends RequiredPermissions {
 
 const DEFAULT_FAILED_CREDENTIALS = '20/m';
 
-const openedStore = having<KeysService & Limited>('', 'authenticator', 'catalog', 'limiter');
-const keys: Rule<KeysService & Limited> = (value, name) =>
-  openedStore(value, name) && `is ${kindOf(value)}. It must be an open key store: write await openKeys(…).`;
+const keys: Rule<OpenedStore> = (value) =>
+  (value as OpenedStore | undefined)?.[SERVICE]
+    ? undefined
+    : `is ${kindOf(value)}. It must be an open key store: write await openKeys(…).`;
+
+/** A function. */
+export const aFunction: Rule<never> = (value) =>
+  typeof value === 'function' ? undefined : `is ${kindOf(value)}. It must be a function.`;
 
 const limitOrFalse: Rule<string | false> = (value, name) =>
   value === false
@@ -84,15 +116,19 @@ export const COMMON_OPTIONS = {
  * Rules of what a key must be allowed to, by what there is in an installation. A permission is written as it is: in
  * small letters, or of an unknown resource, no key would have it.
  */
-export function permissionOptions(catalog: () => Catalog): Rules<RequiredPermissions> {
-  const permission: Rule<Permission> = (value, name) => {
+export function permissionOptions(
+  catalog: () => Catalog,
+): Rules<RequiredPermissions & Pick<BearerAuthOptions, 'onRefused'>> {
+  const permission: Rule<Permission> = (value, name) =>
+    text(value, name) ?? invalidPermission(value as string, catalog());
+  const resource: Rule<string> = (value, name) => {
     const problem = text(value, name);
     if (problem !== undefined) return problem;
-    const { values, issues } = parsePermissions([value as string], catalog());
-    if (issues[0]) return issues[0].message;
-    return values[0] === value ? undefined : `"${value as string}" is not a permission. Did you mean ${values[0]}?`;
+    const parsed = parseResource(value as string, catalog());
+    if ('refusal' in parsed) return parsed.refusal;
+    return parsed.value === value ? undefined : `"${value as string}" is not a resource. Did you mean ${parsed.value}?`;
   };
-  return { permission, all: list(permission, 1), any: list(permission, 1) };
+  return { permission, all: list(permission, 1), any: list(permission, 1), resource, onRefused: aFunction };
 }
 
 /** A realm stands in quotes in a header (RFC 9110, section 5.6.4). */
@@ -103,20 +139,22 @@ function invalidRealm(realm: string): string | undefined {
 }
 
 /** Refuses options of a check that cannot be meant. @throws KeysError OPTION_INVALID */
-export function checkBearerOptions(given: BearerAuthOptions): void {
+export function checkBearerOptions(given: BearerAuthOptions, added: object): void {
   checkOptions<BearerAuthOptions>('bearerAuth', given, {
     ...COMMON_OPTIONS,
-    ...permissionOptions(() => given.keys.catalog),
+    ...permissionOptions(() => given.keys[SERVICE].catalog),
     realm: (value, name) => text(value, name) ?? invalidRealm(value as string),
+    ...added,
   });
   checkOneOf('bearerAuth', given);
 }
 
 /** Refuses several ways to say what a key must be allowed to. @throws KeysError OPTION_INVALID */
 export function checkOneOf(caller: string, given: RequiredPermissions): void {
-  const [first, second] = (['permission', 'all', 'any'] as const).filter((name) => name in given);
+  const ways = ['permission', 'all', 'any', 'resource'] as const;
+  const [first, second] = ways.filter((name) => name in given);
   if (second !== undefined)
-    throw invalidOption(caller, `"${first}" and "${second}" are both given. Give one of permission, all and any.`);
+    throw invalidOption(caller, `"${first}" and "${second}" are both given. Give one of ${formatList(ways)}.`);
 }
 
 /** What the checks of one service share. */

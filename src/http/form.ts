@@ -1,7 +1,7 @@
 import type { OrRefusal } from '../keys/basics/index.ts';
 import type { Context } from 'hono';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
-import { bodyCutOff, collectBody } from './graphql-request.ts';
+import { bodyCutOff, collectBody } from './request-body.ts';
 import { HonoHead, isDecodable, type Received } from './received.ts';
 import { readMediaType, type Reply, RequestRefused } from './replies.ts';
 

@@ -1,6 +1,7 @@
 import { GraphQLError } from 'graphql';
 import type { Received, RequestHead } from './received.ts';
 import { readMediaType, RequestRefused } from './replies.ts';
+import { bodyTooLarge, MAX_BODY_BYTES } from './request-body.ts';
 
 /** A request to the GraphQL endpoint, whichever server it came by. */
 export interface GraphQLRequest extends Received {
@@ -35,26 +36,6 @@ function checkContentType({ contentType = '', contentEncoding = 'identity' }: Gr
   if (contentEncoding.trim().toLowerCase() !== 'identity') throw unsupported('The body must not be compressed.');
 }
 
-/** A body that comes in pieces, as long as it is not too long, in bytes. @throws RequestRefused */
-export async function collectBody(
-  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  max = MAX_BODY_BYTES,
-): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of body) {
-    size += piece.byteLength;
-    if (size > max) throw bodyTooLarge(max);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces);
-}
-
-/** The refusal of a request whose body has not arrived as a whole. */
-export function bodyCutOff(): RequestRefused {
-  return new RequestRefused(400, 'BAD_REQUEST', 'The body was cut off.');
-}
-
 function unsupported(message: string): RequestRefused {
   return new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', message);
 }
@@ -66,8 +47,6 @@ export interface GraphQLParameters {
   variables: Record<string, unknown> | null;
 }
 
-/** The most that a body may have, in bytes. */
-export const MAX_BODY_BYTES = 1024 * 1024;
 /** The most that the query of a URL may have, in characters. */
 export const MAX_SEARCH_LENGTH = 8192;
 const NAMES: ReadonlySet<string> = new Set(['query', 'operationName', 'variables', 'extensions']);
@@ -203,12 +182,6 @@ function hasManyBrackets(text: string): boolean {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** The refusal of a request whose body is longer than allowed, in bytes. */
-export function bodyTooLarge(max = MAX_BODY_BYTES): RequestRefused {
-  const message = `The body is larger than ${max} bytes, which is the most that is allowed.`;
-  return new RequestRefused(413, 'BODY_TOO_LARGE', message);
 }
 
 function badRequest(message: string): RequestRefused {

@@ -1,17 +1,17 @@
 /** Who may enter, what is answered, and the server. */
 export { answersOfTurn } from './adapters.ts';
 export { type Authenticated, bearerAuth, type BearerEnv } from './bearer-auth.ts';
-export { type Admission, type Admitted, BearerCheck } from './bearer-check.ts';
+export { type Admission, type Admitted, BearerCheck, type CheckOptions } from './bearer-check.ts';
 export {
   type BearerAuthOptions,
   type CheckParts,
+  aFunction,
   COMMON_OPTIONS,
   failedCredentialsBy,
+  type OpenedStore,
   partsOf,
   permissionOptions,
-  type RequiredPermissions,
 } from './bearer-options.ts';
-export type { HeaderValues } from './credentials.ts';
 export { admitKey, readForm, readQuery, type RefusedPerson, refusedPerson } from './form.ts';
 export type { IntrospectionMode } from './graphql-errors.ts';
 export type { GraphQLPipeline } from './graphql-pipeline.ts';
@@ -21,9 +21,8 @@ export { authorizationIn, type ReturnAddress, returnAddressIn } from './oauth/au
 export { type ConsentParts, originOf } from './oauth/endpoints.ts';
 export { type Issuer, OAUTH_PATHS } from './oauth/issuer.ts';
 export { Parameters } from './oauth/oauth-error.ts';
-export { isOldHealthCheck } from './plain-endpoints.ts';
+export { isOldHealthCheck, type NamedCommands, OWN_COMMANDS } from './plain-endpoints.ts';
 export {
-  type ClientAddress,
   ClientAddresses,
   headerValue,
   HonoHead,
@@ -37,9 +36,8 @@ export {
   RequestDetails,
   type RequestHead,
   requestIdIn,
-  type RequestNotes,
 } from './received.ts';
-export { atPeriodEnd, FailureLog, type RefusalLog, type Refused } from './refusal-log.ts';
+export { atPeriodEnd, FailureLog, type RefusalLog } from './refusal-log.ts';
 export {
   type CorsOptions,
   endUnread,
@@ -57,27 +55,29 @@ export {
   withFields,
 } from './replies.ts';
 export {
+  type CheckedRequest,
+  type CheckRequestOptions,
+  type PlainRequest,
+  type RefusedRequest,
+  RequestChecker,
+} from './request-check.ts';
+export {
   type ConnectionHandler,
   isForProxies,
   type RequestHandler,
   serveRequests,
-  type ServerLimits,
   type ServerOptions,
   type StartedServer,
 } from './serve-requests.ts';
 export { listen, type ListenOptions, type RunningServer } from './server.ts';
 export {
   affordableConnections,
-  type ConnectionLimits,
   type Endpoint,
   endpointOf,
   ENDPOINTS,
-  type NotedRequest,
   notingFor,
   REQUEST_ID,
   type RequestWatcher,
-  type Span,
-  type UnreadLimits,
   type UnreadRequest,
   type WatchedRequest,
 } from './watched-request.ts';

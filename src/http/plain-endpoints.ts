@@ -49,8 +49,19 @@ body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto
 code { overflow-wrap: anywhere; }
 `;
 
+/** The commands that pages name, as they are typed in the CLI that serves them. */
+export interface NamedCommands {
+  /** Creates a key. */
+  readonly create: string;
+  /** Asks for a key. */
+  readonly login: string;
+}
+
+/** Those of our own program. */
+export const OWN_COMMANDS: NamedCommands = { create: 'svc-api apikey create', login: 'svc-api login' };
+
 /** @param console what the page says of the console */
-const pageWith = (console: string) => `<!doctype html>
+const pageWith = (console: string, { create }: NamedCommands) => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -67,7 +78,7 @@ queries also by <code>GET /graphql?query=…</code></dd>
 <dd>whether it is alive, and whether its key store answers; without a key</dd>
 </dl>
 ${console}
-<p>Keys come from whoever runs this service, by <code>svc-api apikey create</code>. The documentation is in the folder
+<p>Keys come from whoever runs this service, by <code>${create}</code>. The documentation is in the folder
 <code>docs</code> of the package <code>svc-api</code>; <code>docs/http.md</code> is about this interface.</p>
 </main>
 </html>
@@ -92,8 +103,11 @@ const JSON_TYPE = 'application/json';
 const CONSOLE = '<p>People sign in at the <a href="console/">console</a>.</p>';
 
 /** Adds a page to an app that says what it is: to a browser as HTML, to anybody else as JSON. */
-export function addHomePage(app: Hono<BearerEnv>, { hasConsole }: { hasConsole: boolean }): void {
-  const page: Reply = { ...HTML, text: pageWith(hasConsole ? CONSOLE : '') };
+export function addHomePage(
+  app: Hono<BearerEnv>,
+  { hasConsole, commands }: { hasConsole: boolean; commands: NamedCommands },
+): void {
+  const page: Reply = { ...HTML, text: pageWith(hasConsole ? CONSOLE : '', commands) };
   const json = jsonReply(
     {
       service: 'svc-api',

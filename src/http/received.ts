@@ -152,6 +152,8 @@ export function plainAddress(address: string): string {
 
 /** A request that knows where it came from. */
 export interface Received extends HeaderValues {
+  /** Its method; undefined where there is none. */
+  readonly method?: string | undefined;
   /** The address at the other end of the connection, see `peerOf`. */
   peer(): string | undefined;
   /** Where it comes from, if that is known already. */
@@ -388,6 +390,10 @@ export class NodeHead implements Received {
     this.incoming = incoming;
   }
 
+  get method(): string {
+    return this.incoming.method!;
+  }
+
   /** `incoming.headers` would leave out the second one of many headers. */
   header(name: string): string | undefined {
     return headerValue(this.incoming.rawHeaders, name);
@@ -409,6 +415,10 @@ export class HonoHead implements Received {
 
   constructor(c: Context) {
     this.c = c;
+  }
+
+  get method(): string {
+    return this.c.req.method;
   }
 
   header(name: string): string | undefined {

@@ -24,6 +24,7 @@ type LocalCode =
   | 'OPTION_INVALID'
   | 'GRAPHQL_UNSUPPORTED'
   | 'NODE_UNSUPPORTED'
+  | 'DRIVER_UNSUPPORTED'
   | 'ID_TAKEN'
   | 'SECRET_TAKEN'
   | 'PREFIX_TAKEN';
@@ -205,9 +206,16 @@ export function errorBody(
   return { errors: [{ message, extensions: { code, ...more } }] };
 }
 
+/** The code of a reply with one error, and what it says. */
+export function errorIn({ text }: Reply): { code: ReplyCode; message: string } {
+  type Body = { errors: [{ message: string; extensions: { code: ReplyCode } }] };
+  const [{ message, extensions }] = (JSON.parse(text) as Body).errors;
+  return { code: extensions.code, message };
+}
+
 /** The code of a reply with one error. */
-export function codeOf({ text }: Reply): ReplyCode {
-  return (JSON.parse(text) as { errors: [{ extensions: { code: ReplyCode } }] }).errors[0].extensions.code;
+export function codeOf(reply: Reply): ReplyCode {
+  return errorIn(reply).code;
 }
 
 /** A reply with one error. */

@@ -1,19 +1,25 @@
 import type { IncomingMessage } from 'node:http';
-import type { Principal } from '../keys/authorization/index.ts';
-import { anything, checkOptions, orUndefined, type Rules, text } from '../keys/basics/index.ts';
-import { type Admission, BearerCheck, requirementOf } from './bearer-check.ts';
+import type { Caller, Principal } from '../keys/authorization/index.ts';
+import { anything, checkOptions, invalidOption, orUndefined, type Rules, text } from '../keys/basics/index.ts';
+import { actionByMethod } from '../keys/permissions/index.ts';
+import { SERVICE } from '../keys/service/index.ts';
+import { type Admission, type Admitted, BearerCheck, type CheckOptions, requirementOf } from './bearer-check.ts';
 import {
   type BearerAuthOptions,
+  checkBearerOptions,
   checkOneOf,
+  type OnRefused,
   partsOf,
   permissionOptions,
-  type RequiredPermissions,
+  type RefusalReply,
 } from './bearer-options.ts';
 import { NodeHead, plainAddress, type Received } from './received.ts';
-import { codeOf, headersOf } from './replies.ts';
+import { errorIn, errorReply, headersOf, type Reply, withFields } from './replies.ts';
 
 /** A request of any protocol, such as one of tRPC or gRPC, or the message by which a WebSocket signs in. */
 export interface PlainRequest {
+  /** Its method, by which a `resource` is decided. */
+  method?: string | undefined;
   /** Its headers or metadata, by names in any case. The key stands there as `Authorization: Bearer <API key>`. */
   headers?: Headers | Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
   /** The key itself, where it does not stand in the headers, which then may hold none. */
@@ -22,8 +28,8 @@ export interface PlainRequest {
   address?: string | undefined;
 }
 
-/** What a request requires. */
-export interface CheckRequestOptions extends RequiredPermissions {
+/** What a request requires, and what is said of it. */
+export interface CheckRequestOptions extends RequiredOptions {
   /**
    * The client's address, where who asks knows it better than the request does: headers of proxies are not looked at
    * then. Default: that of the connection, or what a proxy on this machine says. Where it is not known, as of a
@@ -32,11 +38,13 @@ export interface CheckRequestOptions extends RequiredPermissions {
   address?: string | undefined;
 }
 
+type RequiredOptions = Pick<BearerAuthOptions, 'permission' | 'all' | 'any' | 'resource' | 'onRefused'>;
+
 /** A request whose key was accepted. It has counted as a use of that, and against its limits. */
 export interface AllowedRequest {
   readonly ok: true;
   /** The authenticated key. */
-  readonly principal: Principal;
+  readonly principal: Caller;
   /** Headers of the answer, which tell of the key's limits; empty if it has none. */
   readonly headers: Readonly<Record<string, string>>;
   /**
@@ -47,15 +55,11 @@ export interface AllowedRequest {
 }
 
 /** A request that must be refused, and what it is to be answered. */
-export interface RefusedRequest {
+export interface RefusedRequest extends RefusalReply {
   readonly ok: false;
-  /** 400, 401, 403, 429 or 503. */
-  readonly status: number;
-  /** Why, such as `UNAUTHENTICATED`: one of those of HTTP, which are stable. */
-  readonly code: string;
   /** By names in lower case, with the type of the body. */
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON, in the form of GraphQL's errors. */
+  /** JSON: `code` and `message`, or what `onRefused` makes of them. */
   readonly body: string;
   /** The same as a response of the Fetch standard. */
   response(): Response;
@@ -70,8 +74,97 @@ export type RequestCheck = (
   options?: CheckRequestOptions,
 ) => Promise<CheckedRequest>;
 
+/** A request that was accepted, as middleware hands it on. */
+export interface Accepted extends AllowedRequest {
+  readonly principal: Principal;
+  readonly admitted: Admitted;
+}
+
+/** What one request requires. */
+type RequestRule = Pick<BearerAuthOptions, 'resource' | 'onRefused'> & {
+  readonly required: ReturnType<typeof requirementOf>;
+};
+
+/** What all doors of the library check requests by: `keys.check`, and `bearerAuth` of each framework. */
+export class RequestChecker {
+  readonly #check: BearerCheck;
+  readonly #asked: RequestRule;
+
+  /** By the options of a program, and rules of those that one framework adds. @throws KeysError OPTION_INVALID */
+  static of<Options extends BearerAuthOptions>(
+    options: Options,
+    added: Rules<Omit<Options, keyof BearerAuthOptions>>,
+  ): RequestChecker {
+    checkBearerOptions(options, added);
+    const { keys, ...others } = options;
+    return new RequestChecker(new BearerCheck({ keys: keys[SERVICE], ...others }, partsOf(options)), others);
+  }
+
+  /** @param asked what each request requires, if that is not said of each */
+  constructor(check: BearerCheck, asked: RequiredOptions) {
+    this.#check = check;
+    this.#asked = askedBy(asked);
+  }
+
+  /** Checks a request that has just arrived: at once where its key is known. */
+  enter(received: Received, asked = this.#asked): Accepted | RefusedRequest | Promise<Accepted | RefusedRequest> {
+    const settle = (admission: Admission) => this.#settled(received, asked, admission);
+    const admission = this.#check.enter(received, requiredOf(asked, received));
+    return admission instanceof Promise ? admission.then(settle) : settle(admission);
+  }
+
+  #settled(received: Received, asked: RequestRule, admission: Admission): Accepted | RefusedRequest {
+    if ('refusal' in admission) return refused(admission.refusal, asked.onRefused);
+    const { principal, fields } = admission;
+    if (asked.resource !== undefined && actionByMethod(received.method) === undefined) {
+      principal.observer?.lacked([]);
+      const message = `No permission on ${asked.resource} is for this method.`;
+      return refused(withFields(errorReply(403, 'FORBIDDEN', message), fields), asked.onRefused);
+    }
+    const checkAgain = async () => this.#settled(received, asked, await this.#check.again(received, admission));
+    return { ok: true, principal, headers: fields ?? {}, checkAgain, admitted: admission };
+  }
+}
+
+function askedBy({ resource, onRefused, ...required }: RequiredOptions): RequestRule {
+  return { resource, onRefused, required: requirementOf(required) };
+}
+
+/** What a request requires, by its method where a resource is named. */
+function requiredOf({ resource, required }: RequestRule, { method }: Received): RequestRule['required'] {
+  const action = resource === undefined ? undefined : actionByMethod(method);
+  return action ? requirementOf({ permission: `${resource!}:${action}` }) : required;
+}
+
+function refused(reply: Reply, onRefused?: OnRefused): RefusedRequest {
+  const { status } = reply;
+  const { code, message } = errorIn(reply);
+  const body = ownBody(onRefused, { status, code, message }) ?? JSON.stringify({ code, message });
+  const headers = Object.fromEntries(headersOf(reply));
+  return {
+    ok: false,
+    status,
+    code,
+    message,
+    headers,
+    body,
+    response: () => new Response(body, { status, headers }),
+  };
+}
+
+/** What a program makes of a refusal. It is one also where that fails. */
+function ownBody(onRefused: OnRefused | undefined, reply: RefusalReply): string | undefined {
+  try {
+    return JSON.stringify(onRefused?.(reply));
+  } catch (error) {
+    process.emitWarning(error as Error);
+    return undefined;
+  }
+}
+
 const CALLER = 'keys.check';
 const REQUEST_OPTIONS: Rules<PlainRequest> = {
+  method: orUndefined(text),
   // A client may have sent anything: that is refused, and no mistake of who checks it.
   headers: orUndefined(anything),
   secret: orUndefined(anything),
@@ -79,36 +172,16 @@ const REQUEST_OPTIONS: Rules<PlainRequest> = {
 };
 
 /** What checks requests of any form by the same rules as `bearerAuth`, with one count of failed credentials. */
-export function requestCheck(keys: BearerAuthOptions['keys']): RequestCheck {
-  const check = new BearerCheck({ keys }, partsOf({}));
+export function requestCheck(keys: CheckOptions['keys']): RequestCheck {
+  const checker = new RequestChecker(new BearerCheck({ keys }, partsOf({})), {});
   const rules: Rules<CheckRequestOptions> = { ...permissionOptions(() => keys.catalog), address: orUndefined(text) };
   return async (request, options = {}) => {
     checkOptions(CALLER, options, rules);
     checkOneOf(CALLER, options);
     const received = receivedBy(request, options);
-    const checked = (admission: Admission): CheckedRequest =>
-      'refusal' in admission
-        ? refused(admission.refusal)
-        : {
-            ok: true,
-            principal: admission.principal,
-            headers: admission.fields ?? {},
-            checkAgain: async () => checked(await check.again(received, admission)),
-          };
-    return checked(await check.enter(received, requirementOf(options)));
-  };
-}
-
-function refused(reply: Parameters<typeof headersOf>[0] & { status: number; text: string }): RefusedRequest {
-  const { status, text: body } = reply;
-  const headers = Object.fromEntries(headersOf(reply));
-  return {
-    ok: false,
-    status,
-    code: codeOf(reply),
-    headers,
-    body,
-    response: () => new Response(body, { status, headers }),
+    if (options.resource !== undefined && received.method === undefined)
+      throw invalidOption(CALLER, '"resource" is decided by the method of a request, which this one does not say.');
+    return checker.enter(received, askedBy(options));
   };
 }
 
@@ -136,7 +209,7 @@ class PlainHead implements Received {
 
   /** @throws KeysError OPTION_INVALID for what is no request */
   constructor(request: Request | PlainRequest) {
-    this.#request = isFetched(request) ? { headers: request.headers } : request;
+    this.#request = isFetched(request) ? { method: request.method, headers: request.headers } : request;
     checkOptions(CALLER, this.#request, REQUEST_OPTIONS, 'The request is');
     const { headers } = this.#request;
     this.#headers = headers instanceof Headers ? headers : joined(entriesOf(headers));
@@ -150,6 +223,10 @@ class PlainHead implements Received {
     return this.#headers.get(name) ?? undefined;
   }
 
+  get method(): string | undefined {
+    return this.#request.method;
+  }
+
   peer(): string | undefined {
     const { address } = this.#request;
     return address && plainAddress(address);
@@ -157,13 +234,17 @@ class PlainHead implements Received {
 }
 
 /** A request whose client's address is known from elsewhere. */
-class AddressedHead implements Received {
+export class AddressedHead implements Received {
   readonly #received: Received;
   readonly #address: string | undefined;
 
   constructor(received: Received, address: string | undefined) {
     this.#received = received;
     this.#address = address && plainAddress(address);
+  }
+
+  get method(): string | undefined {
+    return this.#received.method;
   }
 
   get notes(): Received['notes'] {

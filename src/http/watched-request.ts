@@ -70,7 +70,7 @@ function requestIdOf(request: Received, clients: ClientAddresses): string {
 }
 
 /** A request that nobody watches: of all notes, it only has its id. */
-export class NotedRequest implements RequestNotes {
+class NotedRequest implements RequestNotes {
   readonly head: Received;
   keyId: string | undefined = undefined;
   client: ClientAddress | undefined = undefined;

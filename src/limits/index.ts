@@ -7,4 +7,4 @@ export {
   type LimitState,
   type LimitStore,
 } from './lease.ts';
-export { type Answer, AttemptCounter, type Decision, type Limited, Limiter, type Standing } from './limiter.ts';
+export { type Answer, AttemptCounter, type Limited, Limiter, type Standing } from './limiter.ts';

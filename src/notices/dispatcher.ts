@@ -7,6 +7,7 @@ import {
   nextAttempt,
   type NoticeSettings,
   type NoticeStore,
+  type PendingNotices,
   refusalHour,
   shownWebhook,
   type WaitingNotice,
@@ -87,6 +88,11 @@ class Deliveries {
     }
   }
 
+  /** Whether attempts are under way. */
+  get isBusy(): boolean {
+    return this.#workers.size > 0;
+  }
+
   /** Whether there is something to be written of what became of attempts. */
   get hasSettled(): boolean {
     return this.#settled.length > 0;
@@ -116,8 +122,13 @@ class Deliveries {
     await Promise.all(this.#workers);
   }
 
+  /** For how long the receiver wants to be left alone yet. */
+  get pausedMs(): number {
+    return Math.max(0, this.#pausedUntil - this.#options.elapsed());
+  }
+
   get #isPaused(): boolean {
-    return this.isGone || this.#options.elapsed() < this.#pausedUntil;
+    return this.isGone || this.pausedMs > 0;
   }
 
   /** Delivers one after another. The first that fails is the last: what is left is asked for again. */
@@ -178,6 +189,8 @@ const LEASE_MS = 15_000;
 const RENEW_MS = 5000;
 /** How often keys that are refused often are looked for. */
 const REFUSALS_MS = 60_000;
+/** For how long nothing is asked where there is nothing to do, unless there is news: the ends of keys are none. */
+const REST_MS = 60_000;
 
 /**
  * Collects notices and has them delivered, as the one of all processes of a store that has the lease. A delivery that
@@ -194,6 +207,8 @@ export class Dispatcher {
   #refusalsAt = Number.NEGATIVE_INFINITY;
   #isFull = false;
   #isStuck = false;
+  /** While there is nothing to do: until when, by `elapsed`, unless changes come or another webhook is named. */
+  #rest: { until: number; received: number; destination: Destination } | undefined;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
@@ -213,7 +228,10 @@ export class Dispatcher {
     return this.#options.elapsed() < this.#leasedUntil;
   }
 
-  /** Notes where to begin, if that was never done: what happens from then on is notified. What fails is logged. */
+  /**
+   * Notes where to begin, if that was never done: what happens from then on is notified, by whichever process makes
+   * passes. What fails is logged.
+   */
   begin(): Promise<void> {
     return (this.#looking = this.#begin());
   }
@@ -224,15 +242,13 @@ export class Dispatcher {
   }
 
   async #begin(): Promise<void> {
-    const { store, id, clock, elapsed, destination, log } = this.#options;
+    const { store, id, clock, destination, log } = this.#options;
     const { url, settings } = destination() ?? {};
     if (url === undefined || !settings) return;
     try {
       const options = { events: settings.events, endpoint: endpointOf(url), now: clock() };
-      const until = elapsed() + LEASE_MS;
-      await store.withLease({ holder: id, forMs: LEASE_MS }, async (writer) => {
+      await store.withLease({ holder: id, forMs: 0 }, async (writer) => {
         if (!writer.state) await collectNotices(writer, options);
-        this.#leasedUntil = until;
       });
     } catch (error) {
       log.warn({ err: error }, 'notices could not be collected or delivered');
@@ -242,15 +258,25 @@ export class Dispatcher {
   async #pass(): Promise<void> {
     const destination = this.#options.destination();
     if (!destination || this.#deliveries.isEnded) return;
+    const received = this.#options.store.changesReceived();
+    if (this.#isResting(received, destination)) return;
     try {
-      await this.#collect(destination);
-      if (this.isHolder) await this.#deliveries.begin();
+      const pending = await this.#collect(destination);
+      const isDue = (pending?.dueAt ?? Number.POSITIVE_INFINITY) <= this.#options.clock();
+      if (isDue && this.isHolder) await this.#deliveries.begin();
+      if (received !== undefined && pending) this.#rest = this.#restAfter(pending, { received, destination });
       if (this.#isStuck) this.#options.log.info({}, 'notices are collected again');
       this.#isStuck = false;
     } catch (error) {
       if (!this.#isStuck) this.#options.log.warn({ err: error }, 'notices could not be collected or delivered');
       this.#isStuck = true;
     }
+  }
+
+  #isResting(received: number | undefined, destination: Destination): boolean {
+    const rest = this.#rest;
+    if (!rest || rest.received !== received || rest.destination !== destination) return false;
+    return this.#options.elapsed() < rest.until;
   }
 
   /** Resolves once all attempts under way have ended, and that is written. @throws KeysError STORE_… */
@@ -273,14 +299,18 @@ export class Dispatcher {
     this.#leasedUntil = Number.NEGATIVE_INFINITY;
   }
 
-  async #collect({ url, settings }: Destination): Promise<void> {
+  /** @returns what is left to do; undefined where that is not looked at now: it is another process that delivers */
+  async #collect({ url, settings }: Destination): Promise<PendingNotices | undefined> {
     const { store, id, clock, elapsed } = this.#options;
     const isDue = elapsed() >= this.#lookedAt + RENEW_MS;
     if (!isDue) {
-      if (!this.isHolder) return;
-      const isBehind = !this.#isFull && (await store.behind()) > 0;
-      if (!isBehind && !this.#deliveries.hasSettled) return;
-    } else if (!(await store.isFree(id))) return this.#lose();
+      if (!this.isHolder) return undefined;
+      const pending = await store.pending();
+      if (!this.#hasNews(pending)) return pending;
+    } else if (this.#leasedUntil === Number.NEGATIVE_INFINITY && !(await store.isFree(id))) {
+      this.#lose();
+      return store.pending();
+    }
     const refused = await this.#findRefused(settings);
     for (let more = true; more && !this.#deliveries.isEnded;) {
       const began = elapsed();
@@ -295,11 +325,27 @@ export class Dispatcher {
         this.#deliveries.giveBack(settled);
         throw error;
       }
-      if (!collected) return this.#lose();
+      if (!collected) {
+        this.#lose();
+        break;
+      }
       [this.#lookedAt, this.#leasedUntil] = [began, began + LEASE_MS];
       this.#report(collected, url);
       more = collected.more;
     }
+    return store.pending();
+  }
+
+  #hasNews({ behind }: PendingNotices): boolean {
+    return (behind > 0 && !this.#isFull) || this.#deliveries.hasSettled;
+  }
+
+  /** How long there is nothing to do; undefined where there is. */
+  #restAfter(pending: PendingNotices, since: { received: number; destination: Destination }) {
+    if (this.#hasNews(pending) || this.#deliveries.isBusy) return undefined;
+    const { clock, elapsed } = this.#options;
+    const untilDueMs = (pending.dueAt ?? Number.POSITIVE_INFINITY) - clock();
+    return { ...since, until: elapsed() + Math.min(REST_MS, Math.max(untilDueMs, this.#deliveries.pausedMs)) };
   }
 
   /** Another process has the lease: it may die. */

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { formatList, type OrRefusal, printable } from '../keys/basics/index.ts';
 import type { Status } from '../keys/key/index.ts';
 import {
+  actionByMethod,
   type Catalog,
   parsePermissions,
   type Permission,
@@ -11,29 +12,19 @@ import {
 import { canonicalRequest, parseRequest, preflightMethod, type RequestParts, type RouteRequest } from './request.ts';
 import { type Allow, type Match, type Needed, parsedPatterns, type Route, type Router } from './router.ts';
 
-/** The verb of the permission that a method goes with. An upgrade begins with GET. */
-const VERBS: ReadonlyMap<string, 'CREATE' | 'READ' | 'UPDATE' | 'DELETE'> = new Map([
-  ['GET', 'READ'],
-  ['HEAD', 'READ'],
-  ['OPTIONS', 'READ'],
-  ['POST', 'CREATE'],
-  ['PUT', 'UPDATE'],
-  ['PATCH', 'UPDATE'],
-  ['DELETE', 'DELETE'],
-]);
 const BY_READING = /:READ_(?:ANY|OWN)$/;
 
 /** Whether a method only reads: GET, HEAD and OPTIONS do (RFC 9110, section 9.2.1). */
 export function isReading(method: string): boolean {
-  return VERBS.get(method) === 'READ';
+  return actionByMethod(method) === 'READ_ANY';
 }
 
 /** What a request needs by its method; or why none with that may pass. */
 export function neededFor(allow: Allow, method: string): OrRefusal<Needed> {
   if (allow.kind === 'resource') {
-    const verb = VERBS.get(method);
-    if (verb === undefined) return { refusal: `no permission on ${allow.resource} is for ${printable(method, 20)}` };
-    return { kind: 'all', permissions: [`${allow.resource}:${verb}_ANY`] };
+    const action = actionByMethod(method);
+    if (action === undefined) return { refusal: `no permission on ${allow.resource} is for ${printable(method, 20)}` };
+    return { kind: 'all', permissions: [`${allow.resource}:${action}`] };
   }
   if (!('permissions' in allow) || !goesByMethod(allow) || isReading(method)) return allow;
   const { kind, permissions } = allow;

@@ -1,7 +1,17 @@
 import type { Config } from '../config/config.ts';
 import type { BudgetLimits, CreateContext, OwnSchema, RequiredByField, SchemaExtension } from '../graphql/index.ts';
 import type { ServiceApp } from '../http/app.ts';
-import { COMMON_OPTIONS, type CorsOptions, type IntrospectionMode, listen, permissionOptions } from '../http/index.ts';
+import {
+  aFunction,
+  COMMON_OPTIONS,
+  type CorsOptions,
+  type IntrospectionMode,
+  listen,
+  type NamedCommands,
+  OWN_COMMANDS,
+  type OpenedStore,
+  permissionOptions,
+} from '../http/index.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
 import {
   amount,
@@ -11,7 +21,6 @@ import {
   invalidOption,
   invalidOrigin,
   invalidPublicUrl,
-  kindOf,
   list,
   LOOPBACK,
   Networks,
@@ -28,16 +37,15 @@ import {
 } from '../keys/basics/index.ts';
 import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
 import { checkClients, type Client, unusableClients } from '../keys/consent/index.ts';
-import type { KeysService } from '../keys/service/index.ts';
-import type { Limited } from '../limits/index.ts';
+import { SERVICE } from '../keys/service/index.ts';
 import type { Log } from '../log.ts';
 import type { StartService } from './configured-server.ts';
 import { packageVersion } from '../version.ts';
 
 /** What the service is made of. */
 export interface CreateAppOptions {
-  /** The service of an open key store, see `openKeys`. */
-  keys: KeysService & Limited;
+  /** An open key store, see `openKeys`. */
+  keys: OpenedStore;
   /** The host's own parts of the schema. Their resources must be passed to `openKeys`. */
   extensions?: readonly SchemaExtension[];
   /**
@@ -96,7 +104,7 @@ const OPTIONS: Rules<Omit<CreateAppOptions, 'requires'>> = {
     optionsIn<SchemaExtension>({ typeDefs: anything, resolvers: anything, resources: HOST_RESOURCES, name: text }),
   ),
   schema: having<OwnSchema>('a schema of graphql', 'getTypeMap', 'getQueryType', 'getMutationType'),
-  context: (value) => (typeof value === 'function' ? undefined : `is ${kindOf(value)}. It must be a function.`),
+  context: aFunction,
   config: having<Config>('what loadConfig gives', 'routes', 'trust', 'limits'),
   limits: optionsIn<Partial<BudgetLimits>>({
     cost: amount,
@@ -131,12 +139,18 @@ function requirements(catalog: () => Catalog): Rule<RequiredByField> {
  * const app = await createApp({ keys: await openKeys() });
  * const server = await listen({ app, host: '127.0.0.1', port: 4000 });
  */
-export async function createApp(options: CreateAppOptions): Promise<ServiceApp> {
+export function createApp(options: CreateAppOptions): Promise<ServiceApp> {
+  return createAppOf(options, OWN_COMMANDS);
+}
+
+/** @param commands those that pages name */
+async function createAppOf(options: CreateAppOptions, commands: NamedCommands): Promise<ServiceApp> {
   checkOptions<CreateAppOptions>('createApp', options, {
     ...OPTIONS,
-    requires: requirements(() => options.keys.catalog),
+    requires: requirements(() => options.keys[SERVICE].catalog),
   });
-  const { keys, extensions, schema: own, requires, config, console = false, ...others } = options;
+  const { keys: store, extensions, schema: own, requires, config, console = false, ...others } = options;
+  const keys = store[SERVICE];
   if (requires && !own)
     throw invalidOption('createApp', '"requires" is given without "schema", whose fields it names.');
   const unusable = unusableClients(others.clients ?? [], keys.catalog.consent);
@@ -178,11 +192,12 @@ export async function createApp(options: CreateAppOptions): Promise<ServiceApp> 
     { extensions, own: own && { schema: own, requires: requires ?? {} } },
     described,
   );
-  const app = createHttpApp({ keys, schema, startedAt, hasConsole: console, ...configured, ...others });
+  const app = createHttpApp({ keys, schema, startedAt, hasConsole: console, commands, ...configured, ...others });
   const { sessions, authenticator, clock } = keys;
   addPages(app, {
     ...app.consentParts,
     hasConsole: console,
+    commands,
     keys,
     sessions,
     authenticator,
@@ -198,17 +213,17 @@ export async function createApp(options: CreateAppOptions): Promise<ServiceApp> 
 
 /** Serves the app. Throws KeysError SCHEMA_INVALID, GRAPHQL_UNSUPPORTED, LISTEN_FAILED, TLS_INVALID. */
 export const serveApp =
-  ({ console }: { console: boolean }): StartService =>
+  ({ console, commands = OWN_COMMANDS }: { console: boolean; commands?: NamedCommands }): StartService =>
   async (opened, options) => {
     const { log } = options;
     const logged = log && { log };
-    let app = await createApp({ ...opened, ...logged, console });
+    let app = await createAppOf({ ...opened, ...logged, console }, commands);
     const server = await listen(withoutUndefined({ ...options, app }));
     return {
       server,
       details: { ...(console && options.socket === undefined && { console: `${server.url}/console` }) },
       prepare: async (changed) => {
-        const next = await createApp({ ...changed, ...logged, console, replaces: app });
+        const next = await createAppOf({ ...changed, ...logged, console, replaces: app }, commands);
         return () => {
           server.replaceApp(next);
           app = next;

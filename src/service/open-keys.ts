@@ -115,10 +115,6 @@ export interface OpenKeys extends KeysService, Limited {
    * accepted, it counts as a use of the key. It never rejects for what a client sends, nor where the store does not
    * answer.
    * @throws KeysError OPTION_INVALID
-   * @example
-   * const checked = await keys.check(request, { permission: 'DOCKER:READ_ANY', address: clientAddress });
-   * if (!checked.ok) return checked.response();
-   * console.log(checked.principal.apiKey.name);
    */
   check: RequestCheck;
   /** Writes pending activity and closes the store. */
@@ -128,10 +124,6 @@ export interface OpenKeys extends KeysService, Limited {
 /**
  * Opens the key store, and creates it if it is missing.
  * @throws KeysError OPTION_INVALID, STORE_…; Error as `createCatalog`
- * @example
- * const keys = await openKeys({ database: '/var/lib/my-service/keys.sqlite' });
- * const { key } = await keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
- * await keys.close();
  */
 export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys> {
   checkOptions('openKeys', options, OPTIONS);

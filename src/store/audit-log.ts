@@ -16,7 +16,7 @@ import { formatTime, KeysError, mapYielding, printable, UNIT_MS } from '../keys/
 import { HISTORY_MS } from '../keys/notices/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { BLOCK_ENTRIES } from './migrations.ts';
-import { readAuditEntry, toAuditRow, chunksOf } from './rows.ts';
+import { amongTexts, chunksOf, readAuditEntry, readHash, storedHash, toAuditRow } from './rows.ts';
 import type { Search } from './search-keys.ts';
 import type { AuditLogTable, NoticeStateTable, Tables } from './tables.ts';
 
@@ -59,7 +59,7 @@ export async function rememberTime(
     throw new KeysError(
       'STORE_CLOCK',
       `${clockTooLate(now, latest)} Nothing was changed, as keys would expire too early. Set the clock. If it is ` +
-        'right, run "svc-api doctor --repair clock".',
+        'right, run "svc-api apikey doctor --repair clock".',
     );
   }
   await setLatestTime(db, now);
@@ -153,11 +153,12 @@ async function lastNoticed(db: Kysely<Tables>, forgottenMs: number): Promise<num
 /** Reads the audit log of a database, to which `run` gives access. */
 export function auditReaderOf(
   run: <Result>(work: (db: Kysely<Tables>) => Promise<Result>) => Promise<Result>,
+  dialect: DialectName,
   key: KeyObject | undefined,
 ): AuditReader {
   return {
     key,
-    find: (query) => run((db) => findAuditEntries(db, query)),
+    find: (query) => run((db) => findAuditEntries(db, dialect, query)),
     head: () => run((db) => findPosition(db, 'audit_head')),
     start: () => run((db) => findPosition(db, 'audit_start')),
     lastBefore: (time) => run((db) => findLastBefore(db, time)),
@@ -168,6 +169,7 @@ export function auditReaderOf(
 /** The entries that match a query, in its order: all of them, or those in these blocks of an SQLite store. */
 export async function findAuditEntries(
   db: Kysely<Tables>,
+  dialect: DialectName,
   query: AuditQuery,
   blocks?: readonly number[],
 ): Promise<AuditEntry[]> {
@@ -175,7 +177,7 @@ export async function findAuditEntries(
   const rows = await db
     .selectFrom('audit_log')
     .selectAll()
-    .where((row) => row.and(matching(row, query)))
+    .where((row) => row.and(matching(row, dialect, query)))
     .$if(blocks !== undefined, (select) => select.where(sql<SqlBool>`number in (${numbersIn(blocks!)})`))
     .orderBy('number', order === 'newest' ? 'desc' : 'asc')
     .limit(limit)
@@ -193,12 +195,15 @@ const NO_CHANGES = ['REFUSE', 'CONTAIN'] as const satisfies readonly AuditAction
 
 type Row = ExpressionBuilder<Tables, 'audit_log'>;
 
-function matching(row: Row, query: AuditQuery): Expression<SqlBool>[] {
+function matching(row: Row, dialect: DialectName, query: AuditQuery): Expression<SqlBool>[] {
   const { owner, apiKey: key, actor, action, since, until, before, after, changesOf } = query;
   return [
-    // What was pruned may still be there.
-    row('number', '>', (query) =>
-      query.selectFrom('audit_start').select((start) => start.fn.coalesce(start.fn.max('number'), sql`0`).as('number')),
+    // What was pruned may still be there. As one bound: by another one, SQLite would read through all before it.
+    row(
+      'number',
+      '>',
+      sql<number>`(select max(number) from (
+        select number from audit_start union all select cast(${after ?? 0} as bigint)) as starts)`,
     ),
     ...(owner === undefined ? [] : [visibleTo(row, owner, { apiKey: key, actor })]),
     ...(key === undefined ? [] : [row.or([row('key_id', '=', key), row('key_name', '=', key)])]),
@@ -207,8 +212,9 @@ function matching(row: Row, query: AuditQuery): Expression<SqlBool>[] {
     ...(since === undefined ? [] : [row('at', '>=', since)]),
     ...(until === undefined ? [] : [row('at', '<', until)]),
     ...(before === undefined ? [] : [row('number', '<', before)]),
-    ...(after === undefined ? [] : [row('number', '>', after)]),
-    ...(changesOf === undefined ? [] : [row('key_id', 'in', changesOf), row('action', 'not in', NO_CHANGES)]),
+    ...(changesOf === undefined
+      ? []
+      : [sql<SqlBool>`key_id ${amongTexts(dialect, changesOf)}`, row('action', 'not in', NO_CHANGES)]),
   ];
 }
 
@@ -241,7 +247,7 @@ export async function findPosition(
   table: 'audit_head' | 'audit_start',
 ): Promise<AuditPosition | undefined> {
   const row = await db.selectFrom(table).select(['number', 'hash']).executeTakeFirst();
-  return row && { number: Number(row.number), hash: row.hash };
+  return row && { number: Number(row.number), hash: readHash(row.hash) };
 }
 
 async function findLastBefore(db: Kysely<Tables>, time: number): Promise<AuditPosition | undefined> {
@@ -270,7 +276,7 @@ async function findLastBefore(db: Kysely<Tables>, time: number): Promise<AuditPo
     .orderBy('number', 'desc')
     .limit(1)
     .executeTakeFirst();
-  return last && { number: Number(last.number), hash: last.hash };
+  return last && { number: Number(last.number), hash: readHash(last.hash) };
 }
 
 async function findLost(db: Kysely<Tables>, after: number, upTo: number): Promise<AuditEntry[]> {
@@ -323,16 +329,22 @@ export async function setHead(
   { number, hash }: AuditPosition,
   earlier: AuditPosition | undefined,
 ): Promise<void> {
-  if (earlier) await db.updateTable('audit_head').set({ number, hash }).execute();
-  else await db.insertInto('audit_head').values({ one: 1, number, hash }).execute();
+  const position = { number, hash: storedHash(hash) };
+  if (earlier) await db.updateTable('audit_head').set(position).execute();
+  else
+    await db
+      .insertInto('audit_head')
+      .values({ one: 1, ...position })
+      .execute();
 }
 
 /** See `AuditWriter.startAuditLogAfter`. */
 export async function startAuditLogAfter(db: Kysely<Tables>, { number, hash }: AuditPosition): Promise<void> {
+  const position = { number, hash: storedHash(hash) };
   await db
     .insertInto('audit_start')
-    .values({ one: 1, number, hash })
-    .onConflict((conflict) => conflict.column('one').doUpdateSet({ number, hash }))
+    .values({ one: 1, ...position })
+    .onConflict((conflict) => conflict.column('one').doUpdateSet(position))
     .execute();
 }
 
@@ -447,7 +459,7 @@ export function auditSearchesFor(connection: Connection, query: AuditQuery): Sea
 }
 
 async function* searchSlices(connection: Connection, query: AuditQuery): Search<AuditEntry[]> {
-  const reader = auditReaderOf((work) => connection.run(work), undefined);
+  const reader = auditReaderOf((work) => connection.run(work), connection.dialect, undefined);
   const [head, start] = [await reader.head(), await reader.start()];
   let [after, before] = [
     Math.max(query.after ?? 0, start?.number ?? 0),
@@ -480,7 +492,8 @@ async function* searchBlocks(
     const next = nextBlocks([...blocks, unindexed], last, isNewestFirst);
     const numbers = await connection.run(async (db) => (await next.execute(db)).rows.map(({ block }) => block));
     const rest = { ...query, limit: query.limit - found.length };
-    if (numbers.length > 0) found.push(...(await connection.run((db) => findAuditEntries(db, rest, numbers))));
+    if (numbers.length > 0)
+      found.push(...(await connection.run((db) => findAuditEntries(db, connection.dialect, rest, numbers))));
     if (numbers.length < PIECE_BLOCKS || found.length >= query.limit) return found;
     last = numbers.at(-1)!;
     yield;

@@ -65,6 +65,11 @@ export interface Connection {
   revision(): number | undefined;
   /** See `KeyRepository.keysChangedSince`. */
   keysChangedSince(revision: number): readonly string[] | 'any';
+  /**
+   * A number that grows once this process has been told that the audit log has grown; undefined where it is not told.
+   * Nobody is asked for that.
+   */
+  changesReceived?(): number | undefined;
   /** See `KeyRepository.watchHearing`. */
   watchHearing(report: NotificationReport): void;
   /** Lets the database server find what space it can use again. A file has pages of its own: see `compactFile`. */
@@ -148,6 +153,7 @@ export function timedConnection(connection: Connection, report: StoreTimer): Con
       },
     }),
     revision: () => connection.revision(),
+    changesReceived: () => connection.changesReceived?.(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (listener) => connection.watchHearing(listener),
     close: () => connection.close(),
@@ -175,6 +181,7 @@ export function debuggedConnection(connection: Connection): Connection {
         connection.write((transaction, ...more) => work(transaction.withPlugin(counter), ...more), options),
       ),
     revision: () => connection.revision(),
+    changesReceived: () => connection.changesReceived?.(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (listener) => connection.watchHearing(listener),
     close: () =>

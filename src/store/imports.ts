@@ -3,10 +3,11 @@ import { setImmediate } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { type AuditPosition, type AuditValues, CHAIN_START, chainHash, requireAuditKey } from '../keys/audit/index.ts';
 import { type ImportEntry, IMPORTS, type ImportSpool, OUTDATED_IMPORT } from '../keys/transfer/index.ts';
-import { findPosition, setHead } from './audit-log.ts';
+import { findPosition, indexEntries, setHead } from './audit-log.ts';
 import { portOfStore, type Writing } from './connection.ts';
 import { missingStore } from './errors.ts';
 import { insertLists, insertRows, type Row, withoutTriggers } from './insert-rows.ts';
+import { storedHash } from './rows.ts';
 import { API_KEY_COLUMNS, type Tables } from './tables.ts';
 import type { ImportSpoolFile, SpooledEntry } from './sqlite/import-spool.ts';
 
@@ -42,6 +43,7 @@ export const imports = portOfStore({
       if (writing.dialect === 'postgres') await insertKeys(writing, file.keys([1]), onProgress);
       else await withoutTriggers(writing.db, () => insertKeys(writing, file.keys([0, 1]), onProgress));
       await insertEntries(writing, file, { entry, hashedAfter });
+      if (writing.dialect === 'sqlite') while (await indexEntries(writing.db));
     },
   }),
   empty: (location) => ({ open: openSpool, hash: () => Promise.reject(missingStore(location)) }),
@@ -94,18 +96,17 @@ async function insertEntries(
   const [first, isHashed] = [last.number + 1, last.hash === hashedAfter];
   const { at, actor, action } = entry;
   const same = { at, actor_kind: actor.kind, actor_id: actor.id, actor_name: actor.name, action };
-  let number = last.number;
+  let { number } = last;
   await forEachPage(spool.entries(), async (entries) => {
     const rows = entries.map((of): Row => {
       number += 1;
-      const hash = isHashed ? of.hash! : nextHash(last, entry, of, auditKey);
-      return { number, ...same, key_id: of.id, key_name: of.name, before: null, after: of.kept, address: null, hash };
+      last.hash = isHashed ? of.hash! : nextHash(last, entry, of, auditKey);
+      const about = { key_id: of.id, key_name: of.name, before: null, after: of.kept, address: null };
+      return { number, ...same, ...about, hash: storedHash(last.hash) };
     });
-    last.number = number;
-    last.hash = rows.at(-1)!['hash'] as string;
     await insertRows(db, dialect, 'audit_log', rows);
   });
-  await setHead(db, last, first > 1 ? last : undefined);
+  await setHead(db, { number, hash: last.hash }, first > 1 ? last : undefined);
 }
 
 /** Does something with each page, while the next one is read. */

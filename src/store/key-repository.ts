@@ -37,6 +37,7 @@ import {
   selectAncestors,
   selectByDigests,
   selectKeys,
+  pagesOfKeys,
 } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 
@@ -66,7 +67,7 @@ const COLUMNS = { id: 'id', name: 'name', publicId: 'public_id' } as const;
 export function createKeyRepository(connection: Connection, auditKey?: KeyObject): KeyRepository {
   const { dialect } = connection;
   const run: Connection['run'] = (work) => connection.run(work);
-  const reader = auditReaderOf(run, auditKey);
+  const reader = auditReaderOf(run, dialect, auditKey);
   const readers = new Map<Port<unknown>, unknown>();
   let remembered = 0;
   let report: (latest: number) => void = () => {};
@@ -101,6 +102,10 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     },
 
     findByDigest: (digest) => findByDigest(connection, digest),
+
+    async *pages(limit) {
+      for await (const rows of pagesOfKeys(connection, limit)) yield rows.map(apiKeyOf);
+    },
 
     list: async (query) => (await findKeys(connection, query)).map(apiKeyOf),
 
@@ -255,7 +260,7 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
 
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
     forgetRotatedSecrets: (before, limit) => forgetRotatedSecrets(db, before, limit),
-    auditLog: auditReaderOf((work) => work(db), auditKey),
+    auditLog: auditReaderOf((work) => work(db), dialect, auditKey),
     appendToAuditLog: (entries) => appendToAuditLog(db, entries, auditKey),
     startAuditLogAfter: (last) => startAuditLogAfter(db, last),
     removePruned: (limit) => removePruned(db, dialect, limit),

@@ -159,8 +159,11 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     address ${text},
     hash ${text} not null
   )`.execute(db);
-  for (const column of isPostgres ? ['key_id', 'key_name', 'actor_id', 'actor_name', 'action', 'at'] : ['key_id'])
-    await sql`create index ${sql.id(`audit_log_by_${column}`)} on audit_log (${sql.id(column)}, number)`.execute(db);
+  for (const column of isPostgres ? ['key_id', 'key_name', 'actor_id', 'actor_name', 'action'] : ['key_id'])
+    await sql`create index ${sql.id(`audit_log_by_${column}`)} on audit_log (${sql.id(column)}, number)
+      where ${sql.id(column)} is not null`.execute(db);
+  // Times are in the order of the entries, so that the first and last one of many pages tell enough.
+  if (isPostgres) await sql`create index audit_log_by_at on audit_log using brin (at)`.execute(db);
   for (const table of ['audit_head', 'audit_start'])
     await sql`create table ${sql.id(table)} (
       one integer primary key check (one = 1),
@@ -413,7 +416,7 @@ export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<vo
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
 /** The schemas of versions that were never released have the numbers up to this one: nothing migrates those. */
-const UNRELEASED = 28;
+const UNRELEASED = 29;
 
 /** The number of the newest schema. */
 export function newestSchema(): number {
@@ -437,7 +440,8 @@ export function requireKnownSchema(version: number, location: string): void {
     throw new KeysError(
       'STORE_OLDER',
       `The key store ${location} was made by a version of svc-api that was never released (schema ${version}). ` +
-        'Run "apikey export --with-digests" with that version, and "apikey import" with this one, into a new store.',
+        'Run "svc-api apikey export --with-digests" with that version, and "svc-api apikey import" with this one, ' +
+        'into a new store.',
     );
 }
 

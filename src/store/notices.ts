@@ -8,6 +8,7 @@ import type {
   NoticeStatus,
   NoticeStore,
   NoticeWriter,
+  PendingNotices,
   RefusedKey,
   WaitingNotice,
 } from '../keys/notices/index.ts';
@@ -39,7 +40,7 @@ export function createNoticeStore(
         const now = await clock(db);
         if (!isFree(row, holder, now)) return undefined;
         const lease = { holder, leased_until: Math.round(now + forMs) };
-        const result = await work(createWriter(db, row && stateOf(row), lease));
+        const result = await work(createWriter(db, dialect, row && stateOf(row), lease));
         await db.updateTable('notice_state').set(lease).execute();
         return result;
       }),
@@ -56,7 +57,9 @@ export function createNoticeStore(
 
     isFree: (holder) => run(async (db) => isFree(await findNoticeState(db), holder, await clock(db))),
 
-    behind: () => run(findBehind),
+    pending: () => run(findPending),
+
+    changesReceived: () => connection.changesReceived?.(),
 
     countWaiting: () => run(countWaiting),
 
@@ -103,7 +106,7 @@ export async function findNoticeStatus(db: Kysely<Tables>): Promise<NoticeStatus
     seenAt: Number(row.seen_at),
     waiting: Number(waiting),
     oldestAt: toNumber(oldest),
-    behind: await findBehind(db),
+    behind: (await findPending(db)).behind,
     deliveredAt: toNumber(row.delivered_at),
     failedAt: toNumber(row.failed_at),
     failure: row.failure,
@@ -135,9 +138,16 @@ async function readHead(db: Kysely<Tables>): Promise<number> {
   return (await findPosition(db, 'audit_head'))?.number ?? 0;
 }
 
-async function findBehind(db: Kysely<Tables>): Promise<number> {
-  const row = await db.selectFrom('notice_state').select('log_number').executeTakeFirst();
-  return row ? (await readHead(db)) - Number(row.log_number) : 0;
+async function findPending(db: Kysely<Tables>): Promise<PendingNotices> {
+  const { rows } = await sql<{
+    head: number | string | null;
+    seen: number | string | null;
+    due: number | string | null;
+  }>`
+    select (select number from audit_head) as head, (select log_number from notice_state) as seen,
+      (select min(next_at) from notice_outbox) as due`.execute(db);
+  const { head, seen, due } = rows[0]!;
+  return { behind: seen === null ? 0 : Number(head ?? 0) - Number(seen), dueAt: toNumber(due) };
 }
 
 async function countWaiting(db: Kysely<Tables>): Promise<number> {
@@ -150,13 +160,14 @@ async function countWaiting(db: Kysely<Tables>): Promise<number> {
 
 function createWriter(
   db: Kysely<Tables>,
+  dialect: DialectName,
   state: NoticeState | undefined,
   lease: { holder: string; leased_until: number },
 ): NoticeWriter {
   return {
     state,
     head: () => readHead(db),
-    entries: (after, limit) => findAuditEntries(db, { order: 'oldest', after, limit }),
+    entries: (after, limit) => findAuditEntries(db, dialect, { order: 'oldest', after, limit }),
     ending: (query) => findEnding(db, query),
     countWaiting: () => countWaiting(db),
     add: (notices, now) => addNotices(db, notices, now),

@@ -114,7 +114,7 @@ export function computeChecksum(row: Omit<KeyRow, 'checksum'>): string {
     // Keys without them keep the checksum that they had before there were limits.
     ...(row.limits || row.allow_from ? [row.limits, row.allow_from] : []),
   ];
-  return hash('sha256', JSON.stringify(fields), 'base64url').slice(0, 16);
+  return hash('sha256', JSON.stringify(fields), 'base64url').slice(0, 11);
 }
 
 /** The texts in a JSON list; undefined for anything else, and for items that cannot be parsed. */
@@ -157,8 +157,27 @@ export function toAuditRow({
     before: before && valuesText(before, key?.name),
     after: after && valuesText(after, key?.name),
     address: address ?? null,
-    hash,
+    hash: storedHash(hash),
   };
+}
+
+const HASH = /^(hmac:)?([0-9a-f]{64})$/;
+/** The last character has two unused bits, which are 0. */
+const STORED_HASH = /^(hmac:)?([\w-]{42}[AEIMQUYcgkosw048])$/;
+
+/** The hash of an entry as the store has it: in base64url, which takes less room than hex. */
+export function storedHash(text: string): string {
+  return encodedAnew(text, HASH, 'hex', 'base64url');
+}
+
+/** The hash of an entry that the store has. A text that is none was tampered with, and is none afterwards, either. */
+export function readHash(text: string): string {
+  return encodedAnew(text, STORED_HASH, 'base64url', 'hex');
+}
+
+function encodedAnew(text: string, form: RegExp, from: BufferEncoding, to: BufferEncoding): string {
+  const [, keyed = '', bytes] = form.exec(text) ?? [];
+  return bytes === undefined ? text : keyed + Buffer.from(bytes, from).toString(to);
 }
 
 /** The entry of the audit log in a row. */
@@ -172,7 +191,7 @@ export function readAuditEntry(row: AuditLogTable): AuditEntry {
     before: valuesOf(row.before, row.key_name),
     after: valuesOf(row.after, row.key_name),
     ...(row.address !== null && { address: row.address }),
-    hash: row.hash,
+    hash: readHash(row.hash),
   };
 }
 
@@ -184,7 +203,7 @@ export function searchTextOf({ name, description }: Pick<ApiKey, 'name' | 'descr
 
 /** What a name looks like, as a digest: a skeleton may be longer than PostgreSQL indexes. Few others have the same. */
 export function computeNameSkeleton(name: string): string {
-  return hash('sha256', computeSkeleton(name), 'base64url').slice(0, 12);
+  return hash('sha256', computeSkeleton(name), 'base64url').slice(0, 8);
 }
 
 /** PostgreSQL returns large numbers as text. */
@@ -208,7 +227,7 @@ function rotationOf(row: KeyRow): Rotation | null {
   };
 }
 
-/** What the audit log records of a key, in this order, with what most new keys have. */
+/** What the audit log records of a key, with what most new keys have. The store knows each by its place here. */
 const USUAL_VALUES: AuditValues = {
   name: undefined,
   description: null,
@@ -224,23 +243,28 @@ const USUAL_VALUES: AuditValues = {
   rotation: null,
 };
 
-/** Values of an entry about a key, as JSON: those of a whole key as a list with what is unusual in them. */
+const FIELDS = Object.keys(USUAL_VALUES);
+
+/** Values of an entry about a key, as JSON: of a whole key, a list of what is unusual, each behind its place. */
 export function valuesText(values: AuditValues, name: string | undefined): string {
   const text = JSON.stringify(values);
   const usual: AuditValues = { ...USUAL_VALUES, name };
   const unusual = Object.entries(values).filter(
     ([field, value]) => JSON.stringify(value) !== JSON.stringify(usual[field]),
   );
-  const rest = Object.fromEntries(unusual);
-  return JSON.stringify({ ...usual, ...rest }) === text ? JSON.stringify([rest]) : text;
+  const isWhole = JSON.stringify({ ...usual, ...Object.fromEntries(unusual) }) === text;
+  return isWhole ? JSON.stringify(unusual.flatMap(([field, value]) => [FIELDS.indexOf(field), value])) : text;
 }
 
 /** Text that is not JSON was tampered with: it must neither break reading the log nor pass verification. */
 function valuesOf(text: string | null, name: string | null = null): AuditEntry['before'] {
   if (text === null) return null;
   try {
-    const values = JSON.parse(text) as AuditValues | [AuditValues];
-    return Array.isArray(values) ? { ...USUAL_VALUES, name, ...values[0] } : values;
+    const stored = JSON.parse(text) as AuditValues | unknown[];
+    if (!Array.isArray(stored)) return stored;
+    const values: Record<string, unknown> = { ...USUAL_VALUES, name };
+    for (let at = 0; at < stored.length; at += 2) values[FIELDS[stored[at] as number]!] = stored[at + 1];
+    return values;
   } catch {
     return { unreadable: text };
   }
@@ -250,6 +274,13 @@ function valuesOf(text: string | null, name: string | null = null): AuditEntry['
 export function jsonRows(dialect: DialectName, rows: readonly (readonly unknown[])[]): RawBuilder<unknown> {
   const json = JSON.stringify(rows);
   return dialect === 'sqlite' ? sql`json_each(${json})` : sql`jsonb_array_elements(${json}::jsonb) as given(value)`;
+}
+
+/** What a column must be to have one of these texts: as one parameter, too. */
+export function amongTexts(dialect: DialectName, texts: readonly string[]): RawBuilder<unknown> {
+  return dialect === 'sqlite'
+    ? sql`in (select value from json_each(${JSON.stringify(texts)}))`
+    : sql`= any(${texts}::text[])`;
 }
 
 /** A value of a given row. */

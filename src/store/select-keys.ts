@@ -30,6 +30,26 @@ export function selectKeys(
     .orderBy('id');
 }
 
+/** All keys, page by page: SQLite's as they stand in the file, which would otherwise be read all over. */
+export async function* pagesOfKeys(connection: Connection, limit: number): AsyncGenerator<ApiKeyTable[]> {
+  const position = sql.ref<number | string>(connection.dialect === 'sqlite' ? 'rowid' : 'id');
+  let last: number | string | undefined;
+  do {
+    const rows = await connection.run((db) =>
+      db
+        .selectFrom('api_keys')
+        .selectAll()
+        .select(position.as('position'))
+        .$if(last !== undefined, (query) => query.where(position, '>', last!))
+        .orderBy(position)
+        .limit(limit)
+        .execute(),
+    );
+    if (rows.length > 0) yield rows;
+    last = rows.length === limit ? rows.at(-1)!.position : undefined;
+  } while (last !== undefined);
+}
+
 /** What the status of a key depends on. */
 const STATUS_COLUMNS = ['api_keys.id', 'api_keys.created_by', 'api_keys.expires_at', 'api_keys.disabled_at'] as const;
 

@@ -5,12 +5,12 @@ import {
   endpointOf,
   notesOf,
   notingFor,
+  type OpenedStore,
   REQUEST_ID,
   type RequestWatcher,
 } from '../http/index.ts';
 import { checkOptions, options as optionsIn, required, text, yesOrNo } from '../keys/basics/index.ts';
-import type { KeysService } from '../keys/service/index.ts';
-import type { Limited } from '../limits/index.ts';
+import { SERVICE } from '../keys/service/index.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import type { StoreTimer } from '../store/index.ts';
 
@@ -40,7 +40,7 @@ export interface Telemetry {
   /** For `openKeys`, as `timer`: without it, metrics do not know how long the store takes. */
   readonly storeTimer: StoreTimer | undefined;
   /** Lets metrics tell of these keys. */
-  measure(keys: KeysService & Limited): void;
+  measure(keys: OpenedStore): void;
   /**
    * Watches a request that has arrived at another server than that of `listen`, before anything else has seen it, and
    * gives its answer an `X-Request-Id`. A request is watched once, however often this is called.
@@ -87,7 +87,7 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
   return {
     watchers,
     storeTimer,
-    measure: (keys) => opened.measure(keys),
+    measure: (keys) => opened.measure(keys[SERVICE]),
     watch(incoming, outgoing) {
       if (notesOf(incoming)) return;
       note(incoming, outgoing);

@@ -16,9 +16,9 @@ interface Import {
 const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string[] }> = {
   commands: { any: ['cli', 'keys', 'log'], type: ['*'], dynamic: ['*'] },
   cli: {
-    any: ['yaml', 'keys', 'log', 'config/config'],
+    any: ['yaml', 'keys', 'log', 'version', 'config/config'],
     type: ['*'],
-    dynamic: ['service', 'config', 'remote', 'routes', 'http', 'notices', 'telemetry', 'version'],
+    dynamic: ['service', 'config', 'remote', 'routes', 'http', 'notices', 'telemetry'],
   },
   guard: { any: ['routes', 'http', 'keys', 'log'] },
   telemetry: { any: ['http', 'limits', 'keys', 'log', 'version'], type: ['store'] },

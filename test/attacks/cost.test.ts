@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { getIntrospectionQuery } from 'graphql';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
-import type { BudgetLimits } from '../../src/index.ts';
+import type { BudgetLimits } from '../../src/graphql/index.ts';
 import { USAGE } from '../../src/keys/key/usage.ts';
 import type { KeyRepository } from '../../src/keys/repository/repository.ts';
 import { buildDocument } from '../../src/remote/connection.ts';

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Config } from '@oclif/core/config';
-import { manifestOf } from '../../scripts/manifest-of.ts';
+import { manifestsOf } from '../../scripts/manifest-of.ts';
+import { shortId } from '../../scripts/own-commands.ts';
 import OwnHelp from '../../src/cli/help/own-help.ts';
+import { ownConfig } from '../support/cli-here.ts';
 import { ROOT, runCli } from '../support/process.ts';
 
 /** What scripts rely on: a change here is a change for them. */
@@ -140,9 +141,9 @@ const SURFACE: Record<string, string[]> = {
   ],
   'apikey:usage': ['--by hour|day', '--since <date>|7d', '--until <date>|7d', ...NAMED, ...ALWAYS, ...PLACE],
   'apikey:verify': ['--no-input', '--permission <resource:action>', ...ALWAYS, ...PLACE],
-  'notices:test': ALWAYS,
-  'routes:check': ALWAYS,
-  'routes:explain': [
+  'apikey:notices:test': ALWAYS,
+  'apikey:routes:check': ALWAYS,
+  'apikey:routes:explain': [
     '<method>',
     '<url>',
     '--key <name>',
@@ -151,10 +152,10 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
-  backup: ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
-  compact: [...ALWAYS, ...PLACE],
-  doctor: [...ALWAYS, ...PLACE, ...ASKING, '--dry-run', '--repair clock'],
-  guard: [
+  'apikey:backup': ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
+  'apikey:compact': [...ALWAYS, ...PLACE],
+  'apikey:doctor': [...ALWAYS, ...PLACE, ...ASKING, '--dry-run', '--repair clock'],
+  'apikey:guard': [
     '<upstream>',
     '--any-key',
     '--health-path <path>',
@@ -166,7 +167,7 @@ const SURFACE: Record<string, string[]> = {
     '--timeout <seconds>',
     ...SERVING,
   ],
-  login: [
+  'apikey:login': [
     '--expires-in 90m|12h|30d',
     '--insecure',
     '--permissions <resource:action,…> (list)',
@@ -174,8 +175,8 @@ const SURFACE: Record<string, string[]> = {
     '--server <url>',
     ...ALWAYS,
   ],
-  logout: ['--insecure', '--local', '--server <url>', ...ALWAYS, ...ASKING].toSorted(),
-  restore: [
+  'apikey:logout': ['--insecure', '--local', '--server <url>', ...ALWAYS, ...ASKING].toSorted(),
+  'apikey:restore': [
     '<file>',
     '--bring-back <name> (list)',
     '--bring-back-all',
@@ -212,7 +213,7 @@ async function helpOf(id: readonly string[]): Promise<string> {
       text += `${lines.join('\n')}\n`;
     }
   }
-  await new WrittenHelp(await Config.load(ROOT)).showHelp([...id]);
+  await new WrittenHelp(await ownConfig()).showHelp([...id]);
   return text;
 }
 
@@ -242,11 +243,44 @@ describe('the commands', () => {
   });
 
   it('are in the manifest as they were built', async () => {
-    assert.equal(manifestFile, await manifestOf(), 'run: npm run build');
+    const { host, own } = await manifestsOf();
+    assert.equal(manifestFile, host, 'run: npm run build');
+    assert.equal(readFileSync(join(ROOT, 'dist/oclif.manifest.json'), 'utf8'), own);
     assert.equal(
       manifest.version,
       (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version,
     );
+  });
+
+  it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
+    const atTop = 'backup compact doctor guard login logout notices:test restore routes:check routes:explain'.split(
+      ' ',
+    );
+    const ids = Object.keys(manifest.commands);
+    assert.deepEqual(
+      ids.filter((id) => !/^apikey(:|$)/.test(id)),
+      ['serve'],
+    );
+    assert.deepEqual(ids.flatMap((id) => shortId(id) ?? []).toSorted(), atTop);
+    const { commands } = await ownConfig();
+    const ours = commands.filter(({ pluginName }) => pluginName === 'svc-api');
+    assert.deepEqual(ours.map(({ id }) => id).toSorted(), [...ids, ...atTop].toSorted());
+    const shown = ours.filter(({ hidden }) => !hidden).map(({ id }) => id);
+    assert.deepEqual(
+      shown.toSorted(),
+      [...ids.filter((id) => !shortId(id) && id !== 'apikey:complete'), ...atTop].toSorted(),
+    );
+  });
+
+  it('show the short name in the help of both', async () => {
+    for (const id of ['login', 'routes:check']) {
+      const words = id.split(':');
+      const [short, long] = await Promise.all([helpOf(words), helpOf(['apikey', ...words])]);
+      assert.equal(long, short);
+      assert.match(short, new RegExp(`\\$ svc-api ${words.join(' ')}\\b`));
+    }
+    assert.equal(await helpOf(['apikey', 'routes']), await helpOf(['routes']));
+    assert.doesNotMatch(await helpOf(['apikey']), /^ {2}apikey (login|routes)/m);
   });
 
   for (const [name, flags] of Object.entries(SURFACE)) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { AUDIT_ACTIONS } from '../../src/keys/audit/audit-entry.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { startConsoleService, type Visitor, visitorWith } from '../support/console.ts';
-import type { TestService } from '../support/server.ts';
+import { query, type TestService } from '../support/server.ts';
 
 describe('the audit log in the console', () => {
   let test: TestService;
@@ -20,10 +20,38 @@ describe('the audit log in the console', () => {
     const { text, html } = await visitor.open('audit-log');
     assert.match(
       text,
-      /now user tester update Deploy description <i>Pipelines<\/i> permissions DOCKER:READ_ANY → DISK:READ_ANY 1 minute ago user tester create Deploy name Deploy permissions DOCKER:READ_ANY/,
+      /2030-01-01 now tester changed Deploy · description, permissions Details description <i>Pipelines<\/i> permissions DOCKER:READ_ANY → DISK:READ_ANY 1 minute ago tester created Deploy · 1 permission Details name Deploy permissions DOCKER:READ_ANY/,
     );
     assert.match(html, /<a href="\.\/keys\/[0-9a-f-]{36}">Deploy<\/a>/);
     assert.doesNotMatch(html, /<i>/);
+  });
+
+  it('says how often a key was refused alike, in one sentence', async () => {
+    const { key } = await test.keys.create({ name: 'Display', roles: ['GUEST'] }, OPERATOR);
+    const forbidden = async (times: number, text: string) => {
+      for (let count = 0; count < times; count += 1) await query(test.url, key, text);
+      test.time.now += 600_000;
+      await test.keys.finishActivity();
+    };
+    await forbidden(3, '{ info { name } }');
+    await forbidden(4, '{ info { name } }');
+    await forbidden(1, '{ permissions { resources } }');
+    const { visitor: bea } = await visitorWith(test, { name: 'Bea', roles: ['ADMIN'] });
+    const { text } = await bea.open('audit-log');
+    assert.match(
+      text,
+      /Display was refused · forbidden, without PERMISSION:READ_ANY .*Display was refused · forbidden, without INFO:READ_ANY, 7 times/,
+    );
+    assert.equal(text.split('Display was refused').length, 3);
+  });
+
+  it('has a row for each day, with the newest first', async () => {
+    test.time.now += 86_400_000;
+    await test.keys.create({ name: 'Tomorrow', roles: ['GUEST'] }, OPERATOR);
+    const { visitor: bea } = await visitorWith(test, { name: 'Bea', roles: ['ADMIN'] });
+    const { html } = await bea.open('audit-log');
+    const days = Array.from(html.matchAll(/scope="rowgroup"[^>]*>([^<]*)</g), ([, day]) => day);
+    assert.deepEqual(days, ['2030-01-02', '2030-01-01']);
   });
 
   it('is narrowed by key, actor, action and days', async () => {

@@ -45,6 +45,27 @@ describe('the page of a key in the console', () => {
     assert.doesNotMatch(html, /<Ada>/);
   });
 
+  it('of somebody who may read no keys shows their own: rights, expiry, limits, use and what holds it', async () => {
+    const { key, apiKey } = await test.keys.create(
+      { name: 'Display', roles: ['GUEST'], limits: ['9/m'], expiresIn: '30d' },
+      OPERATOR,
+    );
+    const visitor = new Visitor(test.url);
+    await visitor.signIn(key);
+    const { status, path, text, html } = await visitor.open('');
+    assert.deepEqual([status, path], [200, 'me']);
+    assert.match(text, /My key .*Display active Secret svc_\w{12}_… Created now by the operator Expires in 30 days/);
+    assert.match(text, /Limits 9\/m .*Granted: GUEST .*WELCOME/);
+    assert.ok(
+      cellsIn(html).includes('WELCOME:READ_ANY: granted but never used'.replace('granted but', 'granted, but')),
+    );
+    // It leads nowhere that they may not go.
+    assert.ok(!html.includes('/keys/') && !html.includes('"keys'), html);
+    assert.equal((await visitor.open(`keys/${apiKey.id}`)).status, 403);
+    const { visitor: ada } = await visitorWith(test, ADA);
+    assert.match((await ada.open('me')).path, /^keys\/[\w-]+$/);
+  });
+
   it('shows what it may do, by which grant, whether it was used, and what a parent key takes away', async () => {
     const { visitor } = await visitorWith(test, ADA);
     const team = await createPrincipal(test.keys, {

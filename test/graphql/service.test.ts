@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { renameSync } from 'node:fs';
 import type { CreateAppOptions } from '../../src/service/create-app.ts';
-import { createApp, type OpenKeys, openKeys } from '../../src/index.ts';
+import { createApp } from '../../src/index.ts';
+import { type OpenKeys, openKeys } from '../../src/service/open-keys.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOn, describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';

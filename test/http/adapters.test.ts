@@ -126,8 +126,12 @@ const ACCEPTED: [options: Options, lines: string[]][] = [
 ];
 
 /** The whole answer but for what Node adds by itself. */
-function textOf([status, challenge, code, message]: Refused, method = 'GET', retryAfter?: number): string {
-  const body = JSON.stringify({ errors: [{ message, extensions: { code } }] });
+function textOf(
+  [status, challenge, code, message]: Refused,
+  method = 'GET',
+  retryAfter?: number,
+  body = JSON.stringify({ code, message }),
+): string {
   return [
     `HTTP/1.1 ${status}`,
     'cache-control: no-store',
@@ -207,6 +211,22 @@ for (const [framework, start] of Object.entries(GUARDED_SERVERS)) {
       socket.write('text');
       return withoutNode(await answer);
     }
+
+    it('answers who is refused as the program says, or in its own way where the program fails', async () => {
+      let isBroken = false;
+      const onRefused = (refused: object) => {
+        if (isBroken) throw new Error('The template is broken.');
+        return { error: refused };
+      };
+      await run({ onRefused });
+      const [status, challenge, code, message] = missing(BEARER);
+      const own = JSON.stringify({ error: { status: 401, code, message } });
+      assert.equal(await send([]), textOf([status, challenge, code, message], 'GET', undefined, own));
+      isBroken = true;
+      const warned = once(process, 'warning');
+      assert.equal(await send([]), textOf(missing(BEARER)));
+      assert.match(String(await warned), /The template is broken\./);
+    });
 
     it('refuses a key that was deleted while the body arrived', async () => {
       await run();

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
-import { MAX_BODY_BYTES } from '../../src/http/graphql-request.ts';
+import { MAX_BODY_BYTES } from '../../src/http/request-body.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { connectTo, readToEnd } from '../support/client.ts';
 import { KeptConnection } from '../support/keep-alive.ts';

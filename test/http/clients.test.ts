@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { ClientError, GraphQLClient } from 'graphql-request';
 import { Hono } from 'hono';
-import { bearerAuth, openKeys } from '../../src/index.ts';
+import { bearerAuth } from '../../src/index.ts';
+import { openKeys } from '../../src/service/open-keys.ts';
 import { authenticate, createPrincipal } from '../support/keys.ts';
 import { startTestService, type TestService } from '../support/server.ts';
 import { tempStore } from '../support/temp.ts';

@@ -58,10 +58,10 @@ const DOORS: Readonly<Record<string, (keys: TestKeys['keys'], required: Required
       return check(new Request('http://127.0.0.1/', { headers: others }), { ...required, address });
     }),
   'keys.check of plain headers': (keys, required) =>
-    checking(keys, (check, headers) => check({ headers, address: '127.0.0.1' }, required)),
+    checking(keys, (check, headers) => check({ method: 'GET', headers, address: '127.0.0.1' }, required)),
   'keys.check of a secret': (keys, required) =>
     checking(keys, (check, { authorization, 'x-forwarded-for': address = '127.0.0.1' }) =>
-      check({ secret: authorization?.replace('Bearer ', ''), address }, required),
+      check({ method: 'GET', secret: authorization?.replace('Bearer ', ''), address }, required),
     ),
 };
 
@@ -83,8 +83,7 @@ async function checking(
 
 function answerOf(status: number, refusal?: string): Answer {
   if (refusal === undefined) return `${status}`;
-  const [error] = (JSON.parse(refusal) as { errors: [{ extensions: { code: string } }] }).errors;
-  return `${status} ${error.extensions.code}`;
+  return `${status} ${(JSON.parse(refusal) as { code: string }).code}`;
 }
 
 const OK = '200';
@@ -136,6 +135,16 @@ const CASES: Readonly<Record<string, Case>> = {
   'lets a key in that has one of any permissions': {
     required: { any: ['DOCKER:READ_ANY', 'ME:READ_OWN'] },
     answers: [OK],
+  },
+  'lets a key in that may read, by GET, where a resource is named': {
+    key: { permissions: ['DOCKER:READ_ANY'] },
+    required: { resource: 'DOCKER' },
+    answers: [OK],
+  },
+  'refuses a key that may only change, by GET, where a resource is named': {
+    key: { permissions: ['DOCKER:UPDATE_ANY', 'DOCKER:CREATE_ANY', 'DOCKER:DELETE_ANY'] },
+    required: { resource: 'DOCKER' },
+    answers: [FORBIDDEN],
   },
   'says so after too many wrong keys from one address': {
     secret: () => 'nonsense',
@@ -271,6 +280,69 @@ describe('keys.check', () => {
     assert.equal(deleted.ok || deleted.status, 401);
   });
 
+  it('asks for what the method does to a resource', async () => {
+    const key = async (name: string, permission: string) => create({ name, roles: [], permissions: [permission] });
+    const keys = [
+      await key('Reader', 'DOCKER:READ_ANY'),
+      await key('Maker', 'DOCKER:CREATE_ANY'),
+      await key('Changer', 'DOCKER:UPDATE_ANY'),
+      await key('Remover', 'DOCKER:DELETE_ANY'),
+      await create({ name: 'Own alone', roles: [], permissions: ['DOCKER:READ_OWN'] }),
+    ];
+    const allowed = async (method: string) => {
+      const checks = keys.map((secret) => check({ secret, method }, { resource: 'DOCKER' }));
+      return (await Promise.all(checks)).map(({ ok }) => (ok ? 1 : 0)).join('');
+    };
+    for (const method of ['GET', 'HEAD', 'OPTIONS']) assert.equal(await allowed(method), '10000', method);
+    assert.equal(await allowed('POST'), '01000');
+    for (const method of ['PUT', 'PATCH']) assert.equal(await allowed(method), '00100', method);
+    assert.equal(await allowed('DELETE'), '00010');
+    const admin = await create({ name: 'Admin', roles: ['ADMIN'] });
+    for (const method of ['PROPFIND', 'get', '']) {
+      const refused = await check({ secret: admin, method: method || 'TRACE' }, { resource: 'DOCKER' });
+      assert.deepEqual(
+        [refused.ok || refused.status, refused.ok || refused.message],
+        [403, 'No permission on DOCKER is for this method.'],
+      );
+    }
+    await assert.rejects(check({ secret: admin }, { resource: 'DOCKER' }), {
+      code: 'OPTION_INVALID',
+      message: 'keys.check: "resource" is decided by the method of a request, which this one does not say.',
+    });
+  });
+
+  it('tells who makes the request, what it may do, and for whom', async () => {
+    const parent = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
+    const child = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, parent.principal);
+    const checked = await check({ secret: child.key });
+    assert.ok(checked.ok);
+    const { principal } = checked;
+    const id = parent.principal.apiKey.id;
+    assert.deepEqual([principal.apiKey.name, principal.owner, parent.principal.owner], ['Child', id, id]);
+    assert.deepEqual(principal.permissions(), [
+      'ME:READ_OWN',
+      'ONLINE:READ_ANY',
+      'ONLINE:READ_OWN',
+      'WELCOME:READ_ANY',
+      'WELCOME:READ_OWN',
+    ]);
+    assert.deepEqual([principal.can('ONLINE:READ_OWN'), principal.can('DOCKER:READ_ANY')], [true, false]);
+    await test.keys.finishActivity();
+    // What it was asked for, and may do, counts as used; what it may not do is no refusal.
+    assert.deepEqual([...(await test.keys.usage.usedPermissionsOf(child.apiKey.id)).keys()], ['ONLINE:READ_OWN']);
+    for (const [text, message] of [
+      ['DOKER:READ_ANY', '"DOKER:READ_ANY" is not a permission: "DOKER" is not a resource. Did you mean DOCKER?'],
+      ['docker:read_any', '"docker:read_any" is not a permission. Did you mean DOCKER:READ_ANY?'],
+      ['ADMIN', '"ADMIN" is not a permission. Write RESOURCE:ACTION'],
+      [undefined, 'A permission is undefined. Write RESOURCE:ACTION.'],
+    ])
+      assert.throws(
+        () => principal.can(text as never),
+        ({ code, message: said }: Error & { code: string }) =>
+          code === 'OPTION_INVALID' && said.startsWith(`principal.can: ${message}`),
+      );
+  });
+
   it('answers 503 where the store does not', async () => {
     const secret = await create();
     await test.store.close();
@@ -291,12 +363,12 @@ describe('keys.check', () => {
       [
         { secret },
         { credentials: [place] },
-        '"credentials" is not an option. The options are permission, all, any and address.',
+        '"credentials" is not an option. The options are permission, all, any, resource, onRefused and address.',
       ],
       [{ secrets: secret }, {}, '"secrets" is not an option. Did you mean secret?'],
       [{ secret, address: '' }, {}, 'The option "address" is empty. Leave it out, or give it a value.'],
-      [undefined, {}, 'The request is undefined. Give an object with headers, secret and address.'],
-      [secret, {}, 'The request is a string. Give an object with headers, secret and address.'],
+      [undefined, {}, 'The request is undefined. Give an object with method, headers, secret and address.'],
+      [secret, {}, 'The request is a string. Give an object with method, headers, secret and address.'],
     ] as const)
       await assert.rejects(check(request as object, options as object), {
         code: 'OPTION_INVALID',

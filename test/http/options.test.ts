@@ -10,11 +10,11 @@ import {
   listen,
   loadConfig,
   OPERATOR,
-  type OpenKeys,
-  openKeys,
+  openKeys as openLibrary,
   openLog,
   startTelemetry,
 } from '../../src/index.ts';
+import { type OpenKeys, openKeys } from '../../src/service/open-keys.ts';
 import { migratedStore, tempFolder } from '../support/temp.ts';
 
 const NAMED = 'Leave it out, or give it a value.';
@@ -55,13 +55,17 @@ describe('options of the library', () => {
     [{ permission: 'INVOICE:READ' }, /"READ" is not an action\. Did you mean READ_ANY or READ_OWN\?$/],
     [{ permission: 'CLERK' }, /^"CLERK" is not a permission\. Write RESOURCE:ACTION/],
     [{ permission: 'INVOICE:*' }, /there are no wildcards/],
+    [{ resource: 'INVOCE' }, '"INVOCE" is not a resource. Did you mean INVOICE?'],
+    [{ resource: 'invoice' }, '"invoice" is not a resource. Did you mean INVOICE?'],
+    [{ resource: 'INVOICE:READ_ANY' }, /^"INVOICE:READ_ANY" is not a resource\./],
+    [{ onRefused: {} }, 'The option "onRefused" is an object. It must be a function.'],
     [{ all: [] }, 'The option "all" is an empty list. Leave it out, or give it an item.'],
     [{ any: 'INVOICE:READ_ANY' }, 'The option "any" is a string. It must be a list.'],
     [{ any: ['INVOICE:READ_ANY', undefined] }, 'The option "any" has an item that is undefined. It must be text.'],
     [{ all: undefined }, `The option "all" is undefined. ${NAMED}`],
     [
       { permission: 'INVOICE:READ_ANY', any: ['ME:READ_OWN'] },
-      '"permission" and "any" are both given. Give one of permission, all and any.',
+      '"permission" and "any" are both given. Give one of permission, all, any and resource.',
     ],
   ];
   const OTHERS: [given: object, message: string | RegExp][] = [
@@ -294,6 +298,48 @@ describe('options of the library', () => {
       const thrown = await messageOf(call);
       assert.ok(thrown.startsWith(message), thrown);
     });
+
+  it('are refused where nobody is said to ask, by every method of an open key store that asks for somebody', async () => {
+    const open = await openLibrary({ database });
+    const calls: Readonly<Record<string, (...by: [never]) => Promise<unknown>>> = {
+      create: (...by) => open.create({ name: 'A', roles: ['GUEST'] }, ...by),
+      findById: (...by) => open.findById('id', ...by),
+      findByName: (...by) => open.findByName('A', ...by),
+      list: (...by) => open.list({}, ...by),
+      update: (...by) => open.update('id', {}, ...by),
+      setEnabled: (...by) => open.setEnabled('id', false, ...by),
+      rotate: (...by) => open.rotate('id', {}, ...by),
+      finishRotation: (...by) => open.finishRotation('id', ...by),
+      rollBackRotation: (...by) => open.rollBackRotation('id', ...by),
+      delete: (...by) => open.delete(['id'], ...by),
+    };
+    const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(open)).filter(
+      (name) => !['constructor', 'withAdditions', 'close'].includes(name),
+    );
+    assert.deepEqual(Object.keys(calls).toSorted(), methods.toSorted());
+    const { key: secret } = await open.create({ name: 'Asker', roles: ['GUEST'] }, { actor: OPERATOR });
+    const checked = await open.check({ secret });
+    assert.ok(checked.ok);
+    const who =
+      'Say who asks: { actor: OPERATOR } for this program itself, or { actor: principal } for the key of a request.';
+    for (const [name, call] of Object.entries(calls)) {
+      for (const [by, problem] of [
+        [undefined, `The last argument is undefined. ${who}`],
+        [OPERATOR, `The last argument is a string. ${who}`],
+        [checked.principal, `The last argument is an object without "actor". ${who}`],
+        [{ actor: undefined }, 'The option "actor" is undefined. Leave it out, or give it a value.'],
+        [{ actor: 'root' }, `The option "actor" is a string. ${who}`],
+        [{ actor: { apiKey: {} } }, `The option "actor" is an object. ${who}`],
+        [{ actor: OPERATOR, as: 'root' }, '"as" is not an option. The options are actor.'],
+      ] as const)
+        assert.equal(await messageOf(() => call(by as never)), `keys.${name}: ${problem}`);
+    }
+    // Who is said to ask is heard.
+    await assert.rejects(open.create({ name: 'A', roles: ['GUEST'] }, { actor: checked.principal }), {
+      code: 'FORBIDDEN',
+    });
+    await open.close();
+  });
 
   it('are refused where they are inherited, and would be checked and then not used', async () => {
     class Options {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { renameSync } from 'node:fs';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { createApp, type OpenKeys, openKeys } from '../../src/index.ts';
+import { createApp } from '../../src/index.ts';
+import { type OpenKeys, openKeys } from '../../src/service/open-keys.ts';
 import { collectingLog } from '../support/log.ts';
 import { tempStore } from '../support/temp.ts';
 

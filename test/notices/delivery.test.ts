@@ -302,7 +302,12 @@ describeOnEach('the delivery of notices', () => {
 
   it('is signed by the clock of the machine, where that of the store is ahead of it', async () => {
     await server.dispatcher.stop();
-    const delivery = new NoticeDelivery(test.store.notices, () => Date.now() + 2 * UNIT_MS.d, NO_LOG);
+    const delivery = new NoticeDelivery({
+      store: test.store.notices,
+      clock: () => Date.now() + 2 * UNIT_MS.d,
+      turn: Promise.resolve(),
+      log: NO_LOG,
+    });
     await delivery.take(destinationOf(receiver));
     await create('CI');
     await until(() => attempts() + receiver.forged > 0);

@@ -13,7 +13,12 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf
 };
 const OWN_COMMANDS = Object.keys(manifest.commands);
 const OWN_TOPICS = [
-  ...new Set(OWN_COMMANDS.flatMap((id) => (manifest.commands[id]!.hidden ? [] : [id.split(':')[0]!, id]))),
+  ...new Set(
+    OWN_COMMANDS.filter((id) => !manifest.commands[id]!.hidden).flatMap((id) => {
+      const words = id.split(':');
+      return words.map((_, index) => words.slice(0, index + 1).join(':'));
+    }),
+  ),
 ];
 const noStore = join(folder, 'notes.txt');
 writeFileSync(noStore, 'This is no key store, and it stays as it is.');
@@ -75,6 +80,10 @@ const COMMANDS: readonly (readonly [number, ...string[]])[] = [
   [143, 'apikey', 'exec', '--ttl', '1m', '--roles', 'VIEWER', '--', 'sh', '-c', 'kill -TERM $$'],
   [127, 'apikey', 'exec', '--roles', 'VIEWER', '--', 'no-such-command'],
   [2, 'apikey', 'exec', '--roles', 'VIEWER', '--json', '--', 'true'],
+  [0, 'apikey', 'compact', '--json'],
+  [0, 'apikey', 'logout', '--server', 'http://127.0.0.1:9', '--local'],
+  [1, 'apikey', 'routes', 'check', '--json'],
+  [1, 'apikey', 'notices', 'test', '--json'],
   [2, 'serve', '--port', 'http'],
   [2, 'serve', '--host', ''],
   [2, 'serve', '--json'],
@@ -228,10 +237,12 @@ for (const [core, help, autocomplete] of [
       }
     });
 
-    it('gets the commands that svc-api itself has, and nothing else', async () => {
+    it('gets our commands beneath apikey, and serve, and nothing else', async () => {
       for (const others of [['@oclif/plugin-help'], []]) {
         const without = await withPlugins(host, others, () => knownTo(host));
         const withIt = await withPlugins(host, [...others, 'svc-api'], () => knownTo(host));
+        const atTop = (ids: readonly string[]) => [...new Set(ids.map((id) => id.split(':')[0]!))].toSorted();
+        assert.deepEqual(atTop(withIt.commands), atTop([...without.commands, 'apikey', 'serve']));
         assert.deepEqual(withIt, {
           commands: [...without.commands, ...OWN_COMMANDS].toSorted(),
           topics: [...without.topics, ...OWN_TOPICS].toSorted(),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { mustRun, packPackage, run } from '../support/host.ts';
 import { blockWith, blocksOf } from '../support/pages.ts';
@@ -56,6 +56,17 @@ describe('docs/installing.md, in a fresh home', () => {
     assert.doesNotMatch(stdout, /npm install/);
   });
 
+  it('has binaries that are compared with those of the package of the driver', async () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'node_modules/better-sqlite3/package.json'), 'utf8')) as {
+      version: string;
+    };
+    const compare = blockWith('sha256sum', PAGE);
+    assert.ok(compare.includes(`better-sqlite3@${version}\n`), 'the page names the version that is bundled');
+    const { code, stdout, stderr } = await run('sh', ['-ec', compare], { cwd: tempFolder(), env });
+    assert.equal(code, 0, stderr);
+    assert.equal(stdout.match(/^prebuilds\/\S+\.node: OK$/gm)?.length, 8);
+  });
+
   it('is removed as docs/deploying.md has it', async () => {
     assert.equal((await sh(blockWith('npm uninstall', 'docs/deploying.md'))).code, 0);
     assert.ok(!existsSync(join(env['HOME']!, '.local/bin/svc-api')));
@@ -70,7 +81,9 @@ describe('docs/installing.md, in a fresh home', () => {
   it('makes a CLI with a resource of its own, as docs/plugin.md has it', async () => {
     const project = join(tempFolder(), 'garden');
     mkdirSync(project);
-    const script = blocksOf('docs/plugin.md').join('').replace('./svc-api-0.1.0.tgz', `'${tarball}'`);
+    const script = blocksOf('docs/plugin.md')
+      .join('')
+      .replace(/\.\/svc-api-[\d.]+\.tgz/, `'${tarball}'`);
     const path = [env['PATH'] ?? process.env['PATH'], join(ROOT, 'test/support/bin')].join(':');
     const { code, stdout, stderr } = await run('sh', ['-ec', script], { cwd: project, env: { ...env, PATH: path } });
     assert.equal(code, 0, stderr);

@@ -10,8 +10,8 @@ const PROGRAM = `
   import { Hono } from 'hono';
   import { bearerAuth, type BearerEnv, createApp, listen, openKeys, type OpenKeys, type RunningServer } from 'svc-api';
   const keys: OpenKeys = await openKeys({ database: './keys.sqlite' });
-  const { key: secret } = await keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, 'operator');
-  const { key: other } = await keys.create({ name: 'Guest', roles: ['GUEST'] }, 'operator');
+  const { key: secret } = await keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, { actor: 'operator' });
+  const { key: other } = await keys.create({ name: 'Guest', roles: ['GUEST'] }, { actor: 'operator' });
   const app = new Hono<BearerEnv>();
   app.use('/docker/*', bearerAuth({ keys, permission: 'DOCKER:READ_ANY' }));
   app.get('/docker/ps', (c) => c.text('containers for ' + c.get('principal').apiKey.name));
@@ -30,19 +30,17 @@ const PROGRAM = `
 
 /** Hooks of a host, which are right and wrong. */
 const HOOKS = `
-  import type { Hook, Interfaces } from '@oclif/core';
-  import type { SchemaHook, SvcApiHooks } from 'svc-api';
-  type OwnHook = Hook<'svc-api:schema', Interfaces.Hooks & SvcApiHooks>;
+  import type { SchemaHook } from 'svc-api';
   export const one: SchemaHook = async function ({ config }) {
     this.log(config.bin);
     return { resources: ['BACKUP', { name: 'SAFE', credentials: true }] };
   };
-  export const other: OwnHook = async ({ config }) => ({ typeDefs: config.bin, resolvers: async () => ({}) });
+  export const other: SchemaHook = async ({ config }) => ({ typeDefs: config.bin, resolvers: async () => ({}) });
   export const none: SchemaHook = async () => undefined;
   // @ts-expect-error -- another field
   export const wrong: SchemaHook = async () => ({ typedefs: '' });
   // @ts-expect-error -- no list
-  export const alsoWrong: OwnHook = async () => ({ resources: 7 });
+  export const alsoWrong: SchemaHook = async () => ({ resources: 7 });
 `;
 
 /** Programs that use Express and Fastify, and one that uses neither. */
@@ -54,7 +52,7 @@ const MIDDLEWARE = `
   import { type AuthenticatedRequest, bearerAuth } from 'svc-api/express';
   import { bearerAuth as hook } from 'svc-api/fastify';
   const keys = await openKeys({ database: './keys.sqlite' });
-  const { key: secret } = await keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, 'operator');
+  const { key: secret } = await keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, { actor: 'operator' });
   const auth = bearerAuth({ keys, permission: 'DOCKER:READ_ANY' });
   const app = express();
   app.use(auth);
@@ -103,6 +101,9 @@ describe('the packed package', () => {
       'bin/program.cjs',
       'bin/stand-in-for-user.cjs',
       'dist/LICENSES.txt',
+      'dist/oclif.manifest.json',
+      'dist/sbom.cdx.json',
+      'dist/better-sqlite3/SHA256SUMS',
       'dist/program.cjs',
       'dist/index.js',
       'dist/index.d.ts',
@@ -146,15 +147,16 @@ describe('the packed package', () => {
     );
     const allowed = [
       /^bin\/((run|node-version)\.js|(code-cache|compile-cache|program|stand-in-for-user)\.cjs)$/,
-      /^dist\/(program\.cjs|LICENSES\.txt)$/,
+      /^dist\/(program\.cjs|LICENSES\.txt|sbom\.cdx\.json|oclif\.manifest\.json)$/,
       /^dist\/.*\.(js|d\.ts)$/,
       /^dist\/console\/console\.(js|css|svg)$/,
-      /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE)$/,
-      /^docs\/[a-z-]+\.(md|graphql)$/,
+      /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE|SHA256SUMS)$/,
+      /^docs\/[a-z-]+\.(md|graphql|d\.ts)$/,
       /^docs\/images\/[a-z-]+-(light|dark)\.png$/,
       /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|svc-api\.yaml|README\.md|litestream\.yml|systemd\/svc-api\.(service|socket))$/,
       /^examples\/docker\/(Dockerfile(\.dockerignore)?|assemble\.sh|compose\.yaml|svc-api\.yaml|Caddyfile|README\.md)$/,
       /^examples\/kubernetes\/(README\.md|postgres\.yaml|sqlite\.yaml)$/,
+      /^examples\/library\/([a-z]+|(next|sveltekit)\/.+)\.(ts|mjs|js|json|html)$/,
       /^examples\/(ansible\/keys\.yml|github-actions\/deploy\.yml|gitlab-ci\/\.gitlab-ci\.yml)$/,
       /^examples\/remote\/(apply|keys)\.(yml|yaml)$/,
       /^examples\/terraform\/(key\.mjs|main\.tf)$/,
@@ -166,10 +168,10 @@ describe('the packed package', () => {
       /^examples\/caddy\/(README\.md|Caddyfile)$/,
       /^examples\/grafana\/(svc-api\.json|(prometheus|alerts)\.yml)$/,
       /^schemas\/(config|keys)\.schema\.json$/,
-      /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/,
+      /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md|SECURITY\.md)$/,
     ];
     const isOfTests = (file: string) =>
-      /(?<!li)test|\.sqlite$/.test(file) && !/^dist\/commands\/notices\/test\.(js|d\.ts)$/.test(file);
+      /(?<!li)test|\.sqlite$/.test(file) && !/^dist\/commands\/apikey\/notices\/test\.(js|d\.ts)$/.test(file);
     assert.deepEqual(
       files.filter((file) => !allowed.some((pattern) => pattern.test(file)) || isOfTests(file)),
       [],

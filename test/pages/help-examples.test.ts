@@ -163,7 +163,7 @@ describe('the examples of the help', () => {
   }
 
   it('are on the page of every command', () => {
-    const { commands } = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
+    const { commands } = JSON.parse(readFileSync(join(ROOT, 'dist/oclif.manifest.json'), 'utf8')) as {
       commands: Record<string, { hidden?: boolean }>;
     };
     const visible = Object.keys(commands).filter((id) => !commands[id]!.hidden);

@@ -134,7 +134,7 @@ describe('a backup, as docs/backup.md has it', () => {
     needsPrograms(this, 'sqlite3');
     const { cli, folder, run } = workspace();
     const { id } = await cli.given('Before');
-    await withKeys({ database: cli.database }, (keys) => keys.sessions.begin(id, 'sha256:digest'));
+    await withKeys({ database: cli.database }, (keys) => keys.sessions.begin(id, 'digest'));
     const made = await run(blockWith('.backup', 'docs/backup.md'));
     assert.equal(made.code, 0, made.stderr);
     assert.equal(statSync(join(folder, 'copy.sqlite')).mode & 0o777, 0o600);

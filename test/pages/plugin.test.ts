@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SECRET } from '../support/cli.ts';
-import { type Host, hostAt, hostEnv, mustRun, packPackage, serveHost, TSC, withFile } from '../support/host.ts';
+import { type Host, hostAt, hostEnv, mustRun, packPackage, serveHost, withFile } from '../support/host.ts';
 import { blocksOf, blockWith } from '../support/pages.ts';
 import { freePort } from '../support/port.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -103,57 +103,6 @@ describe('docs/plugin.md', () => {
       assert.deepEqual(await reply.json(), { data: { backups: [{ id: 'sda-1' }] } });
     } finally {
       await server.stop();
-    }
-  });
-
-  it('has a hook in TypeScript that compiles, and runs', async () => {
-    const file = join(host.folder, 'hook.mts');
-    writeFileSync(file, block("Hook<'svc-api:schema'", 'ts'));
-    await mustRun(process.execPath, [...TSC, file], { cwd: host.folder });
-    const program = `import hook from './hook.mts'; console.log(JSON.stringify(await hook.call({}, {})));`;
-    const said = await mustRun(process.execPath, ['--input-type=module', '-e', program], { cwd: host.folder });
-    assert.deepEqual(JSON.parse(said), { resources: ['BACKUP'] });
-  });
-
-  it('has a program that guards an app, and checks again once a body is read', async () => {
-    const secrets = await Promise.all(
-      [
-        ['CI', '--permissions', 'DOCKER:READ_ANY'],
-        ['Guest', '--roles', 'GUEST'],
-      ].map(async ([name, ...grants]) => (await host.cli(['apikey', 'create', name!, ...grants])).stdout.trim()),
-    );
-    const port = await freePort();
-    const [start, listening] = block("import { bearerAuth, listen, openKeys } from 'svc-api'", 'js').split(
-      /(?=^await listen)/m,
-    );
-    const file = join(host.folder, 'program.mts');
-    const backUp = 'const backUp = async (disk: string) => ({ disk });';
-    const again = block("c.get('checkAgain')", 'ts');
-    writeFileSync(file, [start, backUp, again, listening!.replace('4000', String(port))].join('\n'));
-    const child = spawn(process.execPath, [file], {
-      cwd: host.folder,
-      env: hostEnv({ XDG_DATA_HOME: join(host.folder, 'home') }),
-      stdio: ['ignore', 'inherit', 'inherit'],
-    });
-    try {
-      const url = `http://127.0.0.1:${port}`;
-      const ask = async (path: string, token: string, init: RequestInit = {}) => {
-        const reply = await fetch(url + path, { ...init, headers: { authorization: `Bearer ${token}` } });
-        return [reply.status, await reply.json()];
-      };
-      await until(() =>
-        fetch(url).then(
-          () => true,
-          () => false,
-        ),
-      );
-      const [key, other] = secrets as [string, string];
-      assert.deepEqual(await ask('/backups/latest', key), [200, { by: 'CI' }]);
-      assert.equal((await ask('/backups/latest', other))[0], 403);
-      const init = { method: 'POST', body: '{"disk":"sda"}' };
-      assert.deepEqual(await ask('/backups', key, init), [200, { disk: 'sda' }]);
-    } finally {
-      child.kill();
     }
   });
 

@@ -1,57 +1,48 @@
 import assert from 'node:assert/strict';
 import { truncateSync } from 'node:fs';
 import { ask, type Sent } from '../support/proxies/client.ts';
-import { CONFIGURATIONS } from '../support/proxies/configurations.ts';
 import { describeEachProxy } from '../support/proxies/describe.ts';
 import { end } from '../support/proxies/guarded-site.ts';
-
-/** Behind the guard, nginx answers as it does for any service that fails. */
-const ASKING = CONFIGURATIONS.filter(({ title }) => title !== 'docs/guard.md');
 
 /** How long a proxy may wait for svc-api, and some time for a busy machine. */
 const LONGEST_MS = 5000 + 1000;
 
-describeEachProxy(
-  'while svc-api',
-  {},
-  (site) => {
-    let key: [string, string];
-    before(async () => {
-      key = await site().editor();
-    });
-    const send = (sent: Sent = {}) => ask(site().port, { ...sent, headers: [key] });
-    /** Expects that nothing gets to the service. */
-    const expectUnavailable = async () => {
-      const before = site().service.requests();
-      for (const sent of [{}, { method: 'POST', body: 'x' }, {}]) {
-        const start = performance.now();
-        assert.equal((await send(sent)).status, 503);
-        const took = performance.now() - start;
-        assert.ok(took < LONGEST_MS, `${took} ms`);
-      }
-      assert.equal(site().service.requests(), before);
-    };
+describeEachProxy('while svc-api', {}, (site) => {
+  let key: [string, string];
+  before(async () => {
+    key = await site().editor();
+  });
+  const send = (sent: Sent = {}) => ask(site().port, { ...sent, headers: [key] });
+  /** Expects that nothing gets to the service. */
+  const expectUnavailable = async () => {
+    const before = site().service.requests();
+    for (const sent of [{}, { method: 'POST', body: 'x' }, {}]) {
+      const start = performance.now();
+      assert.equal((await send(sent)).status, 503);
+      const took = performance.now() - start;
+      assert.ok(took < LONGEST_MS, `${took} ms`);
+    }
+    assert.equal(site().service.requests(), before);
+  };
 
-    it('hangs, nobody is accepted, and nobody waits for long', async () => {
-      assert.equal((await send()).status, 200);
-      site().svcApi.kill('SIGSTOP');
-      await expectUnavailable();
-      site().svcApi.kill('SIGCONT');
-      assert.equal((await send()).status, 200);
-    });
+  it('hangs, nobody is accepted, and nobody waits for long', async () => {
+    assert.equal((await send()).status, 200);
+    site().svcApi.kill('SIGSTOP');
+    await expectUnavailable();
+    site().svcApi.kill('SIGCONT');
+    assert.equal((await send()).status, 200);
+  });
 
-    it('has lost its key store, nobody is accepted', async () => {
-      truncateSync(site().database);
-      await expectUnavailable();
-    });
+  it('has lost its key store, nobody is accepted', async () => {
+    truncateSync(site().database);
+    await expectUnavailable();
+  });
 
-    it('is not there, nobody is accepted', async () => {
-      await end(site().svcApi, 'SIGKILL');
-      await expectUnavailable();
-    });
-  },
-  ASKING,
-);
+  it('is not there, nobody is accepted', async () => {
+    await end(site().svcApi, 'SIGKILL');
+    await expectUnavailable();
+  });
+});
 
 describeEachProxy('while the service', {}, (site) => {
   it('is not there, clients learn that it is not svc-api that fails', async () => {

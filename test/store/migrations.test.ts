@@ -52,7 +52,7 @@ describeOnEach('a store of a version that was never released', () => {
       const before = await contentOf(cli.database);
       const message =
         `The key store ${locationOf(cli.database)} was made by a version of svc-api that was never released ` +
-        `(schema ${version}). Run "apikey export --with-digests" with that version, and "apikey import" with this one, into a new store.`;
+        `(schema ${version}). Run "svc-api apikey export --with-digests" with that version, and "svc-api apikey import" with this one, into a new store.`;
       for (const args of [
         ['apikey', 'list'],
         ['apikey', 'create', '--name', 'B', '--roles', 'ADMIN'],
@@ -83,7 +83,10 @@ describe('a backup of a version that was never released', () => {
       assert.ok(
         message!.startsWith(`The key store ${backup} was made by a version of svc-api that was never released`),
       );
-      assert.match(message!, /Run "apikey export --with-digests" with that version, and "apikey import" with this one/);
+      assert.match(
+        message!,
+        /Run "svc-api apikey export --with-digests" with that version, and "svc-api apikey import" with/,
+      );
     }
   });
 });
@@ -137,7 +140,7 @@ describeOnEach('a store of the version before', () => {
     await withNextSchema(addTeam, async () => {
       const [[status, remedy] = []] = await findingsOf(database, 'SCHEMA');
       assert.equal(status, 'warning');
-      assert.match(remedy!, /The next command migrates it, "backup" too/);
+      assert.match(remedy!, /The next command migrates it, "svc-api apikey backup" too/);
       await assert.rejects(openConnection({ database, mustExist: 'migrated' }), {
         code: 'STORE_UNAVAILABLE',
         message: `The key store ${locationOf(database)} was made by an older version of svc-api (schema ${newestSchema() - 1}).`,

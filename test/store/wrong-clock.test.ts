@@ -37,7 +37,7 @@ describeOnEach('a clock that is a year ahead', () => {
         message:
           'The clock says 2031-01-01T00:00:00.000Z, and the store was last written at 2030-01-01T00:00:00.000Z, 365 days ' +
           'before. Nothing was changed, as keys would expire too early. Set the clock. If it is right, run "svc-api ' +
-          'doctor --repair clock".',
+          'apikey doctor --repair clock".',
       });
       assert.equal(await latest(), before);
       test.time.now -= YEAR;

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
 import { Readable } from 'node:stream';
 import { Config } from '@oclif/core/config';
+import type { LoadOptions } from '@oclif/core/interfaces';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { cleanEnv, type Finished, ROOT } from './process.ts';
 
@@ -15,7 +17,16 @@ export interface Surroundings {
   cwd?: string;
 }
 
+const program = createRequire(import.meta.url)('../../bin/program.cjs') as {
+  optionsOfPackages(root: string): Extract<LoadOptions, { root: string }>;
+};
 let config: Promise<Config> | undefined;
+
+/** What oclif knows of our own program. Its help changes that. */
+export function ownConfig(): Promise<Config> {
+  return Config.load(program.optionsOfPackages(ROOT));
+}
+
 let running: Promise<unknown> = Promise.resolve();
 
 /**
@@ -35,7 +46,7 @@ export function alone<Result>(work: () => Promise<Result>): Promise<Result> {
 }
 
 async function run(args: readonly string[]): Promise<Finished> {
-  const loaded = await (config ??= Config.load(ROOT));
+  const loaded = await (config ??= ownConfig());
   const verb = loaded.findCommand(args.slice(0, 2).join(':'));
   const Command = (await (verb ?? loaded.findCommand(args[0]!, { must: true })).load()) as unknown as Runnable;
   const written = { stdout: '', stderr: '' };

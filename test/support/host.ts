@@ -38,8 +38,10 @@ export function printable(output: string): string {
   return output.replaceAll(/(?<=https?:\/\/)(?!127\.0\.0\.1)[^\s/]+/g, '(host)');
 }
 
-/** Packs this package and returns the path of the tarball. */
+/** Packs this package and returns the path of the tarball; a release has packed it already. */
 export async function packPackage(): Promise<string> {
+  const { PACKED_FILE: released } = process.env;
+  if (released) return released;
   const folder = tempFolder();
   const output = await mustRun('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
     cwd: ROOT,

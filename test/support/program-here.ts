@@ -10,7 +10,7 @@ import { tempFolder } from './temp.ts';
 interface Program {
   run(args: readonly string[], options: object): Promise<unknown>;
   reportFailure(error: unknown, args: readonly string[], options: object): Promise<void>;
-  pjson: object;
+  options: object;
 }
 interface Bundles {
   bundledProgram(root: string, args: readonly string[]): Program;
@@ -39,7 +39,7 @@ async function run(typed: readonly string[]): Promise<void> {
   const use = ['version', '--version', '-v', '-V'].includes(args[0] ?? '') ? JSON.stringify(args) : 'commands';
   const program = programs.get(use) ?? bundles.bundledProgram(ROOT, args);
   programs.set(use, program);
-  const options = { root: ROOT, pluginAdditions: { core }, pjson: program.pjson };
+  const options = { ...program.options, pluginAdditions: { core } };
   try {
     await program.run([...args], options);
   } catch (error) {

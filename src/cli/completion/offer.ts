@@ -127,14 +127,15 @@ interface Program {
 /** What may stand at the cursor of a line; undefined if any text may. */
 export function offerFor({ words, word }: CommandLine, program: Program): Offer | undefined {
   const { commands, wordsBeside = () => new Map() } = program;
+  // What is hidden, such as the long name of a command that has a short one, is completed but not offered.
   const shown = commands.filter(({ hidden }) => !hidden);
   // `help` is followed by a command's words.
   const isHelp = words[0] === 'help';
-  const typed = readTypedCommand(isHelp ? words.slice(1) : words, shown);
+  const typed = readTypedCommand(isHelp ? words.slice(1) : words, commands);
   const offer = offerAt(word, typed, { ...program, commands: shown, wordsBeside: () => wordsBeside(isHelp) });
   const { id, args, flags } = typed;
   // The keys that can be brought back are those of the backup.
-  const backup = id === 'restore' && offer?.kind === 'names' ? args[0] : undefined;
+  const backup = /(^|:)restore$/.test(id) && offer?.kind === 'names' ? args[0] : undefined;
   const database = backup ?? flags.get('database');
   return offer && { ...offer, database, server: flags.get('server'), config: flags.get('config') };
 }

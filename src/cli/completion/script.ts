@@ -2,7 +2,7 @@ import type { Config } from '@oclif/core/interfaces';
 import type { Shell } from './offer.ts';
 
 const OWN_BIN = 'svc-api';
-const TOPICS = ['apikey', 'backup', 'doctor', 'guard', 'login', 'logout', 'notices', 'restore', 'routes', 'serve'];
+const TOPICS = ['apikey', 'serve'];
 
 /** The script that makes a shell ask this program what may follow. In a host it is for our commands alone. */
 export function scriptOf(shell: Shell, { bin, topicSeparator }: Pick<Config, 'bin' | 'topicSeparator'>): string {

@@ -6,7 +6,8 @@ import type { Config } from '@oclif/core/interfaces';
 import { isParserError, type ParserError, type PresentedError, presentError, shownText } from '../errors.ts';
 import { closeTo, didYouMean, explainSpacedList } from './did-you-mean.ts';
 import { wordsBesideCommands } from '../help/topics.ts';
-import { commandText } from '../output.ts';
+import { commandText, withNamesOf } from '../output.ts';
+import { packageFolder } from '../../version.ts';
 import { wrapped } from '../wrapped.ts';
 import { formatList, printable } from '../../keys/basics/index.ts';
 
@@ -204,8 +205,6 @@ const WITHOUT_DETAILS = new Set(['CANCELLED', 'INTERRUPTED']);
 
 /** Where a failure is shown. */
 export interface Failed extends Place {
-  /** The folder of this package; undefined if it is not known. */
-  root: string | undefined;
   /** The width of stderr; undefined if it is no terminal. */
   columns: number | undefined;
   /** Other lines of usage than those of the command. */
@@ -220,7 +219,9 @@ export interface ShownFailure extends PresentedError {
 /** Turns what a command threw into what the user sees. */
 export function presentFailure(error: unknown, failed: Failed): ShownFailure {
   const presented = presentError(error);
-  const message = isParserError(error) ? shownText(explainParserError(error, failed)) : presented.message;
+  const message = isParserError(error)
+    ? shownText(explainParserError(error, failed))
+    : withNamesOf(failed.config, presented.message);
   return { ...presented, message, text: failureText({ ...presented, message }, failed) };
 }
 
@@ -229,7 +230,7 @@ export function failureText({ code, message }: Pick<PresentedError, 'code' | 'me
   if (code === 'CANCELLED') return message;
   const error = underneath('Error: ', message.split('\n'), failed.columns);
   if (WITHOUT_DETAILS.has(code)) return error;
-  return [error, `Code: ${code}`, ...(code === 'USAGE' ? usageLines(failed) : referenceLine(code, failed))].join('\n');
+  return [error, `Code: ${code}`, ...(code === 'USAGE' ? usageLines(failed) : [referenceLine(code)])].join('\n');
 }
 
 function usageLines({ id, config, columns, usage = usageOf(id, config) }: Failed): string[] {
@@ -240,9 +241,8 @@ function usageLines({ id, config, columns, usage = usageOf(id, config) }: Failed
 }
 
 /** The page of the package that explains the code. */
-function referenceLine(code: string, { root }: Failed): string[] {
-  if (root === undefined) return [];
-  return [`Reference: ${pathToFileURL(join(root, 'docs', 'errors.md')).href}#${code.toLowerCase()}`];
+function referenceLine(code: string): string {
+  return `Reference: ${pathToFileURL(join(packageFolder(), 'docs', 'errors.md')).href}#${code.toLowerCase()}`;
 }
 
 /** A label with lines, each under the other. */

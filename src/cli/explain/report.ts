@@ -41,7 +41,7 @@ export async function reportFailure(thrown: unknown, args: readonly string[], op
 
 function explain(error: Error, args: readonly string[], config: Config): ShownFailure {
   const [id = ''] = normalizeArgv(config, [...args]);
-  const failed: Failed = { config, id, argv: args, root: config.root, columns: processTerminal.errorColumns };
+  const failed: Failed = { config, id, argv: args, columns: processTerminal.errorColumns };
   const [, unknown] = UNKNOWN_COMMAND.exec(error.message) ?? [];
   if (unknown === undefined) return presentFailure(error, failed);
   const isHelp = args[0] === 'help';

@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import type { Command } from '@oclif/core/command';
 import { CommandHelp, Help } from '@oclif/core/help';
-import type { Config, HelpOptions } from '@oclif/core/interfaces';
+import type { Config, HelpOptions, Topic } from '@oclif/core/interfaces';
 import { ReaderGoneError } from '../errors.ts';
+import { shortestId } from '../output.ts';
 import { Columns, HELP_TOPICS, renderTemplates, topicNamed, topicText, VERSION_TOPIC, widthOf } from './topics.ts';
 import { VERB_GROUPS, VERB_LINES } from './verbs.ts';
 import { processTerminal } from '../terminal.ts';
+import { packageFolder } from '../../version.ts';
 
 const INDENTATION = '  ';
 const CONTINUED = ' \\';
@@ -145,6 +147,11 @@ export default class OwnHelp extends Help {
     this.render = renderTemplates(this.render);
   }
 
+  /** Without the long names of commands that have short ones. */
+  protected override get sortedCommands(): Command.Loadable[] {
+    return super.sortedCommands.filter(({ id }) => shortestId(this.config, id) === id);
+  }
+
   /** Collects what is shown: oclif would ignore that it can't be written. */
   protected override log(...lines: string[]): void {
     this.lines.push(...lines);
@@ -169,11 +176,17 @@ export default class OwnHelp extends Help {
     else await super.showHelp(argv);
   }
 
-  override async showCommandHelp(command: Command.Loadable): Promise<void> {
+  override async showCommandHelp(asked: Command.Loadable): Promise<void> {
+    const command = this.config.findCommand(shortestId(this.config, asked.id)) ?? asked;
     const children = this.sortedCommands.filter(({ id }) => id.startsWith(`${command.id}:`));
     this.log(`${this.wrap(this.summary(command) ?? '', 0)}\n`);
     this.log(`${this.formatCommand(command)}\n`);
     if (children.length > 0) this.log(`${this.grouped(command.id.replaceAll(' ', ':'), children)}\n`);
+  }
+
+  /** @param asked may be the long name, in which nothing is shown. */
+  protected override async showTopicHelp(asked: Topic): Promise<void> {
+    await super.showTopicHelp(this.config.findTopic(asked.name.replace(/^apikey:/, '')) ?? asked);
   }
 
   protected override async showRootHelp(): Promise<void> {
@@ -208,6 +221,7 @@ export default class OwnHelp extends Help {
     sections.push([groups.length > 0 ? 'OTHER COMMANDS' : 'COMMANDS', others]);
     const width = Math.max(...children.map(({ id }) => id.length));
     return sections
+      .filter(([, commands]) => commands.length > 0)
       .map(([header, commands]) => this.section(header, this.aligned(this.rowsOf(commands), width)))
       .join('\n\n');
   }
@@ -222,7 +236,7 @@ export default class OwnHelp extends Help {
 
   private more(): string {
     // A path that is broken could not be pasted.
-    const documentation = `Documentation: ${this.config.pjson.homepage ?? join(this.config.root, 'README.md')}`;
+    const documentation = `Documentation: ${join(packageFolder(), 'README.md')}`;
     return `${this.wrap(MORE)}\n${documentation}`;
   }
 

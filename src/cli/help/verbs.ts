@@ -4,7 +4,8 @@ export const VERB_GROUPS: Readonly<Record<string, readonly string[]>> = {
   Automation: ['apply', 'exec'],
   Leaks: ['contain', 'scan', 'verify'],
   Applications: ['requests', 'approve', 'deny'],
-  Store: ['log', 'export', 'import', 'copy'],
+  Store: ['log', 'export', 'import', 'copy', 'backup', 'restore', 'compact', 'doctor'],
+  Servers: ['guard', 'routes', 'notices', 'login', 'logout'],
 };
 
 /** The groups in lines, for the help of a host, which lists the verbs by the alphabet. */

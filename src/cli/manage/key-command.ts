@@ -308,7 +308,7 @@ export abstract class KeyCommand extends BaseCommand {
 
   /** Whose keys the command works on. @throws KeysError USAGE, UNAUTHENTICATED, CREDENTIALS_INVALID, SERVER_INSECURE */
   protected place(flags: PlaceFlags): Promise<KeysPlace> {
-    const login = commandText(this.config, 'login');
+    const login = commandText(this.config, 'apikey:login');
     return keysPlace({ flags, env: this.environment, login, additions: (permissions) => this.additions(permissions) });
   }
 

@@ -4,7 +4,7 @@ import type { NoticeStore } from '../../keys/notices/index.ts';
 import type { Log } from '../../log.ts';
 import type { Dispatcher, DeliveryCounts, Destination } from '../../notices/index.ts';
 
-/** How often the store is asked for what is new. */
+/** How often to look for what is new. */
 const EVERY_MS = 1000;
 
 /** Whom the configuration wants to be notified, with the secrets as they are now. @throws KeysError CONFIG_… */
@@ -21,32 +21,36 @@ export interface StartedDelivery {
   countWaiting(): Promise<number | undefined>;
 }
 
+interface DeliveryOptions {
+  store: NoticeStore;
+  /** Milliseconds since 1970. */
+  clock: () => number;
+  /** Resolves once it is this process, of those of a machine, that delivers. */
+  turn: Promise<void>;
+  log: Log;
+  /** Is called when there is a webhook for the first time. */
+  onStart?: (started: StartedDelivery) => void;
+}
+
 /** Sends notices while a server runs. Nothing of it is loaded while there is no webhook. */
 export class NoticeDelivery {
-  readonly #store: NoticeStore;
-  readonly #clock: () => number;
-  readonly #log: Log;
-  readonly #onStart: ((started: StartedDelivery) => void) | undefined;
+  readonly #options: DeliveryOptions;
   #destination: Destination | undefined;
   #dispatcher: Dispatcher | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  /**
-   * @param clock milliseconds since 1970
-   * @param onStart is called when there is a webhook for the first time
-   */
-  constructor(store: NoticeStore, clock: () => number, log: Log, onStart?: (started: StartedDelivery) => void) {
-    [this.#store, this.#clock] = [store, clock];
-    [this.#log, this.#onStart] = [log, onStart];
+  constructor(options: DeliveryOptions) {
+    this.#options = options;
   }
 
   /** Goes on by another configuration; undefined for one without a webhook. */
   async take(destination: Destination | undefined): Promise<void> {
     this.#destination = destination;
     if (!destination) return;
+    const { store, clock, turn, log, onStart } = this.#options;
     // A webhook that wanted no notices may want them again. If it cannot be written now, the next reload does.
-    await this.#store.forgetGone().catch((error: unknown) => this.#log.debug({ err: error }, 'notices stay off'));
+    await store.forgetGone().catch((error: unknown) => log.debug({ err: error }, 'notices stay off'));
     if (this.#dispatcher) return;
     const [{ Dispatcher }, { postNotice }, { packageVersion }] = await Promise.all([
       import('../../notices/index.ts'),
@@ -56,29 +60,29 @@ export class NoticeDelivery {
     if (this.#dispatcher) return;
     const version = packageVersion();
     const dispatcher = new Dispatcher({
-      store: this.#store,
+      store,
       destination: () => this.#destination,
       post: (notice, webhook, options) =>
         // Receivers compare it with their clocks; that of the store may be ahead of all.
         postNotice(notice, webhook, { ...options, now: Date.now(), version }),
-      clock: this.#clock,
+      clock,
       elapsed: () => performance.now(),
       random: Math.random,
       id: randomUUID(),
-      log: this.#log,
+      log,
     });
     this.#dispatcher = dispatcher;
     await dispatcher.begin();
     // Whoever sees that there are notices can rely on it that what happens from then on is notified.
-    this.#onStart?.({
+    onStart?.({
       counts: dispatcher.counts,
-      countWaiting: async () => this.#destination && this.#store.countWaiting(),
+      countWaiting: async () => this.#destination && store.countWaiting(),
     });
     const pass = async () => {
       if (!this.#isStopped) await dispatcher.pass();
       if (!this.#isStopped) this.#timer = setTimeout(() => void pass(), EVERY_MS).unref();
     };
-    void pass();
+    void turn.then(pass);
   }
 
   /** Ends attempts under way, which another process then repeats. */

@@ -1,7 +1,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { BaseCommand } from '../base-command.ts';
 import { hostExtensions } from '../host.ts';
-import { commandText } from '../output.ts';
+import { commandText, withNamesOf } from '../output.ts';
 import {
   configOfPrimary,
   type ConfigSource,
@@ -12,7 +12,7 @@ import {
   type StartConfig,
   startConfig,
 } from './config-source.ts';
-import { destinationIn, NoticeDelivery, type StartedDelivery } from './notices.ts';
+import { destinationIn, NoticeDelivery } from './notices.ts';
 import type { ServeOptions } from './options.ts';
 import { announce, FLUSH_MS, leave, listenForStop, serviceManager, type StopSignal } from './service-manager.ts';
 import type { ConfigFile } from '../../config/config-file.ts';
@@ -49,9 +49,10 @@ async function finished<Result>(
  * Does what is done once an hour: keeps the time and, as the configuration says, disables keys that are not used and
  * prunes the audit log.
  * @param present the service by the present configuration
+ * @param named names commands as this CLI has them
  * @returns stops it, and resolves once nothing of it is under way
  */
-function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> {
+function keepUp(present: () => ConfiguredServer, log: Log, named: (text: string) => string): () => Promise<void> {
   let isStopped = false;
   const disableUnused = async () => {
     const { keys } = present();
@@ -91,7 +92,7 @@ function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> 
     await present()
       .keys.store.rememberTime()
       .catch((error: unknown) => {
-        if (isKeysError(error) && error.code === 'STORE_CLOCK') log.error({}, error.message);
+        if (isKeysError(error) && error.code === 'STORE_CLOCK') log.error({}, named(error.message));
         else log.debug({ err: error }, 'the time was not kept');
       });
   };
@@ -145,6 +146,8 @@ interface ServingContext extends Omit<Serving, 'count' | 'config'> {
   source: ConfigSource;
   /** Where a worker hears of changes in a PostgreSQL store. */
   changes: ChangeSource | undefined;
+  /** Resolves once this process does what one of a machine does. */
+  turn: Promise<void>;
   stop: StopSignal;
   onListening: (url: string) => void;
 }
@@ -199,7 +202,8 @@ export abstract class ServingCommand extends BaseCommand {
       try {
         const onListening = isWorker ? workers.reportListening : announceListening;
         const changes = isWorker ? workers.changesOfPrimary() : undefined;
-        await this.serveHere({ ...serving, isWorker, source, changes, stop, onListening });
+        const turn = isWorker ? workers.turnOfWorker() : Promise.resolve();
+        await this.serveHere({ ...serving, isWorker, source, changes, turn, stop, onListening });
       } finally {
         source.stop();
         // Whoever else started this process keeps the channel to it.
@@ -281,8 +285,13 @@ export abstract class ServingCommand extends BaseCommand {
       const keepAliveMs = keepAlive && keepAlive * 1000;
       const server = { ...address, tls, keepAliveMs, limits, log: this.logger, watchers };
       const configured = await ConfiguredServer.start({ keys, config, extensions }, server, start);
-      const measure = (started: StartedDelivery) => telemetry?.measureNotices(started);
-      const notices = new NoticeDelivery(opened.notices, keys.clock, this.logger, measure);
+      const notices = new NoticeDelivery({
+        store: opened.notices,
+        clock: keys.clock,
+        turn: context.turn,
+        log: this.logger,
+        onStart: (started) => telemetry?.measureNotices(started),
+      });
       await notices.take(destination);
       source.follow(async (file) => {
         try {
@@ -299,7 +308,11 @@ export abstract class ServingCommand extends BaseCommand {
           return false;
         }
       });
-      const stopKeepingUp = keepUp(() => configured, this.logger);
+      const stopKeepingUp = keepUp(
+        () => configured,
+        this.logger,
+        (text) => withNamesOf(this.config, text),
+      );
       const { service } = configured;
       stop.serving();
       onListening(service.server.url);

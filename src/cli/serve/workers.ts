@@ -7,6 +7,8 @@ import { STOP_SIGNALS, type StopSignal } from './service-manager.ts';
 
 /** The message by which the primary tells a worker to stop. */
 const STOP = 'stop';
+/** The message by which it tells one of them to do what one process of a machine does. */
+const TURN = 'turn';
 /** A replacement that lives no longer than this may fail at once again: the next one waits for so long. */
 const SHORT_LIFE_MS = 2000;
 const RESTART_DELAY_MS = 1000;
@@ -40,12 +42,23 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   stop.serving();
   let isStopping = false;
   const listening = new Set<Worker>();
+  let deliverer: Worker | undefined;
+  const giveTurn = () => {
+    if (deliverer && listening.has(deliverer)) return;
+    [deliverer] = listening;
+    if (deliverer) send(deliverer, TURN);
+  };
   const replacedAt = new WeakMap<Worker, number>();
   cluster.on('message', (worker, message: object) => {
     if (!isListening(message)) return;
     listening.add(worker);
     // It had begun to listen when it was to stop.
-    if (isStopping) sendStop(worker);
+    if (isStopping) send(worker, STOP);
+    else giveTurn();
+  });
+  cluster.on('exit', (worker) => {
+    listening.delete(worker);
+    if (!isStopping) giveTurn();
   });
   // One that cannot be started, for want of processes or memory, exits as well.
   cluster.on('fork', (worker) =>
@@ -81,7 +94,7 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   await Promise.all(
     workers.map(async (worker) => {
       const exited = worker.isDead() ? undefined : once(worker, 'exit');
-      if (listening.has(worker)) sendStop(worker);
+      if (listening.has(worker)) send(worker, STOP);
       // One that does not listen yet would lose the message, and dies of the signal. Once it listens it ignores that.
       else worker.process.kill('SIGTERM');
       await exited;
@@ -166,9 +179,18 @@ function forkingUnder(mask: number): () => Worker {
   };
 }
 
-function sendStop(worker: Worker): void {
+function send(worker: Worker, order: typeof STOP | typeof TURN): void {
   // It may have exited by itself.
-  if (worker.isConnected()) worker.send(STOP, () => {});
+  if (worker.isConnected()) worker.send(order, () => {});
+}
+
+/** Resolves, in a worker, once it is the one that does what one process of a machine does. */
+export function turnOfWorker(): Promise<void> {
+  return ordered(TURN);
+}
+
+function ordered(order: typeof STOP | typeof TURN): Promise<void> {
+  return new Promise((resolve) => process.on('message', (message) => message === order && resolve()));
 }
 
 /**
@@ -177,13 +199,8 @@ function sendStop(worker: Worker): void {
  * ends the worker.
  */
 export function listenForOrder(): StopSignal {
-  const received = new Promise<string>((resolve) => {
-    process.on('message', (message) => {
-      if (message === STOP) resolve(STOP);
-    });
-  });
   return {
-    received,
+    received: ordered(STOP).then(() => STOP),
     serving() {
       for (const signal of STOP_SIGNALS) process.on(signal, () => {});
     },

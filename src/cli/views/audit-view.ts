@@ -109,7 +109,8 @@ function schemaText(schema: readonly SchemaDifference[] | 'unknown'): string[] {
   if (schema === 'unknown') return ['The schema was not compared: this user of the database may create none.'];
   if (schema.length === 0) return [];
   const shown = firstOf(schema.map(differenceText));
-  return [`The schema of the store is not as svc-api makes it: ${formatList(shown)}. "doctor" says what to do.`];
+  const problem = `The schema of the store is not as svc-api makes it: ${formatList(shown)}.`;
+  return [`${problem} "svc-api apikey doctor" says what to do.`];
 }
 
 function keysText({ compared, older, differences }: KeyComparison): string {

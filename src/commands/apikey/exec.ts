@@ -89,7 +89,12 @@ export default class Exec extends BaseCommand {
       create: async () =>
         createTemporaryKey({
           request,
-          place: await keysPlace({ flags, env: this.environment, login: commandText(this.config, 'login'), additions }),
+          place: await keysPlace({
+            flags,
+            env: this.environment,
+            login: commandText(this.config, 'apikey:login'),
+            additions,
+          }),
           issues: validateVariable(env),
           note,
         }),

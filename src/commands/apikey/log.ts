@@ -4,7 +4,7 @@ import { examplesOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { exclusiveFlags, limitFlag, noInputFlag, readLimit, readNumber, yesFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { formatCount, hasFlag, openTable } from '../../cli/output.ts';
+import { formatCount, hasFlag, openTable, withNamesOf } from '../../cli/output.ts';
 import { withProgress } from '../../cli/terminal.ts';
 import { AUDIT_COLUMNS, auditJson, auditRow, verificationView } from '../../cli/views/audit-view.ts';
 import type { KeyAdministration } from '../../keys/service/index.ts';
@@ -160,7 +160,7 @@ export default class Log extends KeyCommand {
       return verificationView(result, comparison, await keys.schemaDifferences());
     });
     if (!whole) process.exitCode = BROKEN;
-    return this.print(json, text);
+    return this.print(json, withNamesOf(this.config, text));
   }
 
   /** Prints entries as they are written, until a signal ends the process or stdout is closed. */

@@ -191,8 +191,8 @@ function NoRequests({ visit }: { visit: Visit }) {
   );
 }
 
-function HowToAsk({ visit: { origin, consent } }: { visit: Visit }) {
-  const login = <code>{`svc-api login --server ${origin}`}</code>;
+function HowToAsk({ visit: { origin, consent, commands } }: { visit: Visit }) {
+  const login = <code>{`${commands.login} --server ${origin}`}</code>;
   const others = (
     <>
       an application of <code>svc-api.yaml</code>, by <code>{`${origin}/.well-known/oauth-authorization-server`}</code>

@@ -1,5 +1,5 @@
 import type { Context, Hono } from 'hono';
-import { type BearerEnv, readForm, readQuery, type RefusalLog } from '../../http/index.ts';
+import { type BearerEnv, type NamedCommands, readForm, readQuery, type RefusalLog } from '../../http/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 import type { Assets } from '../assets.ts';
 import type { SessionAuth, SeenOrigin } from '../session-auth.ts';
@@ -12,6 +12,7 @@ interface SignInParts {
   readonly sessionAuth: SessionAuth;
   readonly seenBy: (c: Context) => SeenOrigin;
   readonly refusals: RefusalLog;
+  readonly commands: NamedCommands;
   /** Answers, or says what went wrong. */
   readonly guarded: (c: Context, root: string, answer: () => Promise<Response>) => Promise<Response>;
 }
@@ -21,9 +22,9 @@ const LOST = 'Your session had ended, so what you sent was not done. Sign in, an
 
 /** Adds the page on which people exchange a key for a session, and the ways out of that. */
 export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts): void {
-  const { assets, sessionAuth, seenBy, refusals, guarded } = parts;
+  const { assets, sessionAuth, seenBy, refusals, guarded, commands } = parts;
   const show = (c: Context, shown: { next: string; problem?: string }, status = 200, headers = {}) =>
-    sendPage(c, SignIn({ assets, isPrivate: seenBy(c).isPrivate, ...shown }), status, {
+    sendPage(c, SignIn({ assets, commands, isPrivate: seenBy(c).isPrivate, ...shown }), status, {
       ...answerHeaders(c),
       ...headers,
     });
@@ -101,11 +102,13 @@ export function OneMoment({ here }: { here: string }) {
 
 function SignIn({
   assets,
+  commands,
   next,
   problem,
   isPrivate,
 }: {
   assets: Assets;
+  commands: NamedCommands;
   next: string;
   problem?: string;
   isPrivate: boolean;
@@ -143,7 +146,7 @@ function SignIn({
           </Problem>
         )}
         <p class="help">
-          No key yet? Whoever runs this service makes one: <code>svc-api apikey create</code>
+          No key yet? Whoever runs this service makes one: <code>{commands.create}</code>
         </p>
       </div>
     </Layout>

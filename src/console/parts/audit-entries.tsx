@@ -1,6 +1,7 @@
+import type { AuditAction } from '../../keys/audit/index.ts';
 import { MAX_DESCRIPTION_LENGTH } from '../../keys/key/index.ts';
 import { formatDuration, printable, readDate } from '../../keys/basics/index.ts';
-import { exactTime, Time } from './notice.tsx';
+import { exactTime, formatCount, Time } from './notice.tsx';
 
 /** What is shown of an entry, as a selection of GraphQL. */
 export const AUDITED_FIELDS =
@@ -11,62 +12,140 @@ export interface AuditedEntry {
   number: number;
   at: string;
   actor: { kind: 'CLI' | 'KEY' | 'REQUEST' | 'POLICY'; keyId: string | null; name: string | null };
-  action: string;
+  action: AuditAction;
   keyId: string | null;
   keyName: string | null;
   address: string | null;
   changes: Change[];
 }
 
-const ACTORS = { CLI: 'user', KEY: 'key', REQUEST: 'request', POLICY: 'policy' } as const;
+/** What is said of each action before the name of the key, and what where there is none. */
+const VERBS: Readonly<Record<AuditAction, string | readonly [withKey: string, alone: string]>> = {
+  CREATE: 'created',
+  UPDATE: 'changed',
+  DELETE: 'deleted',
+  ENABLE: 'enabled',
+  DISABLE: 'disabled',
+  ROTATE: 'gave a new secret to',
+  ROTATE_ACTIVATE: 'began the grace period of',
+  ROTATE_FINISH: 'finished the rotation of',
+  ROTATE_ROLLBACK: 'rolled back the rotation of',
+  ADOPT: 'took over',
+  IMPORT: 'imported',
+  CONSENT_REQUEST: 'asked for a key',
+  CONSENT_APPROVE: 'approved a request for a key',
+  CONSENT_DENY: 'denied a request for a key',
+  CONSENT_EXCHANGE: ['got', 'got a key'],
+  CONSENT_REPLAY: ['showed a code again, which ended', 'showed a code again'],
+  CONSENT_REVOKE: ['ended', 'ended a key'],
+  REFUSE: ['was refused for', 'was refused'],
+  PRUNE: 'deleted the oldest entries',
+  RESTORE: ['restored', 'restored a backup'],
+  CLOCK_REPAIR: 'moved times back',
+  LEAK: 'found a working secret of',
+  CONTAIN: 'undid what was done by',
+};
 
-/** Entries of the audit log as a table. @param ofOneKey whether all are of the key whose page it is */
-export function AuditEntries({
-  root,
-  now,
-  entries,
-  ofOneKey = false,
-}: {
-  root: string;
-  now: number;
-  entries: readonly AuditedEntry[];
-  ofOneKey?: boolean;
-}) {
+/** Entries of the audit log as sentences, by days, the newest first. Equal refusals in a row are one sentence. */
+export function AuditEntries({ root, now, entries }: { root: string; now: number; entries: readonly AuditedEntry[] }) {
+  const days = Map.groupBy(entries, ({ at }) => at.slice(0, 10));
   return (
-    <table class="list">
+    <table class="list log">
       <thead>
         <tr>
           <th scope="col">When</th>
-          <th scope="col">Who</th>
           <th scope="col">What</th>
-          {!ofOneKey && <th scope="col">Key</th>}
-          <th scope="col">Changes</th>
         </tr>
       </thead>
-      <tbody>
-        {entries.map(({ number, at, actor, action, keyId, keyName, address, changes }) => (
-          <tr>
-            <th scope="row" title={`Entry ${number}`}>
-              <Time at={at} now={now} />
+      {Array.from(days, ([day, ofDay]) => (
+        <tbody>
+          <tr class="day">
+            <th scope="rowgroup" colspan={2}>
+              {day}
             </th>
-            <td data-label="Who">
-              <span class="faint">{ACTORS[actor.kind]}</span> <KeyLink root={root} id={actor.keyId} name={actor.name} />
-              {address !== null && <span class="faint">{` from ${address}`}</span>}
-            </td>
-            <td data-label="What">{wordsOf(action)}</td>
-            {!ofOneKey && (
-              <td data-label="Key">
-                <KeyLink root={root} id={keyId} name={keyName} />
-              </td>
-            )}
-            <td data-label="Changes">
-              <Changes changes={changes} />
-            </td>
           </tr>
-        ))}
-      </tbody>
+          {withEqualRefusals(ofDay).map((equal) => (
+            <tr>
+              <th scope="row" title={`Entry ${equal[0]!.number}`}>
+                <Time at={equal[0]!.at} now={now} />
+              </th>
+              <td>
+                <Sentence root={root} equal={equal} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      ))}
     </table>
   );
+}
+
+/** Refusals that differ in nothing but their count and time stand together, as far as no other entry is between. */
+function withEqualRefusals(entries: readonly AuditedEntry[]): (readonly AuditedEntry[])[] {
+  const rows: AuditedEntry[][] = [];
+  for (const entry of entries) {
+    const last = rows.at(-1);
+    if (last && entry.action === 'REFUSE' && kindOf(last[0]!) === kindOf(entry)) last.push(entry);
+    else rows.push([entry]);
+  }
+  return rows;
+}
+
+function kindOf({ actor, action, keyId, address, changes }: AuditedEntry): string {
+  return JSON.stringify([actor, action, keyId, address, changes.filter(({ field }) => field !== 'count')]);
+}
+
+function Sentence({ root, equal }: { root: string; equal: readonly AuditedEntry[] }) {
+  const [entry] = equal as [AuditedEntry];
+  const { actor, action, keyId, keyName, address, changes } = entry;
+  const isOwn = keyId !== null && keyId === actor.keyId;
+  const hasKey = (keyId ?? keyName) !== null && !(isOwn && action === 'REFUSE');
+  const [withKey, alone] = [VERBS[action]].flat() as [string, string?];
+  const summary = summaryOf(equal);
+  return (
+    <>
+      <Actor root={root} actor={actor} /> {hasKey ? withKey : (alone ?? withKey)}{' '}
+      {hasKey && (isOwn ? 'itself' : <KeyLink root={root} id={keyId} name={keyName} />)}
+      {summary !== '' && ` · ${summary}`}
+      {address !== null && <span class="faint">{` from ${address}`}</span>}
+      {action !== 'REFUSE' && changes.some(isTold) && (
+        <details>
+          <summary>Details</summary>
+          <Changes changes={changes} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function Actor({ root, actor: { kind, keyId, name } }: { root: string; actor: AuditedEntry['actor'] }) {
+  if (kind === 'KEY') return <KeyLink root={root} id={keyId} name={name} />;
+  if (kind === 'CLI') return <>{name ?? 'The operator'}</>;
+  return <>{`${kind === 'POLICY' ? 'The policy' : 'A request'}${name === null ? '' : ` (${name})`}`}</>;
+}
+
+/** What an entry comes to in a few words; empty where the verb says it. */
+function summaryOf(equal: readonly AuditedEntry[]): string {
+  const [{ action, changes }] = equal as [AuditedEntry];
+  const after = (field: string, of = changes) => valueIn(of.find((change) => change.field === field)?.after);
+  if (action === 'CREATE' || action === 'IMPORT') {
+    const [roles, permissions] = [after('roles'), after('permissions')].map((value) => (value ?? []) as string[]);
+    const count = permissions!.length === 0 ? [] : [formatCount(permissions!.length, 'permission')];
+    return [...roles!, ...count].join(', ');
+  }
+  if (action === 'UPDATE') return changes.map(({ field }) => fieldWords(field)).join(', ');
+  if (action !== 'REFUSE') return '';
+  const times = equal.reduce((sum, each) => sum + Number(after('count', each.changes) ?? 1), 0);
+  const missing = after('missing');
+  return [
+    wordsOf(String(after('reason'))),
+    ...(missing === undefined ? [] : [`without ${valueText(missing)}`]),
+    ...(times > 1 ? [`${times.toLocaleString('en')} times`] : []),
+  ].join(', ');
+}
+
+function valueIn(json: string | null | undefined): unknown {
+  return JSON.parse(json ?? 'null') ?? undefined;
 }
 
 function KeyLink({ root, id, name }: { root: string; id: string | null; name: string | null }) {
@@ -88,7 +167,7 @@ export interface Change {
 
 /** What was changed, field by field. Of a key that was created or deleted, what it had. */
 export function Changes({ changes }: { changes: readonly Change[] }) {
-  const shown = changes.filter(({ before, after }) => !isEmpty(before) || !isEmpty(after));
+  const shown = changes.filter(isTold);
   if (shown.length === 0) return <span class="faint">–</span>;
   return (
     <ul class="changes">
@@ -101,6 +180,10 @@ export function Changes({ changes }: { changes: readonly Change[] }) {
       ))}
     </ul>
   );
+}
+
+function isTold({ before, after }: Change): boolean {
+  return !isEmpty(before) || !isEmpty(after);
 }
 
 function isEmpty(json: string | null): boolean {

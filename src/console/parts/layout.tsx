@@ -66,6 +66,7 @@ export const PAGES: readonly ListedPage[] = [
   { path: 'routes', title: 'Routes', needs: ['CONFIG:READ_ANY'] },
   { path: 'limits', title: 'Limits', needs: ['CONFIG:READ_ANY'] },
   { path: 'health', title: 'Health', needs: ['INFO:READ_ANY'] },
+  { path: 'me', title: 'My key', needs: ['ME:READ_OWN'] },
 ];
 
 export interface SignedIn {

@@ -78,3 +78,8 @@ export function Time({ at, now, none = 'never' }: { at: string | null; now: numb
 export function exactTime(at: string): string {
   return at.replace('T', ' ').replace(/(\.\d+)?Z$/, ' UTC');
 }
+
+/** `1 use`, `1,200 uses`. */
+export function formatCount(count: number, what: string): string {
+  return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
+}

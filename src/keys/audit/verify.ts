@@ -138,7 +138,7 @@ export interface KeyComparison {
 
 /** Read access to the keys. */
 interface KeySource {
-  list(page: { limit: number; after?: { createdAt: number; id: string } }): Promise<ApiKey[]>;
+  pages(limit: number): AsyncIterable<ApiKey[]>;
   findById(id: string): Promise<ApiKey | undefined>;
 }
 
@@ -175,11 +175,8 @@ export async function compareKeys(
   const add = (difference: KeyDifference) => {
     if (result.differences.length < MAX_DIFFERENCES) result.differences.push(difference);
   };
-  let page: ApiKey[] = [];
   let seen = 0;
-  do {
-    const after = page.at(-1);
-    page = await keys.list({ limit: PAGE_KEYS, ...(after && { after }) });
+  for await (const page of keys.pages(PAGE_KEYS)) {
     const ids = page.map(({ id }) => id);
     const recorded = await findRecorded(ids, log);
     for (const key of page) {
@@ -192,7 +189,7 @@ export async function compareKeys(
     }
     seen += page.length;
     await onProgress?.(seen);
-  } while (page.length === PAGE_KEYS);
+  }
   const end = (await log.head())?.number ?? 0;
   for (let after = (await log.start())?.number ?? 0; after < end; after += BATCH_ENTRIES)
     for (const { apiKey: key } of await log.findLost(after, after + BATCH_ENTRIES))
@@ -243,7 +240,10 @@ function reasonOf(key: ApiKey, recorded: Recorded | undefined, began: number): s
   const values = auditValuesOf(key);
   const expected = recorded.isComplete ? { ...EARLIER, ...recorded.values } : recorded.values;
   const differing = Object.keys(expected).filter(
-    (field) => field in values && JSON.stringify(values[field]) !== JSON.stringify(expected[field]),
+    (field) =>
+      field in values &&
+      values[field] !== expected[field] &&
+      JSON.stringify(values[field]) !== JSON.stringify(expected[field]),
   );
   return differing.length > 0 ? `differs in ${differing.join(', ')}` : undefined;
 }

@@ -1,7 +1,6 @@
 /** From a secret to a principal: verified keys, what they are used for, and people's sessions. */
 export { Activity, UsageRetention, writeEvents } from './activity.ts';
 export {
-  type Authentication,
   Authenticator,
   type CheckCounts,
   type Identification,

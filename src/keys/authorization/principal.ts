@@ -4,12 +4,22 @@ import {
   type Limit,
   type LimitUnit,
   formatList,
+  invalidOption,
+  kindOf,
   Networks,
   splitLimit,
   withoutStackTrace,
 } from '../basics/index.ts';
 import { type ApiKey, areWithin, isUnrestricted, type KeyRestrictions } from '../key/index.ts';
-import type { Action, Catalog, Permission, PermissionSet, Role } from '../permissions/index.ts';
+import {
+  type Action,
+  type Catalog,
+  invalidPermission,
+  type Permission,
+  type PermissionSet,
+  type Role,
+  splitPermission,
+} from '../permissions/index.ts';
 import { type Chain, chainAccess } from './chain.ts';
 
 /** Is told which permissions a key uses, and which it lacks. */
@@ -22,10 +32,26 @@ export interface AccessObserver {
   lacked(permissions: readonly Permission[], address?: string): void;
 }
 
-/** An authenticated key, with all that it may do. */
-export interface Principal {
-  /** The key. */
+/** The key of a request that was accepted. */
+export interface Caller {
+  /** The key, without its secret. */
   readonly apiKey: ApiKey;
+  /** The id of the key that answers for it: the first of the keys that created one another down to it, or itself. */
+  readonly owner: string;
+  /**
+   * Whether it may do something, such as `DOCKER:READ_ANY`. If so, that counts as used, by which `apikey suggest` knows
+   * what the key needs.
+   * @throws KeysError OPTION_INVALID for what is no permission
+   */
+  can(permission: Permission): boolean;
+  /** All that it may do, which counts as no use. */
+  permissions(): Permission[];
+}
+
+/** What is known of an authenticated key. */
+interface PrincipalParts {
+  /** Everything that can be granted. */
+  readonly catalog: Catalog;
   /** The key and its ancestors. */
   readonly chain: Chain;
   /** What its roles and permissions allow together, met with what its ancestors may do. */
@@ -36,6 +62,50 @@ export interface Principal {
   readonly secret: 'current' | 'previous';
   /** Is told what the key does with its permissions. */
   readonly observer?: AccessObserver | undefined;
+}
+
+/** An authenticated key, with all that it may do. */
+export class Principal implements Caller, PrincipalParts {
+  readonly apiKey: ApiKey;
+  readonly catalog: Catalog;
+  readonly chain: Chain;
+  readonly access: PermissionSet;
+  readonly restrictions: Restrictions | undefined;
+  readonly secret: 'current' | 'previous';
+  readonly observer: AccessObserver | undefined;
+
+  constructor({ catalog, chain, access, restrictions, secret, observer }: PrincipalParts) {
+    this.apiKey = chain.keys[0];
+    this.catalog = catalog;
+    this.chain = chain;
+    this.access = access;
+    this.restrictions = restrictions;
+    this.secret = secret;
+    this.observer = observer;
+  }
+
+  /** The same, of which another observer is told. */
+  observedBy(observer: AccessObserver | undefined): Principal {
+    const { catalog, chain, access, restrictions, secret } = this;
+    return new Principal({ catalog, chain, access, restrictions, secret, observer });
+  }
+
+  get owner(): string {
+    return this.chain.keys.at(-1)!.id;
+  }
+
+  can(permission: Permission): boolean {
+    const problem =
+      typeof permission === 'string'
+        ? invalidPermission(permission, this.catalog)
+        : `A permission is ${kindOf(permission)}. Write RESOURCE:ACTION.`;
+    if (problem !== undefined) throw invalidOption('principal.can', problem);
+    return uses(this, ...splitPermission(permission));
+  }
+
+  permissions(): Permission[] {
+    return this.access.permissions();
+  }
 }
 
 /** Whoever has access to the store itself, by the command line or as the host program: may do everything. */
@@ -50,7 +120,7 @@ export function principalOf(
   { secret = 'current', observer }: Partial<Pick<Principal, 'secret' | 'observer'>> = {},
 ): Principal {
   const restrictions = restrictionsOf(chain, catalog);
-  return { apiKey: chain.keys[0], chain, access: chainAccess(chain, catalog), restrictions, secret, observer };
+  return new Principal({ catalog, chain, access: chainAccess(chain, catalog), restrictions, secret, observer });
 }
 
 /** What an actor may do to any key, or to its own keys only (see `actionOn`). */

@@ -49,6 +49,7 @@ export type ErrorCode =
   | 'OPTION_INVALID'
   | 'GRAPHQL_UNSUPPORTED'
   | 'NODE_UNSUPPORTED'
+  | 'DRIVER_UNSUPPORTED'
   | 'LISTEN_FAILED'
   | 'TLS_INVALID'
   | 'UNAUTHENTICATED'
@@ -147,7 +148,7 @@ export function assertValid(issues: readonly Issue[]): void {
  * load their own.
  * @example
  * try {
- *   await keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
+ *   await keys.create({ name: 'CI', roles: ['VIEWER'] }, { actor: OPERATOR });
  * } catch (error) {
  *   if (!isKeysError(error) || error.code !== 'NAME_TAKEN') throw error;
  * }

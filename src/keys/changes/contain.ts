@@ -361,7 +361,7 @@ async function mayRestore({ caller, find, catalog }: Place, key: ApiKey): Promis
   const chain = await findChain(find, key);
   try {
     // Nothing is refused to it for that.
-    requireToHoldKey({ ...caller, observer: undefined }, chain, key, catalog);
+    requireToHoldKey(caller.observedBy(undefined), chain, key, catalog);
     return true;
   } catch (error) {
     if (isKeysError(error) && error.code === 'FORBIDDEN') return false;

@@ -2,8 +2,6 @@
 export {
   type Contained,
   containedAs,
-  type Containing,
-  type Containment,
   type ContainmentOperations,
   Containments,
   type ContainRequest,
@@ -26,14 +24,7 @@ export {
   revertCreation,
   warningsOf,
 } from './create.ts';
-export {
-  type EndBounds,
-  PermittedChanges,
-  type Grantable,
-  type KeyChangeKind,
-  type PossibleChange,
-  type Refusal,
-} from './permitted-changes.ts';
+export { PermittedChanges, type KeyChangeKind, type PossibleChange, type Refusal } from './permitted-changes.ts';
 export {
   activateRotation,
   finishRotation,

@@ -354,7 +354,8 @@ export async function refreshed(
     apiKey,
     secret,
     observer,
-  }: Pick<Principal, 'secret' | 'observer'> & { readonly apiKey: Pick<ApiKey, 'id' | 'publicId'> },
+  }: Pick<Principal, 'secret'> &
+    Partial<Pick<Principal, 'observer'>> & { readonly apiKey: Pick<ApiKey, 'id' | 'publicId'> },
   find: KeyFinder,
   { catalog, now }: { catalog: Catalog; now: number },
 ): Promise<Principal> {

@@ -1,6 +1,6 @@
 /** How an application gets a key: asking, deciding, redeeming, revoking. */
 export { type ConsentChoice, validateChosen } from './approval.ts';
-export { type AskedConsent, type NewConsentRequest, Pace, POLL_SECONDS, TooManyRequestsError } from './ask.ts';
+export { type NewConsentRequest, Pace, POLL_SECONDS, TooManyRequestsError } from './ask.ts';
 export {
   checkClients,
   type Client,
@@ -22,8 +22,6 @@ export {
   type ConsentOptions,
   type ConsentPlace,
   type ConsentState,
-  type Handle,
   OperatorConsents,
-  type Polled,
 } from './consent.ts';
-export type { Ended, KeyToEnd, Redeemed, Redemption, RefusedEnd, RefusedRedemption } from './redeem.ts';
+export type { Redemption } from './redeem.ts';

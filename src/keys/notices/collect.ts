@@ -303,6 +303,12 @@ export interface NoticeWriter {
   clear(): Promise<void>;
 }
 
+export interface PendingNotices {
+  behind: number;
+  /** In milliseconds since 1970; null if none waits. */
+  dueAt: number | null;
+}
+
 /** Where notices wait, shared by all processes of a store. All methods reject with a `KeysError` STORE_… */
 export interface NoticeStore {
   /**
@@ -317,8 +323,10 @@ export interface NoticeStore {
   release(holder: string): Promise<void>;
   /** Whether no other process has the lease. */
   isFree(holder: string): Promise<boolean>;
-  /** How many entries of the audit log were not looked at. */
-  behind(): Promise<number>;
+  /** How many entries of the audit log are to be looked at yet, and when the next notice is due, if one waits. */
+  pending(): Promise<PendingNotices>;
+  /** A number that grows once the audit log has; undefined where nothing tells this process of that. */
+  changesReceived(): number | undefined;
   countWaiting(): Promise<number>;
   /** Those that are due, the longest waiting first. */
   due(now: number, limit: number): Promise<WaitingNotice[]>;

@@ -11,6 +11,7 @@ export {
   type NoticeStatus,
   type NoticeStore,
   type NoticeWriter,
+  type PendingNotices,
   refusalHour,
   type RefusedKey,
 } from './collect.ts';

@@ -177,6 +177,21 @@ export const ACTIONS = [
 /** One of `ACTIONS`. */
 export type Action = (typeof ACTIONS)[number];
 
+const BY_METHOD: ReadonlyMap<string | undefined, Action> = new Map([
+  ['GET', 'READ_ANY'],
+  ['HEAD', 'READ_ANY'],
+  ['OPTIONS', 'READ_ANY'],
+  ['POST', 'CREATE_ANY'],
+  ['PUT', 'UPDATE_ANY'],
+  ['PATCH', 'UPDATE_ANY'],
+  ['DELETE', 'DELETE_ANY'],
+]);
+
+/** The action that a method of HTTP goes with, if there is one. An upgrade begins with GET. */
+export function actionByMethod(method: string | undefined): Action | undefined {
+  return BY_METHOD.get(method);
+}
+
 /** The name of a role: a built-in one, or one of the installation's own. */
 export type Role = string;
 
@@ -384,6 +399,13 @@ export function parseRoles(items: readonly string[], catalog: Catalog): Parsed<R
       return `${what} ${suggest('role', item, catalog.roles)}`;
     }
   });
+}
+
+/** Why a text is no permission as a program must write it: exactly as it is named. Undefined if it is one. */
+export function invalidPermission(text: string, catalog: Catalog): string | undefined {
+  if (text.includes(':') && catalog.knows(text)) return undefined;
+  const { values, issues } = parsePermissions([text], catalog);
+  return issues[0]?.message ?? `"${text}" is not a permission. Did you mean ${values[0]}?`;
 }
 
 /** Parses permissions, `RESOURCE:ACTION`, case-insensitive. Duplicates are dropped; all else is an issue. */

@@ -1,6 +1,7 @@
 /** What can be granted: the catalog, grants, permission sets, and the policy for keys. */
 export {
   type Action,
+  actionByMethod,
   ALL_ACCESS,
   type Catalog,
   type CatalogAdditions,
@@ -10,6 +11,7 @@ export {
   type Grant,
   HOST_RESOURCES,
   type HostResource,
+  invalidPermission,
   invalidResource,
   invalidRole,
   NO_POLICY,
@@ -17,7 +19,6 @@ export {
   parseResource,
   parseRoles,
   type Permission,
-  type Policy,
   POLICY_RULES,
   type PolicyRule,
   type PolicyRules,

@@ -33,7 +33,7 @@ export function requireFlow(catalog: Pick<Catalog, 'consent'>, flow: ConsentFlow
   };
   const message =
     consent === undefined
-      ? 'Only "svc-api login" may ask for keys. Others may where svc-api.yaml says so: consent: both.'
+      ? 'Only the login of svc-api itself may ask for keys. Others may where svc-api.yaml says so: consent: both.'
       : `${ways[consent]}: "consent" in svc-api.yaml is ${consent}.`;
   throw new KeysError('CONSENT_OFF', message);
 }

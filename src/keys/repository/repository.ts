@@ -159,6 +159,8 @@ export interface KeyRepository extends KeyFinder {
    * can tell without waiting.
    */
   findByDigest(digest: string): FoundBySecret | undefined | Promise<FoundBySecret | undefined>;
+  /** All keys, page by page, in the order in which they are read fastest. */
+  pages(limit: number): AsyncIterable<ApiKey[]>;
   /** A page of keys, by time of creation, then id. */
   list(query: ListQuery): Promise<ApiKey[]>;
   /** A page of the keys that one of these keys created or, given null, that no key created. */

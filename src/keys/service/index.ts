@@ -24,12 +24,10 @@ export {
   type CreatedKey,
   formatCursor,
   isCursor,
-  type KeyManagement,
-  type KeyQueries,
   type Page,
   type PageQuery,
   readRoles,
   readStatus,
   type RotatedKey,
 } from './management.ts';
-export { type Health, KeysService, type StoreHealth } from './service.ts';
+export { KeysService, SERVICE } from './service.ts';

@@ -204,7 +204,7 @@ export interface RotatedKey extends KeyRotation {
 }
 
 /** The rules for reading keys, and what is known of them. */
-export class KeyQueries {
+class KeyQueries {
   readonly catalog: Catalog;
   readonly #options: TransactionsOptions;
 

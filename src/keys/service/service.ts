@@ -109,6 +109,12 @@ interface Shared {
 }
 
 /**
+ * Where the functions of the library find the service behind an open key store, also one that another copy of the
+ * package has opened.
+ */
+export const SERVICE: unique symbol = Symbol.for('svc-api.service');
+
+/**
  * The rules for reading, creating, changing and deleting keys. The command line and GraphQL both go through it, so that
  * neither can differ.
  */
@@ -179,6 +185,11 @@ export class KeysService extends KeyManagement {
     };
     this.authenticator = new Authenticator({ ...options, ...this.#shared });
     this.clock = clock;
+  }
+
+  /** A service stands for itself. */
+  get [SERVICE](): this {
+    return this;
   }
 
   /**

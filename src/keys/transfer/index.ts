@@ -3,7 +3,6 @@ export {
   type ChildLine,
   type ImportEntry,
   type ImportOutcome,
-  type ImportReport,
   IMPORTS,
   type ImportSpool,
   type LineChain,
@@ -24,10 +23,4 @@ export {
   type Since,
   takenIds,
 } from './restore.ts';
-export {
-  type ExportedKey,
-  type ExportedPage,
-  type ExportOptions,
-  type ImportKeysOptions,
-  Transfer,
-} from './transfer.ts';
+export { Transfer } from './transfer.ts';

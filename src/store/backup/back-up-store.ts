@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
-import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { type AuditPosition, type AuditVerification, verifyAuditLog } from '../../keys/audit/index.ts';
 import {
@@ -18,8 +17,10 @@ import { newestSchema } from '../migrations.ts';
 import { findDamage } from '../sqlite/sqlite-schema.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
+import { storedHash } from '../rows.ts';
 import { TRANSIENT_TABLES } from '../tables.ts';
 import { BackupFile, belongsToStore, invalid, unavailable } from './backup-file.ts';
+import { openDatabase } from '../sqlite/database.ts';
 
 /** A backup that was made. */
 export interface StoreBackup extends BackupContents {
@@ -117,7 +118,7 @@ async function checkCopy(
     const damage = await findDamage(file);
     if (damage !== undefined) throw invalid(path, damage);
     const contents = await verifyBackup(file, auditKey, onVerified);
-    if (contents.keys !== copied.keys || contents.head?.hash !== copied.head)
+    if (contents.keys !== copied.keys || (contents.head && storedHash(contents.head.hash)) !== copied.head)
       throw invalid(path, `it has ${contents.keys} keys, and the store had ${copied.keys}`);
     return contents;
   } finally {
@@ -138,7 +139,7 @@ const PAGES_PER_TURN = 1000;
 /** What a copy of a file must have, as the original had it. */
 interface CopiedFile {
   keys: number;
-  /** The hash of the newest entry of the audit log. */
+  /** The hash of the newest entry of the audit log, as it is stored. */
   head: string | undefined;
 }
 
@@ -162,7 +163,7 @@ function copySqliteFile(path: string, target: string, onCopied?: ProgressReport)
 async function copyFile(path: string, target: string, onCopied?: ProgressReport): Promise<CopiedFile> {
   let driver;
   try {
-    driver = new Database(realpathSync(path), { fileMustExist: true, timeout: LOCK_WAIT_MS });
+    driver = openDatabase(realpathSync(path), { fileMustExist: true, timeout: LOCK_WAIT_MS });
     const pageBytes = driver.pragma('page_size', { simple: true }) as number;
     // One read transaction holds the moment. Without it, each change by another program would begin the copy anew.
     driver.exec('begin');
@@ -203,7 +204,7 @@ export async function verifyBackup(
   auditKey: KeyObject | undefined,
   onVerified?: ProgressReport,
 ): Promise<BackupContents> {
-  const log = auditReaderOf((work) => file.run(work), auditKey);
+  const log = auditReaderOf((work) => file.run(work), file.dialect, auditKey);
   const count = async (table: 'api_keys' | 'audit_log') => {
     const rows = await file.run((db) =>
       db

@@ -3,7 +3,7 @@ import { existsSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
 import { OPERATOR, operatorName } from '../../keys/authorization/index.ts';
 import {
@@ -48,6 +48,7 @@ import {
   requireNoForeignFile,
   stageBackup,
 } from './backup-file.ts';
+import { openDatabase } from '../sqlite/database.ts';
 
 /** A backup that was found to be whole, as a new store of the newest schema that has its rows. */
 export interface OpenBackup {
@@ -107,7 +108,7 @@ async function withBackup<Result>(
 async function rebuild(staged: string, rebuilt: string, path: string): Promise<SchemaDifference[]> {
   let driver: Database.Database | undefined;
   try {
-    driver = new Database(staged, { fileMustExist: true });
+    driver = openDatabase(staged, { fileMustExist: true });
     for (const pragma of UNTRUSTED) driver.pragma(pragma);
     const file = PrivateFile.over(driver, path);
     const version = await file.run((db) => requireOwnFormat(db, path));
@@ -150,7 +151,7 @@ function requireWalOf(staged: string, path: string): void {
  * @param version of the schema of both
  */
 async function copyInto(to: string, from: string, version: number): Promise<void> {
-  const driver = new Database(to, { fileMustExist: true });
+  const driver = openDatabase(to, { fileMustExist: true });
   try {
     // As it is: what became of a key that a row refers to, is found where that is used.
     for (const pragma of [...UNTRUSTED, 'foreign_keys = off']) driver.pragma(pragma);

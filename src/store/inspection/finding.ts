@@ -47,7 +47,8 @@ export interface InspectOptions {
 }
 
 /** What to know of a store of an older schema. */
-export const MIGRATES = 'The next command migrates it, "backup" too, and no older version opens it then.';
+export const MIGRATES =
+  'The next command migrates it, "svc-api apikey backup" too, and no older version opens it then.';
 
 export function ok(check: Check, message: string): Finding {
   return { check, status: 'ok', message, remedy: null };

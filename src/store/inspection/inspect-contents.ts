@@ -22,7 +22,7 @@ import { failure, failureBy, type Finding, type InspectOptions, ok, warning } fr
 
 /** How many of the newest entries are looked at for jumps of the clock. */
 const ENTRIES = 1000;
-const REPAIR = 'Set the clock. If it is right, run "svc-api doctor --repair clock".';
+const REPAIR = 'Set the clock. If it is right, run "svc-api apikey doctor --repair clock".';
 /** How many keys or entries are named, at most. */
 const MAX_KEYS = 100;
 

@@ -1,6 +1,6 @@
 import { accessSync, constants, lstatSync, realpathSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { isKeysError, KeysError } from '../../keys/basics/index.ts';
 import { newestSchema } from '../migrations.ts';
 import {
@@ -26,18 +26,20 @@ import {
   warning,
 } from './finding.ts';
 import { inspectAuditLog, inspectClock, inspectNotices } from './inspect-contents.ts';
+import { openDatabase, requireDriver } from '../sqlite/database.ts';
 
 /** How long to wait for a lock, in milliseconds. */
 const LOCK_WAIT_MS = 1000;
 const CREATE =
-  'The first "apikey create" makes one. Otherwise check --database and SVC_API_DATABASE, or restore a backup.';
+  'The first "svc-api apikey create" makes one. Otherwise check --database and SVC_API_DATABASE, or restore a backup.';
 const REBUILD =
-  'Find out who could write to the store. To have its rows in one that is made anew: "backup" it, and "restore" that ' +
-  'with --without-comparison.';
+  'Find out who could write to the store. To have its rows in one that is made anew: "svc-api apikey backup", and ' +
+  '"svc-api apikey restore" with --without-comparison.';
 
 /** Checks an SQLite store, and changes nothing. */
 export async function inspectSqlite(path: string, options: InspectOptions): Promise<Finding[]> {
   try {
+    requireDriver();
     const exists = storeFileExists(path);
     if (exists) identifyStoreFile(path);
     if (!exists)
@@ -59,7 +61,7 @@ export async function inspectSqlite(path: string, options: InspectOptions): Prom
     const isInUse = ['-wal', '-journal'].some(
       (suffix) => (statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0,
     );
-    driver = new Database(file, { fileMustExist: true, readonly: isInUse, timeout: LOCK_WAIT_MS });
+    driver = openDatabase(file, { fileMustExist: true, readonly: isInUse, timeout: LOCK_WAIT_MS });
     driver.pragma('query_only = on');
     driver.pragma('trusted_schema = off');
     return [...(await inspectOpened(PrivateFile.over(driver, path), files, options))];

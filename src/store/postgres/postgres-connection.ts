@@ -151,6 +151,10 @@ export class PostgresConnection implements Connection {
     return this.#received.revision();
   }
 
+  changesReceived(): number | undefined {
+    return this.#received.changesReceived();
+  }
+
   keysChangedSince(revision: number): readonly string[] | 'any' {
     return this.#received.keysChangedSince(revision);
   }

@@ -10,7 +10,7 @@ import { isLost, isSilence, loadDriver, postgresError } from './postgres-pool.ts
 /** How long after the last heartbeat that was answered the revision is trusted. */
 export const TRUST_MS = 2000;
 /** How long to wait between heartbeats: while somebody asks for the revision, and otherwise. */
-const HEARTBEAT_MS = { busy: 500, idle: 1350 } as const;
+const HEARTBEAT_MS = { busy: 500, idle: 1500 } as const;
 /** How long a connection is used that heartbeats come by: the address may lead to another server since. */
 const RENEWAL_MS = { busy: 2000, idle: 4000 } as const;
 const RETRY_MS = 250;
@@ -86,6 +86,8 @@ export class ReceivedChanges {
   readonly #clock: ServerClock;
   readonly #renewPool: () => void;
   readonly #changes = new KeyChanges();
+  /** How often something was received. */
+  #received = 0;
   /** When the last heartbeat that was answered was sent. */
   #aliveAt = Number.NEGATIVE_INFINITY;
   #isStarted = false;
@@ -104,7 +106,12 @@ export class ReceivedChanges {
   revision(): number | undefined {
     this.#start();
     this.#source.asked();
-    return performance.now() - this.#aliveAt < TRUST_MS ? this.#changes.revision : undefined;
+    return this.#isTrusted ? this.#changes.revision : undefined;
+  }
+
+  /** See `Connection.changesReceived`. */
+  changesReceived(): number | undefined {
+    return this.#isTrusted ? this.#received : undefined;
   }
 
   /** See `KeyRepository.keysChangedSince`. */
@@ -132,6 +139,10 @@ export class ReceivedChanges {
     this.#source.close();
   }
 
+  get #isTrusted(): boolean {
+    return performance.now() - this.#aliveAt < TRUST_MS;
+  }
+
   #start(): void {
     if (this.#isStarted) return;
     this.#isStarted = true;
@@ -140,6 +151,7 @@ export class ReceivedChanges {
 
   #hear({ changed, alive, problem, renewsPool }: Received): void {
     if (renewsPool) this.#renewPool();
+    if (changed) this.#received += 1;
     if (changed === 'any') this.#changes.addUnknown();
     else if (changed) this.#changes.add(changed);
     if (alive) {

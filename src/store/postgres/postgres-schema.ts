@@ -198,7 +198,11 @@ export async function postgresSchemaDifferences(db: Kysely<Tables>): Promise<Sch
       await useSchema(connection, scratch);
       await createVersionTable(connection);
       for (const migrate of migrationsBetween(0, newestSchema())) await migrate(connection, 'postgres');
-      const made = await partsIn(connection, scratch);
+      // What is of an extension in the store's own schema is shown without that schema there.
+      const made = (await partsIn(connection, scratch)).map(({ definition, ...part }) => ({
+        ...part,
+        definition: definition.replaceAll(`${schema}.`, ''),
+      }));
       const functions = new Set(made.filter(({ type }) => type === 'function').map(({ name }) => name));
       const found = await partsIn(connection, schema);
       const isKnown = ({ type, name }: SchemaPart) => type !== 'function' || functions.has(name);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
 import { MAX_CHAIN_LENGTH } from '../../keys/authorization/index.ts';
 import { debug, KeysError, millisecondsSince, trace } from '../../keys/basics/index.ts';
@@ -22,6 +22,7 @@ import {
   type SideFiles,
 } from './sqlite-file.ts';
 import { migrateSqlite } from './sqlite-schema.ts';
+import { openDatabase } from './database.ts';
 
 /** Its statements take no longer than to tell how long. */
 const NO_TIME = {};
@@ -179,7 +180,7 @@ export class OpenFile {
       requireOwnWal(path, file, main);
       // A command has nobody else to give a turn to.
       const thread = busyTimeoutMs === 0 ? new WriteThread(file, PRAGMAS) : undefined;
-      const driver = new Database(file, { fileMustExist: true, timeout: busyTimeoutMs });
+      const driver = openDatabase(file, { fileMustExist: true, timeout: busyTimeoutMs });
       const db = tracedKysely(dialectOf(driver, committed, thread !== undefined));
       const writer = thread ? tracedKysely(threadDialectOf(thread, committed)) : db;
       try {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
 import { debug } from '../../keys/basics/index.ts';
 import { type Connection, tracedKysely, type WriteWork } from '../connection.ts';
@@ -7,6 +7,10 @@ import type { Tables } from '../tables.ts';
 import { dialectOf } from './sqlite-driver.ts';
 import { sqliteError } from './sqlite-errors.ts';
 import { migrateSqlite } from './sqlite-schema.ts';
+import { openDatabase } from './database.ts';
+
+/** How much of it is kept in memory, in KiB: it is looked through in the orders of all its indexes. */
+const CACHE = 'cache_size = -65536';
 
 /** How to open such a file. */
 export interface PrivateFileOptions {
@@ -35,13 +39,14 @@ export class PrivateFile implements Connection {
   static async open(path: string, { location, mustExist }: PrivateFileOptions): Promise<PrivateFile> {
     let driver;
     try {
-      driver = new Database(path, { fileMustExist: true });
+      driver = openDatabase(path, { fileMustExist: true });
       // Without the -shm file of those that several programs use, which file systems of other machines lack.
       for (const pragma of [
         'locking_mode = exclusive',
         'synchronous = full',
         'foreign_keys = on',
         'trusted_schema = off',
+        CACHE,
       ])
         driver.pragma(pragma);
       const db = tracedKysely(dialectOf(driver, () => {}, true));
@@ -55,6 +60,7 @@ export class PrivateFile implements Connection {
 
   /** One that is open already. Whoever opened it closes it. */
   static over(driver: Database.Database, location: string): PrivateFile {
+    driver.pragma(CACHE);
     return new PrivateFile(driver, tracedKysely(dialectOf(driver, () => {}, true)), location);
   }
 

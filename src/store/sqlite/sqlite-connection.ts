@@ -15,6 +15,7 @@ import type { Tables } from '../tables.ts';
 import { FileReplaced, OpenFile, type WaitTimes } from './open-file.ts';
 import { createStore, Reserve } from './sqlite-file.ts';
 import { isLocked, isMixedUp, sqliteError } from './sqlite-errors.ts';
+import { requireDriver } from './database.ts';
 
 /** How long a server that is idle may take to notice that its file was replaced, twice, in milliseconds. */
 const REPLACED_WAIT_MS = 2000;
@@ -70,6 +71,7 @@ export class SqliteConnection implements Connection {
     path: string,
     { lockWaitMs, writeWaitMs = lockWaitMs, busyTimeoutMs, mustExist }: SqliteOptions,
   ): Promise<SqliteConnection> {
+    requireDriver();
     let connection;
     try {
       const created = !mustExist && createStore(path);

@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -16,6 +16,7 @@ import {
 import { yieldToEventLoop } from '../../keys/basics/index.ts';
 import { runStatement } from './run-statement.ts';
 import type { WorkerAnswer, WorkerQuestion, WorkerStart } from './write-worker.ts';
+import { openDatabase } from './database.ts';
 
 /** What each connection to a store is told. */
 export const PRAGMAS = [
@@ -141,7 +142,7 @@ function sqliteDialect(createDriver: () => Driver): Dialect {
 export function besideOthers(path: string, close: () => void): void {
   let reader: Database.Database | undefined;
   try {
-    reader = new Database(path, { fileMustExist: true, readonly: true, timeout: 0 });
+    reader = openDatabase(path, { fileMustExist: true, readonly: true, timeout: 0 });
     reader.pragma('user_version');
   } catch {
     // Who opens it next is told what is wrong.

@@ -1,4 +1,3 @@
-import Database from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
 import { debug, isKeysError, KeysError } from '../../keys/basics/index.ts';
 import { differencesOf, type SchemaDifference, type SchemaPart } from '../../keys/repository/index.ts';
@@ -7,6 +6,7 @@ import { driverCodeOf } from '../errors.ts';
 import { migrationsBetween, newestSchema, olderStore, requireKnownSchema } from '../migrations.ts';
 import type { Tables } from '../tables.ts';
 import { dialectOf } from './sqlite-driver.ts';
+import { openDatabase } from './database.ts';
 
 /** Marks an SQLite file as a key store: "svck". */
 export const APPLICATION_ID = 0x73_76_63_6b;
@@ -89,7 +89,7 @@ export async function withNewSchema<Result>(
   version: number,
   work: (db: Kysely<Tables>) => Promise<Result>,
 ): Promise<Result> {
-  const driver = new Database(':memory:');
+  const driver = openDatabase(':memory:');
   try {
     const db = tracedKysely(dialectOf(driver, () => {}, true));
     for (const migrate of migrationsBetween(0, version)) await migrate(db, 'sqlite');

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { runStatement } from './run-statement.ts';
+import { openDatabase } from './database.ts';
 
 /** What the thread that writes is told at its start. */
 export interface WorkerStart {
@@ -33,7 +34,7 @@ export interface WorkerAnswer {
 const MAX_ROWS = 500;
 
 const { file, pragmas, closed } = workerData as WorkerStart;
-const database = new Database(file, { fileMustExist: true, timeout: 0 });
+const database = openDatabase(file, { fileMustExist: true, timeout: 0 });
 /** Those of one version of the tables. */
 const statements = new Map<string, Database.Statement>();
 let schemaVersion: unknown;

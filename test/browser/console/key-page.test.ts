@@ -53,7 +53,13 @@ describe('the page of a key in the console, in a browser,', () => {
       await keys.rotate(id, { grace: '2h' }, OPERATOR);
       await page.getByRole('link', { name: 'Last 90 days' }).click();
       await page.waitForURL(/use=day/);
-      await page.getByLabel('May it…?').fill('DOCKER:UPDATE_ANY');
+      const question = page.getByLabel('May it…?');
+      const pictured = async (text: string) => {
+        await question.fill(text);
+        return (await question.screenshot()).toString('base64');
+      };
+      assert.notEqual(await pictured('UPDATE_ANY'), await pictured('UPDATE ANY'));
+      await question.fill('DOCKER:UPDATE_ANY');
       await page.getByRole('button', { name: 'Ask' }).click();
       await page.getByText('No, not DOCKER:UPDATE_ANY').waitFor();
       await page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true");

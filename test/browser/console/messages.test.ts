@@ -27,10 +27,22 @@ describe('what the console says where there is nothing to do, in a browser,', ()
   );
 
   it(
+    'is accessible for a key that may see itself alone',
+    inBrowser(async (visit) => {
+      const { page } = await signedIn(visit, '', { service: await startConsole(visit), person: { roles: ['GUEST'] } });
+      await isHeaded(page, 'Ada active');
+      await expectAccessible(page);
+    }),
+  );
+
+  it(
     'is accessible for a key that may see no page',
     inBrowser(async (visit) => {
       visit.expectTrouble(/^status 403: GET \S+\/console\/$/);
-      const { page } = await signedIn(visit, '', { service: await startConsole(visit), person: { roles: ['GUEST'] } });
+      const { page } = await signedIn(visit, '', {
+        service: await startConsole(visit),
+        person: { roles: [], permissions: ['ONLINE:READ_ANY'] },
+      });
       await isHeaded(page, 'Nothing to see');
       await expectAccessible(page);
     }),

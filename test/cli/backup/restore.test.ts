@@ -253,8 +253,8 @@ describeOnEach('restore', () => {
     const { id } = key('Same');
     const tokens: string[] = [];
     await act(async (keys) => {
-      for (let count = 0; count < 2; count += 1) tokens.push(await keys.sessions.begin(id, 'sha256:digest'));
-      await keys.sessions.begin(key('Disabled').id, 'sha256:digest');
+      for (let count = 0; count < 2; count += 1) tokens.push(await keys.sessions.begin(id, 'digest'));
+      await keys.sessions.begin(key('Disabled').id, 'digest');
     });
     await cli.run(['backup', backup, '--overwrite']);
     await act((keys) => keys.delete([id], OPERATOR));

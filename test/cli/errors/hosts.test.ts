@@ -16,7 +16,7 @@ async function shownByHost(id: string, argv: readonly string[], error: Partial<E
   });
   await config.load();
   const thrown = Object.assign(new Error(error.message ?? 'wrong'), { oclif: { exit: 2 }, ...error });
-  return presentFailure(thrown, { config, id, argv, root: undefined, columns: undefined }).text;
+  return presentFailure(thrown, { config, id, argv, columns: undefined }).text;
 }
 
 describe('in a host with colons between topics, an error', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ROOT } from '../../support/process.ts';
 import { runProgramHere } from '../../support/program-here.ts';
 
-const { commands } = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
+const { commands } = JSON.parse(readFileSync(join(ROOT, 'dist/oclif.manifest.json'), 'utf8')) as {
   commands: Record<string, { hidden?: boolean }>;
 };
 const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer as createTlsServer, type Server } from 'node:https';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Config } from '@oclif/core/config';
 import { type TestResult, tryWebhook } from '../../../src/cli/webhook.ts';
 import { DEFAULT_NOTICES } from '../../../src/keys/notices/notice.ts';
 import { destinationOf, testCourier } from '../../support/couriers.ts';
@@ -13,7 +12,6 @@ import { pairOf, writePair } from '../../support/certificates.ts';
 import { testCli } from '../../support/cli.ts';
 import { errorText } from '../../support/errors.ts';
 import { openTestKeys } from '../../support/keys.ts';
-import { ROOT } from '../../support/process.ts';
 import { tempFolder, tempStore } from '../../support/temp.ts';
 import { newNoticeSecret, Receiver, stopReceivers } from '../../support/webhook.ts';
 
@@ -222,36 +220,5 @@ describe('notices test', () => {
     assert.deepEqual(await test.store.notices.status(), before);
     await server.dispatcher.stop();
     await test.store.close();
-  });
-});
-
-describe("a host's own topic named notices", () => {
-  it('keeps its description and its commands, beside ours', async () => {
-    const folder = join(tempFolder(), 'acme');
-    mkdirSync(join(folder, 'commands/notices'), { recursive: true });
-    mkdirSync(join(folder, 'node_modules'));
-    symlinkSync(ROOT, join(folder, 'node_modules/svc-api'));
-    const topics = { notices: { description: 'Messages of acme.' } };
-    const manifest = (commands: string) =>
-      JSON.stringify({
-        name: 'acme',
-        version: '1.0.0',
-        type: 'module',
-        dependencies: { 'svc-api': '*' },
-        oclif: { bin: 'acme', commands, topicSeparator: ' ', plugins: ['svc-api'], topics },
-      });
-    const command = (name: string) =>
-      writeFileSync(
-        join(folder, `commands/notices/${name}.js`),
-        `export default class Own { static summary = 'Own ${name}.'; static run() {} }\n`,
-      );
-    writeFileSync(join(folder, 'package.json'), manifest('./commands'));
-    command('list');
-    const beside = await Config.load(folder);
-    assert.equal(beside.topics.find(({ name }) => name === 'notices')?.description, 'Messages of acme.');
-    const ownerOf = (config: Config, id: string) => config.findCommand(id, { must: true }).pluginName;
-    assert.deepEqual([ownerOf(beside, 'notices:list'), ownerOf(beside, 'notices:test')], ['acme', 'svc-api']);
-    command('test');
-    assert.equal(ownerOf(await Config.load(folder), 'notices:test'), 'acme');
   });
 });

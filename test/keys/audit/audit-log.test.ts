@@ -118,10 +118,10 @@ describeOnEach('the audit log', (dialect) => {
     const [row] = await readDirectly(test.database, 'select digest, previous_digest from api_keys');
     const digests = Object.values(row!) as string[];
     const stored = JSON.stringify(await readDirectly(test.database, 'select * from audit_log'));
-    for (const value of [secret.slice(17), rotated.key.slice(17), ...digests.map((digest) => digest.slice(7))]) {
+    const secrets = [secret.slice(17), rotated.key.slice(17)];
+    for (const value of [...secrets, ...digests])
       assert.ok(value.length > 40 && !text.includes(value) && !stored.includes(value));
-      if (value.length < 60 && dialect === 'sqlite') assert.ok(!readFileSync(test.database).includes(value));
-    }
+    if (dialect === 'sqlite') for (const value of secrets) assert.ok(!readFileSync(test.database).includes(value));
   });
 
   it('is filtered by key, actor, action and time, and read page by page', async () => {

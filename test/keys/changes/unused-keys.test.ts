@@ -168,7 +168,7 @@ describeOnEach('keys that are not used', () => {
       storedKey(`00000000-0000-4000-8000-${String(index).padStart(12, '0')}`, { name: `Key ${index}` }),
     );
     await test.store.repository.write((writer) => writer.insert(old), { now: 0 });
-    const store = await openStore({ database: test.database, busyTimeoutMs: 100 }, async () => test.time.now);
+    const store = await openStore({ database: test.database }, async () => test.time.now);
     try {
       const other = new KeysService({ ...test.options, repository: store.repository });
       const counts = await Promise.all([pass(), pass(other)]);

@@ -192,7 +192,7 @@ describe('apikey exec', () => {
       const { openKeys } = await import(${JSON.stringify(join(ROOT, 'dist/index.js'))});
       const keys = await openKeys();
       const { principal } = await keys.check({ secret: process.env.API_KEY });
-      await keys.create({ name: 'Child', roles: ['GUEST'] }, principal);
+      await keys.create({ name: 'Child', roles: ['GUEST'] }, { actor: principal });
       await keys.close();`;
     const { stderr, code } = await exec(database, [node, '--input-type=module', '-e', script], ['--roles', 'ADMIN']);
     assert.deepEqual([stderr, code], ['', 0]);

@@ -1,17 +1,25 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { Client } from 'pg';
 import { TRUST_MS } from '../../../src/store/postgres/postgres-listener.ts';
 import { testCli } from '../../support/cli.ts';
 import { describeOn, describeOnEach } from '../../support/dialects.ts';
 import { readDirectly } from '../../support/direct.ts';
+import { type PostgresServer, startPostgresServer } from '../../support/postgres.ts';
 import { cleanEnv, startCli } from '../../support/process.ts';
-import { migratedStore } from '../../support/temp.ts';
+import { migratedStore, tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
+import { newNoticeSecret, Receiver, stopReceivers } from '../../support/webhook.ts';
+
+const NOTICE_SECRET = newNoticeSecret();
 
 /** `serve` with workers, and what its processes log. */
 async function startWorkers(database: string, ...args: string[]) {
-  const child = startCli(['serve', '--database', database, ...args], { env: cleanEnv({ LOG_LEVEL: 'info' }) });
+  const env = cleanEnv({ LOG_LEVEL: 'info', SVC_API_NOTICES_SECRET: NOTICE_SECRET });
+  const child = startCli(['serve', '--database', database, ...args], { env });
   const ended = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
   const logged: { pid: number; msg: string }[] = [];
   let changed = () => {};
@@ -215,5 +223,81 @@ describeOn('postgres', 'the workers of a machine', () => {
       return !all.includes(200);
     });
     assert.ok((await answers(kept)).every((status) => status === 200 || status === 429));
+  });
+});
+
+interface Activity {
+  transactions: number;
+  connections: number;
+  /** When the last heartbeat was sent, in whole seconds: the server takes a statement in steps, each with its time. */
+  heartbeat: string | null;
+  seconds: number;
+}
+const ACTIVITY = `select (xact_commit + xact_rollback)::int as transactions, numbackends as connections,
+    (select date_trunc('second', max(query_start))::text from pg_stat_activity where query like 'select current_schema() as schema%')
+      as heartbeat, extract(epoch from clock_timestamp())::float as seconds
+  from pg_stat_database where datname = 'postgres'`;
+
+describeOnEach('the workers of a machine tell a webhook', (dialect) => {
+  let database: PostgresServer | undefined;
+  let server: Awaited<ReturnType<typeof startWorkers>>;
+  let receiver: Receiver;
+  let cli: ReturnType<typeof testCli>;
+  before(async () => {
+    if (dialect === 'postgres') database = await startPostgresServer();
+    cli = testCli(database?.url ?? (await migratedStore()));
+    receiver = await Receiver.start(NOTICE_SECRET);
+    const config = join(tempFolder(), 'svc-api.yaml');
+    writeFileSync(config, `notices: { url: "${receiver.url}" }\n`);
+    server = await startWorkers(cli.database, '--workers', '3', '--port', '0', '--config', config);
+    await server.until(() => server.listening().size === 3);
+  });
+  after(async () => {
+    server.child.kill();
+    await server.ended;
+    await stopReceivers();
+    await database?.stop();
+  });
+  const told = () => receiver.received.map(({ data }) => data['name']);
+
+  it('of each change once', async () => {
+    for (const name of ['First', 'Second']) {
+      await cli.given(name);
+      await until(() => told().includes(name));
+    }
+    assert.deepEqual(told(), ['First', 'Second']);
+  });
+
+  if (dialect === 'postgres')
+    it('with less than a transaction a second, by a few connections, while there is nothing to tell', async () => {
+      // Of another database, which is not counted.
+      const connectionString = Object.assign(new URL(database!.url), { pathname: '/template1' }).href;
+      const observer = new Client({ connectionString });
+      await observer.connect();
+      const look = async () => (await observer.query<Activity>(ACTIVITY)).rows[0]!;
+      try {
+        const heartbeats = new Set<string>();
+        let [first, last] = [await look(), await look()];
+        await until(async () => {
+          last = await look();
+          // A connection counts what it did when it ends.
+          if (last.connections > 3) heartbeats.clear();
+          if (heartbeats.add(last.heartbeat!).size < 3) first = last;
+          return heartbeats.size > 12;
+        });
+        const [transactions, seconds] = [last.transactions - first.transactions, last.seconds - first.seconds];
+        // Once a minute, keys that end or are refused often are looked for.
+        assert.ok(transactions <= seconds + 7, `${transactions} transactions in ${seconds} s`);
+      } finally {
+        await observer.end();
+      }
+    });
+
+  it('after a rest, also once the one that did so is killed', async () => {
+    const [first] = server.listening();
+    process.kill(first!, 'SIGKILL');
+    await server.until(() => server.logged.some(({ msg }) => msg === 'a worker exited and will be replaced'));
+    await cli.given('Third');
+    await until(() => told().includes('Third'));
   });
 });

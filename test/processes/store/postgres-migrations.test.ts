@@ -6,7 +6,7 @@ import { readPostgresUrl } from '../../../src/store/location.ts';
 import { describeOn } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../../support/direct.ts';
 import { openTestKeys } from '../../support/keys.ts';
-import { postgresStore } from '../../support/postgres.ts';
+import { postgresStore, startPostgresServer } from '../../support/postgres.ts';
 import { runStoreChild } from '../../support/store-process.ts';
 
 describeOn('postgres', 'the tables of a store', () => {
@@ -45,6 +45,17 @@ describeOn('postgres', 'the tables of a store', () => {
       message: /tables of another program with the same names/,
     });
     assert.equal((await readDirectly(database, "select to_regclass('svc_api_schema') as found"))[0]!['found'], null);
+  });
+
+  it('are as they are made also beside the extension, in the schema that a database has from the start', async () => {
+    const server = await startPostgresServer();
+    try {
+      const store = await openStore({ database: server.url });
+      assert.deepEqual(await store.schemaDifferences(), []);
+      await store.close();
+    } finally {
+      await server.stop();
+    }
   });
 
   it('are made beside those of another program that have other names', async () => {

@@ -21,7 +21,7 @@ async function nextWorker(): Promise<Worker> {
 const PROGRAM = `
   import { openKeys } from ${JSON.stringify(join(ROOT, 'src/index.ts'))};
   const keys = await openKeys({ database: process.argv[1] });
-  const { apiKey } = await keys.create({ name: 'CI', roles: ['GUEST'] }, 'operator');
+  const { apiKey } = await keys.create({ name: 'CI', roles: ['GUEST'] }, { actor: 'operator' });
   process.stdout.write(apiKey.name);
 `;
 

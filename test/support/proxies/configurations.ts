@@ -34,6 +34,8 @@ export interface Configuration {
   resource: string;
   /** What it says of that; empty where the guard says it. */
   requirement: string;
+  /** What else it gives the guard. */
+  flags?: readonly string[];
   /** Writes the files. @returns the program's arguments */
   write(place: Place, adapt: Adapt): string[];
 }
@@ -103,9 +105,10 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     by: 'guard',
     resource: 'GRAFANA',
     requirement: '',
+    flags: /--health-path \S+/.exec(blockWith('--health-path', 'docs/guard.md'))![0].split(' '),
     write(place, adapt) {
       const { port, svcApi } = place;
-      const location = adapt(blockWith('proxy_pass http://127.0.0.1:8080', 'docs/guard.md', 'nginx'), {
+      const location = adapt(blockWith('auth_request /guard/health', 'docs/guard.md', 'nginx'), {
         '127.0.0.1:8080': `127.0.0.1:${svcApi}`,
       });
       const tls = `ssl_certificate ${CERTIFICATE}; ssl_certificate_key ${KEY_FILE};`;

@@ -60,7 +60,7 @@ export async function startGuardedSite(
   configuration: Configuration,
   { rule = 'resource', edits = {} }: SiteOptions = {},
 ): Promise<GuardedSite> {
-  const { program, by, resource, requirement } = configuration;
+  const { program, by, resource, requirement, flags: more = [] } = configuration;
   const [folder, port, database] = [tempFolder(), await freePort(), await migratedStore()];
   const service = await startService();
   const config = join(folder, 'svc-api.yaml');
@@ -72,7 +72,7 @@ export async function startGuardedSite(
   );
   const permission = `${resource}:READ_ANY`;
   const flags = { resource: ['--resource', resource], permission: ['--permission', permission], routes: [] }[rule];
-  const command = by === 'serve' ? ['serve'] : ['guard', `http://127.0.0.1:${service.port}`, ...flags];
+  const command = by === 'serve' ? ['serve'] : ['guard', `http://127.0.0.1:${service.port}`, ...flags, ...more];
   const svcApi = startCli([...command, '--database', database, '--config', config, '--port', '0'], {
     env: { LOG_LEVEL: 'error' },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,10 +1,10 @@
 import { type Action, type Permission, PermissionSet, type ResourceActions } from '../../../keys/permissions/index.ts';
 import { OperationFailed } from '../../operations.ts';
 import { permissionsOf, SHOWN_ACTIONS, VERBS } from '../../parts/grants.ts';
-import { type KeyStatus, Status, Time } from '../../parts/notice.tsx';
+import { type KeyStatus, Status, Time, formatCount } from '../../parts/notice.tsx';
 import { restrictionReasons } from '../../parts/restrictions.tsx';
 import { grantedTo, type ParentKey, type ShownKey } from './shown-key.ts';
-import { formatCount, type KeyVisit } from './with-key.tsx';
+import { KeyLink, type KeyVisit } from './with-key.tsx';
 
 const SYMBOLS = { used: '●', unused: '○', denied: '×', none: '' } as const;
 
@@ -178,8 +178,7 @@ function Answer({ access, root }: { access: Access; root: string }) {
         `${grants} would allow it, but the key is ${status.toLowerCase()}.`
       ) : (
         <>
-          {grants} would allow it, but <a href={`${root}keys/${deniedById}`}>{deniedByName ?? 'a parent key'}</a>{' '}
-          forbids it.
+          {grants} would allow it, but <KeyLink root={root} id={deniedById} name={deniedByName} /> forbids it.
         </>
       )}
     </>
@@ -223,7 +222,7 @@ export function AccessSection({
       )}
       <AccessMatrix shown={shown} catalog={catalog} />
       <ParentKeys here={here} />
-      <AccessQuestion here={here} asked={asked} />
+      {here.visit.may('API_KEY:READ_OWN') && <AccessQuestion here={here} asked={asked} />}
     </section>
   );
 }
@@ -297,7 +296,7 @@ function ParentKeys({ here: { shown, visit } }: { here: KeyVisit }) {
       <ul class="parents">
         {shown.limitedBy.map((parent) => (
           <li>
-            <a href={`${visit.root}keys/${parent.keyId}`}>{parent.name ?? 'a key that you may not read'}</a>
+            <KeyLink root={visit.root} id={parent.keyId} name={parent.name} />
             {parent.status !== 'ACTIVE' && (
               <>
                 {' is '}

@@ -1,7 +1,6 @@
 import type { Pages, Visit } from '../../visit.tsx';
 import { type Change, Changes } from '../../parts/audit-entries.tsx';
-import { Done, Time, Warning } from '../../parts/notice.tsx';
-import { formatCount } from './with-key.tsx';
+import { Done, Time, Warning, formatCount } from '../../parts/notice.tsx';
 import type { IssuedChange } from './shown-key.ts';
 
 const CONTAIN = `mutation Contain($input: ContainKeyInput!) {

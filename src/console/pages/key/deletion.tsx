@@ -1,10 +1,10 @@
 import { OperationFailed } from '../../operations.ts';
 import type { Pages } from '../../visit.tsx';
-import { Done, Problem, Status, Time, Warning } from '../../parts/notice.tsx';
+import { Done, Problem, Status, Time, Warning, formatCount } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { IssuedSection } from './contain.tsx';
 import type { ChildKeys, IssuedChange } from './shown-key.ts';
-import { BackToKey, formatCount, type KeyVisit, withKey } from './with-key.tsx';
+import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
 const DELETE = `mutation Delete($ids: [ID!]!) {
   deleteApiKeys(ids: $ids) { deleted keys { id name } issued { name keyId what at disabled } }

@@ -3,7 +3,7 @@ import { printable } from '../../../keys/basics/index.ts';
 import { AUDITED_FIELDS, type AuditedEntry, AuditEntries } from '../../parts/audit-entries.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
-import { Done, Status, Warning } from '../../parts/notice.tsx';
+import { Done, Status, Warning, formatCount } from '../../parts/notice.tsx';
 import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
 import { AccessSection, askCatalog, type AccessAnswer, askMay, type KnownCatalog } from './access.tsx';
 import { addContainment, IssuedSection } from './contain.tsx';
@@ -11,7 +11,8 @@ import { addDeletion, ChildKeysSection } from './deletion.tsx';
 import { addEditing, addSwitching } from './editing.tsx';
 import { addNarrowing, askUsage, canNarrow, type PlottedUsage, UsageSection } from './usage.tsx';
 import { addRotation, RotationNotice } from './rotation.tsx';
-import { formatCount, KeyFacts, type KeyVisit, withKey } from './with-key.tsx';
+import { findOwnKey, Rights } from './shown-key.ts';
+import { KeyFacts, type KeyVisit, withKey } from './with-key.tsx';
 
 const QUERY = `query Timeline($id: String!) {
   auditLog(first: 20, apiKey: $id) { edges { node { ${AUDITED_FIELDS} } } }
@@ -35,7 +36,7 @@ function Timeline({ here: { visit, shown }, entries }: { here: KeyVisit; entries
         <a href={`${visit.root}audit-log?key=${shown.id}`}>All in the audit log</a>
       </div>
       {entries.length > 0 ? (
-        <AuditEntries root={visit.root} now={visit.now} entries={entries} ofOneKey />
+        <AuditEntries root={visit.root} now={visit.now} entries={entries} />
       ) : (
         <p class="faint">The log has nothing of this key: its entries may have been pruned.</p>
       )}
@@ -209,7 +210,29 @@ function UnusedSection({ here }: { here: KeyVisit }) {
   );
 }
 
+/** The key that somebody has signed in with, for those who may not read keys, too. */
+const answerMyKey: VisitHandler = async (visit) => {
+  const { apiKey } = visit.principal;
+  if (visit.may('API_KEY:READ_OWN')) return visit.seeOther(`keys/${apiKey.id}`);
+  const shown = await findOwnKey(visit);
+  const rights = new Rights(visit, apiKey.id, []);
+  const here: KeyVisit = { visit, shown, apiKey, rights, base: `${visit.root}keys/${apiKey.id}` };
+  const catalog = await askCatalog(here);
+  return visit.page(
+    'My key',
+    <>
+      <KeyHead here={here} />
+      <RotationNotice here={here} />
+      <KeyFacts here={here} creatorName={null} />
+      <AccessSection here={here} catalog={catalog} asked={undefined} />
+      <UnusedSection here={here} />
+      <p class="help">Whoever manages keys can change it, and give it a new secret.</p>
+    </>,
+  );
+};
+
 export function addKeyPage(pages: Pages): void {
+  pages.get('me', answerMyKey);
   pages.get('keys/:id', answerOverview);
   addSwitching(pages);
   addNarrowing(pages);

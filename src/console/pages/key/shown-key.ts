@@ -7,8 +7,7 @@ import { RESTRICTIONS } from '../../parts/restrictions.tsx';
 import type { Visit } from '../../visit.tsx';
 
 const PERMISSIONS = '{ resource actions }';
-const QUERY = `query Key($id: ID!) {
-  apiKey(id: $id) {
+const FIELDS = `
     id name prefix description roles permissions ${PERMISSIONS} unknownGrants grants ${RESTRICTIONS}
     status expiresAt lastUsedAt uses createdAt createdBy disabledAt managed
     effectivePermissions ${PERMISSIONS}
@@ -20,9 +19,9 @@ const QUERY = `query Key($id: ID!) {
       count hasMore lastUsedAt
       keys { id name status lastUsedAt createdBy }
     }
-    issued { name keyId what at disabled }
-  }
-}`;
+    issued { name keyId what at disabled }`;
+const QUERY = `query Key($id: ID!) { apiKey(id: $id) {${FIELDS} } }`;
+const OWN_QUERY = `query MyKey { me {${FIELDS} } }`;
 
 /** A key, as GraphQL tells of it: see `ApiKey` of the schema. Times are RFC 3339. */
 export interface ShownKey extends KeyRestrictions {
@@ -94,6 +93,11 @@ type ChildKey = Pick<ShownKey, 'id' | 'name' | 'status' | 'lastUsedAt' | 'create
 export async function findKey(visit: Visit): Promise<ShownKey | null> {
   const { apiKey } = await visit.ask<{ apiKey: ShownKey | null }>(QUERY, { id: visit.param('id') });
   return apiKey;
+}
+
+/** The key that somebody has signed in with. @throws OperationFailed */
+export async function findOwnKey(visit: Visit): Promise<ShownKey> {
+  return (await visit.ask<{ me: ShownKey }>(OWN_QUERY)).me;
 }
 
 /** All that the grants of a key say, whatever its parent keys deny. */

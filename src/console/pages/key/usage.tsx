@@ -8,11 +8,11 @@ import { PERIOD_MS, startOf } from '../../../keys/key/index.ts';
 import { OperationFailed } from '../../operations.ts';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
-import { Empty, Problem, Warning } from '../../parts/notice.tsx';
+import { Empty, Problem, Warning, formatCount } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import type { Pages, Visit } from '../../visit.tsx';
 import { grantedTo, type ShownKey } from './shown-key.ts';
-import { BackToKey, formatCount, type KeyVisit, withKey } from './with-key.tsx';
+import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
 /** A column of a plot. */
 interface Bar {

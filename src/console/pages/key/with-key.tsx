@@ -2,7 +2,7 @@ import type { Child } from 'hono/jsx';
 import type { KeyChangeKind } from '../../../keys/changes/index.ts';
 import type { ApiKey } from '../../../keys/key/index.ts';
 import type { Visit, VisitHandler } from '../../visit.tsx';
-import { Time } from '../../parts/notice.tsx';
+import { formatCount, Time } from '../../parts/notice.tsx';
 import { RestrictionFacts } from '../../parts/restrictions.tsx';
 import { findKey, Rights, type ShownKey } from './shown-key.ts';
 
@@ -80,11 +80,7 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
       <Fact name="Created">
         <Time at={shown.createdAt} now={now} />
         {' by '}
-        {shown.createdBy === null ? (
-          'the operator'
-        ) : (
-          <a href={`${root}keys/${shown.createdBy}`}>{creatorName ?? 'another key'}</a>
-        )}
+        {shown.createdBy === null ? 'the operator' : <KeyLink root={root} id={shown.createdBy} name={creatorName} />}
       </Fact>
       <Fact name="Expires">
         <Time at={shown.expiresAt} now={now} />
@@ -106,6 +102,11 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
   );
 }
 
+/** A key by its name, with the way to its page; only that it is one, where it may not be read. */
+export function KeyLink({ root, id, name }: { root: string; id: string; name: string | null }) {
+  return name === null ? <>another key</> : <a href={`${root}keys/${id}`}>{name}</a>;
+}
+
 function Fact({ name, children }: { name: string; children?: Child }) {
   return (
     <>
@@ -113,9 +114,4 @@ function Fact({ name, children }: { name: string; children?: Child }) {
       <dd>{children}</dd>
     </>
   );
-}
-
-/** `1 use`, `1,200 uses`. */
-export function formatCount(count: number, what: string): string {
-  return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
 }

@@ -1,0 +1,14 @@
+import fastify from 'fastify';
+import { openKeys } from 'svc-api';
+import { bearerAuth } from 'svc-api/fastify';
+
+const app = fastify();
+// For a plugin or a route as well.
+app.addHook('onRequest', bearerAuth({ keys: await openKeys(), permission: 'DOCKER:READ_ANY' }));
+app.get('/backups/latest', async (request) => ({ by: request.principal?.apiKey.name }));
+app.post<{ Body: { disk: string } }>('/backups/new', async (request, reply) => {
+  // The body may have taken long: this answers the request itself if the key is no longer valid.
+  if (!(await request.checkAgain?.())) return reply;
+  return { disk: request.body.disk };
+});
+await app.listen({ port: Number(process.env['PORT']) });

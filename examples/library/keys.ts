@@ -1,0 +1,41 @@
+import { isKeysError, type KeysError, OPERATOR, openKeys } from 'svc-api';
+import type { Actor, ApiKey, CreatedKey, KeyChange, NewKey, OpenKeys, OpenKeysOptions } from 'svc-api';
+import type { Page, PageQuery, RotatedKey, RotationRequest } from 'svc-api';
+
+// Keys may be granted what the program itself has to protect.
+const options: OpenKeysOptions = { resources: ['INVOICE'], ifMissing: 'create' };
+const keys: OpenKeys = await openKeys(options);
+
+// The program itself asks, and may do everything. For the key of a request, pass the principal of that request.
+const actor: Actor = OPERATOR;
+
+const input: NewKey = { name: 'Invoices', permissions: ['INVOICE:READ_ANY'], expiresIn: '90d', overwrite: true };
+const { key: secret, apiKey }: CreatedKey = await keys.create(input, { actor });
+console.log(`The key of ${apiKey.name} has ${secret.length} characters, and is told once.`);
+
+const change: KeyChange = { limits: ['100/m'], description: null };
+const { before, after } = await keys.update(apiKey.id, change, { actor });
+console.log(`Limits: ${before.limits.join()} -> ${after.limits.join()}`);
+
+// The previous secret works for another hour; finishRotation ends it, rollBackRotation the new one.
+const request: RotationRequest = { grace: '1h' };
+const rotated: RotatedKey = await keys.rotate(apiKey.id, request, { actor });
+console.log(`A new secret: ${rotated.key !== secret}`);
+await keys.finishRotation(apiKey.id, { actor });
+
+const query: PageQuery = { search: 'invoice', first: 10 };
+const page: Page = await keys.list(query, { actor });
+const names = page.keys.map(({ name }: ApiKey) => name);
+console.log(`Found: ${names.join()}`);
+
+const describe = ({ code, message }: KeysError) => `${code}: ${message}`;
+try {
+  await keys.create({ name: 'Nothing granted' }, { actor });
+} catch (error) {
+  if (!isKeysError(error)) throw error;
+  console.log(describe(error));
+}
+
+await keys.setEnabled(apiKey.id, false, { actor });
+await keys.delete([apiKey.id], { actor });
+await keys.close();

@@ -1,0 +1,27 @@
+import { createApp, listen, loadConfig, openKeys, openLog, startTelemetry } from 'svc-api';
+import type { Config, CreateAppOptions, Log, ServiceApp } from 'svc-api';
+
+const config: Config = await loadConfig();
+const log: Log = await openLog('info');
+const telemetry = await startTelemetry({ metrics: true, log });
+
+const { resources, roles, limits, policy, consent } = config;
+const keys = await openKeys({
+  resources,
+  roles,
+  defaultLimits: limits.default,
+  policy,
+  consent,
+  ...(telemetry.storeTimer && { timer: telemetry.storeTimer }),
+});
+telemetry.measure(keys);
+
+const options: CreateAppOptions = {
+  keys,
+  config,
+  log,
+  context: ({ principal }) => ({ mayRestart: principal.can('DOCKER:UPDATE_ANY') }),
+};
+// A Hono app with GraphQL and all else that `svc-api serve` has: to serve, or to mount in another.
+const app: ServiceApp = await createApp(options);
+await listen({ app, host: '127.0.0.1', port: Number(process.env['PORT']), watchers: telemetry.watchers });

@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { type PublicName, publicNames } from './library-surface.ts';
+import { tableOf } from './tables.ts';
+
+/** The examples of the library, which show each of its names, in the order in which a reader wants them. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  'Managing keys': 'keys.ts',
+  'Checking a request': 'check.ts',
+  Hono: 'hono.ts',
+  'Express and Connect': 'express.ts',
+  'node:http': 'node.ts',
+  Fastify: 'fastify.ts',
+  'The whole service': 'service.ts',
+  'The hook of a CLI': 'hook.ts',
+};
+
+/** Every name that programs may import, with what it means, and an example that uses it. */
+export function libraryNames(): string {
+  const left = new Map(publicNames().map((each) => [`${each.name} of ${each.from}`, each]));
+  const sections = Object.entries(EXAMPLES).map(([title, file]) => {
+    const code = readFileSync(new URL(`../examples/library/${file}`, import.meta.url), 'utf8');
+    const shown = importedBy(code).flatMap((name): PublicName[] => {
+      const found = left.get(name);
+      left.delete(name);
+      return found ? [found] : [];
+    });
+    const rows = shown.map(({ name, from, meaning }) => [`\`${name}\``, `\`${from}\``, meaning.replace(/ @.*/s, '')]);
+    const table = rows.length > 0 ? `${tableOf([['name', 'of', 'what it is'], ...rows])}\n\n` : '';
+    return `### ${title}\n\n${table}\`\`\`ts\n${code}\`\`\``;
+  });
+  if (left.size > 0) throw new Error(`No example in examples/library shows ${[...left.keys()].join(', ')}.`);
+  return sections.join('\n\n');
+}
+
+function importedBy(code: string): string[] {
+  return Array.from(code.matchAll(/^import (?:type )?\{([^}]+)\} from '(svc-api[^']*)';$/gm)).flatMap(
+    ([, list = '', from = '']) => list.match(/\w+(?=,|\s*$)/g)!.map((name) => `${name} of ${from}`),
+  );
+}

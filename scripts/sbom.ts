@@ -1,0 +1,94 @@
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { foldersOf } from './licenses.ts';
+
+/** What an entry of the lockfile says of a package that npm installed. */
+interface Locked {
+  readonly version: string;
+  readonly license?: string;
+  readonly integrity?: string;
+}
+
+/** A part of the package that others have made, as CycloneDX 1.6 has it. */
+interface Component {
+  readonly type: 'library' | 'data';
+  readonly 'bom-ref': string;
+  readonly name: string;
+  readonly version: string;
+  readonly purl?: string;
+  readonly licenses: readonly { license: { id: string } | { name: string } }[];
+  readonly hashes?: readonly { alg: 'SHA-512'; content: string }[];
+}
+
+/**
+ * A bill of materials, in CycloneDX's JSON: each package that the bundled files come from, with the hash of the packed
+ * file that npm installed it from, and what is in these files but comes from no package. It has no time and no number
+ * of its own, so that the same sources give the same text.
+ */
+export function sbomOf(files: readonly string[], root: string): string {
+  const json = (path: string): unknown => JSON.parse(readFileSync(join(root, path), 'utf8'));
+  const { packages } = json('package-lock.json') as { packages: Record<string, Locked> };
+  const { name, version, license } = json('package.json') as { name: string; version: string; license: string };
+  const all = [...foldersOf(files).map((folder) => packageAt(folder, packages[folder])), sqlite(), UNICODE];
+  // A package may be installed in several folders.
+  const components = [...new Map(all.map((component) => [component['bom-ref'], component])).values()];
+  const own = purlOf(name, version);
+  const bom = {
+    bomFormat: 'CycloneDX',
+    specVersion: '1.6',
+    version: 1,
+    metadata: {
+      component: { type: 'application', 'bom-ref': own, name, version, purl: own, licenses: licensesOf(license) },
+    },
+    components,
+    dependencies: [{ ref: own, dependsOn: components.map((component) => component['bom-ref']) }],
+  };
+  return `${JSON.stringify(bom, null, 2)}\n`;
+}
+
+function packageAt(folder: string, locked: Locked | undefined): Component {
+  const name = folder.replace(/^.*node_modules\//, '');
+  const [, hash] = /^sha512-(\S+)$/.exec(locked?.integrity ?? '') ?? [];
+  if (!locked?.license || hash === undefined)
+    throw new Error(`The lockfile has no license or no hash of ${folder}, which is bundled.`);
+  const purl = purlOf(name, locked.version);
+  return {
+    type: 'library',
+    'bom-ref': purl,
+    name,
+    version: locked.version,
+    purl,
+    licenses: licensesOf(locked.license),
+    hashes: [{ alg: 'SHA-512', content: Buffer.from(hash, 'base64').toString('hex') }],
+  };
+}
+
+/** SQLite is in the binaries of its driver. */
+function sqlite(): Component {
+  const Database = createRequire(import.meta.url)('better-sqlite3') as typeof import('better-sqlite3');
+  const driver = new Database(':memory:');
+  const version = driver.prepare<[], string>('select sqlite_version()').pluck().get()!;
+  driver.close();
+  const purl = `pkg:generic/sqlite@${version}`;
+  const licenses = [{ license: { id: 'blessing' } }];
+  return { type: 'library', 'bom-ref': purl, name: 'sqlite', version, purl, licenses };
+}
+
+/** What `src/keys/key/confusables.ts` is derived from. */
+const UNICODE: Component = {
+  type: 'data',
+  'bom-ref': 'unicode-confusables',
+  name: 'confusables.txt of Unicode',
+  version: '17.0.0',
+  licenses: [{ license: { id: 'Unicode-3.0' } }],
+};
+
+function licensesOf(license: string): Component['licenses'] {
+  return [{ license: /^[\w.+-]+$/.test(license) ? { id: license } : { name: license } }];
+}
+
+/** https://github.com/package-url/purl-spec */
+function purlOf(name: string, version: string): string {
+  return `pkg:npm/${name.replace('@', '%40')}@${version}`;
+}

@@ -1,0 +1,129 @@
+import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../../cli/base-command.ts';
+import { exclusiveFlags, permissionsFlag } from '../../cli/input/key-flags.ts';
+import { CliError } from '../../cli/errors.ts';
+import { readNumber, readOptions, ServingCommand, servingFlags } from '../../cli/serve/index.ts';
+import type { GuardOptions } from '../../guard/guard.ts';
+import type { AskedRequirement, GuardRules } from '../../guard/access.ts';
+import type { ServerOptions } from '../../http/index.ts';
+import type { OpenedService, ServedService } from '../../service/configured-server.ts';
+import { printable } from '../../keys/basics/index.ts';
+
+const PORT = 8080;
+const TIMEOUT_S = 60;
+
+type GuardFlags = AskedRequirement & Omit<GuardOptions, 'maxConnections' | 'log'>;
+
+export default class Guard extends ServingCommand {
+  static override summary = 'Put a key in front of a service: a proxy that asks for one.';
+  static override description =
+    'Requests with a key that may pass go to the service at <upstream>, without the key, with X-Auth-Key-Id, ' +
+    'X-Auth-Key-Name, X-Auth-Roles and X-Auth-Permission; the others are answered 401 or 403. The service must be ' +
+    'reachable by the guard alone. Without --permission and --any-key, the routes of svc-api.yaml decide. ' +
+    'Connections, memory and more: "server" in svc-api.yaml.';
+  static override usage = '<%= command.id %> UPSTREAM [flags]';
+  static override examples = examplesOf([
+    [
+      'Guard a service on this machine, on http://127.0.0.1:8080',
+      'http://127.0.0.1:3000 --permission DASHBOARD:READ_ANY',
+    ],
+    ['Let routes decide', 'http://127.0.0.1:3000'],
+    [
+      'Guard a service for other machines, by TLS',
+      'http://127.0.0.1:3000 --any-key --host :: --tls-cert cert.pem --tls-key key.pem',
+    ],
+  ]);
+  static override args = {
+    upstream: Args.string({
+      description: 'Where the service listens: http://127.0.0.1:3000, https://app.internal, http+unix:///run/app.sock.',
+      required: true,
+    }),
+  };
+  static override flags = {
+    permission: permissionsFlag('Permissions that a key needs to pass, all of them: comma-separated, or repeated.'),
+    resource: Flags.string({
+      description: 'Resource that a key needs READ_ANY, CREATE_ANY, UPDATE_ANY or DELETE_ANY on, by the method.',
+      helpValue: '<resource>',
+    }),
+    methods: Flags.string({
+      description: 'Let any method pass by a --permission to read, which otherwise allows GET, HEAD and OPTIONS alone.',
+      options: ['any'],
+      helpValue: 'any',
+    }),
+    'any-key': Flags.boolean({ description: 'Any valid key may pass.' }),
+    'pass-credential': Flags.boolean({ description: 'Pass the key on to the service, too.' }),
+    'rewrite-host': Flags.boolean({
+      description: "Send the service its own address as the Host, in place of the client's.",
+    }),
+    timeout: Flags.string({
+      description: `How long the service may take to begin its answer. Default: ${TIMEOUT_S}.`,
+      helpValue: '<seconds>',
+    }),
+    'health-path': Flags.string({
+      description: 'Path at which the guard itself says, without a key, whether it can let requests pass.',
+      helpValue: '<path>',
+    }),
+    ...servingFlags(PORT),
+  };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Guard);
+    const { database, config, permission: permissions, resource, methods, 'any-key': anyKey } = flags;
+    if (permissions && anyKey) throw exclusiveFlags('--permission', '--any-key');
+    if (resource !== undefined && anyKey) throw exclusiveFlags('--resource', '--any-key');
+    if (resource !== undefined && permissions) throw exclusiveFlags('--resource', '--permission');
+    if (methods !== undefined && !permissions)
+      throw new CliError('USAGE', '--methods goes with --permission. Pass both, or leave it out.');
+    const [{ parseUpstream }, { readRequirements }] = await Promise.all([
+      import('../../guard/exchange.ts'),
+      import('../../guard/access.ts'),
+    ]);
+    const asked: GuardFlags = {
+      permissions,
+      anyKey,
+      resource,
+      anyMethod: methods === 'any',
+      upstream: parseUpstream(args.upstream),
+      passCredential: flags['pass-credential'],
+      rewriteHost: flags['rewrite-host'],
+      timeoutMs: (readNumber(flags.timeout, '--timeout', 3600) ?? TIMEOUT_S) * 1000,
+      healthPath: readHealthPath(flags['health-path']),
+    };
+    await this.serve({
+      ...readOptions(flags, process.env, PORT),
+      database,
+      config,
+      check: ({ routes }, catalog) => void readRequirements(asked, { routes, catalog }),
+      start: (opened, server) => this.serveGuard(asked, opened, server),
+    });
+  }
+
+  private async serveGuard(asked: GuardFlags, opened: OpenedService, server: ServerOptions): Promise<ServedService> {
+    const [{ readRequirements }, { serveGuard }] = await Promise.all([
+      import('../../guard/access.ts'),
+      import('../../guard/guard.ts'),
+    ]);
+    const rulesBy = ({ keys, config: { routes, credentials, trust, limits } }: OpenedService): GuardRules => ({
+      keys,
+      requirements: readRequirements(asked, { routes, catalog: keys.catalog }),
+      credentials,
+      trust,
+      failedCredentials: limits.failedCredentials,
+    });
+    const running = await serveGuard({ ...asked, log: this.logger }, rulesBy(opened), server);
+    return {
+      server: running,
+      prepare: async (changed) => {
+        const rules = rulesBy(changed);
+        return () => running.changeRules(rules);
+      },
+      stop: () => running.stop(),
+    };
+  }
+}
+
+function readHealthPath(path: string | undefined): string | undefined {
+  if (path === undefined || /^\/[\w./~-]*$/.test(path)) return path;
+  throw new CliError('USAGE', `--health-path is "${printable(path)}". Give a path, such as /guard/health.`);
+}

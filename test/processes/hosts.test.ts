@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Config } from '@oclif/core/config';
+import { UNIT_MS } from '../../src/keys/basics/time.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { serveHost } from '../support/host.ts';
+import { openTestKeys } from '../support/keys.ts';
+import { cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
+import { tempFolder, tempStore } from '../support/temp.ts';
+
+const OUR_IDS = Object.keys(
+  (JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as { commands: object }).commands,
+);
+/** Commands of the host with names that our own program has at its top. */
+const HOSTS_OWN = ['doctor', 'login', 'notices/list', 'notices/test', 'routes'];
+
+/** A host CLI beside which this checkout is installed. */
+function newHost(separator: string, plugins: readonly string[]): string {
+  const folder = join(tempFolder(), 'acme');
+  cpSync(join(ROOT, 'examples/host-cli/bin'), join(folder, 'bin'), { recursive: true });
+  mkdirSync(join(folder, 'node_modules/@oclif'), { recursive: true });
+  for (const [to, from] of [
+    ['svc-api', ROOT],
+    ['@oclif/core', join(ROOT, 'node_modules/@oclif/core')],
+  ] as const)
+    symlinkSync(from, join(folder, 'node_modules', to));
+  mkdirSync(join(folder, 'commands/notices'), { recursive: true });
+  for (const name of HOSTS_OWN)
+    writeFileSync(
+      join(folder, `commands/${name}.js`),
+      `import { Command } from '@oclif/core';
+       export default class Own extends Command { static summary = 'Own.'; async run() { this.log('own ${name}'); } }`,
+    );
+  const oclif = {
+    bin: 'acme',
+    dirname: 'acme',
+    commands: './commands',
+    topicSeparator: separator,
+    topics: { notices: { description: 'Messages of acme.' } },
+    plugins,
+  };
+  const manifest = { name: 'acme', version: '1.0.0', type: 'module', dependencies: { 'svc-api': '*' }, oclif };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+  return folder;
+}
+
+function runIn(folder: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Finished> {
+  const home = { XDG_DATA_HOME: join(folder, 'home') };
+  return finished(
+    spawn(process.execPath, [join(folder, 'bin/run.js'), ...args], { cwd: folder, env: cleanEnv({ ...home, ...env }) }),
+  );
+}
+
+for (const separator of [' ', ':']) {
+  describe(`a host with ${JSON.stringify(separator)} between topics, and its own login, doctor, notices and routes`, () => {
+    const folder = newHost(separator, ['svc-api']);
+    const typed = (id: string) => id.split(':').join(separator).split(' ');
+    const run = (id: string, ...args: string[]) => runIn(folder, [...typed(id), ...args]);
+    const name = (id: string) => `acme ${typed(id).join(' ')}`;
+
+    it('has our commands beneath apikey, and serve beside it, and keeps its own', async () => {
+      const [before, after] = await Promise.all([Config.load(newHost(separator, [])), Config.load(folder)]);
+      const idsOf = ({ commandIDs }: Config) => commandIDs.toSorted();
+      assert.deepEqual(idsOf(after), [...idsOf(before), ...OUR_IDS].toSorted());
+      const topicsOf = ({ topics }: Config) => topics.map((topic) => topic.name);
+      assert.deepEqual(
+        topicsOf(after).filter((topic) => !topicsOf(before).includes(topic) && !topic.startsWith('apikey')),
+        ['serve'],
+      );
+      assert.equal(after.findTopic('notices')?.description, 'Messages of acme.');
+      for (const own of HOSTS_OWN) {
+        const { stdout, stderr } = await run(own.replace('/', ':'));
+        assert.deepEqual([stdout, stderr], [`own ${own}\n`, '']);
+      }
+    });
+
+    it('runs each of ours by its long name', async function () {
+      // The separator makes no difference.
+      if (separator === ':') this.skip();
+      const database = tempStore();
+      const place = ['--database', database];
+      const created = await run('apikey:create', '--name', 'CI', '--roles', 'GUEST', ...place);
+      assert.equal(created.code, 0, created.stderr);
+      const backup = join(tempFolder(), 'backup.sqlite');
+      for (const [id, ...args] of [
+        ['apikey:backup', backup, ...place],
+        ['apikey:restore', backup, '--yes', ...place],
+        ['apikey:compact', ...place],
+        ['apikey:doctor', ...place],
+        ['apikey:logout', '--server', 'http://127.0.0.1:9', '--local'],
+      ] as const) {
+        const { code, stderr } = await run(id, ...args);
+        assert.equal(code, 0, `${id}: ${stderr}`);
+      }
+      for (const [id, ...args] of [
+        ['apikey:login', '--server', 'http://127.0.0.1:9'],
+        ['apikey:guard', 'http://127.0.0.1:9', '--any-key', '--port', 'http'],
+        ['apikey:notices:test'],
+        ['apikey:routes:check'],
+      ] as const) {
+        const { code, stderr } = await run(id, ...args);
+        assert.notEqual(code, 0);
+        assert.match(stderr, /^Error: .*\nCode: [A-Z_]+\n/s);
+      }
+    });
+
+    it('is named in all advice, with commands that it has', async () => {
+      const server = ['--server', 'https://keys.example.org'];
+      const list = await run('apikey:list', ...server);
+      assert.match(list.stderr, new RegExp(`Run "${name('apikey:login')} --server https://keys.example.org"`));
+      const exec = await run('apikey:exec', '--roles', 'GUEST', ...server, '--', 'true');
+      assert.match(exec.stderr, new RegExp(`Run "${name('apikey:login')} --server`));
+      const backup = await run('apikey:backup', 'x.sqlite', ...server);
+      assert.match(backup.stderr, new RegExp(`"${name('apikey:backup')}" needs the key store itself`));
+      const missing = await run('apikey:doctor', '--database', tempStore());
+      assert.match(
+        missing.stdout.replaceAll(/\s+/g, ' '),
+        new RegExp(`The first "${name('apikey:create')}" makes one`),
+      );
+    });
+
+    it('is named in what is advised about a clock that is wrong, on the terminal, as JSON and in errors', async () => {
+      const database = tempStore();
+      const test = await openTestKeys({ database });
+      test.time.now = Date.now() + 60 * UNIT_MS.d;
+      await test.keys.create({ name: 'Ahead', roles: ['GUEST'] }, OPERATOR);
+      await test.store.close();
+      const advice = `run "${name('apikey:doctor')} --repair clock"`;
+      for (const args of [[], ['--json']]) {
+        const { stdout } = await run('apikey:doctor', '--database', database, ...args);
+        const said = (args.length === 0 ? stdout : stdout.replaceAll('\\"', '"')).replaceAll(/\s+/g, ' ');
+        assert.ok(said.includes(advice), said);
+      }
+    });
+
+    it('is named on the pages that it serves', async () => {
+      const served = await serveHost({ folder, node: process.execPath, cli: () => assert.fail() });
+      try {
+        for (const path of ['/', '/console/sign-in']) {
+          const page = await (await fetch(served.url + path, { headers: { accept: 'text/html' } })).text();
+          assert.ok(page.includes(`<code>${name('apikey:create')}</code>`), page);
+        }
+      } finally {
+        await served.stop();
+      }
+    });
+
+    it('has help on each of ours that names nothing else', async () => {
+      const program = `
+        import { Config, loadHelpClass } from '@oclif/core';
+        const config = await Config.load(process.cwd());
+        const Help = await loadHelpClass(config);
+        for (const id of ${JSON.stringify(OUR_IDS.filter((id) => id !== 'apikey:complete'))}) await new Help(config).showHelp([id]);`;
+      const { stdout, code } = await finished(
+        spawn(process.execPath, ['--input-type=module', '-e', program], { cwd: folder, env: cleanEnv() }),
+      );
+      assert.equal(code, 0);
+      const named = Array.from(stdout.matchAll(/(?:\$ |"|\$\()(acme [a-z: ]*[a-z])/g), ([, words]) => words!);
+      assert.ok(named.length > 2 * OUR_IDS.length);
+      const isOurs = (words: string) => OUR_IDS.some((id) => `${words} `.startsWith(`${name(id)} `));
+      assert.deepEqual(
+        named.filter((words) => !isOurs(words)),
+        [],
+      );
+      assert.doesNotMatch(stdout, /svc-api (apikey|backup|restore|compact|doctor|serve|guard|routes|notices|log)/);
+    });
+  });
+}
