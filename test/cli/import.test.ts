@@ -207,7 +207,7 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
       dialect === 'sqlite'
         ? globSync(`${database}*`).map((path) => readFileSync(path, 'latin1'))
         : [await contentOf(database)];
-    assert.ok(files.some((bytes) => bytes!.includes(DIGEST.toString('hex'))));
+    assert.ok(files.some((bytes) => bytes!.includes(DIGEST.toString('base64url'))));
     for (const secret of [SECRET, SHORT]) {
       const hash = createHash('sha256').update(secret);
       for (const text of [said, ...files]) assert.equal(text!.includes(secret), false, secret);
