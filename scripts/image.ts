@@ -39,12 +39,11 @@ try {
   const own = { ...(oclif as object), topics: { ...topics, ...topics['apikey']!.subtopics } };
   write('package.json', { name, version, description, license, engines, imports, oclif: own });
   const bundled = await bundleWholeProgram(root, join(app, 'dist'));
+  const parts = [...bundled, 'node_modules/better-sqlite3/package.json'];
   // As Debian has them.
-  writeFileSync(join(app, 'dist/LICENSES.txt.gz'), gzipSync(licensesOf(bundled, root), { level: 9 }));
-  writeFileSync(
-    join(app, 'dist/sbom.cdx.json'),
-    sbomOf([...bundled, 'node_modules/better-sqlite3/package.json'], root),
-  );
+  const compressed = { 'LICENSES.txt.gz': licensesOf(bundled, root), 'sbom.cdx.json.gz': sbomOf(parts, root) };
+  for (const [name, text] of Object.entries(compressed))
+    writeFileSync(join(app, 'dist', name), gzipSync(text, { level: 9 }));
   const packed = join(folder, `${String(name)}-${String(version)}-image.tgz`);
   execFileSync('tar', ['-czf', packed, '--owner=0', '--group=0', '--sort=name', '-C', app, '.']);
 } finally {

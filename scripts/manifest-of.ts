@@ -34,7 +34,7 @@ export async function manifestsOf(): Promise<Manifests> {
           [short, { ...inDist, id: short }],
         ];
   });
-  const textOf = (entries: typeof commands) =>
-    `${JSON.stringify({ ...plugin.manifest, commands: Object.fromEntries(entries) }, null, 2)}\n`;
-  return { host: textOf(commands), own: textOf(own) };
+  const withCommands = (entries: typeof commands) => ({ ...plugin.manifest, commands: Object.fromEntries(entries) });
+  // Each start of our own program reads its manifest: it has no blanks.
+  return { host: `${JSON.stringify(withCommands(commands), null, 2)}\n`, own: JSON.stringify(withCommands(own)) };
 }

@@ -162,7 +162,7 @@ describe('the packed package', () => {
       /^examples\/terraform\/(key\.mjs|main\.tf)$/,
       /^examples\/python\/get_key\.py$/,
       /^examples\/web-app\/[A-Za-z-]+\.(js|json|md|yaml)$/,
-      /^examples\/(nginx|apache)\/(README\.md|grafana\.conf)$/,
+      /^examples\/(nginx|apache)\/(README\.md|grafana\.conf|svc-api-unavailable\.asis)$/,
       /^examples\/haproxy\/(README\.md|haproxy\.cfg|svc-api\.lua)$/,
       /^examples\/scanners\/(gitleaks\.toml|trufflehog\.yaml)$/,
       /^examples\/caddy\/(README\.md|Caddyfile)$/,

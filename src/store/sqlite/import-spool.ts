@@ -1,4 +1,4 @@
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { auditValuesOf } from '../../keys/audit/index.ts';
 import { type ErrorCode, KeysError } from '../../keys/basics/index.ts';
 import type { StoredKey } from '../../keys/key/index.ts';
@@ -15,6 +15,7 @@ import type {
   UniqueField,
 } from '../../keys/transfer/index.ts';
 import { driverCodeOf } from '../errors.ts';
+import { openDatabase } from './database.ts';
 import { computeNameSkeleton, readStoredKey, rowOf, valuesText } from '../rows.ts';
 import { API_KEY_COLUMNS, type ApiKeyTable } from '../tables.ts';
 
@@ -67,7 +68,7 @@ function inRoom(work: () => unknown): void {
  * has digests, and no secrets.
  */
 export class ImportSpoolFile implements ImportSpool {
-  readonly #driver = new Database('');
+  readonly #driver = openDatabase('');
   readonly #insert: Database.Statement;
   readonly #note: Database.Statement;
   #remarks = 0;
