@@ -9,14 +9,14 @@ export type Row = Record<string, string | number | null>;
 /** How much of an SQLite file is kept in memory while many rows are inserted all over it, in KiB. */
 const BULK_CACHE_KIB = 256 * 1024;
 
-/** Inserts rows of a table: what they have in these columns. */
+/** Inserts rows of a table. */
 export async function insertRows(
   target: Kysely<Tables>,
   dialect: DialectName,
   table: keyof Tables,
   rows: readonly Row[],
-  columns: readonly string[] = Object.keys(rows[0]!),
 ): Promise<void> {
+  const columns = Object.keys(rows[0]!);
   // Half of the columns of most keys have no value.
   const used = columns.filter((column) => rows.some((row) => row[column] !== null));
   const insert = target
@@ -31,6 +31,22 @@ export async function insertRows(
         rows.map((row) => used.map((column) => row[column]!)),
       ),
     );
+}
+
+/** Inserts rows of a table, each as a list of the values of columns. */
+export async function insertLists(
+  target: Kysely<Tables>,
+  dialect: DialectName,
+  table: keyof Tables,
+  columns: readonly string[],
+  lists: readonly (readonly unknown[])[],
+): Promise<void> {
+  if (dialect === 'postgres') {
+    const rows = lists.map((list) => Object.fromEntries(columns.map((column, index) => [column, list[index]])) as Row);
+    return insertRows(target, dialect, table, rows);
+  }
+  const insert = target.insertInto(table).columns(columns as []);
+  await target.executeQuery(forEach(insert.expression(placeholders(columns, columns)).compile(), lists));
 }
 
 /** Changes rows of keys by their ids, all in the same columns. */

@@ -81,7 +81,10 @@ line 3: SECRET_GUESSABLE The secret is so short that it may be guessed. Give the
     const { stdout, stderr, code } = await fromStdin(GOOD.slice(0, 2), '--json');
     assert.deepEqual([stderr, code], ['', 0]);
     const { lines, ...rest } = JSON.parse(stdout) as { lines: Record<string, unknown>[] };
+    assert.equal(stdout, `${JSON.stringify({ ...rest, lines }, null, 2)}\n`);
     assert.deepEqual(rest, { imported: 2, failed: 0 });
+    const none = JSON.stringify({ imported: 0, failed: 0, lines: [] }, null, 2);
+    assert.equal((await fromStdin([], '--json')).stdout, `${none}\n`);
     const { id, prefix, ...first } = lines[0]!;
     assert.match(String(id), /^[0-9a-f-]{36}$/);
     assert.match(String(prefix), /^imported-[0-9A-Za-z]{12}$/);
@@ -204,7 +207,7 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
       dialect === 'sqlite'
         ? globSync(`${database}*`).map((path) => readFileSync(path, 'latin1'))
         : [await contentOf(database)];
-    assert.ok(files.some((bytes) => bytes!.includes(DIGEST.toString('hex'))));
+    assert.ok(files.some((bytes) => bytes!.includes(DIGEST.toString('base64url'))));
     for (const secret of [SECRET, SHORT]) {
       const hash = createHash('sha256').update(secret);
       for (const text of [said, ...files]) assert.equal(text!.includes(secret), false, secret);

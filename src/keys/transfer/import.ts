@@ -262,6 +262,8 @@ export type ImportEntry = Pick<AuditDraft, 'at' | 'actor' | 'action'>;
 /** Keeps lines of imports. */
 export interface Spools {
   open(): Promise<ImportSpool>;
+  /** Makes the hashes of the entries, as they are if no other comes before. @returns the hash that the first follows */
+  hash(spool: ImportSpool, entry: ImportEntry): Promise<string>;
 }
 
 /** Inserts the keys of an import, in a transaction. */
@@ -274,7 +276,11 @@ export interface ImportWriter extends Spools {
    */
   prepare(spool: ImportSpool, onProgress: (added: number) => Promise<void>): Promise<void>;
   /** Inserts the others, and an entry in the audit log for each. */
-  insert(spool: ImportSpool, entry: ImportEntry, onProgress: (added: number) => Promise<void>): Promise<void>;
+  insert(
+    spool: ImportSpool,
+    entry: ImportEntry,
+    options: { hashedAfter: string; onProgress: (added: number) => Promise<void> },
+  ): Promise<void>;
 }
 /** The port for it. */
 export const IMPORTS = declarePort<Spools, ImportWriter>('imports');
@@ -308,6 +314,7 @@ export async function importKeys(spool: ImportSpool, options: ImportOptions): Pr
     if (outcome.failed > 0 || keys === 0) return outcome;
     // What is taken, but not found, is not taken by a key.
     if (failure !== undefined) throw failure;
+    const hashedAfter = await repository.port(IMPORTS).hash(spool, entry);
     let done = 0;
     const report = async (added: number) => onProgress?.((done += added), keys);
     try {
@@ -315,7 +322,7 @@ export async function importKeys(spool: ImportSpool, options: ImportOptions): Pr
         OPERATOR,
         async (transaction) => {
           if (await mayConflict(transaction, head?.number ?? 0, spool)) throw OUTDATED_IMPORT;
-          await transaction.port(IMPORTS).insert(spool, entry, report);
+          await transaction.port(IMPORTS).insert(spool, entry, { hashedAfter, onProgress: report });
         },
         { now, before: (writer) => ((done = 0), writer.port(IMPORTS).prepare(spool, report)) },
       );

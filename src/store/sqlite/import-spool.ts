@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import { auditValuesOf } from '../../keys/audit/index.ts';
-import type { ErrorCode } from '../../keys/basics/index.ts';
+import { type ErrorCode, KeysError } from '../../keys/basics/index.ts';
 import type { StoredKey } from '../../keys/key/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 import type {
@@ -14,8 +14,8 @@ import type {
   LineValue,
   UniqueField,
 } from '../../keys/transfer/index.ts';
+import { driverCodeOf } from '../errors.ts';
 import { openDatabase } from './database.ts';
-import type { Row } from '../insert-rows.ts';
 import { computeNameSkeleton, readStoredKey, rowOf, valuesText } from '../rows.ts';
 import { API_KEY_COLUMNS, type ApiKeyTable } from '../tables.ts';
 
@@ -36,6 +36,8 @@ export interface SpooledEntry {
   /** Its values as JSON: as they are hashed, and as they are kept. */
   hashed: string;
   kept: string;
+  /** The hash of the entry, if the first one follows the one that the hashes were made for. */
+  hash: string | null;
 }
 
 interface Remark {
@@ -45,6 +47,21 @@ interface Remark {
 }
 
 type LineRow = ApiKeyTable & { line: number };
+
+/** @throws KeysError STORE_FULL where the temporary folder has no room for what work writes */
+function inRoom(work: () => unknown): void {
+  try {
+    work();
+  } catch (error) {
+    const code = driverCodeOf(error);
+    if (!/^SQLITE_(?:FULL|IOERR|CANTOPEN)/.test(code)) throw error;
+    throw new KeysError(
+      'STORE_FULL',
+      `The temporary folder has no room for the import (${code}). Set TMPDIR to a folder that has.`,
+      { cause: error },
+    );
+  }
+}
 
 /**
  * Lines in a file that has no name: nobody else can open it, and its space is free once this process ends, however. It
@@ -64,6 +81,7 @@ export class ImportSpoolFile implements ImportSpool {
     driver.pragma(`cache_size = ${-CACHE_KIB}`);
     driver.exec(`create table lines (line integer primary key, hashed text, kept text,
         length integer not null default 1, in_store integer not null default 0, ${KEY_LISTS});
+      create table hashes (line integer primary key, hash text);
       create table remarks (line integer, number integer, kind text, code text, message text,
         primary key (line, number)) without rowid;
       begin`);
@@ -73,10 +91,14 @@ export class ImportSpoolFile implements ImportSpool {
   }
 
   add(lines: readonly ImportLine[]): void {
+    inRoom(() => this.#add(lines));
+  }
+
+  #add(lines: readonly ImportLine[]): void {
     for (const { line, name, id = null, key, errors, warnings } of lines) {
       const row: Partial<ApiKeyTable> = key ? rowOf(key) : ({ name, id } as Partial<ApiKeyTable>);
       const values = key && auditValuesOf(key);
-      const texts = values ? [JSON.stringify(values), valuesText(values, key!.name)] : [null, null];
+      const texts = values ? [JSON.stringify(values), valuesText(values, key.name)] : [null, null];
       this.#insert.run(line, ...texts, ...API_KEY_COLUMNS.map((column) => row[column] ?? null));
       for (const error of errors) this.note('error', line, error);
       for (const warning of warnings) this.note('warning', line, warning);
@@ -84,6 +106,10 @@ export class ImportSpoolFile implements ImportSpool {
   }
 
   complete(): void {
+    inRoom(() => this.#complete());
+  }
+
+  #complete(): void {
     // With all that is read in its order: rows are long.
     for (const columns of ['name', 'digest', 'public_id', 'id', 'name_skeleton, name'])
       this.#driver.exec(`create index "lines_by_${columns}" on lines (${columns}) where ${HAS_KEY}`);
@@ -97,11 +123,12 @@ export class ImportSpoolFile implements ImportSpool {
   }
 
   counts(): { keys: number; total: number; failed: number } {
-    const { keys, total } = this.#get<{ keys: number; total: number }>(
-      'select count(digest) as keys, count(*) as total from lines',
-    )!;
+    const { keys, total } = this.#get('select count(digest) as keys, count(*) as total from lines') as {
+      keys: number;
+      total: number;
+    };
     const failed = "select count(distinct line) as failed from remarks where kind = 'error'";
-    return { keys, total, ...this.#get<{ failed: number }>(failed)! };
+    return { keys, total, ...(this.#get(failed) as { failed: number }) };
   }
 
   codes(): ErrorCode[] {
@@ -118,11 +145,9 @@ export class ImportSpoolFile implements ImportSpool {
     for (const page of this.#pages<Pick<LineRow, 'line' | 'name' | 'id' | 'public_id'>>('name, id, public_id')) {
       const found = Map.groupBy(remarks.all(page[0]!.line, page.at(-1)!.line), ({ line }) => line);
       for (const { line, name, id, public_id: publicId } of page) {
-        const of = <Code>(wanted: Remark['kind']) =>
-          (found.get(line) ?? [])
-            .filter(({ kind }) => kind === wanted)
-            .map(({ code, message }) => ({ code: code as Code, message }));
-        const errors = of<ErrorCode>('error');
+        const of = (wanted: Remark['kind']) =>
+          (found.get(line) ?? []).flatMap(({ kind, code, message }) => (kind === wanted ? { code, message } : []));
+        const errors = of('error') as ImportProblem[];
         yield {
           line,
           status: errors.length > 0 ? 'failed' : isImported ? 'imported' : 'not imported',
@@ -130,7 +155,7 @@ export class ImportSpoolFile implements ImportSpool {
           id: isImported ? id : null,
           prefix: isImported ? prefixOf(publicId) : null,
           errors,
-          warnings: of<ImportWarning['code']>('warning'),
+          warnings: of('warning') as ImportWarning[],
         };
       }
     }
@@ -186,13 +211,13 @@ export class ImportSpoolFile implements ImportSpool {
   }
 
   chainOf(id: string, before: number): LineChain | undefined {
-    const found = this.#get<{ length: number; in_store: number }>(
+    const found = this.#get(
       `select * from (
           select line, length, in_store from lines where id = @id and line < @before and ${HAS_KEY}
           union all select line, length, in_store from lines where id = @id and line < @before and not ${HAS_KEY}
         ) order by line desc limit 1`,
       { id, before },
-    );
+    ) as { length: number; in_store: number } | undefined;
     return found && { length: found.length, isInStore: found.in_store === 1 };
   }
 
@@ -204,7 +229,7 @@ export class ImportSpoolFile implements ImportSpool {
 
   note(kind: 'error' | 'warning', line: number, { code, message }: ImportProblem | ImportWarning): void {
     this.#remarks += 1;
-    this.#note.run(line, this.#remarks, kind, code, message);
+    inRoom(() => this.#note.run(line, this.#remarks, kind, code, message));
   }
 
   dependsOn(ids: readonly string[], keys: readonly StoredKey[]): boolean {
@@ -226,14 +251,30 @@ export class ImportSpoolFile implements ImportSpool {
     );
   }
 
-  /** The rows of keys, by line: of those with a creator in the store, or of the others, or of all. */
-  *rows(inStore: readonly (0 | 1)[]): Generator<Row[]> {
-    yield* this.#pages<Row & { line: number }>(KEY_LISTS, `${HAS_KEY} and in_store in (${inStore.join()})`);
+  /** The values of keys, as of `API_KEY_COLUMNS`: of those with a creator in the store, or of the others, or of all. */
+  *keys(inStore: readonly (0 | 1)[]): Generator<unknown[][]> {
+    const { last } = this.#get('select coalesce(max(line), 0) as last from lines') as { last: number };
+    const statement = this.#driver.prepare<[number, number], unknown[]>(
+      `select ${KEY_LISTS} from lines
+        where line > ? and line <= ? and ${HAS_KEY} and in_store in (${inStore.join()}) order by line`,
+    );
+    for (let after = 0; after < last; after += PAGE_ROWS) {
+      const page = statement.raw().all(after, after + PAGE_ROWS);
+      if (page.length > 0) yield page;
+    }
   }
 
   /** What the audit log records of keys, by line. */
   *entries(): Generator<SpooledEntry[]> {
-    yield* this.#pages<SpooledEntry & { line: number }>('id, name, hashed, kept', HAS_KEY);
+    const hash = '(select hash from hashes where hashes.line = lines.line) as hash';
+    yield* this.#pages<SpooledEntry & { line: number }>(`id, name, hashed, kept, ${hash}`, HAS_KEY);
+  }
+
+  /** Makes the hashes of all entries. */
+  makeHashes(hashOf: (entry: SpooledEntry) => string): void {
+    const insert = this.#driver.prepare('insert or replace into hashes values (?, ?)');
+    const pages = this.#pages<SpooledEntry & { line: number }>('id, name, hashed, kept, null as hash', HAS_KEY);
+    for (const page of pages) for (const entry of page) inRoom(() => insert.run(entry.line, hashOf(entry)));
   }
 
   *#pages<Read extends { line: number }>(columns: string, condition = 'true'): Generator<Read[]> {
@@ -243,8 +284,8 @@ export class ImportSpoolFile implements ImportSpool {
     for (let page = statement.all(0); page.length > 0; page = statement.all(page.at(-1)!.line)) yield page;
   }
 
-  #get<Row>(sql: string, ...values: unknown[]): Row | undefined {
-    return this.#driver.prepare<unknown[], Row>(sql).get(...values);
+  #get(sql: string, ...values: unknown[]): unknown {
+    return this.#driver.prepare(sql).get(...values);
   }
 
   close(): void {
