@@ -133,6 +133,7 @@ describe(PAGE, () => {
     writeFileSync(join(machine.folder, 'Caddyfile'), `{\n\tlocal_certs\n\tskip_install_trust\n}\n${site}`);
     const keys = {
       reader: '--permissions DASHBOARD:READ_ANY',
+      author: '--permissions DASHBOARD:CREATE_ANY',
       guest: '--roles GUEST',
       near: '--permissions DASHBOARD:READ_ANY --allow-from 127.0.0.1',
       far: '--permissions DASHBOARD:READ_ANY --allow-from 203.0.113.7',
@@ -141,8 +142,8 @@ describe(PAGE, () => {
     /** What is sent beside which key, and what is answered: a status, and by which method the service was asked. */
     const requests: [key: keyof typeof keys | '', headers: string[], answer: string, data?: string][] = [
       ['reader', [], '200 GET'],
-      // As the page says: the permission decides who gets in, not the method.
-      ['reader', [], '200 POST', 'text'],
+      ['reader', [], '403', 'text'],
+      ['author', [], '200 POST', 'text'],
       ['', [], '401'],
       ['guest', [], '403'],
       ['near', [], '200 GET'],
@@ -157,9 +158,9 @@ describe(PAGE, () => {
       ['', upgrade('websocket'), '401'],
       ['reader', upgrade('h2c'), '200 GET'],
       ['reader', upgrade('websocket, h2c'), '200 GET'],
-      ['reader', upgrade('websocket', 'h2c'), '200 GET'],
+      ['reader', upgrade('websocket', 'h2c'), '101 GET'],
       ['reader', upgrade('h2c', 'websocket'), '200 GET'],
-      ['reader', upgrade('websocket'), '200 POST', ''],
+      ['author', upgrade('websocket'), '200 POST', ''],
     ];
     const host = /^\S+/.exec(site)![0];
     const curl = 'curl --silent --retry 99 --retry-delay 1 --retry-connrefused --retry-all-errors';
@@ -189,7 +190,8 @@ describe(PAGE, () => {
       if (!headers) continue;
       assert.equal(url, '/a?b=1');
       const { 'x-auth-key-name': name, 'x-auth-roles': roles, 'x-auth-permission': permission, ...others } = headers;
-      assert.deepEqual([name, roles || '', permission], [key, '', 'DASHBOARD:READ_ANY'], asked[index]);
+      const required = method === 'POST' ? 'DASHBOARD:CREATE_ANY' : 'DASHBOARD:READ_ANY';
+      assert.deepEqual([name, roles || '', permission], [key, '', required], asked[index]);
       assert.deepEqual([others['x-forwarded-for'], others['authorization']], ['127.0.0.1', undefined]);
       assert.equal(others['x-auth-groups'], undefined);
       assert.equal(others['upgrade'], expected.startsWith('101') ? 'websocket' : undefined);
