@@ -71,7 +71,7 @@ export async function makeStore(database: string, size: number, known: number): 
     for (let index = 0; index < size; index += 1) {
       const [id, name, at] = [randomUUID(), `Key ${index}`, start + index * 1000];
       const random = randomBytes(32).toString('hex');
-      let [publicId, digest] = [random.slice(0, 12), `sha256:${random}`];
+      let [publicId, digest] = [random.slice(0, 12), Buffer.from(random, 'hex').toString('base64url')];
       if (index % step === 0 && keys.length < known) {
         const secret = createSecret(randomBytes);
         [publicId, digest] = [secret.publicId, secret.digest];

@@ -26,6 +26,8 @@ const GOOD = [
 const textOf = (lines: readonly (object | string)[]) =>
   lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
 
+const ENCODINGS = ['hex', 'base64', 'base64url'] as const;
+
 describeOnEach('apikey import', (dialect) => {
   let folder: string;
   let database: string;
@@ -209,11 +211,10 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
         : [await contentOf(database)];
     assert.ok(files.some((bytes) => bytes!.includes(DIGEST.toString('base64url'))));
     for (const secret of [SECRET, SHORT]) {
-      const hash = createHash('sha256').update(secret);
+      const digest = createHash('sha256').update(secret).digest();
       for (const text of [said, ...files]) assert.equal(text!.includes(secret), false, secret);
-      assert.equal(said.includes(hash.digest('hex')), false);
+      for (const encoding of ENCODINGS) assert.equal(said.includes(digest.toString(encoding)), false);
     }
-    for (const digest of ['hex', 'base64', 'base64url'] as const)
-      assert.equal(said.includes(DIGEST.toString(digest)), false);
+    for (const encoding of ENCODINGS) assert.equal(said.includes(DIGEST.toString(encoding)), false);
   });
 });
