@@ -335,12 +335,15 @@ describeOnEach('the policy', () => {
       );
     });
 
-    it('counts what is created while an import is on its way', async () => {
+    it('holds though one is created while an import is on its way', async () => {
       await make('One');
       const line = { name: 'Two', secret: 'a'.repeat(30), roles: ['VIEWER'], createdBy: creator.apiKey.id };
-      const onProgress = async () => void (await make('Meanwhile'));
-      const { failed } = await keys.transfer.import(jsonLines(line), { onProgress });
-      assert.equal(failed, 1);
+      let meanwhile: Promise<void> | undefined;
+      const onProgress = async () => void (meanwhile ??= assert.rejects(make('Three'), { code: VIOLATED.code }));
+      const { imported } = await keys.transfer.import(jsonLines(line), { onProgress });
+      assert.equal(imported, 1);
+      assert.ok(meanwhile);
+      await meanwhile;
     });
 
     it('holds though several create at the same time', async () => {
