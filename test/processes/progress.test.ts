@@ -101,7 +101,7 @@ describe('progress is reported', () => {
       ['imported', 1500, 1500],
       ['verified', 1000, 1500],
       ['verified', 1500, 1500],
-      ...[500, 1000, 1500, 1500].map((count) => ['compared', count, undefined]),
+      ...[500, 1000, 1500].map((count) => ['compared', count, undefined]),
     ]);
     await store.close();
   });
