@@ -30,7 +30,9 @@ export function sbomOf(files: readonly string[], root: string): string {
   const json = (path: string): unknown => JSON.parse(readFileSync(join(root, path), 'utf8'));
   const { packages } = json('package-lock.json') as { packages: Record<string, Locked> };
   const { name, version, license } = json('package.json') as { name: string; version: string; license: string };
-  const all = [...foldersOf(files).map((folder) => packageAt(folder, packages[folder])), sqlite(), UNICODE];
+  // Of a checkout whose packages are linked, the folders are elsewhere.
+  const placeOf = (folder: string) => folder.replace(/^.*?(?=node_modules\/)/, '');
+  const all = [...foldersOf(files).map((folder) => packageAt(folder, packages[placeOf(folder)])), sqlite(), UNICODE];
   // A package may be installed in several folders.
   const components = [...new Map(all.map((component) => [component['bom-ref'], component])).values()];
   const own = purlOf(name, version);
