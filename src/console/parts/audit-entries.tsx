@@ -1,7 +1,7 @@
 import type { AuditAction } from '../../keys/audit/index.ts';
 import { MAX_DESCRIPTION_LENGTH } from '../../keys/key/index.ts';
 import { formatDuration, printable, readDate } from '../../keys/basics/index.ts';
-import { exactTime, formatCount, Time } from './notice.tsx';
+import { exactTime, formatCount, KeyLink, Time } from './notice.tsx';
 
 /** What is shown of an entry, as a selection of GraphQL. */
 export const AUDITED_FIELDS =
@@ -146,11 +146,6 @@ function summaryOf(equal: readonly AuditedEntry[]): string {
 
 function valueIn(json: string | null | undefined): unknown {
   return JSON.parse(json ?? 'null') ?? undefined;
-}
-
-function KeyLink({ root, id, name }: { root: string; id: string | null; name: string | null }) {
-  if (id === null) return name ?? <span class="faint">–</span>;
-  return <a href={`${root}keys/${id}`}>{name ?? <code>{id.slice(0, 8)}</code>}</a>;
 }
 
 /** `CONSENT_EXCHANGE` is "consent exchange". */

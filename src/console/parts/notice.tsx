@@ -83,3 +83,9 @@ export function exactTime(at: string): string {
 export function formatCount(count: number, what: string): string {
   return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
 }
+
+/** A key by its name, with the way to its page where its id is known; only that it is one, where it may not be read. */
+export function KeyLink({ root, id, name }: { root: string; id: string | null; name: string | null }) {
+  if (name === null) return <>another key</>;
+  return id === null ? <>{name}</> : <a href={`${root}keys/${id}`}>{name}</a>;
+}

@@ -1,10 +1,10 @@
 import { type Action, type Permission, PermissionSet, type ResourceActions } from '../../../keys/permissions/index.ts';
 import { OperationFailed } from '../../operations.ts';
 import { permissionsOf, SHOWN_ACTIONS, VERBS } from '../../parts/grants.ts';
-import { type KeyStatus, Status, Time, formatCount } from '../../parts/notice.tsx';
+import { type KeyStatus, Status, Time, formatCount, KeyLink } from '../../parts/notice.tsx';
 import { restrictionReasons } from '../../parts/restrictions.tsx';
 import { grantedTo, type ParentKey, type ShownKey } from './shown-key.ts';
-import { KeyLink, type KeyVisit } from './with-key.tsx';
+import type { KeyVisit } from './with-key.tsx';
 
 const SYMBOLS = { used: '●', unused: '○', denied: '×', none: '' } as const;
 

@@ -1,6 +1,6 @@
 import type { Pages, Visit } from '../../visit.tsx';
 import { type Change, Changes } from '../../parts/audit-entries.tsx';
-import { Done, Time, Warning, formatCount } from '../../parts/notice.tsx';
+import { Done, Time, Warning, formatCount, KeyLink } from '../../parts/notice.tsx';
 import type { IssuedChange } from './shown-key.ts';
 
 const CONTAIN = `mutation Contain($input: ContainKeyInput!) {
@@ -46,7 +46,7 @@ export function IssuedSection({ visit, issued }: { visit: Visit; issued: readonl
       <ul>
         {issued.map(({ name, keyId, what, at, disabled }) => (
           <li>
-            {WORDS[what]} {keyId === null ? name : <a href={`${visit.root}keys/${keyId}`}>{name}</a>}
+            {WORDS[what]} <KeyLink root={visit.root} id={keyId} name={name} />
             {disabled && ' (disabled)'}{' '}
             <span class="faint">
               <Time at={at} now={visit.now} />

@@ -2,7 +2,7 @@ import type { Child } from 'hono/jsx';
 import type { KeyChangeKind } from '../../../keys/changes/index.ts';
 import type { ApiKey } from '../../../keys/key/index.ts';
 import type { Visit, VisitHandler } from '../../visit.tsx';
-import { formatCount, Time } from '../../parts/notice.tsx';
+import { formatCount, KeyLink, Time } from '../../parts/notice.tsx';
 import { RestrictionFacts } from '../../parts/restrictions.tsx';
 import { findKey, Rights, type ShownKey } from './shown-key.ts';
 
@@ -100,11 +100,6 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
       )}
     </dl>
   );
-}
-
-/** A key by its name, with the way to its page; only that it is one, where it may not be read. */
-export function KeyLink({ root, id, name }: { root: string; id: string; name: string | null }) {
-  return name === null ? <>another key</> : <a href={`${root}keys/${id}`}>{name}</a>;
 }
 
 function Fact({ name, children }: { name: string; children?: Child }) {
