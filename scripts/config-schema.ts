@@ -7,6 +7,7 @@ import {
   SERVER_FIELDS,
   TLS_FIELDS,
 } from '../src/config/read-server.ts';
+import { BASIC_FIELDS, CREDENTIAL_FIELDS, MAX_UPSTREAMS, UPSTREAM_FIELDS } from '../src/config/read-upstreams.ts';
 import { LIMITS_FIELDS, MAX_DECLARED, RESOURCE_FIELDS, ROUTE_FIELDS } from '../src/config/read-access.ts';
 import { CONFIG_FIELDS } from '../src/config/load-config.ts';
 import { MAX_REFUSED_OFTEN, NOTICE_TYPES } from '../src/keys/notices/notice.ts';
@@ -46,8 +47,51 @@ const ROUTE = {
     description: 'In place of allow: READ_ANY, CREATE_ANY, UPDATE_ANY or DELETE_ANY on it, by the method.',
     examples: ['GRAFANA'],
   },
+  to: {
+    type: 'string',
+    description: 'The upstream, by its name, that guard passes requests on to.',
+    examples: ['wiki'],
+  },
   'cross-site': { const: 'allowed', description: 'Pages of other sites may send what has a key by Basic.' },
   preflight: { const: 'open', description: 'CORS preflights pass without a key.' },
+};
+
+const FILE = { type: 'string', minLength: 1, description: 'From the folder of this file.' };
+const SENT = {
+  type: 'object',
+  minProperties: 1,
+  additionalProperties: mapOf(
+    CREDENTIAL_FIELDS,
+    {
+      file: FILE,
+      scheme: {
+        type: 'string',
+        pattern: '^[A-Za-z][A-Za-z0-9-]*$',
+        description: 'What stands before it.',
+        examples: ['Bearer'],
+      },
+    },
+    ['file'],
+  ),
+};
+const UPSTREAM_URL = {
+  type: 'string',
+  pattern: '^[Hh][Tt][Tt][Pp](?:[Ss]|\\+[Uu][Nn][Ii][Xx])?://',
+  examples: ['http://127.0.0.1:3000', 'https://grafana.internal', 'http+unix:///run/app.sock'],
+};
+const UPSTREAM = {
+  url: UPSTREAM_URL,
+  send: { ...SENT, description: 'Headers that it gets with the content of files, in place of what callers send.' },
+  query: { ...SENT, description: 'Parameters of the query that it gets, likewise.' },
+  basic: {
+    description: 'The user and the password that it gets by Basic.',
+    ...mapOf(
+      BASIC_FIELDS,
+      { user: { type: 'string', pattern: '^[^:]*$' }, password: mapOf(['file'], { file: FILE }, ['file']) },
+      BASIC_FIELDS,
+    ),
+  },
+  rewriteHost: { type: 'boolean', description: "Send it its own address as the Host, in place of the client's." },
 };
 
 const CLIENT = {
@@ -106,6 +150,13 @@ export function configSchema(): string {
           pattern: '^[0-9A-Fa-f.:]+(?:/[0-9]{1,3})?$',
           examples: ['10.0.0.0/8', '2001:db8::/32'],
         },
+      },
+      upstreams: {
+        type: 'object',
+        description: 'The services that guard passes requests on to, by names that routes have.',
+        maxProperties: MAX_UPSTREAMS,
+        propertyNames: { pattern: '^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9])?$' },
+        additionalProperties: { anyOf: [UPSTREAM_URL, mapOf(UPSTREAM_FIELDS, UPSTREAM, ['url'])] },
       },
       routes: {
         type: 'array',

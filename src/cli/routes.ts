@@ -7,7 +7,7 @@ import type { ApiKey, Status } from '../keys/key/index.ts';
 import type { CatalogAdditions } from '../keys/permissions/index.ts';
 import type { Allow, Explanation, Match, WideRoute } from '../routes/index.ts';
 
-export interface DeclaredRoutes extends Pick<Config, 'routes' | 'expect'> {
+export interface DeclaredRoutes extends Pick<Config, 'routes' | 'expect' | 'upstreams'> {
   /** An absolute path. */
   file: string;
   /** What the file and the host add to what can be granted. */
@@ -26,20 +26,25 @@ export async function readDeclaredRoutes(
   onUnmet?: (text: string) => void,
 ): Promise<DeclaredRoutes> {
   const [{ loadConfig }, ofHost] = await Promise.all([import('../config/load-config.ts'), hostResources(oclif)]);
-  const { file, routes, expect, resources, roles } = await loadConfig(
+  const { file, routes, expect, upstreams, resources, roles } = await loadConfig(
     withoutUndefined({ file: named, resources: ofHost, onUnmet }),
   );
   if (file === undefined) {
     const remedy = 'Pass --config <path>, or set SVC_API_CONFIG.';
     throw new KeysError('CONFIG_UNAVAILABLE', `There is no configuration. ${remedy}`);
   }
-  return { file, routes, expect, additions: { resources: [...ofHost, ...resources], roles } };
+  return { file, routes, expect, upstreams, additions: { resources: [...ofHost, ...resources], roles } };
 }
 
 const MAX_NAMED = 3;
 
 /** What is there to say about routes whose expectations hold, as JSON and as text. */
-export async function checkRoutes({ file, routes, expect }: DeclaredRoutes): Promise<{ json: object; text: string }> {
+export async function checkRoutes({
+  file,
+  routes,
+  expect,
+  upstreams,
+}: DeclaredRoutes): Promise<{ json: object; text: string }> {
   const [{ createRouter, findUnreachable }, { findWideRoutes }, { describeMatch }] = await Promise.all([
     import('../routes/index.ts'),
     import('../routes/index.ts'),
@@ -70,12 +75,15 @@ export async function checkRoutes({ file, routes, expect }: DeclaredRoutes): Pro
         `${formatList(narrower)}, which ${verb} more`,
     );
   });
+  const unused = upstreams.flatMap(({ name }) => (routes.some(({ to }) => to === name) ? [] : name!));
+  for (const name of unused) lines.push(`${printable(file, 200)}: no route names the upstream "${name}"`);
   return {
     json: {
       file,
       routes: routes.length,
       expectations: expect.length,
       unreachable: unreachable.map(({ match, behind }) => ({ ...routeJson(match), behind: behind.map(routeJson) })),
+      unusedUpstreams: unused,
       wide: wide.map((found) => ({
         ...routeJson(found[0]!.match),
         reached: found[0]!.path,
@@ -96,12 +104,14 @@ interface RouteJson {
   /** As the file has it; null where it names a resource. */
   allow: string | readonly string[] | { any: readonly string[] } | null;
   resource: string | null;
+  /** The name of the upstream. */
+  to: string | null;
   crossSite: 'allowed' | null;
   preflight: 'open' | null;
 }
 
 function routeJson({ route, index }: Match): RouteJson {
-  const { line = null, methods = null, host, path, allow, crossSiteAllowed, preflightOpen } = route;
+  const { line = null, methods = null, host, path, allow, to = null, crossSiteAllowed, preflightOpen } = route;
   return {
     number: index + 1,
     line,
@@ -110,6 +120,7 @@ function routeJson({ route, index }: Match): RouteJson {
     path,
     allow: allowJson(allow),
     resource: allow.kind === 'resource' ? allow.resource : null,
+    to,
     crossSite: crossSiteAllowed ? 'allowed' : null,
     preflight: preflightOpen ? 'open' : null,
   };
@@ -164,7 +175,11 @@ async function textOf({ file, typed, explanation, key }: ExplainedRequest): Prom
   const lines = [`${subject} is ${decision.outcome}: ${reason}`];
   const add = (match: Parameters<typeof describeMatch>[0], text: string) =>
     lines.push(atRoute(file, match, `${describeMatch(match)} ${text}`));
-  if (decision.match) add(decision.match, `decides, and requires ${describeAllow(decision.match.route.allow)}`);
+  if (decision.match) {
+    const { allow, to } = decision.match.route;
+    const goesTo = to === undefined ? '' : `, and its requests go to the upstream "${to}"`;
+    add(decision.match, `decides, and requires ${describeAllow(allow)}${goesTo}`);
+  }
   if (otherCaseOf) add(otherCaseOf, 'differs from it only by case');
   for (const { match, because } of others) add(match, `comes after that: ${because}`);
   for (const match of otherMethods) add(match, 'is for other methods');

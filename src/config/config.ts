@@ -3,7 +3,7 @@ import { LOOPBACK, Networks } from '../keys/basics/index.ts';
 import type { NoticeSettings } from '../keys/notices/index.ts';
 import type { ConsentMode, HostResource, Permission, PolicyRules } from '../keys/permissions/index.ts';
 import type { Client } from '../keys/consent/index.ts';
-import type { Route } from '../routes/index.ts';
+import type { Route, Upstream } from '../routes/index.ts';
 
 /** What only tunes a server, each undefined for its default. */
 export interface ServerSettings {
@@ -44,6 +44,8 @@ export interface Config {
   readonly credentials: readonly CredentialPlace[];
   /** Whose forwarded headers are believed. Default: loopback. */
   readonly trust: Networks;
+  /** The services that `guard` passes requests on to, each with a name. */
+  readonly upstreams: readonly Upstream[];
   readonly routes: readonly Route[];
   /** What was expected of the routes, and is so. */
   readonly expect: readonly string[];
@@ -82,6 +84,7 @@ export const DEFAULT_CONFIG: Config = {
   roles: {},
   credentials: BEARER_ALONE,
   trust: new Networks(LOOPBACK),
+  upstreams: [],
   routes: [],
   expect: [],
   cors: { origins: [] },

@@ -14,6 +14,7 @@ import { describeIssues, locatedText, readYaml } from '../yaml/read-yaml.ts';
 import { type ConfigFile, configLocation, readConfigFile } from './config-file.ts';
 import { type Config, DEFAULT_CONFIG } from './config.ts';
 import { readLimits, readPolicySection, readResources, readRoles, readRoutes } from './read-access.ts';
+import { readUpstreams } from './read-upstreams.ts';
 import {
   readAudit,
   readClients,
@@ -90,6 +91,7 @@ export const CONFIG_FIELDS = [
   'roles',
   'credentials',
   'trust',
+  'upstreams',
   'routes',
   'expect',
   'cors',
@@ -130,6 +132,7 @@ export function readConfig(
   const resources = readResources(reader, fields.resources);
   const catalog = createCatalog({ resources: [...ofHost, ...resources], declaredIn: 'this file' });
   const roles = readRoles(reader, fields.roles, catalog);
+  const upstreams = readUpstreams(reader, fields.upstreams, file);
   const { unmet, ...declared } = readRoutes(reader, fields, catalog);
   if (!onUnmet) reader.issues.push(...unmet);
   else if (unmet.length > 0) onUnmet(unmet);
@@ -139,6 +142,7 @@ export function readConfig(
     roles,
     credentials: readCredentials(reader, fields.credentials),
     trust: readTrust(reader, fields.trust),
+    upstreams,
     routes: declared.routes,
     expect: declared.expect,
     cors: readCors(reader, fields.cors),

@@ -2,8 +2,11 @@ import {
   type DocumentIssue,
   type DocumentPath,
   type DocumentReader,
+  formatList,
   isRecord,
   parseLimits,
+  printable,
+  suggestion,
   withoutUndefined,
 } from '../keys/basics/index.ts';
 import {
@@ -163,7 +166,7 @@ function readLimit(reader: DocumentReader, value: unknown, path: DocumentPath): 
   return values[0] ?? '';
 }
 
-export const ROUTE_FIELDS = ['host', 'path', 'methods', 'allow', 'resource', 'cross-site', 'preflight'] as const;
+export const ROUTE_FIELDS = ['host', 'path', 'methods', 'allow', 'resource', 'to', 'cross-site', 'preflight'] as const;
 const ALLOW_FORMS =
   'Write a permission, a list of permissions that are all required, { any: [...] }, key for any valid key, or open.';
 
@@ -174,13 +177,14 @@ const ALLOW_FORMS =
  */
 export function readRoutes(
   reader: DocumentReader,
-  { routes: value, expect }: { routes?: unknown; expect?: unknown },
+  { routes: value, expect, upstreams }: { routes?: unknown; expect?: unknown; upstreams?: unknown },
   catalog: Catalog,
 ): Pick<Config, 'routes' | 'expect'> & { unmet: readonly DocumentIssue[] } {
   const issuesBefore = reader.issues.length;
+  const names = isRecord(upstreams) ? Object.keys(upstreams) : [];
   const routes = reader
     .list(value, ['routes'])
-    .flatMap((item, index) => readRoute(reader, item, ['routes', index], catalog) ?? []);
+    .flatMap((item, index) => readRoute(reader, item, ['routes', index], { catalog, upstreams: names }) ?? []);
   const areRead = reader.issues.length === issuesBefore;
   const expectations = readExpectations(reader, expect, catalog);
   const unmet: DocumentIssue[] = [];
@@ -213,7 +217,12 @@ function readExpectations(
   });
 }
 
-function readRoute(reader: DocumentReader, item: unknown, path: DocumentPath, catalog: Catalog): Route | undefined {
+function readRoute(
+  reader: DocumentReader,
+  item: unknown,
+  path: DocumentPath,
+  { catalog, upstreams }: { catalog: Catalog; upstreams: readonly string[] },
+): Route | undefined {
   if (!isRecord(item)) {
     reader.report(path, 'A route must be a map with the fields "host", "path" and "allow".');
     return undefined;
@@ -224,6 +233,7 @@ function readRoute(reader: DocumentReader, item: unknown, path: DocumentPath, ca
     methods: listed,
     allow: given,
     resource,
+    to: upstream,
     'cross-site': crossSite,
     preflight,
   } = reader.knownFields(item, path, ROUTE_FIELDS);
@@ -240,12 +250,19 @@ function readRoute(reader: DocumentReader, item: unknown, path: DocumentPath, ca
     reader.report([...path, 'cross-site'], 'The field "cross-site" must be allowed, or left out.');
   if (preflight !== undefined && preflight !== 'open')
     reader.report([...path, 'preflight'], 'The field "preflight" must be open, or left out.');
+  const to = upstream === undefined ? undefined : reader.text(upstream, [...path, 'to']);
+  if (to !== undefined && !upstreams.includes(to)) {
+    const known =
+      upstreams.length > 0 ? `The upstreams are ${formatList(upstreams)}.` : 'There is no field "upstreams".';
+    reader.report([...path, 'to'], `${suggestion(to, upstreams)}There is no upstream "${printable(to)}". ${known}`);
+  }
   if (host === undefined || pattern === undefined || !allow) return undefined;
   return {
     host,
     path: pattern,
     ...(methods && { methods }),
     allow,
+    ...(to !== undefined && { to }),
     ...(crossSite === 'allowed' && { crossSiteAllowed: true }),
     preflightOpen: preflight === 'open',
   };

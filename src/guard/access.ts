@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { crossSiteRefused, isCrossSite } from './cross-site.ts';
 import { refusedRequest, rewritingHeader } from './identity-headers.ts';
+import { SentCredentials } from './sent-credentials.ts';
 import { type Arrival, credentialHeaders, type IsCredential, type RequestTarget } from './passed-headers.ts';
 import {
   type Admission,
@@ -20,6 +21,7 @@ import type { CredentialPlace } from '../keys/secret/index.ts';
 import { assertValid, KeysError, type Networks, type OrRefusal } from '../keys/basics/index.ts';
 import { type Catalog, parsePermissions, parseResource, type Permission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
+import type { Log } from '../log.ts';
 import {
   type Allow,
   checkAllow,
@@ -34,6 +36,7 @@ import {
   requirementOf,
   type Route,
   type Router,
+  type Upstream,
 } from '../routes/index.ts';
 
 /** A request as it is decided about. */
@@ -43,8 +46,14 @@ interface JudgedRequest {
   readonly rawHeaders: readonly string[];
 }
 
+/** Who may make a request, by which route. */
+interface Required {
+  readonly allow: Needed;
+  readonly match?: Match;
+}
+
 /** Who may make a request; or why nobody may. */
-type Requirement = OrRefusal<{ readonly allow: Needed; readonly match?: Match }>;
+type Requirement = OrRefusal<Required>;
 
 /** Says who may make a request. */
 type Requirements = (request: JudgedRequest) => Requirement;
@@ -124,12 +133,12 @@ export interface AllowedEntry {
   readonly admitted: Admitted | undefined;
   /** The permissions by which it may. */
   readonly permissions: readonly Permission[];
+  /** The route that decides; undefined where none does. */
+  readonly match: Match | undefined;
 }
 
 /** A request that may pass, or the reply to one that may not. */
 export type Entry = OrRefusal<AllowedEntry, Reply>;
-
-const OPEN: AllowedEntry = { admitted: undefined, permissions: [] };
 
 /** A request as it is decided about: by the same target that is passed on. */
 export class GuardedRequest extends NodeHead implements JudgedRequest {
@@ -195,21 +204,21 @@ export class Access {
     const { requirements, check } = this.#options;
     const requirement = requirements(request);
     if ('refusal' in requirement) return { refusal: this.#refuse(request, requirement.refusal) };
-    const { allow } = requirement;
+    const { allow, match } = requirement;
     const details = request.notes?.details;
-    if (details && requirement.match) details.route = describeMatch(requirement.match);
-    if (allow.kind === 'open') return OPEN;
-    if (!requirement.match?.route.crossSiteAllowed && isCrossSite(request, request.parts) && check.isByBasic(request)) {
+    if (details && match) details.route = describeMatch(match);
+    if (allow.kind === 'open') return { admitted: undefined, permissions: [], match };
+    if (!match?.route.crossSiteAllowed && isCrossSite(request, request.parts) && check.isByBasic(request)) {
       this.#note(request, 'cross-site', 'another site made it, and its key came by Basic');
       return { refusal: crossSiteRefused() };
     }
     const admission = authenticate();
     return admission instanceof Promise
-      ? admission.then((settled) => this.#authorize(settled, allow))
-      : this.#authorize(admission, allow);
+      ? admission.then((settled) => this.#authorize(settled, requirement))
+      : this.#authorize(admission, requirement);
   }
 
-  #authorize(admission: Admission, allow: Needed): Entry {
+  #authorize(admission: Admission, { allow, match }: Required): Entry {
     if ('refusal' in admission) return admission;
     const { principal } = admission;
     const checked = checkAllow(allow, principal.access);
@@ -218,7 +227,7 @@ export class Access {
       return { refusal: withFields(this.#options.check.lacking(checked.missing), admission.fields) };
     }
     for (const permission of checked.used) principal.observer?.used(permission);
-    return { admitted: admission, permissions: checked.used };
+    return { admitted: admission, permissions: checked.used, match };
   }
 
   #refuse(request: GuardedRequest, refusal: string): Reply {
@@ -250,6 +259,38 @@ export interface GuardRules {
   readonly trust: Networks;
   /** See `BearerAuthOptions`. */
   readonly failedCredentials?: string | false;
+  /** Where requests are passed on to, by the route that lets them pass. */
+  readonly upstreams: Upstreams;
+}
+
+/** Where requests are passed on to. */
+export interface Upstreams {
+  /** Those that routes name. */
+  readonly byName: ReadonlyMap<string, Upstream>;
+  /** For all other requests; undefined where there are none. */
+  readonly otherwise: Upstream | undefined;
+}
+
+/**
+ * Finds out where requests are passed on to, before any is.
+ * @param routes those that decide; none where they do not
+ * @throws KeysError USAGE if that is not said of all requests
+ */
+export function readUpstreams(
+  declared: readonly Upstream[],
+  otherwise: Upstream | undefined,
+  routes: readonly Route[] | undefined,
+): Upstreams {
+  const open = otherwise ? -1 : (routes ?? []).findIndex((route) => route.to === undefined);
+  if (!otherwise && !routes)
+    throw new KeysError('USAGE', 'Nothing says where requests go. Name the upstream, as http://127.0.0.1:3000.');
+  if (open !== -1)
+    throw new KeysError(
+      'USAGE',
+      `Nothing says where the requests of ${describeMatch({ route: routes![open]!, index: open })} go. Add "to" with ` +
+        'the name of one of "upstreams", or pass an upstream, as http://127.0.0.1:3000.',
+    );
+  return { byName: new Map(declared.map((upstream) => [upstream.name!, upstream])), otherwise };
 }
 
 /** The rules, as they are applied. */
@@ -258,16 +299,33 @@ export interface AppliedRules {
   readonly catalog: Catalog;
   readonly isCredential: IsCredential;
   readonly clients: ClientAddresses;
+  /** The upstream that a request goes to, and its credentials. @param match the route that has let it pass */
+  upstreamOf(match: Match | undefined): Target;
   /** Resolves when the store answers. */
   check(): Promise<void>;
 }
 
-/** @param passCredential whether the upstream gets the key, too */
+/** An upstream, and what it gets in the place of a caller's key. */
+interface Target {
+  readonly upstream: Upstream;
+  readonly credentials: SentCredentials;
+}
+
+/**
+ * @param passCredential whether upstreams get the key, too
+ * @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE, CONFIG_INVALID of the files of their credentials
+ */
 export function applyRules(
-  { keys, requirements, credentials, trust }: GuardRules,
+  { keys, requirements, credentials, trust, upstreams }: GuardRules,
   parts: CheckParts,
-  passCredential: boolean,
+  { passCredential, log }: { passCredential: boolean; log: Log },
 ): AppliedRules {
+  const targetOf = (upstream: Upstream): Target => ({
+    upstream,
+    credentials: new SentCredentials(upstream.send, log),
+  });
+  const otherwise = upstreams.otherwise && targetOf(upstreams.otherwise);
+  const targets = new Map(Array.from(upstreams.byName, ([name, upstream]) => [name, targetOf(upstream)]));
   const check = new BearerCheck({ keys, credentials, trust: trust.texts }, parts);
   const clients = new ClientAddresses(trust.texts);
   return {
@@ -275,6 +333,7 @@ export function applyRules(
     catalog: keys.catalog,
     isCredential: passCredential ? () => false : credentialHeaders(credentials),
     clients,
+    upstreamOf: (match) => (match?.route.to === undefined ? otherwise! : targets.get(match.route.to)!),
     check: () => keys.store.check(),
   };
 }

@@ -2,7 +2,7 @@ import * as http from 'node:http';
 import type { ClientRequest, IncomingMessage, InformationEvent } from 'node:http';
 import * as https from 'node:https';
 import { isIP } from 'node:net';
-import { Transform } from 'node:stream';
+import { type Readable, Transform } from 'node:stream';
 import {
   type ArrivedRequest,
   badGateway,
@@ -21,9 +21,14 @@ import {
   headText,
   pairsOf,
   reasonOf,
+  valuesOf,
 } from './passed-headers.ts';
+import type { Sent } from './sent-credentials.ts';
 import { type RateLimitFields, type Reply, withFields } from '../http/index.ts';
-import { KeysError, printable } from '../keys/basics/index.ts';
+import type { UpstreamAddress } from '../routes/index.ts';
+
+/** What an answer is passed back to, and what is hidden in it. */
+type Returning = ArrivedRequest & { readonly sent: Sent };
 
 /**
  * Passes the upstream's answer back as it arrives. One that breaks off breaks off for the client, too: it must not look
@@ -31,14 +36,18 @@ import { KeysError, printable } from '../keys/basics/index.ts';
  * @param more headers that it is to have besides, names and values in turn
  * @throws Error if it cannot be passed on as it is, before anything of it was
  */
-function passAnswer(answer: IncomingMessage, { incoming, outgoing }: ArrivedRequest, more: readonly string[]): void {
+function passAnswer(answer: IncomingMessage, { incoming, outgoing, sent }: Returning, more: readonly string[]): void {
   const { statusCode = 0, statusMessage = '', rawHeaders } = answer;
   const framing = statusCode < 200 ? undefined : answerFraming(answer, incoming);
   if (!framing) throw new Error(`The upstream answered with status ${statusCode}, or with an unclear length.`);
-  outgoing.writeHead(statusCode, reasonOf(statusMessage), answerHeaders(rawHeaders, framing, more));
-  answer.pipe(outgoing, { end: false });
-  answer.once('end', () => {
-    if (hasTrailers(framing)) outgoing.addTrailers(pairsOf(answer.rawTrailers));
+  outgoing.writeHead(statusCode, reasonOf(sent.hide(statusMessage)), answerHeaders(rawHeaders, sent, framing, more));
+  const body: Readable = isEncoded(rawHeaders) ? answer : sent.hideIn(answer);
+  body.pipe(outgoing, { end: false });
+  body.once('end', () => {
+    if (hasTrailers(framing))
+      outgoing.addTrailers(
+        pairsOf(answer.rawTrailers).map(([name, value]): [string, string] => [name, sent.hide(value)]),
+      );
     outgoing.end();
   });
   answer.once('close', () => answer.complete || outgoing.destroy());
@@ -46,18 +55,19 @@ function passAnswer(answer: IncomingMessage, { incoming, outgoing }: ArrivedRequ
   setImmediate(() => answer.readableDidRead || outgoing.destroyed || outgoing.flushHeaders());
 }
 
+/** Whether a body is compressed. */
+function isEncoded(rawHeaders: readonly string[]): boolean {
+  return valuesOf(rawHeaders, 'content-encoding').some((value) => value.trim().toLowerCase() !== 'identity');
+}
+
 /** Passes an informational answer back, other than 100 Continue. HTTP/1.0 has none (RFC 9110, section 15.2). */
-function passInformation(information: InformationEvent, { incoming, outgoing }: ArrivedRequest): void {
+function passInformation(information: InformationEvent, { incoming, outgoing, sent }: Returning): void {
   const { statusCode, statusMessage, rawHeaders } = information;
   if (incoming.httpVersionMinor === 0 || outgoing.headersSent) return;
   // Node's own methods send only some. On a connection where an earlier request is not answered yet there is no socket.
-  outgoing.socket?.write(headText(statusCode, statusMessage, answerHeaders(rawHeaders)), 'latin1');
+  const head = headText(statusCode, sent.hide(statusMessage), answerHeaders(rawHeaders, sent));
+  outgoing.socket?.write(head, 'latin1');
 }
-
-/** Where an upstream listens. */
-export type UpstreamAddress =
-  | { readonly protocol: 'http:' | 'https:'; readonly host: string; readonly port: number }
-  | { readonly protocol: 'http:'; readonly socketPath: string };
 
 /** A request as it is sent to the upstream. */
 interface UpstreamRequest {
@@ -71,47 +81,6 @@ interface UpstreamRequest {
 const IDLE_MS = 4000;
 /** The most that the headers of an answer may have, in bytes. */
 const MAX_HEADER_BYTES = 64 * 1024;
-
-/**
- * Parses the address of an upstream: `http://127.0.0.1:3000`, `https://grafana.internal`, `http+unix:///run/app.sock`.
- * @throws KeysError USAGE
- */
-export function parseUpstream(text: string): UpstreamAddress {
-  const url = URL.parse(text);
-  const { protocol = '', hostname = '', port = '', pathname = '', username = '', password = '' } = url ?? {};
-  if (username !== '' || password !== '') throw unusable('the upstream has a password in it, which every user can see');
-  const socketPath = protocol === 'http+unix:' && hostname === '' && pathname !== '/' ? decoded(pathname) : undefined;
-  if (socketPath !== undefined) return { protocol: 'http:', socketPath };
-  if ((protocol !== 'http:' && protocol !== 'https:') || hostname === '') {
-    throw unusable(`"${printable(text)}" is not the address of an upstream`);
-  }
-  if (url!.href !== `${url!.origin}/`) {
-    throw unusable(`"${printable(text)}" has more than an address: paths are passed on as they are`);
-  }
-  const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  return { protocol, host, port: port === '' ? { 'http:': 80, 'https:': 443 }[protocol] : Number(port) };
-}
-
-/** Undefined if it is not percent-encoded UTF-8. */
-function decoded(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function unusable(problem: string): KeysError {
-  const forms = 'http://127.0.0.1:3000, https://grafana.internal or http+unix:///run/app.sock';
-  return new KeysError('USAGE', `${problem.replace(/^t/, 'T')}. Write it as ${forms}.`);
-}
-
-/** The Host header that an upstream expects by its address. */
-export function formatHost(address: UpstreamAddress): string {
-  if ('socketPath' in address) return 'localhost';
-  const host = isIP(address.host) === 6 ? `[${address.host}]` : address.host;
-  return address.port === { 'http:': 80, 'https:': 443 }[address.protocol] ? host : `${host}:${address.port}`;
-}
 
 /** How a connection fails to be written to whose other side has closed it. */
 const CLOSED: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
@@ -137,43 +106,44 @@ function hearingOut<Kind extends http.Agent>(agent: Kind): Kind {
   return agent;
 }
 
-/** Sends requests to an upstream, over connections that are kept. */
-export class Upstream {
-  readonly #options: https.RequestOptions;
-  readonly #kept: http.Agent;
-  readonly #single: http.Agent;
+/** The connections to all upstreams, which are kept for further requests, each for those to the same one. */
+export class UpstreamConnections {
+  readonly #kept: { readonly [Protocol in UpstreamAddress['protocol']]: http.Agent };
+  readonly #single: { readonly [Protocol in UpstreamAddress['protocol']]: http.Agent };
 
-  /** @param maxConnections how many connections there may be at a time; further requests wait */
-  constructor(address: UpstreamAddress, maxConnections: number) {
-    const isTls = address.protocol === 'https:';
-    const Agent = isTls ? https.Agent : http.Agent;
-    const servername = 'host' in address && isIP(address.host) === 0 ? address.host : '';
-    this.#options = {
-      ...address,
-      ...(isTls && { servername, rejectUnauthorized: true }),
-      maxHeaderSize: MAX_HEADER_BYTES,
+  /** @param most how many there may be at a time, by each protocol; further requests wait */
+  constructor(most: number) {
+    const agents = (options: http.AgentOptions) => {
+      const all = { ...options, keepAlive: true, maxTotalSockets: most };
+      return { 'http:': hearingOut(new http.Agent(all)), 'https:': hearingOut(new https.Agent(all)) };
     };
-    const shared = { keepAlive: true, maxTotalSockets: maxConnections };
-    this.#kept = hearingOut(new Agent({ ...shared, timeout: IDLE_MS }));
-    this.#single = hearingOut(new Agent({ ...shared, maxFreeSockets: 0 }));
+    this.#kept = agents({ timeout: IDLE_MS });
+    this.#single = agents({ maxFreeSockets: 0 });
   }
 
   /**
    * Opens a request. A kept connection may have been closed by the upstream at this very moment.
    * @param isNew whether it must have a connection of its own
    */
-  open(request: UpstreamRequest, isNew: boolean): http.ClientRequest {
-    const { request: send } = this.#options.protocol === 'https:' ? https : http;
-    const sent = send({ ...this.#options, ...request, agent: isNew ? this.#single : this.#kept });
+  open(address: UpstreamAddress, request: UpstreamRequest, isNew: boolean): http.ClientRequest {
+    const { protocol } = address;
+    const { request: send } = protocol === 'https:' ? https : http;
+    const servername = 'host' in address && isIP(address.host) === 0 ? address.host : '';
+    const sent = send({
+      ...address,
+      ...(protocol === 'https:' && { servername, rejectUnauthorized: true }),
+      maxHeaderSize: MAX_HEADER_BYTES,
+      ...request,
+      agent: (isNew ? this.#single : this.#kept)[protocol],
+    });
     // Of an answer, Node would drop the headers after the 1,000th.
     sent.maxHeadersCount = 0;
     return sent;
   }
 
-  /** Closes all connections. */
+  /** Closes all of them. */
   close(): void {
-    this.#kept.destroy();
-    this.#single.destroy();
+    for (const agents of [this.#kept, this.#single]) for (const agent of Object.values(agents)) agent.destroy();
   }
 }
 
@@ -189,6 +159,8 @@ export interface PassedRequest extends ArrivedRequest {
   readonly switching: Switching | undefined;
   /** What the client is told of the limits of its key. */
   readonly fields: RateLimitFields | undefined;
+  /** The upstream's own credentials, of which the client is to see nothing. */
+  readonly sent: Sent;
   readonly requestId: string | undefined;
   /** The reply to it if its key, as that is now, may not go on with it. */
   readonly refusedNow: () => Reply | undefined | Promise<Reply | undefined>;
@@ -203,7 +175,8 @@ interface Switching {
 
 /** Where requests are passed on to. */
 interface ExchangeOptions {
-  readonly upstream: Upstream;
+  readonly address: UpstreamAddress;
+  readonly connections: UpstreamConnections;
   /** How long the upstream may take to begin its answer and to go on, and the client with its body, in milliseconds. */
   readonly timeoutMs: number;
   /** Is told why an upstream did not answer. */
@@ -267,7 +240,8 @@ export class Exchange {
   }
 
   #open(isNew: boolean): ClientRequest {
-    const request = this.#options.upstream.open(this.#passed.request, isNew);
+    const { connections, address } = this.#options;
+    const request = connections.open(address, this.#passed.request, isNew);
     request.once('response', (answer) => this.#answer(answer));
     request.on('information', (information) => this.#inform(information));
     request.once('upgrade', (answer, socket, head) => this.#switch(answer, { socket, head }));

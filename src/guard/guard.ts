@@ -102,9 +102,9 @@ export class OpenExchanges {
   }
 }
 
-/** What is guarded, and how. */
+/** How requests are let pass. */
 export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
-  /** Whether the upstream gets the key, too. */
+  /** Whether upstreams get the key, too. */
   readonly passCredential: boolean;
   /** The path at which the guard says whether it can let requests pass; undefined for none. */
   readonly healthPath?: string | undefined;
@@ -124,20 +124,32 @@ class Guard implements RequestHandler, ConnectionHandler {
   /** Connections that close after the present answer. */
   readonly #closing = new WeakSet<Socket>();
   #parts: CheckParts;
-  readonly #upstreamFailures: FailureLog;
+  /** By the names of upstreams. */
+  readonly #upstreamFailures = new Map<string | undefined, FailureLog>();
 
   constructor(options: GuardOptions, rules: GuardRules) {
     const { log } = options;
     this.#options = options;
     this.#parts = partsOf({ log });
-    this.#upstreamFailures = new FailureLog(log, atPeriodEnd, 'the upstream did not answer');
-    this.#proxy = new ReverseProxy({ ...options, failed: (...failure) => this.#upstreamFailures.add(...failure) });
-    this.#rules = this.#apply(rules);
+    this.#proxy = new ReverseProxy({
+      ...options,
+      failed: ({ name }, error, requestId) => this.#failuresOf(name).add(error, requestId),
+    });
+    const { parts, applied } = this.#apply(rules);
+    this.#parts = parts;
+    this.#rules = applied;
   }
 
-  /** Goes on by other rules, which also decide about what is open. */
-  changeRules(rules: GuardRules): void {
-    this.#rules = this.#apply(rules);
+  /**
+   * Prepares to go on by other rules. What it returns does so: they also decide about what is open.
+   * @throws KeysError as `applyRules`
+   */
+  prepareRules(rules: GuardRules): () => void {
+    const { parts, applied } = this.#apply(rules);
+    return () => {
+      this.#parts = parts;
+      this.#rules = applied;
+    };
   }
 
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
@@ -184,17 +196,27 @@ class Guard implements RequestHandler, ConnectionHandler {
     this.#proxy.endTunnels();
   }
 
-  /** Closes the connections to the upstream, and logs what was only counted. */
+  /** Closes the connections to upstreams, and logs what was only counted. */
   close(): void {
     this.#proxy.close();
-    for (const log of [this.#parts.refusals, this.#parts.failures, this.#upstreamFailures]) log.finish();
+    for (const log of [this.#parts.refusals, this.#parts.failures, ...this.#upstreamFailures.values()]) log.finish();
   }
 
-  #apply(rules: GuardRules): AppliedRules {
+  #failuresOf(upstream: string | undefined): FailureLog {
+    let failures = this.#upstreamFailures.get(upstream);
+    if (!failures) {
+      const name = upstream === undefined ? '' : ` "${upstream}"`;
+      failures = new FailureLog(this.#options.log, atPeriodEnd, `the upstream${name} did not answer`);
+      this.#upstreamFailures.set(upstream, failures);
+    }
+    return failures;
+  }
+
+  #apply(rules: GuardRules): { parts: CheckParts; applied: AppliedRules } {
     const { log, passCredential } = this.#options;
     const { failedCredentials } = rules;
-    this.#parts = partsOf({ log, ...(failedCredentials !== undefined && { failedCredentials }) }, this.#parts);
-    return applyRules(rules, this.#parts, passCredential);
+    const parts = partsOf({ log, ...(failedCredentials !== undefined && { failedCredentials }) }, this.#parts);
+    return { parts, applied: applyRules(rules, parts, { passCredential, log }) };
   }
 
   #handle(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void {
@@ -241,7 +263,10 @@ class Guard implements RequestHandler, ConnectionHandler {
   #pass(received: ReceivedRequest, request: GuardedRequest, entered: AllowedEntry): void {
     const { outgoing } = received;
     const { catalog, isCredential, clients } = this.#rules;
-    const { admitted, permissions } = entered;
+    const { admitted, permissions, match } = entered;
+    const { upstream, credentials } = this.#rules.upstreamOf(match);
+    const notes = notesOf(received.incoming);
+    if (notes) notes.upstream = upstream.name;
     const identity = admitted ? identityHeaders(admitted.principal, permissions, catalog) : NOBODY;
     const { fields } = admitted ?? {};
     let known = entered;
@@ -256,6 +281,8 @@ class Guard implements RequestHandler, ConnectionHandler {
     };
     const exchange = this.#proxy.pass(received, {
       ...arrivalOf(request, clients),
+      upstream,
+      sent: credentials.now,
       identity: Object.entries(identity).flat(),
       isCredential,
       fields,
@@ -292,8 +319,8 @@ class Guard implements RequestHandler, ConnectionHandler {
 
 /** A guard that accepts requests. */
 export interface RunningGuard extends StartedServer {
-  /** See `Guard.changeRules`. */
-  changeRules(rules: GuardRules): void;
+  /** See `Guard.prepareRules`. */
+  prepareRules(rules: GuardRules): () => void;
 }
 
 /** A client's, and that to the upstream for it. */
@@ -315,7 +342,7 @@ export async function serveGuard(
   const started = await serveRequests(guard, { ...server, limits });
   return {
     ...started,
-    changeRules: (changed) => guard.changeRules(changed),
+    prepareRules: (changed) => guard.prepareRules(changed),
     async stop(graceMs) {
       guard.endTunnels();
       await started.stop(graceMs);

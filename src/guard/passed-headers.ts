@@ -2,6 +2,7 @@ import type { OrRefusal } from '../keys/basics/index.ts';
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { canonicalName } from './identity-headers.ts';
+import type { Sent } from './sent-credentials.ts';
 import { REQUEST_ID } from '../http/index.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
 
@@ -250,6 +251,8 @@ export interface RequestToPass {
   readonly trace: readonly string[] | undefined;
   /** The protocol to upgrade to. */
   readonly upgrade: string | undefined;
+  /** The credentials that the upstream gets in the place of the key. */
+  readonly sent: Sent;
   /** Whether a header has the key, which is not passed on. The name is canonical. */
   isCredential(name: string, value: string): boolean;
 }
@@ -268,7 +271,7 @@ const REWRITTEN: ReadonlySet<string> = new Set(['content-length', 'host', 'x-req
  */
 export function requestHeaders(request: RequestToPass): string[] {
   const { rawHeaders, target, method, host, framing, arrival, isTrusted, identity, requestId, trace = [] } = request;
-  const { upgrade } = request;
+  const { upgrade, sent } = request;
   const ofConnection = connectionOptions(rawHeaders);
   const headers = ['Host', host];
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -281,7 +284,7 @@ export function requestHeaders(request: RequestToPass): string[] {
       : !ofConnection.has(lowerCase) && isOwn(canonical, value, request);
     if (isPassed && (canonical !== 'trailer' || hasTrailers(framing))) headers.push(name, value);
   }
-  headers.push(...forwardingHeaders(arrival, target, method), 'Via', VIA, ...identity);
+  headers.push(...forwardingHeaders(arrival, target, method), 'Via', VIA, ...identity, ...sent.headers);
   if (requestId !== undefined) headers.push(REQUEST_ID, requestId);
   headers.push(...trace);
   if (upgrade !== undefined) headers.push('Connection', 'Upgrade', 'Upgrade', upgrade);
@@ -310,10 +313,12 @@ function withoutOwnCookies(value: string): string | undefined {
 
 /**
  * The headers of an answer to a client, names and values in turn.
+ * @param sent what the upstream got, and the client is not to see
  * @param more those that it is to have besides
  */
 export function answerHeaders(
   rawHeaders: readonly string[],
+  sent: Sent,
   framing: Framing = [],
   more: readonly string[] = [],
 ): string[] {
@@ -326,7 +331,7 @@ export function answerHeaders(
     if (isFraming || name === 'x-request-id' || isHopByHop(name) || ofConnection.has(name)) continue;
     // An upstream could sign somebody in to our pages, as whom it likes.
     if (name === 'set-cookie' && OWN_COOKIE.test(rawHeaders[index + 1]!)) continue;
-    headers.push(rawHeaders[index]!, rawHeaders[index + 1]!);
+    headers.push(rawHeaders[index]!, sent.hide(rawHeaders[index + 1]!));
   }
   headers.push(...more, ...framing);
   return headers;
@@ -337,7 +342,7 @@ const TRACING: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
 
 /** Whether a header is the client's own matter. */
 function isOwn(name: string, value: string, request: RequestToPass): boolean {
-  if (request.trace && TRACING.has(name)) return false;
+  if ((request.trace && TRACING.has(name)) || request.sent.replaces(name)) return false;
   return (
     !isHopByHop(name) && !REWRITTEN.has(name) && !name.startsWith(IDENTITY_PREFIX) && !request.isCredential(name, value)
   );

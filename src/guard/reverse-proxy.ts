@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { BareConnection, ReceivedRequest } from './arrived-request.ts';
-import { Exchange, formatHost, type PassedRequest, Upstream, type UpstreamAddress } from './exchange.ts';
+import { Exchange, type PassedRequest, UpstreamConnections } from './exchange.ts';
 import {
   answerHeaders,
   type Framing,
@@ -15,7 +15,9 @@ import {
   requestTrailers,
   valuesOf,
 } from './passed-headers.ts';
+import type { Sent } from './sent-credentials.ts';
 import { notesOf, type RateLimitFields, type Reply, REQUEST_ID } from '../http/index.ts';
+import { formatHost, type Upstream } from '../routes/index.ts';
 
 /** One protocol, as `websocket`. */
 const PROTOCOL = /^[\w!#$%&'*+.^`|~-]+(?:\/[\w!#$%&'*+.^`|~-]+)?$/;
@@ -41,6 +43,8 @@ export function protocolOf(
 /** The upstream's answer by which the protocol is switched. */
 interface Switched {
   readonly answer: IncomingMessage;
+  /** What the client is not to see. */
+  readonly sent: Sent;
   /** Those that the client is to get besides, names and values in turn. */
   readonly headers: readonly string[];
 }
@@ -49,16 +53,16 @@ interface Switched {
  * Joins two connections: tells the client that the protocol is switched, and passes on what either side sends. When one
  * ends, so does the other.
  */
-function join(client: BareConnection, upstream: BareConnection, { answer, headers: more }: Switched): void {
+function join(client: BareConnection, upstream: BareConnection, { answer, sent, headers: more }: Switched): void {
   const [near, far] = [client.socket, upstream.socket];
   const headers = [
-    ...answerHeaders(answer.rawHeaders, [], more),
+    ...answerHeaders(answer.rawHeaders, sent, [], more),
     'Connection',
     'Upgrade',
     'Upgrade',
     answer.headers.upgrade!,
   ];
-  near.write(headText(101, answer.statusMessage!, headers), 'latin1');
+  near.write(headText(101, sent.hide(answer.statusMessage!), headers), 'latin1');
   if (client.head.length > 0) near.unshift(client.head);
   if (upstream.head.length > 0) far.unshift(upstream.head);
   for (const [here, there] of [
@@ -78,21 +82,20 @@ function prepare(socket: Socket): void {
   socket.setNoDelay(true);
 }
 
-/** Where requests are passed on to, and what changes on the way. */
+/** How requests are passed on. */
 export interface ReverseProxyOptions {
-  readonly upstream: UpstreamAddress;
-  /** Whether the upstream gets its own address as the Host, instead of the client's. */
-  readonly rewriteHost: boolean;
   /** How long the upstream may take to begin its answer, and the client to go on with its body, in milliseconds. */
   readonly timeoutMs: number;
-  /** How many connections to the upstream there may be at a time. */
+  /** How many connections to upstreams there may be at a time. */
   readonly maxConnections: number;
-  /** Is told why the upstream did not answer a request. */
-  failed(error: unknown, requestId?: string): void;
+  /** Is told why an upstream did not answer a request. */
+  failed(upstream: Upstream, error: unknown, requestId?: string): void;
 }
 
-/** What the upstream is told of a request, and what not. */
+/** Where a request is passed on to, and what the upstream is told of it, and what not. */
 interface PassOptions {
+  readonly upstream: Upstream;
+  readonly sent: Sent;
   /** The headers that say who makes it, names and values in turn. */
   readonly identity: readonly string[];
   readonly isCredential: IsCredential;
@@ -105,28 +108,28 @@ interface PassOptions {
   readonly refusedNow: () => Reply | undefined | Promise<Reply | undefined>;
 }
 
-/** Passes requests on to an upstream. */
+/** Passes requests on to upstreams. */
 export class ReverseProxy {
   readonly #options: ReverseProxyOptions;
-  readonly #upstream: Upstream;
+  readonly #connections: UpstreamConnections;
   readonly #tunnels = new Set<Duplex>();
 
   constructor(options: ReverseProxyOptions) {
     this.#options = options;
-    this.#upstream = new Upstream(options.upstream, options.maxConnections);
+    this.#connections = new UpstreamConnections(options.maxConnections);
   }
 
   /** Passes a request on, and the answer back. */
-  pass(received: ReceivedRequest, { fields, refusedNow, ...options }: PassOptions): Exchange {
+  pass(received: ReceivedRequest, { fields, refusedNow, upstream, ...options }: PassOptions): Exchange {
     const { incoming, outgoing, target, framing, switching } = received;
-    const { upstream, rewriteHost } = this.#options;
+    const { sent } = options;
     const { id: requestId, trace } = notesOf(incoming) ?? {};
     const toPass: RequestToPass = {
       ...options,
       rawHeaders: incoming.rawHeaders,
       target,
       method: incoming.method!,
-      host: rewriteHost ? formatHost(upstream) : target.host,
+      host: upstream.rewriteHost ? formatHost(upstream.address) : target.host,
       framing,
       requestId,
       trace,
@@ -135,20 +138,26 @@ export class ReverseProxy {
     const passed: PassedRequest = {
       ...received,
       fields,
+      sent,
       requestId,
       refusedNow,
-      request: { method: incoming.method!, path: target.path, headers: requestHeaders(toPass) },
+      request: { method: incoming.method!, path: sent.addTo(target.path), headers: requestHeaders(toPass) },
       trailers: (rawTrailers) => requestTrailers(rawTrailers, toPass),
       switching: switching && {
         protocol: switching.protocol,
         switched: (answer, connection) => {
           outgoing.statusCode = 101;
           const headers = requestId === undefined ? [] : [REQUEST_ID, requestId];
-          this.#join(switching.connection, connection, { answer, headers });
+          this.#join(switching.connection, connection, { answer, sent, headers });
         },
       },
     };
-    const exchange = new Exchange(passed, { ...this.#options, upstream: this.#upstream });
+    const exchange = new Exchange(passed, {
+      address: upstream.address,
+      connections: this.#connections,
+      timeoutMs: this.#options.timeoutMs,
+      failed: (error, id) => this.#options.failed(upstream, error, id),
+    });
     exchange.start();
     return exchange;
   }
@@ -158,9 +167,9 @@ export class ReverseProxy {
     for (const socket of this.#tunnels) socket.destroy();
   }
 
-  /** Closes the connections to the upstream. */
+  /** Closes the connections to upstreams. */
   close(): void {
-    this.#upstream.close();
+    this.#connections.close();
   }
 
   #join(client: BareConnection, upstream: BareConnection, switched: Switched): void {

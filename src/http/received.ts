@@ -67,6 +67,8 @@ export interface RequestNotes {
   client: ClientAddress | undefined;
   /** Headers that tell an upstream of the trace that it belongs to, names and values in turn; undefined for none. */
   readonly trace: readonly string[] | undefined;
+  /** The name of the upstream that it is passed on to. */
+  upstream: string | undefined;
   /** What is noted besides where the log is at level debug. */
   readonly details: RequestDetails | undefined;
   /** How many errors the answer of GraphQL has. */

@@ -75,6 +75,7 @@ class NotedRequest implements RequestNotes {
   keyId: string | undefined = undefined;
   client: ClientAddress | undefined = undefined;
   trace: readonly string[] | undefined = undefined;
+  upstream: string | undefined = undefined;
   details: RequestDetails | undefined = undefined;
   errors = 0;
   protected readonly clients: ClientAddresses;

@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto';
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
-import { debugTimed, KeysError, printable, readRetryAfter } from '../keys/basics/index.ts';
+import { debugTimed, KeysError, printable, readRetryAfter, readSecretFile } from '../keys/basics/index.ts';
 import type { Notice, NoticeSettings } from '../keys/notices/index.ts';
 
 /** A key that signs, as bytes. */
@@ -150,7 +149,6 @@ export function readDestination(settings: NoticeSettings, env: NodeJS.ProcessEnv
 }
 
 const VARIABLE = 'SVC_API_NOTICES_SECRET';
-const MAX_FILE_BYTES = 4096;
 const MAX_SECRETS = 5;
 const FORM =
   'Write each as whsec_ and 24 to 64 bytes in base64, with white space between several. ' +
@@ -162,7 +160,7 @@ const FORM =
  * @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE if other users can read them, CONFIG_INVALID
  */
 export function readSigningKeys({ secretFile }: NoticeSettings, env: NodeJS.ProcessEnv): SigningKey[] {
-  const text = secretFile === undefined ? env[VARIABLE] : readPrivateFile(secretFile);
+  const text = secretFile === undefined ? env[VARIABLE] : readSecretFile(secretFile, SECRET_FILE).text;
   if (!text?.trim()) {
     if (secretFile !== undefined) throw invalid(`${nameOf(secretFile)} is empty`);
     throw new KeysError(
@@ -180,35 +178,13 @@ export function readSigningKeys({ secretFile }: NoticeSettings, env: NodeJS.Proc
   });
 }
 
-function readPrivateFile(path: string): string {
-  let file;
-  try {
-    // A pipe would wait for its other end.
-    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const stat = fstatSync(file);
-    if (!stat.isFile()) throw unavailable(path, 'is not a file');
-    // One that belongs to another user, as root, can be given to this one by its group alone.
-    const forbidden = stat.uid === process.geteuid?.() ? 0o077 : 0o037;
-    if ((stat.mode & forbidden) !== 0)
-      throw new KeysError('CONFIG_INSECURE', `${nameOf(path)} can be accessed by other users. Run chmod 600 on it.`);
-    const bytes = Buffer.alloc(MAX_FILE_BYTES);
-    return bytes.subarray(0, readSync(file, bytes)).toString('latin1');
-  } catch (error) {
-    if (error instanceof KeysError) throw error;
-    const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    throw unavailable(path, code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`, error);
-  } finally {
-    if (file !== undefined) closeSync(file);
-  }
-}
+const SECRET_FILE = {
+  what: 'The file of the secrets that sign notices',
+  remedy: 'Correct "secretFile" under "notices".',
+};
 
 function nameOf(path: string): string {
-  return `The file of the secrets that sign notices, ${printable(path, 200)},`;
-}
-
-function unavailable(path: string, reason: string, cause?: unknown): KeysError {
-  const message = `${nameOf(path)} ${reason}. Correct "secretFile" under "notices".`;
-  return new KeysError('CONFIG_UNAVAILABLE', message, { cause });
+  return `${SECRET_FILE.what}, ${printable(path, 200)},`;
 }
 
 function invalid(reason: string): KeysError {

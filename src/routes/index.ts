@@ -35,3 +35,11 @@ export {
   type Route,
   type Router,
 } from './router.ts';
+export {
+  formatHost,
+  parseUpstream,
+  problemOfSentHeader,
+  type SentCredential,
+  type Upstream,
+  type UpstreamAddress,
+} from './upstream.ts';

@@ -45,6 +45,7 @@ function sameRank(table: MethodTable, { methods }: Route): Match[] {
 
 function sayTheSame(one: Route, other: Route): boolean {
   return (
+    one.to === other.to &&
     one.preflightOpen === other.preflightOpen &&
     (one.crossSiteAllowed ?? false) === (other.crossSiteAllowed ?? false) &&
     normalizeAllow(one.allow) === normalizeAllow(other.allow)

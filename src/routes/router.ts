@@ -22,6 +22,8 @@ export interface Route {
   /** Undefined: all methods. */
   readonly methods?: readonly string[];
   readonly allow: Allow;
+  /** The name of the upstream that `guard` passes its requests on to. */
+  readonly to?: string;
   /** Whether pages of other sites may send what browsers send a key with by themselves. */
   readonly crossSiteAllowed?: boolean;
   /** Whether CORS preflights pass without a key. */

@@ -239,6 +239,8 @@ const OTHER = 'other';
  */
 class RequestMetrics implements RequestWatcher {
   readonly #ended = new Map<Endpoint, Map<string, number>>(ENDPOINTS.map((endpoint) => [endpoint, new Map()]));
+  /** Of requests that are passed on, by the names of upstreams, which the configuration has. */
+  readonly #upstreams = new Map<string, { readonly codes: Map<string, number>; isFailing: boolean }>();
   readonly #operations = { query: { ok: 0, errors: 0 }, mutation: { ok: 0, errors: 0 } };
   readonly #durations: Durations;
   #inFlight = 0;
@@ -255,6 +257,28 @@ class RequestMetrics implements RequestWatcher {
         [...this.#ended].flatMap(([endpoint, codes]) =>
           Array.from(codes, ([code, count]): Value => [count, { endpoint, code }]),
         ),
+    );
+    addCounter(
+      registry,
+      {
+        name: 'svc_api_upstream_requests_total',
+        help: 'Requests that were passed on, by upstream of svc-api.yaml and status; none as above.',
+        labelNames: ['upstream', 'code'],
+      },
+      () =>
+        [...this.#upstreams].flatMap(([upstream, { codes }]) =>
+          Array.from(codes, ([code, count]): Value => [count, { upstream, code }]),
+        ),
+    );
+    addGauge(
+      registry,
+      {
+        name: 'svc_api_upstream_failing',
+        help: '1 where the latest request to an upstream was answered 502 or 504, otherwise 0.',
+        labelNames: ['upstream'],
+        aggregator: 'max',
+      },
+      () => Array.from(this.#upstreams, ([upstream, { isFailing }]): Value => [isFailing ? 1 : 0, { upstream }]),
     );
     addCounter(
       registry,
@@ -289,6 +313,7 @@ class RequestMetrics implements RequestWatcher {
     const { endpoint, status, operation } = request;
     this.#inFlight -= 1;
     this.#count(endpoint, status);
+    if (request.upstream !== undefined) this.#countUpstream(request.upstream, status);
     if (status !== 101) this.#durations.observe(endpoint, request.durationMs / 1000);
     if (operation) this.#operations[typeOf(operation)][request.errors > 0 ? 'errors' : 'ok'] += 1;
   }
@@ -298,10 +323,20 @@ class RequestMetrics implements RequestWatcher {
   }
 
   #count(endpoint: Endpoint, status: number | undefined): void {
-    const code = status === undefined ? NONE : STATUS_CODES[status] === undefined ? OTHER : `${status}`;
-    const codes = this.#ended.get(endpoint)!;
-    codes.set(code, (codes.get(code) ?? 0) + 1);
+    increment(this.#ended.get(endpoint)!, status);
   }
+
+  #countUpstream(name: string, status: number | undefined): void {
+    let upstream = this.#upstreams.get(name);
+    if (!upstream) this.#upstreams.set(name, (upstream = { codes: new Map(), isFailing: false }));
+    increment(upstream.codes, status);
+    if (status !== undefined) upstream.isFailing = status === 502 || status === 504;
+  }
+}
+
+function increment(codes: Map<string, number>, status: number | undefined): void {
+  const code = status === undefined ? NONE : STATUS_CODES[status] === undefined ? OTHER : `${status}`;
+  codes.set(code, (codes.get(code) ?? 0) + 1);
 }
 
 /** From a look into a file to a wait for another writer. */

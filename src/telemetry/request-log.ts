@@ -42,6 +42,7 @@ class RequestLines {
     // An id has only characters that stand in JSON as they are, and holds no secret: see `requestIdOf`.
     let line = this.#begin() + request.id + this.#answerOf(request) + milliseconds(request.durationMs);
     if (keyId !== undefined) line += `,"keyId":${quoted(keyId)}`;
+    if (request.upstream !== undefined) line += `,"upstream":"${request.upstream}"`;
     if (operation) line += this.#operationOf(operation);
     if (errors > 0) line += `,"errors":${errors}`;
     if (!request.isCutOff) return line + this.#endWith(request.address);
@@ -134,7 +135,7 @@ export const requestDebugLog: RequestWatcher = {
 
   ended(request) {
     debug('a request ended', () => {
-      const { id: requestId, endpoint, method, status, address } = request;
+      const { id: requestId, endpoint, method, status, upstream, address } = request;
       const details = request.details!;
       details.ended('answer');
       const { prefix, keyFrom, route, permissions, code, reason, stages } = details;
@@ -148,6 +149,7 @@ export const requestDebugLog: RequestWatcher = {
         prefix,
         keyFrom,
         route,
+        upstream,
         ...(permissions.size > 0 && { permissions: [...permissions] }),
         reason,
         stages,
@@ -182,7 +184,18 @@ class FieldLog implements RequestWatcher {
   }
 
   ended(request: WatchedRequest): void {
-    const { id: requestId, endpoint, method, status, durationMs, keyId, operation, errors, address } = request;
+    const {
+      id: requestId,
+      endpoint,
+      method,
+      status,
+      durationMs,
+      keyId,
+      upstream,
+      operation,
+      errors,
+      address,
+    } = request;
     this.#log.info(
       {
         requestId,
@@ -191,6 +204,7 @@ class FieldLog implements RequestWatcher {
         status,
         durationMs: rounded(durationMs),
         keyId,
+        ...(upstream !== undefined && { upstream }),
         ...(operation && { operation: { type: typeOf(operation), name: operation.name } }),
         ...(errors > 0 && { errors }),
         address,

@@ -39,6 +39,7 @@ describe('the configuration', () => {
       resources: [],
       roles: {},
       credentials: ['bearer'],
+      upstreams: [],
       routes: [],
       expect: [],
       cors: { origins: [] },
@@ -70,8 +71,15 @@ routes:
   - { host: Wiki.Example.org, path: /api/**, methods: [GET, HEAD, GET], allow: wiki:read_any, preflight: open }
   - { host: wiki.example.org, path: /api/**, allow: [WIKI:READ_ANY, WIKI:UPDATE_ANY] }
   - { host: "*.example.org", path: /backup/, allow: { any: [BACKUP:READ_ANY, ME:READ_OWN] } }
-  - { host: "*", path: /public/*, allow: open }
+  - { host: "*", path: /public/*, allow: open, to: wiki }
 expect: [GET https://wiki.example.org/api/7 with WIKI:READ_ANY is allowed]
+upstreams:
+  wiki: http://127.0.0.1:3000
+  files: { url: http+unix:///run/files.sock, basic: { user: "a b", password: { file: /run/secrets/files } }, rewriteHost: true }
+  sonarr:
+    url: https://sonarr.internal:8989
+    send: { X-Api-Key: { file: secrets/sonarr }, Authorization: { file: /run/token, scheme: Bearer } }
+    query: { apikey: { file: secrets/sonarr } }
 cors: { origins: ["https://app.example.org", "http://localhost:3000", "capacitor://localhost"] }
 tls: { cert: tls/cert.pem, key: /etc/tls/key.pem }
 limits: { default: [100/m, 5000/month], failedCredentials: 5/h }
@@ -118,9 +126,28 @@ clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"]
           preflightOpen: false,
           line: 10,
         },
-        { host: '*', path: '/public/*', allow: { kind: 'open' }, preflightOpen: false, line: 11 },
+        { host: '*', path: '/public/*', allow: { kind: 'open' }, to: 'wiki', preflightOpen: false, line: 11 },
       ],
       expect: ['GET https://wiki.example.org/api/7 with WIKI:READ_ANY is allowed'],
+      upstreams: [
+        { name: 'wiki', address: { protocol: 'http:', host: '127.0.0.1', port: 3000 }, send: [], rewriteHost: false },
+        {
+          name: 'files',
+          address: { protocol: 'http:', socketPath: '/run/files.sock' },
+          send: [{ in: 'header', name: 'Authorization', file: '/run/secrets/files', user: 'a b' }],
+          rewriteHost: true,
+        },
+        {
+          name: 'sonarr',
+          address: { protocol: 'https:', host: 'sonarr.internal', port: 8989 },
+          send: [
+            { in: 'header', name: 'X-Api-Key', file: join(folder, 'secrets/sonarr') },
+            { in: 'header', name: 'Authorization', file: '/run/token', scheme: 'Bearer' },
+            { in: 'query', name: 'apikey', file: join(folder, 'secrets/sonarr') },
+          ],
+          rewriteHost: false,
+        },
+      ],
       cors: { origins: ['https://app.example.org', 'http://localhost:3000', 'capacitor://localhost'] },
       tls: { cert: join(folder, 'tls/cert.pem'), key: '/etc/tls/key.pem' },
       limits: { default: ['100/m', '5000/month'], failedCredentials: '5/h' },
@@ -270,8 +297,8 @@ trust: [10.0.0.0/33]
         '3:3: "ADMIN" is a built-in role, which cannot be changed.',
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
-        '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, routes, ' +
-          'expect, cors, tls, server, limits, policy, audit, notices, introspection, publicUrl, consent and clients.',
+        '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, upstreams, ' +
+          'routes, expect, cors, tls, server, limits, policy, audit, notices, introspection, publicUrl, consent and clients.',
         '7:15: "cookie" is no place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
         '8:9: "10.0.0.0/33" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.',
@@ -286,7 +313,7 @@ trust: [10.0.0.0/33]
     [
       'routes: [{ host: "*", pth: /, allow: key }, { host: h, location: /x, allow: open }]',
       '1:23: "pth" is not a field. Did you mean "path"?',
-      '1:56: "location" is not a field. The fields here are host, path, methods, allow, resource, cross-site and preflight.',
+      '1:56: "location" is not a field. The fields here are host, path, methods, allow, resource, to, cross-site and preflight.',
     ],
     ['credentials: [{ headr: X-Api-Key }]', '1:17: "headr" is not a field. Did you mean "header"?'],
     ['notices: { ulr: "https://h.example" }', '1:12: "ulr" is not a field. Did you mean "url"?'],
@@ -375,6 +402,48 @@ trust: [10.0.0.0/33]
     ['audit: { keep: 400 }', '1:16: The field "keep" must be text.'],
     ['audit: { keep: 23h }', '1:16: "23h" is too short. Choose 1d or more.'],
     ['audit: { keep: forever }', '1:16: "forever" is not a duration.'],
+    ['upstreams: [wiki]', '1:12: The field "upstreams" must be a map of names to addresses.'],
+    ['upstreams: { wi/ki: "http://a" }', '1:14: "wi/ki" cannot name an upstream.'],
+    ['upstreams: { wiki: 7 }', '1:20: An upstream must be an address, such as http://127.0.0.1:3000, or a map'],
+    [
+      'upstreams: { wiki: "a:80" }',
+      '1:20: "a:80" is not the address of an upstream. Write it as http://127.0.0.1:3000,',
+    ],
+    ['upstreams: { wiki: { uri: "http://a" } }', '1:22: "uri" is not a field. Did you mean "url"?'],
+    ['upstreams: { wiki: { url: "http://a/b" } }', '1:27: "http://a/b" has more than an address'],
+    ['upstreams: { wiki: {} }', '1:20: The field "url" is missing.'],
+    [
+      'upstreams: { w: { url: "http://a", send: { X-Key: s3cret } } }',
+      '1:51: "X-Key" must name the file of the credential',
+    ],
+    ['upstreams: { w: { url: "http://a", send: {} } }', '1:42: The field "send" must be a map, such as { X-Api-Key:'],
+    ['upstreams: { w: { url: "http://a", send: { X-Key: {} } } }', '1:51: The field "file" is missing.'],
+    ['upstreams: { w: { url: "http://a", send: { X-Key: { file: "" } } } }', '1:59: The field "file" must be the path'],
+    [
+      'upstreams: { w: { url: "http://a", send: { Host: { file: f } } } }',
+      '1:44: The header "Host" cannot be sent: it is',
+    ],
+    [
+      'upstreams: { w: { url: "http://a", query: { "a&b": { file: f } } } }',
+      '1:45: The parameter "a&b" cannot be sent',
+    ],
+    [
+      'upstreams: { w: { url: "http://a", send: { a-b: { file: f }, A_B: { file: f } } } }',
+      '1:17: The header A_B is sent twice.',
+    ],
+    ['upstreams: { w: { url: "http://a", basic: { user: a } } }', '1:43: The field "password" is missing.'],
+    [
+      'upstreams: { w: { url: "http://a", basic: { user: "a:b", password: { file: f } } } }',
+      '1:51: The field "user" has a colon',
+    ],
+    [
+      'routes: [{ host: a, path: /, allow: key, to: b }]',
+      '1:46: There is no upstream "b". There is no field "upstreams".',
+    ],
+    [
+      'upstreams: { wiki: "http://a" }\nroutes: [{ host: a, path: /, allow: key, to: wikki }]',
+      '2:46: Did you mean wiki? There is no upstream "wikki". The upstreams are wiki.',
+    ],
     ['introspection: true', '1:16: The field "introspection" must be on, off or permitted.'],
     ['$schema: 7', '1:10: The field "$schema" must be text.'],
     ['resources: [WIKI]\nresources: []', '2:1: The field "resources" is given more than once.'],

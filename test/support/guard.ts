@@ -2,21 +2,35 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type GuardOptions, type RunningGuard, serveGuard } from '../../src/guard/guard.ts';
-import { always, type GuardRules } from '../../src/guard/access.ts';
+import { always, type GuardRules, readUpstreams, type Upstreams } from '../../src/guard/access.ts';
 import type { ServerOptions } from '../../src/http/serve-requests.ts';
 import { Networks } from '../../src/keys/basics/networks.ts';
 import type { Permission } from '../../src/keys/permissions/catalog.ts';
 import { NO_LOG } from '../../src/log.ts';
+import type { SentCredential, Upstream, UpstreamAddress } from '../../src/routes/index.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from './keys.ts';
 import { until } from './until.ts';
 
-type AllOptions = Omit<GuardOptions, 'maxConnections'> & GuardRules & Pick<ServerOptions, 'watchers'>;
+type AllOptions = Omit<GuardOptions, 'maxConnections'> &
+  Omit<GuardRules, 'upstreams'> &
+  Pick<ServerOptions, 'watchers'> & {
+    /** Where requests go of which no route says it. */
+    upstream: UpstreamAddress;
+    send: readonly SentCredential[];
+    rewriteHost: boolean;
+    /** The name of that upstream. */
+    named: string | undefined;
+    /** Those that routes name. */
+    upstreams: readonly Upstream[];
+  };
 
 /** A service behind a guard, and a key for it. */
 export interface GuardedService extends TestKeys {
   /** Where the guard listens, without a path. */
   url: string;
   guard: RunningGuard;
+  /** Where that passes requests on to. */
+  upstreams: Upstreams;
   /** The service itself. */
   upstream: Server;
   /** Of a key that may pass. */
@@ -42,10 +56,14 @@ export async function startGuarded(
   await once(upstream.listen(0, '127.0.0.1'), 'listening');
   const { port } = upstream.address() as AddressInfo;
   const running: RunningGuard[] = [];
+  const used: Upstreams[] = [];
   const beside = async (others: Partial<AllOptions>) => {
     const all: AllOptions = {
       keys: open.keys,
       upstream: { protocol: 'http:', host: '127.0.0.1', port },
+      send: [],
+      named: undefined,
+      upstreams: [],
       requirements: always({ kind: 'all', permissions: [PERMISSION] }),
       credentials: ['bearer'],
       passCredential: false,
@@ -57,8 +75,15 @@ export async function startGuarded(
       ...others,
     };
     const { watchers = [] } = all;
-    const started = await serveGuard(all, all, { host: '127.0.0.1', port: 0, keepAliveMs: 5000, watchers });
+    const { upstream: address, send, rewriteHost } = all;
+    const upstreams = readUpstreams(all.upstreams, { name: all.named, address, send, rewriteHost }, undefined);
+    const started = await serveGuard(
+      all,
+      { ...all, upstreams },
+      { host: '127.0.0.1', port: 0, keepAliveMs: 5000, watchers },
+    );
     running.push(started);
+    used.push(upstreams);
     return started.url;
   };
   const url = await beside({});
@@ -73,6 +98,7 @@ export async function startGuarded(
     ...open,
     url,
     guard: running[0]!,
+    upstreams: used[0]!,
     upstream,
     secret,
     authorization: `Authorization: Bearer ${secret}`,

@@ -7,6 +7,7 @@ import { createApp } from '../../src/service/create-app.ts';
 import { listen } from '../../src/http/server.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { type Family, parseExposition } from '../support/exposition.ts';
+import { startGuarded } from '../support/guard.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { ROOT } from '../support/process.ts';
 import { query } from '../support/server.ts';
@@ -47,6 +48,12 @@ describe('examples/grafana', () => {
     const { key: secret } = await keys.create({ name: 'Key', roles: ['GUEST'], expiresIn: '1d' }, OPERATOR);
     await query(server.url, secret, '{ me { name } }');
     await server.stop();
+    const guarded = await startGuarded((_, outgoing) => outgoing.end(), {
+      watchers: [metrics.requests],
+      named: 'wiki',
+    });
+    await fetch(guarded.url, { headers: { authorization: `Bearer ${guarded.secret}` } });
+    await guarded.stop();
     families = parseExposition(await metrics.text());
     await store.close();
   });

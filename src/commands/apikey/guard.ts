@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../cli/base-command.ts';
@@ -9,26 +10,34 @@ import type { AskedRequirement, GuardRules } from '../../guard/access.ts';
 import type { ServerOptions } from '../../http/index.ts';
 import type { OpenedService, ServedService } from '../../service/configured-server.ts';
 import { printable } from '../../keys/basics/index.ts';
+import type { Route, SentCredential, Upstream } from '../../routes/index.ts';
 
 const PORT = 8080;
 const TIMEOUT_S = 60;
 
-type GuardFlags = AskedRequirement & Omit<GuardOptions, 'maxConnections' | 'log'>;
+/** What the command line says. */
+type GuardFlags = AskedRequirement & Omit<GuardOptions, 'maxConnections' | 'log'> & { upstream: Upstream | undefined };
 
 export default class Guard extends ServingCommand {
   static override summary = 'Put a key in front of a service: a proxy that asks for one.';
   static override description =
     'Requests with a key that may pass go to the service at <upstream>, without the key, with X-Auth-Key-Id, ' +
     'X-Auth-Key-Name, X-Auth-Roles and X-Auth-Permission; the others are answered 401 or 403. The service must be ' +
-    'reachable by the guard alone. Without --permission and --any-key, the routes of svc-api.yaml decide. ' +
+    'reachable by the guard alone. Without --permission and --any-key, the routes of svc-api.yaml decide, and may ' +
+    'name other services, by "upstreams". ' +
     'Connections, memory and more: "server" in svc-api.yaml.';
-  static override usage = '<%= command.id %> UPSTREAM [flags]';
+  static override usage = '<%= command.id %> [UPSTREAM] [flags]';
   static override examples = examplesOf([
     [
       'Guard a service on this machine, on http://127.0.0.1:8080',
       'http://127.0.0.1:3000 --permission DASHBOARD:READ_ANY',
     ],
     ['Let routes decide', 'http://127.0.0.1:3000'],
+    ['Guard all upstreams of svc-api.yaml', ''],
+    [
+      'Send the service a key of its own, which callers never see',
+      'http://127.0.0.1:8989 --resource SONARR --send-header X-Api-Key=@/run/secrets/sonarr',
+    ],
     [
       'Guard a service for other machines, by TLS',
       'http://127.0.0.1:3000 --any-key --host :: --tls-cert cert.pem --tls-key key.pem',
@@ -36,8 +45,9 @@ export default class Guard extends ServingCommand {
   ]);
   static override args = {
     upstream: Args.string({
-      description: 'Where the service listens: http://127.0.0.1:3000, https://app.internal, http+unix:///run/app.sock.',
-      required: true,
+      description:
+        'Where the service listens: http://127.0.0.1:3000, https://app.internal, http+unix:///run/app.sock. For all ' +
+        'requests but those of routes that name another one.',
     }),
   };
   static override flags = {
@@ -55,6 +65,11 @@ export default class Guard extends ServingCommand {
     'pass-credential': Flags.boolean({ description: 'Pass the key on to the service, too.' }),
     'rewrite-host': Flags.boolean({
       description: "Send the service its own address as the Host, in place of the client's.",
+    }),
+    'send-header': Flags.string({
+      description: 'Header that the service gets, with the content of a file, in place of what callers send.',
+      helpValue: '<name>=@<file>',
+      multiple: true,
     }),
     timeout: Flags.string({
       description: `How long the service may take to begin its answer. Default: ${TIMEOUT_S}.`,
@@ -75,8 +90,8 @@ export default class Guard extends ServingCommand {
     if (resource !== undefined && permissions) throw exclusiveFlags('--resource', '--permission');
     if (methods !== undefined && !permissions)
       throw new CliError('USAGE', '--methods goes with --permission. Pass both, or leave it out.');
-    const [{ parseUpstream }, { readRequirements }] = await Promise.all([
-      import('../../guard/exchange.ts'),
+    const [upstream, { readRequirements, readUpstreams }] = await Promise.all([
+      readUpstream(args.upstream, flags),
       import('../../guard/access.ts'),
     ]);
     const asked: GuardFlags = {
@@ -84,9 +99,8 @@ export default class Guard extends ServingCommand {
       anyKey,
       resource,
       anyMethod: methods === 'any',
-      upstream: parseUpstream(args.upstream),
+      upstream,
       passCredential: flags['pass-credential'],
-      rewriteHost: flags['rewrite-host'],
       timeoutMs: (readNumber(flags.timeout, '--timeout', 3600) ?? TIMEOUT_S) * 1000,
       healthPath: readHealthPath(flags['health-path']),
     };
@@ -94,18 +108,25 @@ export default class Guard extends ServingCommand {
       ...readOptions(flags, process.env, PORT),
       database,
       config,
-      check: ({ routes }, catalog) => void readRequirements(asked, { routes, catalog }),
+      check: ({ routes, upstreams }, catalog) => {
+        readRequirements(asked, { routes, catalog });
+        readUpstreams(upstreams, upstream, routesThatDecide(asked, routes));
+      },
       start: (opened, server) => this.serveGuard(asked, opened, server),
     });
   }
 
   private async serveGuard(asked: GuardFlags, opened: OpenedService, server: ServerOptions): Promise<ServedService> {
-    const [{ readRequirements }, { serveGuard }] = await Promise.all([
+    const [{ readRequirements, readUpstreams }, { serveGuard }] = await Promise.all([
       import('../../guard/access.ts'),
       import('../../guard/guard.ts'),
     ]);
-    const rulesBy = ({ keys, config: { routes, credentials, trust, limits } }: OpenedService): GuardRules => ({
+    const rulesBy = ({
       keys,
+      config: { routes, credentials, trust, limits, upstreams },
+    }: OpenedService): GuardRules => ({
+      keys,
+      upstreams: readUpstreams(upstreams, asked.upstream, routesThatDecide(asked, routes)),
       requirements: readRequirements(asked, { routes, catalog: keys.catalog }),
       credentials,
       trust,
@@ -115,8 +136,7 @@ export default class Guard extends ServingCommand {
     return {
       server: running,
       prepare: async (changed) => {
-        const rules = rulesBy(changed);
-        return () => running.changeRules(rules);
+        return running.prepareRules(rulesBy(changed));
       },
       stop: () => running.stop(),
     };
@@ -126,4 +146,39 @@ export default class Guard extends ServingCommand {
 function readHealthPath(path: string | undefined): string | undefined {
   if (path === undefined || /^\/[\w./~-]*$/.test(path)) return path;
   throw new CliError('USAGE', `--health-path is "${printable(path)}". Give a path, such as /guard/health.`);
+}
+
+/** The routes, where the command line does not say who may pass. */
+function routesThatDecide({ permissions, anyKey, resource }: GuardFlags, routes: readonly Route[]) {
+  return permissions || anyKey || resource !== undefined ? undefined : routes;
+}
+
+/** The upstream that a command line names, and what it gets of its own. */
+async function readUpstream(
+  address: string | undefined,
+  { 'rewrite-host': rewriteHost, 'send-header': headers = [] }: { 'rewrite-host': boolean; 'send-header'?: string[] },
+): Promise<Upstream | undefined> {
+  if (address === undefined) {
+    const flag = rewriteHost ? '--rewrite-host' : headers.length > 0 ? '--send-header' : undefined;
+    if (flag === undefined) return undefined;
+    const instead = flag === '--rewrite-host' ? '"rewriteHost"' : '"send"';
+    throw new CliError(
+      'USAGE',
+      `${flag} goes with an upstream. Write ${instead} in "upstreams" of svc-api.yaml for others.`,
+    );
+  }
+  const { parseUpstream, problemOfSentHeader } = await import('../../routes/index.ts');
+  const parsed = parseUpstream(address);
+  if ('refusal' in parsed) throw new CliError('USAGE', parsed.refusal);
+  const send = headers.map((text): SentCredential => {
+    const [, name, file] = /^([^=]*)=@(.+)$/s.exec(text) ?? [];
+    // What stands there may be the secret.
+    if (name === undefined || file === undefined)
+      throw new CliError('USAGE', '--send-header is not a name and a file. Write it as X-Api-Key=@/run/secrets/app.');
+    const problem = problemOfSentHeader(name);
+    if (problem !== undefined)
+      throw new CliError('USAGE', `--send-header cannot send "${printable(name)}": it ${problem}.`);
+    return { in: 'header', name, file: resolve(file) };
+  });
+  return { address: parsed.value, send, rewriteHost };
 }

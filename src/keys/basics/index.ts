@@ -14,6 +14,7 @@ export {
   ValidationError,
   withoutStackTrace,
 } from './errors.ts';
+export { readSecretFile, type SecretText, versionOfFile } from './secret-file.ts';
 export {
   isMapped,
   LOOPBACK,

@@ -25,7 +25,23 @@ expect:
     const text = `${file}: 2 routes, and 1 expectation, which holds\n`;
     assert.deepEqual([stdout, stderr, code], [text, '', 0]);
     const json = await check(file, '--json');
-    assert.deepEqual(JSON.parse(json.stdout), { file, routes: 2, expectations: 1, unreachable: [], wide: [] });
+    const nothing = { unreachable: [], unusedUpstreams: [], wide: [] };
+    assert.deepEqual(JSON.parse(json.stdout), { file, routes: 2, expectations: 1, ...nothing });
+  });
+
+  it('names the upstreams that no route names', async () => {
+    const file = configFile(`upstreams: { wiki: "http://127.0.0.1:1", old: "http://127.0.0.1:2" }
+routes: [{ host: a, path: /, allow: key, to: wiki }]
+`);
+    const { stdout, code } = await check(file);
+    const lines = [
+      `${file}: 1 route, and 0 expectations, which hold`,
+      `${file}: no route names the upstream "old"`,
+      '',
+    ];
+    assert.deepEqual([stdout, code], [lines.join('\n'), 0]);
+    const { unusedUpstreams } = JSON.parse((await check(file, '--json')).stdout) as { unusedUpstreams: string[] };
+    assert.deepEqual(unusedUpstreams, ['old']);
   });
 
   it('lists the routes that can never match, with their lines', async () => {

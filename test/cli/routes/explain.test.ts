@@ -51,6 +51,15 @@ describe('routes explain', () => {
     assert.equal(code, 1);
   });
 
+  it('says which upstream a request goes to', async () => {
+    const file = configFile(`upstreams: { wiki: "http://127.0.0.1:1" }
+routes: [{ host: a, path: /, allow: open, to: wiki }]
+`);
+    const { stdout } = await testCli().run(argsOf('GET http://a/'), { env: { SVC_API_CONFIG: file } });
+    const line = `${file}:2: route 1 (a/) decides, and requires no key, and its requests go to the upstream "wiki"`;
+    assert.deepEqual(stdout.split('\n').slice(1), [line, '']);
+  });
+
   it('says which route decides, where it is, and why it comes before the next', async () => {
     assert.deepEqual(await explain('GET https://G.example:443/%61pi/boards/7/?q --permissions grafana:read_any'), [
       'GET g.example/api/boards/7 is allowed: the key has GRAFANA:READ_ANY',
@@ -130,6 +139,7 @@ describe('routes explain', () => {
         path: '/api/**',
         allow: ['GRAFANA:UPDATE_ANY', 'ME:READ_OWN'],
         resource: null,
+        to: null,
         crossSite: null,
         preflight: 'open',
       },
@@ -145,6 +155,7 @@ describe('routes explain', () => {
           path: '/**',
           allow: { any: ['GRAFANA:READ_ANY', 'DOCKER:READ_ANY'] },
           resource: null,
+          to: null,
           crossSite: null,
           preflight: null,
           because: 'segment 1, api, is more specific than **',
@@ -159,6 +170,7 @@ describe('routes explain', () => {
           path: '/api/boards/**',
           allow: ['GRAFANA:READ_ANY'],
           resource: null,
+          to: null,
           crossSite: null,
           preflight: null,
         },

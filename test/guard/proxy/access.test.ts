@@ -291,8 +291,8 @@ describe('who may pass the guard', () => {
     raw.request('GET /read/events HTTP/1.1', 'Host: a', service.authorization);
     await raw.receives('data: 1');
     const { keys, guard } = service;
-    const rules = { keys, credentials: ['bearer'] as const, trust: new Networks([]) };
-    guard.changeRules({ ...rules, requirements: always({ kind: 'all', permissions: [UPDATE] }) });
+    const rules = { keys, credentials: ['bearer'] as const, trust: new Networks([]), upstreams: service.upstreams };
+    guard.prepareRules({ ...rules, requirements: always({ kind: 'all', permissions: [UPDATE] }) })();
     assert.equal((await get(service.url, { authorization: `Bearer ${service.secret}` })).status, 403);
     await raw.closed();
   });

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { formatHost, parseUpstream } from '../../../src/guard/exchange.ts';
+import { formatHost, parseUpstream } from '../../../src/routes/index.ts';
 import { type GuardedService, startGuarded } from '../../support/guard.ts';
 import { collectingLog } from '../../support/log.ts';
 import { tempFolder } from '../../support/temp.ts';
@@ -20,7 +20,7 @@ describe('the address of an upstream', () => {
       ['http://[::1]:80/', { protocol: 'http:', host: '::1', port: 80 }, '[::1]'],
       ['http+unix:///run/a%20b.sock', { protocol: 'http:', socketPath: '/run/a b.sock' }, 'localhost'],
     ] as const) {
-      assert.deepEqual([parseUpstream(text), formatHost(parseUpstream(text))], [address, host]);
+      assert.deepEqual([parseUpstream(text), formatHost(address)], [{ value: address }, host]);
     }
   });
 
@@ -39,7 +39,7 @@ describe('the address of an upstream', () => {
       'http://user:hunter2@a': 'The upstream has a password in it, which every user can see',
     })) {
       const forms = 'http://127.0.0.1:3000, https://grafana.internal or http+unix:///run/app.sock';
-      assert.throws(() => parseUpstream(text), { code: 'USAGE', message: `${problem}. Write it as ${forms}.` });
+      assert.deepEqual(parseUpstream(text), { refusal: `${problem}. Write it as ${forms}.` });
     }
   });
 });

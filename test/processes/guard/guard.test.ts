@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer, request } from 'node:https';
-import { request as plainRequest, type IncomingMessage, type Server } from 'node:http';
+import { request as plainRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -154,6 +154,68 @@ describe('guard', () => {
     assert.equal((await end).code, 0);
   });
 
+  it('alone serves all upstreams of the configuration, and takes a changed one whole or not at all', async () => {
+    const cli = testCli();
+    const [file, secret] = ['svc-api.yaml', 'secret'].map((name) => join(tempFolder(), name)) as [string, string];
+    let held: ServerResponse | undefined;
+    const startNamed = (name: string) => {
+      const service = createServer((incoming, outgoing) => {
+        if (incoming.url === '/held') (held = outgoing).flushHeaders();
+        else outgoing.end(`${name} ${String(incoming.headers['x-api-key'])}`);
+      });
+      services.push(service);
+      return once(service.listen(0, '127.0.0.1'), 'listening').then(() => (service.address() as AddressInfo).port);
+    };
+    const [first, second] = [await startNamed('first'), await startNamed('second')];
+    const declare = (port: number, secretFile = secret) =>
+      writeFileSync(
+        file,
+        `upstreams: { app: { url: "http://127.0.0.1:${port}", send: { X-Api-Key: { file: "${secretFile}" } } } }\n` +
+          'routes: [{ host: "*", path: /**, allow: key, to: app }]\n',
+      );
+    writeFileSync(secret, 'the-key-of-the-service\n', { mode: 0o600 });
+    declare(first);
+    const { key } = await cli.given('Caller');
+    const { url, child, end } = await guard(cli, ['--config', file, '--port', '0']);
+    const hidden = '*'.repeat('the-key-of-the-service'.length);
+    assert.deepEqual(await get(url, key), [200, `first ${hidden}`]);
+    const open = await fetch(`${url}/held`, { headers: { authorization: `Bearer ${key}` } });
+    const reload = async (line: RegExp) => {
+      let log = '';
+      const read = (text: string) => (log += text);
+      child.stderr!.on('data', read);
+      child.kill('SIGHUP');
+      await until(() => line.test(log));
+      child.stderr!.off('data', read);
+    };
+    declare(second, `${secret}-that-is-missing`);
+    await reload(/CONFIG_UNAVAILABLE/);
+    assert.deepEqual(await get(url, key), [200, `first ${hidden}`]);
+    declare(second);
+    await until(async () => (await get(url, key))[1] === `second ${hidden}`);
+    held!.end('to the end');
+    assert.equal(await open.text(), 'to the end');
+    child.kill('SIGTERM');
+    const { code, stderr } = await end;
+    assert.deepEqual([code, stderr.includes('the-key-of-the-service')], [0, false]);
+  });
+
+  it('sends the service a key of its own from a file that the command line names', async () => {
+    const cli = testCli();
+    const service = createServer((incoming, outgoing) =>
+      outgoing.end(`for ${incoming.headers['x-auth-token']?.length}`),
+    );
+    services.push(service);
+    await once(service.listen(0, '127.0.0.1'), 'listening');
+    const { port } = service.address() as AddressInfo;
+    const secret = join(tempFolder(), 'secret');
+    writeFileSync(secret, 'the-key-of-the-service', { mode: 0o600 });
+    const { key } = await cli.given('Caller');
+    const args = [`http://127.0.0.1:${port}`, '--any-key', '--port', '0', '--send-header', `X-Auth-Token=@${secret}`];
+    const { url } = await guard(cli, args);
+    assert.deepEqual(await get(url, key), [200, 'for 22']);
+  });
+
   it('speaks TLS on both sides, and verifies the service', async () => {
     const cli = testCli();
     const { key } = await cli.given('Reader');
@@ -194,6 +256,25 @@ describe('guard', () => {
       ],
       ['two ways to say who may pass', [upstream, '--any-key', '--permission', 'DISK:READ_ANY'], 'USAGE', 'together'],
       ['an upstream that is none', ['127.0.0.1:3000', '--any-key'], 'USAGE', 'is not the address of an upstream'],
+      ['no upstream', ['--any-key'], 'USAGE', 'Nothing says where requests go. Name the upstream'],
+      [
+        'a header for upstreams that have their own',
+        ['--any-key', '--send-header', 'X-Api-Key=@f'],
+        'USAGE',
+        'Write "send" in "upstreams" of svc-api.yaml for others.',
+      ],
+      [
+        'a secret in place of its file',
+        [upstream, '--any-key', '--send-header', 'X-Api-Key=hunter2'],
+        'USAGE',
+        '--send-header is not a name and a file. Write it as X-Api-Key=@/run/secrets/app.',
+      ],
+      [
+        'a header that the guard writes',
+        [upstream, '--any-key', '--send-header', 'Host=@f'],
+        'USAGE',
+        '--send-header cannot send "Host": it is written by the guard itself.',
+      ],
       ['no time at all', [upstream, '--any-key', '--timeout', '0'], 'USAGE', '--timeout is "0"'],
       ['a path that is none', [upstream, '--any-key', '--health-path', 'x?y'], 'USAGE', '--health-path is "x?y"'],
     ] as const) {

@@ -1,0 +1,139 @@
+import { dirname, resolve } from 'node:path';
+import { type DocumentPath, type DocumentReader, isRecord, printable } from '../keys/basics/index.ts';
+import { parseUpstream, problemOfSentHeader, type SentCredential, type Upstream } from '../routes/index.ts';
+
+export const UPSTREAM_FIELDS = ['url', 'send', 'query', 'basic', 'rewriteHost'] as const;
+export const CREDENTIAL_FIELDS = ['file', 'scheme'] as const;
+export const BASIC_FIELDS = ['user', 'password'] as const;
+/** The names of upstreams, which stand in logs and metrics. */
+const UPSTREAM_NAME = /^[a-z0-9](?:[a-z0-9_.-]{0,62}[a-z0-9])?$/i;
+/** The most upstreams. */
+export const MAX_UPSTREAMS = 1000;
+const SCHEME = /^[a-z][a-z0-9-]*$/i;
+
+/** Reads where requests are passed on to. @param file that names them, from whose folder paths are */
+export function readUpstreams(reader: DocumentReader, value: unknown, file: string): Upstream[] {
+  if (value === undefined) return [];
+  if (!isRecord(value))
+    return reader.report(['upstreams'], 'The field "upstreams" must be a map of names to addresses.') ?? [];
+  const names = Object.keys(value);
+  if (names.length > MAX_UPSTREAMS)
+    reader.report(['upstreams'], `There are ${names.length} upstreams; at most ${MAX_UPSTREAMS} are allowed.`);
+  return names.slice(0, MAX_UPSTREAMS).flatMap((name) => {
+    const path = ['upstreams', name];
+    if (!UPSTREAM_NAME.test(name)) {
+      const message = `"${printable(name)}" cannot name an upstream. Use letters and digits, and - _ . between them.`;
+      reader.issues.push({ path, ofField: true, message });
+    }
+    const given = typeof value[name] === 'string' ? { url: value[name] } : value[name];
+    if (!isRecord(given)) {
+      const form = 'An upstream must be an address, such as http://127.0.0.1:3000, or a map with the field "url".';
+      return reader.report(path, form) ?? [];
+    }
+    return readUpstream(reader, { name, path, file }, given) ?? [];
+  });
+}
+
+interface UpstreamPlace {
+  name: string;
+  path: DocumentPath;
+  file: string;
+}
+
+function readUpstream(
+  reader: DocumentReader,
+  { name, path, file }: UpstreamPlace,
+  given: Record<string, unknown>,
+): Upstream | undefined {
+  const { url, send, query, basic, rewriteHost } = reader.knownFields(given, path, UPSTREAM_FIELDS);
+  if (rewriteHost !== undefined && typeof rewriteHost !== 'boolean')
+    reader.report([...path, 'rewriteHost'], 'The field "rewriteHost" must be true or false.');
+  const credentials = [
+    ...readSent(reader, send, { in: 'header', path: [...path, 'send'], file }),
+    ...readSent(reader, query, { in: 'query', path: [...path, 'query'], file }),
+    ...(basic === undefined ? [] : readBasic(reader, basic, { path: [...path, 'basic'], file })),
+  ];
+  const seen = new Set<string>();
+  for (const { in: place, name: sent } of credentials) {
+    const id = `${place} ${sent.toLowerCase().replaceAll('_', '-')}`;
+    if (seen.has(id)) reader.report(path, `The ${place === 'header' ? 'header' : 'parameter'} ${sent} is sent twice.`);
+    seen.add(id);
+  }
+  if (url === undefined) return reader.missing(path, 'url');
+  const text = reader.text(url, [...path, 'url']);
+  const address = text === undefined ? undefined : parseUpstream(text);
+  if (address && 'refusal' in address)
+    reader.report(typeof given['url'] === 'string' ? [...path, 'url'] : path, address.refusal);
+  if (!address || 'refusal' in address) return undefined;
+  return { name, address: address.value, send: credentials, rewriteHost: rewriteHost === true };
+}
+
+/** Reads the credentials that an upstream gets in headers, or in the query. */
+function readSent(
+  reader: DocumentReader,
+  value: unknown,
+  { in: place, path, file }: { in: SentCredential['in']; path: DocumentPath; file: string },
+): SentCredential[] {
+  if (value === undefined) return [];
+  const field = String(path.at(-1));
+  const example = place === 'header' ? 'X-Api-Key' : 'apikey';
+  if (!isRecord(value) || Object.keys(value).length === 0) {
+    const form = `The field "${field}" must be a map, such as { ${example}: { file: /run/secrets/app } }.`;
+    return reader.report(path, form) ?? [];
+  }
+  return Object.keys(value).flatMap((name) => {
+    const at = [...path, name];
+    const problem =
+      place === 'header' ? problemOfSentHeader(name) : /^[\w.~-]+$/.test(name) ? undefined : 'is not a name';
+    if (problem !== undefined) {
+      const what = place === 'header' ? 'header' : 'parameter';
+      const message = `The ${what} "${printable(name)}" cannot be sent: it ${problem}.`;
+      reader.issues.push({ path: at, ofField: true, message });
+    }
+    const given = value[name];
+    if (!isRecord(given)) {
+      const form = `"${printable(name)}" must name the file of the credential, such as { file: /run/secrets/app }.`;
+      return reader.report(at, form) ?? [];
+    }
+    const { file: named, scheme } = reader.knownFields(given, at, CREDENTIAL_FIELDS);
+    if (scheme !== undefined && (typeof scheme !== 'string' || !SCHEME.test(scheme)))
+      reader.report([...at, 'scheme'], 'The field "scheme" must be one word, such as Bearer.');
+    const read = readFilePath(reader, named, { path: at, file });
+    if (read === undefined) return [];
+    return [{ in: place, name, file: read, ...(typeof scheme === 'string' && { scheme }) }];
+  });
+}
+
+/** Reads the user and the password that an upstream gets by Basic. */
+function readBasic(
+  reader: DocumentReader,
+  value: unknown,
+  { path, file }: { path: DocumentPath; file: string },
+): SentCredential[] {
+  const form = 'The field "basic" must be a map, such as { user: admin, password: { file: /run/secrets/app } }.';
+  if (!isRecord(value)) return reader.report(path, form) ?? [];
+  const { user: named, password } = reader.knownFields(value, path, BASIC_FIELDS);
+  if (named === undefined) reader.missing(path, 'user');
+  const user = named === undefined ? undefined : reader.text(named, [...path, 'user']);
+  if (user?.includes(':'))
+    reader.report([...path, 'user'], 'The field "user" has a colon, which Basic does not allow.');
+  if (password === undefined) return reader.missing(path, 'password') ?? [];
+  const at = [...path, 'password'];
+  if (!isRecord(password))
+    return reader.report(at, 'The field "password" must name its file: { file: /run/secrets/app }.') ?? [];
+  const read = readFilePath(reader, reader.knownFields(password, at, ['file']).file, { path: at, file });
+  if (read === undefined || user === undefined) return [];
+  return [{ in: 'header', name: 'Authorization', file: read, user }];
+}
+
+function readFilePath(
+  reader: DocumentReader,
+  value: unknown,
+  { path, file }: { path: DocumentPath; file: string },
+): string | undefined {
+  if (value === undefined) return reader.missing(path, 'file');
+  const text = reader.text(value, [...path, 'file']);
+  if (text === '' || text?.includes('\0'))
+    return reader.report([...path, 'file'], 'The field "file" must be the path of a file.');
+  return text === undefined ? undefined : resolve(dirname(file), text);
+}

@@ -1,0 +1,89 @@
+import { isIP } from 'node:net';
+import { type OrRefusal, printable } from '../keys/basics/index.ts';
+
+/** Where a service listens. */
+export type UpstreamAddress =
+  | { readonly protocol: 'http:' | 'https:'; readonly host: string; readonly port: number }
+  | { readonly protocol: 'http:'; readonly socketPath: string };
+
+/** A credential of its own that an upstream gets in the place of a caller's key. */
+export interface SentCredential {
+  /** Where it stands: in a header, or as a parameter of the query. */
+  readonly in: 'header' | 'query';
+  readonly name: string;
+  /** The absolute path of the file that holds it. */
+  readonly file: string;
+  /** The scheme that stands before it, such as `Bearer`. */
+  readonly scheme?: string | undefined;
+  /** Whose password it is, which is sent by Basic (RFC 7617). */
+  readonly user?: string | undefined;
+}
+
+/** A service that requests are passed on to. */
+export interface Upstream {
+  /** As logs and metrics name it; undefined for the one that a command line names. */
+  readonly name?: string | undefined;
+  readonly address: UpstreamAddress;
+  readonly send: readonly SentCredential[];
+  /** Whether it gets its own address as the Host, instead of the client's. */
+  readonly rewriteHost: boolean;
+}
+
+const FORMS = 'http://127.0.0.1:3000, https://grafana.internal or http+unix:///run/app.sock';
+
+/**
+ * Parses the address of an upstream: `http://127.0.0.1:3000`, `https://grafana.internal`, `http+unix:///run/app.sock`.
+ */
+export function parseUpstream(text: string): OrRefusal<{ readonly value: UpstreamAddress }> {
+  const url = URL.parse(text);
+  const { protocol = '', hostname = '', port = '', pathname = '', username = '', password = '' } = url ?? {};
+  if (username !== '' || password !== '') return refusal('The upstream has a password in it, which every user can see');
+  const socketPath = protocol === 'http+unix:' && hostname === '' && pathname !== '/' ? decoded(pathname) : undefined;
+  if (socketPath !== undefined) return { value: { protocol: 'http:', socketPath } };
+  if ((protocol !== 'http:' && protocol !== 'https:') || hostname === '')
+    return refusal(`"${printable(text)}" is not the address of an upstream`);
+  if (url!.href !== `${url!.origin}/`)
+    return refusal(`"${printable(text)}" has more than an address: paths are passed on as they are`);
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  return { value: { protocol, host, port: port === '' ? { 'http:': 80, 'https:': 443 }[protocol] : Number(port) } };
+}
+
+function refusal(problem: string): { refusal: string } {
+  return { refusal: `${problem}. Write it as ${FORMS}.` };
+}
+
+/** Undefined if it is not percent-encoded UTF-8. */
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The Host header that an upstream expects by its address. */
+export function formatHost(address: UpstreamAddress): string {
+  if ('socketPath' in address) return 'localhost';
+  const host = isIP(address.host) === 6 ? `[${address.host}]` : address.host;
+  return address.port === { 'http:': 80, 'https:': 443 }[address.protocol] ? host : `${host}:${address.port}`;
+}
+
+/** Names of headers as upstreams have them for credentials. */
+const HEADER = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/i;
+/** Headers that the guard writes itself, or that belong to a connection or a body. */
+const OWN: ReadonlySet<string> = new Set(
+  (
+    'accept-encoding connection cookie expect forwarded host http2-settings keep-alive range te trailer ' +
+    'transfer-encoding upgrade via x-auth-key-id x-auth-key-name x-auth-permission x-auth-roles x-real-ip x-request-id'
+  ).split(' '),
+);
+const OWN_FAMILIES = /^(?:content|proxy|sec|x-forwarded)-/;
+
+/**
+ * What is wrong with a header's name, as the end of a sentence; undefined if an upstream's credential may stand in it.
+ */
+export function problemOfSentHeader(name: string): string | undefined {
+  if (!HEADER.test(name)) return 'is not a name of letters, digits, and single hyphens or underscores';
+  const canonical = name.toLowerCase().replaceAll('_', '-');
+  return OWN.has(canonical) || OWN_FAMILIES.test(canonical) ? 'is written by the guard itself' : undefined;
+}
