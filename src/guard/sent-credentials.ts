@@ -19,7 +19,7 @@ export interface Sent {
 }
 
 /** For an upstream that has none. */
-export const NOTHING_SENT: Sent = {
+const NOTHING_SENT: Sent = {
   headers: [],
   replaces: () => false,
   addTo: (target) => target,

@@ -152,17 +152,19 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
+  'apikey:routes:template': ['<service>', '--credential <file>', '--host <host>', '--url <url>', ...ALWAYS],
   'apikey:backup': ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
   'apikey:compact': [...ALWAYS, ...PLACE],
   'apikey:doctor': [...ALWAYS, ...PLACE, ...ASKING, '--dry-run', '--repair clock'],
   'apikey:guard': [
-    '<upstream>',
+    '[upstream]',
     '--any-key',
     '--health-path <path>',
     '--methods any',
     '--pass-credential',
     '--permission <resource:action,…> (list)',
     '--resource <resource>',
+    '--send-header <name>=@<file> (list)',
     '--rewrite-host',
     '--timeout <seconds>',
     ...SERVING,
@@ -253,9 +255,10 @@ describe('the commands', () => {
   });
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
-    const atTop = 'backup compact doctor guard login logout notices:test restore routes:check routes:explain'.split(
-      ' ',
-    );
+    const atTop =
+      'backup compact doctor guard login logout notices:test restore routes:check routes:explain routes:template'.split(
+        ' ',
+      );
     const ids = Object.keys(manifest.commands);
     assert.deepEqual(
       ids.filter((id) => !/^apikey(:|$)/.test(id)),

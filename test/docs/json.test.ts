@@ -167,6 +167,7 @@ async function printAll(): Promise<Printed[]> {
   await run(['routes', 'check']);
   await run(['routes', 'explain', 'GET', 'https://a.example/x', '--key', 'CI']);
   await run(['routes', 'explain', 'GET', 'https://a.example//x']);
+  await run(['routes', 'template', 'sonarr']);
   await run(['notices', 'test']);
   await run(['logout', '--server', 'http://127.0.0.1:9']);
   return printed;

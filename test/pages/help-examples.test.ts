@@ -73,7 +73,10 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
     await deleteKey({ cli });
   },
   guard: (desk) => {
-    declareRoutes(desk);
+    const routes = '{ host: grafana.example.org, path: /**, allow: GRAFANA:READ_ANY, to: grafana }';
+    const upstreams = '{ grafana: "http://127.0.0.1:3000" }';
+    declareInFiles(desk, `resources: [GRAFANA, SONARR]\nupstreams: ${upstreams}\nroutes: [${routes}]\n`);
+    writeFileSync(join(desk.folder, 'sonarr.key'), '0123456789abcdef', { mode: 0o600 });
     putCertificate(desk);
   },
   serve: putCertificate,

@@ -214,6 +214,7 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
     'notices:test': { args: [], says: ['a notice was sent', 'the configuration was read'], env: kept },
     'routes:check': { args: [], says: ['the configuration was read', hook], env: kept },
     'routes:explain': { args: ['GET', 'http://a/x'], says: ['the configuration was read', hook], env: kept },
+    'routes:template': { args: ['sonarr'], says: [] },
   };
 }
 

@@ -123,6 +123,7 @@ const FIRST = [
   'guard',
   'routes:check',
   'routes:explain',
+  'routes:template',
   'notices:test',
   'backup',
   'restore',

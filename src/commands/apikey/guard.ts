@@ -36,7 +36,7 @@ export default class Guard extends ServingCommand {
     ['Guard all upstreams of svc-api.yaml', ''],
     [
       'Send the service a key of its own, which callers never see',
-      'http://127.0.0.1:8989 --resource SONARR --send-header X-Api-Key=@/run/secrets/sonarr',
+      'http://127.0.0.1:8989 --resource SONARR --send-header X-Api-Key=@sonarr.key',
     ],
     [
       'Guard a service for other machines, by TLS',
@@ -48,6 +48,7 @@ export default class Guard extends ServingCommand {
       description:
         'Where the service listens: http://127.0.0.1:3000, https://app.internal, http+unix:///run/app.sock. For all ' +
         'requests but those of routes that name another one.',
+      ignoreStdin: true,
     }),
   };
   static override flags = {
