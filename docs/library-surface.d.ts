@@ -465,6 +465,12 @@ export declare const LOG_LEVELS: readonly ['trace', 'debug', 'info', 'warn', 'er
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+export interface McpPatterns {
+    readonly tools: readonly string[];
+    readonly resources: readonly string[];
+    readonly prompts: readonly string[];
+}
+
 export interface NamedOperation {
     readonly isMutation: boolean;
     readonly name: string | undefined;
@@ -620,6 +626,7 @@ export interface Route {
     readonly methods?: readonly string[];
     readonly allow: Allow;
     readonly to?: string;
+    readonly mcp?: McpPatterns;
     readonly crossSiteAllowed?: boolean;
     readonly preflightOpen: boolean;
     readonly line?: number;

@@ -8,7 +8,7 @@ import {
   TLS_FIELDS,
 } from '../src/config/read-server.ts';
 import { BASIC_FIELDS, CREDENTIAL_FIELDS, MAX_UPSTREAMS, UPSTREAM_FIELDS } from '../src/config/read-upstreams.ts';
-import { LIMITS_FIELDS, MAX_DECLARED, RESOURCE_FIELDS, ROUTE_FIELDS } from '../src/config/read-access.ts';
+import { LIMITS_FIELDS, MAX_DECLARED, MCP_FIELDS, RESOURCE_FIELDS, ROUTE_FIELDS } from '../src/config/read-access.ts';
 import { CONFIG_FIELDS } from '../src/config/load-config.ts';
 import { MAX_REFUSED_OFTEN, NOTICE_TYPES } from '../src/keys/notices/notice.ts';
 import { OTHER_ORIGIN, PUBLIC_URL } from '../src/keys/basics/origin.ts';
@@ -29,6 +29,7 @@ const ORIGINS = [
   { type: 'string', pattern: '^https?://[^/?#@\\s]+$' },
   { type: 'string', pattern: OTHER_ORIGIN.source },
 ];
+const PATTERNS = { type: 'array', minItems: 1, items: { type: 'string', minLength: 1 } };
 const ROUTE = {
   host: { type: 'string', description: 'A host, *.example.org for its subdomains, or * for all.' },
   path: { type: 'string', description: 'Segments: text, * for one, and ** for the rest.', pattern: '^/' },
@@ -46,6 +47,11 @@ const ROUTE = {
     type: 'string',
     description: 'In place of allow: READ_ANY, CREATE_ANY, UPDATE_ANY or DELETE_ANY on it, by the method.',
     examples: ['GRAFANA'],
+  },
+  mcp: {
+    description: 'What its keys may use of an MCP server: names, with * for any text.',
+    minProperties: 1,
+    ...mapOf(MCP_FIELDS, { tools: PATTERNS, resources: PATTERNS, prompts: PATTERNS }),
   },
   to: {
     type: 'string',

@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import { KeysError, formatList, printable, withoutUndefined } from '../keys/basics/index.ts';
 import type { ApiKey, Status } from '../keys/key/index.ts';
 import type { CatalogAdditions } from '../keys/permissions/index.ts';
-import type { Allow, Explanation, Match, WideRoute } from '../routes/index.ts';
+import type { Allow, Explanation, Match, McpPatterns, WideRoute } from '../routes/index.ts';
 
 export interface DeclaredRoutes extends Pick<Config, 'routes' | 'expect' | 'upstreams'> {
   /** An absolute path. */
@@ -106,12 +106,24 @@ interface RouteJson {
   resource: string | null;
   /** The name of the upstream. */
   to: string | null;
+  /** What may be used of an MCP server. */
+  mcp: McpPatterns | null;
   crossSite: 'allowed' | null;
   preflight: 'open' | null;
 }
 
 function routeJson({ route, index }: Match): RouteJson {
-  const { line = null, methods = null, host, path, allow, to = null, crossSiteAllowed, preflightOpen } = route;
+  const {
+    line = null,
+    methods = null,
+    host,
+    path,
+    allow,
+    to = null,
+    mcp = null,
+    crossSiteAllowed,
+    preflightOpen,
+  } = route;
   return {
     number: index + 1,
     line,
@@ -121,6 +133,7 @@ function routeJson({ route, index }: Match): RouteJson {
     allow: allowJson(allow),
     resource: allow.kind === 'resource' ? allow.resource : null,
     to,
+    mcp,
     crossSite: crossSiteAllowed ? 'allowed' : null,
     preflight: preflightOpen ? 'open' : null,
   };

@@ -28,6 +28,7 @@ import {
   type Expectation,
   failureOf,
   findRouteIssues,
+  type McpPatterns,
   parseExpectation,
   parseHostPattern,
   parseMethod,
@@ -166,7 +167,17 @@ function readLimit(reader: DocumentReader, value: unknown, path: DocumentPath): 
   return values[0] ?? '';
 }
 
-export const ROUTE_FIELDS = ['host', 'path', 'methods', 'allow', 'resource', 'to', 'cross-site', 'preflight'] as const;
+export const ROUTE_FIELDS = [
+  'host',
+  'path',
+  'methods',
+  'allow',
+  'resource',
+  'mcp',
+  'to',
+  'cross-site',
+  'preflight',
+] as const;
 const ALLOW_FORMS =
   'Write a permission, a list of permissions that are all required, { any: [...] }, key for any valid key, or open.';
 
@@ -233,6 +244,7 @@ function readRoute(
     methods: listed,
     allow: given,
     resource,
+    mcp: parts,
     to: upstream,
     'cross-site': crossSite,
     preflight,
@@ -250,6 +262,11 @@ function readRoute(
     reader.report([...path, 'cross-site'], 'The field "cross-site" must be allowed, or left out.');
   if (preflight !== undefined && preflight !== 'open')
     reader.report([...path, 'preflight'], 'The field "preflight" must be open, or left out.');
+  const mcp = parts === undefined ? undefined : readMcp(reader, parts, [...path, 'mcp']);
+  if (mcp && (allow?.kind === 'open' || allow?.kind === 'resource'))
+    reader.report([...path, 'mcp'], 'With "mcp", the field "allow" must be a permission, permissions, or key.');
+  if (mcp && methods)
+    reader.report([...path, 'methods'], 'With "mcp", leave out "methods": all of MCP goes by one path.');
   const to = upstream === undefined ? undefined : reader.text(upstream, [...path, 'to']);
   if (to !== undefined && !upstreams.includes(to)) {
     const known =
@@ -263,9 +280,29 @@ function readRoute(
     ...(methods && { methods }),
     allow,
     ...(to !== undefined && { to }),
+    ...(mcp && { mcp }),
     ...(crossSite === 'allowed' && { crossSiteAllowed: true }),
     preflightOpen: preflight === 'open',
   };
+}
+
+export const MCP_FIELDS = ['tools', 'resources', 'prompts'] as const;
+
+/** Reads what may be used of an MCP server. */
+function readMcp(reader: DocumentReader, value: unknown, path: DocumentPath): McpPatterns | undefined {
+  const form = 'The field "mcp" must be a map with at least one of "tools", "resources" and "prompts".';
+  if (!isRecord(value)) return reader.report(path, form);
+  const fields = reader.knownFields(value, path, MCP_FIELDS);
+  if (Object.keys(value).length === 0) return reader.report(path, form);
+  const [tools, resources, prompts] = MCP_FIELDS.map((field) => {
+    const at = [...path, field];
+    if (Array.isArray(fields[field]) && fields[field].length === 0)
+      reader.report(at, `The list "${field}" is empty. Leave it out if none may be used.`);
+    return reader.textsOf(fields[field], at, (text, where) =>
+      text.trim() === '' ? reader.report(where, 'An item of this list is empty. Write a name, or "*" for all.') : text,
+    );
+  });
+  return { tools: tools!, resources: resources!, prompts: prompts! };
 }
 
 function readResourceOf(

@@ -209,7 +209,7 @@ export class Access {
     if (details && match) details.route = describeMatch(match);
     if (allow.kind === 'open') return { admitted: undefined, permissions: [], match };
     if (!match?.route.crossSiteAllowed && isCrossSite(request, request.parts) && check.isByBasic(request)) {
-      this.#note(request, 'cross-site', 'another site made it, and its key came by Basic');
+      this.note(request, 'cross-site', 'another site made it, and its key came by Basic');
       return { refusal: crossSiteRefused() };
     }
     const admission = authenticate();
@@ -231,11 +231,12 @@ export class Access {
   }
 
   #refuse(request: GuardedRequest, refusal: string): Reply {
-    this.#note(request, 'no route', refusal);
+    this.note(request, 'no route', refusal);
     return errorReply(403, 'FORBIDDEN', `This request is not passed on: ${refusal}.`);
   }
 
-  #note(request: GuardedRequest, reason: string, refusal: string): void {
+  /** Notes that a request was refused. */
+  note(request: GuardedRequest, reason: string, refusal: string): void {
     const refused = {
       reason,
       detail: refusedRequest(refusal, request.parts),
@@ -301,6 +302,8 @@ export interface AppliedRules {
   readonly clients: ClientAddresses;
   /** The upstream that a request goes to, and its credentials. @param match the route that has let it pass */
   upstreamOf(match: Match | undefined): Target;
+  /** The reply to a key that lacks permissions. */
+  lacking(missing: readonly Permission[]): Reply;
   /** Resolves when the store answers. */
   check(): Promise<void>;
 }
@@ -334,6 +337,7 @@ export function applyRules(
     isCredential: passCredential ? () => false : credentialHeaders(credentials),
     clients,
     upstreamOf: (match) => (match?.route.to === undefined ? otherwise! : targets.get(match.route.to)!),
+    lacking: (missing) => check.lacking(missing),
     check: () => keys.store.check(),
   };
 }

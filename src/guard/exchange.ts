@@ -19,6 +19,7 @@ import {
   hasBody,
   hasTrailers,
   headText,
+  lengthless,
   pairsOf,
   reasonOf,
   valuesOf,
@@ -27,8 +28,8 @@ import type { Sent } from './sent-credentials.ts';
 import { type RateLimitFields, type Reply, withFields } from '../http/index.ts';
 import type { UpstreamAddress } from '../routes/index.ts';
 
-/** What an answer is passed back to, and what is hidden in it. */
-type Returning = ArrivedRequest & { readonly sent: Sent };
+/** What an answer is passed back to, and what is changed in it. */
+type Returning = ArrivedRequest & Pick<PassedRequest, 'sent' | 'lookThrough'>;
 
 /**
  * Passes the upstream's answer back as it arrives. One that breaks off breaks off for the client, too: it must not look
@@ -36,12 +37,16 @@ type Returning = ArrivedRequest & { readonly sent: Sent };
  * @param more headers that it is to have besides, names and values in turn
  * @throws Error if it cannot be passed on as it is, before anything of it was
  */
-function passAnswer(answer: IncomingMessage, { incoming, outgoing, sent }: Returning, more: readonly string[]): void {
+function passAnswer(answer: IncomingMessage, returning: Returning, more: readonly string[]): void {
+  const { incoming, outgoing, sent, lookThrough } = returning;
   const { statusCode = 0, statusMessage = '', rawHeaders } = answer;
-  const framing = statusCode < 200 ? undefined : answerFraming(answer, incoming);
+  const whole = statusCode < 200 ? undefined : answerFraming(answer, incoming);
+  const looked = whole && hasBody(whole) && lookThrough ? lookThrough(answer) : answer;
+  const framing = looked === answer ? whole : lengthless(incoming);
   if (!framing) throw new Error(`The upstream answered with status ${statusCode}, or with an unclear length.`);
   outgoing.writeHead(statusCode, reasonOf(sent.hide(statusMessage)), answerHeaders(rawHeaders, sent, framing, more));
-  const body: Readable = isEncoded(rawHeaders) ? answer : sent.hideIn(answer);
+  const body: Readable = isEncoded(rawHeaders) ? looked : sent.hideIn(looked);
+  for (const stream of new Set([looked, body])) stream.once('error', () => outgoing.destroy());
   body.pipe(outgoing, { end: false });
   body.once('end', () => {
     if (hasTrailers(framing))
@@ -161,6 +166,10 @@ export interface PassedRequest extends ArrivedRequest {
   readonly fields: RateLimitFields | undefined;
   /** The upstream's own credentials, of which the client is to see nothing. */
   readonly sent: Sent;
+  /** Its body, where that has been read already. */
+  readonly body?: Buffer | undefined;
+  /** What the client gets of the body of an answer. @throws Error if it cannot be looked through */
+  readonly lookThrough?: ((answer: IncomingMessage) => Readable) | undefined;
   readonly requestId: string | undefined;
   /** The reply to it if its key, as that is now, may not go on with it. */
   readonly refusedNow: () => Reply | undefined | Promise<Reply | undefined>;
@@ -220,7 +229,7 @@ export class Exchange {
     this.#request = this.#open(false);
     outgoing.once('close', () => this.#leave());
     if (hasBody(framing)) this.#passBody();
-    else this.#request.end();
+    else this.#request.end(this.#passed.body);
   }
 
   /** Ends it: with this reply, if its answer has not begun. */
@@ -257,7 +266,7 @@ export class Exchange {
   #isRepeatable({ code }: NodeJS.ErrnoException): boolean {
     const { request, framing } = this.#passed;
     const wasClosed = this.#request.reusedSocket && CLOSED.has(code);
-    return wasClosed && !hasBody(framing) && IDEMPOTENT.has(request.method);
+    return wasClosed && !hasBody(framing) && !this.#passed.body && IDEMPOTENT.has(request.method);
   }
 
   #passBody(): void {

@@ -165,7 +165,10 @@ function required(
   if (router.routes.length === 0) return { refusal: NOT_CONFIGURED };
   const required = requirementOf(router, parts);
   if (notes?.details && required.match) notes.details.route = describeMatch(required.match);
-  return 'refusal' in required ? refuse('no route', refusedRequest(required.refusal, parts)) : required;
+  if ('refusal' in required) return refuse('no route', refusedRequest(required.refusal, parts));
+  // A proxy does not show the messages.
+  if (required.match.also) return refuse('mcp', refusedRequest('this route is for guard alone', parts));
+  return required;
 }
 
 const PASSED = { ...REPLY_HEADERS, 'Content-Length': '0' };

@@ -19,17 +19,29 @@ import {
   methodNotAllowed,
   type ReceivedRequest,
   refuse,
+  requestTimeout,
 } from './arrived-request.ts';
 import { identityHeaders, NOBODY } from './identity-headers.ts';
-import { type Framing, readTarget, requestFraming, type RequestTarget } from './passed-headers.ts';
+import {
+  judgeMessages,
+  type McpMessages,
+  McpRules,
+  MessagesRefused,
+  notMcp,
+  readMessages,
+  withoutForbidden,
+} from './mcp.ts';
+import { type Framing, hasBody, readTarget, requestFraming, type RequestTarget } from './passed-headers.ts';
 import { protocolOf, ReverseProxy, type ReverseProxyOptions } from './reverse-proxy.ts';
 import {
+  type Admitted,
   affordableConnections,
   atPeriodEnd,
   type CheckParts,
   type ClientAddresses,
   type ConnectionHandler,
   type Endpoint,
+  errorReply,
   FailureLog,
   internalError,
   isOldHealthCheck,
@@ -38,12 +50,17 @@ import {
   partsOf,
   type Reply,
   type RequestHandler,
+  RequestRefused,
   serveRequests,
   type ServerOptions,
   type StartedServer,
   unavailable,
+  withFields,
 } from '../http/index.ts';
+import type { Principal } from '../keys/authorization/index.ts';
+import type { Permission } from '../keys/permissions/index.ts';
 import type { Log } from '../log.ts';
+import type { Match } from '../routes/index.ts';
 
 /** What is passed on and has not ended. */
 interface OpenExchange {
@@ -113,6 +130,20 @@ export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
 
 /** Methods for proxies that clients choose: to pass them on would do harm. */
 const REFUSED_METHODS: ReadonlySet<string | undefined> = new Set(['CONNECT', 'TRACE']);
+
+/** The messages of a request to an MCP server, none of a GET, and what is needed for them. */
+interface JudgedMessages extends Pick<McpMessages, 'messages'>, Partial<Pick<McpMessages, 'body'>> {
+  readonly rules: McpRules;
+}
+
+const RULES = new WeakMap<Match, McpRules>();
+
+/** What parts of an MCP server need. */
+function rulesFor(match: Match): McpRules {
+  let rules = RULES.get(match);
+  if (!rules) RULES.set(match, (rules = new McpRules(match)));
+  return rules;
+}
 
 /** A reverse proxy that lets only requests with an API key pass. */
 class Guard implements RequestHandler, ConnectionHandler {
@@ -261,6 +292,74 @@ class Guard implements RequestHandler, ConnectionHandler {
   }
 
   #pass(received: ReceivedRequest, request: GuardedRequest, entered: AllowedEntry): void {
+    const { match } = entered;
+    if (!match?.also) return this.#passOn(received, request, entered);
+    this.#passMessages(received, request, { ...entered, match, admitted: entered.admitted! }).catch((error: unknown) =>
+      this.#fail(received, error),
+    );
+    return undefined;
+  }
+
+  /** Passes a request to an MCP server on, if its key may use what its messages ask for. */
+  async #passMessages(
+    received: ReceivedRequest,
+    request: GuardedRequest,
+    entered: AllowedEntry & { readonly match: Match; readonly admitted: Admitted },
+  ): Promise<void> {
+    const { outgoing, framing, expectsContinue, switching } = received;
+    const { method } = request.parts;
+    if (method !== 'POST') {
+      const isOther = !['GET', 'DELETE'].includes(method) || hasBody(framing) || switching;
+      if (isOther) return refuse(received, notMcp('This is not a request of MCP.'), framing);
+      return this.#passOn(received, request, entered, { rules: rulesFor(entered.match), messages: [] });
+    }
+    if (expectsContinue) outgoing.writeContinue();
+    const expires = setTimeout(() => received.incoming.destroyed || this.#expire(received), this.#options.timeoutMs);
+    let read: McpMessages;
+    try {
+      read = await readMessages(received.incoming);
+    } catch (error) {
+      if (!(error instanceof RequestRefused)) throw error;
+      const reply =
+        error instanceof MessagesRefused ? error.reply : errorReply(error.status, error.code, error.message);
+      if (!outgoing.headersSent) refuse(received, reply, framing);
+      return undefined;
+    } finally {
+      clearTimeout(expires);
+    }
+    const mcp = { rules: rulesFor(entered.match), ...read };
+    const again = await this.#rules.access.again(request, entered);
+    if (outgoing.headersSent || outgoing.destroyed) return undefined;
+    const { principal } = 'admitted' in again && again.admitted ? again.admitted : entered.admitted;
+    const refusal = 'refusal' in again ? again.refusal : this.#judgeMessages(request, mcp, principal);
+    if (refusal) return refuse(received, withFields(refusal, entered.admitted.fields), []);
+    // What has been read is not read again.
+    return this.#passOn({ ...received, framing: [], expectsContinue: false }, request, entered, mcp);
+  }
+
+  #expire(received: ReceivedRequest): void {
+    if (!received.outgoing.headersSent) refuse(received, requestTimeout(), ENDLESS);
+  }
+
+  /** The reply to messages of which one may not be passed on. */
+  #judgeMessages(
+    request: GuardedRequest,
+    { rules, messages }: JudgedMessages,
+    principal: Principal,
+  ): Reply | undefined {
+    const challenge = (missing: readonly Permission[]) =>
+      missing.length > 0 ? this.#rules.lacking(missing) : notMcp('No key may do this.');
+    const judged = judgeMessages(rules, messages, principal.access, challenge);
+    if ('used' in judged) {
+      for (const permission of judged.used) principal.observer?.used(permission);
+      return undefined;
+    }
+    if (judged.missing.length > 0) principal.observer?.lacked(judged.missing);
+    this.#rules.access.note(request, 'mcp', judged.detail);
+    return judged.reply;
+  }
+
+  #passOn(received: ReceivedRequest, request: GuardedRequest, entered: AllowedEntry, mcp?: JudgedMessages): void {
     const { outgoing } = received;
     const { catalog, isCredential, clients } = this.#rules;
     const { admitted, permissions, match } = entered;
@@ -271,9 +370,11 @@ class Guard implements RequestHandler, ConnectionHandler {
     const { fields } = admitted ?? {};
     let known = entered;
     const refusalIn = (entry: Entry) => {
+      if ('refusal' in entry) return entry.refusal;
       // A key that is needed only now is counted now, and that is remembered where none is needed for a while.
-      if ('admitted' in entry && entry.admitted) known = entry;
-      return 'refusal' in entry ? entry.refusal : undefined;
+      if (entry.admitted) known = entry;
+      if (!mcp || !entry.admitted || !entry.match?.also) return undefined;
+      return this.#judgeMessages(request, { ...mcp, rules: rulesFor(entry.match) }, entry.admitted.principal);
     };
     const refusedNow = () => {
       const entry = this.#rules.access.again(request, known);
@@ -283,6 +384,14 @@ class Guard implements RequestHandler, ConnectionHandler {
       ...arrivalOf(request, clients),
       upstream,
       sent: credentials.now,
+      body: mcp?.body,
+      lookThrough:
+        mcp &&
+        ((answer) =>
+          withoutForbidden(answer, mcp.messages, {
+            rules: mcp.rules,
+            access: () => known.admitted!.principal.access,
+          })),
       identity: Object.entries(identity).flat(),
       isCredential,
       fields,

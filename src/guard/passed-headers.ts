@@ -108,6 +108,11 @@ export function answerFraming(
   return hasBody && httpVersionMinor === 1 ? CHUNKED : [];
 }
 
+/** The framing of an answer whose length is not known before its end. */
+export function lengthless({ httpVersionMinor }: IncomingMessage): Framing {
+  return httpVersionMinor === 1 ? CHUNKED : [];
+}
+
 /** Whether there may be a body. */
 export function hasBody(framing: Framing): boolean {
   return framing.length > 0 && framing[1] !== '0';

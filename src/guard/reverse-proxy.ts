@@ -96,6 +96,9 @@ export interface ReverseProxyOptions {
 interface PassOptions {
   readonly upstream: Upstream;
   readonly sent: Sent;
+  /** See `PassedRequest`. */
+  readonly body: PassedRequest['body'];
+  readonly lookThrough: PassedRequest['lookThrough'];
   /** The headers that say who makes it, names and values in turn. */
   readonly identity: readonly string[];
   readonly isCredential: IsCredential;
@@ -122,7 +125,7 @@ export class ReverseProxy {
   /** Passes a request on, and the answer back. */
   pass(received: ReceivedRequest, { fields, refusedNow, upstream, ...options }: PassOptions): Exchange {
     const { incoming, outgoing, target, framing, switching } = received;
-    const { sent } = options;
+    const { sent, body, lookThrough } = options;
     const { id: requestId, trace } = notesOf(incoming) ?? {};
     const toPass: RequestToPass = {
       ...options,
@@ -130,7 +133,7 @@ export class ReverseProxy {
       target,
       method: incoming.method!,
       host: upstream.rewriteHost ? formatHost(upstream.address) : target.host,
-      framing,
+      framing: body ? ['Content-Length', `${body.length}`] : framing,
       requestId,
       trace,
       upgrade: switching?.protocol,
@@ -139,6 +142,8 @@ export class ReverseProxy {
       ...received,
       fields,
       sent,
+      body,
+      lookThrough,
       requestId,
       refusedNow,
       request: { method: incoming.method!, path: sent.addTo(target.path), headers: requestHeaders(toPass) },

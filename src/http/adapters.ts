@@ -236,15 +236,17 @@ function throwAwayRest(incoming: IncomingMessage): void {
 /**
  * Reads a body. Its listeners go with it: a connection that is kept has its request until the next one, and what these
  * know would stay in memory as long.
+ * @param max the most that it may have, in bytes
+ * @throws RequestRefused
  */
-function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
+export function readBody(incoming: IncomingMessage, max = MAX_BODY_BYTES): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
     const onData = (chunk: Buffer) => {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > MAX_BODY_BYTES) stop(() => reject(bodyTooLarge()));
+      if (size > max) stop(() => reject(bodyTooLarge(max)));
     };
     const onEnd = () => stop(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
     const onError = () => stop(() => reject(bodyCutOff()));

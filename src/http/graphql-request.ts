@@ -137,11 +137,15 @@ function decode(text: string): string {
 /** Without a byte order mark at its start, if there is one. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
-/** @param what the name of the text for errors, at the start of a sentence */
-function parseJson(text: string, what: string): unknown {
+/**
+ * Parses JSON that is not nested too deep.
+ * @param what the name of the text for errors, at the start of a sentence
+ * @throws RequestRefused
+ */
+export function parseJson(text: string, what: string, reviver?: Parameters<typeof JSON.parse>[1]): unknown {
   checkNesting(text, what);
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, reviver);
   } catch {
     throw badRequest(`${what} is not valid JSON.`);
   }

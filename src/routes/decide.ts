@@ -96,7 +96,7 @@ export function requirementOf(router: Router, request: RequestParts): Requiremen
   const match = router.find(canonical.value);
   if (!match) return { match, refusal: 'no route matches' };
   if ('otherCaseOf' in match) return { match: undefined, refusal: 'the path differs from a route only by case' };
-  const needed = neededFor(match.route.allow, canonical.value.method);
+  const needed = match.also ? neededToConnect(match) : neededFor(match.route.allow, canonical.value.method);
   if ('refusal' in needed) return { match, refusal: needed.refusal };
   for (const method of overriding) {
     const other = router.find({ ...canonical.value, method });
@@ -104,6 +104,15 @@ export function requirementOf(router: Router, request: RequestParts): Requiremen
       return { match: undefined, refusal: asksFor(method) };
   }
   return { match, allow: needed };
+}
+
+/** What is needed to connect to an MCP server: what is needed for any part of it. */
+function neededToConnect({ route, also = [] }: Match): Needed {
+  const allows = [route, ...also.map((match) => match.route)].map(({ allow }) => allow);
+  const permissions = allows.flatMap((allow) => ('permissions' in allow ? allow.permissions : []));
+  const [first, ...others] = new Set(permissions);
+  if (first === undefined || allows.some(({ kind }) => kind === 'key')) return { kind: 'key' };
+  return { kind: 'any', permissions: [first, ...others] };
 }
 
 /** A field of a query by which some services take a request for one with another method, as PHP names it, too. */

@@ -31,6 +31,7 @@ export {
   createRouter,
   findUnreachable,
   type Match,
+  type McpPatterns,
   type Needed,
   type Route,
   type Router,

@@ -32,8 +32,11 @@ export function findRouteIssues(routes: readonly Route[]): RouteIssue[] {
     if (!table) tables.set(host + path, (table = new MethodTable()));
     const others = sameRank(table, route);
     table.add({ route, index });
+    const match = { route, index };
     const other = others.find((match) => !sayTheSame(match.route, route));
-    return other ? [describeConflict(other, { route, index })] : [];
+    if (other) return [describeConflict(other, match)];
+    const [shared] = others.flatMap((other) => [other, ...(other.also ?? [])].flatMap((each) => samePart(each, match)));
+    return shared ? [shared] : [];
   });
 }
 
@@ -43,13 +46,28 @@ function sameRank(table: MethodTable, { methods }: Route): Match[] {
   return matches.filter((match) => match !== undefined);
 }
 
+/** Whether one of two routes may come in place of the other, or both are for parts of one MCP server. */
 function sayTheSame(one: Route, other: Route): boolean {
+  if (one.mcp && other.mcp) return one.to === other.to && one.crossSiteAllowed === other.crossSiteAllowed;
   return (
+    one.mcp === other.mcp &&
     one.to === other.to &&
     one.preflightOpen === other.preflightOpen &&
     (one.crossSiteAllowed ?? false) === (other.crossSiteAllowed ?? false) &&
     normalizeAllow(one.allow) === normalizeAllow(other.allow)
   );
+}
+
+/** The issue of two routes that are for the same part of an MCP server. */
+function samePart(first: Match, second: Match): RouteIssue[] {
+  const { mcp } = second.route;
+  if (!mcp || !first.route.mcp || first.index === second.index) return [];
+  const kinds = ['tools', 'resources', 'prompts'] as const;
+  const twice = kinds.flatMap((kind) => mcp[kind].filter((each) => first.route.mcp![kind].includes(each)));
+  if (twice.length === 0) return [];
+  const routes = `Routes ${first.index + 1} and ${second.index + 1}`;
+  const message = `${routes} are both for ${formatList(twice)}. Keep one of them.`;
+  return [{ indexes: [first.index, second.index], message }];
 }
 
 /** The same for requirements that mean the same. */

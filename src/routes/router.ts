@@ -13,6 +13,16 @@ export type Allow =
   /** A key with the permission on this resource that goes with the method. */
   | { readonly kind: 'resource'; readonly resource: string };
 
+/** What may be used of a server of the Model Context Protocol: patterns with `*`, at least one of some kind. */
+export interface McpPatterns {
+  /** Names of tools. */
+  readonly tools: readonly string[];
+  /** URIs of resources. */
+  readonly resources: readonly string[];
+  /** Names of prompts. */
+  readonly prompts: readonly string[];
+}
+
 /** A declared route: what one kind of request requires. */
 export interface Route {
   /** A host in its canonical form, `*.example.org` for one or more labels before it, or `*` for every host. */
@@ -24,6 +34,11 @@ export interface Route {
   readonly allow: Allow;
   /** The name of the upstream that `guard` passes its requests on to. */
   readonly to?: string;
+  /**
+   * What its keys may use of an MCP server. Routes that are alike otherwise are for other parts of the same server; who
+   * may use any part of it may connect to it.
+   */
+  readonly mcp?: McpPatterns;
   /** Whether pages of other sites may send what browsers send a key with by themselves. */
   readonly crossSiteAllowed?: boolean;
   /** Whether CORS preflights pass without a key. */
@@ -36,6 +51,8 @@ export interface Route {
 export interface Match {
   readonly route: Route;
   readonly index: number;
+  /** Further routes for other parts of the same MCP server. */
+  readonly also?: Match[];
 }
 
 /** The routes with one pattern, by their methods. Of routes that list the same method, the first one counts. */
@@ -44,9 +61,13 @@ export class MethodTable {
   /** The route that lists no method. */
   anyMethod: Match | undefined;
 
-  add(match: Match): void {
-    if (!match.route.methods) this.anyMethod ??= match;
-    for (const method of match.route.methods ?? []) {
+  add({ route, index }: Match): void {
+    const match = route.mcp ? { route, index, also: [] } : { route, index };
+    if (!route.methods) {
+      if (this.anyMethod?.route.mcp && route.mcp) this.anyMethod.also!.push(match);
+      this.anyMethod ??= match;
+    }
+    for (const method of route.methods ?? []) {
       if (!this.byMethod.has(method)) this.byMethod.set(method, match);
     }
   }
@@ -174,7 +195,7 @@ function findCover(hosts: ReadonlyMap<string, RouteTree>, { route, index }: Matc
   const { tree, part } = hosts.get(host)!.at(path);
   const covers = (route.methods ?? [undefined]).map((method) => {
     const own = method === undefined ? tree[part]!.anyMethod : tree[part]!.byMethod.get(method);
-    if (own!.index !== index) return [own!.index];
+    if (own!.index !== index) return own!.also?.some((other) => other.index === index) ? undefined : [own!.index];
     return part === 'rest' ? findCoverOfRest(tree, method) : undefined;
   });
   if (covers.includes(undefined)) return [];

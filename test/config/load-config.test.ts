@@ -313,7 +313,7 @@ trust: [10.0.0.0/33]
     [
       'routes: [{ host: "*", pth: /, allow: key }, { host: h, location: /x, allow: open }]',
       '1:23: "pth" is not a field. Did you mean "path"?',
-      '1:56: "location" is not a field. The fields here are host, path, methods, allow, resource, to, cross-site and preflight.',
+      '1:56: "location" is not a field. The fields here are host, path, methods, allow, resource, mcp, to, cross-site and preflight.',
     ],
     ['credentials: [{ headr: X-Api-Key }]', '1:17: "headr" is not a field. Did you mean "header"?'],
     ['notices: { ulr: "https://h.example" }', '1:12: "ulr" is not a field. Did you mean "url"?'],
@@ -439,6 +439,19 @@ trust: [10.0.0.0/33]
     [
       'routes: [{ host: a, path: /, allow: key, to: b }]',
       '1:46: There is no upstream "b". There is no field "upstreams".',
+    ],
+    ['routes: [{ host: a, path: /, allow: key, mcp: [] }]', '1:47: The field "mcp" must be a map with at least one of'],
+    ['routes: [{ host: a, path: /, allow: key, mcp: {} }]', '1:47: The field "mcp" must be a map with at least one of'],
+    [
+      'routes: [{ host: a, path: /, allow: key, mcp: { tool: [a] } }]',
+      '1:49: "tool" is not a field. Did you mean "tools"?',
+    ],
+    ['routes: [{ host: a, path: /, allow: key, mcp: { tools: [] } }]', '1:56: The list "tools" is empty.'],
+    ['routes: [{ host: a, path: /, allow: key, mcp: { tools: [""] } }]', '1:57: An item of this list is empty.'],
+    ['routes: [{ host: a, path: /, allow: open, mcp: { tools: [a] } }]', '1:48: With "mcp", the field "allow" must be'],
+    [
+      'routes: [{ host: a, path: /, allow: key, methods: [POST], mcp: { tools: [a] } }]',
+      '1:51: With "mcp", leave out "methods"',
     ],
     [
       'upstreams: { wiki: "http://a" }\nroutes: [{ host: a, path: /, allow: key, to: wikki }]',

@@ -26,6 +26,20 @@ describe('routes that contradict each other', () => {
     assert.deepEqual(faultsOf(['GET a/b'], ['PUT a/b', 'open'], ['GET,PUT a/b', 'A:READ_ANY']), [[0, 2]]);
   });
 
+  it('are two for the same part of an MCP server, or for it and for all of a path, but none for other parts', () => {
+    const part = (tools: string[], more = {}) => ({
+      ...route('a/mcp'),
+      mcp: { tools, resources: [], prompts: [], ...more },
+    });
+    const issuesOf = (...routes: Parameters<typeof findRouteIssues>[0]) =>
+      findRouteIssues(routes).map(({ indexes }) => indexes);
+    assert.deepEqual(issuesOf(part(['a']), part(['b*']), part([], { prompts: ['a'] })), []);
+    assert.deepEqual(issuesOf(part(['a']), part(['b']), part(['c', 'b'])), [[1, 2]]);
+    assert.deepEqual(issuesOf(part(['a']), route('a/mcp')), [[0, 1]]);
+    assert.deepEqual(issuesOf(part(['a']), { ...part(['b']), to: 'other' }), [[0, 1]]);
+    assert.deepEqual(findUnreachable([part(['a']), part(['b'])]), []);
+  });
+
   it('are each named once, with the one that they contradict', () => {
     assert.deepEqual(faultsOf(['a/b'], ['a/b', 'open'], ['a/b'], ['a/b', 'open'], ['*/']), [
       [0, 1],

@@ -240,6 +240,21 @@ describeOnEach('the answer to a proxy', () => {
   });
 });
 
+describe('a request to an MCP server', () => {
+  it('is for guard alone: no proxy shows which tool it calls', async () => {
+    const mcp = { tools: ['read_*'], resources: [], prompts: [] };
+    const routes = [routeTo('/mcp', { kind: 'key' }, { mcp })];
+    const server = await startAskedServer({ config: { routes } });
+    const { key } = await server.keys.create({ name: 'Key', roles: ['ADMIN'] }, OPERATOR);
+    for (const proxy of ALL_PROXIES) {
+      const asking = withHeaders(ASKING[proxy]({ target: '/mcp' }), keyLine(key));
+      assert.equal((await server.send(asking)).status, 403, proxy);
+    }
+    assert.equal((withoutRequestId(server.lines[0]!.fields) as { reason: string }).reason, 'mcp');
+    await server.stop();
+  });
+});
+
 describe('whoever asks', () => {
   it('is not believed from an address that is not trusted', async () => {
     const routes = [routeTo('/**', { kind: 'open' })];

@@ -1,0 +1,484 @@
+import type { IncomingMessage } from 'node:http';
+import { type Readable, Transform } from 'node:stream';
+import { valuesOf } from './passed-headers.ts';
+import { errorReply, parseJson, readBody, type Reply, RequestRefused } from '../http/index.ts';
+import { isRecord, printable } from '../keys/basics/index.ts';
+import type { Permission, PermissionSet } from '../keys/permissions/index.ts';
+import { checkAllow, type Match, type McpPatterns, type Needed } from '../routes/index.ts';
+
+/**
+ * What is decided about the messages of the Model Context Protocol, by its revisions up to 2026-07-28: which parts of a
+ * server a key may use. Messages are JSON-RPC 2.0 in the body of a POST, answers are JSON or an event stream.
+ */
+
+/** The most that the body of a request may have, and of one answer or event that is looked through, in bytes. */
+const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+
+/** A part of a server: a tool, a resource or a prompt, by its name or URI. */
+interface Part {
+  readonly kind: keyof McpPatterns;
+  readonly name: string;
+}
+
+type Message = Readonly<Record<string, unknown>>;
+
+/** What a message asks for: parts of the server, everything, or nothing that is not for all who may connect. */
+type Wanted = readonly Part[] | 'everything' | { readonly invalid: string };
+
+/** What a key lacks for a part: permissions, or nothing would help. */
+type Lacking = { readonly missing: readonly Permission[] } | { readonly used: readonly Permission[] };
+
+/** Methods that anybody may call who may connect: they name no part, and what they list is looked through. */
+const FOR_ALL: ReadonlySet<string> = new Set([
+  'initialize',
+  'logging/setLevel',
+  'ping',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'server/discover',
+  'tasks/cancel',
+  'tasks/get',
+  'tasks/result',
+  'tools/list',
+]);
+
+/** What the parameters of a message name. */
+function wantedBy({ method, params = {} }: Message): Wanted {
+  if (typeof method !== 'string') return { invalid: 'The method of a message is no text.' };
+  if (FOR_ALL.has(method) || method.startsWith('notifications/')) return [];
+  const fields = isRecord(params) ? params : {};
+  switch (method) {
+    case 'tools/call':
+      return partsOf('tools', [fields['name']]);
+    case 'prompts/get':
+      return partsOf('prompts', [fields['name']]);
+    case 'resources/read':
+    case 'resources/subscribe':
+    case 'resources/unsubscribe':
+      return partsOf('resources', [fields['uri']]);
+    case 'completion/complete': {
+      const ref = isRecord(fields['ref']) ? fields['ref'] : {};
+      return ref['type'] === 'ref/prompt' ? partsOf('prompts', [ref['name']]) : partsOf('resources', [ref['uri']]);
+    }
+    case 'subscriptions/listen': {
+      const { resourceSubscriptions = [] } = isRecord(fields['notifications']) ? fields['notifications'] : {};
+      return partsOf('resources', Array.isArray(resourceSubscriptions) ? resourceSubscriptions : [undefined]);
+    }
+    default:
+      return 'everything';
+  }
+}
+
+function partsOf(kind: Part['kind'], names: readonly unknown[]): Wanted {
+  const texts = names.filter((name) => typeof name === 'string');
+  return texts.length === names.length
+    ? texts.map((name) => ({ kind, name }))
+    : { invalid: `The name of one of the ${kind} is no text.` };
+}
+
+/** One pattern of a route. */
+interface Rule {
+  readonly kind: Part['kind'];
+  readonly pattern: string;
+  readonly matches: RegExp;
+  readonly allow: Needed;
+}
+
+/** A path that a server could take for another one. */
+const DOTS = /(?:^|[/\\:])(?:\.|%2e){1,2}(?:[/\\?#]|$)/i;
+
+/** Which parts of an MCP server need what, by the routes that are for it. */
+export class McpRules {
+  readonly #rules: readonly Rule[];
+
+  constructor({ route, also = [] }: Match) {
+    this.#rules = [route, ...also.map((match) => match.route)].flatMap(({ mcp, allow }) =>
+      (['tools', 'resources', 'prompts'] as const).flatMap((kind) =>
+        mcp![kind].map((pattern) => ({
+          kind,
+          pattern,
+          matches: new RegExp(`^${pattern.split('*').map(escapeExpression).join('.*')}$`, 's'),
+          allow: allow as Needed,
+        })),
+      ),
+    );
+  }
+
+  /** What a key lacks for a part; undefined if no key may use it. The pattern with the most text decides. */
+  lacking({ kind, name }: Part, access: PermissionSet): Lacking | undefined {
+    const matching = this.#rules.filter(
+      (rule) =>
+        rule.kind === kind &&
+        rule.matches.test(name) &&
+        (rule.pattern === '*' || kind !== 'resources' || !DOTS.test(name)),
+    );
+    const most = Math.max(...matching.map(({ pattern }) => textOf(pattern)));
+    const deciding = matching.filter(({ pattern }) => textOf(pattern) === most);
+    if (deciding.length === 0) return undefined;
+    const checked = deciding.map(({ allow }) => checkAllow(allow, access));
+    const missing = checked.flatMap((each) => (each.outcome === 'forbidden' ? each.missing : []));
+    if (missing.length > 0) return { missing: [...new Set(missing)] };
+    return { used: checked.flatMap((each) => (each.outcome === 'allowed' ? each.used : [])) };
+  }
+
+  allows(part: Part, access: PermissionSet): boolean {
+    const lacking = this.lacking(part, access);
+    return lacking !== undefined && 'used' in lacking;
+  }
+
+  /** Whether a key may use all parts, so that nothing needs to be looked through. */
+  allowsAll(access: PermissionSet): boolean {
+    return (['tools', 'resources', 'prompts'] as const).every(
+      (kind) =>
+        this.#rules.some((rule) => rule.kind === kind && rule.pattern === '*') &&
+        this.#rules.every((rule) => rule.kind !== kind || checkAllow(rule.allow, access).outcome === 'allowed'),
+    );
+  }
+}
+
+/** How much of a pattern is text. One without `*` comes before all others. */
+function textOf(pattern: string): number {
+  return pattern.includes('*') ? pattern.replaceAll('*', '').length : Number.MAX_SAFE_INTEGER;
+}
+
+function escapeExpression(text: string): string {
+  return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
+}
+
+/** The messages of a request, as they are judged and passed on. */
+export interface McpMessages {
+  readonly messages: readonly Message[];
+  /** Their bytes, written anew: so no field is there twice, which a server could read in another way. */
+  readonly body: Buffer;
+}
+
+/** The codes of what is refused (JSON-RPC 2.0, section 5.1; MCP, revision 2026-07-28). */
+const [PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS] = [-32_700, -32_600, -32_602];
+const [FORBIDDEN, HEADER_MISMATCH] = [-32_003, -32_020];
+
+const JSON_TYPE = /^application\/json *(?:;|$)/i;
+
+/** The refusal of a body that cannot be judged. */
+export class MessagesRefused extends RequestRefused {
+  readonly #code: number;
+
+  constructor(status: RequestRefused['status'], code: number, message: string) {
+    super(status, 'BAD_REQUEST', message);
+    this.#code = code;
+  }
+
+  get reply(): Reply {
+    return withError(errorReply(this.status, this.code, this.message), this.#code, this.message);
+  }
+}
+
+/** A reply whose body is an error of JSON-RPC, to no request that could be told. */
+function withError(reply: Reply, code: number, message: string): Reply {
+  return { ...reply, text: JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } }) };
+}
+
+/**
+ * Reads the messages of a POST.
+ * @throws MessagesRefused; RequestRefused for a body that is too large, or cut off
+ */
+export async function readMessages(incoming: IncomingMessage): Promise<McpMessages> {
+  const { rawHeaders } = incoming;
+  if (valuesOf(rawHeaders, 'content-encoding').some((value) => value.trim().toLowerCase() !== 'identity'))
+    throw new MessagesRefused(415, INVALID_REQUEST, 'The body is compressed, which is not allowed here.');
+  const types = valuesOf(rawHeaders, 'content-type');
+  if (types.length !== 1 || !JSON_TYPE.test(types[0]!))
+    throw new MessagesRefused(415, INVALID_REQUEST, 'The body must be application/json.');
+  const bytes = await readBody(incoming, MAX_REQUEST_BYTES);
+  const value = parse(decode(bytes));
+  const messages = Array.isArray(value) ? value : [value];
+  if (messages.length === 0 || !messages.every(isMessage))
+    throw new MessagesRefused(400, INVALID_REQUEST, 'The body is not JSON-RPC 2.0.');
+  requireSameHeaders(rawHeaders, messages);
+  return { messages, body: Buffer.from(JSON.stringify(value)) };
+}
+
+function parse(text: string): unknown {
+  try {
+    return parseJson(text, 'The body', exactNumber);
+  } catch (error) {
+    throw error instanceof RequestRefused ? new MessagesRefused(400, PARSE_ERROR, error.message) : error;
+  }
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new MessagesRefused(400, PARSE_ERROR, 'The body is not valid UTF-8.');
+  }
+}
+
+/** Keeps numbers as they are written, however many digits they have. */
+function exactNumber(_key: string, value: unknown, context?: { source?: string }): unknown {
+  return typeof value === 'number' ? (JSON as unknown as RawJson).rawJSON(context!.source!) : value;
+}
+
+interface RawJson {
+  rawJSON(text: string): unknown;
+}
+
+/** Whether a value is a request, a notification, or a client's answer to a request of the server. */
+function isMessage(value: unknown): value is Message {
+  if (!isRecord(value) || value['jsonrpc'] !== '2.0') return false;
+  return 'method' in value || ('id' in value && ('result' in value || 'error' in value));
+}
+
+/** Refuses headers that say something else than the message, by which a server could go (revision 2026-07-28). */
+function requireSameHeaders(rawHeaders: readonly string[], messages: readonly Message[]): void {
+  const [first] = messages;
+  const params = isRecord(first?.['params']) ? first['params'] : {};
+  for (const [header, said] of [
+    ['mcp-method', [first?.['method']]],
+    ['mcp-name', [params['name'], params['uri']]],
+  ] as const) {
+    const values = valuesOf(rawHeaders, header);
+    const isSame = values.length === 1 && messages.length === 1 && said.includes(decodeHeader(values[0]!));
+    if (values.length > 0 && !isSame)
+      throw new MessagesRefused(400, HEADER_MISMATCH, `The header ${header} says something else than the body.`);
+  }
+}
+
+/** What a header says, in which text that is not ASCII stands in base64. */
+function decodeHeader(value: string): string {
+  const base64 = /^=\?base64\?(.*)\?=$/i.exec(value)?.[1];
+  return base64 === undefined ? value : Buffer.from(base64, 'base64').toString();
+}
+
+/** What a key may not do of what messages ask for. */
+export interface RefusedMessages {
+  readonly reply: Reply;
+  readonly missing: readonly Permission[];
+  /** What was asked for, for logs. */
+  readonly detail: string;
+}
+
+/**
+ * Decides about messages: all of them may be passed on, or none.
+ * @param challenge the reply to a key that lacks permissions, of which the headers say so
+ * @returns the permissions by which they may; or why they may not
+ */
+export function judgeMessages(
+  rules: McpRules,
+  messages: readonly Message[],
+  access: PermissionSet,
+  challenge: (missing: readonly Permission[]) => Reply,
+): RefusedMessages | { readonly used: readonly Permission[] } {
+  const used: Permission[] = [];
+  for (const message of messages) {
+    if (!('method' in message)) continue;
+    const wanted = wantedBy(message);
+    const method = typeof message['method'] === 'string' ? printable(message['method'], 100) : 'A message';
+    if (wanted === 'everything') {
+      if (rules.allowsAll(access)) continue;
+      const text = `${method} needs all tools, resources and prompts.`;
+      return refused(messages, { reply: challenge([]), code: FORBIDDEN, message: text, missing: [], detail: method });
+    }
+    if ('invalid' in wanted) {
+      // A server says better what is wrong with it.
+      if (rules.allowsAll(access)) continue;
+      const reply = errorReply(400, 'BAD_REQUEST', wanted.invalid);
+      return refused(messages, { reply, code: INVALID_PARAMS, message: wanted.invalid, missing: [], detail: method });
+    }
+    for (const part of wanted) {
+      const lacking = rules.lacking(part, access);
+      if (lacking && 'used' in lacking) {
+        used.push(...lacking.used);
+        continue;
+      }
+      const detail = `${method} ${printable(part.name, 100)}`;
+      const missing = lacking?.missing ?? [];
+      const text =
+        missing.length > 0 ? `${detail} needs ${missing.join(', ')}.` : `${detail} is not allowed to any key.`;
+      return refused(messages, { reply: challenge(missing), code: FORBIDDEN, message: text, missing, detail });
+    }
+  }
+  return { used };
+}
+
+interface Refusing {
+  readonly reply: Reply;
+  readonly code: number;
+  readonly message: string;
+  readonly missing: readonly Permission[];
+  readonly detail: string;
+}
+
+/** The answer to each request among messages of which one is refused. */
+function refused(messages: readonly Message[], { reply, code, message, missing, detail }: Refusing): RefusedMessages {
+  const data = missing.length > 0 ? { scope: missing.join(' ') } : undefined;
+  const errors = messages
+    .filter((each) => 'method' in each)
+    .map(({ id = null }) => ({ jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } }));
+  const text = JSON.stringify(messages.length === 1 ? errors[0] : errors);
+  return { reply: { ...reply, text }, missing, detail };
+}
+
+/** The reply to a request that is none of MCP. */
+export function notMcp(message: string): Reply {
+  return withError(errorReply(403, 'FORBIDDEN', message), INVALID_REQUEST, message);
+}
+
+/** Where answers list parts of a server, and by what these are known. */
+const LISTS = [
+  ['tools', 'tools', 'name'],
+  ['prompts', 'prompts', 'name'],
+  ['resources', 'resources', 'uri'],
+  ['resources', 'resourceTemplates', 'uriTemplate'],
+] as const;
+
+/** Methods whose results are such lists. */
+const LISTING: ReadonlySet<unknown> = new Set([
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'tools/list',
+]);
+
+/**
+ * The body of an answer, in which lists name only what a key may use. An event stream may also go on with what another
+ * request has asked for.
+ * @param messages those of the request, none of a GET
+ * @throws Error if it cannot be looked through
+ */
+export function withoutForbidden(
+  answer: IncomingMessage,
+  messages: readonly Message[],
+  { rules, access }: { rules: McpRules; access: () => PermissionSet },
+): Readable {
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = answer.headers;
+  const isStream = /^text\/event-stream *(?:;|$)/i.test(type);
+  const lists = isStream || (JSON_TYPE.test(type) && messages.some(({ method }) => LISTING.has(method)));
+  if (!lists || (messages.length > 0 && rules.allowsAll(access()))) return answer;
+  if (encoding.trim().toLowerCase() !== 'identity')
+    throw new Error('The upstream has compressed an answer that must be looked through.');
+  const change = (text: string) => changeMessages(text, rules, access());
+  const looking = isStream ? new EventFilter(change) : new WholeFilter(change);
+  answer.once('error', () => looking.destroy());
+  return answer.pipe(looking);
+}
+
+/** A message, or several, without what may not be used. What lists nothing stays byte by byte as it was. */
+function changeMessages(text: string, rules: McpRules, access: PermissionSet): string {
+  if (!LISTS.some(([, field]) => text.includes(`"${field}"`))) return text;
+  let value: unknown;
+  try {
+    value = JSON.parse(text, exactNumber as never);
+  } catch {
+    return text;
+  }
+  let isChanged = false;
+  for (const message of Array.isArray(value) ? (value as unknown[]) : [value]) {
+    const result = isRecord(message) ? message['result'] : undefined;
+    if (!isRecord(result)) continue;
+    for (const [kind, field, id] of LISTS) {
+      const list = result[field];
+      if (!Array.isArray(list)) continue;
+      const kept = (list as unknown[]).filter(
+        (item) => isRecord(item) && typeof item[id] === 'string' && rules.allows({ kind, name: item[id] }, access),
+      );
+      if (kept.length < list.length) [result[field], isChanged] = [kept, true];
+    }
+  }
+  return isChanged ? JSON.stringify(value) : text;
+}
+
+type Done = (error?: Error | null, data?: Buffer) => void;
+
+function tooLarge(): Error {
+  return new Error(`The upstream has sent more than ${MAX_ANSWER_BYTES} bytes that must be looked through at once.`);
+}
+
+/** Changes a body as a whole. */
+class WholeFilter extends Transform {
+  readonly #change: (text: string) => string;
+  readonly #chunks: Buffer[] = [];
+  #size = 0;
+
+  constructor(change: (text: string) => string) {
+    super();
+    this.#change = change;
+  }
+
+  override _transform(chunk: Buffer, _encoding: string, done: Done): void {
+    this.#size += chunk.length;
+    this.#chunks.push(chunk);
+    done(this.#size > MAX_ANSWER_BYTES ? tooLarge() : null);
+  }
+
+  override _flush(done: Done): void {
+    done(null, Buffer.from(this.#change(Buffer.concat(this.#chunks).toString())));
+  }
+}
+
+/** Between two lines of an event stream. */
+const LINE_END = /\r\n|\n|\r/;
+
+/** Changes the data of the events of a stream, one after the other (HTML, "Server-sent events"). */
+class EventFilter extends Transform {
+  readonly #change: (text: string) => string;
+  /** What has arrived of an event. */
+  #pieces: Buffer[] = [];
+  #size = 0;
+  #isAtLineStart = true;
+  #isAfterReturn = false;
+
+  constructor(change: (text: string) => string) {
+    super();
+    this.#change = change;
+  }
+
+  override _transform(chunk: Buffer, _encoding: string, done: Done): void {
+    let from = 0;
+    for (let at = 0; at < chunk.length; at += 1) {
+      if (!this.#endsEvent(chunk[at]!)) continue;
+      const bytes = Buffer.concat([...this.#pieces, chunk.subarray(from, at + 1)]);
+      this.#pieces = [];
+      this.#size = 0;
+      from = at + 1;
+      this.push(this.#changeEvent(bytes));
+    }
+    this.#pieces.push(chunk.subarray(from));
+    this.#size += chunk.length - from;
+    done(this.#size > MAX_ANSWER_BYTES ? tooLarge() : null);
+  }
+
+  override _flush(done: Done): void {
+    // An event that is not ended counts for nothing, but may say for how long to wait before another try.
+    done(null, this.#changeEvent(Buffer.concat(this.#pieces)));
+  }
+
+  /** Whether a byte ends an empty line. A line feed behind a carriage return belongs to that. */
+  #endsEvent(byte: number): boolean {
+    const isReturn = byte === 0x0d;
+    if (!isReturn && byte !== 0x0a) {
+      this.#isAtLineStart = this.#isAfterReturn = false;
+      return false;
+    }
+    const isSecond = !isReturn && this.#isAfterReturn;
+    this.#isAfterReturn = isReturn;
+    if (isSecond) return false;
+    const wasAtLineStart = this.#isAtLineStart;
+    this.#isAtLineStart = true;
+    return wasAtLineStart;
+  }
+
+  #changeEvent(bytes: Buffer): Buffer {
+    const lines = bytes.toString().split(LINE_END);
+    const isData = (line: string) => line === 'data' || line.startsWith('data:');
+    const data = lines.filter(isData).map((line) => line.slice('data:'.length).replace(/^ /, ''));
+    const text = data.join('\n');
+    const changed = data.length === 0 ? text : this.#change(text);
+    if (changed === text) return bytes;
+    const others = lines.filter((line) => line !== '' && !isData(line));
+    // A carriage return at its end may be the first half of what ends it.
+    const end = bytes.at(-1) === 0x0d ? '\r' : '\n';
+    return Buffer.from(`${[...others, `data: ${changed}`].join('\n')}\n${end}`);
+  }
+}

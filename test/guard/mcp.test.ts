@@ -1,0 +1,338 @@
+import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { byRoutes } from '../../src/guard/access.ts';
+import type { Permission } from '../../src/keys/permissions/catalog.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { createRouter, type McpPatterns, type Route } from '../../src/routes/index.ts';
+import { connectRaw, type GuardedService, startGuarded } from '../support/guard.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { collectingLog } from '../support/log.ts';
+
+const READ: Permission = 'DOCKER:READ_ANY';
+const DELETE: Permission = 'DOCKER:DELETE_ANY';
+
+function part(permission: Permission | 'key', mcp: Partial<McpPatterns>): Route {
+  return {
+    host: '*',
+    path: '/mcp',
+    allow: permission === 'key' ? { kind: 'key' } : { kind: 'all', permissions: [permission] },
+    preflightOpen: false,
+    mcp: { tools: [], resources: [], prompts: [], ...mcp },
+  };
+}
+
+const ROUTES = [
+  part(READ, { tools: ['read_*', 'search'], resources: ['file:///docs/*'], prompts: ['*'] }),
+  part(DELETE, { tools: ['delete_*', 'read_secret'] }),
+];
+
+describe('a guard of an MCP server', () => {
+  let service: GuardedService;
+  let url: string;
+  /** The bodies that the server got. */
+  let got: string[];
+  let answer: (message: Record<string, unknown>, outgoing: ServerResponse) => void;
+  let reader: string;
+  let deleter: string;
+  let stranger: string;
+  const { log, lines } = collectingLog();
+
+  const respond = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const body = await text(incoming);
+    got.push(body);
+    answer(body === '' ? {} : JSON.parse(body), outgoing);
+  };
+  before(async () => {
+    service = await startGuarded((incoming, outgoing) => void respond(incoming, outgoing));
+    url = `${await service.beside({ requirements: byRoutes(createRouter(ROUTES)), log })}/mcp`;
+    const create = async (name: string, permissions: Permission[]) =>
+      (await createPrincipal(service.keys, { name, permissions })).secret;
+    reader = await create('Reader', [READ]);
+    deleter = await create('Deleter', [READ, DELETE]);
+    stranger = await create('Stranger', ['VMS:READ_ANY']);
+  });
+  after(() => service.stop());
+  beforeEach(() => {
+    [got, lines.length] = [[], 0];
+    answer = (message, outgoing) => {
+      outgoing.setHeader('content-type', 'application/json');
+      outgoing.end(JSON.stringify({ jsonrpc: '2.0', id: message['id'] ?? null, result: { content: [] } }));
+    };
+  });
+
+  const post = async (secret: string, body: unknown, headers: Record<string, string> = {}) => {
+    const reply = await fetch(url, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+    return { status: reply.status, challenge: reply.headers.get('www-authenticate'), body: await reply.text() };
+  };
+  const call = (method: string, params?: object, id: unknown = 1) => ({ jsonrpc: '2.0', id, method, params });
+  const tool = (name: unknown, id?: unknown) => call('tools/call', { name, arguments: {} }, id);
+
+  it('lets the tools, resources and prompts pass that a key may use', async () => {
+    for (const message of [
+      call('initialize', { protocolVersion: '2025-11-25' }),
+      call('server/discover'),
+      { jsonrpc: '2.0', method: 'notifications/initialized' },
+      { jsonrpc: '2.0', id: 7, result: { roots: [] } },
+      tool('read_file'),
+      tool('search'),
+      call('resources/read', { uri: 'file:///docs/a/b.md' }),
+      call('prompts/get', { name: 'anything' }),
+      call('completion/complete', { ref: { type: 'ref/prompt', name: 'anything' } }),
+      call('completion/complete', { ref: { type: 'ref/resource', uri: 'file:///docs/{name}' } }),
+      call('subscriptions/listen', { notifications: { resourceSubscriptions: ['file:///docs/a'] } }),
+    ]) {
+      got = [];
+      assert.equal((await post(reader, message)).status, 200, JSON.stringify(message));
+      assert.deepEqual(got, [JSON.stringify(message)]);
+    }
+  });
+
+  it('refuses others with the scope that is missing, and they never reach the server', async () => {
+    for (const [message, detail] of [
+      [tool('delete_file', 'a'), 'tools/call delete_file'],
+      // A longer pattern decides, wherever it stands.
+      [tool('read_secret', 'a'), 'tools/call read_secret'],
+    ] as const) {
+      const { status, challenge, body } = await post(reader, message);
+      assert.equal(status, 403);
+      assert.match(challenge!, /error="insufficient_scope", .*scope="DOCKER:DELETE_ANY"/);
+      assert.deepEqual(JSON.parse(body), {
+        jsonrpc: '2.0',
+        id: 'a',
+        error: { code: -32003, message: `${detail} needs ${DELETE}.`, data: { scope: DELETE } },
+      });
+      assert.equal((await post(deleter, message)).status, 200);
+    }
+    assert.equal(got.length, 2, 'by the other key alone');
+    const noted = lines.flatMap(({ fields }) =>
+      (fields as { reason?: string; detail?: string }).reason === 'mcp' ? [fields] : [],
+    );
+    assert.match((noted[0] as { detail: string }).detail, /^tools\/call delete_file: POST /);
+  });
+
+  it('refuses to everybody what no route is for, and what is unknown to all but those who may use everything', async () => {
+    for (const message of [
+      tool('other'),
+      tool('READ_file'),
+      call('resources/read', { uri: 'file:///etc/passwd' }),
+      call('resources/read', { uri: 'file:///docs/../etc/passwd' }),
+      call('resources/read', { uri: 'file:///docs/%2e%2E/etc/passwd' }),
+      call('resources/subscribe', { uri: 'file:///etc/passwd' }),
+      call('completion/complete', { ref: { type: 'ref/resource', uri: 'file:///etc/{name}' } }),
+      call('subscriptions/listen', { notifications: { resourceSubscriptions: ['file:///etc/passwd'] } }),
+      call('tasks/list'),
+      call('vendor/do'),
+      { jsonrpc: '2.0', method: 'tools/call', params: { name: 'other' } },
+    ]) {
+      const { status, body } = await post(deleter, message);
+      assert.deepEqual([status, got], [403, []], JSON.stringify(message));
+      assert.equal(JSON.parse(body).error.code, -32_003);
+    }
+    const all = { tools: ['*'], resources: ['*'], prompts: ['*'] };
+    const open = await service.beside({ requirements: byRoutes(createRouter([part(READ, all)])) });
+    const headers = { authorization: `Bearer ${reader}`, 'content-type': 'application/json' };
+    for (const message of [call('vendor/do'), call('tools/call')]) {
+      const body = JSON.stringify(message);
+      assert.equal((await fetch(`${open}/mcp`, { method: 'POST', headers, body })).status, 200);
+    }
+  });
+
+  it('lets nobody connect who may use nothing', async () => {
+    const { status, challenge } = await post(stranger, call('initialize'));
+    assert.deepEqual([status, got], [403, []]);
+    assert.match(challenge!, /scope="DOCKER:READ_ANY DOCKER:DELETE_ANY"/);
+    assert.equal((await post('none', call('initialize'))).status, 401);
+  });
+
+  it('refuses a batch whole of which one message is refused, and answers each', async () => {
+    const batch = [tool('read_a', 1), { jsonrpc: '2.0', method: 'notifications/cancelled' }, tool('delete_a', 2)];
+    const { status, body } = await post(reader, batch);
+    assert.deepEqual([status, got], [403, []]);
+    assert.deepEqual(
+      JSON.parse(body).map(({ id }: { id: unknown }) => id),
+      [1, null, 2],
+    );
+    assert.equal((await post(deleter, batch)).status, 200);
+    assert.deepEqual(got, [JSON.stringify(batch)]);
+  });
+
+  it('passes on what it has judged: a field that is there twice, and numbers, as they are', async () => {
+    const params = '"params":{"name":"delete_a","name":"read_a","n":12345678901234567890.10,"__proto__":{"a":1}}';
+    assert.equal((await post(reader, `{"jsonrpc":"2.0","id":1e2,"method":"tools/call",${params}}`)).status, 200);
+    const passed =
+      '{"jsonrpc":"2.0","id":1e2,"method":"tools/call","params":{"name":"read_a","n":12345678901234567890.10,"__proto__":{"a":1}}}';
+    assert.deepEqual(got, [passed]);
+    const other = '"params":{"name":"read_a","name":"delete_a"}';
+    assert.equal((await post(reader, `{"jsonrpc":"2.0","id":1,"method":"tools/call",${other}}`)).status, 403);
+    assert.equal(
+      (await post(reader, '{"jsonrpc":"2.0","id":1,"method":"tools\\u002fcall","params":{"name":"delete_a"}}')).status,
+      403,
+    );
+  });
+
+  it('refuses what is no JSON-RPC', async () => {
+    for (const [body, status] of [
+      ['', 400],
+      ['{', 400],
+      ['7', 400],
+      ['[]', 400],
+      ['[[]]', 400],
+      ['{"id":1,"method":"ping"}', 400],
+      ['{"jsonrpc":"2.0","id":1}', 400],
+      ['{"jsonrpc":"2.0","id":1,"method":7}', 400],
+      [JSON.stringify(tool(7)), 400],
+      [JSON.stringify(call('tools/call')), 400],
+      ['['.repeat(100_000), 400],
+      [`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"${'x'.repeat(5_000_000)}"}}`, 413],
+    ] as const)
+      assert.deepEqual([(await post(deleter, body)).status, got], [status, []], body.slice(0, 60));
+    const ping = JSON.stringify(call('ping'));
+    assert.equal((await post(reader, ping, { 'content-type': 'text/plain' })).status, 415);
+    assert.equal((await post(reader, ping, { 'content-encoding': 'gzip' })).status, 415);
+    assert.equal((await post(reader, ping, { 'content-type': 'application/json; charset=utf-8' })).status, 200);
+    const put = await fetch(url, { method: 'PUT', headers: { authorization: `Bearer ${reader}` }, body: ping });
+    assert.deepEqual([put.status, got.length], [403, 1]);
+  });
+
+  it('refuses headers by which the server could go for another message', async () => {
+    const say = (headers: Record<string, string>) => post(reader, tool('read_ä'), headers);
+    const name = `=?base64?${Buffer.from('read_ä').toString('base64')}?=`;
+    assert.equal((await say({ 'mcp-method': 'tools/call', 'mcp-name': name })).status, 200);
+    for (const [header, value] of [
+      ['mcp-method', 'tools/list'],
+      ['mcp-name', 'delete_a'],
+    ] as const)
+      assert.deepEqual(
+        [(await say({ [header]: value })).status, JSON.parse((await say({ [header]: value })).body).error.code],
+        [400, -32_020],
+      );
+  });
+
+  it('lets no other protocol be switched to', async () => {
+    const raw = connectRaw(url);
+    const head = ['GET /mcp HTTP/1.1', 'Host: a', 'Connection: upgrade', 'Upgrade: websocket'];
+    raw.request(...head, `Authorization: Bearer ${deleter}`);
+    await raw.receives('HTTP/1.1 403 ');
+  });
+
+  it('continues with a body that is announced, once its key is accepted', async () => {
+    const raw = connectRaw(url);
+    const body = JSON.stringify(tool('read_a'));
+    const head = ['POST /mcp HTTP/1.1', 'Host: a', 'Expect: 100-continue', 'Content-Type: application/json'];
+    raw.request(...head, `Content-Length: ${body.length}`, `Authorization: Bearer ${reader}`);
+    await raw.receives('HTTP/1.1 100 Continue');
+    raw.send(body);
+    await raw.receives('HTTP/1.1 200 OK');
+    assert.deepEqual(got, [body]);
+  });
+
+  describe('shows in lists what a key may use', () => {
+    const lists = {
+      tools: [{ name: 'read_a' }, { name: 'delete_a' }, { name: 'other' }, { odd: true }],
+      resources: [{ uri: 'file:///docs/a' }, { uri: 'file:///etc/passwd' }],
+      resourceTemplates: [{ uriTemplate: 'file:///docs/{a}' }, { uriTemplate: 'file:///{a}' }],
+      prompts: [{ name: 'any' }],
+      nextCursor: 'c',
+    };
+    const shown = {
+      tools: [{ name: 'read_a' }],
+      resources: [{ uri: 'file:///docs/a' }],
+      resourceTemplates: [{ uriTemplate: 'file:///docs/{a}' }],
+      prompts: [{ name: 'any' }],
+      nextCursor: 'c',
+    };
+    const message = (result: object) => ({ jsonrpc: '2.0', id: 1, result });
+
+    it('in JSON, also in a batch', async () => {
+      answer = (asked, outgoing) => {
+        const listed = Array.isArray(asked) ? asked.map(() => message(lists)) : message(lists);
+        const body = JSON.stringify(listed);
+        outgoing.writeHead(200, { 'content-type': 'application/json; charset=utf-8', 'content-length': body.length });
+        outgoing.end(body);
+      };
+      assert.deepEqual(JSON.parse((await post(reader, call('tools/list'))).body), message(shown));
+      const batch = [call('tools/list'), call('prompts/list')];
+      assert.deepEqual(JSON.parse((await post(reader, batch)).body), [message(shown), message(shown)]);
+      const { tools } = JSON.parse((await post(deleter, call('tools/list'))).body).result;
+      assert.deepEqual(tools, [{ name: 'read_a' }, { name: 'delete_a' }]);
+    });
+
+    for (const [what, end] of [
+      ['LF', '\n'],
+      ['CR LF', '\r\n'],
+      ['CR', '\r'],
+    ] as const)
+      it(`in an event stream with ${what}, whatever its pieces are, and all else as it was`, async () => {
+        const notice = `event: message${end}data: {"jsonrpc":"2.0", "method":"notifications/x"}${end}${end}`;
+        const [first, second] = JSON.stringify(message(lists)).split(/(?<=\[)/, 2) as [string, string];
+        const rest = JSON.stringify(message(lists)).slice(first.length);
+        assert.ok(second.length > 0);
+        const listed = `id: 7${end}data: ${first}${end}data:${rest}${end}${end}`;
+        const stream = `: hello${end}${end}${notice}${listed}retry: 10${end}${end}`;
+        answer = (_, outgoing) => {
+          outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
+          const bytes = Buffer.from(stream);
+          let at = 0;
+          const next = () => {
+            if (at === bytes.length) outgoing.end();
+            else outgoing.write(bytes.subarray(at, (at += 1)), () => setImmediate(next));
+          };
+          next();
+        };
+        const { body } = await post(reader, call('tools/list'));
+        const changed = `id: 7\ndata: ${JSON.stringify(message(shown))}\n\n`;
+        assert.equal(
+          body.replaceAll(/\r\n?/g, '\n'),
+          `: hello\n\n${notice.replaceAll(/\r\n?/g, '\n')}${changed}retry: 10\n\n`,
+        );
+      });
+
+    it('also in a stream that a GET opens, which ends with the key', async () => {
+      let stream: ServerResponse | undefined;
+      answer = (_, outgoing) => {
+        stream = outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
+        outgoing.write(`data: ${JSON.stringify(message(lists))}\n\n`);
+      };
+      const { secret, principal } = await createPrincipal(service.keys, { name: 'Streaming', permissions: [READ] });
+      const raw = connectRaw(url);
+      raw.request('GET /mcp HTTP/1.1', 'Host: a', `Authorization: Bearer ${secret}`);
+      assert.ok(!(await raw.receives('nextCursor')).includes('delete_a'));
+      await service.keys.delete([principal.apiKey.id], OPERATOR);
+      await raw.closed();
+      stream!.destroy();
+    });
+
+    it('and breaks off where it cannot be looked through', async () => {
+      answer = (_, outgoing) => {
+        outgoing.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end('x');
+      };
+      assert.equal((await post(reader, call('tools/list'))).status, 502);
+    });
+  });
+
+  it('ends a call once its key may not make it any more', async () => {
+    let begun: ServerResponse | undefined;
+    answer = (_, outgoing) => {
+      begun = outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
+      outgoing.write(': begun\n\n');
+    };
+    const { secret, principal } = await createPrincipal(service.keys, {
+      name: 'Narrowed',
+      permissions: [READ, DELETE],
+    });
+    const raw = connectRaw(url);
+    const body = JSON.stringify(tool('delete_a'));
+    const head = ['POST /mcp HTTP/1.1', 'Host: a', 'Content-Type: application/json', `Content-Length: ${body.length}`];
+    raw.request(...head, `Authorization: Bearer ${secret}`);
+    raw.send(body);
+    await raw.receives('begun');
+    await service.keys.update(principal.apiKey.id, { permissions: [READ] }, OPERATOR);
+    await raw.closed();
+    begun!.destroy();
+  });
+});
