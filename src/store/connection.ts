@@ -23,8 +23,8 @@ export interface WriteOptions {
   revokes?: boolean;
   /** See `RepositoryWriteOptions.counts`. */
   counts?: boolean;
-  /** What is done first in the same transaction: in PostgreSQL, before other writers are locked out. */
-  before?: WriteWork<void> | undefined;
+  /** What is done first in the same transaction: see `RepositoryWriteOptions.before`. */
+  before?: WriteWork<() => Promise<void>> | undefined;
 }
 
 /** The row of the key that has a secret, or had it once: then with the public id of that secret. */
