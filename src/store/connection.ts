@@ -72,7 +72,10 @@ export interface Connection {
   changesReceived?(): number | undefined;
   /** See `KeyRepository.watchHearing`. */
   watchHearing(report: NotificationReport): void;
-  /** Lets the database server find what space it can use again. A file has pages of its own: see `compactFile`. */
+  /**
+   * Lets the database server find what space it can use again, and how its rows are best found: until it has done so by
+   * itself, searches of many new keys take several times as long. A file has pages of its own: see `compactFile`.
+   */
   vacuum?(): Promise<void>;
   close(): Promise<void>;
 }

@@ -81,6 +81,7 @@ export async function copyStore(from: Connection, to: Connection, reports: CopyR
       return { digests: copied, head: await readHead(target) };
     }),
   );
+  await to.vacuum?.();
   return {
     keys: digests.get('api_keys')!.count,
     auditEntries: digests.get('audit_log')!.count,

@@ -12,6 +12,8 @@ import { chunksOf } from './rows.ts';
 import type { ImportSpoolFile, SpooledKey } from './sqlite/import-spool.ts';
 import { API_KEY_COLUMNS, type Tables } from './tables.ts';
 
+/** With fewer new keys, PostgreSQL finds them fast anyway. */
+const MANY_KEYS = 10_000;
 /** How many keys PostgreSQL is given at a time. */
 const PAGE_KEYS = 1000;
 /** How long a transaction that inserts keys into a file is to take, about, and how many keys it has. */
@@ -52,6 +54,9 @@ export const imports = portOfStore({
         const due = await db.selectFrom('imports').select('number').limit(1).executeTakeFirst();
         return !due && (connection.dialect === 'postgres' || !(await hasAbandonedRows(db)));
       }),
+    async settle(keys) {
+      if (keys >= MANY_KEYS) await connection.vacuum?.();
+    },
   }),
   write: (writing) => ({
     async insertAll(spool, onProgress) {
@@ -85,6 +90,7 @@ export const imports = portOfStore({
     open: openSpool,
     prepare: () => Promise.reject(missingStore(location)),
     isFinished: async () => true,
+    settle: async () => {},
   }),
 });
 

@@ -267,6 +267,8 @@ export interface Spools {
   prepare(spool: ImportSpool, entry: ImportEntry): Promise<void>;
   /** Whether nothing is left to be done for imports, such as for one that was killed. */
   isFinished(): Promise<boolean>;
+  /** Lets so many keys that are new be found fast. */
+  settle(keys: number): Promise<void>;
 }
 
 /** Inserts the keys of an import, which nobody sees until they are published, in transactions. */
@@ -368,8 +370,10 @@ export async function importKeys(spool: ImportSpool, options: ImportOptions): Pr
       else if (error !== OUTDATED_IMPORT) throw error;
       continue;
     }
-    // The keys are there: what fails is done by the next one.
-    await finishImports(repository, clock).catch(() => {});
+    // The keys are there: what fails is done by the next one, or by the database server.
+    await finishImports(repository, clock)
+      .then(() => repository.port(IMPORTS).settle(keys))
+      .catch(() => {});
     return outcomeOf(spool, keys);
   }
 }

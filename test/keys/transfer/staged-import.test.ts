@@ -116,6 +116,21 @@ describeOnEach('an import that others write beside', (dialect) => {
     await assertWhole(KEYS + 3);
   });
 
+  it('hides what it has inserted, and nothing else, until all is there', async () => {
+    let seen: unknown;
+    onProgress = async () => {
+      if (seen !== undefined) return;
+      await create('During');
+      const names = (await other.keys.list({ first: 10 }, OPERATOR)).keys.map(({ name }) => name);
+      const found = (await other.keys.list({ search: 'during' }, OPERATOR)).keys.length;
+      const digest = readDigest(line('Imported 0').sha256)!;
+      seen = [names, found, await other.store.repository.findByDigest(digest), await countKeys(other.store.repository)];
+    };
+    assert.equal((await load(...linesOf('Imported'))).imported, KEYS);
+    assert.deepEqual(seen, [['During'], 1, undefined, 1]);
+    await assertWhole(KEYS + 1);
+  });
+
   it('is found by searches, and by servers that have asked for its secrets before', async () => {
     const before = other.store.repository.revision()!;
     assert.equal((await load(...linesOf('Imported', MANY))).imported, MANY);
