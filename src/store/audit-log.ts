@@ -15,6 +15,7 @@ import {
 import { formatTime, KeysError, mapYielding, printable, UNIT_MS } from '../keys/basics/index.ts';
 import { HISTORY_MS } from '../keys/notices/index.ts';
 import type { Connection, DialectName } from './connection.ts';
+import { findDue } from './due-entries.ts';
 import { BLOCK_ENTRIES } from './migrations.ts';
 import { amongTexts, chunksOf, readAuditEntry, readHash, storedHash, toAuditRow } from './rows.ts';
 import type { Search } from './search-keys.ts';
@@ -163,6 +164,7 @@ export function auditReaderOf(
     start: () => run((db) => findPosition(db, 'audit_start')),
     lastBefore: (time) => run((db) => findLastBefore(db, time)),
     findLost: (after, upTo) => run((db) => findLost(db, after, upTo)),
+    findDue: (ids) => run((db) => findDue(db, ids, key)),
   };
 }
 
@@ -324,7 +326,7 @@ export async function appendToAuditLog(
 }
 
 /** Remembers the newest entry, in the place of an earlier one if there is one. */
-export async function setHead(
+async function setHead(
   db: Kysely<Tables>,
   { number, hash }: AuditPosition,
   earlier: AuditPosition | undefined,

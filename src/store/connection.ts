@@ -23,8 +23,8 @@ export interface WriteOptions {
   revokes?: boolean;
   /** See `RepositoryWriteOptions.counts`. */
   counts?: boolean;
-  /** What is done first in the same transaction: in PostgreSQL, before other writers are locked out. */
-  before?: WriteWork<void> | undefined;
+  /** What is done first in the same transaction: see `RepositoryWriteOptions.before`. */
+  before?: WriteWork<() => Promise<void>> | undefined;
 }
 
 /** The row of the key that has a secret, or had it once: then with the public id of that secret. */
@@ -72,7 +72,10 @@ export interface Connection {
   changesReceived?(): number | undefined;
   /** See `KeyRepository.watchHearing`. */
   watchHearing(report: NotificationReport): void;
-  /** Lets the database server find what space it can use again. A file has pages of its own: see `compactFile`. */
+  /**
+   * Lets the database server find what space it can use again, and how its rows are best found: until it has done so by
+   * itself, searches of many new keys take several times as long. A file has pages of its own: see `compactFile`.
+   */
   vacuum?(): Promise<void>;
   close(): Promise<void>;
 }

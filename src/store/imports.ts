@@ -1,126 +1,255 @@
-import type { KeyObject } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
-import { type Kysely, sql } from 'kysely';
-import { type AuditPosition, type AuditValues, CHAIN_START, chainHash, requireAuditKey } from '../keys/audit/index.ts';
-import { type ImportEntry, IMPORTS, type ImportSpool, OUTDATED_IMPORT } from '../keys/transfer/index.ts';
-import { findPosition, indexEntries, setHead } from './audit-log.ts';
+import { randomInt } from 'node:crypto';
+import { type Kysely, sql, type SqlBool } from 'kysely';
+import { requireAuditKey } from '../keys/audit/index.ts';
+import { IMPORTS, type ImportSpool, OTHER_IMPORT, OUTDATED_IMPORT } from '../keys/transfer/index.ts';
+import { appendToAuditLog, findPosition } from './audit-log.ts';
 import { portOfStore, type Writing } from './connection.ts';
+import { draftOf, draftsOf, dueHash, isPublished, selectDue } from './due-entries.ts';
 import { missingStore } from './errors.ts';
-import { insertLists, insertRows, type Row, withoutTriggers } from './insert-rows.ts';
-import { storedHash } from './rows.ts';
+import { insertLists, NOTED_CHANGES } from './insert-rows.ts';
+import { indexedText } from './migrations.ts';
+import { chunksOf } from './rows.ts';
+import type { ImportSpoolFile, SpooledKey } from './sqlite/import-spool.ts';
 import { API_KEY_COLUMNS, type Tables } from './tables.ts';
-import type { ImportSpoolFile, SpooledEntry } from './sqlite/import-spool.ts';
+
+/** With fewer new keys, PostgreSQL finds them fast anyway. */
+const MANY_KEYS = 10_000;
+/** How many keys PostgreSQL is given at a time. */
+const PAGE_KEYS = 1000;
+/** How long a transaction that inserts keys into a file is to take, about, and how many keys it has. */
+const PIECE_MS = 15;
+const PIECE_KEYS = { first: 100, least: 20, most: 2000 };
+/** How many rows of an import that ended are removed from a file in a transaction. */
+const REMOVED_ROWS = 200;
+/** An import into a file that has done nothing for so long has ended, in milliseconds. */
+const ABANDONED_MS = 10_000;
+/** How many entries of the audit log are written in a transaction that others wait for. */
+const PIECE_ENTRIES = 250;
 
 async function openSpool(): Promise<ImportSpool> {
   const { ImportSpoolFile } = await import('./sqlite/import-spool.ts');
   return new ImportSpoolFile();
 }
 
-/** Keeps the lines of imports, and inserts their keys. */
+/**
+ * Keeps the lines of imports, and inserts their keys. Nobody sees one until all are there, and nobody waits long.
+ * PostgreSQL is given them in one transaction, which takes the lock that writers wait for at its end. A file takes them
+ * in short transactions, in rows that are hidden until the last one: see `VISIBLE_KEYS`. Their entries in the audit
+ * log are written after that, in short transactions, that of a key always before the key is changed: by the import or,
+ * where that was killed, by the next one or a server, which also remove what one has left that was killed before.
+ */
 export const imports = portOfStore({
   port: IMPORTS,
-  read: ({ run, auditKey }) => ({
+  read: ({ connection, run, auditKey }) => ({
     open: openSpool,
-    async hash(spool, entry) {
-      const last = await run((db) => lastEntry(db, auditKey));
-      const previous = last.hash;
-      (spool as ImportSpoolFile).makeHashes((of) => nextHash(last, entry, of, auditKey));
-      return previous;
+    async prepare(spool, entry) {
+      const file = spool as ImportSpoolFile;
+      requireAuditKey(await run((db) => findPosition(db, 'audit_head')), auditKey);
+      file.number = randomInt(2 ** 47);
+      file.hasBegun = false;
+      file.makeHashes((key, number) => dueHash(draftOf(entry, key), { import: file.number, number }, auditKey));
+    },
+    isFinished: () =>
+      run(async (db) => {
+        const due = await db.selectFrom('imports').select('number').limit(1).executeTakeFirst();
+        return !due && (connection.dialect === 'postgres' || !(await hasAbandonedRows(db)));
+      }),
+    async settle(keys) {
+      if (keys >= MANY_KEYS) await connection.vacuum?.();
     },
   }),
   write: (writing) => ({
-    async prepare(spool, onProgress) {
-      if (writing.dialect === 'sqlite') return;
-      await insertKeys(writing, (spool as ImportSpoolFile).keys([0]), async (added) => {
-        await onProgress(added);
-        if (await isWaitedFor(writing.db)) throw OUTDATED_IMPORT;
-      });
+    async insertAll(spool, onProgress) {
+      if (writing.dialect === 'postgres') await insertIntoPostgres(writing, spool as ImportSpoolFile, onProgress);
     },
-    async insert(spool, entry, { hashedAfter, onProgress }) {
-      const file = spool as ImportSpoolFile;
+    async giveWay() {
+      if (writing.dialect === 'postgres') await requireUnwaited(writing.db);
+    },
+    async insertSome(spool) {
+      return writing.dialect === 'sqlite' ? insertIntoFile(writing, spool as ImportSpoolFile) : 0;
+    },
+    async publish(spool, { at, actor }) {
+      const { db, dialect, keysChanged } = writing;
+      const { number } = spool as ImportSpoolFile;
       // No key that is remembered changes, but a look at the file from before the change must not be trusted after it.
-      writing.keysChanged([]);
-      if (writing.dialect === 'postgres') await insertKeys(writing, file.keys([1]), onProgress);
-      else await withoutTriggers(writing.db, () => insertKeys(writing, file.keys([0, 1]), onProgress));
-      await insertEntries(writing, file, { entry, hashedAfter });
-      if (writing.dialect === 'sqlite') while (await indexEntries(writing.db));
+      keysChanged([]);
+      if (dialect === 'sqlite') await showRows(db, number);
+      await db.insertInto('imports').values({ number, at, actor_name: actor.name }).execute();
+    },
+    async abandon(spool) {
+      const { number } = spool as ImportSpoolFile;
+      if (writing.dialect === 'sqlite')
+        await writing.db.deleteFrom('pending_import').where('import', '=', number).execute();
+    },
+    async finishSome() {
+      if (writing.dialect === 'sqlite' && (await hasAbandonedRows(writing.db))) return removePendingRows(writing.db);
+      return (await appendSomeDue(writing)) > 0;
     },
   }),
-  empty: (location) => ({ open: openSpool, hash: () => Promise.reject(missingStore(location)) }),
+  empty: (location) => ({
+    open: openSpool,
+    prepare: () => Promise.reject(missingStore(location)),
+    isFinished: async () => true,
+    settle: async () => {},
+  }),
 });
 
-/** Whether somebody waits for this transaction of a PostgreSQL store to end, and has the lock that writers wait for. */
-async function isWaitedFor(db: Kysely<Tables>): Promise<boolean> {
+async function insertIntoPostgres(
+  writing: Writing,
+  file: ImportSpoolFile,
+  onProgress: (added: number) => Promise<void>,
+): Promise<void> {
+  const { db } = writing;
+  const alone = sql<{ isAlone: boolean }>`select pg_try_advisory_xact_lock(
+    hashtextextended('svc-api import ' || current_schema(), 0)) as "isAlone"`;
+  if (!(await alone.execute(db)).rows[0]!.isAlone) throw OTHER_IMPORT;
+  for (let page = file.keys(0, PAGE_KEYS); page.length > 0; page = file.keys(page.at(-1)!.line, PAGE_KEYS)) {
+    await insertKeys(writing, file.number, page);
+    await onProgress(page.length);
+    await requireUnwaited(db);
+  }
+}
+
+/**
+ * Gives way to somebody who waits for this transaction of a PostgreSQL store to end, and has the lock of writers.
+ * @throws OUTDATED_IMPORT
+ */
+async function requireUnwaited(db: Kysely<Tables>): Promise<void> {
   const { rows } = await sql`select from pg_locks as waiting join pg_locks as held using (pid)
     where not waiting.granted and waiting.transactionid = pg_current_xact_id()::xid
       and held.granted and held.locktype = 'advisory'`.execute(db);
-  return rows.length > 0;
+  if (rows.length > 0) throw OUTDATED_IMPORT;
 }
 
-function insertKeys(
-  { db, dialect }: Writing,
-  pages: Iterable<unknown[][]>,
-  onProgress: (added: number) => Promise<void>,
+/** @param rowid of the first key, in a file: the others follow */
+async function insertKeys(
+  { db, dialect }: Pick<Writing, 'db' | 'dialect'>,
+  number: number,
+  keys: readonly SpooledKey[],
+  rowid?: number,
 ): Promise<void> {
-  return forEachPage(pages, async (lists) => {
-    await insertLists(db, dialect, 'api_keys', API_KEY_COLUMNS, lists);
-    await onProgress(lists.length);
-  });
+  const columns = rowid === undefined ? API_KEY_COLUMNS : ['rowid', ...API_KEY_COLUMNS];
+  const lists = keys.map(({ values }, index) => (rowid === undefined ? values : [rowid + index, ...values]));
+  await insertLists(db, dialect, 'api_keys', columns, lists);
+  const entries = keys.map(({ line, id, hash }) => [number, line, id, hash]);
+  await insertLists(db, dialect, 'import_entries', ['import', 'number', 'key_id', 'hash'], entries);
 }
 
-async function lastEntry(db: Kysely<Tables>, auditKey: KeyObject | undefined): Promise<AuditPosition> {
-  const head = await findPosition(db, 'audit_head');
-  requireAuditKey(head, auditKey);
-  return { ...(head ?? { number: 0, hash: CHAIN_START }) };
+/** Inserts some keys into rows that are hidden. @returns how many; 0 once all are there */
+async function insertIntoFile(writing: Writing, file: ImportSpoolFile): Promise<number> {
+  const { db } = writing;
+  const began = performance.now();
+  const size = (file.pieceKeys ??= PIECE_KEYS.first);
+  const page = file.keys(await lineToGoOnFrom(db, file), size);
+  if (page.length === 0) return 0;
+  const { rows } = await sql<{ last: number }>`select coalesce(max(rowid), 0) as last from main.api_keys`.execute(db);
+  const first = rows[0]!.last + 1;
+  const last = rows[0]!.last + page.length;
+  const { numUpdatedRows } = await db
+    .updateTable('pending_rows')
+    .set({ last })
+    .where('last', '=', first - 1)
+    .executeTakeFirst();
+  if (numUpdatedRows === 0n) await db.insertInto('pending_rows').values({ first, last }).execute();
+  await db.updateTable('pending_import').set({ inserts: 1 }).execute();
+  await insertKeys(writing, file.number, page, first);
+  await sql`insert into api_keys_search (rowid, search_text)
+    select rowid, ${sql.raw(indexedText('search_text'))} from main.api_keys
+    where rowid >= cast(${first} as integer)`.execute(db);
+  await db
+    .updateTable('pending_import')
+    .set({ inserts: 0, line: page.at(-1)!.line, seen_at: Date.now() })
+    .execute();
+  const wanted = (size * PIECE_MS) / (performance.now() - began);
+  file.pieceKeys = Math.round(Math.min(Math.max(wanted, PIECE_KEYS.least), 2 * size, PIECE_KEYS.most));
+  return page.length;
 }
 
-/** The hash of an entry that follows the last one, which becomes this one. */
-function nextHash(
-  last: AuditPosition,
-  entry: ImportEntry,
-  { id, name, hashed }: SpooledEntry,
-  auditKey: KeyObject | undefined,
-): string {
-  const draft = { ...entry, apiKey: { id, name }, before: null, after: JSON.parse(hashed) as AuditValues };
-  last.number += 1;
-  last.hash = chainHash({ ...draft, number: last.number }, last.hash, auditKey);
-  return last.hash;
-}
-
-async function insertEntries(
-  { db, dialect, auditKey }: Writing,
-  spool: ImportSpoolFile,
-  { entry, hashedAfter }: { entry: ImportEntry; hashedAfter: string },
-): Promise<void> {
-  const last = await lastEntry(db, auditKey);
-  const [first, isHashed] = [last.number + 1, last.hash === hashedAfter];
-  const { at, actor, action } = entry;
-  const same = { at, actor_kind: actor.kind, actor_id: actor.id, actor_name: actor.name, action };
-  let { number } = last;
-  await forEachPage(spool.entries(), async (entries) => {
-    const rows = entries.map((of): Row => {
-      number += 1;
-      last.hash = isHashed ? of.hash! : nextHash(last, entry, of, auditKey);
-      const about = { key_id: of.id, key_name: of.name, before: null, after: of.kept, address: null };
-      return { number, ...same, ...about, hash: storedHash(last.hash) };
-    });
-    await insertRows(db, dialect, 'audit_log', rows);
-  });
-  await setHead(db, { number, hash: last.hash }, first > 1 ? last : undefined);
-}
-
-/** Does something with each page, while the next one is read. */
-async function forEachPage<Page>(pages: Iterable<Page>, work: (page: Page) => Promise<void>): Promise<void> {
-  let working = Promise.resolve();
-  try {
-    for (const page of pages) {
-      await working;
-      working = work(page);
-      working.catch(() => {}); // It is awaited below.
-      // It is under way before the next page is read.
-      await setImmediate();
-    }
-  } finally {
-    await working;
+/** The line up to which an import has inserted its keys into a file; it begins with its first question. */
+async function lineToGoOnFrom(db: Kysely<Tables>, file: ImportSpoolFile): Promise<number> {
+  const pending = await db.selectFrom('pending_import').select(['import', 'line']).executeTakeFirst();
+  if (pending?.import === file.number) {
+    file.hasBegun = true;
+    return pending.line;
   }
+  if (file.hasBegun) throw OUTDATED_IMPORT;
+  if (pending || (await hasRows(db))) throw OTHER_IMPORT;
+  const began = { import: file.number, line: 0, seen_at: Date.now(), inserts: 0 };
+  await db
+    .insertInto('pending_import')
+    .values({ one: 1, ...began })
+    .execute();
+  return 0;
+}
+
+async function hasRows(db: Kysely<Tables>): Promise<boolean> {
+  return (await db.selectFrom('pending_rows').select('first').limit(1).executeTakeFirst()) !== undefined;
+}
+
+/** Lets everybody see the keys of an import. @throws OUTDATED_IMPORT where others have written what some of them had */
+async function showRows(db: Kysely<Tables>, number: number): Promise<void> {
+  const { numDeletedRows } = await db.deleteFrom('pending_import').where('import', '=', number).executeTakeFirst();
+  if (numDeletedRows === 0n) throw OUTDATED_IMPORT;
+  await sql`insert into key_changes (key_id) select id from main.api_keys, pending_rows
+    where api_keys.rowid between first and last order by api_keys.rowid desc limit ${sql.lit(NOTED_CHANGES)}`.execute(
+    db,
+  );
+  await db.deleteFrom('pending_rows').execute();
+}
+
+/** Whether a file has rows of an import that has ended before anybody saw them. */
+async function hasAbandonedRows(db: Kysely<Tables>): Promise<boolean> {
+  const pending = await db.selectFrom('pending_import').select('seen_at').executeTakeFirst();
+  // A clock may have been set back.
+  if (pending && Math.abs(Date.now() - pending.seen_at) < ABANDONED_MS) return false;
+  return pending !== undefined || hasRows(db);
+}
+
+/** Removes some rows of keys that nobody has seen, whose import has then ended. @returns whether there were any */
+export async function removePendingRows(db: Kysely<Tables>): Promise<boolean> {
+  await db.deleteFrom('pending_import').execute();
+  if (!(await hasRows(db))) return false;
+  // The last ones first: keys go with those that created them.
+  const some = sql`select api_keys.rowid from main.api_keys, pending_rows where api_keys.rowid between first and last
+    order by api_keys.rowid desc limit ${sql.lit(REMOVED_ROWS)}`;
+  const { rows } = await sql<{ first: number | null }>`select min(rowid) as first from (${some})`.execute(db);
+  const first = rows[0]!.first ?? 0;
+  await sql`delete from import_entries where key_id in (select id from main.api_keys where rowid in (${some}))`.execute(
+    db,
+  );
+  await sql`delete from api_keys_search where rowid in (${some})`.execute(db);
+  await sql`delete from main.api_keys where rowid in (${some})`.execute(db);
+  await db.deleteFrom('pending_rows').where('first', '>=', first).execute();
+  await db
+    .updateTable('pending_rows')
+    .set({ last: first - 1 })
+    .where('last', '>=', first)
+    .execute();
+  return true;
+}
+
+/** Writes the entries of those of these keys that were imported: they are about to be changed. */
+export async function appendDueOf({ db, auditKey }: Writing, ids: readonly string[]): Promise<void> {
+  for (const chunk of chunksOf(ids)) {
+    const rows = await selectDue(db).where('entry.key_id', 'in', chunk).execute();
+    if (rows.length === 0) continue;
+    await appendToAuditLog(db, draftsOf(rows, auditKey), auditKey);
+    await db.deleteFrom('import_entries').where('key_id', 'in', chunk).execute();
+  }
+}
+
+/** Writes some of the entries that are still to be written. @returns how many; 0 once there are no more */
+async function appendSomeDue({ db, auditKey }: Writing): Promise<number> {
+  const rows = await selectDue(db).limit(PIECE_ENTRIES).execute();
+  const last = rows.at(-1);
+  if (last) {
+    await appendToAuditLog(db, draftsOf(rows, auditKey), auditKey);
+    const isDone = sql<SqlBool>`(import, number) <= (${last.import}, ${last.number})`;
+    await db.deleteFrom('import_entries').where(isPublished).where(isDone).execute();
+  } else {
+    // Those of keys that are gone, which nobody but another program has deleted.
+    await db.deleteFrom('import_entries').where(isPublished).execute();
+    await db.deleteFrom('imports').execute();
+  }
+  return rows.length;
 }

@@ -9,6 +9,14 @@ export type Row = Record<string, string | number | null>;
 /** How much of an SQLite file is kept in memory while many rows are inserted all over it, in KiB. */
 const BULK_CACHE_KIB = 256 * 1024;
 
+/**
+ * In which tables are changed. In an SQLite store, `api_keys` alone is the keys that everybody sees: see
+ * `VISIBLE_KEYS`.
+ */
+export function writable(db: Kysely<Tables>, dialect: DialectName): Kysely<Tables> {
+  return dialect === 'sqlite' ? db.withSchema('main') : db;
+}
+
 /** Inserts rows of a table. */
 export async function insertRows(
   target: Kysely<Tables>,
@@ -19,7 +27,7 @@ export async function insertRows(
   const columns = Object.keys(rows[0]!);
   // Half of the columns of most keys have no value.
   const used = columns.filter((column) => rows.some((row) => row[column] !== null));
-  const insert = target
+  const insert = writable(target, dialect)
     .insertInto(table)
     .columns(columns as [])
     .expression(dialect === 'sqlite' ? placeholders(columns, used) : rowsOnPostgres(table, rows, columns, used));
@@ -45,7 +53,9 @@ export async function insertLists(
     const rows = lists.map((list) => Object.fromEntries(columns.map((column, index) => [column, list[index]])) as Row);
     return insertRows(target, dialect, table, rows);
   }
-  const insert = target.insertInto(table).columns(columns as []);
+  const insert = writable(target, dialect)
+    .insertInto(table)
+    .columns(columns as []);
   await target.executeQuery(forEach(insert.expression(placeholders(columns, columns)).compile(), lists));
 }
 
@@ -59,7 +69,7 @@ export async function updateRows(
   const given = (column: string) => (dialect === 'sqlite' ? sql.raw('?') : sql.ref(`given.${column}`));
   const sets = sql.join(columns.map((column) => sql`${sql.ref(column)} = ${given(column)}`));
   if (dialect === 'sqlite') {
-    const query = sql`update api_keys set ${sets} where id = ?`.compile(target);
+    const query = sql`update main.api_keys set ${sets} where id = ?`.compile(target);
     await target.executeQuery(
       forEach(
         query,
@@ -95,7 +105,7 @@ function rowsOnPostgres(
 }
 
 /** With so many, whoever has not asked since the change before them has to forget all keys. */
-const NOTED_CHANGES = MAX_CHANGES + 2;
+export const NOTED_CHANGES = MAX_CHANGES + 2;
 
 /** What `withoutTriggers` does once for all keys, these do for each. */
 const REPLACED_TRIGGERS = ['key_changes_before_insert', 'api_keys_search_after_insert'] as const;

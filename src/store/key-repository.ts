@@ -15,7 +15,8 @@ import {
   rememberTime,
 } from './audit-log.ts';
 import type { Connection, DialectName, Reading, Writing } from './connection.ts';
-import { updateRows } from './insert-rows.ts';
+import { appendDueOf } from './imports.ts';
+import { updateRows, writable } from './insert-rows.ts';
 import { portIn, PORTS } from './ports.ts';
 import {
   apiKeyOf,
@@ -228,33 +229,39 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
       // No key that is remembered changes, but a look at the file from before the change must not be trusted after it.
       keysChanged([]);
       for (const chunk of chunksOf(keys))
-        await db
+        await writable(db, dialect)
           .insertInto('api_keys')
           .values(await mapYielding(chunk, rowOf))
           .execute();
     },
 
     async update(changes) {
-      keysChanged(changes.map(({ before }) => before.id));
+      const ids = changes.map(({ before }) => before.id);
+      keysChanged(ids);
+      await appendDueOf(writing, ids);
       for (const chunk of chunksOf(changes)) await updateKeys(db, dialect, chunk);
     },
 
     async replace(keys) {
       const ids = keys.map(({ id }) => id);
       keysChanged(ids);
+      await appendDueOf(writing, ids);
+      const target = writable(db, dialect);
       // No name is an id: so each finds its own free, and a checksum of another row is not taken for its own.
       for (const chunk of chunksOf(ids))
-        await db
+        await target
           .updateTable('api_keys')
           .set((row) => ({ name: row.ref('id'), checksum: '' }))
           .where('id', 'in', chunk)
           .execute();
-      for (const key of keys) await db.updateTable('api_keys').set(rowOf(key)).where('id', '=', key.id).execute();
+      for (const key of keys) await target.updateTable('api_keys').set(rowOf(key)).where('id', '=', key.id).execute();
     },
 
     async delete(ids) {
       keysChanged(ids);
-      for (const chunk of chunksOf(ids)) await db.deleteFrom('api_keys').where('id', 'in', chunk).execute();
+      await appendDueOf(writing, ids);
+      for (const chunk of chunksOf(ids))
+        await writable(db, dialect).deleteFrom('api_keys').where('id', 'in', chunk).execute();
       for (const { deleted } of PORTS) await deleted?.(writing, ids);
     },
 

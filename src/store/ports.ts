@@ -398,6 +398,13 @@ async function findUsed(db: Kysely<Tables>, ids: readonly string[], since: numbe
               .where('at', '>=', since)
               .where('action', 'in', BEGINNINGS),
           ),
+          // The entry of its import is still to be written.
+          row.exists(
+            row
+              .selectFrom('import_entries')
+              .select(sql`1`.as('one'))
+              .whereRef('key_id', '=', 'api_keys.id'),
+          ),
         ]),
       )
       .execute();

@@ -246,7 +246,7 @@ const USUAL_VALUES: AuditValues = {
 const FIELDS = Object.keys(USUAL_VALUES);
 
 /** Values of an entry about a key, as JSON: of a whole key, a list of what is unusual, each behind its place. */
-export function valuesText(values: AuditValues, name: string | undefined): string {
+function valuesText(values: AuditValues, name: string | undefined): string {
   const text = JSON.stringify(values);
   const usual: AuditValues = { ...USUAL_VALUES, name };
   const unusual = Object.entries(values).filter(

@@ -523,7 +523,7 @@ async function* searchIndex(
 /** Whether the index belongs to the rows: SQLite doesn't promise that a VACUUM numbers them as before. */
 async function isIndexed(db: Kysely<Tables>): Promise<boolean> {
   const { rows } = await sql<{ isIndexed: number }>`select
-    (select max(rowid) from api_keys) is (select max(id) from api_keys_search_docsize) as "isIndexed"`.execute(db);
+    (select max(rowid) from main.api_keys) is (select max(id) from api_keys_search_docsize) as "isIndexed"`.execute(db);
   return rows[0]!.isIndexed === 1;
 }
 

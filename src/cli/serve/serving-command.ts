@@ -68,6 +68,11 @@ function keepUp(present: () => ConfiguredServer, log: Log, named: (text: string)
     }
     if (count > 0) log.info({ disabled: count }, 'disabled keys that were not used, as the policy says');
   };
+  const finishImports = async () => {
+    await present()
+      .keys.transfer.finishImports()
+      .catch((error: unknown) => log.debug({ err: error }, 'imports were not finished'));
+  };
   const prune = async () => {
     const { keys, config } = present();
     if (config.audit.keep === null) return;
@@ -97,9 +102,9 @@ function keepUp(present: () => ConfiguredServer, log: Log, named: (text: string)
       });
   };
   // Keys are not disabled at the start: after a long rest, those who use them first get the time to do so.
-  let running = rememberTime().then(prune);
+  let running = rememberTime().then(finishImports).then(prune);
   const timer = setInterval(
-    () => (running = running.then(rememberTime).then(disableUnused).then(prune).then(compact)),
+    () => (running = running.then(rememberTime).then(finishImports).then(disableUnused).then(prune).then(compact)),
     EVERY_MS,
   );
   timer.unref();

@@ -179,8 +179,10 @@ export async function compareKeys(
   for await (const page of keys.pages(PAGE_KEYS)) {
     const ids = page.map(({ id }) => id);
     const recorded = await findRecorded(ids, log);
+    const due = await log.findDue(ids.filter((id) => !recorded.has(id)));
     for (const key of page) {
       const known = recorded.get(key.id);
+      if (due.has(key.id) && !key.damaged) continue;
       if (known?.isComplete) result.compared += 1;
       else if (key.createdAt < began) result.older += 1;
       if (reasonOf(key, known, began) === undefined) continue;

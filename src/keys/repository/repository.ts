@@ -93,9 +93,10 @@ export interface RepositoryWriteOptions {
   isTimeRight?: boolean | undefined;
   /**
    * What is inserted first, which must depend on nothing that others may change: in PostgreSQL, they change keys
-   * meanwhile. Where the transaction is repeated, this is as well.
+   * meanwhile. Where the transaction is repeated, this is as well. What it returns is called again and again while they
+   * do, and throws where they wait for what was inserted.
    */
-  before?: ((writer: KeyWriter) => Promise<void>) | undefined;
+  before?: ((writer: KeyWriter) => Promise<() => Promise<void>>) | undefined;
 }
 
 /** A key that was found by one of its secrets. */

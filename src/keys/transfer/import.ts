@@ -1,6 +1,7 @@
-import type { AuditDraft } from '../audit/index.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AuditDraft, AuditReader } from '../audit/index.ts';
 import { type Link, MAX_CHAIN_LENGTH, OPERATOR, tooMany } from '../authorization/index.ts';
-import { findConfusableNames, type Transaction, type Transactions, warningsOf } from '../changes/index.ts';
+import { findConfusableNames, type Transactions, warningsOf } from '../changes/index.ts';
 import {
   declarePort,
   type ErrorCode,
@@ -11,7 +12,7 @@ import {
 } from '../basics/index.ts';
 import { type ApiKey, statusOf, type StoredKey } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
-import type { KeyFinder, KeyRepository } from '../repository/index.ts';
+import type { KeyFinder, KeyRepository, StoredKeyFinder } from '../repository/index.ts';
 import { prefixOf } from '../secret/index.ts';
 import type { ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
 
@@ -262,25 +263,32 @@ export type ImportEntry = Pick<AuditDraft, 'at' | 'actor' | 'action'>;
 /** Keeps lines of imports. */
 export interface Spools {
   open(): Promise<ImportSpool>;
-  /** Makes the hashes of the entries, as they are if no other comes before. @returns the hash that the first follows */
-  hash(spool: ImportSpool, entry: ImportEntry): Promise<string>;
+  /** Makes what is to be known of the keys of all lines before they are inserted. @throws KeysError STORE_AUDIT_KEY */
+  prepare(spool: ImportSpool, entry: ImportEntry): Promise<void>;
+  /** Whether nothing is left to be done for imports, such as for one that was killed. */
+  isFinished(): Promise<boolean>;
+  /** Lets so many keys that are new be found fast. */
+  settle(keys: number): Promise<void>;
 }
 
-/** Inserts the keys of an import, in a transaction. */
+/** Inserts the keys of an import, which nobody sees until they are published, in transactions. */
 export interface ImportWriter extends Spools {
   /**
-   * Inserts those that others need not wait for: see `RepositoryWriteOptions.before`. That is none in a file; and in
-   * PostgreSQL none that a key in the store has created, as who deletes that would wait.
+   * Inserts all keys where others need not wait for that: see `RepositoryWriteOptions.before`.
    * @param onProgress is told how many more are inserted
-   * @throws OUTDATED_IMPORT where somebody waits, who is about to create one that has something in common with these
+   * @throws OTHER_IMPORT, and what `giveWay` throws
    */
-  prepare(spool: ImportSpool, onProgress: (added: number) => Promise<void>): Promise<void>;
-  /** Inserts the others, and an entry in the audit log for each. */
-  insert(
-    spool: ImportSpool,
-    entry: ImportEntry,
-    options: { hashedAfter: string; onProgress: (added: number) => Promise<void> },
-  ): Promise<void>;
+  insertAll(spool: ImportSpool, onProgress: (added: number) => Promise<void>): Promise<void>;
+  /** Gives way to who waits for something that the keys have. @throws OUTDATED_IMPORT */
+  giveWay(): Promise<void>;
+  /** Where they would, inserts some keys. @returns how many; 0 once all are there @throws OTHER_, OUTDATED_IMPORT */
+  insertSome(spool: ImportSpool): Promise<number>;
+  /** Makes the keys those of the store. @throws OUTDATED_IMPORT where others have written what some of them had */
+  publish(spool: ImportSpool, entry: ImportEntry): Promise<void>;
+  /** Keys that were inserted, and not published, are to be removed. */
+  abandon(spool: ImportSpool): Promise<void>;
+  /** Writes some entries of published keys, or removes some keys that were not published. @returns whether any */
+  finishSome(): Promise<boolean>;
 }
 /** The port for it. */
 export const IMPORTS = declarePort<Spools, ImportWriter>('imports');
@@ -288,61 +296,122 @@ export const IMPORTS = declarePort<Spools, ImportWriter>('imports');
 interface ImportOptions extends ImportRules {
   repository: KeyRepository;
   transactions: Transactions;
+  /** Milliseconds since 1970. */
+  clock: () => number;
   /** The user of the command line, for the audit log. */
   operator: string;
   /** Is told how many keys are inserted. */
   onProgress?: ProgressReport | undefined;
 }
 
-/** With more changes meanwhile, everything is checked again. */
-const MAX_CHANGES = 1000;
+/** How long others have the lock of a file for themselves after each transaction: they ask now and then. */
+const REST_MS = 20;
+/** How often it is looked whether another import has ended. */
+const OTHER_MS = 200;
 
 /** What was checked may no longer count. Nobody is told: all is checked again. */
 export const OUTDATED_IMPORT = new KeysError('STORE_LOCKED', 'Keys were changed while they were imported.');
+/** One import at a time inserts keys. Nobody is told: the other one is waited for. */
+export const OTHER_IMPORT = new KeysError('STORE_LOCKED', 'Other keys are being imported.');
 
 /**
- * Imports the keys of all lines, or none if one of them fails. They are checked, and in PostgreSQL inserted, while
- * others write; then it is looked at what was changed since.
+ * Imports the keys of all lines, or none if one of them fails. They are checked, and inserted, while others write; then
+ * it is looked at what was changed since, and all keys are there at once.
  */
 export async function importKeys(spool: ImportSpool, options: ImportOptions): Promise<ImportOutcome> {
-  const { repository, transactions, operator, now, onProgress } = options;
+  const { repository, transactions, clock, operator, now, onProgress } = options;
   const entry = { at: now, actor: { kind: 'CLI', id: null, name: operator }, action: 'IMPORT' } as const;
   for (let failure: unknown; ;) {
+    await finishImports(repository, clock);
     const head = await repository.auditLog.head();
     const outcome = await checkImport(repository, spool, options);
     const { keys } = spool.counts();
     if (outcome.failed > 0 || keys === 0) return outcome;
     // What is taken, but not found, is not taken by a key.
     if (failure !== undefined) throw failure;
-    const hashedAfter = await repository.port(IMPORTS).hash(spool, entry);
-    let done = 0;
+    await repository.port(IMPORTS).prepare(spool, entry);
+    let [done, checked] = [0, head?.number ?? 0];
     const report = async (added: number) => onProgress?.((done += added), keys);
+    const insertSome = () =>
+      transactions.run(OPERATOR, async (transaction) => {
+        checked = await changesSince(transaction, checked, spool);
+        return transaction.port(IMPORTS).insertSome(spool);
+      });
     try {
+      for (let added = await insertSome(); added > 0; added = await insertSome()) {
+        await report(added);
+        await delay(REST_MS);
+      }
       await transactions.run(
         OPERATOR,
         async (transaction) => {
-          if (await mayConflict(transaction, head?.number ?? 0, spool)) throw OUTDATED_IMPORT;
-          await transaction.port(IMPORTS).insert(spool, entry, { hashedAfter, onProgress: report });
+          checked = await changesSince(transaction, checked, spool);
+          await transaction.port(IMPORTS).publish(spool, entry);
         },
-        { now, before: (writer) => ((done = 0), writer.port(IMPORTS).prepare(spool, report)) },
+        {
+          now,
+          async before(writer) {
+            done = 0;
+            const port = writer.port(IMPORTS);
+            await port.insertAll(spool, async (added) => {
+              await report(added);
+              checked = await changesSince({ auditLog: writer.auditLog, find: writer }, checked, spool);
+            });
+            return () => port.giveWay();
+          },
+        },
       );
-      return outcomeOf(spool, keys);
     } catch (error) {
-      if (error === OUTDATED_IMPORT) continue;
+      // Otherwise it is found to be abandoned later.
+      await transactions.run(OPERATOR, (transaction) => transaction.port(IMPORTS).abandon(spool)).catch(() => {});
+      if (error === OTHER_IMPORT) await delay(OTHER_MS);
       // Another key has got it since all was checked.
-      if (!isKeysError(error) || !TAKEN.has(error.code)) throw error;
-      failure = error;
+      else if (isKeysError(error) && TAKEN.has(error.code)) failure = error;
+      else if (error !== OUTDATED_IMPORT) throw error;
+      continue;
     }
+    // The keys are there: what fails is done by the next one, or by the database server.
+    await finishImports(repository, clock)
+      .then(() => repository.port(IMPORTS).settle(keys))
+      .catch(() => {});
+    return outcomeOf(spool, keys);
   }
 }
 
 const TAKEN: ReadonlySet<ErrorCode> = new Set(UNIQUE.map(({ code }) => code));
 
-/** Whether keys that were changed after an entry of the audit log have, or had, something to do with these keys. */
-async function mayConflict({ auditLog, find }: Transaction, after: number, spool: ImportSpool): Promise<boolean> {
-  if (((await auditLog.start())?.number ?? 0) > after) return true;
-  const entries = await auditLog.find({ order: 'oldest', after, limit: MAX_CHANGES });
-  if (entries.length === MAX_CHANGES) return true;
-  const ids = [...new Set(entries.flatMap(({ action, apiKey: key }) => (action !== 'REFUSE' && key ? [key.id] : [])))];
-  return ids.length > 0 && spool.dependsOn(ids, await find.findBy('id', ids));
+/** With so many changes meanwhile, or more, the rest is looked at next. */
+const MAX_CHANGES = 1000;
+
+/**
+ * Looks at the keys that were changed after an entry of the audit log.
+ * @returns the last entry that was looked at
+ * @throws OUTDATED_IMPORT where they have, or had, something to do with these keys
+ */
+async function changesSince(
+  { auditLog, find }: { auditLog: AuditReader; find: StoredKeyFinder },
+  after: number,
+  spool: ImportSpool,
+): Promise<number> {
+  if (((await auditLog.start())?.number ?? 0) > after) throw OUTDATED_IMPORT;
+  for (let last = after; ;) {
+    const entries = await auditLog.find({ order: 'oldest', after: last, limit: MAX_CHANGES });
+    const ids = [
+      ...new Set(entries.flatMap(({ action, apiKey: key }) => (action !== 'REFUSE' && key ? [key.id] : []))),
+    ];
+    if (ids.length > 0 && spool.dependsOn(ids, await find.findBy('id', ids))) throw OUTDATED_IMPORT;
+    last = entries.at(-1)?.number ?? last;
+    if (entries.length < MAX_CHANGES) return last;
+  }
+}
+
+/**
+ * Does what is left to be done for imports, in short transactions: for one that has just published its keys, or for one
+ * that was killed.
+ */
+export async function finishImports(repository: KeyRepository, clock: () => number): Promise<void> {
+  while (!(await repository.port(IMPORTS).isFinished())) {
+    await repository.write((writer) => writer.port(IMPORTS).finishSome(), { now: clock() });
+    if (repository.kind === 'sqlite') await delay(REST_MS);
+  }
 }

@@ -8,6 +8,7 @@ export {
   type LineChain,
   type LineReport,
   type LineValue,
+  OTHER_IMPORT,
   OUTDATED_IMPORT,
   type UniqueField,
 } from './import.ts';

@@ -12,7 +12,7 @@ import type { Parts } from '../changes/index.ts';
 import { isInProgress, requireWhole, type StoredKey } from '../key/index.ts';
 import type { KeyRepository, ListPosition } from '../repository/index.ts';
 import { toHex, prefixOf } from '../secret/index.ts';
-import { checkImport, importKeys, type ImportOutcome, type ImportReport, IMPORTS } from './import.ts';
+import { checkImport, finishImports, importKeys, type ImportOutcome, type ImportReport, IMPORTS } from './import.ts';
 import { readImport } from './read-import.ts';
 
 /** How keys are imported. */
@@ -73,6 +73,11 @@ export class Transfer {
     } finally {
       spool.close();
     }
+  }
+
+  /** Does what is left to be done for imports that were killed. @throws KeysError STORE_… */
+  finishImports(): Promise<void> {
+    return finishImports(this.#options.repository, this.#options.clock);
   }
 }
 

@@ -13,6 +13,7 @@ import {
 import { auditReaderOf } from '../audit-log.ts';
 import type { Connection } from '../connection.ts';
 import { copyStore } from '../copy.ts';
+import { removePendingRows } from '../imports.ts';
 import { newestSchema } from '../migrations.ts';
 import { findDamage } from '../sqlite/sqlite-schema.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
@@ -21,6 +22,7 @@ import { storedHash } from '../rows.ts';
 import { TRANSIENT_TABLES } from '../tables.ts';
 import { BackupFile, belongsToStore, invalid, unavailable } from './backup-file.ts';
 import { openDatabase } from '../sqlite/database.ts';
+import { VISIBLE_KEYS } from '../sqlite/visible-keys.ts';
 
 /** A backup that was made. */
 export interface StoreBackup extends BackupContents {
@@ -130,6 +132,7 @@ async function checkCopy(
 async function clearTransient(file: Connection): Promise<void> {
   await file.write(async (db) => {
     for (const table of TRANSIENT_TABLES) await db.deleteFrom(table).execute();
+    while (await removePendingRows(db));
   });
 }
 
@@ -165,6 +168,7 @@ async function copyFile(path: string, target: string, onCopied?: ProgressReport)
   try {
     driver = openDatabase(realpathSync(path), { fileMustExist: true, timeout: LOCK_WAIT_MS });
     const pageBytes = driver.pragma('page_size', { simple: true }) as number;
+    driver.exec(VISIBLE_KEYS);
     // One read transaction holds the moment. Without it, each change by another program would begin the copy anew.
     driver.exec('begin');
     const head = driver.prepare<[], string>('select hash from audit_head').pluck().get();

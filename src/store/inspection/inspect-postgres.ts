@@ -33,6 +33,8 @@ const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly 
   audit_log: ['select', 'insert'],
   audit_head: ['select', 'insert', 'update'],
   audit_start: ['select'],
+  imports: ['select'],
+  import_entries: ['select'],
   clock: ['select', 'insert', 'update'],
   limit_states: ['select', 'insert', 'update'],
   notice_state: ['select', 'insert', 'update'],

@@ -62,9 +62,10 @@ export async function inspectSqlite(path: string, options: InspectOptions): Prom
       (suffix) => (statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0,
     );
     driver = openDatabase(file, { fileMustExist: true, readonly: isInUse, timeout: LOCK_WAIT_MS });
-    driver.pragma('query_only = on');
     driver.pragma('trusted_schema = off');
-    return [...(await inspectOpened(PrivateFile.over(driver, path), files, options))];
+    const opened = PrivateFile.over(driver, path);
+    driver.pragma('query_only = on');
+    return [...(await inspectOpened(opened, files, options))];
   } catch (error) {
     return [failureBy('STORE', sqliteError(error, path)), ...files, ...unopened([])];
   } finally {

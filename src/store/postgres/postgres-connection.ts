@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/basics/index.ts';
@@ -9,6 +10,7 @@ import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError 
 import { ReceivedChanges, PostgresListener, ServerClock } from './postgres-listener.ts';
 import {
   lockWriters,
+  tryLockWriters,
   PENDING_LIMIT,
   migratePostgres,
   requireOwner,
@@ -25,6 +27,8 @@ const MAX_RETRIES = 5;
 /** How long a migration may wait for others, and how long each of its steps may take. */
 const MIGRATION_WAIT_MS = 60_000;
 const MIGRATION_STEP_MS = 600_000;
+/** How often a change that has done most of its work asks for the lock of writers, in milliseconds. */
+const ASK_MS = 5;
 
 interface Parts {
   db: Kysely<Tables>;
@@ -135,7 +139,9 @@ export class PostgresConnection implements Connection {
       // Other writers of this process have their turns meanwhile.
       return await this.#retryWrite(async (transaction, keysChanged) => {
         await sql`select set_config('gin_pending_list_limit', ${PENDING_LIMIT}, true)`.execute(transaction);
-        await before(transaction, keysChanged);
+        const giveWay = await before(transaction, keysChanged);
+        // In the queue, it would wait for whoever has the lock, who may be about to wait for what was inserted.
+        for (; !(await tryLockWriters(transaction)); await delay(ASK_MS)) await giveWay();
         return locked(transaction, keysChanged);
       });
     } catch (error) {

@@ -22,6 +22,13 @@ export async function lockWriters(transaction: Kysely<Tables>): Promise<number> 
   return Number(rows[0]!.time);
 }
 
+/** Takes that lock if nobody has it. @returns whether it was free */
+export async function tryLockWriters(transaction: Kysely<Tables>): Promise<boolean> {
+  const { rows } = await sql<{ isFree: boolean }>`select
+    pg_try_advisory_xact_lock(${lockKey(sql`current_schema()`)}) as "isFree"`.execute(transaction);
+  return rows[0]!.isFree;
+}
+
 /**
  * Refuses a server that only speaks like PostgreSQL: one that takes the lock of writers and lets others take it too, or
  * notifies of nothing, would lose changes in silence.

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3';
-import { auditValuesOf } from '../../keys/audit/index.ts';
+import { type AuditValues, auditValuesOf } from '../../keys/audit/index.ts';
 import { type ErrorCode, KeysError } from '../../keys/basics/index.ts';
 import type { StoredKey } from '../../keys/key/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
@@ -14,9 +14,10 @@ import type {
   LineValue,
   UniqueField,
 } from '../../keys/transfer/index.ts';
+import type { ImportedKey } from '../due-entries.ts';
 import { driverCodeOf } from '../errors.ts';
 import { openDatabase } from './database.ts';
-import { computeNameSkeleton, readStoredKey, rowOf, valuesText } from '../rows.ts';
+import { computeNameSkeleton, readStoredKey, rowOf } from '../rows.ts';
 import { API_KEY_COLUMNS, type ApiKeyTable } from '../tables.ts';
 
 /** How many rows a page has. */
@@ -26,18 +27,18 @@ const CACHE_KIB = 16 * 1024;
 
 const COLUMNS = { name: 'name', digest: 'digest', publicId: 'public_id', id: 'id' } as const;
 const KEY_LISTS = API_KEY_COLUMNS.join(', ');
+const ID = API_KEY_COLUMNS.indexOf('id');
 /** A line without a key has no digest. */
 const HAS_KEY = '(digest is not null)';
 
-/** What the audit log records of a key. */
-export interface SpooledEntry {
+/** A key as it is inserted. */
+export interface SpooledKey {
+  line: number;
   id: string;
-  name: string;
-  /** Its values as JSON: as they are hashed, and as they are kept. */
-  hashed: string;
-  kept: string;
-  /** The hash of the entry, if the first one follows the one that the hashes were made for. */
-  hash: string | null;
+  /** See `dueHash`. */
+  hash: string;
+  /** The values of `API_KEY_COLUMNS`. */
+  values: unknown[];
 }
 
 interface Remark {
@@ -68,9 +69,15 @@ function inRoom(work: () => unknown): void {
  * has digests, and no secrets.
  */
 export class ImportSpoolFile implements ImportSpool {
+  /** Of the import, once it is prepared. */
+  number = 0;
+  /** Whether keys were inserted into a file that others use, and how many the next transaction is to have. */
+  hasBegun = false;
+  pieceKeys: number | undefined;
   readonly #driver = openDatabase('');
   readonly #insert: Database.Statement;
   readonly #note: Database.Statement;
+  #keys: Database.Statement<[number, number], unknown[]> | undefined;
   #remarks = 0;
   /** Up to which of them they were there when the lines were read. */
   #read = 0;
@@ -79,14 +86,14 @@ export class ImportSpoolFile implements ImportSpool {
     const driver = this.#driver;
     driver.pragma('journal_mode = off');
     driver.pragma(`cache_size = ${-CACHE_KIB}`);
-    driver.exec(`create table lines (line integer primary key, hashed text, kept text,
+    driver.exec(`create table lines (line integer primary key, recorded text,
         length integer not null default 1, in_store integer not null default 0, ${KEY_LISTS});
       create table hashes (line integer primary key, hash text);
       create table remarks (line integer, number integer, kind text, code text, message text,
         primary key (line, number)) without rowid;
       begin`);
     const places = API_KEY_COLUMNS.map(() => '?').join(', ');
-    this.#insert = driver.prepare(`insert into lines (line, hashed, kept, ${KEY_LISTS}) values (?, ?, ?, ${places})`);
+    this.#insert = driver.prepare(`insert into lines (line, recorded, ${KEY_LISTS}) values (?, ?, ${places})`);
     this.#note = driver.prepare('insert into remarks values (?, ?, ?, ?, ?)');
   }
 
@@ -97,9 +104,8 @@ export class ImportSpoolFile implements ImportSpool {
   #add(lines: readonly ImportLine[]): void {
     for (const { line, name, id = null, key, errors, warnings } of lines) {
       const row: Partial<ApiKeyTable> = key ? rowOf(key) : ({ name, id } as Partial<ApiKeyTable>);
-      const values = key && auditValuesOf(key);
-      const texts = values ? [JSON.stringify(values), valuesText(values, key.name)] : [null, null];
-      this.#insert.run(line, ...texts, ...API_KEY_COLUMNS.map((column) => row[column] ?? null));
+      const recorded = key ? JSON.stringify(auditValuesOf(key)) : null;
+      this.#insert.run(line, recorded, ...API_KEY_COLUMNS.map((column) => row[column] ?? null));
       for (const error of errors) this.note('error', line, error);
       for (const warning of warnings) this.note('warning', line, warning);
     }
@@ -251,30 +257,28 @@ export class ImportSpoolFile implements ImportSpool {
     );
   }
 
-  /** The values of keys, as of `API_KEY_COLUMNS`: of those with a creator in the store, or of the others, or of all. */
-  *keys(inStore: readonly (0 | 1)[]): Generator<unknown[][]> {
-    const { last } = this.#get('select coalesce(max(line), 0) as last from lines') as { last: number };
-    const statement = this.#driver.prepare<[number, number], unknown[]>(
-      `select ${KEY_LISTS} from lines
-        where line > ? and line <= ? and ${HAS_KEY} and in_store in (${inStore.join()}) order by line`,
-    );
-    for (let after = 0; after < last; after += PAGE_ROWS) {
-      const page = statement.raw().all(after, after + PAGE_ROWS);
-      if (page.length > 0) yield page;
-    }
+  /** The first keys of the lines after one. */
+  keys(after: number, limit: number): SpooledKey[] {
+    this.#keys ??= this.#driver
+      .prepare<[number, number], unknown[]>(
+        `select lines.line, hash, ${KEY_LISTS} from lines join hashes on hashes.line = lines.line
+          where lines.line > ? order by lines.line limit ?`,
+      )
+      .raw();
+    return this.#keys
+      .all(after, limit)
+      .map(([line, hash, ...values]) => ({ line, hash, id: values[ID], values }) as SpooledKey);
   }
 
-  /** What the audit log records of keys, by line. */
-  *entries(): Generator<SpooledEntry[]> {
-    const hash = '(select hash from hashes where hashes.line = lines.line) as hash';
-    yield* this.#pages<SpooledEntry & { line: number }>(`id, name, hashed, kept, ${hash}`, HAS_KEY);
-  }
-
-  /** Makes the hashes of all entries. */
-  makeHashes(hashOf: (entry: SpooledEntry) => string): void {
+  /** Makes the hashes of all keys, of which the audit log records values. */
+  makeHashes(hashOf: (key: ImportedKey, line: number) => string): void {
     const insert = this.#driver.prepare('insert or replace into hashes values (?, ?)');
-    const pages = this.#pages<SpooledEntry & { line: number }>('id, name, hashed, kept, null as hash', HAS_KEY);
-    for (const page of pages) for (const entry of page) inRoom(() => insert.run(entry.line, hashOf(entry)));
+    type Recorded = { line: number; id: string; name: string; recorded: string };
+    for (const page of this.#pages<Recorded>('id, name, recorded', HAS_KEY))
+      for (const { line, id, name, recorded } of page) {
+        const values = JSON.parse(recorded) as AuditValues;
+        inRoom(() => insert.run(line, hashOf({ id, name, values }, line)));
+      }
   }
 
   *#pages<Read extends { line: number }>(columns: string, condition = 'true'): Generator<Read[]> {

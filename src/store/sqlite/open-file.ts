@@ -23,6 +23,7 @@ import {
 } from './sqlite-file.ts';
 import { migrateSqlite } from './sqlite-schema.ts';
 import { openDatabase } from './database.ts';
+import { VISIBLE_KEYS } from './visible-keys.ts';
 
 /** Its statements take no longer than to tell how long. */
 const NO_TIME = {};
@@ -189,6 +190,7 @@ export class OpenFile {
         const work = async () => {
           for (const pragma of PRAGMAS) driver.pragma(pragma);
           await migrateSqlite(db, path, mustExist);
+          driver.exec(VISIBLE_KEYS);
           const openFile = new OpenFile(path, file, { driver, db, thread, writer, main, before });
           openFile.#settleMigration();
           return openFile;

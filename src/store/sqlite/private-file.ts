@@ -8,6 +8,7 @@ import { dialectOf } from './sqlite-driver.ts';
 import { sqliteError } from './sqlite-errors.ts';
 import { migrateSqlite } from './sqlite-schema.ts';
 import { openDatabase } from './database.ts';
+import { VISIBLE_KEYS } from './visible-keys.ts';
 
 /** How much of it is kept in memory, in KiB: it is looked through in the orders of all its indexes. */
 const CACHE = 'cache_size = -65536';
@@ -51,6 +52,7 @@ export class PrivateFile implements Connection {
         driver.pragma(pragma);
       const db = tracedKysely(dialectOf(driver, () => {}, true));
       await migrateSqlite(db, location, mustExist);
+      driver.exec(VISIBLE_KEYS);
       return new PrivateFile(driver, db, location);
     } catch (error) {
       driver?.close();
@@ -61,6 +63,7 @@ export class PrivateFile implements Connection {
   /** One that is open already. Whoever opened it closes it. */
   static over(driver: Database.Database, location: string): PrivateFile {
     driver.pragma(CACHE);
+    driver.exec(VISIBLE_KEYS);
     return new PrivateFile(driver, tracedKysely(dialectOf(driver, () => {}, true)), location);
   }
 

@@ -148,9 +148,9 @@ async function findDamagedSchema(db: Kysely<Tables>): Promise<string | undefined
     if (missing !== undefined) return `the table ${table} has no column ${missing}`;
     const sets = columns.map((column) => sql`${sql.id(column)} = ${sql.id(column)}`);
     // Compiles the triggers as well, and runs nothing.
-    await sql`explain insert into ${sql.table(table)} default values`.execute(db);
-    await sql`explain update ${sql.table(table)} set ${sql.join(sets)}`.execute(db);
-    await sql`explain delete from ${sql.table(table)}`.execute(db);
+    await sql`explain insert into ${sql.id('main', table)} default values`.execute(db);
+    await sql`explain update ${sql.id('main', table)} set ${sql.join(sets)}`.execute(db);
+    await sql`explain delete from ${sql.id('main', table)}`.execute(db);
   }
   return undefined;
 }
@@ -164,7 +164,7 @@ interface TableColumns {
 async function columnsIn(db: Kysely<Tables>): Promise<TableColumns[]> {
   const { rows } = await sql<{ table: string; columns: string }>`
     select listed.name as "table", json_group_array(found.name) as columns
-    from sqlite_schema as listed, pragma_table_info(listed.name) as found
+    from sqlite_schema as listed, pragma_table_info(listed.name, 'main') as found
     where listed.type = 'table' and listed.sql not like 'create virtual%'
       and listed.name not like 'sqlite\\_%' escape '\\' and listed.name not like 'api\\_keys\\_search\\_%' escape '\\'
     group by listed.name`.execute(db);

@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
 import { runStatement } from './run-statement.ts';
 import { openDatabase } from './database.ts';
+import { VISIBLE_KEYS } from './visible-keys.ts';
 
 /** What the thread that writes is told at its start. */
 export interface WorkerStart {
@@ -65,7 +66,10 @@ function answer(question: Exclude<WorkerQuestion, 'close'>): WorkerAnswer {
 
 /** @returns how many rows were changed */
 function run(sql: string, parameters: readonly unknown[]): number {
-  for (; pragmas[0] !== undefined; pragmas.shift()) database.pragma(pragmas[0]);
+  if (pragmas.length > 0) {
+    for (; pragmas[0] !== undefined; pragmas.shift()) database.pragma(pragmas[0]);
+    database.exec(VISIBLE_KEYS);
+  }
   const { inTransaction } = database;
   const result = runStatement(prepared(sql), parameters);
   // Nobody else changes the tables during a transaction.
