@@ -31,9 +31,10 @@ import {
 import { addAuditLog } from './pages/audit-log.tsx';
 import { addConsentPages } from './pages/consent.tsx';
 import { addHealth, addLimits } from './pages/service.tsx';
+import { addHome } from './pages/home.tsx';
 import { addKeyList } from './pages/key-list.tsx';
 import { addKeyPage } from './pages/key/key.tsx';
-import { Message, MessagePage, NothingToSee } from './parts/layout.tsx';
+import { Message, MessagePage } from './parts/layout.tsx';
 import { addNewKey } from './pages/new-key/new-key.tsx';
 import { addOutcomes } from './pages/outcome.tsx';
 import { addRequests } from './pages/requests.tsx';
@@ -137,12 +138,6 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
 
   const pages = new Pages(app, CONSOLE_PATH, welcome);
   app.get(CONSOLE_PATH, (c) => seeOther(c, `.${CONSOLE_PATH}/`));
-  pages.get('', async (visit) => {
-    const [first] = visit.pages;
-    return first
-      ? visit.seeOther(first.path)
-      : visit.page('Nothing to see', NothingToSee({ name: visit.principal.apiKey.name }), 403);
-  });
   addSignIn(app, CONSOLE_PATH, {
     assets,
     sessionAuth,
@@ -152,6 +147,7 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
     commands: parts.commands,
   });
   addOutcomes(app, CONSOLE_PATH, { assets, sessions, guarded, seenBy, enter });
+  addHome(pages);
   addKeyList(pages);
   addNewKey(pages);
   addRequests(pages);

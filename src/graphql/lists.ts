@@ -6,22 +6,20 @@ import type { MutationResolvers, QueryResolvers, Resolvers } from './schema-type
 /** The resolvers for keys as people look through them, and for changes of many. */
 export function listResolversOf(keys: KeysService): Resolvers {
   const Query: QueryResolvers = {
-    apiKeyList: async (_, args, { principal, budget }) => {
+    apiKeyList: async (_, args, { principal }) => {
       const { first, offset, sort, descending, createdByOperator, createdBy, ...filter } = args;
       if (createdByOperator && createdBy != null)
         throw badInput('Pass either "createdBy" or "createdByOperator": no key is the operator.');
-      const { isSorted, ...page } = await budget.inSequence(() =>
-        keys.lists.select(
-          {
-            ...filter,
-            first: first ?? 50,
-            offset: offset ?? 0,
-            sort: sort ?? 'CREATED',
-            descending: descending ?? true,
-            createdBy: createdByOperator ? '' : createdBy,
-          },
-          principal,
-        ),
+      const { isSorted, ...page } = await keys.lists.select(
+        {
+          ...filter,
+          first: first ?? 50,
+          offset: offset ?? 0,
+          sort: sort ?? 'CREATED',
+          descending: descending ?? true,
+          createdBy: createdByOperator ? '' : createdBy,
+        },
+        principal,
       );
       return { ...page, sorted: isSorted };
     },

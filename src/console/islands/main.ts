@@ -4,6 +4,7 @@ watchSession();
 addShortcuts();
 addGrantsPickers();
 addCopyButtons();
+addReadouts();
 guardUnread();
 
 /** A button with `data-copy` copies the field of that id, and says so beside it. Without scripts it stays hidden. */
@@ -23,6 +24,28 @@ function addCopyButtons(): void {
         said.textContent = 'Not copied: the browser does not allow it. The text is selected, copy it by the keyboard.';
       }
     });
+  }
+}
+
+/** A plot says beneath it what its column under the pointer stands for, in place of what browsers show after a while. */
+function addReadouts(): void {
+  for (const plot of document.querySelectorAll('[data-plot]')) {
+    const readout = plot.querySelector<HTMLElement>('.readout')!;
+    const charts = Array.from(plot.querySelectorAll('.chart svg'), (svg) => [...svg.querySelectorAll('.column')]);
+    const said = charts[0]!.map((column) => column.querySelector('title')!.textContent);
+    for (const column of charts.flat()) column.querySelector('title')!.remove();
+    const show = (index: number) => {
+      for (const columns of charts)
+        for (const [at, column] of columns.entries()) column.classList.toggle('at', at === index);
+      readout.textContent = said[index] ?? 'Point at a column for its numbers.';
+    };
+    readout.hidden = false;
+    show(-1);
+    plot.addEventListener('pointerover', ({ target }) => {
+      const column = (target as Element).closest('.column');
+      for (const columns of charts) if (column && columns.includes(column)) show(columns.indexOf(column));
+    });
+    plot.addEventListener('pointerleave', () => show(-1));
   }
 }
 
