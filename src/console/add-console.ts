@@ -39,6 +39,7 @@ import { addNewKey } from './pages/new-key/new-key.tsx';
 import { addOutcomes } from './pages/outcome.tsx';
 import { addRequests } from './pages/requests.tsx';
 import { addRoutes } from './pages/routes.tsx';
+import { addSelectedKeys } from './pages/selected-keys.tsx';
 import { addSignIn } from './pages/sign-in.tsx';
 import { SentForm, SessionEnded } from './sent-form.tsx';
 
@@ -149,6 +150,7 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   addOutcomes(app, CONSOLE_PATH, { assets, sessions, guarded, seenBy, enter });
   addHome(pages);
   addKeyList(pages);
+  addSelectedKeys(pages);
   addNewKey(pages);
   addRequests(pages);
   addKeyPage(pages);

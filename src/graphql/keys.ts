@@ -90,6 +90,8 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
     },
     limitedBy: (key, _, context) =>
       withChain(key, context, (chain) => keys.limitsOf(chain).map((limit) => limitAs(limit, context))),
+    ancestors: (key, _, context) =>
+      withChain(key, context, (chain) => keys.ancestorsOf(chain).map((limit) => limitAs(limit, context))),
     descendants: ({ id }, { first }, { budget, principal }) =>
       budget.inSequence(async () => {
         const { keys: found, hasMore } = await keys.descendantsOf(id, first);

@@ -3,6 +3,7 @@ import {
   type AccessDecision,
   type Actor,
   type AncestorLimit,
+  ancestorsOf,
   type Chain,
   chainAccess,
   chainStatus,
@@ -232,6 +233,11 @@ class KeyQueries {
   /** How the ancestors of a key limit it now. */
   limitsOf(chain: Chain): AncestorLimit[] {
     return limitsOf(chain, this.catalog, this.#options.clock());
+  }
+
+  /** The ancestors of a key, with how each limits it now, if it does. */
+  ancestorsOf(chain: Chain): AncestorLimit[] {
+    return ancestorsOf(chain, this.catalog, this.#options.clock());
   }
 
   /** The rotation of a key while its previous secret still works. */

@@ -48,7 +48,7 @@ async function askPeriods(visit: Visit, from: number, by: 'HOUR' | 'DAY'): Promi
 export function UsageSection({ here: { base }, usage: { view, bars } }: { here: KeyVisit; usage: PlottedUsage }) {
   const isEmpty = bars.every((bar) => OUTCOMES.every((outcome) => bar[outcome] === 0));
   return (
-    <section aria-labelledby="use">
+    <section aria-labelledby="use" class="card">
       <div class="head">
         <h2 id="use">Use</h2>
         <nav class="tabs" aria-label="Times of use">
