@@ -4,7 +4,7 @@ import * as operations from '@graphql-codegen/typescript-operations';
 import * as resolvers from '@graphql-codegen/typescript-resolvers';
 import { buildSchema, Kind, OperationTypeNode, parse } from 'graphql';
 
-const PARTS = ['keys', 'changes', 'audit', 'consent', 'service'];
+const PARTS = ['keys', 'changes', 'lists', 'audit', 'consent', 'service'];
 
 /** What may be granted differs from one installation to the next: to the types, it is text. */
 const GRANTABLE = 'scalar Resource scalar Role';

@@ -31,13 +31,15 @@ import {
 import { addAuditLog } from './pages/audit-log.tsx';
 import { addConsentPages } from './pages/consent.tsx';
 import { addHealth, addLimits } from './pages/service.tsx';
+import { addHome } from './pages/home.tsx';
 import { addKeyList } from './pages/key-list.tsx';
 import { addKeyPage } from './pages/key/key.tsx';
-import { Message, MessagePage, NothingToSee } from './parts/layout.tsx';
+import { Message, MessagePage } from './parts/layout.tsx';
 import { addNewKey } from './pages/new-key/new-key.tsx';
 import { addOutcomes } from './pages/outcome.tsx';
 import { addRequests } from './pages/requests.tsx';
 import { addRoutes } from './pages/routes.tsx';
+import { addSelectedKeys } from './pages/selected-keys.tsx';
 import { addSignIn } from './pages/sign-in.tsx';
 import { SentForm, SessionEnded } from './sent-form.tsx';
 
@@ -137,12 +139,6 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
 
   const pages = new Pages(app, CONSOLE_PATH, welcome);
   app.get(CONSOLE_PATH, (c) => seeOther(c, `.${CONSOLE_PATH}/`));
-  pages.get('', async (visit) => {
-    const [first] = visit.pages;
-    return first
-      ? visit.seeOther(first.path)
-      : visit.page('Nothing to see', NothingToSee({ name: visit.principal.apiKey.name }), 403);
-  });
   addSignIn(app, CONSOLE_PATH, {
     assets,
     sessionAuth,
@@ -152,7 +148,9 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
     commands: parts.commands,
   });
   addOutcomes(app, CONSOLE_PATH, { assets, sessions, guarded, seenBy, enter });
+  addHome(pages);
   addKeyList(pages);
+  addSelectedKeys(pages);
   addNewKey(pages);
   addRequests(pages);
   addKeyPage(pages);

@@ -8,6 +8,7 @@ import {
   suggestGrants,
 } from '../keys/authorization/index.ts';
 import { type ApiKey, NO_USAGE, previousUseSince, type UsageTotals, type UsedGrant } from '../keys/key/index.ts';
+import type { Branch } from '../keys/lists/index.ts';
 import { formatCursor, type KeysService } from '../keys/service/index.ts';
 import { groupPermissions, PermissionSet, splitPermission, unknownGrantsOf } from '../keys/permissions/index.ts';
 import { prefixOf } from '../keys/secret/index.ts';
@@ -89,6 +90,8 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
     },
     limitedBy: (key, _, context) =>
       withChain(key, context, (chain) => keys.limitsOf(chain).map((limit) => limitAs(limit, context))),
+    ancestors: (key, _, context) =>
+      withChain(key, context, (chain) => keys.ancestorsOf(chain).map((limit) => limitAs(limit, context))),
     descendants: ({ id }, { first }, { budget, principal }) =>
       budget.inSequence(async () => {
         const { keys: found, hasMore } = await keys.descendantsOf(id, first);
@@ -99,6 +102,7 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
           keys: found.filter((key) => mayFor(principal, 'READ', key)),
         };
       }),
+    branch: ({ id }, _, context) => loadersIn(context).branch.load(id),
     suggestedRoles: (key, _, context) =>
       withChain(key, context, async (chain) => (await suggestion(key, chain, context)).roles),
     suggestedPermissions: (key, _, context) =>
@@ -154,6 +158,8 @@ async function lastUseOf(keys: KeysService, found: readonly ApiKey[]): Promise<n
 
 /** What is loaded for each key: for all keys of a page at once, and once per request. */
 interface Loaders {
+  /** What a key has created, by its id. */
+  branch: DataLoader<string, Branch>;
   chain: DataLoader<ApiKey, Chain>;
   disabledByPolicy: DataLoader<ApiKey, boolean>;
   /** How often a key was used, by its id. */
@@ -187,6 +193,10 @@ function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Lo
       { maxBatchSize: BATCH_SIZE, batchScheduleFn: (start) => void schedule(start) },
     );
   return {
+    branch: loader(async (ids: readonly string[]) => {
+      const { byKey } = await keys.lists.branchesOf(ids);
+      return ids.map((id) => byKey.get(id)!);
+    }),
     chain: loader((page: readonly ApiKey[]) => keys.chainsOf(page)),
     disabledByPolicy: loader(async (page: readonly ApiKey[]) => {
       const found = await keys.unusedKeys.disabledByPolicy(page);

@@ -13,6 +13,15 @@ export type QueryNodeArgs = { id: string; };
 export type QueryPreviewApiKeyArgs = { input: CreateApiKeyInput; };
 export type QueryPreviewPermissionsArgs = { roles?: InputMaybe<ReadonlyArray<string>>; permissions?:
   InputMaybe<ReadonlyArray<PermissionInput>>; };
+export type QueryApiKeyListArgs = { first?: InputMaybe<number>; offset?: InputMaybe<number>; sort?:
+  InputMaybe<ApiKeySort>; descending?: InputMaybe<boolean>; search?: InputMaybe<string>; roles?:
+  InputMaybe<ReadonlyArray<string>>; status?: InputMaybe<ApiKeyStatus>; createdBy?: InputMaybe<string>;
+  createdByOperator?: InputMaybe<boolean>; expiresBefore?: InputMaybe<string>; neverUsed?: InputMaybe<boolean>;
+  countUpTo?: InputMaybe<number>; };
+export type QueryServiceUsageArgs = { from?: InputMaybe<string>; to?: InputMaybe<string>; by?:
+  InputMaybe<UsagePeriod>; };
+export type QueryApiKeyChangePlanArgs = { ids: ReadonlyArray<string>; change: ManyKeysChange; expiresAt?:
+  InputMaybe<string>; };
 export type QueryAuditLogArgs = { first?: InputMaybe<number>; after?: InputMaybe<string>; beforeNumber?:
   InputMaybe<number>; afterNumber?: InputMaybe<number>; apiKey?: InputMaybe<string>; actor?: InputMaybe<string>;
   action?: InputMaybe<AuditAction>; since?: InputMaybe<string>; until?: InputMaybe<string>; };
@@ -26,13 +35,14 @@ export type ApiKey = Node & { id: EntireFieldWrapper<string>; name: EntireFieldW
   EntireFieldWrapper<ReadonlyArray<Permission>>; unknownGrants: EntireFieldWrapper<ReadonlyArray<string>>; grants:
   EntireFieldWrapper<ReadonlyArray<string>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; allowFrom?:
   EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; access: EntireFieldWrapper<ApiKeyAccess>; effectivePermissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; limitedBy: EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>;
-  descendants?: EntireFieldWrapper<Maybe<ApiKeyDescendants>>; issued: EntireFieldWrapper<ReadonlyArray<IssuedChange>>;
-  prefix: EntireFieldWrapper<string>; createdAt: EntireFieldWrapper<number>; createdBy?:
-  EntireFieldWrapper<Maybe<string>>; status: EntireFieldWrapper<ApiKeyStatus>; expiresAt?:
-  EntireFieldWrapper<Maybe<number>>; disabledAt?: EntireFieldWrapper<Maybe<number>>; disabledByPolicy:
-  EntireFieldWrapper<boolean>; managed: EntireFieldWrapper<boolean>; uses: EntireFieldWrapper<number>; lastUsedAt?:
-  EntireFieldWrapper<Maybe<number>>; usage?: EntireFieldWrapper<Maybe<ReadonlyArray<ApiKeyUsage>>>; usedPermissions:
+  EntireFieldWrapper<ReadonlyArray<Permission>>; limitedBy: EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>; ancestors:
+  EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>; descendants?: EntireFieldWrapper<Maybe<ApiKeyDescendants>>; branch:
+  EntireFieldWrapper<ApiKeyBranch>; issued: EntireFieldWrapper<ReadonlyArray<IssuedChange>>; prefix:
+  EntireFieldWrapper<string>; createdAt: EntireFieldWrapper<number>; createdBy?: EntireFieldWrapper<Maybe<string>>;
+  status: EntireFieldWrapper<ApiKeyStatus>; expiresAt?: EntireFieldWrapper<Maybe<number>>; disabledAt?:
+  EntireFieldWrapper<Maybe<number>>; disabledByPolicy: EntireFieldWrapper<boolean>; managed:
+  EntireFieldWrapper<boolean>; uses: EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>;
+  usage?: EntireFieldWrapper<Maybe<ReadonlyArray<ApiKeyUsage>>>; usedPermissions:
   EntireFieldWrapper<ReadonlyArray<Permission>>; suggestedRoles: EntireFieldWrapper<ReadonlyArray<string>>;
   suggestedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; unusedPermissions:
   EntireFieldWrapper<ReadonlyArray<Permission>>; excessPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
@@ -80,6 +90,7 @@ export type MutationRollBackApiKeyRotationArgs = { id: string; };
 export type MutationDeleteApiKeysArgs = { ids: ReadonlyArray<string>; };
 export type MutationContainKeyArgs = { input: ContainKeyInput; };
 export type MutationApplyApiKeysArgs = { input: ApplyApiKeysInput; };
+export type MutationNarrowApiKeysArgs = { input: NarrowApiKeysInput; };
 export type MutationApproveConsentRequestArgs = { input: ApproveConsentRequestInput; };
 export type MutationDenyConsentRequestArgs = { userCode?: InputMaybe<string>; requestId?: InputMaybe<string>; };
 export type CreateApiKeyInput = { name: string; description?: InputMaybe<string>; roles?:
@@ -126,6 +137,17 @@ export type AppliedApiKeys = { changes: EntireFieldWrapper<ReadonlyArray<Applied
 export type AppliedAction = | 'CREATE' | 'UPDATE' | 'DELETE';
 export type AppliedChange = { action: EntireFieldWrapper<AppliedAction>; name: EntireFieldWrapper<string>; keyId?:
   EntireFieldWrapper<Maybe<string>>; changes: EntireFieldWrapper<ReadonlyArray<AuditChange>>; };
+export type ApiKeySort = | 'CREATED' | 'NAME' | 'EXPIRES' | 'LAST_USED';
+export type ApiKeyList = { keys: EntireFieldWrapper<ReadonlyArray<ApiKey>>; total: EntireFieldWrapper<number>;
+  hasMore: EntireFieldWrapper<boolean>; sorted: EntireFieldWrapper<boolean>; };
+export type ApiKeyBranch = { count: EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>; };
+export type ManyKeysChange = | 'DISABLE' | 'EXPIRE' | 'DELETE';
+export type NarrowApiKeysInput = { ids: ReadonlyArray<string>; expiresAt?: InputMaybe<string>; };
+export type NarrowedApiKeys = { keys: EntireFieldWrapper<ReadonlyArray<ApiKey>>; };
+export type ApiKeyChangePlan = { changing: EntireFieldWrapper<ReadonlyArray<ApiKey>>; unchanged:
+  EntireFieldWrapper<ReadonlyArray<ApiKey>>; refused: EntireFieldWrapper<ReadonlyArray<RefusedKeyChange>>; total:
+  EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>; };
+export type RefusedKeyChange = { key: EntireFieldWrapper<ApiKey>; reason: EntireFieldWrapper<string>; };
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
   'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'REFUSE' | 'PRUNE' | 'RESTORE' | 'CLOCK_REPAIR' | 'LEAK' |
@@ -231,7 +253,14 @@ export type ResolversTypes = { DateTime: ResolverTypeWrapper<number>; AuthAction
   ResolverTypeWrapper<DeletedApiKey>; ApplyApiKeysInput: ApplyApiKeysInput; DeclaredApiKeyInput: DeclaredApiKeyInput;
   AppliedApiKeys: ResolverTypeWrapper<Omit<AppliedApiKeys, 'created'> & { created:
   ReadonlyArray<ResolversTypes['CreatedApiKey']> }>; AppliedAction: AppliedAction; AppliedChange:
-  ResolverTypeWrapper<AppliedChange>; AuditAction: AuditAction; AuditActorKind: AuditActorKind; AuditActor:
+  ResolverTypeWrapper<AppliedChange>; ApiKeySort: ApiKeySort; ApiKeyList: ResolverTypeWrapper<Omit<ApiKeyList, 'keys'>
+  & { keys: ReadonlyArray<ResolversTypes['ApiKey']> }>; ApiKeyBranch: ResolverTypeWrapper<ApiKeyBranch>;
+  ManyKeysChange: ManyKeysChange; NarrowApiKeysInput: NarrowApiKeysInput; NarrowedApiKeys:
+  ResolverTypeWrapper<Omit<NarrowedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversTypes['ApiKey']> }>;
+  ApiKeyChangePlan: ResolverTypeWrapper<Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
+  ReadonlyArray<ResolversTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversTypes['ApiKey']>, refused:
+  ReadonlyArray<ResolversTypes['RefusedKeyChange']> }>; RefusedKeyChange: ResolverTypeWrapper<Omit<RefusedKeyChange,
+  'key'> & { key: ResolversTypes['ApiKey'] }>; AuditAction: AuditAction; AuditActorKind: AuditActorKind; AuditActor:
   ResolverTypeWrapper<AuditActorSource>; AuditChange: ResolverTypeWrapper<AuditChange>; AuditEntry:
   ResolverTypeWrapper<AuditEntrySource>; AuditLogConnection: ResolverTypeWrapper<Omit<AuditLogConnection, 'edges'> & {
   edges: ReadonlyArray<ResolversTypes['AuditLogEdge']> }>; AuditLogEdge: ResolverTypeWrapper<Omit<AuditLogEdge, 'node'>
@@ -264,18 +293,24 @@ export type ResolversParentTypes = { DateTime: number; Node: ResolversInterfaceT
   IssuedChange; ContainKeyInput: ContainKeyInput; ContainedKey: ContainedKey; CancelledRequest: CancelledRequest;
   DeletedApiKey: DeletedApiKey; ApplyApiKeysInput: ApplyApiKeysInput; DeclaredApiKeyInput: DeclaredApiKeyInput;
   AppliedApiKeys: Omit<AppliedApiKeys, 'created'> & { created: ReadonlyArray<ResolversParentTypes['CreatedApiKey']> };
-  AppliedChange: AppliedChange; AuditActor: AuditActorSource; AuditChange: AuditChange; AuditEntry: AuditEntrySource;
-  AuditLogConnection: Omit<AuditLogConnection, 'edges'> & { edges: ReadonlyArray<ResolversParentTypes['AuditLogEdge']>
-  }; AuditLogEdge: Omit<AuditLogEdge, 'node'> & { node: ResolversParentTypes['AuditEntry'] }; ConsentRequest:
-  ConsentRequestSource; ApproveConsentRequestInput: ApproveConsentRequestInput; Route: RouteSource; RouteConnection:
-  Omit<RouteConnection, 'edges'> & { edges: ReadonlyArray<ResolversParentTypes['RouteEdge']> }; RouteEdge:
-  Omit<RouteEdge, 'node'> & { node: ResolversParentTypes['Route'] }; CanonicalRequest: CanonicalRequest;
-  RequestExplanation: Omit<RequestExplanation, 'route' | 'otherCaseOf' | 'after' | 'otherMethods' | 'apiKey'> & {
-  route?: Maybe<ResolversParentTypes['Route']>, otherCaseOf?: Maybe<ResolversParentTypes['Route']>, after:
-  ReadonlyArray<ResolversParentTypes['LaterRoute']>, otherMethods: ReadonlyArray<ResolversParentTypes['Route']>,
-  apiKey?: Maybe<ResolversParentTypes['ApiKey']> }; LaterRoute: Omit<LaterRoute, 'route'> & { route:
-  ResolversParentTypes['Route'] }; Policy: Policy; ServiceLimits: ServiceLimits; RequestLimits: RequestLimits; Health:
-  Health; Resource: string; Role: string; };
+  AppliedChange: AppliedChange; ApiKeyList: Omit<ApiKeyList, 'keys'> & { keys:
+  ReadonlyArray<ResolversParentTypes['ApiKey']> }; ApiKeyBranch: ApiKeyBranch; NarrowApiKeysInput: NarrowApiKeysInput;
+  NarrowedApiKeys: Omit<NarrowedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversParentTypes['ApiKey']> };
+  ApiKeyChangePlan: Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
+  ReadonlyArray<ResolversParentTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversParentTypes['ApiKey']>, refused:
+  ReadonlyArray<ResolversParentTypes['RefusedKeyChange']> }; RefusedKeyChange: Omit<RefusedKeyChange, 'key'> & { key:
+  ResolversParentTypes['ApiKey'] }; AuditActor: AuditActorSource; AuditChange: AuditChange; AuditEntry:
+  AuditEntrySource; AuditLogConnection: Omit<AuditLogConnection, 'edges'> & { edges:
+  ReadonlyArray<ResolversParentTypes['AuditLogEdge']> }; AuditLogEdge: Omit<AuditLogEdge, 'node'> & { node:
+  ResolversParentTypes['AuditEntry'] }; ConsentRequest: ConsentRequestSource; ApproveConsentRequestInput:
+  ApproveConsentRequestInput; Route: RouteSource; RouteConnection: Omit<RouteConnection, 'edges'> & { edges:
+  ReadonlyArray<ResolversParentTypes['RouteEdge']> }; RouteEdge: Omit<RouteEdge, 'node'> & { node:
+  ResolversParentTypes['Route'] }; CanonicalRequest: CanonicalRequest; RequestExplanation: Omit<RequestExplanation,
+  'route' | 'otherCaseOf' | 'after' | 'otherMethods' | 'apiKey'> & { route?: Maybe<ResolversParentTypes['Route']>,
+  otherCaseOf?: Maybe<ResolversParentTypes['Route']>, after: ReadonlyArray<ResolversParentTypes['LaterRoute']>,
+  otherMethods: ReadonlyArray<ResolversParentTypes['Route']>, apiKey?: Maybe<ResolversParentTypes['ApiKey']> };
+  LaterRoute: Omit<LaterRoute, 'route'> & { route: ResolversParentTypes['Route'] }; Policy: Policy; ServiceLimits:
+  ServiceLimits; RequestLimits: RequestLimits; Health: Health; Resource: string; Role: string; };
 export type NodeResolvers<ContextType = BudgetedContext, ParentType extends ResolversParentTypes['Node'] =
   ResolversParentTypes['Node']> = { __resolveType: TypeResolveFn<'ApiKey', ParentType, ContextType>; };
 export type QueryResolvers<ContextType = BudgetedContext, ParentType extends ResolversParentTypes['Query'] =
@@ -288,8 +323,13 @@ export type QueryResolvers<ContextType = BudgetedContext, ParentType extends Res
   ContextType>; previewApiKey?: Resolver<Maybe<ResolversTypes['ApiKeyPreview']>, ParentType, ContextType,
   RequireFields<QueryPreviewApiKeyArgs, 'input'>>; previewPermissions?:
   Resolver<Maybe<ReadonlyArray<ResolversTypes['Permission']>>, ParentType, ContextType,
-  Partial<QueryPreviewPermissionsArgs>>; auditLog?: Resolver<Maybe<ResolversTypes['AuditLogConnection']>, ParentType,
-  ContextType, RequireFields<QueryAuditLogArgs, 'first'>>; consentRequests?:
+  Partial<QueryPreviewPermissionsArgs>>; apiKeyList?: Resolver<Maybe<ResolversTypes['ApiKeyList']>, ParentType,
+  ContextType, RequireFields<QueryApiKeyListArgs, 'first' | 'offset' | 'sort' | 'descending' | 'createdByOperator' |
+  'neverUsed' | 'countUpTo'>>; serviceUsage?: Resolver<Maybe<ReadonlyArray<ResolversTypes['ApiKeyUsage']>>, ParentType,
+  ContextType, RequireFields<QueryServiceUsageArgs, 'by'>>; apiKeyChangePlan?:
+  Resolver<Maybe<ResolversTypes['ApiKeyChangePlan']>, ParentType, ContextType, RequireFields<QueryApiKeyChangePlanArgs,
+  'ids' | 'change'>>; auditLog?: Resolver<Maybe<ResolversTypes['AuditLogConnection']>, ParentType, ContextType,
+  RequireFields<QueryAuditLogArgs, 'first'>>; consentRequests?:
   Resolver<Maybe<ReadonlyArray<ResolversTypes['ConsentRequest']>>, ParentType, ContextType,
   RequireFields<QueryConsentRequestsArgs, 'first'>>; consentRequest?: Resolver<Maybe<ResolversTypes['ConsentRequest']>,
   ParentType, ContextType, Partial<QueryConsentRequestArgs>>; routes?:
@@ -310,9 +350,11 @@ export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends Re
   Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType>; access?:
   Resolver<ResolversTypes['ApiKeyAccess'], ParentType, ContextType, RequireFields<ApiKeyAccessArgs, 'permission'>>;
   effectivePermissions?: Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; limitedBy?:
+  Resolver<ReadonlyArray<ResolversTypes['ApiKeyLimit']>, ParentType, ContextType>; ancestors?:
   Resolver<ReadonlyArray<ResolversTypes['ApiKeyLimit']>, ParentType, ContextType>; descendants?:
   Resolver<Maybe<ResolversTypes['ApiKeyDescendants']>, ParentType, ContextType, RequireFields<ApiKeyDescendantsArgs,
-  'first'>>; issued?: Resolver<ReadonlyArray<ResolversTypes['IssuedChange']>, ParentType, ContextType>; prefix?:
+  'first'>>; branch?: Resolver<ResolversTypes['ApiKeyBranch'], ParentType, ContextType>; issued?:
+  Resolver<ReadonlyArray<ResolversTypes['IssuedChange']>, ParentType, ContextType>; prefix?:
   Resolver<ResolversTypes['String'], ParentType, ContextType>; createdAt?: Resolver<ResolversTypes['DateTime'],
   ParentType, ContextType>; createdBy?: Resolver<Maybe<ResolversTypes['ID']>, ParentType, ContextType>; status?:
   Resolver<ResolversTypes['ApiKeyStatus'], ParentType, ContextType>; expiresAt?:
@@ -344,8 +386,9 @@ export type MutationResolvers<ContextType = BudgetedContext, ParentType extends 
   Resolver<Maybe<ResolversTypes['DeletedApiKeys']>, ParentType, ContextType, RequireFields<MutationDeleteApiKeysArgs,
   'ids'>>; containKey?: Resolver<Maybe<ResolversTypes['ContainedKey']>, ParentType, ContextType,
   RequireFields<MutationContainKeyArgs, 'input'>>; applyApiKeys?: Resolver<Maybe<ResolversTypes['AppliedApiKeys']>,
-  ParentType, ContextType, RequireFields<MutationApplyApiKeysArgs, 'input'>>; approveConsentRequest?:
-  Resolver<Maybe<ResolversTypes['ConsentRequest']>, ParentType, ContextType,
+  ParentType, ContextType, RequireFields<MutationApplyApiKeysArgs, 'input'>>; narrowApiKeys?:
+  Resolver<Maybe<ResolversTypes['NarrowedApiKeys']>, ParentType, ContextType, RequireFields<MutationNarrowApiKeysArgs,
+  'input'>>; approveConsentRequest?: Resolver<Maybe<ResolversTypes['ConsentRequest']>, ParentType, ContextType,
   RequireFields<MutationApproveConsentRequestArgs, 'input'>>; denyConsentRequest?:
   Resolver<Maybe<ResolversTypes['ConsentRequest']>, ParentType, ContextType, Partial<MutationDenyConsentRequestArgs>>;
   };

@@ -26,6 +26,7 @@ import {
   clampBuiltInDates,
 } from './resolve.ts';
 import { keyResolversOf } from './keys.ts';
+import { listResolversOf } from './lists.ts';
 import { routeResolversOf, serviceResolversOf } from './service.ts';
 import type { ServiceInfo, ServiceParts } from './context.ts';
 
@@ -33,6 +34,7 @@ import type { ServiceInfo, ServiceParts } from './context.ts';
 const PARTS: readonly string[] = [
   readFileSync(new URL('./keys.graphql', import.meta.url), 'utf8'),
   readFileSync(new URL('./changes.graphql', import.meta.url), 'utf8'),
+  readFileSync(new URL('./lists.graphql', import.meta.url), 'utf8'),
   readFileSync(new URL('./audit.graphql', import.meta.url), 'utf8'),
   readFileSync(new URL('./consent.graphql', import.meta.url), 'utf8'),
   readFileSync(new URL('./service.graphql', import.meta.url), 'utf8'),
@@ -92,6 +94,7 @@ export async function createSchema(
         { DateTime },
         keyResolversOf(keys),
         changeResolversOf(keys),
+        listResolversOf(keys),
         auditResolversOf(keys),
         consentResolversOf(keys),
         routeResolversOf(keys, service),

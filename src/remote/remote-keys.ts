@@ -14,8 +14,6 @@ import {
   type KeyWithAccess,
   type PageQuery,
   type Preview,
-  readRoles,
-  readStatus,
   type Rotated,
 } from '../keys/service/index.ts';
 import type { ApplyOperations, ApplyRules, DeclaredKey, PlannedChanges } from '../keys/apply/index.ts';
@@ -44,6 +42,7 @@ import {
   validateExpiry,
   validateNewKey,
 } from '../keys/key/index.ts';
+import { readRoles, readStatus } from '../keys/lists/index.ts';
 import { type Catalog, createCatalog, type Permission } from '../keys/permissions/index.ts';
 import { ServerConnection, type ServerOptions } from './connection.ts';
 import {

@@ -24,6 +24,7 @@ import {
 } from '../keys/repository/index.ts';
 import { type AnyPortOfStore, type Connection, type DialectName, portOfStore } from './connection.ts';
 import { imports } from './imports.ts';
+import { keyLists } from './key-lists.ts';
 import { chunksOf } from './rows.ts';
 import { findFamily } from './select-keys.ts';
 import type { ConsentRequestTable, KeyEffectTable, SessionTable, Tables } from './tables.ts';
@@ -533,6 +534,7 @@ export const PORTS: readonly AnyPortOfStore[] = [
   consents,
   imports,
   keyEffects,
+  keyLists,
   keysInUse,
   sessions,
   spentLimits,

@@ -47,10 +47,12 @@ interface KeySlice {
   after?: ListPosition | undefined;
   upTo?: ListPosition | undefined;
   limit: number;
+  /** Whether the last ones are read, the last one first. */
+  descending?: boolean | undefined;
 }
 
 /** Reads the keys that match a filter, in their order. */
-class KeyReader {
+export class KeyReader {
   readonly #connection: Connection;
   readonly #filter: KeyFilter;
   readonly #creators: Creators | undefined;
@@ -63,19 +65,24 @@ class KeyReader {
 
   /** Those of a slice, if they fulfil one more condition. */
   async read(slice: KeySlice, among?: Condition): Promise<ApiKeyTable[]> {
+    const positions = await this.positions(slice, among);
+    return (
+      await readRows(
+        this.#connection,
+        positions.map(({ id }) => id),
+      )
+    ).toSorted(inOrder);
+  }
+
+  /** Where those of a slice stand, if they fulfil one more condition, in the order of the slice. */
+  async positions(slice: KeySlice, among?: Condition): Promise<ListPosition[]> {
     const text = this.#filter.search && searchTextOf({ name: this.#filter.search, description: null });
-    const ids = new Set<string>();
+    const found = new Map<string, ListPosition>();
     for (const hasText of textConditions(this.#connection.dialect, text))
-      for (const id of await this.#findIds(slice, (row) => row.and([hasText, ...(among ? [among(row)] : [])])))
-        ids.add(id);
-    const found = [];
-    for (const chunk of chunksOf([...ids]))
-      found.push(
-        ...(await this.#connection.run((db) =>
-          db.selectFrom('api_keys').selectAll().where('id', 'in', chunk).execute(),
-        )),
-      );
-    return found.toSorted(inOrder).slice(0, slice.limit);
+      for (const position of await this.#find(slice, (row) => row.and([hasText, ...(among ? [among(row)] : [])])))
+        found.set(position.id, position);
+    const sign = slice.descending ? -1 : 1;
+    return [...found.values()].toSorted((one, other) => sign * compare(one, other)).slice(0, slice.limit);
   }
 
   /** Whether nothing has to be known of those that created the keys of a slice before it is read. */
@@ -84,7 +91,7 @@ class KeyReader {
   }
 
   /** By the index of their order alone, where it has all that is asked for. */
-  async #findIds(slice: KeySlice, among: Condition): Promise<string[]> {
+  async #find(slice: KeySlice, among: Condition): Promise<ListPosition[]> {
     const { dialect } = this.#connection;
     const { roles, ownedBy, status } = this.#filter;
     // In the order in which they are tested: what takes more time comes later.
@@ -111,9 +118,21 @@ class KeyReader {
       const statusCondition = hasStatus(dialect, status, this.#creators!);
       conditions.unshift(() => statusCondition);
     }
-    const rows = await this.#connection.run((db) => select(db).select('id').limit(slice.limit).execute());
-    return rows.map(({ id }) => id);
+    const rows = await this.#connection.run((db) =>
+      select(db).select(['created_at', 'id']).limit(slice.limit).execute(),
+    );
+    return rows.map(positionOf);
   }
+}
+
+/** The rows of the keys with these ids, in any order. */
+export async function readRows(connection: Connection, ids: readonly string[]): Promise<ApiKeyTable[]> {
+  const found = [];
+  for (const chunk of chunksOf(ids))
+    found.push(
+      ...(await connection.run((db) => db.selectFrom('api_keys').selectAll().where('id', 'in', chunk).execute())),
+    );
+  return found;
 }
 
 /** Whether a column contains a text literally. Neither database takes an index for it, or guesses how many do. */
@@ -264,6 +283,21 @@ async function* slicesAfter(
   yield { after: start };
 }
 
+/**
+ * All keys in slices of about so many, in their order or the other way round: PostgreSQL's in one if nothing has to be
+ * known before.
+ */
+export async function slicesOf(
+  connection: Connection,
+  reader: KeyReader,
+  { descending, step }: { descending: boolean; step: number },
+): Promise<Omit<KeySlice, 'limit'>[]> {
+  const isOne = (await reader.isReady()) && connection.dialect === 'postgres';
+  const ends = isOne ? [] : await connection.run((db) => samplePositions(db, connection.dialect, step));
+  const slices = [...ends, undefined].map((upTo, index) => ({ after: ends[index - 1], upTo, descending }));
+  return descending ? slices.toReversed() : slices;
+}
+
 /** The position of the last of so many keys. */
 async function lastOf(
   db: Kysely<Tables>,
@@ -283,12 +317,12 @@ async function lastOf(
  * The positions of some keys, in their order: between two of them are about so many as a slice has. To count them would
  * take half as long as to read them. So they are those with certain row numbers, whatever order the rows have.
  */
-async function samplePositions(db: Kysely<Tables>, dialect: DialectName): Promise<ListPosition[]> {
+async function samplePositions(db: Kysely<Tables>, dialect: DialectName, step = SLICE_KEYS): Promise<ListPosition[]> {
   const select = db.selectFrom('api_keys').select(['created_at', 'id']);
   const rows =
     dialect === 'postgres'
       ? await select.orderBy('id').limit(SAMPLE_KEYS).execute()
-      : await select.where(sql<SqlBool>`rowid in (${rowNumbersBy(await rowNumbers(db), SLICE_KEYS)})`).execute();
+      : await select.where(sql<SqlBool>`rowid in (${rowNumbersBy(await rowNumbers(db), step)})`).execute();
   return rows.map(positionOf).toSorted(compare);
 }
 
@@ -373,7 +407,7 @@ async function* inOnePiece<Found>(work: () => Promise<Found>): Search<Found> {
  * and for no others. Planned by itself: where the sample that PostgreSQL has of a table has one key with the text, it
  * would read all keys in their order until there are enough.
  */
-function isFoundByParts(text: string, parts: readonly string[]): Expression<SqlBool> {
+export function isFoundByParts(text: string, parts: readonly string[]): Expression<SqlBool> {
   const hasParts = parts.map((part) => has('postgres', 'search_text', part));
   const hasText = sql`strpos(search_text, ${text}) > 0`;
   const found = sql`select ctid from api_keys where ${sql.join([...hasParts, hasText], sql` and `)}`;
@@ -520,6 +554,23 @@ async function* searchIndex(
   return found;
 }
 
+/** The row numbers that the index of an SQLite store has for a search; undefined for what many keys have. */
+export async function findIndexed(connection: Connection, search: string): Promise<number[] | undefined> {
+  const phrase = buildPhrase(search);
+  if (phrase === undefined || !(await connection.run(isIndexed))) return undefined;
+  const found: number[] = [];
+  const { first, last } = await connection.run(rowNumbers);
+  for (let after = first - 1; after < last;) {
+    const piece = { after, upTo: last };
+    const numbers = await connection.run((db) => findRows(db, phrase, piece));
+    found.push(...numbers);
+    if (found.length > MAX_BY_INDEX) return undefined;
+    after = numbers.length < PIECE_ROWS ? last : numbers.at(-1)!;
+    await yieldToEventLoop();
+  }
+  return found;
+}
+
 /** Whether the index belongs to the rows: SQLite doesn't promise that a VACUUM numbers them as before. */
 async function isIndexed(db: Kysely<Tables>): Promise<boolean> {
   const { rows } = await sql<{ isIndexed: number }>`select
@@ -557,7 +608,7 @@ async function findRows(
   return rows.map(({ number }) => number);
 }
 
-function isAmong(numbers: readonly number[]) {
+export function isAmong(numbers: readonly number[]) {
   return sql<SqlBool>`api_keys.rowid in (select value from json_each(${JSON.stringify(numbers)}))`;
 }
 

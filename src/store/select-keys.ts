@@ -11,12 +11,17 @@ type KeyColumns = ExpressionBuilder<Tables, 'api_keys'>;
 /** Whether a key is selected. */
 export type Condition = (row: KeyColumns) => Expression<SqlBool>;
 
-/** Keys between two positions, by time of creation, then id. */
+/** Keys between two positions, by time of creation, then id; or the other way round. */
 export function selectKeys(
   db: Kysely<Tables>,
-  { after, upTo }: { after?: ListPosition | undefined; upTo?: ListPosition | undefined },
+  {
+    after,
+    upTo,
+    descending = false,
+  }: { after?: ListPosition | undefined; upTo?: ListPosition | undefined; descending?: boolean | undefined },
   condition: Condition,
 ) {
+  const direction = descending ? 'desc' : 'asc';
   return db
     .selectFrom('api_keys')
     .where(condition)
@@ -26,8 +31,8 @@ export function selectKeys(
     .$if(upTo !== undefined, (select) =>
       select.where((row) => row(row.refTuple('created_at', 'id'), '<=', row.tuple(upTo!.createdAt, upTo!.id))),
     )
-    .orderBy('created_at')
-    .orderBy('id');
+    .orderBy('created_at', direction)
+    .orderBy('id', direction);
 }
 
 /** All keys, page by page: SQLite's as they stand in the file, which would otherwise be read all over. */

@@ -44,6 +44,7 @@ export const usage = portOfStore({
   read: ({ run, connection: { dialect } }) => ({
     totals: (ids) => run((db) => findUsage(db, ids)),
     byPeriod: (id, range) => run((db) => findPeriodUsage(db, dialect, id, range)),
+    ofAll: (range) => run((db) => findPeriodUsage(db, dialect, null, range)),
     grants: (ids) => run((db) => findUsedPermissions(db, ids)),
     ofDeleted: (after) => run((db) => findDeleted(db, after)),
   }),
@@ -55,6 +56,7 @@ export const usage = portOfStore({
   empty: () => ({
     totals: async () => new Map(),
     byPeriod: async () => [],
+    ofAll: async () => [],
     grants: async (ids) => new Map(ids.map((id) => [id, new Map()])),
     ofDeleted: async () => ({ ids: [], next: undefined }),
   }),
@@ -111,6 +113,7 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
   const known = await lockKeys(db, dialect, usage);
   const totals: unknown[][] = [];
   const [over, past, grants]: [string[][], number[][], unknown[][]] = [[], [], []];
+  const ofAll = new Map<number, number[]>();
   for (const { id, uses, lastUsedAt, previousLastUsedAt, hours, permissions } of usage) {
     const key = known.get(id);
     if (!key) continue;
@@ -120,6 +123,10 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
     let present = OUTCOMES.map(() => 0);
     for (const [index, hour] of numbers.entries()) {
       const counts = OUTCOMES.map((outcome) => hours[index]![outcome]);
+      ofAll.set(
+        hour,
+        counts.map((count, outcome) => count + (ofAll.get(hour)?.[outcome] ?? 0)),
+      );
       if (hour === last) present = counts;
       else past.push([hour, key.number, ...counts]);
     }
@@ -143,16 +150,19 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
         }),
       )}
       from ${jsonRows(dialect, totals)} where key_id = ${jsonRowText(0)}`.execute(db);
-  if (past.length > 0) {
+  const addRows = (rows: readonly number[][]) => {
     const counts = sql.join(OUTCOMES.map((_, index) => jsonRowNumber(index + 2)));
-    await addHours(sql`select ${jsonRowNumber(0)}, ${jsonRowNumber(1)}, ${counts} from ${jsonRows(dialect, past)}
+    return addHours(sql`select ${jsonRowNumber(0)}, ${jsonRowNumber(1)}, ${counts} from ${jsonRows(dialect, rows)}
       where true`);
-  }
+  };
+  if (past.length > 0) await addRows(past);
   if (grants.length > 0)
     await sql`insert into used_grants (key_id, permission, last_used_at)
       select ${jsonRowText(0)}, ${jsonRowText(1)}, ${jsonRowNumber(2)} from ${jsonRows(dialect, grants)} where true
       on conflict (key_id, permission) do update set last_used_at = excluded.last_used_at
         where excluded.last_used_at > used_grants.last_used_at`.execute(db);
+  // Last, as every process changes these rows: none waits for it longer than until the end of the transaction.
+  if (ofAll.size > 0) await addRows(Array.from(ofAll, ([hour, counts]) => [hour, ALL_KEYS, ...counts]));
 }
 
 /** What was there or is given, whichever is later. */
@@ -213,6 +223,8 @@ async function lockKeys(
   return known;
 }
 
+/** The number by which the requests of all keys together are counted: no key has it. */
+const ALL_KEYS = -1;
 /** The numbers of keys: those that an integer of PostgreSQL has. */
 const NUMBERS = 2 ** 31;
 
@@ -229,16 +241,14 @@ function jsonRowsOf(dialect: DialectName, values: readonly unknown[]): RawBuilde
   );
 }
 
+/** How the requests of a key ended, or those of all. */
 async function findPeriodUsage(
   db: Kysely<Tables>,
   dialect: DialectName,
-  id: string,
+  id: string | null,
   { by, from, to }: UsageRange,
 ): Promise<PeriodUsage[]> {
-  // What a deleted key leaves is removed behind.
-  const { rows: known } = await sql<{ number: number; first: number }>`select number, first_hour as first
-    from key_usage where key_id = (select id from api_keys where id = ${id})`.execute(db);
-  const [key] = known;
+  const key = id === null ? { number: ALL_KEYS, first: 0 } : await findNumber(db, id);
   if (!key) return [];
   // Row by row: there are those of all keys between them.
   const lookUp = async (table: PeriodTable, length: number, asPeriod: RawBuilder<unknown>) => {
@@ -251,8 +261,13 @@ async function findPeriodUsage(
   };
   const asPeriod = by === 'HOUR' ? sql.ref('hour') : sql`hour / ${sql.lit(HOURS_A_DAY)}`;
   const tables = [
-    sql`select ${asPeriod} as period, ${COUNTS} from key_usage where key_id = ${id}
-      and hour >= ${sql.lit(from / PERIOD_MS.HOUR)} and hour < ${sql.lit(to / PERIOD_MS.HOUR)}`,
+    // The last hour of a key stands beside its totals.
+    ...(id === null
+      ? []
+      : [
+          sql`select ${asPeriod} as period, ${COUNTS} from key_usage where key_id = ${id}
+            and hour >= ${sql.lit(from / PERIOD_MS.HOUR)} and hour < ${sql.lit(to / PERIOD_MS.HOUR)}`,
+        ]),
     await lookUp('key_usage_hours', PERIOD_MS.HOUR, asPeriod),
     ...(by === 'DAY' ? [await lookUp('key_usage_days', PERIOD_MS.DAY, sql.ref('day'))] : []),
   ];
@@ -265,6 +280,13 @@ async function findPeriodUsage(
     limited: Number(limited),
     refused: Number(refused),
   }));
+}
+
+/** By what a key is known, and the first hour in which there were requests. What a deleted one leaves is not found. */
+async function findNumber(db: Kysely<Tables>, id: string): Promise<{ number: number; first: number } | undefined> {
+  const { rows } = await sql<{ number: number; first: number }>`select number, first_hour as first
+    from key_usage where key_id = (select id from api_keys where id = ${id})`.execute(db);
+  return rows[0];
 }
 
 interface PeriodRow extends OutcomeCounts {

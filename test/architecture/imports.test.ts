@@ -48,6 +48,7 @@ const ROOMS_OF_KEYS = [
   'repository',
   'notices',
   'authorization',
+  'lists',
   'changes',
   'authentication',
   'consent',

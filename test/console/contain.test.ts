@@ -25,9 +25,12 @@ describe('containing a key in the console', () => {
     assert.match(page.text, /What it did to others .*Gave a secret to CI/);
     assert.match(page.html, new RegExp(`<a class="button danger" href="[^"]*keys/${id}/contain">`));
     const plan = await visitor.open(`keys/${id}/contain`);
-    assert.match(plan.text, /Contain Ops\? .*Gave a secret to CI .*What will change Ops enabled true .*CI prefix svc_/);
+    assert.match(
+      plan.text,
+      /Contain Ops\? .*Gave a secret to CI .*What will change CI prefix svc_.*1 key disabled Ops/,
+    );
     const done = await visitor.submit('/contain');
-    assert.match(done.text, /Contained 2 keys changed, 0 requests cancelled\..*What has changed Ops/);
+    assert.match(done.text, /Contained 1 key disabled, 1 key otherwise changed\. .*What has changed CI/);
     assert.equal(await isOver(), true);
     assert.match((await visitor.open(`keys/${id}/contain`)).text, /There is nothing to undo/);
   });

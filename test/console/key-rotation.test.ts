@@ -66,7 +66,7 @@ describe('rotating the secret of a key in the console', () => {
     await createPrincipal(test.keys, { name: 'Thief', permissions: ['ME:READ_OWN'] }, team.principal);
     const address = `keys/${team.principal.apiKey.id}/rotation`;
     await visitor.open(address);
-    assert.match(visitor.page!.text, /Disable the keys that it has created, too: they may be the thief's\. Old, Thief/);
+    assert.match(visitor.page!.text, /Disable the keys that it has created, too: they may be the thief's\. Thief, Old/);
     const wrong = await visitor.submit('/rotation', { disableCreated: 'on', createdSince: 'soon', grace: '0s' });
     assert.deepEqual([wrong.status, /This is not a time/.test(wrong.text)], [422, true]);
     const done = await visitor.submit('/rotation', { createdSince: '5m', yourKey: ada });

@@ -4,6 +4,8 @@ watchSession();
 addShortcuts();
 addGrantsPickers();
 addCopyButtons();
+addReadouts();
+addSelections();
 guardUnread();
 
 /** A button with `data-copy` copies the field of that id, and says so beside it. Without scripts it stays hidden. */
@@ -23,6 +25,55 @@ function addCopyButtons(): void {
         said.textContent = 'Not copied: the browser does not allow it. The text is selected, copy it by the keyboard.';
       }
     });
+  }
+}
+
+/** A list tells how many of its keys are selected, and selects all of them at once. */
+function addSelections(): void {
+  for (const form of document.querySelectorAll('[data-selection]')) {
+    const boxes = [...form.querySelectorAll<HTMLInputElement>('input[name=id]')];
+    const all = form.querySelector<HTMLInputElement>('[data-select-all]');
+    const said = form.querySelector('[data-selected]');
+    if (!all || !said) continue;
+    const buttons = form.querySelectorAll<HTMLButtonElement>('button[name=change]');
+    const show = () => {
+      const count = boxes.filter(({ checked }) => checked).length;
+      all.checked = count === boxes.length;
+      all.indeterminate = count > 0 && !all.checked;
+      said.textContent = count === 0 ? 'None is selected.' : `${count} selected:`;
+      for (const button of buttons) button.disabled = count === 0;
+    };
+    all.hidden = false;
+    all.addEventListener('change', () => {
+      for (const box of boxes) box.checked = all.checked;
+      show();
+    });
+    form.addEventListener('change', show);
+    // Browsers tick again what was ticked, for somebody who goes back.
+    addEventListener('pageshow', show);
+    show();
+  }
+}
+
+/** A plot says beneath it what its column under the pointer stands for, in place of what browsers show after a while. */
+function addReadouts(): void {
+  for (const plot of document.querySelectorAll('[data-plot]')) {
+    const readout = plot.querySelector<HTMLElement>('.readout')!;
+    const charts = Array.from(plot.querySelectorAll('.chart svg'), (svg) => [...svg.querySelectorAll('.column')]);
+    const said = charts[0]!.map((column) => column.querySelector('title')!.textContent);
+    for (const column of charts.flat()) column.querySelector('title')!.remove();
+    const show = (index: number) => {
+      for (const columns of charts)
+        for (const [at, column] of columns.entries()) column.classList.toggle('at', at === index);
+      readout.textContent = said[index] ?? 'Point at a column for its numbers.';
+    };
+    readout.hidden = false;
+    show(-1);
+    plot.addEventListener('pointerover', ({ target }) => {
+      const column = (target as Element).closest('.column');
+      for (const columns of charts) if (column && columns.includes(column)) show(columns.indexOf(column));
+    });
+    plot.addEventListener('pointerleave', () => show(-1));
   }
 }
 

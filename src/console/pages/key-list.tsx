@@ -1,141 +1,373 @@
+import type { Child } from 'hono/jsx';
+import type { ResourceActions } from '../../keys/permissions/index.ts';
+import { OperationFailed } from '../operations.ts';
+import { AccessLine } from '../permission-words.tsx';
+import { permissionsOf } from '../parts/grants.ts';
+import { Done, Empty, formatNumber, formatTotal, type KeyStatus, Problem, Status, Time } from '../parts/notice.tsx';
 import type { Pages, Visit } from '../visit.tsx';
-import { Empty, type KeyStatus, Status, Time } from '../parts/notice.tsx';
+import { askRoles } from './grantable.ts';
 
-const QUERY = `query Keys($first: Int!, $after: String, $search: String, $status: ApiKeyStatus) {
-  apiKeys(first: $first, after: $after, search: $search, status: $status) {
-    edges { node { id name prefix description grants status expiresAt lastUsedAt uses } }
-    pageInfo { hasNextPage endCursor }
-  }
-}`;
+/** What a list can be asked for, and the types that the schema has for it. */
+const ARGUMENTS = {
+  search: 'String',
+  roles: '[Role!]',
+  status: 'ApiKeyStatus',
+  createdBy: 'ID',
+  createdByOperator: 'Boolean',
+  expiresBefore: 'DateTime',
+  neverUsed: 'Boolean',
+  sort: 'ApiKeySort',
+  descending: 'Boolean',
+} as const;
+
+/** Only what is asked for is named: what narrows a list is what it costs. */
+function queryWith(given: readonly (keyof typeof ARGUMENTS)[]): string {
+  const declared = given.map((name) => `, $${name}: ${ARGUMENTS[name]}`).join('');
+  const passed = given.map((name) => `, ${name}: $${name}`).join('');
+  return `query Keys($first: Int!, $offset: Int!${declared}) {
+    apiKeyList(first: $first, offset: $offset${passed}) {
+      keys {
+        id name prefix description roles permissions { resource actions } unknownGrants
+        status createdAt expiresAt lastUsedAt
+      }
+      total hasMore sorted
+    }
+  }`;
+}
 
 interface ListedKey {
-  id: string;
-  name: string;
-  prefix: string;
-  description: string | null;
-  grants: string[];
-  status: KeyStatus;
-  expiresAt: string | null;
-  lastUsedAt: string | null;
-  uses: number;
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly description: string | null;
+  readonly roles: readonly string[];
+  readonly permissions: readonly ResourceActions[];
+  readonly unknownGrants: readonly string[];
+  readonly status: KeyStatus;
+  readonly createdAt: string;
+  readonly expiresAt: string | null;
+  readonly lastUsedAt: string | null;
 }
 
-interface Answer {
-  apiKeys: {
-    edges: { node: ListedKey }[];
-    pageInfo: { hasNextPage: boolean; endCursor: string | null };
-  };
+/** See `ApiKeyList` of the schema. */
+interface KeyPage {
+  readonly keys: readonly ListedKey[];
+  readonly total: number;
+  readonly hasMore: boolean;
+  readonly sorted: boolean;
 }
 
-/** What the list is narrowed to. */
-interface Filter {
-  search?: string | undefined;
-  status?: string | undefined;
-}
-
-const PAGE_SIZE = 50;
+const PAGE_SIZE = 100;
+const DAY_MS = 86_400_000;
 const STATUSES: readonly KeyStatus[] = ['ACTIVE', 'DISABLED', 'EXPIRED'];
+const ENDS = { '1d': 'within a day', '7d': 'within 7 days', '14d': 'within 14 days', '90d': 'within 90 days' } as const;
+/** Who created a key that no key did, as an address has it. */
+const OPERATOR = 'operator';
+
+/** The columns that keys are sorted by, as an address has them, and whether the last, or latest, comes first at first. */
+const SORTS = {
+  created: { by: 'CREATED', title: 'Created', isDescending: true },
+  name: { by: 'NAME', title: 'Name', isDescending: false },
+  'last-used': { by: 'LAST_USED', title: 'Last used', isDescending: true },
+  ends: { by: 'EXPIRES', title: 'Expires', isDescending: false },
+} as const;
+type Sort = keyof typeof SORTS;
+
+/** What the list is narrowed to, and how it is sorted, as its address has it. Empty where it is not. */
+interface Asked {
+  readonly search: string;
+  readonly status: string;
+  readonly role: string;
+  /** The name or id of the key that created them. */
+  readonly by: string;
+  readonly ends: string;
+  readonly used: string;
+  readonly sort: string;
+  readonly order: string;
+  /** The number of the first key of the page, counted from 1. */
+  readonly from: string;
+}
+
+/** What the page says after keys were changed, by the field `done` of its address. */
+const DONE: Readonly<Record<string, string>> = {
+  DISABLE: 'Disabled. They and their child keys are refused from now on.',
+  EXPIRE: 'They expire when you have said, or earlier.',
+};
 
 export function addKeyList(pages: Pages): void {
   pages.get('keys', async (visit) => {
-    const status = STATUSES.find((one) => one === visit.query('status'));
-    const filter: Filter = { search: visit.query('search'), status };
-    const { apiKeys } = await visit.ask<Answer>(QUERY, { first: PAGE_SIZE, after: visit.query('after'), ...filter });
-    const keys = apiKeys.edges.map(({ node }) => node);
-    const { hasNextPage, endCursor } = apiKeys.pageInfo;
-    return visit.page(
-      'Keys',
-      <KeyList visit={visit} keys={keys} filter={filter} next={hasNextPage ? endCursor : null} />,
-    );
+    const asked = askedIn(visit);
+    try {
+      const [page, roles] = await Promise.all([askPage(visit, asked), askRoles(visit)]);
+      const names = roles.map(({ role }) => role);
+      return await visit.page('Keys', <KeyList visit={visit} asked={asked} page={page} roles={names} />);
+    } catch (error) {
+      if (!(error instanceof OperationFailed) || error.code === 'FORBIDDEN' || error.pageStatus >= 500) throw error;
+      const content = <KeyList visit={visit} asked={asked} problem={error.message} roles={[]} />;
+      return visit.page('Keys', content, error.pageStatus);
+    }
   });
 }
 
-function KeyList({
-  visit,
-  keys,
-  filter,
-  next,
-}: {
-  visit: Visit;
-  keys: ListedKey[];
-  filter: Filter;
-  next: string | null;
-}) {
+function askedIn(visit: Visit): Asked {
+  const given = (name: string) => visit.query(name) ?? '';
+  const known = (name: string, values: readonly string[]) => values.find((value) => value === given(name)) ?? '';
+  return {
+    search: given('search'),
+    status: known('status', STATUSES),
+    role: given('role'),
+    by: given('by'),
+    ends: known('ends', Object.keys(ENDS)),
+    used: known('used', ['never']),
+    sort: known('sort', Object.keys(SORTS)),
+    order: known('order', ['up', 'down']),
+    from: /^[1-9]\d{0,8}$/.exec(given('from'))?.[0] ?? '',
+  };
+}
+
+function sortOf({ sort, order }: Asked): { sort: Sort; isDescending: boolean } {
+  const column = sort === '' ? 'created' : (sort as Sort);
+  return { sort: column, isDescending: order === '' ? SORTS[column].isDescending : order === 'down' };
+}
+
+const CREATOR = 'query CreatorNamed($name: String!) { apiKey(name: $name) { id } }';
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** @throws OperationFailed */
+async function askPage(visit: Visit, asked: Asked): Promise<KeyPage> {
+  const { search, status, role, by, ends, used, from } = asked;
+  const { sort, isDescending } = sortOf(asked);
+  const isNewestFirst = sort === 'created' && isDescending;
+  const createdBy = by === '' || by === OPERATOR ? undefined : UUID.test(by) ? by : await findCreator(visit, by);
+  const until = ends === '' ? undefined : visit.now + Number.parseInt(ends, 10) * DAY_MS;
+  const all: Readonly<Record<keyof typeof ARGUMENTS, unknown>> = {
+    search: search || undefined,
+    roles: role === '' ? undefined : [role],
+    status: status || undefined,
+    createdBy,
+    createdByOperator: by === OPERATOR || undefined,
+    expiresBefore: until && new Date(until).toISOString(),
+    neverUsed: used === 'never' || undefined,
+    sort: isNewestFirst ? undefined : SORTS[sort].by,
+    descending: isNewestFirst ? undefined : isDescending,
+  };
+  const given = Object.entries(all).filter(([, value]) => value !== undefined);
+  const names = given.map(([name]) => name as keyof typeof ARGUMENTS);
+  const variables = { first: PAGE_SIZE, offset: from === '' ? 0 : Number(from) - 1, ...Object.fromEntries(given) };
+  return (await visit.ask<{ apiKeyList: KeyPage }>(queryWith(names), variables)).apiKeyList;
+}
+
+/** The id of a key by its name. @throws OperationFailed if there is none */
+async function findCreator(visit: Visit, name: string): Promise<string> {
+  const { apiKey } = await visit.ask<{ apiKey: { id: string } | null }>(CREATOR, { name });
+  if (apiKey) return apiKey.id;
+  const message = `There is no key named "${name}" that could have created others.`;
+  throw new OperationFailed([{ message, extensions: { code: 'NOT_FOUND' } }], 404);
+}
+
+interface ListParts {
+  readonly visit: Visit;
+  readonly asked: Asked;
+  /** Undefined where something is wrong with what is asked for. */
+  readonly page?: KeyPage;
+  readonly problem?: string;
+  readonly roles: readonly string[];
+}
+
+function KeyList({ visit, asked, page, problem, roles }: ListParts) {
   const { root } = visit;
+  const done = DONE[visit.query('done') ?? ''];
   return (
     <>
+      {done !== undefined && <Done>{done}</Done>}
       <div class="head">
-        <h1>Keys</h1>
+        <h1>Keys {page && <span class="count">{`${formatNumber(page.total)}${page.hasMore ? '+' : ''}`}</span>}</h1>
         {visit.mayCreate && (
           <a class="button primary" href={`${root}keys/new`}>
             New key
           </a>
         )}
       </div>
-      <form method="get" action={`${root}keys`} role="search" class="filter">
-        <label class="hidden" for="search">
-          Search
-        </label>
-        <input
-          id="search"
-          type="search"
-          name="search"
-          value={filter.search}
-          placeholder="Name or description"
-          data-shortcut="/"
-        />
-        <label class="hidden" for="status">
-          Status
-        </label>
-        <select id="status" name="status">
-          <option value="">Any status</option>
-          {STATUSES.map((status) => (
-            <option value={status} selected={filter.status === status}>
-              {status.toLowerCase()}
-            </option>
-          ))}
-        </select>
-        <button>Search</button>
-      </form>
-      {keys.length === 0 ? <NoKeys visit={visit} filter={filter} /> : <KeyTable visit={visit} keys={keys} />}
-      <nav class="pager" aria-label="Pages of keys">
-        {visit.query('after') !== undefined && <a href={addressOf(root, filter)}>First page</a>}
-        {next !== null && <a href={addressOf(root, filter, next)}>Next page</a>}
-      </nav>
+      <FilterForm root={root} asked={asked} roles={roles} />
+      {problem !== undefined && <Problem>{problem}</Problem>}
+      {page && !page.sorted && (
+        <p class="help" role="status">
+          So many keys are only listed by their creation, the newest first. Narrow the list to sort it.
+        </p>
+      )}
+      {page && page.keys.length === 0 && <NoKeys visit={visit} asked={asked} />}
+      {page && page.keys.length > 0 && <KeyForm visit={visit} asked={asked} page={page} />}
     </>
   );
 }
 
-function KeyTable({ visit, keys }: { visit: Visit; keys: ListedKey[] }) {
-  const { root, now } = visit;
+function FilterForm({ root, asked, roles }: { root: string; asked: Asked; roles: readonly string[] }) {
   return (
-    <table class="list">
+    <form method="get" action={`${root}keys`} role="search" class="filter">
+      <label class="wide">
+        <span>Search</span>
+        <input
+          id="search"
+          type="search"
+          name="search"
+          value={asked.search}
+          placeholder="Name or description"
+          data-shortcut="/"
+        />
+      </label>
+      <Choice
+        name="status"
+        label="Status"
+        none="Any"
+        chosen={asked.status}
+        options={STATUSES.map((status) => [status, status.toLowerCase()])}
+      />
+      <Choice name="role" label="Role" none="Any" chosen={asked.role} options={roles.map((role) => [role, role])} />
+      <Choice name="ends" label="Expires" none="Any time" chosen={asked.ends} options={Object.entries(ENDS)} />
+      <Choice name="used" label="Used" none="Any" chosen={asked.used} options={[['never', 'never']]} />
+      <label>
+        <span>Created by</span>
+        <input name="by" value={asked.by} placeholder={`A key, or ${OPERATOR}`} />
+      </label>
+      {asked.sort !== '' && <input type="hidden" name="sort" value={asked.sort} />}
+      {asked.order !== '' && <input type="hidden" name="order" value={asked.order} />}
+      <button>Search</button>
+      {isNarrowed(asked) && (
+        <a class="button quiet" href={addressOf(root, { ...NOTHING, sort: asked.sort, order: asked.order })}>
+          Clear
+        </a>
+      )}
+    </form>
+  );
+}
+
+function Choice({
+  name,
+  label,
+  none,
+  chosen,
+  options,
+}: {
+  name: string;
+  label: string;
+  none: string;
+  chosen: string;
+  options: readonly (readonly [value: string, text: string])[];
+}) {
+  return (
+    <label>
+      <span>{label}</span>
+      <select name={name} id={name}>
+        <option value="">{none}</option>
+        {options.map(([value, text]) => (
+          <option value={value} selected={chosen === value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** The keys of a page, of which some can be selected and changed together. */
+function KeyForm({ visit, asked, page }: { visit: Visit; asked: Asked; page: KeyPage }) {
+  const { root } = visit;
+  const isPrevious = visit.principal.secret !== 'current';
+  const mayNarrow = !isPrevious && visit.may('API_KEY:UPDATE_OWN');
+  const mayDelete = !isPrevious && visit.may('API_KEY:DELETE_OWN');
+  const isSelectable = mayNarrow || mayDelete;
+  return (
+    <form method="get" action={`${root}keys/selected`} data-selection>
+      <KeyTable visit={visit} asked={asked} page={page} isSelectable={isSelectable} />
+      <div class="foot">
+        {isSelectable && (
+          <div class="actions" role="group" aria-label="With the selected keys">
+            <span class="faint" role="status" data-selected>
+              With the selected ones:
+            </span>
+            {mayNarrow && (
+              <>
+                <button name="change" value="DISABLE">
+                  Disable…
+                </button>
+                <button name="change" value="EXPIRE">
+                  Set expiry…
+                </button>
+              </>
+            )}
+            {mayDelete && (
+              <button name="change" value="DELETE" class="danger">
+                Delete…
+              </button>
+            )}
+          </div>
+        )}
+        <Pager root={root} asked={asked} page={page} />
+      </div>
+    </form>
+  );
+}
+
+function KeyTable({
+  visit: { root, now },
+  asked,
+  page: { keys, sorted },
+  isSelectable,
+}: {
+  visit: Visit;
+  asked: Asked;
+  page: KeyPage;
+  isSelectable: boolean;
+}) {
+  const heading = (sort: Sort) => <SortedHeading root={root} asked={asked} sort={sort} isSorted={sorted} />;
+  return (
+    <table class="list keys">
       <thead>
         <tr>
-          <th scope="col">Name</th>
+          {isSelectable && (
+            <th scope="col" class="select">
+              <input type="checkbox" data-select-all aria-label="Select all on this page" hidden />
+              <span class="hidden">Selected</span>
+            </th>
+          )}
+          {heading('name')}
           <th scope="col">Status</th>
           <th scope="col">May</th>
-          <th scope="col">Last used</th>
-          <th scope="col">Expires</th>
+          {heading('last-used')}
+          {heading('ends')}
+          {heading('created')}
         </tr>
       </thead>
       <tbody>
         {keys.map((key) => (
           <tr>
+            {isSelectable && (
+              <td class="select">
+                <input type="checkbox" name="id" value={key.id} aria-label={`Select ${key.name}`} />
+              </td>
+            )}
             <th scope="row">
               <a href={`${root}keys/${key.id}`}>{key.name}</a> <code class="faint">{key.prefix}</code>
             </th>
             <td data-label="Status">
               <Status is={key.status} />
             </td>
-            <td data-label="May" class="grants">
-              <GrantSummary grants={key.grants} />
+            <td data-label="May">
+              <AccessLine roles={key.roles} permissions={permissionsOf(key.permissions)} />
+              {key.unknownGrants.length > 0 && (
+                <span class="faint" title={key.unknownGrants.join(', ')}>
+                  {` and ${key.unknownGrants.length} not declared here`}
+                </span>
+              )}
             </td>
             <td data-label="Last used">
               <Time at={key.lastUsedAt} now={now} />
             </td>
             <td data-label="Expires">
               <Time at={key.expiresAt} now={now} />
+            </td>
+            <td data-label="Created">
+              <Time at={key.createdAt} now={now} />
             </td>
           </tr>
         ))}
@@ -144,24 +376,57 @@ function KeyTable({ visit, keys }: { visit: Visit; keys: ListedKey[] }) {
   );
 }
 
-const SHOWN_GRANTS = 3;
-
-function GrantSummary({ grants }: { grants: string[] }) {
-  const more = grants.slice(SHOWN_GRANTS);
+/** A heading that sorts by its column, or the other way round where that is so already. */
+function SortedHeading({ root, asked, sort, isSorted }: { root: string; asked: Asked; sort: Sort; isSorted: boolean }) {
+  const { sort: present, isDescending } = isSorted ? sortOf(asked) : { sort: 'created', isDescending: true };
+  const isThis = present === sort;
+  const next = isThis ? !isDescending : SORTS[sort].isDescending;
+  const order = next === SORTS[sort].isDescending ? '' : next ? 'down' : 'up';
+  const href = addressOf(root, { ...asked, sort: sort === 'created' ? '' : sort, order, from: '' });
   return (
-    <>
-      {grants.slice(0, SHOWN_GRANTS).map((grant) => (
-        <code>{grant}</code>
-      ))}
-      {more.length > 0 && <span class="faint" title={more.join(', ')}>{`and ${more.length} more`}</span>}
-    </>
+    <th scope="col" aria-sort={isThis ? (isDescending ? 'descending' : 'ascending') : undefined}>
+      <a href={href}>
+        {SORTS[sort].title}
+        {isThis && <span aria-hidden="true">{isDescending ? ' ↓' : ' ↑'}</span>}
+      </a>
+    </th>
   );
 }
 
-function NoKeys({ visit, filter }: { visit: Visit; filter: Filter }) {
-  if (filter.search !== undefined || filter.status !== undefined)
+/** Where the page is among all, and the way to the others. */
+function Pager({ root, asked, page }: { root: string; asked: Asked; page: KeyPage }) {
+  const first = asked.from === '' ? 1 : Number(asked.from);
+  const last = first + page.keys.length - 1;
+  const at = (from: number) => addressOf(root, { ...asked, from: from <= 1 ? '' : `${from}` });
+  const lastPage = Math.floor((page.total - 1) / PAGE_SIZE) * PAGE_SIZE + 1;
+  return (
+    <nav class="pager" aria-label="Pages of keys">
+      <span>{`${formatNumber(first)}–${formatNumber(last)} of ${formatTotal(page)}`}</span>
+      {first > 1 && (
+        <>
+          <a href={at(1)}>First</a>
+          <a href={at(first - PAGE_SIZE)} rel="prev">
+            Previous
+          </a>
+        </>
+      )}
+      {last < page.total && (
+        <>
+          <a href={at(last + 1)} rel="next">
+            Next
+          </a>
+          {!page.hasMore && <a href={at(lastPage)}>Last</a>}
+        </>
+      )}
+      {last >= page.total && page.hasMore && <span class="faint">Narrow the list to see more.</span>}
+    </nav>
+  );
+}
+
+function NoKeys({ visit, asked }: { visit: Visit; asked: Asked }): Child {
+  if (isNarrowed(asked) || asked.from !== '')
     return (
-      <Empty title="No key matches.">
+      <Empty title={isNarrowed(asked) ? 'No key matches.' : 'There are not so many keys.'}>
         <p>
           <a href={`${visit.root}keys`}>Show all keys</a>
         </p>
@@ -174,7 +439,23 @@ function NoKeys({ visit, filter }: { visit: Visit; filter: Filter }) {
   );
 }
 
-function addressOf(root: string, { search = '', status = '' }: Filter, after = ''): string {
-  const given = Object.entries({ search, status, after }).filter(([, value]) => value !== '');
+const NOTHING: Asked = {
+  search: '',
+  status: '',
+  role: '',
+  by: '',
+  ends: '',
+  used: '',
+  sort: '',
+  order: '',
+  from: '',
+};
+
+function isNarrowed({ search, status, role, by, ends, used }: Asked): boolean {
+  return [search, status, role, by, ends, used].some((value) => value !== '');
+}
+
+function addressOf(root: string, asked: Asked): string {
+  const given = Object.entries(asked).filter(([, value]) => value !== '');
   return `${root}keys${given.length > 0 ? `?${new URLSearchParams(given).toString()}` : ''}`;
 }

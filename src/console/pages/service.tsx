@@ -1,20 +1,25 @@
 import { Time } from '../parts/notice.tsx';
 import type { Pages } from '../visit.tsx';
 
+/** What is asked of how the service and its key store are. */
+export const HEALTH_FIELDS = 'storeKind storeAnswers answeredInMs hearsChanges searchIndex clockBehind';
 const HEALTH = `{
-  health { storeKind storeAnswers answeredInMs hearsChanges searchIndex clockBehind }
+  health { ${HEALTH_FIELDS} }
   info { version startedAt runtime platform }
 }`;
 
+/** See `Health` of the schema. */
+export interface Health {
+  readonly storeKind: 'SQLITE' | 'POSTGRESQL';
+  readonly storeAnswers: boolean;
+  readonly answeredInMs: number | null;
+  readonly hearsChanges: boolean;
+  readonly searchIndex: boolean | null;
+  readonly clockBehind: number;
+}
+
 interface Answer {
-  health: {
-    storeKind: 'SQLITE' | 'POSTGRESQL';
-    storeAnswers: boolean;
-    answeredInMs: number | null;
-    hearsChanges: boolean;
-    searchIndex: boolean | null;
-    clockBehind: number;
-  };
+  health: Health;
   info: { version: string; startedAt: string; runtime: string; platform: string };
 }
 
@@ -24,12 +29,11 @@ const STORES = { SQLITE: 'SQLite', POSTGRESQL: 'PostgreSQL' } as const;
 export function addHealth(pages: Pages): void {
   pages.get('health', async (visit) => {
     const answer = await visit.ask<Answer>(HEALTH);
-    return visit.page('Health', <Health {...answer} now={visit.now} />);
+    return visit.page('Health', <HealthPage {...answer} now={visit.now} />);
   });
 }
 
-function Health({ health, info, now }: Answer & { now: number }) {
-  const { storeKind, storeAnswers, answeredInMs, hearsChanges, searchIndex, clockBehind } = health;
+function HealthPage({ health, info, now }: Answer & { now: number }) {
   return (
     <>
       <div class="head">
@@ -44,30 +48,9 @@ function Health({ health, info, now }: Answer & { now: number }) {
           </tr>
         </thead>
         <tbody>
-          <Check
-            what={`Key store, ${STORES[storeKind]}`}
-            isWell={storeAnswers}
-            state={answeredInMs === null ? 'does not answer' : `answers in ${answeredInMs.toFixed(1)} ms`}
-            remedy="No request is accepted until it does. The server's log says why."
-          />
-          <Check
-            what="Changes by other processes"
-            isWell={hearsChanges}
-            state={hearsChanges ? 'notified at once' : 'not notified'}
-            remedy="Every request asks the store meanwhile, and takes longer. The server's log says why."
-          />
-          <Check
-            what="Searches of keys"
-            isWell={searchIndex !== false}
-            state={searchIndex === null ? 'not known' : searchIndex ? 'by an index' : 'without an index'}
-            remedy="With many keys, searches take longer: let the database have the extension pg_trgm."
-          />
-          <Check
-            what="Clock"
-            isWell={clockBehind === 0}
-            state={clockBehind === 0 ? 'as the store knows it' : `${Math.round(clockBehind)} seconds behind the store`}
-            remedy="Set the machine's clock: keys expire by the time that the store has seen."
-          />
+          {checksOf(health).map((check) => (
+            <CheckRow {...check} />
+          ))}
         </tbody>
       </table>
       <h2>Program</h2>
@@ -87,7 +70,49 @@ function Health({ health, info, now }: Answer & { now: number }) {
   );
 }
 
-function Check({ what, isWell, state, remedy }: { what: string; isWell: boolean; state: string; remedy: string }) {
+/** Something that is looked at. */
+interface Check {
+  readonly what: string;
+  readonly isWell: boolean;
+  readonly state: string;
+  readonly remedy: string;
+}
+
+function checksOf({ storeKind, storeAnswers, answeredInMs, hearsChanges, searchIndex, clockBehind }: Health): Check[] {
+  return [
+    {
+      what: `Key store, ${STORES[storeKind]}`,
+      isWell: storeAnswers,
+      state: answeredInMs === null ? 'does not answer' : `answers in ${answeredInMs.toFixed(1)} ms`,
+      remedy: "No request is accepted until it does. The server's log says why.",
+    },
+    {
+      what: 'Changes by other processes',
+      isWell: hearsChanges,
+      state: hearsChanges ? 'notified at once' : 'not notified',
+      remedy: "Every request asks the store meanwhile, and takes longer. The server's log says why.",
+    },
+    {
+      what: 'Searches of keys',
+      isWell: searchIndex !== false,
+      state: searchIndex === null ? 'not known' : searchIndex ? 'by an index' : 'without an index',
+      remedy: 'With many keys, searches take longer: let the database have the extension pg_trgm.',
+    },
+    {
+      what: 'Clock',
+      isWell: clockBehind === 0,
+      state: clockBehind === 0 ? 'as the store knows it' : `${Math.round(clockBehind)} seconds behind the store`,
+      remedy: "Set the machine's clock: keys expire by the time that the store has seen.",
+    },
+  ];
+}
+
+/** What is not well. */
+export function troublesOf(health: Health): readonly Check[] {
+  return checksOf(health).filter(({ isWell }) => !isWell);
+}
+
+function CheckRow({ what, isWell, state, remedy }: Check) {
   return (
     <tr>
       <th scope="row">{what}</th>

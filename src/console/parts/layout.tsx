@@ -60,6 +60,7 @@ export interface ListedPage {
 
 /** The pages in the order of the navigation. The first that a key may see is the one that it begins with. */
 export const PAGES: readonly ListedPage[] = [
+  { path: '', title: 'Home', needs: ['API_KEY:READ_OWN'] },
   { path: 'keys', title: 'Keys', needs: ['API_KEY:READ_OWN'] },
   { path: 'requests', title: 'Requests', needs: ['API_KEY:CREATE_OWN'] },
   { path: 'audit-log', title: 'Audit log', needs: ['LOGS:READ_ANY'] },
@@ -87,7 +88,7 @@ function Navigation({ root, person: { name, pages, here } }: { root: string; per
       </a>
       <nav aria-label="Pages">
         {pages.map(({ path, title }) => (
-          <a href={root + path} aria-current={here.includes(`/console/${path}`) ? 'page' : undefined}>
+          <a href={root + path} aria-current={isAt(here, path) ? 'page' : undefined}>
             {title}
           </a>
         ))}
@@ -98,6 +99,11 @@ function Navigation({ root, person: { name, pages, here } }: { root: string; per
       </form>
     </header>
   );
+}
+
+/** Whether an address is that of a page, or one beneath it. */
+function isAt(here: string, path: string): boolean {
+  return path === '' ? here.endsWith('/console/') : here.includes(`/console/${path}`);
 }
 
 /** A page of a few words, for anybody. */

@@ -79,9 +79,19 @@ export function exactTime(at: string): string {
   return at.replace('T', ' ').replace(/(\.\d+)?Z$/, ' UTC');
 }
 
+/** `1,200`. */
+export function formatNumber(count: number): string {
+  return count.toLocaleString('en');
+}
+
+/** `1,200`, or `1,000+` where that is as far as it was counted. */
+export function formatTotal({ total, hasMore }: { total: number; hasMore: boolean }): string {
+  return `${formatNumber(total)}${hasMore ? '+' : ''}`;
+}
+
 /** `1 use`, `1,200 uses`. */
 export function formatCount(count: number, what: string): string {
-  return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
+  return `${formatNumber(count)} ${what}${count === 1 ? '' : 's'}`;
 }
 
 /** A key by its name, with the way to its page where its id is known; only that it is one, where it may not be read. */

@@ -101,21 +101,27 @@ export function chainHoldsUnknown({ keys, isComplete }: Chain, permission: Permi
 }
 
 /** How the ancestors of a key limit it, the nearest first. Those that do not are left out. */
-export function limitsOf({ keys }: Chain, catalog: Catalog, now: number): AncestorLimit[] {
+export function limitsOf(chain: Chain, catalog: Catalog, now: number): AncestorLimit[] {
+  return ancestorsOf(chain, catalog, now).filter(
+    (limit) =>
+      limit.status !== 'ACTIVE' || limit.expiresAt !== null || limit.permissions.length > 0 || !isUnrestricted(limit),
+  );
+}
+
+/** The ancestors of a key, the nearest first, with how each limits it, if it does. */
+export function ancestorsOf({ keys }: Chain, catalog: Catalog, now: number): AncestorLimit[] {
   let [access, expiresAt] = [PermissionSet.of(catalog, keys[0]), keys[0].expiresAt];
   const limits: AncestorLimit[] = [];
   for (const ancestor of keys.slice(1)) {
     const next = access.intersection(PermissionSet.of(catalog, ancestor));
     const isEarlier = ancestor.expiresAt !== null && (expiresAt === null || ancestor.expiresAt < expiresAt);
-    const limit = {
+    limits.push({
       ancestor,
       status: statusOf(ancestor, now),
       expiresAt: isEarlier ? ancestor.expiresAt : null,
       permissions: access.missingFrom(next),
       ...keyRestrictions(ancestor),
-    };
-    const isRestricted = limit.permissions.length > 0 || !isUnrestricted(limit);
-    if (limit.status !== 'ACTIVE' || isEarlier || isRestricted) limits.push(limit);
+    });
     if (isEarlier) expiresAt = ancestor.expiresAt;
     access = next;
   }

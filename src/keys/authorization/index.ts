@@ -1,6 +1,7 @@
 /** Who may do what: principals, the parents of a key, what it may grant and read. */
 export { AuditAccess } from './audit-access.ts';
 export {
+  ancestorsOf,
   type AncestorLimit,
   type Chain,
   chainAccess,

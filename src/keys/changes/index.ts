@@ -1,4 +1,5 @@
 /** Changes of keys, each in a transaction, what outlives the key that did it, and what can be foreseen. */
+export { changeKeys, type ManyChangeRequest, readManyChange } from './change-many.ts';
 export {
   type Contained,
   containedAs,
@@ -24,7 +25,13 @@ export {
   revertCreation,
   warningsOf,
 } from './create.ts';
-export { PermittedChanges, type KeyChangeKind, type PossibleChange, type Refusal } from './permitted-changes.ts';
+export {
+  type KeyChangeKind,
+  type ManyChangePlan,
+  PermittedChanges,
+  type PossibleChange,
+  type Refusal,
+} from './permitted-changes.ts';
 export {
   activateRotation,
   finishRotation,

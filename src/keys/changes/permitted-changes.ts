@@ -2,6 +2,7 @@ import {
   chainExpiry,
   findChain,
   heldGrants,
+  mayFor,
   notGrantable,
   type Principal,
   requirePolicy,
@@ -14,6 +15,14 @@ import { type ErrorCode, isKeysError, yieldToEventLoop } from '../basics/index.t
 import { type ApiKey, MAX_DURATION_MS, requireWhole, statusOf } from '../key/index.ts';
 import { type Catalog, type Grant, PermissionSet, type Role } from '../permissions/index.ts';
 import type { KeyRepository } from '../repository/index.ts';
+import {
+  isChangedBy,
+  type ManyChangeRequest,
+  type Reach,
+  reachOf,
+  readManyChange,
+  requireToChangeBy,
+} from './change-many.ts';
 import { requireToContainNow } from './contain.ts';
 import { leakedSince, requireRotating, requireToRollBack, requireToRotate } from './rotate.ts';
 import { type Place, refreshed, requireToUpdate } from './transaction.ts';
@@ -135,6 +144,16 @@ async function requireToDisableCreated(place: PlaceBefore, { id }: ApiKey): Prom
     after = page.at(-1);
     await yieldToEventLoop();
   }
+}
+
+/** What a change of many keys would do. */
+export interface ManyChangePlan extends Reach {
+  /** The keys that it changes. */
+  readonly changing: readonly ApiKey[];
+  /** Those that are that way already. */
+  readonly unchanged: readonly ApiKey[];
+  /** Those that the actor may not change so. */
+  readonly refused: readonly { readonly key: ApiKey; readonly refusal: Refusal }[];
 }
 
 /** What a key may give to another one: by what it holds, and by the policy. */
@@ -278,6 +297,38 @@ export class PermittedChanges {
           : await findPossibleChanges(place, key),
       );
     return decided;
+  }
+
+  /**
+   * What a change of many keys would do; ids that no key has which the actor may read are passed over. Nothing is
+   * written.
+   * @throws ValidationError; KeysError INPUT_INVALID, STORE_…
+   */
+  async planOf(ids: readonly string[], request: ManyChangeRequest, actor: Principal): Promise<ManyChangePlan> {
+    const { repository, clock } = this.#options;
+    const change = readManyChange(request, clock());
+    const found = await repository.findBy('id', [...new Set(ids)]);
+    const byId = new Map(found.map((key) => [key.id, key]));
+    const keys = [...new Set(ids)].flatMap((id) => byId.get(id) ?? []).filter((key) => mayFor(actor, 'READ', key));
+    const place = await this.#findPlace(actor, keys);
+    const refused = [];
+    for (const key of keys.filter((one) => isChangedBy(one, change))) {
+      const refusal =
+        'refusal' in place ? place.refusal : await findRefusal(() => requireToChangeBy(place, key, change));
+      if (refusal) refused.push({ key, refusal });
+      await yieldToEventLoop();
+    }
+    const isRefused = new Set(refused.map(({ key }) => key));
+    const changing = keys.filter((key) => isChangedBy(key, change) && !isRefused.has(key));
+    return {
+      changing,
+      unchanged: keys.filter((key) => !isChangedBy(key, change)),
+      refused,
+      ...(await reachOf(
+        repository,
+        changing.map(({ id }) => id),
+      )),
+    };
   }
 
   /** What an actor may give to a key that it creates. @throws KeysError STORE_… */

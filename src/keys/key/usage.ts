@@ -172,6 +172,8 @@ interface UsageFinder {
   totals(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
   /** How the requests of a key ended, by hours or days in their order; those without a request are left out. */
   byPeriod(id: string, range: UsageRange): Promise<PeriodUsage[]>;
+  /** How the requests of all keys ended, those included that are gone. */
+  ofAll(range: UsageRange): Promise<PeriodUsage[]>;
   /** The permissions that keys have used, by their ids, each with its last use in milliseconds since 1970. */
   grants(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>>;
   /** Looks through some keys, by their ids, for deleted ones with use. @returns these, and where to go on */
@@ -228,6 +230,17 @@ export class Usage {
     const { repository, clock } = this.#options;
     const range = readUsageRequest(request, clock());
     return { ...range, periods: await repository.port(USAGE).byPeriod(id, range) };
+  }
+
+  /**
+   * How the requests of all keys ended, those included that were deleted since.
+   * @throws KeysError INPUT_INVALID, STORE_…
+   */
+  async ofAll(request: UsageRequest = {}): Promise<UsageByPeriod> {
+    checkOptions('keys.usage.ofAll', request, USAGE_OPTIONS);
+    const { repository, clock } = this.#options;
+    const range = readUsageRequest(request, clock());
+    return { ...range, periods: await repository.port(USAGE).ofAll(range) };
   }
 
   /**

@@ -40,3 +40,75 @@ export function groupByAction(permissions: Iterable<string>): AllowedAction[] {
     ({ resources: on }) => on.length > 0,
   );
 }
+
+/** What the roles that every installation has allow, for people. */
+const ROLE_WORDS: Readonly<Record<string, string>> = {
+  ADMIN: 'Does everything',
+  CONNECT: 'Connects to the cloud',
+  VIEWER: 'Reads everything but credentials',
+  GUEST: 'Reads its own key',
+};
+
+/** What a role allows, in a few words: `Reads everything but credentials`. For roles of an installation, their names. */
+export function wordsOfRole(role: string): string {
+  return ROLE_WORDS[role] ?? `Role ${role}`;
+}
+
+/** Resources whose names people write otherwise than in small letters. */
+const RESOURCE_WORDS: Readonly<Record<string, string>> = {
+  API_KEY: 'API keys',
+  CONNECT__REMOTE_ACCESS: 'remote access',
+  DOCKER: 'Docker',
+  ME: 'its own key',
+  OS: 'the OS',
+  VMS: 'VMs',
+  VARS: 'variables',
+};
+
+/** A resource, for people: `activation code`. */
+export function wordsOfResource(resource: string): string {
+  return RESOURCE_WORDS[resource] ?? resource.toLowerCase().replaceAll(/_+/g, ' ');
+}
+
+/** What some permissions allow, in a few words, with their codes. */
+export interface AccessWords {
+  /** Such as `Updates Docker`. */
+  readonly words: string;
+  /** The permissions, or the role, that this stands for. */
+  readonly codes: readonly string[];
+}
+
+/** How many resources are named before only their number is told. */
+const NAMED_RESOURCES = 3;
+
+/** What grants allow, in a few words for each role, and for each action of the permissions. */
+export function wordsOfGrants({
+  roles,
+  permissions,
+}: {
+  roles: readonly string[];
+  /** Each as `RESOURCE:ACTION`. */
+  permissions: readonly string[];
+}): AccessWords[] {
+  const byRole = roles.map((role) => ({ words: wordsOfRole(role), codes: [role] }));
+  return [...byRole, ...groupByAction(permissions).map(wordsOfAction)];
+}
+
+function wordsOfAction({ action, resources }: AllowedAction): AccessWords {
+  const [verb = '', extent] = action.toLowerCase().split('_');
+  const names = resources.map(wordsOfResource);
+  const named = names.length > NAMED_RESOURCES + 1 ? names.slice(0, NAMED_RESOURCES) : names;
+  const others = names.length - named.length;
+  const all = [...named, ...(others > 0 ? [`${others} more`] : [])];
+  const listed = all.length > 1 ? `${all.slice(0, -1).join(', ')} and ${all.at(-1)}` : (all[0] ?? '');
+  const what = extent === 'own' ? `what is its own of ${listed}` : listed;
+  return {
+    words: `${verb.charAt(0).toUpperCase()}${verb.slice(1)}s ${what}`,
+    codes: resources.map((resource) => `${resource}:${action}`),
+  };
+}
+
+/** Whether it lets a key create further keys, which outlive a look at the list. @param permission `RESOURCE:ACTION` */
+export function createsKeys(permission: string): boolean {
+  return permission === 'API_KEY:CREATE_OWN' || permission === 'API_KEY:CREATE_ANY';
+}

@@ -20,14 +20,5 @@ export {
   type Rotated,
   stateOf,
 } from './administration.ts';
-export {
-  type CreatedKey,
-  formatCursor,
-  isCursor,
-  type Page,
-  type PageQuery,
-  readRoles,
-  readStatus,
-  type RotatedKey,
-} from './management.ts';
+export { type CreatedKey, formatCursor, isCursor, type Page, type PageQuery, type RotatedKey } from './management.ts';
 export { KeysService, SERVICE } from './service.ts';

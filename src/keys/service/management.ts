@@ -3,6 +3,7 @@ import {
   type AccessDecision,
   type Actor,
   type AncestorLimit,
+  ancestorsOf,
   type Chain,
   chainAccess,
   chainStatus,
@@ -24,18 +25,16 @@ import {
   DEFAULT_PAGE_SIZE,
   KeysError,
   list,
-  formatList,
   MAX_PAGE_SIZE,
   orNull,
-  printable,
   type Rules,
-  suggestion,
 } from '../basics/index.ts';
 import {
   activateRotation,
   adoptKey,
   buildKey,
   type ChangedKey,
+  changeKeys,
   type ConfusableName,
   createKey,
   deleteKeys,
@@ -44,9 +43,11 @@ import {
   finishRotation,
   type KeyPreview,
   type KeyRotation,
+  type ManyChangeRequest,
   type NewSecret,
   type Parts,
   planCreation,
+  readManyChange,
   revertCreation,
   revertRotation,
   rollBackRotation,
@@ -72,13 +73,13 @@ import {
   ROTATION_OPTIONS,
   type RotationRequest,
   type Status,
-  STATUSES,
   type StoredKey,
   validateChange,
   validateNewKey,
   withoutDigests,
 } from '../key/index.ts';
-import { type Catalog, parseRoles, type Permission, PermissionSet, type Role } from '../permissions/index.ts';
+import { readRoles, readStatus } from '../lists/index.ts';
+import { type Catalog, type Permission, PermissionSet } from '../permissions/index.ts';
 import type { KeyRepository, ListPosition } from '../repository/index.ts';
 import { createSecret, type Secret } from '../secret/index.ts';
 
@@ -166,25 +167,6 @@ function readCursor(cursor: string): ListPosition {
   throw new KeysError('INPUT_INVALID', '"after" is not a cursor of this list. Use an endCursor that it returned.');
 }
 
-/** Parses the roles of a filter. @throws ValidationError */
-export function readRoles(items: readonly string[], catalog: Catalog): Role[] {
-  const { values, issues } = parseRoles(items, catalog);
-  assertValid(issues);
-  return values;
-}
-
-/** Parses a status. @throws KeysError INPUT_INVALID */
-export function readStatus(text: string): Status {
-  const status = STATUSES.find((name) => name === text.trim().toUpperCase());
-  if (!status)
-    throw new KeysError(
-      'INPUT_INVALID',
-      `"${printable(text)}" is not a status. ${suggestion(text.trim(), STATUSES)}` +
-        `The statuses are ${formatList(STATUSES)}.`,
-    );
-  return status;
-}
-
 function ownedBy(actor: Actor): string | undefined {
   return actor === OPERATOR || uses(actor, 'API_KEY', 'READ_ANY') ? undefined : actor.apiKey.id;
 }
@@ -251,6 +233,11 @@ class KeyQueries {
   /** How the ancestors of a key limit it now. */
   limitsOf(chain: Chain): AncestorLimit[] {
     return limitsOf(chain, this.catalog, this.#options.clock());
+  }
+
+  /** The ancestors of a key, with how each limits it now, if it does. */
+  ancestorsOf(chain: Chain): AncestorLimit[] {
+    return ancestorsOf(chain, this.catalog, this.#options.clock());
   }
 
   /** The rotation of a key while its previous secret still works. */
@@ -335,6 +322,22 @@ export class KeyManagement extends KeyQueries {
   async setEnabled(id: string, enabled: boolean, actor: Actor): Promise<ChangedKey> {
     return this.#options.transactions.run(actor, (transaction) => setKeyEnabled(transaction, id, enabled), {
       revokes: !enabled,
+    });
+  }
+
+  /**
+   * Disables keys, or lets them end earlier: all of them, or none.
+   * @returns those that were changed
+   * @throws ValidationError; KeysError INPUT_INVALID, NOT_FOUND; ForbiddenError; a STORE_ error
+   */
+  async changeAll(
+    ids: readonly string[],
+    request: ManyChangeRequest & { what: 'DISABLE' | 'EXPIRE' },
+    actor: Actor,
+  ): Promise<ChangedKey[]> {
+    const change = readManyChange(request, this.#options.clock());
+    return this.#options.transactions.run(actor, (transaction) => changeKeys(transaction, ids, change), {
+      revokes: change.what === 'DISABLE',
     });
   }
 

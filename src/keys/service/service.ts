@@ -13,6 +13,7 @@ import { isKeysError } from '../basics/index.ts';
 import { Containments, PermittedChanges, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
 import { Consent, type ConsentOptions } from '../consent/index.ts';
 import { Usage, USAGE } from '../key/index.ts';
+import { KeyLists } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type { KeyCounts, KeyRepository, StoreKind } from '../repository/index.ts';
 import { Transfer } from '../transfer/index.ts';
@@ -136,6 +137,8 @@ export class KeysService extends KeyManagement {
   readonly permittedChanges: PermittedChanges;
   /** What scanners have found. */
   readonly leaks: Leaks;
+  /** Keys as people look through them. */
+  readonly lists: KeyLists;
   /** The sessions of people who have signed in with keys. */
   readonly sessions: Sessions;
   /** How the store answers. */
@@ -161,6 +164,7 @@ export class KeysService extends KeyManagement {
     this.declarations = new Declarations(parts);
     this.permittedChanges = new PermittedChanges(parts);
     this.leaks = new Leaks(parts);
+    this.lists = new KeyLists(parts);
     this.sessions = new Sessions(parts);
     this.store = new StoreHealth(parts);
     this.transfer = new Transfer(parts);

@@ -134,7 +134,7 @@ for (const [words, look, handsOn] of WAYS)
         const { page, find, keys } = await visitKey(visit, look);
         const hands = handsOn(page);
         const confirm = page.getByLabel('Type the name of the key to confirm');
-        const button = page.getByRole('button', { name: 'Delete', exact: true });
+        const button = page.getByRole('button', { name: 'Delete 2 keys', exact: true });
         await hands.press(page.getByRole('link', { name: 'Delete', exact: true }));
         await isHeaded(page, 'Delete CI?');
         assert.match(await textOf(page.locator('main')), /This deletes 2 keys, last used .*Beneath/);

@@ -23,8 +23,8 @@ describe('the lists of the console, in a browser', () => {
   it(
     'are accessible, and lead to each other by the mouse',
     inBrowser(async (visit) => {
-      const { page } = await visitTeam(visit, '');
-      await takePicture(page, 'console-keys', 440);
+      const { page } = await visitTeam(visit, 'keys');
+      await takePicture(page, 'console-keys', 640);
       for (const title of ['Keys', 'Audit log', 'Routes', 'Limits', 'Health']) {
         await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: title }).click();
         await isHeaded(page, title);
@@ -112,11 +112,17 @@ describe('the lists of the console, in a browser', () => {
     inBrowser(async (visit) => {
       const { page, open } = await visitTeam(visit, 'keys');
       const keyboard = new Keyboard(page);
-      const stops = (await keyboard.stops()).map((stop) => stop.replace(/^\w+ /, ''));
-      const pages = ['Keys', 'Requests', 'Audit log', 'Routes', 'Limits', 'Health', 'My key'];
+      // A list to choose from is called by its label, behind which its choices stand.
+      const stops = (await keyboard.stops()).map((stop) =>
+        stop.replace(/^\w+ /, '').replace(/ (Any|Any time) .*/, '"'),
+      );
+      const pages = ['Home', 'Keys', 'Requests', 'Audit log', 'Routes', 'Limits', 'Health', 'My key'];
       const around = ['Skip to the content', 'svc-api', ...pages];
       const names = ['Visit of Bea', 'Old importer', 'Wall display', 'CI deploy', 'Nightly backup', 'Ada'];
-      const own = ['Sign out', 'New key', 'Search', 'Status', 'Search', ...names];
+      const filters = ['Search', 'Status', 'Role', 'Expires', 'Used', 'Created by', 'Search'];
+      const columns = ['Select all on this page', 'Name', 'Last used', 'Expires', 'Created ↓'];
+      const rows = names.flatMap((name) => [`Select ${name}`, name]);
+      const own = ['Sign out', 'New key', ...filters, ...columns, ...rows];
       assert.deepEqual(stops.toSorted(), [...around, ...own].map((name) => `"${name}"`).toSorted());
       assert.deepEqual(
         stops.slice(0, around.length),

@@ -1,9 +1,12 @@
 import { type Action, type Permission, PermissionSet, type ResourceActions } from '../../../keys/permissions/index.ts';
 import { OperationFailed } from '../../operations.ts';
 import { permissionsOf, SHOWN_ACTIONS, VERBS } from '../../parts/grants.ts';
-import { type KeyStatus, Status, Time, formatCount, KeyLink } from '../../parts/notice.tsx';
-import { restrictionReasons } from '../../parts/restrictions.tsx';
-import { grantedTo, type ParentKey, type ShownKey } from './shown-key.ts';
+import { createsKeys, wordsOfGrants } from '../../../keys/permissions/meanings.ts';
+import { CreatesKeys } from '../../permission-words.tsx';
+import { PermissionGroups } from '../../parts/grants-picker.tsx';
+import { type KeyStatus, formatCount, formatNumber, KeyLink } from '../../parts/notice.tsx';
+import { grantedTo, type ShownKey } from './shown-key.ts';
+import { canNarrow } from './usage.tsx';
 import type { KeyVisit } from './with-key.tsx';
 
 const SYMBOLS = { used: '●', unused: '○', denied: '×', none: '' } as const;
@@ -37,39 +40,37 @@ function AccessMatrix({ shown, catalog }: { shown: ShownKey; catalog: KnownCatal
 
 function MatrixTable({ rows }: { rows: readonly Row[] }) {
   return (
-    <div class="scroll" role="region" aria-label="What it may do, by resource" tabindex={0}>
-      <table class="matrix">
-        <thead>
-          <tr>
-            <th scope="col" rowspan={2}>
-              Resource
+    <table class="matrix list">
+      <thead>
+        <tr>
+          <th scope="col" rowspan={2}>
+            Resource
+          </th>
+          {VERBS.map((verb) => (
+            <th scope="colgroup" colspan={2}>
+              {verb.charAt(0) + verb.slice(1).toLowerCase()}
             </th>
-            {VERBS.map((verb) => (
-              <th scope="colgroup" colspan={2}>
-                {verb.charAt(0) + verb.slice(1).toLowerCase()}
-              </th>
-            ))}
-          </tr>
-          <tr>
-            {SHOWN_ACTIONS.map((action) => (
-              <th scope="col">{action.split('_')[1]!.toLowerCase()}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ resource, cells }) => (
-            <tr>
-              <th scope="row">
-                <code>{resource}</code>
-              </th>
-              {cells.map((cell) => (
-                <CellOf resource={resource} cell={cell} />
-              ))}
-            </tr>
           ))}
-        </tbody>
-      </table>
-    </div>
+        </tr>
+        <tr>
+          {SHOWN_ACTIONS.map((action) => (
+            <th scope="col">{action.split('_')[1]!.toLowerCase()}</th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ resource, cells }) => (
+          <tr>
+            <th scope="row">
+              <code>{resource}</code>
+            </th>
+            {cells.map((cell) => (
+              <CellOf resource={resource} cell={cell} />
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 
@@ -77,7 +78,11 @@ function CellOf({ resource, cell }: { resource: string; cell: Cell }) {
   if (cell.state === 'none') return <td></td>;
   const words = wordsOf(cell);
   return (
-    <td class={cell.state} title={`${resource}:${cell.action}: ${words}`}>
+    <td
+      class={cell.state}
+      title={`${resource}:${cell.action}: ${words}`}
+      data-label={cell.action.toLowerCase().replace('_', ' ')}
+    >
       <span aria-hidden="true">{SYMBOLS[cell.state]}</span>
       {cell.grantedBy.length > 0 && <small aria-hidden="true"> {sourceOf(cell)}</small>}
       <span class="hidden">{words}</span>
@@ -85,9 +90,10 @@ function CellOf({ resource, cell }: { resource: string; cell: Cell }) {
   );
 }
 
-/** Where it comes from, in a word. */
+/** Where it comes from: roles by their names, or that it was granted by itself. */
 function sourceOf({ grantedBy }: Cell): string {
-  return grantedBy.some((grant) => !grant.startsWith('role ')) ? 'itself' : 'role';
+  const isDirect = grantedBy.some((grant) => !grant.startsWith('role '));
+  return isDirect ? 'direct' : grantedBy.map((grant) => grant.slice('role '.length)).join(', ');
 }
 
 function wordsOf({ state, grantedBy, deniedBy }: Cell): string {
@@ -193,7 +199,55 @@ export async function askCatalog({ visit }: Pick<KeyVisit, 'visit'>): Promise<Kn
   return (await visit.ask<{ permissions: KnownCatalog }>(CATALOG)).permissions;
 }
 
-/** What a key may do, and through whom. */
+/** What a key may do, in words, with the grants that say so beside them. */
+export function AccessSummary({ of: shown }: { of: ShownKey }) {
+  const permissions = permissionsOf(shown.permissions);
+  const others = permissions.filter((permission) => !createsKeys(permission));
+  const taken = shown.ancestors.flatMap(({ permissions: denied }) => permissionsOf(denied)).length;
+  return (
+    <ul class="access">
+      {wordsOfGrants({ roles: shown.roles, permissions: others }).map(({ words, codes }) => (
+        <li>
+          {words}{' '}
+          {codes.map((code) => (
+            <>
+              <code>{code}</code>{' '}
+            </>
+          ))}
+          <small>{codes[0]!.includes(':') ? 'direct' : 'role'}</small>
+        </li>
+      ))}
+      {others.length < permissions.length && (
+        <li>
+          <CreatesKeys permissions={permissions} />{' '}
+          {permissions.filter(createsKeys).map((code) => (
+            <>
+              <code>{code}</code>{' '}
+            </>
+          ))}
+          <small>direct</small>
+        </li>
+      )}
+      {shown.unknownGrants.length > 0 && (
+        <li>
+          {shown.unknownGrants.map((grant) => (
+            <>
+              <code class="unknown">{grant}</code>{' '}
+            </>
+          ))}
+          <span class="faint">not declared here any more, so that it allows nothing</span>
+        </li>
+      )}
+      {taken > 0 && (
+        <li class="faint">
+          Without <a href="#tree">{formatCount(taken, 'permission')} that parent keys take away</a>.
+        </li>
+      )}
+    </ul>
+  );
+}
+
+/** What a key may do by resource, whether it ever did, and a question about one permission. */
 export function AccessSection({
   here,
   catalog,
@@ -203,25 +257,38 @@ export function AccessSection({
   catalog: KnownCatalog | undefined;
   asked: AccessAnswer | undefined;
 }) {
-  const { shown } = here;
+  const { shown, rights, base } = here;
+  const all = permissionsOf(shown.effectivePermissions).length;
+  const unused = permissionsOf(shown.unusedPermissions).length;
   return (
-    <section aria-labelledby="access">
-      <h2 id="access">What it may do</h2>
-      <p class="grants">
-        Granted:{' '}
-        {shown.grants.map((grant) => (
-          <>
-            <code class={shown.unknownGrants.includes(grant) ? 'unknown' : undefined}>{grant}</code>{' '}
-          </>
-        ))}
+    <section aria-labelledby="access" class="card">
+      <div class="head">
+        <h2 id="access">Permissions</h2>
+        {unused > 0 && rights.may('UPDATE') && canNarrow(shown) && (
+          <a class="button" href={`${base}/narrow`}>
+            Narrow to what it uses…
+          </a>
+        )}
+      </div>
+      <p>
+        {formatCount(all, 'permission')}
+        {all > 0 && unused === all && ', none of which was ever used. '}
+        {unused > 0 && unused < all && `, ${formatNumber(unused)} of them never used.`}
+        {unused === 0 && all > 0 && ', all of them used.'}
+        {unused === all &&
+          shown.uses === 0 &&
+          'If nobody needs it any more, disable it; if nobody misses it then, delete it.'}
       </p>
-      {shown.unknownGrants.length > 0 && (
-        <p class="help">
-          {`${shown.unknownGrants.join(', ')}: not declared here any more, so that it allows nothing.`}
-        </p>
+      <details>
+        <summary>By resource</summary>
+        <AccessMatrix shown={shown} catalog={catalog} />
+      </details>
+      {unused > 0 && unused < all && (
+        <details>
+          <summary>{`${formatCount(unused, 'permission')} never used`}</summary>
+          <PermissionGroups of={shown.unusedPermissions} />
+        </details>
       )}
-      <AccessMatrix shown={shown} catalog={catalog} />
-      <ParentKeys here={here} />
       {here.visit.may('API_KEY:READ_OWN') && <AccessQuestion here={here} asked={asked} />}
     </section>
   );
@@ -258,7 +325,7 @@ function rowsOf(key: ShownKey, catalog: KnownCatalog | undefined): Row[] {
   const granted = grantedTo(key);
   const grants = grantsOf(key, catalog);
   const used = new PermissionSet(permissionsOf(key.usedPermissions) as Permission[]);
-  const limits = key.limitedBy.map(({ name, permissions }) => ({
+  const limits = key.ancestors.map(({ name, permissions }) => ({
     name: name ?? 'a parent key',
     denied: new Set(permissionsOf(permissions)),
   }));
@@ -286,38 +353,4 @@ function grantsOf({ roles, permissions }: ShownKey, catalog: KnownCatalog | unde
     grant: one.grant,
     allows: new PermissionSet(one.permissions as Permission[]),
   }));
-}
-
-function ParentKeys({ here: { shown, visit } }: { here: KeyVisit }) {
-  if (shown.limitedBy.length === 0) return null;
-  return (
-    <>
-      <h3>Parent keys that limit it</h3>
-      <ul class="parents">
-        {shown.limitedBy.map((parent) => (
-          <li>
-            <KeyLink root={visit.root} id={parent.keyId} name={parent.name} />
-            {parent.status !== 'ACTIVE' && (
-              <>
-                {' is '}
-                <Status is={parent.status} />, and so this one is refused
-              </>
-            )}
-            {reasonsOf(parent).map((reason) => ` · ${reason}`)}
-            {parent.expiresAt !== null && (
-              <>
-                {' · expires '}
-                <Time at={parent.expiresAt} now={visit.now} />
-              </>
-            )}
-          </li>
-        ))}
-      </ul>
-    </>
-  );
-}
-
-function reasonsOf({ permissions, ...parent }: ParentKey): string[] {
-  const denied = permissionsOf(permissions).length;
-  return [...(denied > 0 ? [`denies ${formatCount(denied, 'permission')}`] : []), ...restrictionReasons(parent)];
 }

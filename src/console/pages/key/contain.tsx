@@ -40,7 +40,7 @@ export function addContainment(pages: Pages): void {
 export function IssuedSection({ visit, issued }: { visit: Visit; issued: readonly IssuedChange[] }) {
   if (issued.length === 0) return null;
   return (
-    <section aria-labelledby="issued">
+    <section aria-labelledby="issued" class="card">
       <h2 id="issued">What it did to others</h2>
       <p class="help">It is in force also without this key: whoever had the key may have done it.</p>
       <ul>
@@ -75,7 +75,7 @@ function ContainPage({ visit, plan }: { visit: Visit; plan: Contained }) {
       <h1>Contain {plan.name}?</h1>
       <Warning>
         For a key that leaked: it and all its child keys are disabled, and what they did to other keys is undone. What
-        uses these keys may be refused.
+        uses these keys may be refused. {!isEmpty && <strong>{summaryOf(plan)}.</strong>}
         {plan.changes.some(({ keyId }) => visit.principal.chain.keys.some(({ id }) => id === keyId)) &&
           ' The key that you have signed in with is among them: you may be signed out.'}
       </Warning>
@@ -101,9 +101,7 @@ function ContainedPage({ visit, done }: { visit: Visit; done: Contained }) {
       <BackToKey visit={visit} contained={done} />
       <h1>Contained</h1>
       <Done>
-        {`${formatCount(done.changes.length, 'key')} changed, `}
-        {`${formatCount(done.requests.length, 'request')} cancelled.`} A key that has lost its only secret needs another
-        one before it is enabled: rotate it.
+        {summaryOf(done)}. A key that has lost its only secret needs another one before it is enabled: rotate it.
       </Done>
       <ChangedKeys visit={visit} contained={done} title="What has changed" />
     </div>
@@ -122,25 +120,65 @@ function wayBack({ root }: Visit, { exists, keyId }: Contained): string {
   return exists ? `${root}keys/${keyId}` : `${root}keys`;
 }
 
+/** What is done, in numbers. */
+function summaryOf({ changes, requests }: Contained): string {
+  const disabled = changes.filter(isDisabled).length;
+  const others = changes.filter((change) => !isOnlyDisabled(change)).length;
+  const parts = [
+    ...(disabled > 0 ? [`${formatCount(disabled, 'key')} disabled`] : []),
+    ...(others > 0 ? [`${formatCount(others, 'key')} otherwise changed`] : []),
+    ...(requests.length > 0 ? [`${formatCount(requests.length, 'request')} cancelled`] : []),
+  ];
+  return parts.join(', ');
+}
+
+type ContainedChange = Contained['changes'][number];
+
+function isDisabled({ changes }: ContainedChange): boolean {
+  return changes.some(({ field, after }) => field === 'enabled' && after !== 'true');
+}
+
+function isOnlyDisabled(change: ContainedChange): boolean {
+  return isDisabled(change) && change.changes.length === 1;
+}
+
 function ChangedKeys({ visit, contained, title }: { visit: Visit; contained: Contained; title: string }) {
   const { changes, requests } = contained;
   if (changes.length + requests.length === 0) return null;
+  const disabled = changes.filter(isOnlyDisabled);
   return (
     <section aria-labelledby="changes">
       <h2 id="changes">{title}</h2>
       <ul>
-        {changes.map(({ name, keyId, changes: fields }) => (
-          <li>
-            <a href={`${visit.root}keys/${keyId}`}>{name}</a>
-            <Changes changes={fields} />
-          </li>
-        ))}
+        {changes
+          .filter((change) => !isOnlyDisabled(change))
+          .map(({ name, keyId, changes: fields }) => (
+            <li>
+              <a href={`${visit.root}keys/${keyId}`}>{name}</a>
+              <Changes changes={fields} />
+            </li>
+          ))}
         {requests.map(({ clientName, keyName }) => (
           <li>
             The request of {clientName} for {keyName} is cancelled
           </li>
         ))}
       </ul>
+      {disabled.length > 0 && (
+        <details open={disabled.length <= SHOWN_KEYS}>
+          <summary>{`${formatCount(disabled.length, 'key')} disabled`}</summary>
+          <ul class="rows">
+            {disabled.map(({ name, keyId }) => (
+              <li>
+                <a href={`${visit.root}keys/${keyId}`}>{name}</a>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
     </section>
   );
 }
+
+/** How many keys are shown without being asked for. */
+const SHOWN_KEYS = 20;

@@ -1,9 +1,10 @@
 import { OperationFailed } from '../../operations.ts';
 import type { Pages } from '../../visit.tsx';
-import { Done, Problem, Status, Time, Warning, formatCount } from '../../parts/notice.tsx';
+import { Done, Problem, Time, Warning, formatCount } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { IssuedSection } from './contain.tsx';
-import type { ChildKeys, IssuedChange } from './shown-key.ts';
+import type { IssuedChange } from './shown-key.ts';
+import { askChildren, type Children, DeletedBranches } from './tree.tsx';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
 const DELETE = `mutation Delete($ids: [ID!]!) {
@@ -35,7 +36,7 @@ export function addDeletion(pages: Pages): void {
       const { visit, shown } = here;
       const form = await visit.form();
       const typed = form.get('name')?.trim().normalize('NFC') ?? '';
-      if (form.get('descendants') !== formatKeyCount(shown.descendants))
+      if (form.get('descendants') !== `${shown.branch.count}`)
         return showDeletion(here, { typed, message: CHILD_KEYS_CHANGED }, 409);
       if (isDangerous(here) && typed !== shown.name)
         return showDeletion(here, { typed, message: `Type the name of the key as it is: ${shown.name}` }, 422);
@@ -59,13 +60,15 @@ interface Refused {
   message: string;
 }
 
-function showDeletion(here: KeyVisit, refused?: Refused, status = 200): Promise<Response> {
-  return here.visit.page(`Delete ${here.shown.name}`, <DeletePage here={here} refused={refused} />, status);
+async function showDeletion(here: KeyVisit, refused?: Refused, status = 200): Promise<Response> {
+  const children = await askChildren(here);
+  const page = <DeletePage here={here} refused={refused} children={children} />;
+  return here.visit.page(`Delete ${here.shown.name}`, page, status);
 }
 
 /** When the key, or a child key of it, was last used; null if none ever was. */
-function lastUseOf({ shown: { lastUsedAt, descendants } }: KeyVisit): string | null {
-  const uses = [lastUsedAt, descendants.lastUsedAt].filter((at) => at !== null);
+function lastUseOf({ shown: { lastUsedAt, branch } }: KeyVisit): string | null {
+  const uses = [lastUsedAt, branch.lastUsedAt].filter((at) => at !== null);
   return uses.toSorted((one, other) => Date.parse(one) - Date.parse(other)).at(-1) ?? null;
 }
 
@@ -73,20 +76,19 @@ function lastUseOf({ shown: { lastUsedAt, descendants } }: KeyVisit): string | n
 function isDangerous(here: KeyVisit): boolean {
   const lastUse = lastUseOf(here);
   const isRecent = lastUse !== null && here.visit.now - Date.parse(lastUse) < RECENT_MS;
-  return isRecent || here.shown.descendants.count > 0;
+  return isRecent || here.shown.branch.count > 0;
 }
 
-function DeletePage({ here, refused }: { here: KeyVisit; refused: Refused | undefined }) {
+function DeletePage({ here, refused, children }: { here: KeyVisit; refused: Refused | undefined; children: Children }) {
   const { shown, base, rights, visit } = here;
-  const { descendants } = shown;
+  const { count } = shown.branch;
   const lastUse = lastUseOf(here);
-  const keys = formatKeyCount({ ...descendants, count: descendants.count + 1 });
   return (
     <div class="medium">
       <BackToKey here={here} />
       <h1>Delete {shown.name}?</h1>
       <Warning>
-        {`This deletes ${keys}, `}
+        {`This deletes ${formatCount(count + 1, 'key')}, `}
         {lastUse === null ? (
           'never used'
         ) : (
@@ -94,14 +96,14 @@ function DeletePage({ here, refused }: { here: KeyVisit; refused: Refused | unde
             last used <Time at={lastUse} now={visit.now} />
           </>
         )}
-        . What uses {descendants.count > 0 ? 'them' : 'it'} is refused from the next request on. It cannot be undone.
+        . What uses {count > 0 ? 'them' : 'it'} is refused from the next request on. It cannot be undone.
         {rights.endsSession &&
           ` You have signed in with ${rights.isSelf ? 'this key' : 'a child key of it'}: you will be signed out.`}
       </Warning>
-      {descendants.count > 0 && (
+      {count > 0 && (
         <>
-          <h2>{`Deleted with it: ${formatKeyCount(descendants, 'child key')}`}</h2>
-          <ChildKeysTable here={here} />
+          <h2 id="tree">{`Deleted with it: ${formatCount(count, 'child key')}`}</h2>
+          <DeletedBranches here={here} children={children} />
         </>
       )}
       <DeleteForm here={here} refused={refused} />
@@ -120,7 +122,7 @@ function DeleteForm({ here, refused }: { here: KeyVisit; refused: Refused | unde
     <form method="post" action={`${base}/delete`} class="stack">
       <OnceOnly />
       {refused && <Problem>{refused.message}</Problem>}
-      <input type="hidden" name="descendants" value={formatKeyCount(shown.descendants)} />
+      <input type="hidden" name="descendants" value={`${shown.branch.count}`} />
       {isDangerous(here) && (
         <>
           <label for="name">Type the name of the key to confirm: {shown.name}</label>
@@ -136,7 +138,7 @@ function DeleteForm({ here, refused }: { here: KeyVisit; refused: Refused | unde
         </>
       )}
       <div class="actions">
-        <button class="danger">Delete</button>
+        <button class="danger">{`Delete ${formatCount(shown.branch.count + 1, 'key')}`}</button>
         <a class="button" href={base}>
           Cancel
         </a>
@@ -180,67 +182,4 @@ function DeletedPage({
       </p>
     </div>
   );
-}
-
-/** The keys that a key created, and those that they created. */
-export function ChildKeysSection({ here }: { here: KeyVisit }) {
-  const { descendants } = here.shown;
-  if (descendants.count === 0) return null;
-  return (
-    <section aria-labelledby="child-keys">
-      <h2 id="child-keys">Child keys</h2>
-      <p class="help">They can do no more than this key, and are deleted with it.</p>
-      <ChildKeysTable here={here} />
-    </section>
-  );
-}
-
-/** The child keys of a key, as far as they may be read. */
-function ChildKeysTable({ here: { shown, visit } }: { here: KeyVisit }) {
-  const { keys, count, hasMore } = shown.descendants;
-  const names = new Map([shown, ...keys].map(({ id, name }) => [id, name]));
-  return (
-    <>
-      {keys.length > 0 && (
-        <table class="list">
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Status</th>
-              <th scope="col">Created by</th>
-              <th scope="col">Last used</th>
-            </tr>
-          </thead>
-          <tbody>
-            {keys.map((key) => (
-              <tr>
-                <th scope="row">
-                  <a href={`${visit.root}keys/${key.id}`}>{key.name}</a>
-                </th>
-                <td data-label="Status">
-                  <Status is={key.status} />
-                </td>
-                <td data-label="Created by">{names.get(key.createdBy ?? '') ?? <span class="faint">–</span>}</td>
-                <td data-label="Last used">
-                  <Time at={key.lastUsedAt} now={visit.now} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-      {count > keys.length && (
-        <p class="faint">
-          {keys.length > 0 && 'And '}
-          {formatCount(count - keys.length, 'key')} that you may not read.
-        </p>
-      )}
-      {hasMore && <p class="faint">And more.</p>}
-    </>
-  );
-}
-
-/** How many child keys a key has: `3 keys`, `more than 50 keys`. */
-function formatKeyCount({ count, hasMore }: ChildKeys, noun = 'key'): string {
-  return hasMore ? `more than ${formatCount(count, noun)}` : formatCount(count, noun);
 }

@@ -1,17 +1,16 @@
 import { MAX_DESCRIPTION_LENGTH } from '../../../keys/key/index.ts';
 import { printable } from '../../../keys/basics/index.ts';
 import { AUDITED_FIELDS, type AuditedEntry, AuditEntries } from '../../parts/audit-entries.tsx';
-import { PermissionGroups } from '../../parts/grants-picker.tsx';
-import { permissionsOf } from '../../parts/grants.ts';
-import { Done, Status, Warning, formatCount } from '../../parts/notice.tsx';
+import { Done, Status, Warning } from '../../parts/notice.tsx';
 import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
-import { AccessSection, askCatalog, type AccessAnswer, askMay, type KnownCatalog } from './access.tsx';
+import { AccessSection, AccessSummary, askCatalog, type AccessAnswer, askMay, type KnownCatalog } from './access.tsx';
 import { addContainment, IssuedSection } from './contain.tsx';
-import { addDeletion, ChildKeysSection } from './deletion.tsx';
+import { addDeletion } from './deletion.tsx';
 import { addEditing, addSwitching } from './editing.tsx';
-import { addNarrowing, askUsage, canNarrow, type PlottedUsage, UsageSection } from './usage.tsx';
+import { addNarrowing, askUsage, type PlottedUsage, UsageSection } from './usage.tsx';
 import { addRotation, RotationNotice } from './rotation.tsx';
 import { findOwnKey, Rights } from './shown-key.ts';
+import { askChildren, type Children, TreeSection } from './tree.tsx';
 import { KeyFacts, type KeyVisit, withKey } from './with-key.tsx';
 
 const QUERY = `query Timeline($id: String!) {
@@ -30,7 +29,7 @@ async function askTimeline(visit: Visit): Promise<AuditedEntry[] | undefined> {
 /** What was done to a key, the newest first. */
 function Timeline({ here: { visit, shown }, entries }: { here: KeyVisit; entries: readonly AuditedEntry[] }) {
   return (
-    <section aria-labelledby="timeline">
+    <section aria-labelledby="timeline" class="card">
       <div class="head">
         <h2 id="timeline">Timeline</h2>
         <a href={`${visit.root}audit-log?key=${shown.id}`}>All in the audit log</a>
@@ -63,20 +62,22 @@ interface Asides {
   catalog: KnownCatalog | undefined;
   asked: AccessAnswer | undefined;
   usage: PlottedUsage;
+  children: Children;
   entries: AuditedEntry[] | undefined;
 }
 
 const answerOverview: VisitHandler = withKey(async (here) => {
   const { visit } = here;
-  const [creatorName, catalog, asked, usage, entries] = await Promise.all([
+  const [creatorName, catalog, asked, usage, children, entries] = await Promise.all([
     askCreatorName(here),
     askCatalog(here),
     askMay(here),
     askUsage(visit),
+    askChildren(here),
     askTimeline(visit),
   ]);
   const status = asked?.problem === undefined ? 200 : 400;
-  const asides = { creatorName, catalog, asked, usage, entries };
+  const asides = { creatorName, catalog, asked, usage, children, entries };
   return visit.page(here.shown.name, <Overview here={here} asides={asides} />, status);
 });
 
@@ -100,14 +101,23 @@ function Overview({ here, asides }: { here: KeyVisit; asides: Asides }) {
       )}
       <KeyHead here={here} />
       <RotationNotice here={here} />
-      <KeyFacts here={here} creatorName={asides.creatorName} />
-      <AccessSection here={here} catalog={asides.catalog} asked={asides.asked} />
-      <UnusedSection here={here} />
+      <Summary here={here} creatorName={asides.creatorName} />
       <UsageSection here={here} usage={asides.usage} />
-      <ChildKeysSection here={here} />
+      <TreeSection here={here} children={asides.children} />
+      <AccessSection here={here} catalog={asides.catalog} asked={asides.asked} />
       <IssuedSection visit={visit} issued={here.shown.issued} />
       {asides.entries && <Timeline here={here} entries={asides.entries} />}
     </>
+  );
+}
+
+/** What a key may do, in words, and what is known of it. */
+function Summary({ here, creatorName }: { here: KeyVisit; creatorName: string | null }) {
+  return (
+    <section class="card summary" aria-label="Summary">
+      <AccessSummary of={here.shown} />
+      <KeyFacts here={here} creatorName={creatorName} />
+    </section>
   );
 }
 
@@ -179,37 +189,6 @@ function Switch({ here: { shown, rights, base } }: { here: KeyVisit }) {
   );
 }
 
-/** What a key may do and never did, with the way to remove it. */
-function UnusedSection({ here }: { here: KeyVisit }) {
-  const { shown, rights, base } = here;
-  const unused = permissionsOf(shown.unusedPermissions).length;
-  if (unused === 0) return null;
-  const all = permissionsOf(shown.effectivePermissions).length;
-  return (
-    <section aria-labelledby="unused">
-      <div class="head">
-        <h2 id="unused">Unused permissions</h2>
-        {rights.may('UPDATE') && canNarrow(shown) && (
-          <a class="button" href={`${base}/narrow`}>
-            Narrow to what it uses…
-          </a>
-        )}
-      </div>
-      {unused === all ? (
-        <p>
-          Nothing of what it may do was ever used.{' '}
-          {shown.uses === 0 && 'If nobody needs it any more, disable it; if nobody misses it then, delete it.'}
-        </p>
-      ) : (
-        <details>
-          <summary>{`${formatCount(unused, 'permission')} of ${all}`}</summary>
-          <PermissionGroups of={shown.unusedPermissions} />
-        </details>
-      )}
-    </section>
-  );
-}
-
 /** The key that somebody has signed in with, for those who may not read keys, too. */
 const answerMyKey: VisitHandler = async (visit) => {
   const { apiKey } = visit.principal;
@@ -223,9 +202,8 @@ const answerMyKey: VisitHandler = async (visit) => {
     <>
       <KeyHead here={here} />
       <RotationNotice here={here} />
-      <KeyFacts here={here} creatorName={null} />
+      <Summary here={here} creatorName={null} />
       <AccessSection here={here} catalog={catalog} asked={undefined} />
-      <UnusedSection here={here} />
       <p class="help">Whoever manages keys can change it, and give it a new secret.</p>
     </>,
   );

@@ -7,6 +7,7 @@ import { Done, Problem, Secret, Time, Warning } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { KEY_FIELD } from '../../session-auth.ts';
 import type { ShownRotation } from './shown-key.ts';
+import { askChildren, type Children } from './tree.tsx';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
 /** A form that starts a rotation, as it was sent. */
@@ -51,7 +52,7 @@ function readRotationForm(form: URLSearchParams, now: number): GivenRotation {
   return { grace, activate, disableCreated, createdSince, input, problems };
 }
 
-function StartRotation({ here, given }: { here: KeyVisit; given: GivenRotation }) {
+function StartRotation({ here, given, children }: { here: KeyVisit; given: GivenRotation; children: Children }) {
   const { base, rights } = here;
   return (
     <form method="post" action={`${base}/rotation`} class="sheet">
@@ -84,7 +85,7 @@ function StartRotation({ here, given }: { here: KeyVisit; given: GivenRotation }
           label="when the new secret is first used: if it gets lost on its way, nothing breaks"
         />
       </fieldset>
-      <AfterLeak here={here} given={given} />
+      <AfterLeak here={here} given={given} children={children} />
       <KeyField visit={here.visit} problem={given.problems.get(KEY_FIELD)} />
       <div class="actions">
         <button class="primary">Rotate</button>
@@ -104,11 +105,18 @@ function Choice({ name, value, chosen, label }: { name: string; value: string; c
   );
 }
 
-function AfterLeak({ here: { shown, rights }, given }: { here: KeyVisit; given: GivenRotation }) {
-  if (shown.descendants.count === 0) return null;
+function AfterLeak({
+  here: { shown, rights },
+  given,
+  children: { keys, total },
+}: {
+  here: KeyVisit;
+  given: GivenRotation;
+  children: Children;
+}) {
+  if (shown.branch.count === 0) return null;
   const refused = rights.whyNot('ROTATE_AND_DISABLE_CREATED');
   if (refused !== undefined) return <p class="help">You cannot disable the keys that it has created: {refused}</p>;
-  const created = shown.descendants.keys.filter(({ createdBy }) => createdBy === shown.id);
   return (
     <fieldset>
       <legend>After a leak</legend>
@@ -116,7 +124,9 @@ function AfterLeak({ here: { shown, rights }, given }: { here: KeyVisit; given: 
         <input type="checkbox" name="disableCreated" checked={given.disableCreated} />
         <span>
           Disable the keys that it has created, too: they may be the thief's.
-          {created.length > 0 && <span class="faint">{` ${created.map(({ name }) => name).join(', ')}`}</span>}
+          {keys.length > 0 && (
+            <span class="faint">{` ${keys.map(({ name }) => name).join(', ')}${total > keys.length ? ', …' : ''}`}</span>
+          )}
         </span>
       </label>
       <TextField
@@ -183,13 +193,14 @@ export function addRotation(pages: Pages): void {
     );
 }
 
-function showRotation(
+async function showRotation(
   here: KeyVisit,
   given: GivenRotation = NOTHING_GIVEN,
   problem?: string,
   status = 200,
 ): Promise<Response> {
   const { rotation, name } = here.shown;
+  const children = await askChildren(here);
   return here.visit.page(
     `Rotate ${name}`,
     <div class="medium">
@@ -199,7 +210,7 @@ function showRotation(
       {rotation ? (
         <RotationSteps here={here} rotation={rotation} />
       ) : here.rights.may('ROTATE') ? (
-        <StartRotation here={here} given={given} />
+        <StartRotation here={here} given={given} children={children} />
       ) : (
         <p>A new secret can do all that this key may do. {here.rights.whyNot('ROTATE')}</p>
       )}

@@ -13,12 +13,9 @@ const FIELDS = `
     effectivePermissions ${PERMISSIONS}
     usedPermissions ${PERMISSIONS} unusedPermissions ${PERMISSIONS} suggestedPermissions ${PERMISSIONS}
     suggestedRoles excessPermissions ${PERMISSIONS}
-    limitedBy { keyId name status expiresAt permissions ${PERMISSIONS} ${RESTRICTIONS} }
+    ancestors { keyId name status expiresAt permissions ${PERMISSIONS} ${RESTRICTIONS} }
     rotation { startedAt previousPrefix previousEndsAt previousLastUsedAt }
-    descendants(first: 50) {
-      count hasMore lastUsedAt
-      keys { id name status lastUsedAt createdBy }
-    }
+    branch { count lastUsedAt }
     issued { name keyId what at disabled }`;
 const QUERY = `query Key($id: ID!) { apiKey(id: $id) {${FIELDS} } }`;
 const OWN_QUERY = `query MyKey { me {${FIELDS} } }`;
@@ -48,9 +45,11 @@ export interface ShownKey extends KeyRestrictions {
   /** What it would lose with the suggested grants. */
   readonly excessPermissions: readonly ResourceActions[];
   readonly suggestedPermissions: readonly ResourceActions[];
-  readonly limitedBy: readonly ParentKey[];
+  /** All its parent keys, the nearest first, with how each limits it. */
+  readonly ancestors: readonly ParentKey[];
   readonly rotation: ShownRotation | null;
-  readonly descendants: ChildKeys;
+  /** What it has created. */
+  readonly branch: Branch;
   /** What it did to others, and is in force. */
   readonly issued: readonly IssuedChange[];
 }
@@ -80,14 +79,11 @@ export interface ShownRotation {
   readonly previousLastUsedAt: string | null;
 }
 
-export interface ChildKeys {
+/** The keys that a key created, those that these created, and so on. */
+export interface Branch {
   readonly count: number;
-  readonly hasMore: boolean;
   readonly lastUsedAt: string | null;
-  readonly keys: readonly ChildKey[];
 }
-
-type ChildKey = Pick<ShownKey, 'id' | 'name' | 'status' | 'lastUsedAt' | 'createdBy'>;
 
 /** The key that the address of a page names; null if there is none that may be read. @throws OperationFailed */
 export async function findKey(visit: Visit): Promise<ShownKey | null> {
@@ -101,8 +97,8 @@ export async function findOwnKey(visit: Visit): Promise<ShownKey> {
 }
 
 /** All that the grants of a key say, whatever its parent keys deny. */
-export function grantedTo({ effectivePermissions, limitedBy }: ShownKey): PermissionSet {
-  const taken = limitedBy.flatMap(({ permissions }) => permissions);
+export function grantedTo({ effectivePermissions, ancestors }: ShownKey): PermissionSet {
+  const taken = ancestors.flatMap(({ permissions }) => permissions);
   return new PermissionSet(permissionsOf([...effectivePermissions, ...taken]) as Permission[]);
 }
 

@@ -4,189 +4,19 @@ import {
   PermissionSet,
   type ResourceActions,
 } from '../../../keys/permissions/index.ts';
-import { PERIOD_MS, startOf } from '../../../keys/key/index.ts';
 import { OperationFailed } from '../../operations.ts';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
 import { Empty, Problem, Warning, formatCount } from '../../parts/notice.tsx';
+import { type Bar, barsOf, firstStart, OUTCOMES, type PeriodCounts, UsePlot } from '../../parts/plot.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import type { Pages, Visit } from '../../visit.tsx';
 import { grantedTo, type ShownKey } from './shown-key.ts';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
-/** A column of a plot. */
-interface Bar {
-  /** What it stands for, such as a day. */
-  readonly label: string;
-  readonly values: readonly number[];
-}
-
-/** How high a plot is, in units of its own. It is as wide as 10 units a bar. */
-const HEIGHT = 100;
-const STEP = 10;
-/** What is more than nothing is seen. */
-const LEAST = 1.5;
-
-/**
- * Stacked bars, with what each series is by pattern as well as by colour, and the same numbers as a table.
- * @param period what a bar is, such as `hour`
- * @param series at most four names, which are classes of the style sheet
- */
-function BarPlot({
-  title,
-  period,
-  series,
-  bars,
-}: {
-  title: string;
-  period: string;
-  series: readonly string[];
-  bars: readonly Bar[];
-}) {
-  const totals = series.map((_, index) => sum(bars.map(({ values }) => values[index]!)));
-  const highest = Math.max(...bars.map(({ values }) => sum(values)));
-  return (
-    <figure class="plot">
-      <figcaption class="legend">
-        {series.map((name, index) => (
-          <span>
-            <svg width="12" height="12" aria-hidden="true">
-              <rect width="12" height="12" fill={`url(#plot-${name})`} />
-            </svg>
-            {` ${name} ${formatted(totals[index]!)}`}
-          </span>
-        ))}
-        <span class="faint">{`at most ${formatted(highest)} in one ${period}, UTC`}</span>
-      </figcaption>
-      <svg
-        role="img"
-        aria-label={`${title}: ${series.map((name, index) => `${formatted(totals[index]!)} ${name}`).join(', ')}`}
-        viewBox={`0 0 ${bars.length * STEP} ${HEIGHT}`}
-        preserveAspectRatio="none"
-        height="120"
-        width="100%"
-      >
-        <defs>
-          {series.map((name, index) => (
-            <Pattern name={name} kind={index} />
-          ))}
-        </defs>
-        {bars.map((bar, index) => (
-          <Column bar={bar} x={index * STEP} series={series} highest={highest} />
-        ))}
-      </svg>
-      <div class="ends" aria-hidden="true">
-        <span>{bars[0]?.label}</span> <span>{bars.at(-1)?.label}</span>
-      </div>
-      <NumberTable title={title} series={series} bars={bars} />
-    </figure>
-  );
-}
-
-/** Plain, diagonal lines, horizontal lines, a grid. */
-const LINES = [undefined, 'M0 6 6 0M-1 1 1-1M5 7 7 5', 'M0 3H6', 'M0 3H6M3 0V6'] as const;
-
-function Pattern({ name, kind }: { name: string; kind: number }) {
-  return (
-    <pattern id={`plot-${name}`} class={name} width="6" height="6" patternUnits="userSpaceOnUse">
-      <rect width="6" height="6" fill="currentColor" fill-opacity={LINES[kind] ? '0.3' : '1'} />
-      {LINES[kind] && <path d={LINES[kind]} fill="none" stroke="currentColor" stroke-width="1.6" />}
-    </pattern>
-  );
-}
-
-function Column({
-  bar: { label, values },
-  x,
-  series,
-  highest,
-}: {
-  bar: Bar;
-  x: number;
-  series: readonly string[];
-  highest: number;
-}) {
-  if (sum(values) === 0) return null;
-  let top = HEIGHT;
-  return (
-    <g>
-      <title>{`${label}: ${series.map((name, index) => `${formatted(values[index]!)} ${name}`).join(', ')}`}</title>
-      <rect x={x} y="0" width={STEP} height={HEIGHT} fill="transparent" />
-      {values.map((value, index) => {
-        if (value === 0) return null;
-        // Room is left for what is made to be seen.
-        const height = Math.max(LEAST, (value / highest) * (HEIGHT - series.length * LEAST));
-        top -= height;
-        return (
-          <rect
-            x={x + 1}
-            y={top.toFixed(2)}
-            width={STEP - 2}
-            height={height.toFixed(2)}
-            fill={`url(#plot-${series[index]})`}
-          />
-        );
-      })}
-    </g>
-  );
-}
-
-function NumberTable({ title, series, bars }: { title: string; series: readonly string[]; bars: readonly Bar[] }) {
-  return (
-    <details>
-      <summary>The same as numbers</summary>
-      <div class="scroll" role="region" aria-label={title} tabindex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">From, UTC</th>
-              {series.map((name) => (
-                <th scope="col" class="number">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {bars
-              .filter(({ values }) => sum(values) > 0)
-              .map(({ label, values }) => (
-                <tr>
-                  <th scope="row">{label}</th>
-                  {values.map((value) => (
-                    <td class="number">{formatted(value)}</td>
-                  ))}
-                </tr>
-              ))}
-          </tbody>
-        </table>
-      </div>
-    </details>
-  );
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
-}
-
-function formatted(count: number): string {
-  return count.toLocaleString('en');
-}
-
 const QUERY = `query Usage($id: ID!, $from: DateTime!, $by: UsagePeriod!) {
   apiKey(id: $id) { usage(from: $from, by: $by) { start accepted forbidden limited refused } }
 }`;
-
-/** How the requests of an hour or a day ended: see `ApiKeyUsage`. */
-interface PeriodCounts {
-  readonly start: string;
-  readonly accepted: number;
-  readonly forbidden: number;
-  readonly limited: number;
-  readonly refused: number;
-}
-
-const OUTCOMES = ['accepted', 'forbidden', 'limited', 'refused'] as const;
 
 /** What is plotted: the last so many hours or days. */
 const VIEWS = {
@@ -204,15 +34,8 @@ export interface PlottedUsage {
 export async function askUsage(visit: Visit): Promise<PlottedUsage> {
   const view = visit.query('use') === 'day' ? 'day' : 'hour';
   const { by, count } = VIEWS[view];
-  const first = startOf(by, visit.now) - (count - 1) * PERIOD_MS[by];
-  const counted = await askPeriods(visit, first, by);
-  const byStart = new Map(counted.map((period) => [Date.parse(period.start), period]));
-  const bars = Array.from({ length: count }, (_, index) => {
-    const start = first + index * PERIOD_MS[by];
-    const period = byStart.get(start);
-    return { label: formatLabel(start, by), values: OUTCOMES.map((outcome) => period?.[outcome] ?? 0) };
-  });
-  return { view, bars };
+  const counted = await askPeriods(visit, firstStart(by, count, visit.now), by);
+  return { view, bars: barsOf(counted, by, count, visit.now) };
 }
 
 /** How the requests of the key in the address ended, by hours or days from a time on. @throws OperationFailed */
@@ -222,15 +45,10 @@ async function askPeriods(visit: Visit, from: number, by: 'HOUR' | 'DAY'): Promi
   return apiKey?.usage ?? [];
 }
 
-function formatLabel(start: number, by: 'HOUR' | 'DAY'): string {
-  const text = new Date(start).toISOString();
-  return by === 'DAY' ? text.slice(0, 10) : `${text.slice(0, 10)} ${text.slice(11, 16)}`;
-}
-
 export function UsageSection({ here: { base }, usage: { view, bars } }: { here: KeyVisit; usage: PlottedUsage }) {
-  const isEmpty = bars.every(({ values }) => values.every((value) => value === 0));
+  const isEmpty = bars.every((bar) => OUTCOMES.every((outcome) => bar[outcome] === 0));
   return (
-    <section aria-labelledby="use">
+    <section aria-labelledby="use" class="card">
       <div class="head">
         <h2 id="use">Use</h2>
         <nav class="tabs" aria-label="Times of use">
@@ -246,7 +64,7 @@ export function UsageSection({ here: { base }, usage: { view, bars } }: { here: 
           <p>Uses show here within seconds.</p>
         </Empty>
       ) : (
-        <BarPlot title={VIEWS[view].title} period={view} series={OUTCOMES} bars={bars} />
+        <UsePlot title={VIEWS[view].title} bars={bars} />
       )}
     </section>
   );

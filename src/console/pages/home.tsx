@@ -1,0 +1,332 @@
+import type { Child } from 'hono/jsx';
+import type { Pages, Visit } from '../visit.tsx';
+import { Empty, formatNumber, formatTotal, type KeyStatus, KeyLink, Time } from '../parts/notice.tsx';
+import { NothingToSee } from '../parts/layout.tsx';
+import { barsOf, firstStart, type PeriodCounts, totalsOf, UsePlot, type Bar } from '../parts/plot.tsx';
+import { type Health, HEALTH_FIELDS, troublesOf } from './service.tsx';
+
+const DAY_MS = 86_400_000;
+/** Whose end comes within so many days ends soon. */
+export const SOON_DAYS = 14;
+const HOURS = 24;
+const SHOWN = 5;
+/** More than so many are not counted: so much is enough to know that there is something to do. */
+const COUNTED = 1000;
+const MAX_REQUESTS = 100;
+const LEAKS_DAYS = 30;
+
+interface HomeKey {
+  readonly id: string;
+  readonly name: string;
+  readonly status: KeyStatus;
+  readonly createdAt: string;
+  readonly expiresAt: string | null;
+}
+
+/** Some keys, and how many there are. */
+interface Counted {
+  readonly total: number;
+  readonly hasMore: boolean;
+  readonly keys: readonly HomeKey[];
+}
+
+const LISTED = 'total hasMore keys { id name status createdAt expiresAt }';
+const NEWEST = `query Newest { apiKeyList(first: ${SHOWN}) { ${LISTED} } }`;
+const ENDING = `query Ending($until: DateTime!) {
+  apiKeyList(first: ${SHOWN}, sort: EXPIRES, descending: false, expiresBefore: $until, status: ACTIVE, countUpTo: ${COUNTED}) {
+    ${LISTED}
+  }
+}`;
+const NEVER_USED = `query NeverUsed {
+  apiKeyList(first: 0, neverUsed: true, status: ACTIVE, countUpTo: ${COUNTED}) { ${LISTED} }
+}`;
+const COUNTS = '{ start accepted forbidden limited refused }';
+const USE_OF_ALL = `query Use($from: DateTime!) { use: serviceUsage(from: $from) ${COUNTS} }`;
+const OWN_USE = `query OwnUse($id: ID!, $from: DateTime!) { apiKey(id: $id) { use: usage(from: $from) ${COUNTS} } }`;
+const REQUESTS = `query OpenRequests {
+  consentRequests(first: ${MAX_REQUESTS}) { requestId clientName createdAt status }
+}`;
+const HEALTH = `query HomeHealth { health { ${HEALTH_FIELDS} } }`;
+const HIDDEN = `query HiddenRoutes { routes(first: 100) { edges { node { number hiddenBy } } } }`;
+const LEAKS = `query Leaks($since: DateTime!) {
+  auditLog(first: ${SHOWN}, action: LEAK, since: $since) { edges { node { at keyId keyName } } }
+}`;
+
+interface OpenRequest {
+  readonly requestId: string;
+  readonly clientName: string;
+  readonly createdAt: string;
+  readonly status: string;
+}
+
+/** What is wrong, and where to see more of it. */
+interface Trouble {
+  readonly what: string;
+  readonly remedy: string;
+  /** Under `/console/`. */
+  readonly path: string;
+}
+
+/** All that the page shows, as far as somebody may know it. */
+interface Overview {
+  readonly newest: Counted;
+  readonly ending: Counted;
+  readonly neverUsed: Counted;
+  readonly bars: readonly Bar[];
+  readonly requests: readonly OpenRequest[] | undefined;
+  /** Undefined if they may see nothing of how the service is. */
+  readonly troubles: readonly Trouble[] | undefined;
+}
+
+/** Adds the page on which somebody begins who may see keys. Others begin with the first page that they may see. */
+export function addHome(pages: Pages): void {
+  pages.get('', async (visit) => {
+    if (visit.may('API_KEY:READ_OWN')) return visit.page('Home', <Home visit={visit} overview={await ask(visit)} />);
+    const [first] = visit.pages;
+    return first
+      ? visit.seeOther(first.path)
+      : visit.page('Nothing to see', <NothingToSee name={visit.principal.apiKey.name} />, 403);
+  });
+}
+
+/** @throws OperationFailed */
+async function ask(visit: Visit): Promise<Overview> {
+  const { now } = visit;
+  const until = new Date(now + SOON_DAYS * DAY_MS).toISOString();
+  const list = async (query: string, variables = {}) =>
+    (await visit.ask<{ apiKeyList: Counted }>(query, variables)).apiKeyList;
+  const [newest, ending, neverUsed, use, requests, troubles] = await Promise.all([
+    list(NEWEST),
+    list(ENDING, { until }),
+    list(NEVER_USED),
+    askUse(visit),
+    askRequests(visit),
+    askTroubles(visit),
+  ]);
+  return { newest, ending, neverUsed, bars: barsOf(use, 'HOUR', HOURS, now), requests, troubles };
+}
+
+/** The requests of all keys; of their own alone, for those who may see no others. */
+async function askUse(visit: Visit): Promise<readonly PeriodCounts[]> {
+  const from = new Date(firstStart('HOUR', HOURS, visit.now)).toISOString();
+  if (visit.may('API_KEY:READ_ANY')) return (await visit.ask<{ use: PeriodCounts[] }>(USE_OF_ALL, { from })).use;
+  const variables = { id: visit.principal.apiKey.id, from };
+  return (await visit.ask<{ apiKey: { use: PeriodCounts[] } | null }>(OWN_USE, variables)).apiKey?.use ?? [];
+}
+
+async function askRequests(visit: Visit): Promise<readonly OpenRequest[] | undefined> {
+  if (!visit.may('API_KEY:CREATE_ANY')) return undefined;
+  const { consentRequests } = await visit.ask<{ consentRequests: OpenRequest[] }>(REQUESTS);
+  return consentRequests.filter(({ status }) => status === 'PENDING');
+}
+
+async function askTroubles(visit: Visit): Promise<readonly Trouble[] | undefined> {
+  const found = await Promise.all([askHealth(visit), askHiddenRoutes(visit), askLeaks(visit)]);
+  return found.every((troubles) => troubles === undefined) ? undefined : found.flatMap((troubles) => troubles ?? []);
+}
+
+async function askHealth(visit: Visit): Promise<Trouble[] | undefined> {
+  if (!visit.may('INFO:READ_ANY')) return undefined;
+  const { health } = await visit.ask<{ health: Health }>(HEALTH);
+  return troublesOf(health).map(({ what, state, remedy }) => ({ what: `${what}: ${state}`, remedy, path: 'health' }));
+}
+
+async function askHiddenRoutes(visit: Visit): Promise<Trouble[] | undefined> {
+  if (!visit.may('CONFIG:READ_ANY')) return undefined;
+  const { routes } = await visit.ask<{ routes: { edges: { node: { hiddenBy: number[] } }[] } | null }>(HIDDEN);
+  const hidden = routes?.edges.filter(({ node }) => node.hiddenBy.length > 0).length ?? 0;
+  if (hidden === 0) return [];
+  const [what, them] = hidden === 1 ? ['A route never decides', 'it'] : [`${hidden} routes never decide`, 'them'];
+  return [{ what, remedy: `Others come before ${them} for every request.`, path: 'routes' }];
+}
+
+async function askLeaks(visit: Visit): Promise<Trouble[] | undefined> {
+  if (!visit.may('LOGS:READ_ANY')) return undefined;
+  const since = new Date(visit.now - LEAKS_DAYS * DAY_MS).toISOString();
+  type Leak = { node: { keyName: string | null } };
+  const { auditLog } = await visit.ask<{ auditLog: { edges: Leak[] } }>(LEAKS, { since });
+  const names = new Set(auditLog.edges.map(({ node }) => node.keyName ?? 'another key'));
+  return [...names].map((name) => ({
+    what: `A scan found a secret of ${name}`,
+    remedy: 'Rotate it, and contain what was done with it.',
+    path: `audit-log?action=LEAK&since=${since.slice(0, 10)}`,
+  }));
+}
+
+function Home({ visit, overview }: { visit: Visit; overview: Overview }) {
+  const { newest, bars, requests, troubles, ending } = overview;
+  const { root, now } = visit;
+  return (
+    <>
+      <div class="head">
+        <h1>Home</h1>
+        {visit.mayCreate && (
+          <a class="button primary" href={`${root}keys/new`}>
+            New key
+          </a>
+        )}
+      </div>
+      {troubles !== undefined && troubles.length > 0 && <Troubles root={root} troubles={troubles} />}
+      <Figures visit={visit} overview={overview} />
+      <Card title={visit.may('API_KEY:READ_ANY') ? 'Requests' : 'Requests of your key'} note="last 24 hours, UTC">
+        {bars.every((bar) => bar.accepted + bar.forbidden + bar.limited + bar.refused === 0) ? (
+          <Empty title="No request in the last 24 hours.">
+            <p>Requests show here within seconds.</p>
+          </Empty>
+        ) : (
+          <UsePlot title="Requests of the last 24 hours" bars={bars} />
+        )}
+      </Card>
+      <div class="cards">
+        <Card title="Newest" link={{ href: `${root}keys`, text: 'All keys' }}>
+          <ul class="rows">
+            {newest.keys.map((key) => (
+              <li>
+                <KeyLink root={root} id={key.id} name={key.name} />
+                <span class="faint">
+                  <Time at={key.createdAt} now={now} />
+                </span>
+              </li>
+            ))}
+          </ul>
+        </Card>
+        <Card title="Ending soon" link={{ href: `${root}${ENDING_PATH}`, text: `Within ${SOON_DAYS} days` }}>
+          {ending.keys.length === 0 ? (
+            <p class="faint">No key ends within {SOON_DAYS} days.</p>
+          ) : (
+            <ul class="rows">
+              {ending.keys.map((key) => (
+                <li>
+                  <KeyLink root={root} id={key.id} name={key.name} />
+                  <span class="warning">
+                    <Time at={key.expiresAt} now={now} />
+                  </span>
+                </li>
+              ))}
+            </ul>
+          )}
+        </Card>
+        {requests && <OpenRequests visit={visit} requests={requests} />}
+        {troubles?.length === 0 && (
+          <Card title="What is wrong" link={{ href: `${root}health`, text: 'Health' }}>
+            <p>
+              <span class="status active">Nothing that this page knows of.</span>
+            </p>
+          </Card>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** Where the lists are that are counted, under `/console/`. */
+const ENDING_PATH = `keys?status=ACTIVE&ends=${SOON_DAYS}d&sort=ends`;
+const NEVER_USED_PATH = 'keys?status=ACTIVE&used=never';
+
+function Figures({ visit, overview }: { visit: Visit; overview: Overview }) {
+  const { root, now } = visit;
+  const { newest, ending, neverUsed, bars, requests } = overview;
+  const { accepted, refused } = totalsOf(bars);
+  const yesterday = new Date(now - DAY_MS).toISOString().slice(0, 10);
+  const refusals = visit.may('LOGS:READ_ANY') ? `audit-log?action=REFUSE&since=${yesterday}` : undefined;
+  return (
+    <ul class="figures">
+      <Figure root={root} path="keys?sort=last-used" value={formatNumber(accepted + refused)} what="requests, 24 h" />
+      <Figure root={root} path={refusals} value={formatNumber(refused)} what="refused" isBad={refused > 0} />
+      <Figure root={root} path="keys" value={formatTotal(newest)} what={newest.total === 1 ? 'key' : 'keys'} />
+      <Figure root={root} path={ENDING_PATH} value={formatTotal(ending)} what="end soon" isBad={ending.total > 0} />
+      <Figure root={root} path={NEVER_USED_PATH} value={formatTotal(neverUsed)} what="never used" />
+      {requests && (
+        <Figure
+          root={root}
+          path="requests"
+          value={`${formatNumber(requests.length)}${requests.length >= MAX_REQUESTS ? '+' : ''}`}
+          what="to agree to"
+          isBad={requests.length > 0}
+        />
+      )}
+    </ul>
+  );
+}
+
+/** A number, with the way to the list that it counts. */
+function Figure({
+  root,
+  path,
+  value,
+  what,
+  isBad = false,
+}: {
+  root: string;
+  path: string | undefined;
+  value: string;
+  what: string;
+  isBad?: boolean;
+}) {
+  const content = (
+    <>
+      <strong class={isBad ? 'warning' : undefined}>{value}</strong> <span>{what}</span>
+    </>
+  );
+  return <li>{path === undefined ? <span>{content}</span> : <a href={root + path}>{content}</a>}</li>;
+}
+
+function Card({
+  title,
+  note,
+  link,
+  children,
+}: {
+  title: string;
+  note?: string;
+  link?: { href: string; text: string };
+  children?: Child;
+}) {
+  const id = title.toLowerCase().replaceAll(' ', '-');
+  return (
+    <section class="card" aria-labelledby={id}>
+      <div class="head">
+        <h2 id={id}>{title}</h2>
+        {note !== undefined && <span class="faint">{note}</span>}
+        {link && <a href={link.href}>{link.text}</a>}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+function Troubles({ root, troubles }: { root: string; troubles: readonly Trouble[] }) {
+  return (
+    <section class="notice problem" aria-labelledby="wrong">
+      <h2 id="wrong">What is wrong</h2>
+      <ul>
+        {troubles.map(({ what, remedy, path }) => (
+          <li>
+            <a href={root + path}>{what}</a>. {remedy}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function OpenRequests({ visit: { root, now }, requests }: { visit: Visit; requests: readonly OpenRequest[] }) {
+  return (
+    <Card title="To agree to" link={{ href: `${root}requests`, text: 'Requests' }}>
+      {requests.length === 0 ? (
+        <p class="faint">No application asks for a key.</p>
+      ) : (
+        <ul class="rows">
+          {requests.slice(0, SHOWN).map(({ clientName, createdAt }) => (
+            <li>
+              {clientName}
+              <span class="faint">
+                <Time at={createdAt} now={now} />
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  );
+}

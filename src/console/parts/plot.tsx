@@ -1,0 +1,241 @@
+import { formatNumber } from './notice.tsx';
+
+/** How requests end, as they are told apart in plots: those that were accepted, and the others. */
+export const OUTCOMES = ['accepted', 'forbidden', 'limited', 'refused'] as const;
+const [ACCEPTED, ...REFUSALS] = OUTCOMES;
+type Outcome = (typeof OUTCOMES)[number];
+
+/** What each of them is, for those who do not know the words. */
+const MEANINGS: Readonly<Record<Outcome, string>> = {
+  accepted: 'answered',
+  forbidden: 'lacked a permission, or came from elsewhere than the key may be used from',
+  limited: 'over a limit',
+  refused: 'of a key that was disabled, had expired, or with a secret that it has no more',
+};
+
+/** How the requests of an hour or a day ended: see `ApiKeyUsage`. */
+export type PeriodCounts = Readonly<Record<Outcome, number>> & { readonly start: string };
+
+/** A column of a plot: an hour or a day. */
+export type Bar = Readonly<Record<Outcome, number>> & {
+  /** When it began, in UTC. */
+  readonly label: string;
+};
+
+const HOUR_MS = 3_600_000;
+const PERIODS = { HOUR: HOUR_MS, DAY: 24 * HOUR_MS } as const;
+
+/** When the first of so many hours or days began of which the last one is now, in milliseconds since 1970. */
+export function firstStart(by: keyof typeof PERIODS, count: number, now: number): number {
+  return Math.floor(now / PERIODS[by]) * PERIODS[by] - (count - 1) * PERIODS[by];
+}
+
+/** A column for each of so many hours or days up to now, also where there were no requests. */
+export function barsOf(counted: readonly PeriodCounts[], by: keyof typeof PERIODS, count: number, now: number): Bar[] {
+  const byStart = new Map(counted.map((period) => [Date.parse(period.start), period]));
+  const first = firstStart(by, count, now);
+  return Array.from({ length: count }, (_, index) => {
+    const start = first + index * PERIODS[by];
+    const text = new Date(start).toISOString();
+    const label = by === 'DAY' ? text.slice(0, 10) : `${text.slice(0, 10)} ${text.slice(11, 16)}`;
+    const { accepted = 0, forbidden = 0, limited = 0, refused = 0 } = byStart.get(start) ?? {};
+    return { label, accepted, forbidden, limited, refused };
+  });
+}
+
+/** How many requests were answered in all columns, and how many were not. */
+export function totalsOf(bars: readonly Bar[]): { accepted: number; refused: number } {
+  return { accepted: sum(bars.map((bar) => bar[ACCEPTED])), refused: sum(bars.map(refusalsOf)) };
+}
+
+function refusalsOf(bar: Bar): number {
+  return sum(REFUSALS.map((outcome) => bar[outcome]));
+}
+
+/** How high a plot is, in units of its own. It is as wide as 10 units a column. */
+const HEIGHT = 100;
+const STEP = 10;
+/** What is more than nothing is seen. */
+const LEAST = 1.5;
+/** How many times stand beneath a plot. */
+const MAX_TIMES = 5;
+
+/**
+ * Requests over time, with the refused ones apart, since there are few of them. What each series is shows by a pattern
+ * as well as by its colour. A script says what is under the pointer; the same numbers are in a table.
+ */
+export function UsePlot({ title, bars }: { title: string; bars: readonly Bar[] }) {
+  const isRefused = bars.some((bar) => refusalsOf(bar) > 0);
+  return (
+    <figure class="plot" data-plot>
+      <Legend outcomes={[ACCEPTED]} bars={bars} />
+      <Chart title={title} outcomes={[ACCEPTED]} bars={bars} height={140} />
+      {isRefused && (
+        <>
+          <Legend outcomes={REFUSALS} bars={bars} />
+          <Chart title={`${title}: not accepted`} outcomes={REFUSALS} bars={bars} height={70} />
+        </>
+      )}
+      <Times bars={bars} />
+      {!isRefused && <p class="help">None was refused.</p>}
+      <p class="readout" aria-hidden="true" hidden></p>
+      <NumberTable bars={bars} />
+    </figure>
+  );
+}
+
+function Legend({ outcomes, bars }: { outcomes: readonly Outcome[]; bars: readonly Bar[] }) {
+  return (
+    <figcaption class="legend">
+      {outcomes.map((outcome) => (
+        <span title={MEANINGS[outcome]}>
+          <svg width="12" height="12" aria-hidden="true">
+            <rect width="12" height="12" fill={`url(#plot-${outcome})`} />
+          </svg>
+          {` ${outcome} `}
+          <strong>{formatNumber(sum(bars.map((bar) => bar[outcome])))}</strong>
+        </span>
+      ))}
+    </figcaption>
+  );
+}
+
+function Chart({
+  title,
+  outcomes,
+  bars,
+  height,
+}: {
+  title: string;
+  outcomes: readonly Outcome[];
+  bars: readonly Bar[];
+  height: number;
+}) {
+  const top = roundUp(Math.max(...bars.map((bar) => sum(outcomes.map((outcome) => bar[outcome])))));
+  const width = bars.length * STEP;
+  const said = outcomes.map((outcome) => `${formatNumber(sum(bars.map((bar) => bar[outcome])))} ${outcome}`);
+  return (
+    <div class="chart">
+      <div class="axis" aria-hidden="true">
+        <span>{formatNumber(top)}</span>
+        <span>{formatNumber(top / 2)}</span>
+        <span>0</span>
+      </div>
+      <svg
+        role="img"
+        aria-label={`${title}: ${said.join(', ')}`}
+        viewBox={`0 0 ${width} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        height={height}
+        width="100%"
+      >
+        <defs>
+          {outcomes.map((outcome) => (
+            <Pattern outcome={outcome} />
+          ))}
+        </defs>
+        {[0, HEIGHT / 2].map((y) => (
+          <line class="grid" x1="0" x2={width} y1={y} y2={y} />
+        ))}
+        {bars.map((bar, index) => (
+          <Column bar={bar} x={index * STEP} outcomes={outcomes} top={top} />
+        ))}
+      </svg>
+    </div>
+  );
+}
+
+/** The next number that reads well on an axis, and so does its half. */
+function roundUp(value: number): number {
+  if (value <= 2) return 2;
+  const power = 10 ** Math.floor(Math.log10(value));
+  const steps = [1, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power);
+  return steps.find((step) => step >= value && step % 2 === 0)!;
+}
+
+/** Plain, diagonal lines, horizontal lines, a grid. */
+const LINES: Readonly<Record<Outcome, string | undefined>> = {
+  accepted: undefined,
+  forbidden: 'M0 6 6 0M-1 1 1-1M5 7 7 5',
+  limited: 'M0 3H6',
+  refused: 'M0 3H6M3 0V6',
+};
+
+function Pattern({ outcome }: { outcome: Outcome }) {
+  const lines = LINES[outcome];
+  return (
+    <pattern id={`plot-${outcome}`} class={outcome} width="6" height="6" patternUnits="userSpaceOnUse">
+      <rect width="6" height="6" fill="currentColor" fill-opacity={lines ? '0.3' : '1'} />
+      {lines && <path d={lines} fill="none" stroke="currentColor" stroke-width="1.6" />}
+    </pattern>
+  );
+}
+
+function Column({ bar, x, outcomes, top }: { bar: Bar; x: number; outcomes: readonly Outcome[]; top: number }) {
+  let y = HEIGHT;
+  return (
+    <g class="column">
+      <title>{`${bar.label} UTC: ${OUTCOMES.map((outcome) => `${formatNumber(bar[outcome])} ${outcome}`).join(', ')}`}</title>
+      <rect class="under" x={x} y="0" width={STEP} height={HEIGHT} />
+      {outcomes.map((outcome) => {
+        if (bar[outcome] === 0) return null;
+        // Room is left for what is made to be seen.
+        const height = Math.max(LEAST, (bar[outcome] / top) * (HEIGHT - outcomes.length * LEAST));
+        y -= height;
+        return (
+          <rect x={x + 1} y={y.toFixed(2)} width={STEP - 2} height={height.toFixed(2)} fill={`url(#plot-${outcome})`} />
+        );
+      })}
+    </g>
+  );
+}
+
+/** Some of the times, so far apart that they can be read. */
+function Times({ bars }: { bars: readonly Bar[] }) {
+  const shown = Array.from(
+    { length: MAX_TIMES },
+    (_, index) => bars[Math.round((index / (MAX_TIMES - 1)) * (bars.length - 1))]!,
+  );
+  return (
+    <div class="times" aria-hidden="true">
+      {shown.map(({ label }) => (
+        <span>{label.length > 10 ? label.slice(5) : label}</span>
+      ))}
+    </div>
+  );
+}
+
+function NumberTable({ bars }: { bars: readonly Bar[] }) {
+  const used = bars.filter((bar) => OUTCOMES.some((outcome) => bar[outcome] > 0));
+  return (
+    <details>
+      <summary>The same as numbers</summary>
+      <table class="numbers">
+        <thead>
+          <tr>
+            <th scope="col">From, UTC</th>
+            {OUTCOMES.map((outcome) => (
+              <th scope="col" class="number">
+                {outcome}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {used.toReversed().map((bar) => (
+            <tr>
+              <th scope="row">{bar.label}</th>
+              {OUTCOMES.map((outcome) => (
+                <td class="number">{formatNumber(bar[outcome])}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,46 @@
+import { MAX_PAGE_SIZE } from '../keys/basics/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
+import { badInput } from './resolve.ts';
+import type { MutationResolvers, QueryResolvers, Resolvers } from './schema-types.ts';
+
+/** The resolvers for keys as people look through them, and for changes of many. */
+export function listResolversOf(keys: KeysService): Resolvers {
+  const Query: QueryResolvers = {
+    apiKeyList: async (_, args, { principal }) => {
+      const { first, offset, sort, descending, createdByOperator, createdBy, ...filter } = args;
+      if (createdByOperator && createdBy != null)
+        throw badInput('Pass either "createdBy" or "createdByOperator": no key is the operator.');
+      const { isSorted, ...page } = await keys.lists.select(
+        {
+          ...filter,
+          first: first ?? 50,
+          offset: offset ?? 0,
+          sort: sort ?? 'CREATED',
+          descending: descending ?? true,
+          createdBy: createdByOperator ? '' : createdBy,
+        },
+        principal,
+      );
+      return { ...page, sorted: isSorted };
+    },
+    serviceUsage: async (_, request) => (await keys.usage.ofAll(request)).periods,
+    apiKeyChangePlan: async (_, { ids, change: what, expiresAt }, { principal }) => {
+      const { keys: total, ...plan } = await keys.permittedChanges.planOf(atMost(ids), { what, expiresAt }, principal);
+      return { ...plan, total, refused: plan.refused.map(({ key, refusal }) => ({ key, reason: refusal.reason })) };
+    },
+  };
+  const Mutation: MutationResolvers = {
+    narrowApiKeys: async (_, { input: { ids, expiresAt } }, { principal }) => {
+      const what = expiresAt == null ? 'DISABLE' : 'EXPIRE';
+      const changed = await keys.changeAll(atMost(ids), { what, expiresAt }, principal);
+      return { keys: changed.map(({ after }) => after) };
+    },
+  };
+  return { Query, Mutation };
+}
+
+/** @throws GraphQLError INPUT_INVALID */
+function atMost(ids: readonly string[]): readonly string[] {
+  if (ids.length <= MAX_PAGE_SIZE) return ids;
+  throw badInput(`There are ${ids.length} ids; at most ${MAX_PAGE_SIZE} are allowed.`);
+}
