@@ -124,7 +124,7 @@ export default class Guard extends ServingCommand {
     ]);
     const rulesBy = ({
       keys,
-      config: { routes, credentials, trust, limits, upstreams },
+      config: { routes, credentials, trust, limits, upstreams, signIn },
     }: OpenedService): GuardRules => ({
       keys,
       upstreams: readUpstreams(upstreams, asked.upstream, routesThatDecide(asked, routes)),
@@ -132,6 +132,8 @@ export default class Guard extends ServingCommand {
       credentials,
       trust,
       failedCredentials: limits.failedCredentials,
+      loadDoor:
+        signIn === 'off' ? undefined : async (parts) => (await import('../../console/door.tsx')).openDoor(parts),
     });
     const running = await serveGuard({ ...asked, log: this.logger }, rulesBy(opened), server);
     return {
