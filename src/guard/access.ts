@@ -161,8 +161,8 @@ export class GuardedRequest extends NodeHead implements JudgedRequest {
   readonly isEncrypted: boolean;
   readonly parts: RequestParts;
   readonly rawHeaders: readonly string[];
-  /** How much of its connection had arrived when that was asked for last, in bytes. */
-  #bytes = 0;
+  /** How much of its connection had arrived when that was asked last, in bytes. */
+  #bytes: number | undefined;
 
   constructor(incoming: IncomingMessage, { host, path }: RequestTarget) {
     super(incoming);
@@ -178,9 +178,10 @@ export class GuardedRequest extends NodeHead implements JudgedRequest {
 
   /** Whether its client has sent more since this was asked last. */
   hasSentMore(): boolean {
-    const before = this.#bytes;
-    this.#bytes = this.incoming.socket.bytesRead;
-    return this.#bytes > before;
+    const { bytesRead } = this.incoming.socket;
+    const hasMore = bytesRead > (this.#bytes ?? bytesRead);
+    this.#bytes = bytesRead;
+    return hasMore;
   }
 }
 
