@@ -101,6 +101,12 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts): DoorPages {
       return seeOther(c, './');
     }),
   );
+  // In place of what somebody may not open, for a proxy that shows this page itself.
+  app.get(`${path}/refused`, (c) =>
+    guarded(c, (seen) =>
+      send(c, pageOf(assets, NOT_ALLOWED, <Refused message="This key may not open the page." seen={seen} />)),
+    ),
+  );
   app.all(`${path}/*`, (c) => {
     const said = { title: 'Not found', message: 'There is no page at this address.' };
     return send(c, pageOf(assets, { title: said.title, status: 404 }, <Said {...said} />));
@@ -112,7 +118,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts): DoorPages {
     refused: (seen, refusal) =>
       pageOf(
         assets,
-        { title: 'Not allowed', status: refusal.status, headers: refusal.headers },
+        { ...NOT_ALLOWED, status: refusal.status, headers: refusal.headers },
         <Refused message={errorIn(refusal).message} seen={seen} />,
       ),
   };
@@ -137,6 +143,8 @@ function describeError(c: Context, error: unknown, { failures }: DoorParts): { s
   failures.add(error, requestIdIn(c));
   return { status: 503, message: 'The key store does not answer, or takes no changes. Try again later.' };
 }
+
+const NOT_ALLOWED = { title: 'Not allowed', status: 403 };
 
 interface PageOptions {
   title: string;

@@ -20,8 +20,10 @@ import {
   type CheckParts,
   ClientAddresses,
   Door,
+  DOOR_PATH,
   errorReply,
   HonoHead,
+  isAtDoor,
   isForProxies,
   NodeHead,
   type Received,
@@ -76,6 +78,11 @@ const NOT_CONFIGURED: RequestIssue = {
   detail: 'declare routes in svc-api.yaml, or add ?permission=RESOURCE:ACTION to the URL that the proxy asks',
 };
 
+const NOT_PASSED_ON: RequestIssue = {
+  reason: 'sign-in',
+  detail: `the proxy asks about ${DOOR_PATH}, which it must pass on to svc-api: otherwise, nobody can sign in`,
+};
+
 /** The head of a proxy's own request: of the other one, it learns where that comes from. */
 type AskingHead = NodeHead | HonoHead;
 
@@ -115,6 +122,7 @@ class ForwardAuth {
     asking.client = this.#clients.saidAs(address);
     if (asking.notes) asking.notes.client = asking.client;
     if ('refusal' in asked) return this.#refuse(asking, asked.refusal);
+    if (this.#options.signIn && isAtDoor(asked.parts.target)) return this.#refuse(asking, NOT_PASSED_ON);
     const requirement = required(asked, router, asking.notes);
     if ('refusal' in requirement) return this.#refuse(asking, requirement.refusal);
     const { allow, match } = requirement;

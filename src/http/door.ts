@@ -61,6 +61,8 @@ export interface SignIn {
   pages(): Promise<DoorPages>;
 }
 
+/** The header that tells a proxy which page to show. */
+const PAGE = 'X-Auth-Page';
 /** For how long it is known that a session of something open goes on, in milliseconds. */
 const KNOWN_MS = 250;
 const MAX_KNOWN = 1000;
@@ -121,15 +123,15 @@ export class Door {
   }
 
   /**
-   * Where the page is, on the host of the service, for a proxy that passes no page on; and what its answer has besides.
+   * The headers of a refusal to a proxy that passes no page on: they say where the page is, on the host of the service.
    * Undefined where none is shown.
    */
-  pageFor(request: Received, at: DoorRequest, { status }: Reply): Reply['headers'] | undefined {
-    if (status !== 401 || !this.#isPerson(request, at) || !seenOrigin(at)) return undefined;
-    return {
-      ...this.#check.challengeToPeople,
-      [SIGN_IN_PAGE]: `${DOOR_PATH}sign-in?to=${encodeURIComponent(at.target)}`,
-    };
+  pageFor(request: Received, at: DoorRequest, { status, headers }: Reply): Reply['headers'] | undefined {
+    if (!this.#isPerson(request, at) || !seenOrigin(at)) return undefined;
+    const toSignIn = `${DOOR_PATH}sign-in?to=${encodeURIComponent(at.target)}`;
+    if (status === 401) return { ...this.#check.challengeToPeople, [PAGE]: toSignIn };
+    const isSignedIn = this.#sessionIn(request, at) !== undefined;
+    return isSignedIn && status === 403 ? { ...headers, [PAGE]: `${DOOR_PATH}refused` } : undefined;
   }
 
   async #enterBySession(request: Received, token: string): Promise<Admission> {
@@ -162,9 +164,6 @@ export class Door {
     return this.#signIn !== undefined && isNavigation(request, method) && !this.#check.hasCredentials(request);
   }
 }
-
-/** The header that tells a proxy where the page is which it is to show. */
-export const SIGN_IN_PAGE = 'X-Auth-Sign-In';
 
 /** The address that a browser has opened; undefined if it is none. */
 export function seenOrigin({ scheme, host }: DoorRequest): SeenOrigin | undefined {

@@ -22,7 +22,6 @@ export {
   type LoadedDoor,
   readReturnTarget,
   seenOrigin,
-  SIGN_IN_PAGE,
   type SignIn,
 } from './door.ts';
 export { admitKey, readForm, readQuery, type RefusedPerson, refusedPerson } from './form.ts';

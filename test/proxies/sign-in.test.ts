@@ -44,13 +44,14 @@ describeEachProxy(
       assert.match(String(page.headers['content-security-policy']), /^default-src 'none'/);
       const style = /href="(\/\.svc-api\/assets\/[^"]+\.css)"/.exec(page.body)![1]!;
       assert.equal((await ask(site().port, { path: style })).status, 200);
-      for (const headers of [
+      const others: Record<string, string>[] = [
         {},
         { accept: '*/*' },
         { accept: 'application/json' },
         { ...OPENS_PAGE, 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' },
         { ...OPENS_PAGE, authorization: 'Bearer svc_nonsense' },
-      ]) {
+      ];
+      for (const headers of others) {
         const program = await ask(site().port, { path: '/deep', headers: linesOf(headers) });
         assert.equal(program.status, 401);
         assert.ok(!program.body.includes('<form'), program.body);
@@ -88,11 +89,12 @@ describeEachProxy(
     it('who comes from another site does nothing by a session, and signs nobody in', async () => {
       const { key } = await site().create({ roles: ['ADMIN'] });
       const cookie = await signIn(key);
-      for (const foreign of [
+      const sites: Record<string, string>[] = [
         { 'sec-fetch-site': 'cross-site' },
         { 'sec-fetch-site': 'same-site' },
         { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' },
-      ]) {
+      ];
+      for (const foreign of sites) {
         const headers = { ...foreign, cookie };
         assert.equal((await send('/api/x', {}, headers)).status, 403);
         assert.equal((await send('/.svc-api/sign-in', { key }, foreign)).status, 403);
@@ -114,7 +116,12 @@ describeEachProxy(
     it('who opens what their key may not is told so', async () => {
       const { key } = await site().create({ roles: ['GUEST'] });
       const cookie = await signIn(key);
-      assert.equal((await open('/', ['Cookie', cookie])).status, 403);
+      const page = await open('/', ['Cookie', cookie]);
+      assert.equal(page.status, 403);
+      assert.match(page.body, /<h1>Not allowed<\/h1>.*Your key (?:lacks|may not open)/);
+      assert.match(page.body, /action="\/\.svc-api\/sign-out"/);
+      const script = await ask(site().port, { headers: [['Cookie', cookie]] });
+      assert.deepEqual([script.status, script.body.includes('<form')], [403, false]);
     });
 
     it(
