@@ -203,7 +203,7 @@ function schemeOf(request: GuardedRequest, isTrusted: boolean): string {
 }
 
 /** A request as its browser has made it. */
-export function atDoor(request: GuardedRequest, clients: ClientAddresses): DoorRequest {
+function atDoor(request: GuardedRequest, clients: ClientAddresses): DoorRequest {
   const { method, host, target } = request.parts;
   return {
     method,
@@ -322,7 +322,7 @@ export interface GuardRules {
   readonly failedCredentials?: string | false;
   /** Where requests are passed on to, by the route that lets them pass. */
   readonly upstreams: Upstreams;
-  /** Loads the pages on which people sign in; undefined where nobody can. */
+  /** Loads the pages on which people sign in; undefined where nobody may. */
   readonly loadDoor?: ((parts: DoorParts) => Promise<LoadedDoor>) | undefined;
 }
 

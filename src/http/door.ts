@@ -54,7 +54,7 @@ export interface LoadedDoor {
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
 }
 
-/** Lets people in who have signed in, and shows others where. */
+/** Accepts people who have signed in, and shows others where to do so. */
 export interface SignIn {
   readonly sessions: Sessions;
   /** Loaded once somebody needs them. */
@@ -102,7 +102,7 @@ export class Door {
         );
   }
 
-  /** Whether a browser has sent by itself what a request is accepted by, so that another site may have made it do so. */
+  /** Whether a browser has sent by itself what a request is accepted by: another site may have made it do so. */
   isByBrowser(request: Received, at: DoorRequest): boolean {
     return this.#check.isByBasic(request) || this.#sessionIn(request, at) !== undefined;
   }

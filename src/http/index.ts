@@ -39,7 +39,6 @@ export {
   headerValue,
   HonoHead,
   isDecodable,
-  isLoopback,
   memoized,
   type NamedOperation,
   NodeHead,

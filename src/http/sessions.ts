@@ -7,7 +7,7 @@ import { isLoopback, type Received } from './received.ts';
 
 /** The cookie of a session for pages of ours: a request that another site begins does not have it. */
 export const SESSION_COOKIE = 'svc_api_session';
-/** That of the same session for the door of a guarded service: links of other sites lead in by it, as to any service. */
+/** That of the same session for the door of a guarded service: a link of another site has it. */
 export const DOOR_COOKIE = 'svc_api_session_lax';
 
 /** Under which address a browser knows a service. */
