@@ -70,7 +70,8 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts): DoorPages {
   );
   app.get(`${path}/sign-in`, (c) =>
     guarded(c, async (seen) => {
-      const target = readReturnTarget(readQuery(c).get('to') ?? '');
+      // A proxy that shows this page in place of another says of which.
+      const target = readReturnTarget(readQuery(c).get('to') ?? c.req.header('x-original-uri') ?? '');
       return (await sessionAuth.isSignedIn(c, seen))
         ? seeOther(c, target)
         : send(c, signInPage(assets, { seen, target }));

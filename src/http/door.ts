@@ -128,8 +128,7 @@ export class Door {
    */
   pageFor(request: Received, at: DoorRequest, { status, headers }: Reply): Reply['headers'] | undefined {
     if (!this.#isPerson(request, at) || !seenOrigin(at)) return undefined;
-    const toSignIn = `${DOOR_PATH}sign-in?to=${encodeURIComponent(at.target)}`;
-    if (status === 401) return { ...this.#check.challengeToPeople, [PAGE]: toSignIn };
+    if (status === 401) return { ...this.#check.challengeToPeople, [PAGE]: `${DOOR_PATH}sign-in` };
     const isSignedIn = this.#sessionIn(request, at) !== undefined;
     return isSignedIn && status === 403 ? { ...headers, [PAGE]: `${DOOR_PATH}refused` } : undefined;
   }
@@ -189,7 +188,7 @@ const TYPES = ['application/json', 'text/html'];
 /** Whether HTML is asked for rather than JSON: by its name, not by `*`. */
 const prefersHtml = memoized((accept) => new Negotiator({ headers: { accept } }).mediaType(TYPES) === TYPES[1]);
 
-/** Reads a target of the same host, such as `/wiki/Start?x=1`: anything else leads to `/`. */
+/** Reads where somebody wanted to go: a target of the same host, such as `/wiki/Start?x=1`: anything else leads to `/`. */
 export function readReturnTarget(text: string): string {
   const isPath = /^\/(?![/\\])[!-[\]-~]*$/.test(text) && text.length <= 4000;
   return isPath && !isAtDoor(text) ? text : '/';

@@ -5,6 +5,7 @@ import { digestToken, SESSIONS } from '../../src/keys/repository/index.ts';
 import { SeenOrigin, tokenAt } from '../../src/http/sessions.ts';
 import { createRouter } from '../../src/routes/router.ts';
 import { browse, cookiesOf, nextOf, OPENS_PAGE, type Page, sendKey, SENDS_FORM, WITH_DOOR } from '../support/door.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { connectRaw, type GuardedService, PERMISSION, startGuarded } from '../support/guard.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
@@ -31,7 +32,7 @@ const OTHERS: Readonly<Record<string, { method?: string; headers?: Record<string
   'with Basic and no password': { headers: { ...OPENS_PAGE, authorization: 'Basic YW55Og==' } },
 };
 
-describe('signing in at a guarded service', () => {
+describeOnEach('signing in at a guarded service', () => {
   let service: GuardedService;
   let got: string[][];
   const { log, lines } = collectingLog();
@@ -171,6 +172,8 @@ describe('signing in at a guarded service', () => {
       const signedIn = await open(`/.svc-api/sign-in?to=${encodeURIComponent(to)}`, cookie);
       assert.deepEqual([signedIn.status, signedIn.headers.location], [303, '/'], to);
     }
+    const shown = await browse(`${service.url}/.svc-api/sign-in`, { headers: { 'x-original-uri': '//evil.example' } });
+    assert.ok(shown.body.includes('name="to" value="/"'));
     for (const to of ['/', '/a//b/../c;d?e=f&g=%0d%0a', "/'%22><x>", '/.svc-apis'])
       assert.equal(
         nextOf(await sendKey(service.url, service.secret, {}, to))?.replace(/&.*?;/g, ''),

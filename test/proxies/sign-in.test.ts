@@ -41,6 +41,8 @@ describeEachProxy(
       assert.ok(isSignInPage(page), page.body);
       assert.ok(page.body.includes('name="to" value="/deep/link?a=1&amp;b=%2F&amp;c=a+b"'), page.body);
       assert.equal(page.headers['www-authenticate'], 'Bearer realm="svc-api"');
+      const long = `/deep?${'%25'.repeat(1300)}`;
+      assert.ok((await open(long)).body.includes(`name="to" value="${long}"`));
       assert.match(String(page.headers['content-security-policy']), /^default-src 'none'/);
       const style = /href="(\/\.svc-api\/assets\/[^"]+\.css)"/.exec(page.body)![1]!;
       assert.equal((await ask(site().port, { path: style })).status, 200);
