@@ -77,6 +77,7 @@ export interface Config {
     readonly publicUrl: string | undefined;
     readonly consent: ConsentMode | undefined;
     readonly clients: readonly Client[];
+    readonly signIn: 'on' | 'off' | undefined;
 }
 
 export declare function createApp(options: CreateAppOptions): Promise<ServiceApp>;

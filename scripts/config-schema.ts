@@ -5,6 +5,7 @@ import {
   AUDIT_FIELDS,
   NOTICES_FIELDS,
   SERVER_FIELDS,
+  SIGN_IN,
   TLS_FIELDS,
 } from '../src/config/read-server.ts';
 import { BASIC_FIELDS, CREDENTIAL_FIELDS, MAX_UPSTREAMS, UPSTREAM_FIELDS } from '../src/config/read-upstreams.ts';
@@ -274,6 +275,10 @@ export function configSchema(): string {
           },
           ['url'],
         ),
+      },
+      'sign-in': {
+        enum: SIGN_IN,
+        description: 'Whether people sign in to guarded services, on a page. Default: behind guard alone.',
       },
       introspection: { enum: INTROSPECTION, description: 'Who may ask GraphQL for its schema. Default: on.' },
       publicUrl: {

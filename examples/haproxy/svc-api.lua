@@ -5,15 +5,18 @@ local SVC_API = "http://127.0.0.1:4000"
 -- HAProxy tries four times.
 local TIMEOUT_MS = 1000
 local IDENTITY = { "x-auth-key-id", "x-auth-key-name", "x-auth-roles", "x-auth-permission" }
--- What svc-api needs of the client's own headers: a key, what makes a CORS preflight, a request of another site or a
--- WebSocket, and what asks some services for another request than it seems.
+-- What svc-api needs of the client's own headers: a key or a session, what makes a browser that opens a page, a CORS
+-- preflight, a request of another site or a WebSocket, and what asks some services for another request than it seems.
 local PASSED_ON = {
-    "authorization", "x-api-key", "origin", "access-control-request-method", "sec-fetch-site",
-    "sec-websocket-key", "upgrade",
+    "authorization", "x-api-key", "accept", "origin", "access-control-request-method",
+    "sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest", "x-requested-with", "sec-websocket-key", "upgrade",
     "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url",
 }
 -- What the client gets of a refusal.
-local ANSWERED = { "www-authenticate", "retry-after", "ratelimit", "ratelimit-policy", "content-type", "cache-control" }
+local ANSWERED = {
+    "www-authenticate", "retry-after", "ratelimit", "ratelimit-policy", "content-type", "cache-control",
+    "content-security-policy", "referrer-policy", "x-content-type-options", "x-frame-options",
+}
 local REFUSED = { [401] = true, [403] = true, [429] = true, [503] = true }
 
 -- All values of a header, in their order.
@@ -25,15 +28,16 @@ local function values(headers, name)
     return found
 end
 
--- Cookies but those of svc-api's console, should that be on the same host.
-local function without_own(cookies)
-    local others = {}
+-- Of cookies, those of svc-api's own pages, or all others.
+local function pick(cookies, are_own)
+    local picked = {}
     for cookie in cookies:gmatch("[^;]+") do
-        if not cookie:find("^%s*svc_api_") and not cookie:find("^%s*__Host%-svc_api_") then
-            others[#others + 1] = cookie:match("^%s*(.*)$")
+        local is_own = cookie:find("^%s*svc_api_") or cookie:find("^%s*__Host%-svc_api_")
+        if (is_own ~= nil) == are_own then
+            picked[#picked + 1] = cookie:match("^%s*(.*)$")
         end
     end
-    return table.concat(others, "; ")
+    return table.concat(picked, "; ")
 end
 
 local function refuse(txn, status, answer)
@@ -61,6 +65,7 @@ core.register_action("svc-api", { "http-req" }, function(txn, endpoint)
             headers[name] = values(own, name)
         end
     end
+    headers["cookie"] = { pick(table.concat(values(own, "cookie"), "; "), true) }
     local answer = core.httpclient():get({ url = SVC_API .. endpoint, headers = headers, timeout = TIMEOUT_MS })
     if answer.status ~= 200 then
         return refuse(txn, REFUSED[answer.status] and answer.status or 503, answer)
@@ -70,6 +75,6 @@ core.register_action("svc-api", { "http-req" }, function(txn, endpoint)
     end
     txn.http:req_del_header("cookie")
     for _, cookies in ipairs(values(own, "cookie")) do
-        txn.http:req_add_header("cookie", without_own(cookies))
+        txn.http:req_add_header("cookie", pick(cookies, false))
     end
 end, 1)

@@ -75,6 +75,8 @@ export interface Config {
   readonly consent: ConsentMode | undefined;
   /** Applications that may ask for keys. */
   readonly clients: readonly Client[];
+  /** Whether people sign in to guarded services; undefined for those behind `guard` alone. */
+  readonly signIn: 'on' | 'off' | undefined;
 }
 
 /** What applies where the file says nothing. */
@@ -98,4 +100,5 @@ export const DEFAULT_CONFIG: Config = {
   publicUrl: undefined,
   consent: undefined,
   clients: [],
+  signIn: undefined,
 };

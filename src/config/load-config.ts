@@ -25,6 +25,7 @@ import {
   readNotices,
   readPublicUrl,
   readServer,
+  readSignIn,
   readTls,
   readTrust,
 } from './read-server.ts';
@@ -105,6 +106,7 @@ export const CONFIG_FIELDS = [
   'publicUrl',
   'consent',
   'clients',
+  'sign-in',
 ] as const;
 
 interface ConfigContext {
@@ -160,6 +162,7 @@ export function readConfig(
     publicUrl: readPublicUrl(reader, fields.publicUrl),
     consent: readConsent(reader, fields.consent),
     clients: readClients(reader, fields.clients, fields.consent),
+    signIn: readSignIn(reader, fields['sign-in']),
   };
   return reader.issues.length > 0 ? { issues: reader.ownIssues } : { config };
 }

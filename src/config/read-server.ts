@@ -259,3 +259,12 @@ export function readIntrospection(reader: DocumentReader, value: unknown): Confi
   reader.report(['introspection'], 'The field "introspection" must be on, off or permitted.');
   return DEFAULT_CONFIG.introspection;
 }
+
+export const SIGN_IN = ['on', 'off'] as const satisfies Config['signIn'][];
+
+/** Reads whether people sign in to guarded services. */
+export function readSignIn(reader: DocumentReader, value: unknown): Config['signIn'] {
+  const isOn = SIGN_IN.find((each) => each === value);
+  if (value !== undefined && !isOn) reader.report(['sign-in'], 'The field "sign-in" must be on or off.');
+  return isOn;
+}

@@ -10,11 +10,12 @@ import {
   type NamedCommands,
   requestIdIn,
   RequestRefused,
+  SeenOrigin,
 } from '../http/index.ts';
 import { isKeysError } from '../keys/basics/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { addAssets, readAssets } from './assets.ts';
-import { SessionAuth, type SessionAuthParts, requireOwnForm, SeenOrigin, sessionTokenIn } from './session-auth.ts';
+import { SessionAuth, type SessionAuthParts, requireOwnForm, sessionTokenIn } from './session-auth.ts';
 import { OperationFailed } from './operations.ts';
 import {
   answerHeaders,

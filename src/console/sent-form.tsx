@@ -2,17 +2,11 @@ import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'n
 import { setTimeout as pause } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { Context } from 'hono';
+import type { SeenOrigin } from '../http/index.ts';
 import type { FormOutcome } from '../keys/repository/index.ts';
 import type { Sessions } from '../keys/authentication/index.ts';
 import { OperationFailed } from './operations.ts';
-import {
-  formTokenIn,
-  giveFormToken,
-  KEY_FIELD,
-  type SeenOrigin,
-  sessionTokenIn,
-  takeFormToken,
-} from './session-auth.ts';
+import { formTokenIn, giveFormToken, KEY_FIELD, sessionTokenIn, takeFormToken } from './session-auth.ts';
 
 const FIELD = 'once';
 /** The address of an answer that is shown again. Whatever else a query has is not decoded for that. */

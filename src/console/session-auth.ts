@@ -1,87 +1,42 @@
-import { hash } from 'node:crypto';
 import type { Context } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
 import {
   admitKey,
   type Admitted,
   type BearerCheck,
+  admitSession,
+  cookieParts,
+  DOOR_COOKIE,
   HonoHead,
-  isLoopback,
+  prefixFor,
   type RefusedPerson,
   refusedPerson,
   RequestRefused,
+  type SeenOrigin,
+  SESSION_COOKIE,
+  tokenAt,
 } from '../http/index.ts';
 import type { Authenticator, Sessions } from '../keys/authentication/index.ts';
 import type { OrRefusal } from '../keys/basics/index.ts';
 import { OUTCOME_MS, SESSION_MS } from '../keys/repository/index.ts';
 import { digestSecret } from '../keys/secret/index.ts';
 
-const NAME = 'svc_api_session';
 const FORM_NAME = 'svc_api_form_';
 /** The field in which a key is entered again. */
 export const KEY_FIELD = 'yourKey';
 
-/** Under which address a browser knows this service. */
-export class SeenOrigin {
-  readonly origin: string;
-  readonly #url: URL;
-
-  /** @param origin such as `https://keys.example.org` */
-  constructor(origin: string) {
-    this.#url = new URL(origin);
-    this.origin = this.#url.origin;
-  }
-
-  /** The same without the port, which cookies do not know. */
-  get site(): string {
-    return `${this.#url.protocol}//${this.#url.hostname}`;
-  }
-
-  get isEncrypted(): boolean {
-    return this.#url.protocol === 'https:';
-  }
-
-  /** Whether nobody can read what is sent: it is encrypted, or does not leave the machine. */
-  get isPrivate(): boolean {
-    const { hostname } = this.#url;
-    return (
-      this.isEncrypted ||
-      hostname === 'localhost' ||
-      hostname.endsWith('.localhost') ||
-      isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))
-    );
-  }
-}
-
-/**
- * The token of a session in a request; undefined if there is none. It is that of the cookie at this address alone:
- * replayed by another name of the host, or without TLS, that opens nothing.
- */
+/** The token of the session in a request to a page of ours; undefined if there is none. */
 export function sessionTokenIn(c: Context, seen: SeenOrigin): string | undefined {
-  const [cookie] = cookieIn(c, seen);
+  const [cookie] = cookieParts(c.req.header('cookie'), [SESSION_COOKIE], seen);
   return cookie === undefined ? undefined : tokenAt(seen, cookie);
 }
 
-/** The parts of the cookie: what the token is made of and, once the key was entered again, what shows that. */
-function cookieIn(c: Context, seen: SeenOrigin): string[] {
-  return getCookie(c, NAME, prefixFor(seen))?.split('.') ?? [];
-}
-
-/** The token of the session that a cookie is for where a browser has got it. */
-export function tokenAt({ site }: SeenOrigin, cookie: string): string {
-  return hash('sha256', `${site} ${cookie}`, 'base64url');
-}
-
 /**
- * Gives a browser the token of a session: kept from scripts, from other sites, and, off this machine, from connections
- * that others can read (RFC 6265bis).
+ * Gives a browser what its session's token is made of: kept from scripts, and, off this machine, from connections that
+ * others can read (RFC 6265bis).
  */
-function giveSessionToken(c: Context, token: string, seen: SeenOrigin): void {
-  set(c, NAME, { value: token, seen, maxAge: SESSION_MS / 1000 });
-}
-
-function takeSessionToken(c: Context, seen: SeenOrigin): void {
-  set(c, NAME, { value: '', seen, maxAge: 0 });
+function giveSession(c: Context, name: string, value: string, seen: SeenOrigin): void {
+  set(c, name, { value, seen, maxAge: SESSION_MS / 1000, sameSite: name === DOOR_COOKIE ? 'Lax' : 'Strict' });
 }
 
 /** The token of a form that the browser has sent not long ago; undefined if it has none. @param id of the form */
@@ -101,22 +56,22 @@ export function takeFormToken(c: Context, id: string, seen: SeenOrigin): void {
 function set(
   c: Context,
   name: string,
-  { value, seen, maxAge }: { value: string; seen: SeenOrigin; maxAge: number },
+  {
+    value,
+    seen,
+    maxAge,
+    sameSite = 'Strict',
+  }: { value: string; seen: SeenOrigin; maxAge: number; sameSite?: 'Lax' | 'Strict' },
 ): void {
   const prefix = prefixFor(seen);
   setCookie(c, name, value, {
     path: '/',
     httpOnly: true,
-    sameSite: 'Strict',
+    sameSite,
     secure: seen.isEncrypted,
     maxAge,
     ...(prefix && { prefix }),
   });
-}
-
-/** Where browsers take it: nobody but this host can have set such a cookie. */
-function prefixFor({ isEncrypted }: SeenOrigin): 'host' | undefined {
-  return isEncrypted ? 'host' : undefined;
 }
 
 /** What signing people in takes. */
@@ -135,37 +90,46 @@ export interface Entered extends Admitted {
 /** Somebody is accepted, has no session, or is refused although they have one. */
 type Entry = OrRefusal<Entered, RefusedPerson> | 'signed out';
 
+/** The cookies of a session, in the order in which they are read. */
+const COOKIES = { pages: [SESSION_COOKIE], door: [DOOR_COOKIE, SESSION_COOKIE] } as const;
+
 /** Accepts people who have signed in, as their key would be. */
 export class SessionAuth {
   readonly #parts: SessionAuthParts;
+  readonly #names: readonly string[];
 
-  constructor(parts: SessionAuthParts) {
+  /** @param of the pages of ours, or of the door of a guarded service: a session that is begun there is for both */
+  constructor(parts: SessionAuthParts, of: keyof typeof COOKIES = 'pages') {
     this.#parts = parts;
+    this.#names = COOKIES[of];
   }
 
-  /** Who makes a request. It counts as a use of their key, within its limits and from its networks. */
+  /** Who makes a request: see `admitSession`. */
   async enter(c: Context, seen: SeenOrigin): Promise<Entry> {
-    const { sessions, check } = this.#parts;
-    const token = sessionTokenIn(c, seen);
-    const session = token === undefined ? undefined : await sessions.find(token);
-    if (!session) return 'signed out';
-    const admission = await check.enterBy(new HonoHead(c), session.secretDigest);
-    if (!('refusal' in admission)) return { ...admission, isFresh: sessions.isFresh(session, cookieIn(c, seen)[1]) };
-    if (admission.refusal.status !== 401) return { refusal: refusedPerson(admission.refusal) };
-    // Somebody may have rotated the key that they have signed in with, and is about to see its new secret.
-    if (session.outcomes.every(({ sealed, isAnswer }) => sealed === null || isAnswer)) await this.signOut(c, seen);
-    return 'signed out';
+    const token = this.#tokenIn(c, seen);
+    const found = token === undefined ? undefined : await admitSession(new HonoHead(c), token, this.#parts);
+    if (!found) return 'signed out';
+    const { session, admission } = found;
+    if ('refusal' in admission) return { refusal: refusedPerson(admission.refusal) };
+    return { ...admission, isFresh: this.#parts.sessions.isFresh(session, this.#cookieIn(c, seen)[1]) };
   }
 
-  /** Begins a session of somebody who shows a key. */
+  /**
+   * Begins a session of somebody who shows a key: of the key that says who they are, which is all that a session
+   * knows of a person.
+   */
   async signIn(c: Context, key: string, seen: SeenOrigin): Promise<OrRefusal<Admitted, RefusedPerson>> {
     const admission = await admitKey(c, key, this.#parts.check);
-    if ('refusal' in admission) return admission;
-    await this.#end(c, seen);
-    const { principal, digest } = admission;
-    const cookie = await this.#parts.sessions.begin(principal.apiKey.id, digest, (random) => tokenAt(seen, random));
-    giveSessionToken(c, cookie, seen);
+    if (!('refusal' in admission)) await this.begin(c, admission, seen);
     return admission;
+  }
+
+  /** Begins a session, however it is known of whom; the one that the browser had ends. */
+  async begin(c: Context, { principal, digest }: Admitted, seen: SeenOrigin): Promise<void> {
+    await this.#end(c, seen);
+    const cookie = await this.#parts.sessions.begin(principal.apiKey.id, digest, (random) => tokenAt(seen, random));
+    const isKnown = cookieParts(c.req.header('cookie'), [DOOR_COOKIE], seen).length > 0;
+    for (const name of isKnown ? COOKIES.door : this.#names) giveSession(c, name, cookie, seen);
   }
 
   /**
@@ -181,34 +145,47 @@ export class SessionAuth {
     { digest }: Admitted,
   ): Promise<RefusedPerson | undefined> {
     const { sessions, check } = this.#parts;
-    const [cookie] = cookieIn(c, seen);
+    const [cookie] = this.#cookieIn(c, seen);
     if (cookie === undefined || key === '') return { status: 400, message: 'Enter your API key.', headers: {} };
     if (digestSecret(key) !== digest) {
       const admission = await admitKey(c, key, check);
       const message = 'This is not the key that you have signed in with.';
       return 'refusal' in admission ? admission.refusal : { status: 403, message, headers: {} };
     }
-    giveSessionToken(c, `${cookie}.${await sessions.noteEntry(tokenAt(seen, cookie))}`, seen);
+    giveSession(c, SESSION_COOKIE, `${cookie}.${await sessions.noteEntry(tokenAt(seen, cookie))}`, seen);
     return undefined;
   }
 
-  /** Ends a session. If that cannot be written, the browser has the token no more all the same. */
+  /** Ends a session. If that cannot be written, the browser has its cookies no more all the same. */
   async signOut(c: Context, seen: SeenOrigin): Promise<void> {
-    takeSessionToken(c, seen);
+    for (const name of COOKIES.door)
+      if (cookieParts(c.req.header('cookie'), [name], seen).length > 0) set(c, name, { value: '', seen, maxAge: 0 });
     await this.#end(c, seen);
   }
 
   /** Whether somebody is signed in. Counts as no use, neither of the session nor of the key. */
   async isSignedIn(c: Context, seen: SeenOrigin): Promise<boolean> {
     const { sessions, authenticator } = this.#parts;
-    const token = sessionTokenIn(c, seen);
+    const token = this.#tokenIn(c, seen);
     const session = token === undefined ? undefined : await sessions.look(token);
     return session !== undefined && (await authenticator.accepts(session.secretDigest));
   }
 
+  /** Whichever cookie has it. */
   async #end(c: Context, seen: SeenOrigin): Promise<void> {
-    const token = sessionTokenIn(c, seen);
-    if (token !== undefined) await this.#parts.sessions.end(token);
+    for (const name of COOKIES.door) {
+      const [cookie] = cookieParts(c.req.header('cookie'), [name], seen);
+      if (cookie !== undefined) await this.#parts.sessions.end(tokenAt(seen, cookie));
+    }
+  }
+
+  #cookieIn(c: Context, seen: SeenOrigin): string[] {
+    return cookieParts(c.req.header('cookie'), this.#names, seen);
+  }
+
+  #tokenIn(c: Context, seen: SeenOrigin): string | undefined {
+    const [cookie] = this.#cookieIn(c, seen);
+    return cookie === undefined ? undefined : tokenAt(seen, cookie);
   }
 }
 

@@ -1,9 +1,17 @@
 import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
-import { crossSiteRefused, isCrossSite } from './cross-site.ts';
+import type { HttpBindings } from '@hono/node-server';
+import type { Context } from 'hono';
+import { BY_BROWSER, crossSiteRefused, isCrossSite } from './cross-site.ts';
 import { refusedRequest, rewritingHeader } from './identity-headers.ts';
 import { SentCredentials } from './sent-credentials.ts';
-import { type Arrival, credentialHeaders, type IsCredential, type RequestTarget } from './passed-headers.ts';
+import {
+  type Arrival,
+  credentialHeaders,
+  type IsCredential,
+  readTarget,
+  type RequestTarget,
+} from './passed-headers.ts';
 import {
   type Admission,
   type Admitted,
@@ -11,10 +19,18 @@ import {
   type CheckOptions,
   type CheckParts,
   ClientAddresses,
+  Door,
+  type DoorParts,
+  type DoorRequest,
   errorReply,
+  type LoadedDoor,
   NodeHead,
   type RefusalLog,
   type Reply,
+  RequestRefused,
+  type SeenOrigin,
+  seenOrigin,
+  type SignIn,
   withFields,
 } from '../http/index.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
@@ -145,6 +161,8 @@ export class GuardedRequest extends NodeHead implements JudgedRequest {
   readonly isEncrypted: boolean;
   readonly parts: RequestParts;
   readonly rawHeaders: readonly string[];
+  /** How much of its connection had arrived when that was asked last, in bytes. */
+  #bytes: number | undefined;
 
   constructor(incoming: IncomingMessage, { host, path }: RequestTarget) {
     super(incoming);
@@ -157,6 +175,14 @@ export class GuardedRequest extends NodeHead implements JudgedRequest {
       ...preflightParts((name) => this.header(name)),
     };
   }
+
+  /** Whether its client has sent more since this was asked last. */
+  hasSentMore(): boolean {
+    const { bytesRead } = this.incoming.socket;
+    const hasMore = bytesRead > (this.#bytes ?? bytesRead);
+    this.#bytes = bytesRead;
+    return hasMore;
+  }
 }
 
 /** WebSocket's schemes are what some proxies write of a handshake. */
@@ -168,14 +194,31 @@ export function arrivalOf(
   clients: ClientAddresses,
 ): { readonly arrival: Arrival; readonly isTrusted: boolean } {
   const isTrusted = clients.trusts(request.peer());
+  return { arrival: { addresses: clients.path(request), scheme: schemeOf(request, isTrusted) }, isTrusted };
+}
+
+function schemeOf(request: GuardedRequest, isTrusted: boolean): string {
   const said = isTrusted ? request.header('x-forwarded-proto')?.split(',').at(-1)!.trim().toLowerCase() : undefined;
-  const scheme = said !== undefined && SCHEME.test(said) ? said : request.isEncrypted ? 'https' : 'http';
-  return { arrival: { addresses: clients.path(request), scheme }, isTrusted };
+  return said !== undefined && SCHEME.test(said) ? said : request.isEncrypted ? 'https' : 'http';
+}
+
+/** A request as its browser has made it. */
+function atDoor(request: GuardedRequest, clients: ClientAddresses): DoorRequest {
+  const { method, host, target } = request.parts;
+  return {
+    method,
+    host,
+    target,
+    get scheme() {
+      return schemeOf(request, clients.trusts(request.peer()));
+    },
+  };
 }
 
 /** What decides about requests. */
 interface AccessOptions {
   readonly check: BearerCheck;
+  readonly signIn: SignIn | undefined;
   readonly requirements: Requirements;
   readonly refusals: RefusalLog;
   readonly clients: ClientAddresses;
@@ -184,32 +227,50 @@ interface AccessOptions {
 /** Decides which requests may pass. */
 export class Access {
   readonly #options: AccessOptions;
+  readonly #door: Door;
 
   constructor(options: AccessOptions) {
     this.#options = options;
+    this.#door = new Door(options.check, options.signIn);
   }
 
   /** Decides about a request that has just arrived. Counts as a use of its key. */
   enter(request: GuardedRequest): Entry | Promise<Entry> {
-    return this.#decide(request, () => this.#options.check.enter(request));
+    const at = atDoor(request, this.#options.clients);
+    const entry = this.#decide(request, at, () => this.#door.enter(request, at));
+    return entry instanceof Promise
+      ? entry.then((settled) => this.#shown(request, at, settled))
+      : this.#shown(request, at, entry);
   }
 
   /** Decides again about a request that may pass, as things are now. Counts as a use if no key was needed so far. */
   again(request: GuardedRequest, { admitted }: AllowedEntry): Entry | Promise<Entry> {
-    const { check } = this.#options;
-    return this.#decide(request, () => (admitted ? check.again(request, admitted) : check.enter(request)));
+    const at = atDoor(request, this.#options.clients);
+    return this.#decide(request, at, () =>
+      admitted ? this.#door.again(request, at, admitted, request.hasSentMore()) : this.#door.enter(request, at),
+    );
   }
 
-  #decide(request: GuardedRequest, authenticate: () => Admission | Promise<Admission>): Entry | Promise<Entry> {
-    const { requirements, check } = this.#options;
-    const requirement = requirements(request);
+  #shown(request: GuardedRequest, at: DoorRequest, entry: Entry): Entry | Promise<Entry> {
+    const shown = 'refusal' in entry ? this.#door.show(request, at, entry.refusal) : undefined;
+    if (!shown) return entry;
+    return shown instanceof Promise ? shown.then((refusal) => ({ refusal })) : { refusal: shown };
+  }
+
+  #decide(
+    request: GuardedRequest,
+    at: DoorRequest,
+    authenticate: () => Admission | Promise<Admission>,
+  ): Entry | Promise<Entry> {
+    const requirement = this.#options.requirements(request);
     if ('refusal' in requirement) return { refusal: this.#refuse(request, requirement.refusal) };
     const { allow, match } = requirement;
     const details = request.notes?.details;
     if (details && match) details.route = describeMatch(match);
     if (allow.kind === 'open') return { admitted: undefined, permissions: [], match };
-    if (!match?.route.crossSiteAllowed && isCrossSite(request, request.parts) && check.isByBasic(request)) {
-      this.note(request, 'cross-site', 'another site made it, and its key came by Basic');
+    const mayBeForeign = !match?.route.crossSiteAllowed && isCrossSite(request, request.parts);
+    if (mayBeForeign && this.#door.isByBrowser(request, at)) {
+      this.note(request, 'cross-site', BY_BROWSER);
       return { refusal: crossSiteRefused() };
     }
     const admission = authenticate();
@@ -249,7 +310,7 @@ export class Access {
 
 /** Who may pass. This may change while the guard runs. */
 export interface GuardRules {
-  readonly keys: Pick<KeysService, 'catalog'> & {
+  readonly keys: Pick<KeysService, 'catalog' | 'sessions'> & {
     readonly store: Pick<KeysService['store'], 'check'>;
   } & CheckOptions['keys'];
   /** Who may make which requests. */
@@ -262,6 +323,8 @@ export interface GuardRules {
   readonly failedCredentials?: string | false;
   /** Where requests are passed on to, by the route that lets them pass. */
   readonly upstreams: Upstreams;
+  /** Loads the pages on which people sign in; undefined where nobody may. */
+  readonly loadDoor?: ((parts: DoorParts) => Promise<LoadedDoor>) | undefined;
 }
 
 /** Where requests are passed on to. */
@@ -304,6 +367,8 @@ export interface AppliedRules {
   upstreamOf(match: Match | undefined): Target;
   /** The reply to a key that lacks permissions. */
   lacking(missing: readonly Permission[]): Reply;
+  /** Answers what people open at the door; undefined where nobody can sign in. */
+  readonly door: { load(): Promise<LoadedDoor> } | undefined;
   /** Resolves when the store answers. */
   check(): Promise<void>;
 }
@@ -319,7 +384,7 @@ interface Target {
  * @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE, CONFIG_INVALID of the files of their credentials
  */
 export function applyRules(
-  { keys, requirements, credentials, trust, upstreams }: GuardRules,
+  { keys, requirements, credentials, trust, upstreams, loadDoor }: GuardRules,
   parts: CheckParts,
   { passCredential, log }: { passCredential: boolean; log: Log },
 ): AppliedRules {
@@ -329,15 +394,32 @@ export function applyRules(
   });
   const otherwise = upstreams.otherwise && targetOf(upstreams.otherwise);
   const targets = new Map(Array.from(upstreams.byName, ([name, upstream]) => [name, targetOf(upstream)]));
+  const { sessions, authenticator } = keys;
   const check = new BearerCheck({ keys, credentials, trust: trust.texts }, parts);
   const clients = new ClientAddresses(trust.texts);
+  const forms = new BearerCheck({ keys, trust: trust.texts }, parts);
+  let loaded: Promise<LoadedDoor> | undefined;
+  const load = () =>
+    (loaded ??= loadDoor!({ sessions, authenticator, check: forms, ...parts, seenBy: (c) => seenAt(c, clients) }));
+  const door = loadDoor && { load };
+  const signIn = door && { sessions, pages: async () => (await load()).pages };
   return {
-    access: new Access({ check, requirements, refusals: parts.refusals, clients }),
+    access: new Access({ check, signIn, requirements, refusals: parts.refusals, clients }),
     catalog: keys.catalog,
     isCredential: passCredential ? () => false : credentialHeaders(credentials),
     clients,
     upstreamOf: (match) => (match?.route.to === undefined ? otherwise! : targets.get(match.route.to)!),
     lacking: (missing) => check.lacking(missing),
+    door,
     check: () => keys.store.check(),
   };
+}
+
+/** The address of the guard that a browser has opened. @throws RequestRefused */
+function seenAt(c: Context, clients: ClientAddresses): SeenOrigin {
+  const { incoming } = c.env as HttpBindings;
+  const target = readTarget(incoming);
+  const seen = 'refusal' in target ? undefined : seenOrigin(atDoor(new GuardedRequest(incoming, target), clients));
+  if (!seen) throw new RequestRefused(400, 'BAD_REQUEST', 'The Host of the request is invalid.');
+  return seen;
 }

@@ -1,7 +1,8 @@
 import { type OrRefusal, printable } from '../keys/basics/index.ts';
 import type { IncomingMessage } from 'node:http';
 import { isAliasOfIdentity, rewritingHeader } from './identity-headers.ts';
-import { headerValue, isDecodable, memoized } from '../http/index.ts';
+import { valuesOf, withoutOwnCookies } from './passed-headers.ts';
+import { type DoorRequest, headerValue, isDecodable, memoized } from '../http/index.ts';
 import { type Catalog, parsePermissions, parseResource, type Permission } from '../keys/permissions/index.ts';
 import { type Allow, goesByMethod, preflightParts, type RequestParts } from '../routes/index.ts';
 
@@ -21,6 +22,8 @@ interface OriginalRequest {
   readonly host: string;
   /** A path, with or without a query. */
   readonly target: string;
+  /** By which scheme the client has sent it. It decides nothing but which cookies are its own. */
+  readonly scheme: string;
 }
 
 /** How a kind of proxy asks. */
@@ -29,16 +32,17 @@ interface Contract {
   read(asking: AskingRequest): OrRefusal<OriginalRequest>;
   /** The header that says the client's address, which decides about keys for some networks alone. */
   readonly address: string;
-  /** Whether the client gets an answer of status 429 as it is. */
-  readonly passes429: boolean;
+  /** Whether the client gets answers as they are: with a status of 429, and with their bodies. */
+  readonly passesAnswers: boolean;
 }
 
 /** The headers that say it. */
-interface OriginalRequestHeaders extends OriginalRequest {
-  /** Decides nothing, but a proxy that sets it does so always. */
+type OriginalRequestHeaders = Omit<OriginalRequest, 'scheme'> & {
+  /** Undefined for a proxy that need not set it. */
   readonly scheme?: string;
-}
+};
 
+const SCHEME = 'X-Forwarded-Proto';
 const ORIGINAL: OriginalRequestHeaders = {
   method: 'X-Original-Method',
   host: 'X-Forwarded-Host',
@@ -48,7 +52,7 @@ const FORWARDED: OriginalRequestHeaders = {
   method: 'X-Forwarded-Method',
   host: 'X-Forwarded-Host',
   target: 'X-Forwarded-Uri',
-  scheme: 'X-Forwarded-Proto',
+  scheme: SCHEME,
 };
 const FORWARDED_FOR = 'X-Forwarded-For';
 /** WebSocket's schemes are what some proxies write of a handshake. */
@@ -59,18 +63,18 @@ const SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss']);
  * the client may have written those.
  */
 const CONTRACTS: ReadonlyMap<string, Contract> = new Map([
-  ['nginx', { read: byHeaders(ORIGINAL), address: FORWARDED_FOR, passes429: false }],
-  ['caddy', { read: byHeaders(FORWARDED), address: FORWARDED_FOR, passes429: true }],
-  ['traefik', { read: byHeaders(FORWARDED), address: FORWARDED_FOR, passes429: true }],
-  ['haproxy', { read: byHeaders(FORWARDED), address: FORWARDED_FOR, passes429: true }],
+  ['nginx', { read: byHeaders(ORIGINAL), address: FORWARDED_FOR, passesAnswers: false }],
+  ['caddy', { read: byHeaders(FORWARDED), address: FORWARDED_FOR, passesAnswers: true }],
+  ['traefik', { read: byHeaders(FORWARDED), address: FORWARDED_FOR, passesAnswers: true }],
+  ['haproxy', { read: byHeaders(FORWARDED), address: FORWARDED_FOR, passesAnswers: true }],
   // Of X-Forwarded-For, Envoy passes on what the client says.
-  ['envoy', { read: asItself, address: 'X-Envoy-External-Address', passes429: true }],
+  ['envoy', { read: asItself, address: 'X-Envoy-External-Address', passesAnswers: true }],
 ]);
 
 function byHeaders(names: OriginalRequestHeaders): Contract['read'] {
   const parts = Object.entries(names) as [keyof OriginalRequestHeaders, string][];
   return ({ rawHeaders }) => {
-    const said = { method: '', host: '', target: '', scheme: 'http' };
+    const said = { method: '', host: '', target: '', scheme: knownScheme(rawHeaders) };
     for (const [part, name] of parts) {
       const value = onlyValue(rawHeaders, name);
       if (typeof value !== 'string') return value;
@@ -80,10 +84,16 @@ function byHeaders(names: OriginalRequestHeaders): Contract['read'] {
   };
 }
 
+/** The scheme, where a proxy need not say it: sites have TLS. */
+function knownScheme(rawHeaders: readonly string[]): string {
+  const scheme = onlyValue(rawHeaders, SCHEME);
+  return typeof scheme === 'string' && SCHEMES.has(scheme) ? scheme : 'https';
+}
+
 /** Envoy asks with the method and Host of the request itself, and its target behind a prefix. */
 function asItself({ method, rawHeaders, target }: AskingRequest): OrRefusal<OriginalRequest> {
   const host = onlyValue(rawHeaders, 'Host');
-  return typeof host === 'string' ? { method, host, target } : host;
+  return typeof host === 'string' ? { method, host, target, scheme: knownScheme(rawHeaders) } : host;
 }
 
 /** The value of a header that must be there once. */
@@ -191,11 +201,11 @@ function readRequirement(query: string, catalog: Catalog): OrRefusal<Allow> {
 
 /** The request that a proxy asks about. */
 export interface AskedRequest {
-  readonly parts: RequestParts;
+  readonly parts: RequestParts & DoorRequest;
   /** What the configuration of the proxy requires; undefined where routes decide. */
   readonly allow: Allow | undefined;
-  /** Whether the client gets an answer of status 429 as it is. */
-  readonly passes429: boolean;
+  /** Whether the client gets answers as they are: with a status of 429, and with their bodies. */
+  readonly passesAnswers: boolean;
 }
 
 /** Why a request may not pass, whoever makes it, for the log: one of few reasons, and what exactly. */
@@ -210,6 +220,8 @@ export interface ForwardAuthRequest {
   readonly request: OrRefusal<AskedRequest, RequestIssue>;
   /** What it says of the client's address, if it does so once. */
   readonly address: string | undefined;
+  /** The client's cookies without ours, for the service; undefined if it has sent none. */
+  readonly cookies: string | undefined;
 }
 
 /**
@@ -222,7 +234,13 @@ export function readAsked(incoming: IncomingMessage, url: string, requirements: 
   return {
     request: readRequest(incoming, url, endpoint, requirements),
     address: typeof address === 'string' ? address : undefined,
+    cookies: othersOf(valuesOf(incoming.rawHeaders, 'cookie')),
   };
+}
+
+/** Of cookies in one header or several, those that are not ours. */
+function othersOf(cookies: readonly string[]): string | undefined {
+  return cookies.length === 0 ? undefined : cookies.flatMap((value) => withoutOwnCookies(value) ?? []).join('; ');
 }
 
 function readRequest(
@@ -243,7 +261,7 @@ function readRequest(
   const rewriting = what && rewritingHeader(rawHeaders, what);
   if (rewriting !== undefined) return refuse('rewriting', `${rewriting} asks for another request`);
   const preflight = preflightParts((name) => headerValue(rawHeaders, name));
-  return { parts: { ...said, ...preflight }, allow, passes429: contract.passes429 };
+  return { parts: { ...said, ...preflight }, allow, passesAnswers: contract.passesAnswers };
 }
 
 /** Why a request may not pass, as a decision about it. */

@@ -30,10 +30,13 @@ function isForeign(origin: string, host: string, withPort: boolean): boolean {
   return own === null || (withPort ? own.host !== theirs.host : own.hostname !== theirs.hostname);
 }
 
+/** Why such a request is refused, for the log. */
+export const BY_BROWSER = 'another site made it, and its key came by Basic or by a session';
+
 /** The reply to a request of another site whose key a browser has sent by itself. */
 export function crossSiteRefused(): Reply {
   const message =
-    'A page of another site made this request, and its key came by Basic authentication, which browsers send by ' +
-    'themselves. Send the key in another header.';
+    'A page of another site made this request, and its key came by Basic authentication or by a session, which ' +
+    'browsers send by themselves. Send the key in another header.';
   return errorReply(403, 'FORBIDDEN', message);
 }

@@ -10,7 +10,7 @@ import {
   refuse,
   Requirements,
 } from './asked-request.ts';
-import { crossSiteRefused, isCrossSite } from './cross-site.ts';
+import { BY_BROWSER, crossSiteRefused, isCrossSite } from './cross-site.ts';
 import { identityHeaders, type IdentityHeaders, NOBODY, refusedRequest } from './identity-headers.ts';
 import type { HttpApp, ServiceApp } from '../http/app.ts';
 import {
@@ -19,8 +19,11 @@ import {
   type BearerCheck,
   type CheckParts,
   ClientAddresses,
+  Door,
+  DOOR_PATH,
   errorReply,
   HonoHead,
+  isAtDoor,
   isForProxies,
   NodeHead,
   type Received,
@@ -28,6 +31,7 @@ import {
   REPLY_HEADERS,
   respond,
   send,
+  type SignIn,
   unavailable,
   withFields,
 } from '../http/index.ts';
@@ -46,6 +50,8 @@ import {
 /** What decisions need. */
 interface ForwardAuthOptions {
   readonly check: BearerCheck;
+  /** Lets people sign in; undefined where nobody can. */
+  readonly signIn: SignIn | undefined;
   readonly catalog: Catalog;
   readonly router: Router;
   /** The proxies that are believed. */
@@ -54,7 +60,14 @@ interface ForwardAuthOptions {
 }
 
 /** Whether a request may pass, and who makes it; or the reply to one that may not, of status 401, 403, 429 or 503. */
-type Verdict = OrRefusal<{ readonly identity: IdentityHeaders }, Reply>;
+type Verdict = OrRefusal<PassedOn, Reply>;
+
+/** What a proxy is told of a request that may pass. */
+interface PassedOn {
+  readonly identity: IdentityHeaders;
+  /** See `ForwardAuthRequest`. */
+  readonly cookies: string | undefined;
+}
 
 const NOT_TRUSTED: RequestIssue = {
   reason: 'not trusted',
@@ -65,6 +78,11 @@ const NOT_CONFIGURED: RequestIssue = {
   detail: 'declare routes in svc-api.yaml, or add ?permission=RESOURCE:ACTION to the URL that the proxy asks',
 };
 
+const NOT_PASSED_ON: RequestIssue = {
+  reason: 'sign-in',
+  detail: `the proxy asks about ${DOOR_PATH}, which it must pass on to svc-api: otherwise, nobody can sign in`,
+};
+
 /** The head of a proxy's own request: of the other one, it learns where that comes from. */
 type AskingHead = NodeHead | HonoHead;
 
@@ -73,9 +91,11 @@ class ForwardAuth {
   readonly #options: ForwardAuthOptions;
   readonly #requirements: Requirements;
   readonly #clients: ClientAddresses;
+  readonly #door: Door;
 
   constructor(options: ForwardAuthOptions) {
     this.#options = options;
+    this.#door = new Door(options.check, options.signIn);
     this.#requirements = new Requirements(options.catalog);
     this.#clients = new ClientAddresses(options.trust.texts);
   }
@@ -95,30 +115,35 @@ class ForwardAuth {
   }
 
   #decide(asking: AskingHead, read: (requirements: Requirements) => ForwardAuthRequest): Verdict | Promise<Verdict> {
-    const { check, router, trust } = this.#options;
+    const { router, trust } = this.#options;
     const peer = asking.peer();
     if (peer === undefined || !trust.includes(peer)) return this.#refuse(asking, NOT_TRUSTED);
-    const { request: asked, address } = read(this.#requirements);
+    const { request: asked, address, cookies } = read(this.#requirements);
     asking.client = this.#clients.saidAs(address);
     if (asking.notes) asking.notes.client = asking.client;
     if ('refusal' in asked) return this.#refuse(asking, asked.refusal);
+    if (this.#options.signIn && isAtDoor(asked.parts.target)) return this.#refuse(asking, NOT_PASSED_ON);
     const requirement = required(asked, router, asking.notes);
     if ('refusal' in requirement) return this.#refuse(asking, requirement.refusal);
     const { allow, match } = requirement;
-    if (allow.kind === 'open') return { identity: NOBODY };
-    if (!match?.route.crossSiteAllowed && isCrossSite(asking, asked.parts) && check.isByBasic(asking)) {
-      const detail = refusedRequest('another site made it, and its key came by Basic', asked.parts);
+    if (allow.kind === 'open') return { identity: NOBODY, cookies };
+    const mayBeForeign = !match?.route.crossSiteAllowed && isCrossSite(asking, asked.parts);
+    if (mayBeForeign && this.#door.isByBrowser(asking, asked.parts)) {
+      const detail = refusedRequest(BY_BROWSER, asked.parts);
       this.#refuse(asking, { reason: 'cross-site', detail });
       return { refusal: crossSiteRefused() };
     }
-    const admission = check.enter(asking);
-    const settle = (admission: Admission) => this.#settle(admission, allow, asked);
+    const admission = this.#door.enter(asking, asked.parts);
+    const settle = (admission: Admission) => {
+      const judged = this.#judge(admission, allow);
+      return 'refusal' in judged ? this.#refusalOf(asking, asked, judged.refusal) : { ...judged, cookies };
+    };
     return admission instanceof Promise ? admission.then(settle) : settle(admission);
   }
 
-  #settle(admission: Admission, allow: Needed, { passes429 }: AskedRequest): Verdict {
+  #judge(admission: Admission, allow: Needed): OrRefusal<Pick<PassedOn, 'identity'>, Reply> {
     const { check, catalog } = this.#options;
-    if ('refusal' in admission) return { refusal: this.#asProxiesTakeIt(admission.refusal, passes429) };
+    if ('refusal' in admission) return admission;
     const { principal, fields } = admission;
     const checked = checkAllow(allow, principal.access);
     if (checked.outcome === 'forbidden') {
@@ -129,11 +154,18 @@ class ForwardAuth {
     return { identity: identityHeaders(principal, checked.used, catalog) };
   }
 
-  /** A refusal with a status that proxies take for one. */
-  #asProxiesTakeIt(refusal: Reply, passes429: boolean): Reply {
+  /** A refusal with a status that proxies take for one; to a person, as a page, or with its address. */
+  #refusalOf(asking: Received, { parts, passesAnswers }: AskedRequest, refusal: Reply): Verdict | Promise<Verdict> {
     const { challenge } = this.#options.check;
-    if (refusal.status === 400) return { ...refusal, status: 401, headers: { ...challenge, ...refusal.headers } };
-    return refusal.status === 429 && !passes429 ? { ...refusal, status: 403 } : refusal;
+    if (refusal.status === 400)
+      return { refusal: { ...refusal, status: 401, headers: { ...challenge, ...refusal.headers } } };
+    if (!passesAnswers) {
+      const page = this.#door.pageFor(asking, parts, refusal);
+      if (page) return { refusal: { ...refusal, headers: page } };
+      return { refusal: refusal.status === 429 ? { ...refusal, status: 403 } : refusal };
+    }
+    const shown = this.#door.show(asking, parts, refusal);
+    return shown instanceof Promise ? shown.then((page) => ({ refusal: page })) : { refusal: shown };
   }
 
   #refuse(asking: Received, { reason, detail }: RequestIssue): Verdict {
@@ -173,6 +205,10 @@ function required(
 
 const PASSED = { ...REPLY_HEADERS, 'Content-Length': '0' };
 
+function headersTo({ identity, cookies }: PassedOn): Record<string, string> {
+  return { ...PASSED, ...identity, ...(cookies !== undefined && { Cookie: cookies }) };
+}
+
 /** Adds the endpoints of forward-auth to an app, at `/auth/…`. */
 export function serveForwardAuth(app: HttpApp, options: Omit<ForwardAuthOptions, 'check' | 'logs'>): ServiceApp {
   const forwardAuth = new ForwardAuth({ check: app.check, logs: app, ...options });
@@ -183,8 +219,7 @@ export function serveForwardAuth(app: HttpApp, options: Omit<ForwardAuthOptions,
       const { incoming } = c.env as HttpBindings;
       return readAsked(incoming, incoming.url!.slice(basePath(c).replace(/\/$/, '').length), requirements);
     });
-    if ('refusal' in verdict) return respond(c, verdict.refusal);
-    return c.body(null, 200, { ...PASSED, ...verdict.identity });
+    return 'refusal' in verdict ? respond(c, verdict.refusal) : c.body(null, 200, headersTo(verdict));
   });
   const answerProxy = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { url = '' } = incoming;
@@ -201,5 +236,5 @@ export function serveForwardAuth(app: HttpApp, options: Omit<ForwardAuthOptions,
 
 function answer(outgoing: ServerResponse, verdict: Verdict): void {
   if ('refusal' in verdict) return send(outgoing, verdict.refusal);
-  outgoing.writeHead(200, { ...PASSED, ...verdict.identity }).end();
+  outgoing.writeHead(200, headersTo(verdict)).end();
 }

@@ -44,6 +44,7 @@ import {
   errorReply,
   FailureLog,
   internalError,
+  isAtDoor,
   isOldHealthCheck,
   jsonReply,
   notesOf,
@@ -128,6 +129,9 @@ export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
   readonly log: Log;
 }
 
+/** How long the form may take to arrive with which somebody signs in, in milliseconds. */
+const FORM_MS = 30_000;
+
 /** Methods for proxies that clients choose: to pass them on would do harm. */
 const REFUSED_METHODS: ReadonlySet<string | undefined> = new Set(['CONNECT', 'TRACE']);
 
@@ -200,7 +204,9 @@ class Guard implements RequestHandler, ConnectionHandler {
   }
 
   endpointOf(incoming: IncomingMessage): Endpoint {
-    return this.#isHealthCheck(incoming, readTarget(incoming)) ? 'health' : 'guard';
+    const target = readTarget(incoming);
+    if (this.#isHealthCheck(incoming, target)) return 'health';
+    return this.#rules.door && 'path' in target && isAtDoor(target.path) ? 'sign-in' : 'guard';
   }
 
   handleConnection(incoming: IncomingMessage, outgoing: ServerResponse, connection: BareConnection): void {
@@ -271,6 +277,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     if (this.#isHealthCheck(incoming, target)) return void this.#answerHealth(arrived, framing);
     if ('refusal' in target) return refuse(arrived, badRequest(target.refusal), framing);
     const received = { ...arrived, ...wish, target, framing };
+    if (this.#rules.door && isAtDoor(target.path)) return void this.#openDoor(received, this.#rules.door);
     try {
       this.#judge(received);
     } catch (error) {
@@ -289,6 +296,24 @@ class Guard implements RequestHandler, ConnectionHandler {
     const entry = this.#rules.access.enter(request);
     if (entry instanceof Promise) entry.then(settle).catch((error: unknown) => this.#fail(received, error));
     else settle(entry);
+  }
+
+  /** Answers what is ours at the host of the service. */
+  async #openDoor(received: ReceivedRequest, door: NonNullable<AppliedRules['door']>): Promise<void> {
+    const { incoming, outgoing, switching, framing, expectsContinue } = received;
+    if (switching) return refuse(received, badRequest('This address takes no other protocol.'), framing);
+    try {
+      const { handle } = await door.load();
+      if (outgoing.destroyed) return undefined;
+      // Forms are short: those of whom nothing comes are not waited for.
+      const timer = setTimeout(() => incoming.complete || incoming.socket.destroy(), FORM_MS);
+      incoming.once('close', () => clearTimeout(timer));
+      if (expectsContinue) outgoing.writeContinue();
+      handle(incoming, outgoing);
+    } catch (error) {
+      this.#fail(received, error);
+    }
+    return undefined;
   }
 
   #pass(received: ReceivedRequest, request: GuardedRequest, entered: AllowedEntry): void {

@@ -310,7 +310,7 @@ export function requestTrailers(rawTrailers: readonly string[], request: Request
 const OWN_COOKIE = /^\s*=?\s*(?:__(?:host|secure)-)?svc_api_/i;
 
 /** What a `Cookie` header has besides, byte by byte; undefined if that is nothing. */
-function withoutOwnCookies(value: string): string | undefined {
+export function withoutOwnCookies(value: string): string | undefined {
   if (!/svc_api_/i.test(value)) return value;
   const others = value.split(';').filter((cookie) => !OWN_COOKIE.test(cookie));
   return others.length > 0 ? others.join(';').trimStart() : undefined;

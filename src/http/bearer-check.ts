@@ -238,6 +238,7 @@ export class BearerCheck {
   readonly #keys: CheckOptions['keys'];
   readonly #required: Requirement | undefined;
   readonly #reader: CredentialReader;
+  readonly #realm: string;
   readonly #challenge: Challenge;
   readonly #failures: FailureLog;
   readonly #failed: AttemptCounter | undefined;
@@ -250,6 +251,7 @@ export class BearerCheck {
     this.#keys = keys;
     this.#required = requirementOf(options);
     this.#reader = new CredentialReader(credentials);
+    this.#realm = realm;
     this.#challenge = new Challenge(this.#reader.places, realm);
     this.#failures = failures;
     this.#failed = failedCredentials;
@@ -379,6 +381,18 @@ export class BearerCheck {
   /** Whether the key of a request came by Basic authentication. */
   isByBasic(request: Received): boolean {
     return this.#reader.isByBasic(request);
+  }
+
+  /** Whether a request has something where a key may stand, whatever that is. */
+  hasCredentials(request: Received): boolean {
+    const { kind, headers } = this.#reader.read(request);
+    return kind !== 'none' || headers.length > 0;
+  }
+
+  /** The same challenge to somebody who sees a page, which their browser would cover by asking for a password. */
+  get challengeToPeople(): Readonly<Record<string, string>> {
+    const places = this.#reader.places.filter((place) => place !== 'basic');
+    return { ...new Challenge(places, this.#realm).headers() };
   }
 
   /** The header that tells a client how to send a key. */

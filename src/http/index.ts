@@ -12,6 +12,18 @@ export {
   partsOf,
   permissionOptions,
 } from './bearer-options.ts';
+export {
+  Door,
+  DOOR_PATH,
+  type DoorPages,
+  type DoorParts,
+  type DoorRequest,
+  isAtDoor,
+  type LoadedDoor,
+  readReturnTarget,
+  seenOrigin,
+  type SignIn,
+} from './door.ts';
 export { admitKey, readForm, readQuery, type RefusedPerson, refusedPerson } from './form.ts';
 export type { IntrospectionMode } from './graphql-errors.ts';
 export type { GraphQLPipeline } from './graphql-pipeline.ts';
@@ -20,7 +32,7 @@ export { oauthErrorFor } from './oauth/answers.ts';
 export { parseJson } from './graphql-request.ts';
 export { authorizationIn, type ReturnAddress, returnAddressIn } from './oauth/authorization-request.ts';
 export { type ConsentParts, originOf } from './oauth/endpoints.ts';
-export { type Issuer, OAUTH_PATHS } from './oauth/issuer.ts';
+export { Issuer, OAUTH_PATHS } from './oauth/issuer.ts';
 export { Parameters } from './oauth/oauth-error.ts';
 export { isOldHealthCheck, type NamedCommands, OWN_COMMANDS } from './plain-endpoints.ts';
 export {
@@ -28,7 +40,6 @@ export {
   headerValue,
   HonoHead,
   isDecodable,
-  isLoopback,
   memoized,
   type NamedOperation,
   NodeHead,
@@ -42,6 +53,7 @@ export { atPeriodEnd, FailureLog, type RefusalLog } from './refusal-log.ts';
 export {
   type CorsOptions,
   endUnread,
+  errorIn,
   errorReply,
   headersOf,
   internalError,
@@ -70,7 +82,8 @@ export {
   type ServerOptions,
   type StartedServer,
 } from './serve-requests.ts';
-export { listen, type ListenOptions, type RunningServer } from './server.ts';
+export { admitSession, cookieParts, DOOR_COOKIE, prefixFor, SeenOrigin, SESSION_COOKIE, tokenAt } from './sessions.ts';
+export { listen, type ListenOptions, listenerOf, type RunningServer } from './server.ts';
 export {
   affordableConnections,
   type Endpoint,

@@ -53,6 +53,12 @@ function continueWhenRead(incoming: IncomingMessage, outgoing: ServerResponse): 
 type FetchCallback = Parameters<typeof getRequestListener>[0];
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
 
+/** What answers requests as Node has them by an app that is no whole server. */
+// oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
+export function listenerOf(app: Hono<any>): Answer {
+  return getRequestListener(app.fetch, { errorHandler: answerFailedRequest, overrideGlobalObjects: false });
+}
+
 /** An app as a server hands requests to it. */
 class ServedApp {
   /** See `ServiceApp`; other apps have none. */

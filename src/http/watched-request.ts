@@ -25,6 +25,7 @@ export const ENDPOINTS = [
   'introspect',
   'consent',
   'console',
+  'sign-in',
   'health',
   'home',
   'forward-auth',
@@ -47,6 +48,7 @@ const BY_START: readonly (readonly [start: string, endpoint: Endpoint])[] = [
   ['/auth/', 'forward-auth'],
   ['/oauth/', 'consent'],
   ['/console/', 'console'],
+  ['/.svc-api/', 'sign-in'],
 ];
 
 /** The endpoint of a URL, whatever it answers: one of few, so that clients cannot make up any. */

@@ -1,16 +1,20 @@
 import type { Config } from '../config/config.ts';
 import type { BudgetLimits, CreateContext, OwnSchema, RequiredByField, SchemaExtension } from '../graphql/index.ts';
-import type { ServiceApp } from '../http/app.ts';
+import type { HttpApp, ServiceApp } from '../http/app.ts';
 import {
   aFunction,
   COMMON_OPTIONS,
   type CorsOptions,
+  type DoorPages,
+  type DoorParts,
   type IntrospectionMode,
+  Issuer,
   listen,
   type NamedCommands,
   OWN_COMMANDS,
   type OpenedStore,
   permissionOptions,
+  SeenOrigin,
 } from '../http/index.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
 import {
@@ -204,11 +208,26 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
     pipeline: app.pipeline,
     clock,
   });
+  const trust = others.trust ?? configured?.trust ?? LOOPBACK;
+  const pages = config?.signIn === 'on' ? await addDoorTo(app, { sessions, authenticator }, trust) : undefined;
   return serveForwardAuth(app, {
     catalog: keys.catalog,
     router,
-    trust: new Networks(others.trust ?? configured?.trust ?? LOOPBACK),
+    trust: new Networks(trust),
+    signIn: pages && { sessions, pages: async () => pages },
   });
+}
+
+/** Adds the pages on which people sign in to services whose proxies ask. They are on the hosts of those. */
+async function addDoorTo(
+  app: HttpApp,
+  people: Pick<DoorParts, 'sessions' | 'authenticator'>,
+  trust: readonly string[],
+): Promise<DoorPages> {
+  const { addDoor } = await import('../console/door.tsx');
+  const { check, refusals, failures } = app.consentParts;
+  const address = new Issuer(undefined, trust);
+  return addDoor(app, { ...people, check, refusals, failures, seenBy: (c) => new SeenOrigin(address.of(c)) });
 }
 
 /** Serves the app. Throws KeysError SCHEMA_INVALID, GRAPHQL_UNSUPPORTED, LISTEN_FAILED, TLS_INVALID. */

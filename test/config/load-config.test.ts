@@ -53,6 +53,7 @@ describe('the configuration', () => {
       publicUrl: undefined,
       consent: undefined,
       clients: [],
+      signIn: undefined,
     });
     assert.deepEqual(
       ['127.9.9.9', '::1', '10.0.0.1'].map((address) => trust.includes(address)),
@@ -96,6 +97,7 @@ introspection: permitted
 publicUrl: https://keys.example.org
 consent: both
 clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"] }, { id: tv, name: TV }]
+sign-in: on
 `);
     const { trust, ...others } = await loadConfig({ file, env: {}, resources: ['BACKUP'] });
     assert.deepEqual(others, {
@@ -179,6 +181,7 @@ clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"]
         { id: 'wiki-sync', name: 'Wiki sync', redirects: ['http://127.0.0.1/done'] },
         { id: 'tv', name: 'TV', redirects: [] },
       ],
+      signIn: 'on',
     });
     assert.deepEqual(trust.texts, ['10.0.0.0/8', 'fd00::/8']);
   });
@@ -298,7 +301,8 @@ trust: [10.0.0.0/33]
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
         '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, upstreams, ' +
-          'routes, expect, cors, tls, server, limits, policy, audit, notices, introspection, publicUrl, consent and clients.',
+          'routes, expect, cors, tls, server, limits, policy, audit, notices, introspection, publicUrl, ' +
+          'consent, clients and sign-in.',
         '7:15: "cookie" is no place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
         '8:9: "10.0.0.0/33" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.',
@@ -457,6 +461,9 @@ trust: [10.0.0.0/33]
       'upstreams: { wiki: "http://a" }\nroutes: [{ host: a, path: /, allow: key, to: wikki }]',
       '2:46: Did you mean wiki? There is no upstream "wikki". The upstreams are wiki.',
     ],
+    ['sign-in: true', '1:10: The field "sign-in" must be on or off.'],
+    ['sign-in:', '1:9: The field "sign-in" must be on or off.'],
+    ['sign-in: { url: "https://keys.example.org" }', '1:10: The field "sign-in" must be on or off.'],
     ['introspection: true', '1:16: The field "introspection" must be on, off or permitted.'],
     ['$schema: 7', '1:10: The field "$schema" must be text.'],
     ['resources: [WIKI]\nresources: []', '2:1: The field "resources" is given more than once.'],

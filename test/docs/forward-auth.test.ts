@@ -10,6 +10,7 @@ import { tempFolder } from '../support/temp.ts';
 
 const PAGE = 'docs/guard.md';
 const text = readFileSync(join(ROOT, PAGE), 'utf8');
+const ofExample = (path: string) => readFileSync(join(ROOT, 'examples', path), 'utf8');
 const IDENTITY = Object.keys(NOBODY);
 
 describe('docs/guard.md, with a proxy in front', () => {
@@ -40,30 +41,34 @@ describe('docs/guard.md, with a proxy in front', () => {
   });
 
   it('configures Traefik to ask as the exact requests of the tests do', () => {
-    const { http } = parse(blockWith('forwardAuth:', PAGE, 'yaml')) as {
+    const { http } = parse(ofExample('traefik/grafana.yml')) as {
       http: { middlewares: { 'svc-api': { forwardAuth: { address: string; authResponseHeaders: string[] } } } };
     };
     const { address, authResponseHeaders } = http.middlewares['svc-api'].forwardAuth;
     const { pathname, search } = new URL(address);
     assert.equal(pathname + search, ASKING.traefik({}, '?resource=GRAFANA').target);
-    assert.deepEqual(authResponseHeaders, IDENTITY);
+    assert.deepEqual(authResponseHeaders, [...IDENTITY, 'Cookie']);
   });
 
   it('configures Envoy to ask as the exact requests of the tests do', () => {
-    const [filter] = parse(blockWith('envoy.filters.http.ext_authz', PAGE, 'yaml')) as {
-      typed_config: {
-        http_service: {
-          path_prefix: string;
-          authorization_response: { allowed_upstream_headers: { patterns: { exact: string }[] } };
+    const {
+      http_filters: [filter],
+    } = parse(ofExample('envoy/grafana.yaml')) as {
+      http_filters: {
+        typed_config: {
+          http_service: {
+            path_prefix: string;
+            authorization_response: { allowed_upstream_headers: { patterns: { exact: string }[] } };
+          };
         };
-      };
-    }[];
+      }[];
+    };
     const { path_prefix: prefix, authorization_response: response } = filter!.typed_config.http_service;
     assert.equal(`${prefix}/x`, ASKING.envoy({ target: '/x' }, '?resource=GRAFANA').target);
     const copied = response.allowed_upstream_headers.patterns.map(({ exact }) => exact);
     assert.deepEqual(
       copied,
-      IDENTITY.map((name) => name.toLowerCase()),
+      [...IDENTITY, 'Cookie'].map((name) => name.toLowerCase()),
     );
   });
 });

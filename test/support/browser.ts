@@ -1,5 +1,5 @@
 import type { Browser } from 'playwright-core';
-import { launchWithMemory, theBrowser } from './browser/launch.ts';
+import { launchWithMemory, launchWithSites, theBrowser } from './browser/launch.ts';
 import { Visit } from './browser/visit.ts';
 import { needsPrograms } from './skip.ts';
 
@@ -30,9 +30,24 @@ export function inBrowser(test: (visit: Visit) => Promise<void>): Mocha.AsyncFun
 
 /** The same, in a browser of its own, which keeps pages that are left for somebody who goes back. */
 export function inBrowserWithMemory(test: (visit: Visit) => Promise<void>): Mocha.AsyncFunc {
+  return inOwnBrowser(launchWithMemory, test);
+}
+
+/**
+ * The same, in a browser of its own that finds sites by their names.
+ * @param sites the port of this machine for each host, which has TLS
+ */
+export function inBrowserWithSites(
+  sites: () => Readonly<Record<string, number>>,
+  test: (visit: Visit) => Promise<void>,
+): Mocha.AsyncFunc {
+  return inOwnBrowser(() => launchWithSites(sites()), test);
+}
+
+function inOwnBrowser(launch: () => Promise<Browser>, test: (visit: Visit) => Promise<void>): Mocha.AsyncFunc {
   return async function (this: Mocha.Context): Promise<void> {
     needsPrograms(this, 'chromium');
-    const browser = await launchWithMemory();
+    const browser = await launch();
     try {
       await visitWith(browser, test);
     } finally {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Principal } from '../../src/keys/authorization/principal.ts';
-import { SeenOrigin, tokenAt } from '../../src/console/session-auth.ts';
+import { SeenOrigin, tokenAt } from '../../src/http/sessions.ts';
 import { createPrincipal } from './keys.ts';
 import { startTestService, type TestService } from './server.ts';
 

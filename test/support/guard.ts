@@ -37,8 +37,8 @@ export interface GuardedService extends TestKeys {
   secret: string;
   /** The header with that key. */
   authorization: string;
-  /** Starts another guard of the same service and store. Returns where it listens. */
-  beside(options: Partial<AllOptions>): Promise<string>;
+  /** Starts another guard of the same service and store, on this machine. Returns where it listens. */
+  beside(options: Partial<AllOptions>, host?: string): Promise<string>;
   /** Stops all of them. */
   stop(): Promise<void>;
 }
@@ -57,7 +57,7 @@ export async function startGuarded(
   const { port } = upstream.address() as AddressInfo;
   const running: RunningGuard[] = [];
   const used: Upstreams[] = [];
-  const beside = async (others: Partial<AllOptions>) => {
+  const beside = async (others: Partial<AllOptions>, host = '127.0.0.1') => {
     const all: AllOptions = {
       keys: open.keys,
       upstream: { protocol: 'http:', host: '127.0.0.1', port },
@@ -77,11 +77,7 @@ export async function startGuarded(
     const { watchers = [] } = all;
     const { upstream: address, send, rewriteHost } = all;
     const upstreams = readUpstreams(all.upstreams, { name: all.named, address, send, rewriteHost }, undefined);
-    const started = await serveGuard(
-      all,
-      { ...all, upstreams },
-      { host: '127.0.0.1', port: 0, keepAliveMs: 5000, watchers },
-    );
+    const started = await serveGuard(all, { ...all, upstreams }, { host, port: 0, keepAliveMs: 5000, watchers });
     running.push(started);
     used.push(upstreams);
     return started.url;

@@ -22,9 +22,9 @@ export default class Guard extends ServingCommand {
   static override summary = 'Put a key in front of a service: a proxy that asks for one.';
   static override description =
     'Requests with a key that may pass go to the service at <upstream>, without the key, with X-Auth-Key-Id, ' +
-    'X-Auth-Key-Name, X-Auth-Roles and X-Auth-Permission; the others are answered 401 or 403. The service must be ' +
-    'reachable by the guard alone. Without --permission and --any-key, the routes of svc-api.yaml decide, and may ' +
-    'name other services, by "upstreams". ' +
+    'X-Auth-Key-Name, X-Auth-Roles and X-Auth-Permission; the others are answered 401 or 403, in a browser by a page ' +
+    'to sign in, unless svc-api.yaml has "sign-in: off". The service must be reachable by the guard alone. Without ' +
+    '--permission and --any-key, the routes of svc-api.yaml decide, and may name other services, by "upstreams". ' +
     'Connections, memory and more: "server" in svc-api.yaml.';
   static override usage = '<%= command.id %> [UPSTREAM] [flags]';
   static override examples = examplesOf([
@@ -124,7 +124,7 @@ export default class Guard extends ServingCommand {
     ]);
     const rulesBy = ({
       keys,
-      config: { routes, credentials, trust, limits, upstreams },
+      config: { routes, credentials, trust, limits, upstreams, signIn },
     }: OpenedService): GuardRules => ({
       keys,
       upstreams: readUpstreams(upstreams, asked.upstream, routesThatDecide(asked, routes)),
@@ -132,6 +132,8 @@ export default class Guard extends ServingCommand {
       credentials,
       trust,
       failedCredentials: limits.failedCredentials,
+      loadDoor:
+        signIn === 'off' ? undefined : async (parts) => (await import('../../console/door.tsx')).openDoor(parts),
     });
     const running = await serveGuard({ ...asked, log: this.logger }, rulesBy(opened), server);
     return {

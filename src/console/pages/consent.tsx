@@ -19,6 +19,7 @@ import {
   RequestRefused,
   type ReturnAddress,
   returnAddressIn,
+  type SeenOrigin,
 } from '../../http/index.ts';
 import type { Principal } from '../../keys/authorization/index.ts';
 import {
@@ -35,7 +36,7 @@ import { type ConsentRequest, requireFlow } from '../../keys/repository/index.ts
 import type { Sessions } from '../../keys/authentication/index.ts';
 import { type Assets, plainPageHeaders } from '../assets.ts';
 import { OperationFailed } from '../operations.ts';
-import { KEY_FIELD, requireOwnForm, type SeenOrigin } from '../session-auth.ts';
+import { KEY_FIELD, requireOwnForm } from '../session-auth.ts';
 import {
   defaultExpiry,
   expiresAtOf,

@@ -1,12 +1,11 @@
 import type { Context, Hono } from 'hono';
 import { raw } from 'hono/html';
 import type { Child } from 'hono/jsx';
-import type { BearerEnv } from '../../http/index.ts';
+import type { BearerEnv, SeenOrigin } from '../../http/index.ts';
 import type { Sessions } from '../../keys/authentication/index.ts';
 import type { Assets } from '../assets.ts';
 import { Layout } from '../parts/layout.tsx';
 import { type OutcomePage, SentForm } from '../sent-form.tsx';
-import type { SeenOrigin } from '../session-auth.ts';
 import { OUTCOMES, rootFrom, seeOther, sendPage, type Visit } from '../visit.tsx';
 
 /** What showing what forms led to takes. */

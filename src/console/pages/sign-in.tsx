@@ -1,8 +1,15 @@
 import type { Context, Hono } from 'hono';
-import { type BearerEnv, type NamedCommands, readForm, readQuery, type RefusalLog } from '../../http/index.ts';
+import {
+  type BearerEnv,
+  type NamedCommands,
+  readForm,
+  readQuery,
+  type RefusalLog,
+  type SeenOrigin,
+} from '../../http/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 import type { Assets } from '../assets.ts';
-import type { SessionAuth, SeenOrigin } from '../session-auth.ts';
+import type { SessionAuth } from '../session-auth.ts';
 import { Layout } from '../parts/layout.tsx';
 import { Problem } from '../parts/notice.tsx';
 import { answerHeaders, seeOther, sendPage } from '../visit.tsx';

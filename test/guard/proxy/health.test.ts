@@ -52,8 +52,8 @@ describe('the health path of the guard', () => {
 
   it('says so while the store does not answer', async () => {
     const { keys } = service;
-    const { authenticator, catalog, limiter } = keys;
-    const failing = { authenticator, catalog, limiter, store: { check: () => Promise.reject(new Error()) } };
+    const { authenticator, catalog, limiter, sessions } = keys;
+    const failing = { authenticator, catalog, limiter, sessions, store: { check: () => Promise.reject(new Error()) } };
     const url = await service.beside({ keys: failing });
     assert.equal((await answerOf(url + healthPath))[0], 503);
   });

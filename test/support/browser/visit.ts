@@ -13,6 +13,8 @@ export interface Look {
   width?: number;
   /** Default: light. */
   colorScheme?: 'light' | 'dark';
+  /** Whether any certificate will do, such as that of the tests. */
+  anyCertificate?: boolean;
 }
 
 /** What a test has of the browser, and what is looked at when it ends. */
@@ -57,11 +59,17 @@ export class Visit {
   }
 
   /** A browser that has never been anywhere: no cookies, no storage, no history. */
-  async context({ javaScript = true, width = 1280, colorScheme = 'light' }: Look = {}): Promise<BrowserContext> {
+  async context({
+    javaScript = true,
+    width = 1280,
+    colorScheme = 'light',
+    anyCertificate,
+  }: Look = {}): Promise<BrowserContext> {
     const context = await this.#browser.newContext({
       javaScriptEnabled: javaScript,
       viewport: { width, height: 800 },
       colorScheme,
+      ignoreHTTPSErrors: anyCertificate ?? false,
       reducedMotion: 'reduce',
       locale: 'en-US',
       timezoneId: 'UTC',

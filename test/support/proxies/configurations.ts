@@ -138,6 +138,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
         '/etc/haproxy/svc-api.lua': join(folder, 'svc-api.lua'),
         '/etc/haproxy/grafana.example.org.pem': join(folder, 'site.pem'),
         ':443': `127.0.0.1:${port}`,
+        '127.0.0.1:4000': `127.0.0.1:${svcApi}`,
         '127.0.0.1:3000': `127.0.0.1:${service}`,
       });
       const lua = ofExample('haproxy/svc-api.lua').replace('127.0.0.1:4000', `127.0.0.1:${svcApi}`);

@@ -19,6 +19,8 @@ export type Rule = 'resource' | 'permission' | 'routes';
 export interface SiteOptions {
   /** Default: the methods of the resource, as the configuration has it. */
   rule?: Rule;
+  /** Whether people may sign in. Default: as it is without a word about it. */
+  signIn?: 'on' | 'off';
   /** What else to replace in the configuration. */
   edits?: Readonly<Record<string, string>>;
 }
@@ -58,7 +60,7 @@ let keysMade = 0;
 /** Starts the service, svc-api and the proxy, as processes of their own. */
 export async function startGuardedSite(
   configuration: Configuration,
-  { rule = 'resource', edits = {} }: SiteOptions = {},
+  { rule = 'resource', signIn, edits = {} }: SiteOptions = {},
 ): Promise<GuardedSite> {
   const { program, by, resource, requirement, flags: more = [] } = configuration;
   const [folder, port, database] = [tempFolder(), await freePort(), await migratedStore()];
@@ -67,7 +69,7 @@ export async function startGuardedSite(
   const resources = resource === 'DASHBOARD' ? [] : [resource];
   writeFileSync(
     config,
-    `resources: [${resources.join()}]\ncredentials: [bearer, basic]\ntrust: [127.0.0.1]\n${rule === 'routes' ? routesWith(resource) : ''}`,
+    `resources: [${resources.join()}]\ncredentials: [bearer, basic]\ntrust: [127.0.0.1]\n${signIn ? `sign-in: ${signIn}\n` : ''}${rule === 'routes' ? routesWith(resource) : ''}`,
     { mode: 0o600 },
   );
   const permission = `${resource}:READ_ANY`;

@@ -1,0 +1,261 @@
+import type { Context } from 'hono';
+import { Hono } from 'hono';
+import {
+  type BearerEnv,
+  DOOR_PATH,
+  type DoorPages,
+  type DoorParts,
+  errorIn,
+  errorReply,
+  internalError,
+  listenerOf,
+  type LoadedDoor,
+  readForm,
+  readQuery,
+  readReturnTarget,
+  type Reply,
+  requestIdIn,
+  RequestRefused,
+  respond,
+  type SeenOrigin,
+} from '../http/index.ts';
+import { isKeysError } from '../keys/basics/index.ts';
+import { prefixOf } from '../keys/secret/index.ts';
+import { addAssets, type Assets, plainPageHeaders, readAssets } from './assets.ts';
+import { OneMoment } from './pages/sign-in.tsx';
+import { Layout } from './parts/layout.tsx';
+import { inYourWords, Problem } from './parts/notice.tsx';
+import { requireOwnForm, SessionAuth } from './session-auth.ts';
+import { answerHeaders, seeOther } from './visit.tsx';
+
+/**
+ * Adds the pages at the door of guarded services, on their own hosts: where people sign in to them with a key, see as
+ * whom, and sign out. They work without scripts. Who signs in is told by `SessionAuth.signIn` alone.
+ */
+export function addDoor(app: Hono<BearerEnv>, parts: DoorParts): DoorPages {
+  const assets = readAssets();
+  const sessionAuth = new SessionAuth(parts, 'door');
+  const path = DOOR_PATH.slice(0, -1);
+  addAssets(app, path, assets);
+
+  const send = async (c: Context, page: Promise<Reply>) => respond(c, await page);
+  /** Answers, or says what went wrong. */
+  const guarded = async (c: Context, answer: (seen: SeenOrigin) => Promise<Response>): Promise<Response> => {
+    try {
+      const seen = parts.seenBy(c);
+      if (c.req.method === 'POST') requireOwnForm(c, seen);
+      return await answer(seen);
+    } catch (error) {
+      const { status, message } = describeError(c, error, parts);
+      return send(c, pageOf(assets, { title: 'Not done', status }, <Said title="Not done" message={message} />));
+    }
+  };
+
+  app.get(DOOR_PATH, (c) =>
+    guarded(c, async (seen) => {
+      const entry = await sessionAuth.enter(c, seen);
+      if (entry === 'signed out') return send(c, signInPage(assets, { seen, target: '/' }));
+      if ('refusal' in entry) {
+        const { status, message, headers } = entry.refusal;
+        return send(
+          c,
+          pageOf(assets, { title: 'Not now', status, headers }, <Refused message={message} seen={seen} />),
+        );
+      }
+      return send(
+        c,
+        pageOf(assets, { title: 'Signed in' }, <SignedIn name={entry.principal.apiKey.name} seen={seen} />),
+      );
+    }),
+  );
+  app.get(`${path}/sign-in`, (c) =>
+    guarded(c, async (seen) => {
+      // A proxy that shows this page in place of another says of which.
+      const target = readReturnTarget(readQuery(c).get('to') ?? c.req.header('x-original-uri') ?? '');
+      return (await sessionAuth.isSignedIn(c, seen))
+        ? seeOther(c, target)
+        : send(c, signInPage(assets, { seen, target }));
+    }),
+  );
+  app.post(`${path}/sign-in`, (c) =>
+    guarded(c, async (seen) => {
+      const form = await readForm(c, 'This page is answered');
+      const target = readReturnTarget(form.get('to') ?? '');
+      const key = form.get('key')?.trim() ?? '';
+      const again = (status: number, problem?: string, headers = {}) =>
+        send(
+          c,
+          signInPage(assets, { seen, target, problem }, { status, headers: { ...answerHeaders(c), ...headers } }),
+        );
+      if (!seen.isPrivate) return again(403);
+      if (key === '') return again(400, 'Enter an API key.');
+      const entered = await sessionAuth.signIn(c, key, seen);
+      if ('refusal' in entered) return again(entered.refusal.status, entered.refusal.message, entered.refusal.headers);
+      parts.refusals.add('signed in', { reason: 'door', prefix: prefixOf(entered.principal.apiKey.publicId) });
+      // No redirect: browsers hold those of a form to `form-action`, and the service may lead on to another site.
+      return send(c, pageOf(assets, { title: 'Signed in', again: target }, <OneMoment here={target} />));
+    }),
+  );
+  app.post(`${path}/sign-out`, (c) =>
+    guarded(c, async (seen) => {
+      await sessionAuth.signOut(c, seen);
+      return seeOther(c, './');
+    }),
+  );
+  // In place of what somebody may not open, for a proxy that shows this page itself.
+  app.get(`${path}/refused`, (c) =>
+    guarded(c, (seen) =>
+      send(c, pageOf(assets, NOT_ALLOWED, <Refused message="This key may not open the page." seen={seen} />)),
+    ),
+  );
+  app.all(`${path}/*`, (c) => {
+    const said = { title: 'Not found', message: 'There is no page at this address.' };
+    return send(c, pageOf(assets, { title: said.title, status: 404 }, <Said {...said} />));
+  });
+
+  return {
+    signIn: (seen, target, headers) =>
+      signInPage(assets, { seen, target: readReturnTarget(target) }, { status: 401, ...(headers && { headers }) }),
+    refused: (seen, refusal) =>
+      pageOf(
+        assets,
+        { ...NOT_ALLOWED, status: refusal.status, headers: refusal.headers },
+        <Refused message={errorIn(refusal).message} seen={seen} />,
+      ),
+  };
+}
+
+/** The same for a server that answers nothing else of ours. */
+export async function openDoor(parts: DoorParts): Promise<LoadedDoor> {
+  const app = new Hono<BearerEnv>();
+  const pages = addDoor(app, parts);
+  app.onError((error, c) => {
+    parts.failures.add(error, requestIdIn(c));
+    return respond(c, internalError(requestIdIn(c) ?? ''));
+  });
+  app.notFound((c) => respond(c, errorReply(404, 'NOT_FOUND', 'There is nothing at this address.')));
+  return { pages, handle: listenerOf(app) };
+}
+
+/** @throws what no page can say */
+function describeError(c: Context, error: unknown, { failures }: DoorParts): { status: number; message: string } {
+  if (error instanceof RequestRefused) return error;
+  if (!isKeysError(error) || !error.code.startsWith('STORE_')) throw error;
+  failures.add(error, requestIdIn(c));
+  return { status: 503, message: 'The key store does not answer, or takes no changes. Try again later.' };
+}
+
+const NOT_ALLOWED = { title: 'Not allowed', status: 403 };
+
+interface PageOptions {
+  title: string;
+  status?: number;
+  headers?: Reply['headers'];
+  /** What is opened in its place at once. */
+  again?: string;
+}
+
+async function pageOf(
+  assets: Assets,
+  { title, status = 200, headers, again }: PageOptions,
+  content: ReturnType<typeof Said>,
+): Promise<Reply> {
+  const document = (
+    <Layout title={title} root={DOOR_PATH} assets={assets} isPlain {...(again !== undefined && { again })}>
+      {content}
+    </Layout>
+  );
+  const text = `<!doctype html>${(await document).toString()}`;
+  return { status, type: 'text/html; charset=utf-8', text, headers: { ...plainPageHeaders(), ...headers } };
+}
+
+function signInPage(
+  assets: Assets,
+  shown: Parameters<typeof SignIn>[0],
+  more: Pick<PageOptions, 'status' | 'headers'> = {},
+): Promise<Reply> {
+  return pageOf(assets, { title: 'Sign in', ...more }, <SignIn {...shown} />);
+}
+
+function SignIn({ seen, target, problem }: { seen: SeenOrigin; target: string; problem?: string | undefined }) {
+  return (
+    <div class="narrow">
+      <h1>Sign in to {seen.host}</h1>
+      {problem !== undefined && <Problem>{problem}</Problem>}
+      {seen.isPrivate ? (
+        <form method="post" action={`${DOOR_PATH}sign-in`} class="stack">
+          <input type="hidden" name="to" value={target} />
+          {/* Managers of passwords name what they keep by it. */}
+          <input id="service" type="text" value={seen.host} autocomplete="username" hidden />
+          <label for="key">API key</label>
+          <input
+            id="key"
+            name="key"
+            type="password"
+            autocomplete="current-password"
+            spellcheck={false}
+            required
+            aria-describedby="key-help"
+          />
+          <p id="key-help" class="help">
+            It is exchanged for a session of {seen.host} alone, which ends when you sign out, after 8 hours, after 30
+            minutes without a request, and with the key.
+          </p>
+          <button class="primary">Sign in</button>
+        </form>
+      ) : (
+        <Problem>
+          This connection is not encrypted, so that others could read a key. Open the address by https, or on the
+          machine itself.
+        </Problem>
+      )}
+      <p class="help">No key yet? Ask whoever runs this service for one.</p>
+    </div>
+  );
+}
+
+function SignedIn({ name, seen }: { name: string; seen: SeenOrigin }) {
+  return (
+    <div class="narrow">
+      <h1>Signed in</h1>
+      <p>
+        You are signed in to {seen.host} with the key <strong>{name}</strong>.
+      </p>
+      <p>
+        <a href="/">Open {seen.host}</a>
+      </p>
+      <SignOut label="Sign out" />
+    </div>
+  );
+}
+
+function Refused({ message, seen }: { message: string; seen: SeenOrigin }) {
+  return (
+    <div class="narrow">
+      <h1>Not allowed</h1>
+      <Problem>{inYourWords(message)}</Problem>
+      <p>You are signed in to {seen.host}.</p>
+      <SignOut label="Sign in with another key" />
+    </div>
+  );
+}
+
+function SignOut({ label }: { label: string }) {
+  return (
+    <form method="post" action={`${DOOR_PATH}sign-out`}>
+      <button>{label}</button>
+    </form>
+  );
+}
+
+function Said({ title, message }: { title: string; message: string }) {
+  return (
+    <div class="narrow">
+      <h1>{title}</h1>
+      <p>{message}</p>
+      <p>
+        <a href={DOOR_PATH}>Go on</a>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,195 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Context } from 'hono';
+import Negotiator from 'negotiator';
+import type { Authenticator, Sessions } from '../keys/authentication/index.ts';
+import type { Admission, Admitted, BearerCheck } from './bearer-check.ts';
+import { memoized, type Received } from './received.ts';
+import type { FailureLog, RefusalLog } from './refusal-log.ts';
+import type { Reply } from './replies.ts';
+import { admitSession, cookieParts, DOOR_COOKIE, SeenOrigin, SESSION_COOKIE, tokenAt } from './sessions.ts';
+
+/** Where people sign in to a guarded service. All of it is ours, and gets to no upstream. */
+export const DOOR_PATH = '/.svc-api/';
+
+/** Whether a target is one of ours on the host of a guarded service. */
+export function isAtDoor(target: string): boolean {
+  return target.startsWith('/.svc-api') && (target.length === 9 || target[9] === '/' || target[9] === '?');
+}
+
+/** A request for a guarded service, as its browser has made it. */
+export interface DoorRequest {
+  readonly method: string;
+  /** As `Host` has it. */
+  readonly host: string;
+  /** By which scheme it has come: http, https, ws or wss. */
+  readonly scheme: string;
+  /** Its path and query. */
+  readonly target: string;
+}
+
+/** The pages at the door. */
+export interface DoorPages {
+  /** The page to sign in, which then leads to a target of the same host. @param headers of its answer, of status 401 */
+  signIn(seen: SeenOrigin, target: string, headers: Reply['headers']): Promise<Reply>;
+  /** Says why somebody who has signed in may not open what they wanted, with the way to sign in as somebody else. */
+  refused(seen: SeenOrigin, refusal: Reply): Promise<Reply>;
+}
+
+/** What the pages at the door are made with. */
+export interface DoorParts {
+  readonly sessions: Sessions;
+  readonly authenticator: Authenticator;
+  /** Takes keys that people show in forms, wherever programs put theirs. */
+  readonly check: BearerCheck;
+  readonly refusals: RefusalLog;
+  readonly failures: FailureLog;
+  /** The address that a browser has opened. */
+  seenBy(c: Context): SeenOrigin;
+}
+
+/** The pages at the door, once they are loaded. */
+export interface LoadedDoor {
+  readonly pages: DoorPages;
+  /** Answers a request to one of our own addresses at the host of the service: see `isAtDoor`. */
+  handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
+}
+
+/** Accepts people who have signed in, and shows others where to do so. */
+export interface SignIn {
+  readonly sessions: Sessions;
+  /** Loaded once somebody needs them. */
+  pages(): Promise<DoorPages>;
+}
+
+/** The header that tells a proxy which page to show. */
+const PAGE = 'X-Auth-Page';
+/** For how long it is known that a session of something open goes on, in milliseconds. */
+const KNOWN_MS = 250;
+const MAX_KNOWN = 1000;
+
+/**
+ * Who comes to a guarded service: by a key in the request, as programs do, or by the session of a person who has signed
+ * in. A key wins. A person who may not pass sees a page that says so; all else gets the same answer as without it.
+ */
+export class Door {
+  readonly #check: BearerCheck;
+  readonly #signIn: SignIn | undefined;
+  /** Whether sessions go on, as was found out lately, by their tokens. */
+  readonly #known = new Map<string, { readonly at: number; readonly goesOn: Promise<boolean> }>();
+
+  /** @param signIn undefined where nobody can sign in */
+  constructor(check: BearerCheck, signIn: SignIn | undefined) {
+    this.#check = check;
+    this.#signIn = signIn;
+  }
+
+  /** Checks a request that has just arrived. Counts as a use of its key. */
+  enter(request: Received, at: DoorRequest): Admission | Promise<Admission> {
+    const token = this.#sessionIn(request, at);
+    return token === undefined ? this.#check.enter(request) : this.#enterBySession(request, token);
+  }
+
+  /**
+   * Checks a request again that was accepted. Counts as no further use of its key.
+   * @param isInUse whether it counts as a use of its session
+   */
+  again(request: Received, at: DoorRequest, admitted: Admitted, isInUse: boolean): Admission | Promise<Admission> {
+    const token = admitted.token === undefined ? this.#sessionIn(request, at) : undefined;
+    return token === undefined
+      ? this.#check.again(request, admitted)
+      : this.#goesOn(token, isInUse).then((goesOn) =>
+          goesOn ? this.#check.again(request, admitted) : this.#check.enter(request),
+        );
+  }
+
+  /** Whether a browser has sent by itself what a request is accepted by: another site may have made it do so. */
+  isByBrowser(request: Received, at: DoorRequest): boolean {
+    return this.#check.isByBasic(request) || this.#sessionIn(request, at) !== undefined;
+  }
+
+  /**
+   * What a request that is refused is answered: to a person, a page in place of what programs get. Its status is the
+   * same, so that nothing takes it for what was asked for.
+   */
+  show(request: Received, at: DoorRequest, refusal: Reply): Reply | Promise<Reply> {
+    const seen = this.#isPerson(request, at) ? seenOrigin(at) : undefined;
+    if (!seen) return refusal;
+    if (refusal.status === 401)
+      return this.#signIn!.pages().then((pages) => pages.signIn(seen, at.target, this.#check.challengeToPeople));
+    const isSignedIn = this.#sessionIn(request, at) !== undefined;
+    return isSignedIn && (refusal.status === 403 || refusal.status === 429)
+      ? this.#signIn!.pages().then((pages) => pages.refused(seen, refusal))
+      : refusal;
+  }
+
+  /**
+   * The headers of a refusal to a proxy that passes no page on: they say where the page is, on the host of the service.
+   * Undefined where none is shown.
+   */
+  pageFor(request: Received, at: DoorRequest, { status, headers }: Reply): Reply['headers'] | undefined {
+    if (!this.#isPerson(request, at) || !seenOrigin(at)) return undefined;
+    if (status === 401) return { ...this.#check.challengeToPeople, [PAGE]: `${DOOR_PATH}sign-in` };
+    const isSignedIn = this.#sessionIn(request, at) !== undefined;
+    return isSignedIn && status === 403 ? { ...headers, [PAGE]: `${DOOR_PATH}refused` } : undefined;
+  }
+
+  async #enterBySession(request: Received, token: string): Promise<Admission> {
+    const found = await admitSession(request, token, { sessions: this.#signIn!.sessions, check: this.#check });
+    return found?.admission ?? this.#check.enter(request);
+  }
+
+  /** The token of the session by which a request comes: none if it has a key, or something like one. */
+  #sessionIn(request: Received, at: DoorRequest): string | undefined {
+    const cookies = this.#signIn && request.header('cookie');
+    if (!cookies?.includes(SESSION_COOKIE)) return undefined;
+    const seen = seenOrigin(at);
+    const [cookie] = seen ? cookieParts(cookies, [DOOR_COOKIE, SESSION_COOKIE], seen) : [];
+    return cookie === undefined || this.#check.hasCredentials(request) ? undefined : tokenAt(seen!, cookie);
+  }
+
+  /** What is open asks often, and for each part of a body that passes. */
+  #goesOn(token: string, isInUse: boolean): Promise<boolean> {
+    const [now, known] = [performance.now(), this.#known.get(token)];
+    if (known && now - known.at < KNOWN_MS) return known.goesOn;
+    if (this.#known.size >= MAX_KNOWN) this.#known.clear();
+    const { sessions } = this.#signIn!;
+    const goesOn = (isInUse ? sessions.find(token) : sessions.look(token)).then((session) => session !== undefined);
+    this.#known.set(token, { at: now, goesOn });
+    return goesOn;
+  }
+
+  /** Whether a browser opens a page for somebody, without a key. */
+  #isPerson(request: Received, { method }: DoorRequest): boolean {
+    return this.#signIn !== undefined && isNavigation(request, method) && !this.#check.hasCredentials(request);
+  }
+}
+
+/** The address that a browser has opened; undefined if it is none. */
+export function seenOrigin({ scheme, host }: DoorRequest): SeenOrigin | undefined {
+  const origin = `${scheme.replace(/^ws/, 'http')}://${host}`;
+  return URL.canParse(origin) ? new SeenOrigin(origin) : undefined;
+}
+
+/**
+ * Whether a browser opens a page in a tab or window of its own: it prefers HTML, and if it says what it wants (Fetch
+ * Metadata), that is a document. Scripts, frames and programs say something else.
+ */
+function isNavigation(request: Received, method: string): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false;
+  const [mode, place] = [request.header('sec-fetch-mode'), request.header('sec-fetch-dest')];
+  if ((mode ?? 'navigate') !== 'navigate' || (place ?? 'document') !== 'document') return false;
+  if (request.header('x-requested-with') !== undefined || request.header('sec-websocket-key') !== undefined)
+    return false;
+  return prefersHtml(request.header('accept') ?? '');
+}
+
+const TYPES = ['application/json', 'text/html'];
+
+/** Whether HTML is asked for rather than JSON: by its name, not by `*`. */
+const prefersHtml = memoized((accept) => new Negotiator({ headers: { accept } }).mediaType(TYPES) === TYPES[1]);
+
+/** Reads where somebody wanted to go: a target of the same host, such as `/wiki/Start?x=1`: anything else leads to `/`. */
+export function readReturnTarget(text: string): string {
+  const isPath = /^\/(?![/\\])[!-[\]-~]*$/.test(text) && text.length <= 4000;
+  return isPath && !isAtDoor(text) ? text : '/';
+}

@@ -1,0 +1,94 @@
+import { hash } from 'node:crypto';
+import { parse } from 'hono/utils/cookie';
+import type { Sessions } from '../keys/authentication/index.ts';
+import type { Session } from '../keys/repository/index.ts';
+import type { Admission, BearerCheck } from './bearer-check.ts';
+import { isLoopback, type Received } from './received.ts';
+
+/** The cookie of a session for pages of ours: a request that another site begins does not have it. */
+export const SESSION_COOKIE = 'svc_api_session';
+/** That of the same session for the door of a guarded service: a link of another site has it. */
+export const DOOR_COOKIE = 'svc_api_session_lax';
+
+/** Under which address a browser knows a service. */
+export class SeenOrigin {
+  readonly origin: string;
+  readonly #url: URL;
+
+  /** @param origin such as `https://keys.example.org` */
+  constructor(origin: string) {
+    this.#url = new URL(origin);
+    this.origin = this.#url.origin;
+  }
+
+  /** The same without the port, which cookies do not know. */
+  get site(): string {
+    return `${this.#url.protocol}//${this.#url.hostname}`;
+  }
+
+  /** The host, with the port if it is not the scheme's own. */
+  get host(): string {
+    return this.#url.host;
+  }
+
+  get isEncrypted(): boolean {
+    return this.#url.protocol === 'https:';
+  }
+
+  /** Whether nobody can read what is sent: it is encrypted, or does not leave the machine. */
+  get isPrivate(): boolean {
+    const { hostname } = this.#url;
+    return (
+      this.isEncrypted ||
+      hostname === 'localhost' ||
+      hostname.endsWith('.localhost') ||
+      isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))
+    );
+  }
+}
+
+/** How browsers keep a cookie that nobody but this host can have set, where they know that. */
+export function prefixFor({ isEncrypted }: SeenOrigin): 'host' | undefined {
+  return isEncrypted ? 'host' : undefined;
+}
+
+/**
+ * The parts of the first of these cookies in a request: what the token is made of and, once the key was entered again,
+ * what shows that.
+ * @param cookies the value of `Cookie`
+ */
+export function cookieParts(cookies: string | undefined, names: readonly string[], seen: SeenOrigin): string[] {
+  for (const name of names) {
+    const full = prefixFor(seen) ? `__Host-${name}` : name;
+    const value = cookies?.includes(full) ? parse(cookies, full)[full] : undefined;
+    if (value !== undefined) return value.split('.');
+  }
+  return [];
+}
+
+/**
+ * The token of the session that a cookie is for where a browser has got it: replayed at another host, or without TLS,
+ * that opens nothing.
+ */
+export function tokenAt({ site }: SeenOrigin, cookie: string): string {
+  return hash('sha256', `${site} ${cookie}`, 'base64url');
+}
+
+/**
+ * Who makes a request of a session: whoever has signed in, as they may act now. It counts as a use of their key, within
+ * its limits and from its networks. A session whose key is no longer accepted ends.
+ * @returns undefined if there is no such session
+ */
+export async function admitSession(
+  request: Received,
+  token: string,
+  { sessions, check }: { readonly sessions: Sessions; readonly check: BearerCheck },
+): Promise<{ readonly session: Session; readonly admission: Admission } | undefined> {
+  const session = await sessions.find(token);
+  if (!session) return undefined;
+  const admission = await check.enterBy(request, session.secretDigest);
+  if (!('refusal' in admission) || admission.refusal.status !== 401) return { session, admission };
+  // Somebody may have rotated the key that they have signed in with, and is about to see its new secret.
+  if (session.outcomes.every(({ sealed, isAnswer }) => sealed === null || isAnswer)) await sessions.end(token);
+  return undefined;
+}
