@@ -16,6 +16,7 @@ import { formatTime, KeysError, mapYielding, printable, UNIT_MS } from '../keys/
 import { HISTORY_MS } from '../keys/notices/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { findDue } from './due-entries.ts';
+import { insertRows } from './insert-rows.ts';
 import { BLOCK_ENTRIES } from './migrations.ts';
 import { amongTexts, chunksOf, readAuditEntry, readHash, storedHash, toAuditRow } from './rows.ts';
 import type { Search } from './search-keys.ts';
@@ -307,6 +308,7 @@ async function findLost(db: Kysely<Tables>, after: number, upTo: number): Promis
 /** Appends entries to the chain, inside a write transaction. @throws KeysError STORE_AUDIT_KEY */
 export async function appendToAuditLog(
   db: Kysely<Tables>,
+  dialect: DialectName,
   drafts: readonly AuditDraft[],
   key: KeyObject | undefined,
 ): Promise<void> {
@@ -318,9 +320,9 @@ export async function appendToAuditLog(
     const rows = await mapYielding(chunk, (draft) => {
       number += 1;
       hash = chainHash({ ...draft, number }, hash, key);
-      return toAuditRow({ ...draft, number, hash });
+      return { ...toAuditRow({ ...draft, number, hash }) };
     });
-    await db.insertInto('audit_log').values(rows).execute();
+    await insertRows(db, dialect, 'audit_log', rows);
   }
   await setHead(db, { number, hash }, head);
 }

@@ -43,7 +43,6 @@ export function selectDue(db: Kysely<Tables>) {
     .innerJoin('api_keys', 'api_keys.id', 'entry.key_id')
     .selectAll('api_keys')
     .select(['imports.at', 'imports.actor_name', 'entry.import', 'entry.number', 'entry.hash'])
-    .orderBy('entry.import')
     .orderBy('entry.number');
 }
 

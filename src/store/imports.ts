@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
-import { type Kysely, sql, type SqlBool } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { requireAuditKey } from '../keys/audit/index.ts';
 import { IMPORTS, type ImportSpool, OTHER_IMPORT, OUTDATED_IMPORT } from '../keys/transfer/index.ts';
 import { appendToAuditLog, findPosition } from './audit-log.ts';
 import { portOfStore, type Writing } from './connection.ts';
-import { draftOf, draftsOf, dueHash, isPublished, selectDue } from './due-entries.ts';
+import { draftOf, draftsOf, dueHash, selectDue } from './due-entries.ts';
 import { missingStore } from './errors.ts';
 import { insertLists, NOTED_CHANGES } from './insert-rows.ts';
 import { indexedText } from './migrations.ts';
@@ -83,7 +83,7 @@ export const imports = portOfStore({
     },
     async finishSome() {
       if (writing.dialect === 'sqlite' && (await hasAbandonedRows(writing.db))) return removePendingRows(writing.db);
-      return (await appendSomeDue(writing)) > 0;
+      return appendSomeDue(writing);
     },
   }),
   empty: (location) => ({
@@ -229,27 +229,28 @@ export async function removePendingRows(db: Kysely<Tables>): Promise<boolean> {
 }
 
 /** Writes the entries of those of these keys that were imported: they are about to be changed. */
-export async function appendDueOf({ db, auditKey }: Writing, ids: readonly string[]): Promise<void> {
+export async function appendDueOf({ db, dialect, auditKey }: Writing, ids: readonly string[]): Promise<void> {
   for (const chunk of chunksOf(ids)) {
     const rows = await selectDue(db).where('entry.key_id', 'in', chunk).execute();
     if (rows.length === 0) continue;
-    await appendToAuditLog(db, draftsOf(rows, auditKey), auditKey);
+    await appendToAuditLog(db, dialect, draftsOf(rows, auditKey), auditKey);
     await db.deleteFrom('import_entries').where('key_id', 'in', chunk).execute();
   }
 }
 
-/** Writes some of the entries that are still to be written. @returns how many; 0 once there are no more */
-async function appendSomeDue({ db, auditKey }: Writing): Promise<number> {
-  const rows = await selectDue(db).limit(PIECE_ENTRIES).execute();
-  const last = rows.at(-1);
-  if (last) {
-    await appendToAuditLog(db, draftsOf(rows, auditKey), auditKey);
-    const isDone = sql<SqlBool>`(import, number) <= (${last.import}, ${last.number})`;
-    await db.deleteFrom('import_entries').where(isPublished).where(isDone).execute();
-  } else {
-    // Those of keys that are gone, which nobody but another program has deleted.
-    await db.deleteFrom('import_entries').where(isPublished).execute();
-    await db.deleteFrom('imports').execute();
-  }
-  return rows.length;
+/** Writes some of the entries that are still to be written. @returns whether there were any */
+async function appendSomeDue({ db, dialect, auditKey }: Writing): Promise<boolean> {
+  const next = await db.selectFrom('imports').select('number').orderBy('number').limit(1).executeTakeFirst();
+  if (!next) return false;
+  const rows = await selectDue(db).where('entry.import', '=', next.number).limit(PIECE_ENTRIES).execute();
+  await appendToAuditLog(db, dialect, draftsOf(rows, auditKey), auditKey);
+  const last = rows.at(-1)?.number;
+  // What is left in the end is of keys that are gone, which nobody but another program has deleted.
+  await db
+    .deleteFrom('import_entries')
+    .where('import', '=', next.number)
+    .$if(last !== undefined, (query) => query.where('number', '<=', last!))
+    .execute();
+  if (last === undefined) await db.deleteFrom('imports').where('number', '=', next.number).execute();
+  return true;
 }

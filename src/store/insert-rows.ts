@@ -9,12 +9,9 @@ export type Row = Record<string, string | number | null>;
 /** How much of an SQLite file is kept in memory while many rows are inserted all over it, in KiB. */
 const BULK_CACHE_KIB = 256 * 1024;
 
-/**
- * In which tables are changed. In an SQLite store, `api_keys` alone is the keys that everybody sees: see
- * `VISIBLE_KEYS`.
- */
-export function writable(db: Kysely<Tables>, dialect: DialectName): Kysely<Tables> {
-  return dialect === 'sqlite' ? db.withSchema('main') : db;
+/** Where a table is changed: in an SQLite store, `api_keys` alone is the keys that can be seen, see `VISIBLE_KEYS`. */
+export function writable(db: Kysely<Tables>, dialect: DialectName, table: keyof Tables = 'api_keys'): Kysely<Tables> {
+  return dialect === 'sqlite' && table === 'api_keys' ? db.withSchema('main') : db;
 }
 
 /** Inserts rows of a table. */
@@ -27,7 +24,7 @@ export async function insertRows(
   const columns = Object.keys(rows[0]!);
   // Half of the columns of most keys have no value.
   const used = columns.filter((column) => rows.some((row) => row[column] !== null));
-  const insert = writable(target, dialect)
+  const insert = writable(target, dialect, table)
     .insertInto(table)
     .columns(columns as [])
     .expression(dialect === 'sqlite' ? placeholders(columns, used) : rowsOnPostgres(table, rows, columns, used));
@@ -53,7 +50,7 @@ export async function insertLists(
     const rows = lists.map((list) => Object.fromEntries(columns.map((column, index) => [column, list[index]])) as Row);
     return insertRows(target, dialect, table, rows);
   }
-  const insert = writable(target, dialect)
+  const insert = writable(target, dialect, table)
     .insertInto(table)
     .columns(columns as []);
   await target.executeQuery(forEach(insert.expression(placeholders(columns, columns)).compile(), lists));

@@ -268,7 +268,7 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
     forgetRotatedSecrets: (before, limit) => forgetRotatedSecrets(db, before, limit),
     auditLog: auditReaderOf((work) => work(db), dialect, auditKey),
-    appendToAuditLog: (entries) => appendToAuditLog(db, entries, auditKey),
+    appendToAuditLog: (entries) => appendToAuditLog(db, dialect, entries, auditKey),
     startAuditLogAfter: (last) => startAuditLogAfter(db, last),
     removePruned: (limit) => removePruned(db, dialect, limit),
   };

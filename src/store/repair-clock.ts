@@ -5,6 +5,7 @@ import { operatorName } from '../keys/authorization/index.ts';
 import { formatTime, LIMIT_SECONDS, MAX_BACK_MS, UNIT_MS } from '../keys/basics/index.ts';
 import type { StoredKey } from '../keys/key/index.ts';
 import { appendToAuditLog, latestTime, plausibleUntil, readAuditKey, setLatestTime } from './audit-log.ts';
+import { appendDueOf } from './imports.ts';
 import { updateKeys } from './key-repository.ts';
 import { openConnection } from './open.ts';
 import { chunksOf, readAuditEntry, readStoredKey } from './rows.ts';
@@ -70,10 +71,12 @@ export async function repairClock({
     if (!found.isNeeded || !(await agree(found))) return { repair: found, isRepaired: false };
     const repair = await connection.write(async (db, keysChanged) => {
       const current = await find(db);
-      keysChanged(current.keys.map(({ before }) => before.id));
+      const ids = current.keys.map(({ before }) => before.id);
+      keysChanged(ids);
+      await appendDueOf({ db, dialect: connection.dialect, auditKey, keysChanged }, ids);
       await updateKeys(db, connection.dialect, current.keys);
       if (current.aheadMs > 0) await moveTimes(db, current);
-      await appendToAuditLog(db, entriesOf(current), auditKey);
+      await appendToAuditLog(db, connection.dialect, entriesOf(current), auditKey);
       await setLatestTime(db, current.now);
       return current;
     });
