@@ -29,7 +29,7 @@ import {
   Visit,
   type Welcome,
 } from './visit.tsx';
-import { addAuditLog } from './pages/audit-log.tsx';
+import { addAuditLog } from './pages/audit-log/audit-log.tsx';
 import { addConsentPages } from './pages/consent.tsx';
 import { addHealth, addLimits } from './pages/service.tsx';
 import { addHome } from './pages/home.tsx';

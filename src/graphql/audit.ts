@@ -29,7 +29,18 @@ export function auditResolversOf(keys: KeysService): Resolvers {
     (await keys.audit.read({ ...request, first: 1 }, ...rest)).length > 0;
 
   return {
-    Query: { auditLog },
+    Query: {
+      auditLog,
+      auditCounts: async (_, { by, ...request }, { principal }) => {
+        const { counts, isComplete } = await keys.audit.count({ ...request, by: by ?? 'HOUR' }, principal);
+        return { counts, complete: isComplete };
+      },
+      auditChain: async (_, _args, { principal }) => {
+        const { verified, newest, failure } = await keys.audit.chain(principal);
+        const broken = failure && 'broken' in failure ? failure.broken : null;
+        return { ...verified, newest, broken, reason: failure?.reason };
+      },
+    },
     AuditActor: { keyId: ({ id }) => id },
     AuditEntry: {
       keyId: ({ apiKey }) => apiKey?.id,

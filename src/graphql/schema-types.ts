@@ -24,7 +24,11 @@ export type QueryApiKeyChangePlanArgs = { ids: ReadonlyArray<string>; change: Ma
   InputMaybe<string>; };
 export type QueryAuditLogArgs = { first?: InputMaybe<number>; after?: InputMaybe<string>; beforeNumber?:
   InputMaybe<number>; afterNumber?: InputMaybe<number>; apiKey?: InputMaybe<string>; actor?: InputMaybe<string>;
-  action?: InputMaybe<AuditAction>; since?: InputMaybe<string>; until?: InputMaybe<string>; };
+  action?: InputMaybe<AuditAction>; outcome?: InputMaybe<AuditOutcome>; since?: InputMaybe<string>; until?:
+  InputMaybe<string>; };
+export type QueryAuditCountsArgs = { since: string; until?: InputMaybe<string>; by?: InputMaybe<UsagePeriod>;
+  apiKey?: InputMaybe<string>; actor?: InputMaybe<string>; action?: InputMaybe<AuditAction>; outcome?:
+  InputMaybe<AuditOutcome>; };
 export type QueryConsentRequestsArgs = { first?: InputMaybe<number>; };
 export type QueryConsentRequestArgs = { userCode?: InputMaybe<string>; requestId?: InputMaybe<string>; };
 export type QueryRoutesArgs = { first?: InputMaybe<number>; after?: InputMaybe<string>; };
@@ -148,6 +152,14 @@ export type ApiKeyChangePlan = { changing: EntireFieldWrapper<ReadonlyArray<ApiK
   EntireFieldWrapper<ReadonlyArray<ApiKey>>; refused: EntireFieldWrapper<ReadonlyArray<RefusedKeyChange>>; total:
   EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>; };
 export type RefusedKeyChange = { key: EntireFieldWrapper<ApiKey>; reason: EntireFieldWrapper<string>; };
+export type AuditCounts = { complete: EntireFieldWrapper<boolean>; counts:
+  EntireFieldWrapper<ReadonlyArray<AuditCount>>; };
+export type AuditCount = { start: EntireFieldWrapper<number>; entries: EntireFieldWrapper<number>; refused:
+  EntireFieldWrapper<number>; };
+export type AuditChain = { number?: EntireFieldWrapper<Maybe<number>>; at?: EntireFieldWrapper<Maybe<number>>; hash?:
+  EntireFieldWrapper<Maybe<string>>; newest: EntireFieldWrapper<number>; broken?: EntireFieldWrapper<Maybe<number>>;
+  reason?: EntireFieldWrapper<Maybe<string>>; };
+export type AuditOutcome = | 'DONE' | 'REFUSED';
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
   'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'REFUSE' | 'PRUNE' | 'RESTORE' | 'CLOCK_REPAIR' | 'LEAK' |
@@ -260,23 +272,24 @@ export type ResolversTypes = { DateTime: ResolverTypeWrapper<number>; AuthAction
   ApiKeyChangePlan: ResolverTypeWrapper<Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
   ReadonlyArray<ResolversTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversTypes['ApiKey']>, refused:
   ReadonlyArray<ResolversTypes['RefusedKeyChange']> }>; RefusedKeyChange: ResolverTypeWrapper<Omit<RefusedKeyChange,
-  'key'> & { key: ResolversTypes['ApiKey'] }>; AuditAction: AuditAction; AuditActorKind: AuditActorKind; AuditActor:
-  ResolverTypeWrapper<AuditActorSource>; AuditChange: ResolverTypeWrapper<AuditChange>; AuditEntry:
-  ResolverTypeWrapper<AuditEntrySource>; AuditLogConnection: ResolverTypeWrapper<Omit<AuditLogConnection, 'edges'> & {
-  edges: ReadonlyArray<ResolversTypes['AuditLogEdge']> }>; AuditLogEdge: ResolverTypeWrapper<Omit<AuditLogEdge, 'node'>
-  & { node: ResolversTypes['AuditEntry'] }>; ConsentFlow: ConsentFlow; ConsentStatus: ConsentStatus; ConsentRequest:
-  ResolverTypeWrapper<ConsentRequestSource>; ApproveConsentRequestInput: ApproveConsentRequestInput; RouteAllow:
-  RouteAllow; Route: ResolverTypeWrapper<RouteSource>; RouteConnection: ResolverTypeWrapper<Omit<RouteConnection,
-  'edges'> & { edges: ReadonlyArray<ResolversTypes['RouteEdge']> }>; RouteEdge: ResolverTypeWrapper<Omit<RouteEdge,
-  'node'> & { node: ResolversTypes['Route'] }>; RequestOutcome: RequestOutcome; CanonicalRequest:
-  ResolverTypeWrapper<CanonicalRequest>; RequestExplanation: ResolverTypeWrapper<Omit<RequestExplanation, 'route' |
-  'otherCaseOf' | 'after' | 'otherMethods' | 'apiKey'> & { route?: Maybe<ResolversTypes['Route']>, otherCaseOf?:
-  Maybe<ResolversTypes['Route']>, after: ReadonlyArray<ResolversTypes['LaterRoute']>, otherMethods:
-  ReadonlyArray<ResolversTypes['Route']>, apiKey?: Maybe<ResolversTypes['ApiKey']> }>; LaterRoute:
-  ResolverTypeWrapper<Omit<LaterRoute, 'route'> & { route: ResolversTypes['Route'] }>; Policy:
-  ResolverTypeWrapper<Policy>; ServiceLimits: ResolverTypeWrapper<ServiceLimits>; RequestLimits:
-  ResolverTypeWrapper<RequestLimits>; StoreKind: StoreKind; Health: ResolverTypeWrapper<Health>; Resource:
-  ResolverTypeWrapper<string>; Role: ResolverTypeWrapper<string>; };
+  'key'> & { key: ResolversTypes['ApiKey'] }>; AuditCounts: ResolverTypeWrapper<AuditCounts>; AuditCount:
+  ResolverTypeWrapper<AuditCount>; AuditChain: ResolverTypeWrapper<AuditChain>; AuditOutcome: AuditOutcome;
+  AuditAction: AuditAction; AuditActorKind: AuditActorKind; AuditActor: ResolverTypeWrapper<AuditActorSource>;
+  AuditChange: ResolverTypeWrapper<AuditChange>; AuditEntry: ResolverTypeWrapper<AuditEntrySource>; AuditLogConnection:
+  ResolverTypeWrapper<Omit<AuditLogConnection, 'edges'> & { edges: ReadonlyArray<ResolversTypes['AuditLogEdge']> }>;
+  AuditLogEdge: ResolverTypeWrapper<Omit<AuditLogEdge, 'node'> & { node: ResolversTypes['AuditEntry'] }>; ConsentFlow:
+  ConsentFlow; ConsentStatus: ConsentStatus; ConsentRequest: ResolverTypeWrapper<ConsentRequestSource>;
+  ApproveConsentRequestInput: ApproveConsentRequestInput; RouteAllow: RouteAllow; Route:
+  ResolverTypeWrapper<RouteSource>; RouteConnection: ResolverTypeWrapper<Omit<RouteConnection, 'edges'> & { edges:
+  ReadonlyArray<ResolversTypes['RouteEdge']> }>; RouteEdge: ResolverTypeWrapper<Omit<RouteEdge, 'node'> & { node:
+  ResolversTypes['Route'] }>; RequestOutcome: RequestOutcome; CanonicalRequest: ResolverTypeWrapper<CanonicalRequest>;
+  RequestExplanation: ResolverTypeWrapper<Omit<RequestExplanation, 'route' | 'otherCaseOf' | 'after' | 'otherMethods' |
+  'apiKey'> & { route?: Maybe<ResolversTypes['Route']>, otherCaseOf?: Maybe<ResolversTypes['Route']>, after:
+  ReadonlyArray<ResolversTypes['LaterRoute']>, otherMethods: ReadonlyArray<ResolversTypes['Route']>, apiKey?:
+  Maybe<ResolversTypes['ApiKey']> }>; LaterRoute: ResolverTypeWrapper<Omit<LaterRoute, 'route'> & { route:
+  ResolversTypes['Route'] }>; Policy: ResolverTypeWrapper<Policy>; ServiceLimits: ResolverTypeWrapper<ServiceLimits>;
+  RequestLimits: ResolverTypeWrapper<RequestLimits>; StoreKind: StoreKind; Health: ResolverTypeWrapper<Health>;
+  Resource: ResolverTypeWrapper<string>; Role: ResolverTypeWrapper<string>; };
 export type ResolversParentTypes = { DateTime: number; Node: ResolversInterfaceTypes<ResolversParentTypes>['Node'];
   ID: string; Query: Record<PropertyKey, never>; Boolean: boolean; Int: number; String: string; ApiKey: ApiKeySource;
   Float: number; ApiKeyDescendants: Omit<ApiKeyDescendants, 'keys'> & { keys:
@@ -299,12 +312,12 @@ export type ResolversParentTypes = { DateTime: number; Node: ResolversInterfaceT
   ApiKeyChangePlan: Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
   ReadonlyArray<ResolversParentTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversParentTypes['ApiKey']>, refused:
   ReadonlyArray<ResolversParentTypes['RefusedKeyChange']> }; RefusedKeyChange: Omit<RefusedKeyChange, 'key'> & { key:
-  ResolversParentTypes['ApiKey'] }; AuditActor: AuditActorSource; AuditChange: AuditChange; AuditEntry:
-  AuditEntrySource; AuditLogConnection: Omit<AuditLogConnection, 'edges'> & { edges:
-  ReadonlyArray<ResolversParentTypes['AuditLogEdge']> }; AuditLogEdge: Omit<AuditLogEdge, 'node'> & { node:
-  ResolversParentTypes['AuditEntry'] }; ConsentRequest: ConsentRequestSource; ApproveConsentRequestInput:
-  ApproveConsentRequestInput; Route: RouteSource; RouteConnection: Omit<RouteConnection, 'edges'> & { edges:
-  ReadonlyArray<ResolversParentTypes['RouteEdge']> }; RouteEdge: Omit<RouteEdge, 'node'> & { node:
+  ResolversParentTypes['ApiKey'] }; AuditCounts: AuditCounts; AuditCount: AuditCount; AuditChain: AuditChain;
+  AuditActor: AuditActorSource; AuditChange: AuditChange; AuditEntry: AuditEntrySource; AuditLogConnection:
+  Omit<AuditLogConnection, 'edges'> & { edges: ReadonlyArray<ResolversParentTypes['AuditLogEdge']> }; AuditLogEdge:
+  Omit<AuditLogEdge, 'node'> & { node: ResolversParentTypes['AuditEntry'] }; ConsentRequest: ConsentRequestSource;
+  ApproveConsentRequestInput: ApproveConsentRequestInput; Route: RouteSource; RouteConnection: Omit<RouteConnection,
+  'edges'> & { edges: ReadonlyArray<ResolversParentTypes['RouteEdge']> }; RouteEdge: Omit<RouteEdge, 'node'> & { node:
   ResolversParentTypes['Route'] }; CanonicalRequest: CanonicalRequest; RequestExplanation: Omit<RequestExplanation,
   'route' | 'otherCaseOf' | 'after' | 'otherMethods' | 'apiKey'> & { route?: Maybe<ResolversParentTypes['Route']>,
   otherCaseOf?: Maybe<ResolversParentTypes['Route']>, after: ReadonlyArray<ResolversParentTypes['LaterRoute']>,
@@ -329,7 +342,9 @@ export type QueryResolvers<ContextType = BudgetedContext, ParentType extends Res
   ContextType, RequireFields<QueryServiceUsageArgs, 'by'>>; apiKeyChangePlan?:
   Resolver<Maybe<ResolversTypes['ApiKeyChangePlan']>, ParentType, ContextType, RequireFields<QueryApiKeyChangePlanArgs,
   'ids' | 'change'>>; auditLog?: Resolver<Maybe<ResolversTypes['AuditLogConnection']>, ParentType, ContextType,
-  RequireFields<QueryAuditLogArgs, 'first'>>; consentRequests?:
+  RequireFields<QueryAuditLogArgs, 'first'>>; auditCounts?: Resolver<Maybe<ResolversTypes['AuditCounts']>, ParentType,
+  ContextType, RequireFields<QueryAuditCountsArgs, 'since' | 'by'>>; auditChain?:
+  Resolver<Maybe<ResolversTypes['AuditChain']>, ParentType, ContextType>; consentRequests?:
   Resolver<Maybe<ReadonlyArray<ResolversTypes['ConsentRequest']>>, ParentType, ContextType,
   RequireFields<QueryConsentRequestsArgs, 'first'>>; consentRequest?: Resolver<Maybe<ResolversTypes['ConsentRequest']>,
   ParentType, ContextType, Partial<QueryConsentRequestArgs>>; routes?:

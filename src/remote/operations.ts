@@ -27,6 +27,7 @@ export type DeclaredApiKeyInput = { name: string; description?: string | null | 
   ReadonlyArray<string> | null | undefined; allowFrom?: ReadonlyArray<string> | null | undefined; expiresAt?: string |
   null | undefined; enabled?: boolean | null | undefined; };
 export type AppliedAction = | 'CREATE' | 'UPDATE' | 'DELETE';
+export type AuditOutcome = | 'DONE' | 'REFUSED';
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
   'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'REFUSE' | 'PRUNE' | 'RESTORE' | 'CLOCK_REPAIR' | 'LEAK' |
@@ -115,8 +116,8 @@ export type DenyMutationVariables = Exact<{ userCode?: string | null | undefined
 export type DenyMutation = { denyConsentRequest: ConsentFragment | null };
 export type AuditLogQueryVariables = Exact<{ first?: number | null | undefined; beforeNumber?: number | null |
   undefined; afterNumber?: number | null | undefined; apiKey?: string | null | undefined; actor?: string | null |
-  undefined; action?: AuditAction | null | undefined; since?: string | null | undefined; until?: string | null |
-  undefined; }>;
+  undefined; action?: AuditAction | null | undefined; outcome?: AuditOutcome | null | undefined; since?: string | null
+  | undefined; until?: string | null | undefined; }>;
 export type AuditLogQuery = { auditLog: { edges: Array<{ node: { number: number, at: string, action: AuditAction,
   keyId: string | null, keyName: string | null, address: string | null, hash: string, actor: { kind: AuditActorKind,
   keyId: string | null, name: string | null }, changes: Array<{ field: string, before: string | null, after: string |

@@ -3,11 +3,13 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { type Expression, type ExpressionBuilder, type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
 import {
   type AuditAction,
+  type AuditCount,
   type AuditDraft,
   type AuditEntry,
   type AuditPosition,
   type AuditQuery,
   type AuditReader,
+  type AuditSelection,
   CHAIN_START,
   chainHash,
   requireAuditKey,
@@ -161,6 +163,8 @@ export function auditReaderOf(
   return {
     key,
     find: (query) => run((db) => findAuditEntries(db, dialect, query)),
+    count: (selection, periodMs) => run((db) => countAuditEntries(db, dialect, selection, periodMs)),
+    timeFrom: (number) => run((db) => findTimeFrom(db, number)),
     head: () => run((db) => findPosition(db, 'audit_head')),
     start: () => run((db) => findPosition(db, 'audit_start')),
     lastBefore: (time) => run((db) => findLastBefore(db, time)),
@@ -188,6 +192,39 @@ export async function findAuditEntries(
   return rows.map(readAuditEntry);
 }
 
+/** How many entries match, by periods. Those without a match are not there. */
+async function countAuditEntries(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  selection: AuditSelection,
+  periodMs: number,
+): Promise<AuditCount[]> {
+  const period = sql<number>`at / cast(${sql.lit(periodMs)} as bigint)`;
+  const rows = await db
+    .selectFrom('audit_log')
+    .select([period.as('period'), sql<number>`count(*)`.as('entries')])
+    .select(sql<number>`sum(case when action = 'REFUSE' then 1 else 0 end)`.as('refused'))
+    .where((row) => row.and(matching(row, dialect, selection)))
+    .groupBy(period)
+    .execute();
+  return rows.map(({ period: of, entries, refused }) => ({
+    start: Number(of) * periodMs,
+    entries: Number(entries),
+    refused: Number(refused),
+  }));
+}
+
+async function findTimeFrom(db: Kysely<Tables>, number: number): Promise<{ number: number; at: number } | undefined> {
+  const row = await db
+    .selectFrom('audit_log')
+    .select(['number', 'at'])
+    .where('number', '>=', number)
+    .orderBy('number')
+    .limit(1)
+    .executeTakeFirst();
+  return row && { number: Number(row.number), at: Number(row.at) };
+}
+
 function numbersIn(blocks: readonly number[]): RawBuilder<unknown> {
   return sql`select number from json_each(${JSON.stringify(blocks)}) cross join audit_log
     where number >= value * ${BLOCK} and number < (value + 1) * ${BLOCK}`;
@@ -198,8 +235,12 @@ const NO_CHANGES = ['REFUSE', 'CONTAIN'] as const satisfies readonly AuditAction
 
 type Row = ExpressionBuilder<Tables, 'audit_log'>;
 
-function matching(row: Row, dialect: DialectName, query: AuditQuery): Expression<SqlBool>[] {
-  const { owner, apiKey: key, actor, action, since, until, before, after, changesOf } = query;
+function matching(
+  row: Row,
+  dialect: DialectName,
+  query: AuditSelection & Pick<AuditQuery, 'changesOf'>,
+): Expression<SqlBool>[] {
+  const { owner, apiKey: key, actor, action, outcome, since, until, before, after, changesOf } = query;
   return [
     // What was pruned may still be there. As one bound: by another one, SQLite would read through all before it.
     row(
@@ -212,6 +253,7 @@ function matching(row: Row, dialect: DialectName, query: AuditQuery): Expression
     ...(key === undefined ? [] : [row.or([row('key_id', '=', key), row('key_name', '=', key)])]),
     ...(actor === undefined ? [] : [row.or([row('actor_id', '=', actor), row('actor_name', '=', actor)])]),
     ...(action === undefined ? [] : [row('action', '=', action)]),
+    ...(outcome === undefined ? [] : [row('action', outcome === 'REFUSED' ? '=' : '!=', 'REFUSE')]),
     ...(since === undefined ? [] : [row('at', '>=', since)]),
     ...(until === undefined ? [] : [row('at', '<', until)]),
     ...(before === undefined ? [] : [row('number', '<', before)]),
@@ -439,14 +481,16 @@ const TERM_COLUMNS = [
 type Blocks = { ofEntries: RawBuilder<unknown> } | { from: RawBuilder<unknown> };
 
 /** The blocks of entries that may match a query, by each of its filters that has an index. */
-function blocksFor({ apiKey: key, actor, action, since, until }: AuditQuery): Blocks[][] {
+function blocksFor({ apiKey: key, actor, action, outcome, since, until }: AuditQuery): Blocks[][] {
   const withTerm = (term: string) => ({ from: sql`audit_terms where term = ${term}` });
   const ofKey = (id: string) => ({ ofEntries: sql`key_id = ${id}` });
   const [from, to] = [since ?? Number.MIN_SAFE_INTEGER, until ?? Number.MAX_SAFE_INTEGER];
   const inTime = { from: sql`audit_blocks where last_at >= ${from} and first_at < ${to}` };
   return [
     ...(key === undefined ? [] : [[withTerm(key), ofKey(key)]]),
-    ...[actor, action].flatMap((term) => (term === undefined ? [] : [[withTerm(term)]])),
+    ...[actor, action, outcome === 'REFUSED' ? 'REFUSE' : undefined].flatMap((term) =>
+      term === undefined ? [] : [[withTerm(term)]],
+    ),
     ...((since ?? until) === undefined ? [] : [[inTime]]),
   ];
 }

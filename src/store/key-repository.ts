@@ -307,6 +307,6 @@ export async function updateKeys(
 }
 
 /** Whether a query may have to read the whole log. */
-function isSearch({ owner, apiKey: key, actor, action, since, until }: AuditQuery): boolean {
-  return (owner ?? key ?? actor ?? action ?? since ?? until) !== undefined || owner === null;
+function isSearch({ owner, apiKey: key, actor, action, outcome, since, until }: AuditQuery): boolean {
+  return (owner ?? key ?? actor ?? action ?? outcome ?? since ?? until) !== undefined || owner === null;
 }

@@ -226,6 +226,8 @@ function emptyRepository(location: string, kind: StoreKind): KeyRepository {
     auditLog: {
       key: undefined,
       find: none,
+      count: none,
+      timeFrom: nothing,
       head: nothing,
       start: nothing,
       lastBefore: nothing,

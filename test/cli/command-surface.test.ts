@@ -100,6 +100,7 @@ const SURFACE: Record<string, string[]> = {
     '--head <number>:<hash>',
     '--key <key>',
     '--limit <number>',
+    '--outcome <outcome>',
     '--prune',
     '--since <date>|7d',
     '--until <date>|7d',

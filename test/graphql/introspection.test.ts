@@ -41,8 +41,11 @@ const QUERY = {
   policy: '(): Policy',
   previewApiKey: '(input: CreateApiKeyInput!): ApiKeyPreview',
   previewPermissions: '(roles: [Role!], permissions: [PermissionInput!]): [Permission!]',
+  auditChain: '(): AuditChain',
+  auditCounts:
+    '(since: DateTime!, until: DateTime, by: UsagePeriod = "HOUR", apiKey: String, actor: String, action: AuditAction, outcome: AuditOutcome): AuditCounts',
   auditLog:
-    '(first: Int = 50, after: String, beforeNumber: Int, afterNumber: Int, apiKey: String, actor: String, action: AuditAction, since: DateTime, until: DateTime): AuditLogConnection',
+    '(first: Int = 50, after: String, beforeNumber: Int, afterNumber: Int, apiKey: String, actor: String, action: AuditAction, outcome: AuditOutcome, since: DateTime, until: DateTime): AuditLogConnection',
 };
 const MUTATION = {
   approveConsentRequest: '(input: ApproveConsentRequestInput!): ConsentRequest',

@@ -1,7 +1,7 @@
 import type { Command } from '@oclif/core/command';
 import type { CommandLine } from './command-line.ts';
 import { COLUMN_NAMES } from '../views/key-view.ts';
-import { AUDIT_ACTIONS } from '../../keys/audit/index.ts';
+import { AUDIT_ACTIONS, AUDIT_OUTCOMES } from '../../keys/audit/index.ts';
 import { PERIODS, STATUSES } from '../../keys/key/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
 import { hasControlCharacters } from '../../keys/basics/index.ts';
@@ -73,6 +73,7 @@ const KINDS_OF_FLAGS: Readonly<Record<string, ValueKind>> = {
   permission: 'permissions',
   status: STATUSES.map((status) => status.toLowerCase()),
   action: AUDIT_ACTIONS,
+  outcome: AUDIT_OUTCOMES,
   columns: COLUMN_NAMES,
   activate: ['now', 'on-first-use'],
   by: PERIODS.map((period) => period.toLowerCase()),

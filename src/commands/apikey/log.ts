@@ -8,7 +8,13 @@ import { formatCount, hasFlag, openTable, withNamesOf } from '../../cli/output.t
 import { withProgress } from '../../cli/terminal.ts';
 import { AUDIT_COLUMNS, auditJson, auditRow, verificationView } from '../../cli/views/audit-view.ts';
 import type { KeyAdministration } from '../../keys/service/index.ts';
-import { AUDIT_ACTIONS, type AuditEntry, type AuditRequest, type PrunedEntries } from '../../keys/audit/index.ts';
+import {
+  AUDIT_ACTIONS,
+  AUDIT_OUTCOMES,
+  type AuditEntry,
+  type AuditRequest,
+  type PrunedEntries,
+} from '../../keys/audit/index.ts';
 import { MAX_PAGE_SIZE, printableJson } from '../../keys/basics/index.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
 
@@ -72,6 +78,10 @@ export default class Log extends KeyCommand {
       helpValue: '<actor>',
     }),
     action: Flags.string({ description: `Only this action: ${AUDIT_ACTIONS.join(', ')}.`, helpValue: '<action>' }),
+    outcome: Flags.string({
+      description: `Only what was done, or only requests that were refused: ${AUDIT_OUTCOMES.join(' or ')}.`,
+      helpValue: '<outcome>',
+    }),
     since: Flags.string({
       description: 'Only from this time on: a date (its start in UTC), an RFC 3339 date and time, or how long ago.',
       helpValue: '<date>|7d',
@@ -107,7 +117,7 @@ export default class Log extends KeyCommand {
 
   async run(): Promise<object | undefined> {
     const { flags } = await this.parse(Log);
-    const { key, actor, action, since, until, follow, verify, prune } = flags;
+    const { key, actor, action, outcome, since, until, follow, verify, prune } = flags;
     if (verify) refuseOthers(flags, ['verify', 'head'], '--verify checks the whole log.');
     else if (flags.head !== undefined) throw new CliError('USAGE', '--head belongs to --verify. Pass both.');
     if (prune) refuseOthers(flags, ['prune', 'before', 'yes'], '--prune deletes all entries before a time.');
@@ -116,7 +126,7 @@ export default class Log extends KeyCommand {
     if (flags.wide && this.jsonEnabled()) throw exclusiveFlags('--wide', '--json');
     const before = readNumber(flags.before, '--before', ' For a time, pass --until.');
     if (follow && before !== undefined) throw exclusiveFlags('--before', '--follow');
-    const request = { apiKey: key, actor, action, since, until, first: readLimit(flags.limit, 'entries') };
+    const request = { apiKey: key, actor, action, outcome, since, until, first: readLimit(flags.limit, 'entries') };
     if (verify) return this.withStore(flags, (keys) => this.verify(keys, flags.head));
     return this.withKeys(flags, async (keys) => {
       const table = await this.table(flags.wide);

@@ -1,8 +1,10 @@
 import { addGrantsPickers } from './grants-picker.tsx';
+import { addHistograms } from './histogram.ts';
 
 watchSession();
 addShortcuts();
 addGrantsPickers();
+addHistograms();
 addCopyButtons();
 addReadouts();
 addSelections();

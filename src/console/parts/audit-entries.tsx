@@ -46,6 +46,8 @@ const VERBS: Readonly<Record<AuditAction, string | readonly [withKey: string, al
   CONTAIN: 'undid what was done by',
 };
 
+const DAY_MS = 86_400_000;
+
 /** Entries of the audit log as sentences, by days, the newest first. Equal refusals in a row are one sentence. */
 export function AuditEntries({ root, now, entries }: { root: string; now: number; entries: readonly AuditedEntry[] }) {
   const days = Map.groupBy(entries, ({ at }) => at.slice(0, 10));
@@ -61,11 +63,11 @@ export function AuditEntries({ root, now, entries }: { root: string; now: number
         <tbody>
           <tr class="day">
             <th scope="rowgroup" colspan={2}>
-              {day}
+              {dayText(day, now)}
             </th>
           </tr>
           {withEqualRefusals(ofDay).map((equal) => (
-            <tr>
+            <tr class={equal[0]!.action === 'REFUSE' ? 'refused' : undefined}>
               <th scope="row" title={`Entry ${equal[0]!.number}`}>
                 <Time at={equal[0]!.at} now={now} />
               </th>
@@ -78,6 +80,15 @@ export function AuditEntries({ root, now, entries }: { root: string; now: number
       ))}
     </table>
   );
+}
+
+/** `Today`, `Yesterday`, or `Tuesday, January 1, 2030`. @param day such as `2030-01-01` */
+function dayText(day: string, now: number): string {
+  const [today, yesterday] = [now, now - DAY_MS].map((time) => new Date(time).toISOString().slice(0, 10));
+  if (day === today) return 'Today';
+  if (day === yesterday) return 'Yesterday';
+  const date = { weekday: 'long', year: 'numeric', month: 'long', day: 'numeric', timeZone: 'UTC' } as const;
+  return new Date(`${day}T00:00:00Z`).toLocaleDateString('en-US', date);
 }
 
 /** Refusals that differ in nothing but their count and time stand together, as far as no other entry is between. */

@@ -89,9 +89,9 @@ export function formatTotal({ total, hasMore }: { total: number; hasMore: boolea
   return `${formatNumber(total)}${hasMore ? '+' : ''}`;
 }
 
-/** `1 use`, `1,200 uses`. */
-export function formatCount(count: number, what: string): string {
-  return `${formatNumber(count)} ${what}${count === 1 ? '' : 's'}`;
+/** `1 use`, `1,200 uses`. @param several for what gets no `s` */
+export function formatCount(count: number, what: string, several = `${what}s`): string {
+  return `${formatNumber(count)} ${count === 1 ? what : several}`;
 }
 
 /** A key by its name, with the way to its page where its id is known; only that it is one, where it may not be read. */

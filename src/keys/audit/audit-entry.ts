@@ -37,6 +37,11 @@ export const AUDIT_ACTIONS = [
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
+/** How it ended: what was done, and requests that were refused. */
+export const AUDIT_OUTCOMES = ['DONE', 'REFUSED'] as const;
+/** DONE for everything but requests that were refused. */
+export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number];
+
 /** Kinds of actors: a user of the command line, a key, a request without a valid key, or the policy. */
 const ACTOR_KINDS = ['CLI', 'KEY', 'REQUEST', 'POLICY'] as const;
 /** Who did it. */
@@ -100,29 +105,45 @@ export interface AuditFilter {
   actor?: string | undefined;
   /** What was done. */
   action?: AuditAction | undefined;
+  /** Only what was done, or only requests that were refused. */
+  outcome?: AuditOutcome | undefined;
   /** At or after this time, in milliseconds since 1970. */
   since?: number | undefined;
   /** Before this time, in milliseconds since 1970. */
   until?: number | undefined;
 }
 
-/** A page of entries that match a filter. */
-export interface AuditQuery extends AuditFilter {
+/** Entries that match a filter, as far as somebody may read them. */
+export interface AuditSelection extends AuditFilter {
   /**
    * Only entries about or by the key with this id and the keys that it created, and those that concern no key; null for
    * the latter alone. A filter never matches the name of another key or user.
    */
   owner?: string | null | undefined;
-  /** The maximum number of entries. */
-  limit: number;
-  /** Which entries come first. */
-  order: 'newest' | 'oldest';
   /** Only entries with a smaller number. */
   before?: number | undefined;
   /** Only entries with a larger number. */
   after?: number | undefined;
+}
+
+/** A page of entries that match a filter. */
+export interface AuditQuery extends AuditSelection {
+  /** The maximum number of entries. */
+  limit: number;
+  /** Which entries come first. */
+  order: 'newest' | 'oldest';
   /** Only changes of the keys with these ids, without refused requests and containments. */
   changesOf?: readonly string[] | undefined;
+}
+
+/** How many entries were written in a period of time. */
+export interface AuditCount {
+  /** When it begins, in milliseconds since 1970. */
+  start: number;
+  /** How many there are. */
+  entries: number;
+  /** How many of them are requests that were refused. */
+  refused: number;
 }
 
 /** An entry's place in the chain. */
@@ -134,6 +155,10 @@ export interface AuditReader {
   readonly key: KeyObject | undefined;
   /** The entries that match, in the order asked for. */
   find(query: AuditQuery): Promise<AuditEntry[]>;
+  /** How many entries match in each period of so many milliseconds in which there is any, in no order. */
+  count(selection: AuditSelection, periodMs: number): Promise<AuditCount[]>;
+  /** The number of the first entry with at least this number, and when it was written; undefined if there is none. */
+  timeFrom(number: number): Promise<{ number: number; at: number } | undefined>;
   /** The newest entry; undefined while there is none. */
   head(): Promise<AuditPosition | undefined>;
   /** The last entry that was pruned; undefined if none was. The first that is left is chained to it. */

@@ -15,7 +15,7 @@ import {
 } from '../basics/index.ts';
 import {
   AUDIT_ACTIONS,
-  type AuditAction,
+  AUDIT_OUTCOMES,
   type AuditFilter,
   type AuditPosition,
   type AuditReader,
@@ -29,6 +29,8 @@ export interface AuditRequest {
   actor?: string | null;
   /** One of `AUDIT_ACTIONS`, case-insensitive. */
   action?: string | null;
+  /** One of `AUDIT_OUTCOMES`, case-insensitive: what was done, or requests that were refused. */
+  outcome?: string | null;
   /** Entries from this time on: an RFC 3339 date and time, or an age such as `24h`. */
   since?: string | null;
   /** Entries before this time, written like `since`. */
@@ -42,6 +44,7 @@ export const AUDIT_OPTIONS: Rules<AuditRequest> = {
   apiKey: orNull(anyText),
   actor: orNull(anyText),
   action: orNull(anyText),
+  outcome: orNull(anyText),
   since: orNull(anyText),
   until: orNull(anyText),
   first: anything,
@@ -57,7 +60,8 @@ export function readAuditRequest(request: AuditRequest, now: number): AuditFilte
     limit,
     apiKey: readName('key', request.apiKey),
     actor: readName('actor', request.actor),
-    action: readAction(request.action),
+    action: readWord('an audit action', AUDIT_ACTIONS, request.action),
+    outcome: readWord('an outcome', AUDIT_OUTCOMES, request.outcome),
     since: request.since == null ? undefined : requirePastTime(request.since, now),
     until: request.until == null ? undefined : requirePastTime(request.until, now),
   };
@@ -73,16 +77,21 @@ function readName(what: 'key' | 'actor', text: string | null | undefined): strin
   return name;
 }
 
-function readAction(text: string | null | undefined): AuditAction | undefined {
+/** One of several words, however it is written. @param what it is to be, such as `an outcome` */
+function readWord<Word extends string>(
+  what: string,
+  words: readonly Word[],
+  text: string | null | undefined,
+): Word | undefined {
   if (text == null) return undefined;
-  const action = AUDIT_ACTIONS.find((name) => name === text.trim().toUpperCase().replaceAll('-', '_'));
-  if (!action)
+  const word = words.find((one) => one === text.trim().toUpperCase().replaceAll('-', '_'));
+  if (!word)
     throw new KeysError(
       'INPUT_INVALID',
-      `"${printable(text)}" is not an audit action. ${suggestion(text.trim(), AUDIT_ACTIONS)}` +
-        `The actions are ${formatList(AUDIT_ACTIONS)}.`,
+      `"${printable(text)}" is not ${what}. ${suggestion(text.trim(), words)}` +
+        `The ${what.split(' ').at(-1)}s are ${formatList(words)}.`,
     );
-  return action;
+  return word;
 }
 
 /** Entries that are deleted, from the start of the log. */

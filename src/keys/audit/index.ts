@@ -1,15 +1,18 @@
 /** The audit log: entries, their chain, what is read, compared, verified and pruned. */
 export {
   AUDIT_ACTIONS,
+  AUDIT_OUTCOMES,
   type AuditAction,
   type AuditActor,
   auditChange,
+  type AuditCount,
   type AuditDraft,
   type AuditEntry,
   type AuditNote,
   type AuditPosition,
   type AuditQuery,
   type AuditReader,
+  type AuditSelection,
   type AuditValues,
   auditValuesOf,
   type AuditWriter,
@@ -21,6 +24,8 @@ export {
   requireAuditKey,
 } from './audit-entry.ts';
 export { AUDIT_OPTIONS, type AuditRequest, findPrunable, type PrunedEntries, readAuditRequest } from './audit-log.ts';
+export { type AuditHistogram, countEntries } from './histogram.ts';
+export { type ChainState, VerifiedChain } from './verified-chain.ts';
 export {
   type AuditVerification,
   compareKeys,

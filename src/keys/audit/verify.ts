@@ -20,7 +20,7 @@ export type AuditVerification =
   | { broken: number; reason: string }
   | { unverifiable: number; reason: string };
 
-type Failure = Exclude<AuditVerification, { entries: number }>;
+export type Failure = Exclude<AuditVerification, { entries: number }>;
 
 const BATCH_ENTRIES = 1000;
 
@@ -64,24 +64,40 @@ async function verifyFrom(
   if (unknown) return unknown;
   let { number, hash } = first;
   while (number < head.number) {
-    const entries = await log.find({ order: 'oldest', after: number, before: head.number + 1, limit: BATCH_ENTRIES });
-    if (entries.length === 0) return { broken: number + 1, reason: 'is missing' };
-    for (const entry of entries) {
-      number += 1;
-      const failure = verifyEntry(entry, { number, previous: hash, log });
-      if (failure) return failure;
-      hash = entry.hash;
-      if (number === known?.number && hash !== known.hash) return notThat(number);
-    }
+    const page = await verifyPage({ number, hash }, head, log, known);
+    if (!('hash' in page)) return page;
+    ({ number, hash } = page);
     await onProgress?.(number - first.number, head.number - first.number);
   }
-  if (hash !== head.hash) return { broken: number, reason: 'is not the one that was written last' };
+  if (hash !== head.hash) return notLast(number);
   const [later] = await log.find({ order: 'oldest', after: head.number, limit: 1 });
   const newer = await log.head();
   if (later && (newer?.number ?? 0) < later.number)
     return { broken: later.number, reason: 'was not written by svc-api' };
   if (log.key && number > 0 && !isKeyedHash(hash)) return { unverifiable: number, reason: UNKEYED };
   return { entries: number - first.number, number, hash };
+}
+
+/**
+ * Verifies a page of the log after an entry that is verified.
+ * @returns its last entry, with when that was written in milliseconds since 1970
+ */
+export async function verifyPage(
+  { number, hash }: AuditPosition,
+  head: AuditPosition,
+  log: AuditReader,
+  known?: AuditPosition,
+): Promise<Failure | (AuditPosition & { at: number })> {
+  const entries = await log.find({ order: 'oldest', after: number, before: head.number + 1, limit: BATCH_ENTRIES });
+  if (entries.length === 0) return { broken: number + 1, reason: 'is missing' };
+  for (const entry of entries) {
+    number += 1;
+    const failure = verifyEntry(entry, { number, previous: hash, log });
+    if (failure) return failure;
+    hash = entry.hash;
+    if (number === known?.number && hash !== known.hash) return notThat(number);
+  }
+  return { number, hash, at: entries.at(-1)!.at };
 }
 
 const UNKEYED =
@@ -99,6 +115,10 @@ function notThat(number: number): Failure {
   return { broken: number, reason: 'is not the one with the given hash' };
 }
 
+export function notLast(number: number): Failure {
+  return { broken: number, reason: 'is not the one that was written last' };
+}
+
 function verifyEntry(
   entry: AuditEntry,
   { number, previous, log }: { number: number; previous: string; log: AuditReader },
@@ -113,7 +133,7 @@ function verifyEntry(
 }
 
 /** Whether the last pruning that was recorded ended here. */
-async function isRecorded({ number, hash }: AuditPosition, log: AuditReader): Promise<boolean> {
+export async function isRecorded({ number, hash }: AuditPosition, log: AuditReader): Promise<boolean> {
   const [pruning] = await log.find({ action: 'PRUNE', order: 'newest', limit: 1 });
   return pruning?.after?.['number'] === number && pruning.after['hash'] === hash;
 }

@@ -3,21 +3,25 @@ import {
   AUDIT_OPTIONS,
   type AuditActor,
   type AuditEntry,
+  type AuditHistogram,
   type AuditPosition,
   type AuditRequest,
   type AuditValues,
   type AuditVerification,
+  type ChainState,
   compareKeys,
+  countEntries,
   findPrunable,
   type KeyComparison,
   matchesAuditKey,
   type PrunedEntries,
+  type VerifiedChain,
   readAuditHead,
   readAuditRequest,
   verifyAuditLog,
 } from '../audit/index.ts';
 import { amount, checkOptions, type ProgressReport, requirePastTime } from '../basics/index.ts';
-import { EFFECTS } from '../key/index.ts';
+import { EFFECTS, type Period, PERIOD_MS, startOf } from '../key/index.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../repository/index.ts';
 import { type Actor, mayFor, OPERATOR, requirePermission, uses } from './principal.ts';
 
@@ -28,6 +32,15 @@ export interface AuditAccessOptions {
   clock: () => number;
   /** The user of the command line, for the audit log. */
   operator: string;
+  /** How far this process has verified the log. */
+  chain: VerifiedChain;
+}
+
+/** Which entries are counted: of `AuditRequest`, what they have to match, and the times, both of them. */
+export interface AuditCountRequest extends Omit<AuditRequest, 'first'> {
+  since: string;
+  /** The periods in which they are counted: those of UTC. */
+  by: Period;
 }
 
 /** The audit log, as far as each may read it. */
@@ -57,6 +70,27 @@ export class AuditAccess {
     const owner = auditOwner(actor);
     const entries = await repository.auditLog.find({ ...query, ...place, order, owner });
     return owner === undefined ? entries : redactEntries(entries, actor, repository);
+  }
+
+  /**
+   * Counts the entries of the audit log in periods, as far as they may be read: of many, the newest.
+   * @throws KeysError INPUT_INVALID; ForbiddenError; a STORE_ error
+   */
+  async count({ by, ...request }: AuditCountRequest, actor: Actor): Promise<AuditHistogram> {
+    if (actor !== OPERATOR) requirePermission(actor, 'LOGS', 'READ_ANY');
+    const { clock, repository } = this.#options;
+    const { limit: _, since, until, ...filter } = readAuditRequest(request, clock());
+    const times = { since: startOf(by, since!), until: until ?? clock() + 1 };
+    return countEntries(repository.auditLog, { ...filter, ...times, owner: auditOwner(actor) }, PERIOD_MS[by]);
+  }
+
+  /**
+   * How far this process has verified the audit log since it started, a piece at a time: see `VerifiedChain`.
+   * @throws ForbiddenError; KeysError STORE_…
+   */
+  async chain(actor: Actor): Promise<ChainState> {
+    if (actor !== OPERATOR) requirePermission(actor, 'LOGS', 'READ_ANY');
+    return this.#options.chain.state();
   }
 
   /**

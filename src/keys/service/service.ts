@@ -8,6 +8,7 @@ import {
   UsageRetention,
   writeEvents,
 } from '../authentication/index.ts';
+import { VerifiedChain } from '../audit/index.ts';
 import { AuditAccess } from '../authorization/index.ts';
 import { isKeysError } from '../basics/index.ts';
 import { Containments, PermittedChanges, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
@@ -107,6 +108,7 @@ export interface KeysOptions extends Omit<ConsentOptions & HealthOptions, 'trans
 interface Shared {
   activity: Activity;
   counts: CheckCounts;
+  chain: VerifiedChain;
 }
 
 /**
@@ -158,7 +160,6 @@ export class KeysService extends KeyManagement {
   constructor(options: KeysOptions, shared?: Shared) {
     const parts = { ...options, transactions: new Transactions(options) };
     super(parts);
-    this.audit = new AuditAccess(parts);
     this.consent = new Consent(parts);
     this.containments = new Containments(parts);
     this.declarations = new Declarations(parts);
@@ -186,7 +187,9 @@ export class KeysService extends KeyManagement {
         afterUsage: () => retention.run(),
       }),
       counts: noChecks(),
+      chain: new VerifiedChain(options.repository.auditLog),
     };
+    this.audit = new AuditAccess({ ...parts, ...this.#shared });
     this.authenticator = new Authenticator({ ...options, ...this.#shared });
     this.clock = clock;
   }

@@ -1,0 +1,162 @@
+import type { ServerResponse } from 'node:http';
+import { OperationFailed } from '../../operations.ts';
+import { AUDITED_FIELDS, type AuditedEntry } from '../../parts/audit-entries.tsx';
+import type { Pages, Visit } from '../../visit.tsx';
+import {
+  type Filter,
+  FILTER_ARGUMENTS,
+  FILTER_VARIABLES,
+  filterIn,
+  type FilterTimes,
+  timesOf,
+  variablesOf,
+} from './filter.ts';
+
+/** What a file has of an entry: with its hash, it can be compared with the log. */
+type ExportedEntry = AuditedEntry & { hash: string };
+
+const LOG = `query Log($first: Int!, $after: String, ${FILTER_VARIABLES}, $since: DateTime, $until: DateTime) {
+  auditLog(first: $first, after: $after, ${FILTER_ARGUMENTS}, since: $since, until: $until) {
+    edges { node { ${AUDITED_FIELDS} hash } } pageInfo { hasNextPage endCursor }
+  }
+}`;
+
+export interface LogPage {
+  edges: { node: ExportedEntry }[];
+  pageInfo: { hasNextPage: boolean; endCursor: string | null };
+}
+
+/** A page of the entries that match. @throws OperationFailed */
+export async function askLog(
+  visit: Visit,
+  { filter, times: { since, until } }: { filter: Filter; times: FilterTimes },
+  first: number,
+  after: string | undefined,
+): Promise<LogPage> {
+  const { auditLog } = await visit.ask<{ auditLog: LogPage }>(LOG, {
+    first,
+    after,
+    ...variablesOf(filter),
+    ...(since !== undefined && { since: new Date(since).toISOString() }),
+    ...(until !== undefined && { until: new Date(until).toISOString() }),
+  });
+  return auditLog;
+}
+
+/** The most entries of a file, and how many are read at a time. */
+export const MAX_EXPORTED = 100_000;
+const PAGE_SIZE = 500;
+
+/** What programs take for a formula, in a table that somebody else has filled (CWE-1236). */
+const FORMULA = /^\s*[=+\-@|%\uFF1D\uFF0B\uFF0D\uFF20]/;
+
+/** The names of the columns of a CSV file. */
+const COLUMNS = 'number at actor_kind actor_id actor action key_id key address changes hash'.split(' ');
+
+/** Files in which the log can be saved: how their names end, what they are, and what is in them. */
+const FORMATS: Readonly<Record<string, { type: string; head: string; line: (entry: ExportedEntry) => string }>> = {
+  jsonl: { type: 'application/jsonl', head: '', line: (entry) => `${JSON.stringify(withValues(entry))}\n` },
+  csv: { type: 'text/csv; charset=utf-8; header=present', head: csvLine(COLUMNS), line: csvOf },
+};
+
+/** Adds the files that have what the log is narrowed to. A page is read as it is sent, with the rights of the key. */
+export function addExport(pages: Pages): void {
+  pages.get('audit-log/export', async (visit) => {
+    const format = visit.query('format') ?? '';
+    if (!Object.hasOwn(FORMATS, format)) throw failed('Choose CSV or JSON lines.');
+    const filter = filterIn(visit);
+    const times = timesOf(filter);
+    if ('problem' in times) throw failed(times.problem);
+    // What is refused is said by a page, and not by half of a file.
+    const first = await askLog(visit, { filter, times }, PAGE_SIZE, undefined);
+    const { type, head, line } = FORMATS[format]!;
+    const text = linesOf(visit, { filter, times }, first, line);
+    const name = `audit-log-${new Date(visit.now).toISOString().slice(0, 10)}.${format}`;
+    return new Response(
+      streamOf(head, text, () => breakOff(visit)),
+      {
+        headers: {
+          'Content-Type': type,
+          'Content-Disposition': `attachment; filename="${name}"`,
+          'Cache-Control': 'no-store',
+          'X-Content-Type-Options': 'nosniff',
+          'Content-Security-Policy': "default-src 'none'; sandbox",
+        },
+      },
+    );
+  });
+}
+
+async function* linesOf(
+  visit: Visit,
+  asked: { filter: Filter; times: FilterTimes },
+  first: LogPage,
+  line: (entry: ExportedEntry) => string,
+): AsyncGenerator<string> {
+  for (let [page, left] = [first, MAX_EXPORTED]; ;) {
+    yield page.edges.map(({ node }) => line(node)).join('');
+    left -= page.edges.length;
+    const { hasNextPage, endCursor } = page.pageInfo;
+    if (!hasNextPage || endCursor === null || left <= 0) return;
+    page = await askLog(visit, asked, Math.min(PAGE_SIZE, left), endCursor);
+  }
+}
+
+/** An entry with values in the place of their JSON. */
+function withValues(entry: ExportedEntry): object {
+  const changes = entry.changes.map(({ field, before, after }) => ({
+    field,
+    before: JSON.parse(before ?? 'null') as unknown,
+    after: JSON.parse(after ?? 'null') as unknown,
+  }));
+  return { ...entry, changes };
+}
+
+function csvOf({ number, at, actor, action, keyId, keyName, address, changes, hash }: ExportedEntry): string {
+  const what = changes.length > 0 ? JSON.stringify(changes) : null;
+  return csvLine([`${number}`, at, actor.kind, actor.keyId, actor.name, action, keyId, keyName, address, what, hash]);
+}
+
+/** A line of CSV (RFC 4180) in which no cell begins as a formula does. */
+function csvLine(cells: readonly (string | null)[]): string {
+  const quoted = cells.map((cell) => {
+    const text = cell ?? '';
+    return `"${FORMULA.test(text) ? "'" : ''}${text.replaceAll('"', '""')}"`;
+  });
+  return `${quoted.join(',')}\r\n`;
+}
+
+function failed(message: string): OperationFailed {
+  return new OperationFailed([{ message, extensions: { code: 'INPUT_INVALID' } }], 400);
+}
+
+/** Cuts the connection, so that the browser knows that a part is missing: an error would end it as if it were whole. */
+function breakOff({ c }: Visit): boolean {
+  const { outgoing } = (c.env ?? {}) as { outgoing?: ServerResponse };
+  outgoing?.destroy();
+  return outgoing !== undefined;
+}
+
+/**
+ * A page is read when the browser has taken the one before.
+ * @param breakOff if a page cannot be read; says whether nobody is left who waits for another
+ */
+function streamOf(head: string, pages: AsyncGenerator<string>, breakOff: () => boolean): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream({
+    start: (controller) => {
+      if (head !== '') controller.enqueue(encoder.encode(head));
+    },
+    pull: async (controller) => {
+      try {
+        const { done, value } = await pages.next();
+        if (done) controller.close();
+        else controller.enqueue(encoder.encode(value));
+      } catch (error) {
+        if (!breakOff()) throw error;
+        controller.close();
+      }
+    },
+    cancel: async () => void (await pages.return(undefined)),
+  });
+}

@@ -1,0 +1,259 @@
+import { formatCount } from '../../parts/notice.tsx';
+import type { Visit } from '../../visit.tsx';
+import {
+  addressOf,
+  DAY_MS,
+  fieldTime,
+  type Filter,
+  FILTER_ARGUMENTS,
+  FILTER_VARIABLES,
+  type FilterTimes,
+  variablesOf,
+} from './filter.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** What is plotted if the log is not narrowed to times: the time up to now, and how much of it is a bar. */
+const PERIODS = {
+  '24h': { title: '24 hours', barMs: HOUR_MS, bars: 24 },
+  '7d': { title: '7 days', barMs: 6 * HOUR_MS, bars: 28 },
+  '30d': { title: '30 days', barMs: DAY_MS, bars: 30 },
+} as const;
+type PeriodName = keyof typeof PERIODS;
+
+/** The most bars, each of them a day or more. */
+const MAX_BARS = 31;
+
+/** What is plotted: bars of the same length, one after another. Times are milliseconds since 1970. */
+interface Window {
+  /** Which of the periods up to now; undefined where the filter says the times. */
+  readonly period: PeriodName | undefined;
+  readonly start: number;
+  readonly barMs: number;
+  readonly bars: number;
+}
+
+/** Around the times of the filter: whole days, by the hour for up to two of them. */
+function windowOf({ since, until }: FilterTimes, period: PeriodName, now: number): Window {
+  if (since === undefined && until === undefined) {
+    const { barMs, bars } = PERIODS[period];
+    const end = (Math.floor(now / barMs) + 1) * barMs;
+    return { period, start: end - bars * barMs, barMs, bars };
+  }
+  const last = until ?? Math.max(now, since! + 1);
+  const first = since ?? last - 7 * DAY_MS;
+  const start = Math.floor(first / DAY_MS) * DAY_MS;
+  const days = Math.max(1, Math.ceil((last - start) / DAY_MS));
+  const barMs = days <= 2 ? HOUR_MS : days <= 8 ? 6 * HOUR_MS : Math.ceil(days / MAX_BARS) * DAY_MS;
+  return { period: undefined, start, barMs, bars: Math.ceil((days * DAY_MS) / barMs) };
+}
+
+interface Bar {
+  readonly start: number;
+  readonly done: number;
+  readonly refused: number;
+}
+
+/** What is plotted, and whether nothing is left out. */
+export interface Histogram {
+  readonly window: Window;
+  readonly bars: readonly Bar[];
+  readonly complete: boolean;
+}
+
+const QUERY = `query Counts($since: DateTime!, $until: DateTime!, $by: UsagePeriod!, ${FILTER_VARIABLES}) {
+  auditCounts(since: $since, until: $until, by: $by, ${FILTER_ARGUMENTS}) { complete counts { start entries refused } }
+}`;
+
+interface Answer {
+  auditCounts: { complete: boolean; counts: { start: string; entries: number; refused: number }[] };
+}
+
+/** How many entries match a filter, over time. @throws OperationFailed */
+export async function askHistogram(visit: Visit, filter: Filter, times: FilterTimes): Promise<Histogram> {
+  const asked = visit.query('plot') ?? '';
+  const window = windowOf(times, Object.hasOwn(PERIODS, asked) ? (asked as PeriodName) : '24h', visit.now);
+  const { start, barMs, bars } = window;
+  const { auditCounts } = await visit.ask<Answer>(QUERY, {
+    since: new Date(start).toISOString(),
+    until: new Date(start + bars * barMs).toISOString(),
+    by: barMs < DAY_MS ? 'HOUR' : 'DAY',
+    ...variablesOf(filter),
+  });
+  const sums = Array.from({ length: bars }, (_, index) => ({ start: start + index * barMs, done: 0, refused: 0 }));
+  for (const { start: at, entries, refused } of auditCounts.counts) {
+    const sum = sums[Math.floor((Date.parse(at) - start) / barMs)];
+    if (!sum) continue;
+    sum.done += entries - refused;
+    sum.refused += refused;
+  }
+  return { window, bars: sums, complete: auditCounts.complete };
+}
+
+/** How high it is, in units of its own. A bar is 10 of them wide. */
+const [HEIGHT, STEP] = [100, 10];
+/** What is more than nothing is seen. */
+const LEAST = 3;
+
+/** Bars that narrow the log to their time, and a table that has the same links. */
+export function HistogramPlot({
+  root,
+  filter,
+  times: { since, until },
+  histogram: { window, bars, complete },
+}: {
+  root: string;
+  filter: Filter;
+  times: FilterTimes;
+  histogram: Histogram;
+}) {
+  const { start, barMs, period } = window;
+  const highest = Math.max(1, ...bars.map(({ done, refused }) => done + refused));
+  const isIn = ({ start: at }: Bar) => at + barMs > (since ?? -Infinity) && at < (until ?? Infinity);
+  const shown = bars.filter(isIn);
+  const [done, refused] = [sum(shown.map((bar) => bar.done)), sum(shown.map((bar) => bar.refused))];
+  const linkTo = ({ start: at }: Bar) =>
+    addressOf(root, { ...filter, since: fieldTime(at), until: fieldTime(at + barMs) });
+  const wordsOf = (bar: Bar) => `${timeText(bar.start, barMs)}, ${countsOf(bar)}`;
+  const ends = [start, start + Math.floor(bars.length / 2) * barMs, start + bars.length * barMs];
+  return (
+    <figure class="histogram">
+      <figcaption>
+        <span>
+          <strong>
+            {complete ? '' : 'At least '}
+            {formatCount(done + refused, 'entry', 'entries')}
+          </strong>
+          {refused > 0 && <span class="refused"> {refused.toLocaleString('en')} refused</span>}
+          <span class="faint">{` · ${period ? `last ${PERIODS[period].title}` : spanText(shown, barMs)}`}</span>
+        </span>
+        <PeriodLinks root={root} filter={filter} period={period} />
+      </figcaption>
+      <svg
+        role="group"
+        aria-label="Entries over time"
+        data-histogram
+        viewBox={`0 0 ${bars.length * STEP} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        width="100%"
+        height="88"
+      >
+        <defs>
+          <pattern id="refused" width="6" height="6" patternUnits="userSpaceOnUse">
+            <rect width="6" height="6" fill="currentColor" fill-opacity="0.35" />
+            <path d="M0 3H6" stroke="currentColor" stroke-width="2" />
+          </pattern>
+        </defs>
+        {bars.map((bar, index) => (
+          <a href={linkTo(bar)} tabindex={-1} class={isIn(bar) ? undefined : 'out'} aria-label={wordsOf(bar)}>
+            <title>{wordsOf(bar)}</title>
+            <rect class="room" x={index * STEP} y="0" width={STEP} height={HEIGHT} />
+            <BarShape bar={bar} x={index * STEP} highest={highest} />
+          </a>
+        ))}
+      </svg>
+      <div class="ends" aria-hidden="true">
+        {ends.map((end) => (
+          <span>{timeText(end, barMs)}</span>
+        ))}
+      </div>
+      {!complete && <p class="help">Only the newest 50,000 entries of this time are counted.</p>}
+      <details>
+        <summary>Show as a table</summary>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">From, UTC</th>
+              <th scope="col" class="number">
+                Done
+              </th>
+              <th scope="col" class="number">
+                Refused
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {bars
+              .filter((bar) => bar.done + bar.refused > 0)
+              .map((bar) => (
+                <tr>
+                  <th scope="row">
+                    <a href={linkTo(bar)}>{timeText(bar.start, barMs)}</a>
+                  </th>
+                  <td class="number">{bar.done.toLocaleString('en')}</td>
+                  <td class="number">{bar.refused.toLocaleString('en')}</td>
+                </tr>
+              ))}
+          </tbody>
+        </table>
+      </details>
+    </figure>
+  );
+}
+
+function PeriodLinks({ root, filter, period }: { root: string; filter: Filter; period: PeriodName | undefined }) {
+  const anyTime = { ...filter, since: '', until: '' };
+  return (
+    <nav class="tabs" aria-label="Time of the chart">
+      {Object.entries(PERIODS).map(([name, { title }]) => (
+        <a href={addressOf(root, anyTime, { plot: name })} aria-current={name === period ? 'true' : undefined}>
+          {title}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function BarShape({ bar: { done, refused }, x, highest }: { bar: Bar; x: number; highest: number }) {
+  let top = HEIGHT;
+  return (
+    <>
+      {(
+        [
+          ['done', done],
+          ['refused', refused],
+        ] as const
+      ).map(([name, value]) => {
+        if (value === 0) return null;
+        const height = Math.max(LEAST, (value / highest) * (HEIGHT - 2 * LEAST));
+        top -= height;
+        return (
+          <rect
+            class={name}
+            fill={name === 'refused' ? 'url(#refused)' : undefined}
+            x={x + 1}
+            y={top.toFixed(2)}
+            width={STEP - 2}
+            height={height.toFixed(2)}
+          />
+        );
+      })}
+    </>
+  );
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function countsOf({ done, refused }: Bar): string {
+  return `${formatCount(done, 'entry', 'entries')}${refused > 0 ? `, ${refused.toLocaleString('en')} refused` : ''}`;
+}
+
+/** `Jan 31, 12:00`, or the day alone where bars are days. */
+function timeText(time: number, barMs: number): string {
+  const date = new Date(time);
+  const day = `${date.toLocaleDateString('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })}`;
+  return barMs < DAY_MS ? `${day}, ${date.toISOString().slice(11, 16)}` : day;
+}
+
+/** From the first bar to the end of the last. */
+function spanText(bars: readonly Bar[], barMs: number): string {
+  const [first, last] = [bars.at(0), bars.at(-1)];
+  if (!first || !last) return 'no time';
+  const end = last.start + barMs;
+  if (barMs < DAY_MS) return `${timeText(first.start, barMs)} to ${timeText(end, barMs)}`;
+  return first.start + DAY_MS === end
+    ? timeText(first.start, barMs)
+    : `${timeText(first.start, barMs)} to ${timeText(end - 1, barMs)}`;
+}
