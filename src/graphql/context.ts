@@ -43,6 +43,8 @@ export interface RouteExplainer {
   list(leftOut: number, most: number): ExplainedRoute[];
   /** The numbers of the routes that decide in place of one, for each of its requests; empty if it ever decides. */
   hiddenBy(number: number): readonly number[];
+  /** What a key may do by a route; undefined if there is none. @param permissions undefined for a key that is refused */
+  accessTo(number: number, permissions: PermissionSet | undefined): RouteAccess | undefined;
   /**
    * What becomes of a request. Nothing is sent.
    * @param caller whose key it has; undefined without a key
@@ -57,6 +59,14 @@ export interface AskedRequest {
   readonly url: string;
   /** Whether the CORS preflight is meant that a browser sends before it. */
   readonly preflight: boolean;
+}
+
+/** With which methods a key may pass by a route. */
+export interface RouteAccess {
+  readonly passes: readonly string[];
+  readonly passesAll: boolean;
+  /** What it lacks for the others. */
+  readonly missing: readonly Permission[];
 }
 
 export interface RouteCaller {

@@ -1,5 +1,12 @@
 /** The schema, its resolvers, and what executes operations. */
-export type { BudgetedContext, CreateContext, ExplainedRoute, RouteExplainer, ServiceParts } from './context.ts';
+export type {
+  BudgetedContext,
+  CreateContext,
+  ExplainedRoute,
+  RouteAccess,
+  RouteExplainer,
+  ServiceParts,
+} from './context.ts';
 export {
   type Amount,
   amountFor,

@@ -31,9 +31,12 @@ export type QueryAuditCountsArgs = { since: string; until?: InputMaybe<string>; 
   InputMaybe<AuditOutcome>; };
 export type QueryConsentRequestsArgs = { first?: InputMaybe<number>; };
 export type QueryConsentRequestArgs = { userCode?: InputMaybe<string>; requestId?: InputMaybe<string>; };
-export type QueryRoutesArgs = { first?: InputMaybe<number>; after?: InputMaybe<string>; };
+export type QueryRoutesArgs = { first?: InputMaybe<number>; after?: InputMaybe<string>; keyId?: InputMaybe<string>;
+  keyName?: InputMaybe<string>; };
 export type QueryExplainRequestArgs = { method?: InputMaybe<string>; url: string; preflight?: InputMaybe<boolean>;
   keyId?: InputMaybe<string>; keyName?: InputMaybe<string>; };
+export type QueryRouteKeysArgs = { route: number; method?: InputMaybe<string>; first?: InputMaybe<number>; after?:
+  InputMaybe<string>; };
 export type ApiKey = Node & { id: EntireFieldWrapper<string>; name: EntireFieldWrapper<string>; description?:
   EntireFieldWrapper<Maybe<string>>; roles: EntireFieldWrapper<ReadonlyArray<string>>; permissions:
   EntireFieldWrapper<ReadonlyArray<Permission>>; unknownGrants: EntireFieldWrapper<ReadonlyArray<string>>; grants:
@@ -196,7 +199,9 @@ export type Route = { number: EntireFieldWrapper<number>; line?: EntireFieldWrap
   EntireFieldWrapper<boolean>; hiddenBy: EntireFieldWrapper<ReadonlyArray<number>>; };
 export type RouteConnection = { configured: EntireFieldWrapper<boolean>; total: EntireFieldWrapper<number>; edges:
   EntireFieldWrapper<ReadonlyArray<RouteEdge>>; pageInfo: EntireFieldWrapper<PageInfo>; };
-export type RouteEdge = { node: EntireFieldWrapper<Route>; cursor: EntireFieldWrapper<string>; };
+export type RouteEdge = { node: EntireFieldWrapper<Route>; cursor: EntireFieldWrapper<string>; passes?:
+  EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; passesAll?: EntireFieldWrapper<Maybe<boolean>>; missing?:
+  EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; };
 export type RequestOutcome = | 'ALLOWED' | 'REFUSED' | 'FORBIDDEN';
 export type CanonicalRequest = { method: EntireFieldWrapper<string>; host: EntireFieldWrapper<string>; path:
   EntireFieldWrapper<string>; };
@@ -350,8 +355,9 @@ export type QueryResolvers<ContextType = BudgetedContext, ParentType extends Res
   ParentType, ContextType, Partial<QueryConsentRequestArgs>>; routes?:
   Resolver<Maybe<ResolversTypes['RouteConnection']>, ParentType, ContextType, RequireFields<QueryRoutesArgs, 'first'>>;
   explainRequest?: Resolver<Maybe<ResolversTypes['RequestExplanation']>, ParentType, ContextType,
-  RequireFields<QueryExplainRequestArgs, 'method' | 'url' | 'preflight'>>; policy?:
-  Resolver<Maybe<ResolversTypes['Policy']>, ParentType, ContextType>; limits?:
+  RequireFields<QueryExplainRequestArgs, 'method' | 'url' | 'preflight'>>; routeKeys?:
+  Resolver<Maybe<ResolversTypes['ApiKeyConnection']>, ParentType, ContextType, RequireFields<QueryRouteKeysArgs,
+  'route' | 'first'>>; policy?: Resolver<Maybe<ResolversTypes['Policy']>, ParentType, ContextType>; limits?:
   Resolver<Maybe<ResolversTypes['ServiceLimits']>, ParentType, ContextType>; health?:
   Resolver<Maybe<ResolversTypes['Health']>, ParentType, ContextType>; };
 export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends ResolversParentTypes['ApiKey'] =

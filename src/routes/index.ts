@@ -11,6 +11,7 @@ export {
   goesByMethod,
   isReading,
   neededBy,
+  neededFor,
   parseExpectation,
   requirementOf,
 } from './decide.ts';

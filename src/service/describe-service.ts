@@ -2,18 +2,23 @@ import {
   type BudgetLimits,
   Budgets,
   type ExplainedRoute,
+  type RouteAccess,
   type RouteExplainer,
   type ServiceParts,
 } from '../graphql/index.ts';
 import { failedCredentialsBy } from '../http/index.ts';
 import { KeysError } from '../keys/basics/index.ts';
+import type { Permission, PermissionSet } from '../keys/permissions/index.ts';
 import {
+  checkAllow,
   describeAllow,
   describeExplanation,
   explain,
   type Match,
+  neededFor,
   parseRequest,
   preflightOf,
+  type Route,
   type Router,
 } from '../routes/index.ts';
 
@@ -29,6 +34,10 @@ function routeExplainer(router: Router, isConfigured: boolean): RouteExplainer {
     list: (leftOut, most) =>
       routes.slice(leftOut, leftOut + most).map((route, index) => explained({ route, index: leftOut + index })),
     hiddenBy: (number) => router.findCover(number - 1).map((index) => index + 1),
+    accessTo: (number, permissions) => {
+      const route = routes[number - 1];
+      return route && accessTo(route, permissions);
+    },
     explain: ({ method, url, preflight }, caller) => {
       const parsed = parseRequest(method, url);
       if ('refusal' in parsed) throw new KeysError('INPUT_INVALID', parsed.refusal);
@@ -50,6 +59,24 @@ function routeExplainer(router: Router, isConfigured: boolean): RouteExplainer {
       };
     },
   };
+}
+
+/** One of each kind: HEAD and OPTIONS are taken for GET. */
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+function accessTo({ methods = METHODS, allow }: Route, permissions: PermissionSet | undefined): RouteAccess {
+  const missing = new Set<Permission>();
+  const passes = methods.filter((method) => {
+    const needed = neededFor(allow, method);
+    if ('refusal' in needed) return false;
+    if (needed.kind === 'open') return true;
+    if (!permissions) return false;
+    const checked = checkAllow(needed, permissions);
+    if (checked.outcome === 'allowed') return true;
+    for (const permission of checked.missing) missing.add(permission);
+    return false;
+  });
+  return { passes, passesAll: passes.length === methods.length, missing: [...missing] };
 }
 
 function explained({ route, index }: Match): ExplainedRoute {

@@ -47,7 +47,7 @@ describe('the page of a key in the console', () => {
 
   it('of somebody who may read no keys shows their own: rights, expiry, limits, use and what holds it', async () => {
     const { key, apiKey } = await test.keys.create(
-      { name: 'Display', roles: ['GUEST'], limits: ['9/m'], expiresIn: '30d' },
+      { name: 'Display', roles: ['GUEST'], limits: ['99/m'], expiresIn: '30d' },
       OPERATOR,
     );
     const visitor = new Visitor(test.url);
@@ -58,13 +58,34 @@ describe('the page of a key in the console', () => {
       text,
       /My key .*Display active Reads its own key GUEST role Secret svc_\w{12}_… Created now by the operator Expires in 30 days/,
     );
-    assert.match(text, /Limits 9\/m .*WELCOME/);
+    assert.match(text, /Limits 99\/m .*WELCOME/);
     assert.ok(cellsIn(html).includes('WELCOME:READ_ANY: granted, but never used'));
+    assert.match(text, /Use Last 48 hours Last 90 days .*To change your key, or to get a new secret, ask whoever/);
+    assert.doesNotMatch(text, /active (Edit|Rotate|Disable|Contain|Delete|Create one like it)/);
     // It leads nowhere that they may not go.
-    assert.ok(!html.includes('/keys/') && !html.includes('"keys'), html);
-    assert.equal((await visitor.open(`keys/${apiKey.id}`)).status, 403);
+    for (const [, link] of html.matchAll(/href="\.\/(keys\/[^"#]*)/g))
+      assert.equal((await visitor.open(link!)).status, 200, link);
+    assert.match((await visitor.open(`keys/${apiKey.id}?may=WELCOME:READ_ANY`)).text, /Yes , WELCOME:READ_ANY/);
+    assert.equal((await visitor.open(`keys/${apiKey.id}/rotation`)).status, 403);
+    const { apiKey: other } = await test.keys.create({ name: 'Other', roles: ['GUEST'] }, OPERATOR);
+    assert.equal((await visitor.open(`keys/${other.id}`)).status, 403);
     const { visitor: ada } = await visitorWith(test, ADA);
     assert.match((await ada.open('me')).path, /^keys\/[\w-]+$/);
+  });
+
+  it('of somebody who may read no keys lets them rotate their own, if they may change that', async () => {
+    const { visitor, principal } = await visitorWith(test, {
+      name: 'Bea',
+      permissions: ['ME:READ_OWN', 'API_KEY:UPDATE_OWN', 'LOGS:READ_ANY'],
+    });
+    assert.match((await visitor.open('me')).text, /Bea active Edit Rotate .*Timeline/);
+    assert.equal((await visitor.open(`keys/${principal.apiKey.id}/rotation`)).status, 200);
+    const { text, html } = await visitor.submit('rotation', { grace: '1h' });
+    assert.match(text, /The new secret of Bea/);
+    const [secret] = /svc_\w{12}_\w{49}/.exec(html)!;
+    const again = new Visitor(test.url);
+    assert.match((await again.signIn(secret)).text, /Audit log/);
+    assert.match((await again.open('me')).text, /A rotation is under way: two secrets work/);
   });
 
   it('shows what it may do, by which grant, whether it was used, and what a parent key takes away', async () => {

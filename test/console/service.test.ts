@@ -28,21 +28,39 @@ describe('what the console shows of the service', () => {
     const { text } = await visitor.open('routes');
     assert.match(
       text,
-      /1 line 4 GET \/api\/\*\* DOCKER:READ_ANY 2 line 5 POST \/api\/\*\* DOCKER:UPDATE_ANY 3 line 6 all methods \/open no key/,
+      /1 line 4 GET \/api\/\*\* DOCKER:READ_ANY Keys that route 1 lets pass 2 line 5 POST \/api\/\*\* DOCKER:UPDATE_ANY Keys .* 3 line 6 all methods \/open no key Everybody/,
     );
   });
 
   it('is which route decides about a request, and why', async () => {
     await visitor.open('routes');
     const asked = await visitor.submit('routes', { url: 'https://a.example.org/api/x', method: 'POST', key: 'Deploy' });
-    assert.match(asked.text, /It may not pass: 403\. POST https:\/\/a\.example\.org\/api\/x with the key Deploy/);
+    assert.match(asked.text, /403 Forbidden POST https:\/\/a\.example\.org\/api\/x with the key Deploy/);
     assert.match(asked.text, /The key lacks DOCKER:UPDATE_ANY/);
-    assert.match(asked.text, /Route 2: POST \/api\/\*\* requires DOCKER:UPDATE_ANY, and decides\./);
+    assert.match(asked.text, /Decided by route 2: POST \/api\/\*\* requires DOCKER:UPDATE_ANY\./);
     assert.match(
       (await visitor.submit('routes', { key: '', method: 'GET' })).text,
-      /It needs a key that is accepted: 401/,
+      /401 Unauthorized: it needs a valid key/,
     );
-    assert.match((await visitor.submit('routes', { key: 'Deploy' })).text, /It may pass\./);
+    assert.match((await visitor.submit('routes', { key: 'Deploy' })).text, /Allowed/);
+  });
+
+  it('is what a key can reach, and which keys a route lets pass', async () => {
+    await visitor.open('routes');
+    const { text } = await visitor.submit('routes', { key: 'Deploy' });
+    assert.match(text, /1 line 4 GET \/api\/\*\* DOCKER:READ_ANY Allowed Keys/);
+    assert.match(text, /2 line 5 POST \/api\/\*\* DOCKER:UPDATE_ANY No access lacks DOCKER:UPDATE_ANY Keys/);
+    const passing = await visitor.open('routes/1/keys');
+    assert.match(passing.text, /Keys that may pass route 1 GET \/api\/\*\* requires DOCKER:READ_ANY/);
+    assert.match(passing.text, /Deploy DOCKER:READ_ANY never/);
+    assert.doesNotMatch((await visitor.open('routes/2/keys')).text, /Deploy DOCKER/);
+    for (const number of ['0', '4', '-1', 'x', '1e3']) {
+      const missing = await visitor.open(`routes/${number}/keys`);
+      assert.deepEqual([missing.status, /There is no such route/.test(missing.text)], [404, true], number);
+    }
+    const { visitor: config } = await visitorWith(test, { name: 'Only routes', permissions: ['CONFIG:READ_ANY'] });
+    assert.doesNotMatch((await config.open('routes')).html, /routes\/1\/keys/);
+    assert.equal((await config.open('routes/1/keys')).status, 403);
   });
 
   it('is what is wrong with a question, which stays', async () => {

@@ -28,7 +28,8 @@ const QUERY = {
   online: '(): Boolean',
   consentRequest: '(userCode: String, requestId: ID): ConsentRequest',
   consentRequests: '(first: Int = 50): [ConsentRequest!]',
-  routes: '(first: Int = 100, after: String): RouteConnection',
+  routeKeys: '(route: Int!, method: String, first: Int = 50, after: String): ApiKeyConnection',
+  routes: '(first: Int = 100, after: String, keyId: ID, keyName: String): RouteConnection',
   explainRequest:
     '(method: String = "GET", url: String!, preflight: Boolean = false, keyId: ID, keyName: String): RequestExplanation',
   limits: '(): ServiceLimits',

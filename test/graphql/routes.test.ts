@@ -81,6 +81,92 @@ describe('routes, over GraphQL', () => {
     assert.deepEqual([beyond.edges, beyond.pageInfo.hasNextPage], [[], false]);
   });
 
+  it('say with which methods a key may pass, and what it lacks', async () => {
+    await createPrincipal(test.keys, { name: 'Boards', permissions: ['GRAFANA:READ_ANY', 'API_KEY:READ_OWN'] });
+    const { apiKey: off } = await test.keys.create({ name: 'Off', roles: ['ADMIN'] }, OPERATOR);
+    await test.keys.setEnabled(off.id, false, OPERATOR);
+    const admin = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
+    const document = `query ($name: String) { routes(keyName: $name) { edges { passes passesAll missing } } }`;
+    const accessOf = async (name: string | null) => {
+      const { data } = await ask(admin.secret, document, { name });
+      return (data!['routes'] as { edges: { passes: unknown; passesAll: unknown; missing: unknown }[] }).edges.map(
+        ({ passes, passesAll, missing }) => [passes, passesAll, missing],
+      );
+    };
+    const all = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+    assert.deepEqual(await accessOf('Boards'), [
+      [['GET', 'HEAD'], true, []],
+      [[], false, ['GRAFANA:UPDATE_ANY', 'ME:READ_OWN']],
+      [all, true, []],
+      [all, true, []],
+      [all, true, []],
+      [['PUT'], true, []],
+      [['PUT'], true, []],
+    ]);
+    assert.deepEqual((await accessOf('Off'))[4], [[], false, []]);
+    assert.deepEqual((await accessOf(null))[0], [null, null, null]);
+    const { errors } = await ask(reader, document, { name: 'Boards' });
+    assert.deepEqual(errors![0]!.extensions['missing'], ['API_KEY:READ_OWN']);
+    assert.equal(codeOf(await ask(admin.secret, document, { name: 'Nobody' })), 'NOT_FOUND');
+  });
+
+  it('name the keys that they let pass, as far as they may be read, page by page', async () => {
+    const service = await startConfiguredService(`resources: [GRAFANA]
+routes:
+  - { host: g, path: /**, resource: GRAFANA }
+  - { host: h, path: /**, allow: GRAFANA:DELETE_ANY }
+`);
+    const { secret: admin } = await createPrincipal(service.keys, { name: 'Admin', roles: ['ADMIN'] });
+    for (let index = 0; index < 5; index += 1) {
+      const permission = index % 2 ? 'GRAFANA:UPDATE_ANY' : 'GRAFANA:READ_ANY';
+      service.time.now += 1000;
+      await service.keys.create({ name: `Key ${index}`, permissions: [permission] }, OPERATOR);
+    }
+    service.time.now += 1000;
+    const own = await createPrincipal(service.keys, {
+      name: 'Own',
+      permissions: ['CONFIG:READ_ANY', 'API_KEY:READ_OWN', 'GRAFANA:READ_ANY'],
+    });
+    const document = `query ($route: Int!, $method: String, $first: Int, $after: String) {
+      routeKeys(route: $route, method: $method, first: $first, after: $after) {
+        edges { node { name } } pageInfo { hasNextPage endCursor } } }`;
+    const answer = async (variables: object, secret = admin) =>
+      (await query(service.url, secret, document, variables as Record<string, unknown>)).body;
+    const names = async (variables: object, secret = admin) => {
+      const found: string[][] = [];
+      for (let after: string | null = null; ;) {
+        const { data } = await answer({ ...variables, after }, secret);
+        const { edges, pageInfo } = data!['routeKeys'] as {
+          edges: { node: { name: string } }[];
+          pageInfo: { hasNextPage: boolean; endCursor: string };
+        };
+        found.push(edges.map(({ node }) => node.name));
+        if (!pageInfo.hasNextPage) return found;
+        after = pageInfo.endCursor;
+      }
+    };
+    assert.deepEqual(await names({ route: 1 }), [['Admin', 'Key 0', 'Key 1', 'Key 2', 'Key 3', 'Key 4', 'Own']]);
+    assert.deepEqual(await names({ route: 1, method: 'GET', first: 2 }), [
+      ['Admin', 'Key 0'],
+      ['Key 2', 'Key 4'],
+      ['Own'],
+    ]);
+    assert.deepEqual(await names({ route: 1, method: 'PATCH' }), [['Admin', 'Key 1', 'Key 3']]);
+    assert.deepEqual(await names({ route: 2 }), [['Admin']]);
+    assert.deepEqual(await names({ route: 1 }, own.secret), [['Own']]);
+    for (const wrong of [
+      { route: 3 },
+      { route: 0 },
+      { route: 1, first: 501 },
+      { route: 1, first: -1 },
+      { route: 1, after: 'x' },
+    ])
+      assert.equal(codeOf(await answer(wrong)), 'INPUT_INVALID', JSON.stringify(wrong));
+    const { secret: config } = await createPrincipal(service.keys, { name: 'C', permissions: ['CONFIG:READ_ANY'] });
+    assert.deepEqual((await answer({ route: 1 }, config)).errors![0]!.extensions['missing'], ['API_KEY:READ_OWN']);
+    await service.stop();
+  });
+
   it('require CONFIG:READ_ANY', async () => {
     const { secret } = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
     const { data, errors } = await ask(secret, '{ routes { total } explainRequest(url: "https://h/") { outcome } }');

@@ -1,6 +1,7 @@
 import { OperationFailed } from '../operations.ts';
-import { Empty, Problem } from '../parts/notice.tsx';
-import type { Pages, Visit } from '../visit.tsx';
+import { Message } from '../parts/layout.tsx';
+import { Empty, Problem, Time } from '../parts/notice.tsx';
+import type { Pages, Visit, VisitHandler } from '../visit.tsx';
 
 /** A route, see `Route` of the schema. */
 interface ShownRoute {
@@ -9,21 +10,26 @@ interface ShownRoute {
   readonly host: string;
   readonly path: string;
   readonly methods: readonly string[] | null;
+  readonly allow: 'OPEN' | 'KEY' | 'ALL' | 'ANY' | 'RESOURCE';
   readonly requires: string;
 }
 
 /** What is shown of a route, as a selection of GraphQL. */
-const ROUTE_FIELDS = 'number line host path methods requires';
+const ROUTE_FIELDS = 'number line host path methods allow requires';
 
-/** A route, and why another one decides in its place. */
-interface HiddenRoute extends ShownRoute {
-  readonly hiddenBy: readonly number[];
+/** A route, why another one decides in its place, and what a key that was named may do by it: see `RouteEdge`. */
+interface ListedRoute {
+  readonly node: ShownRoute & { readonly hiddenBy: readonly number[] };
+  readonly passes: readonly string[] | null;
+  readonly passesAll: boolean | null;
+  readonly missing: readonly string[] | null;
 }
 
-/** Routes as a table, in the order of the file. */
-function RouteTable({ routes }: { routes: readonly HiddenRoute[] }) {
+/** Routes as a table, in the order of the file. @param keyName whose access there is a column for; empty for none */
+function RouteTable({ visit, routes, keyName }: { visit: Visit; routes: readonly ListedRoute[]; keyName: string }) {
+  const mayReadKeys = visit.may('API_KEY:READ_OWN');
   return (
-    <table class="list">
+    <table class="list routes">
       <thead>
         <tr>
           <th scope="col" class="number">
@@ -32,10 +38,12 @@ function RouteTable({ routes }: { routes: readonly HiddenRoute[] }) {
           <th scope="col">Methods</th>
           <th scope="col">Host and path</th>
           <th scope="col">Requires</th>
+          {keyName !== '' && <th scope="col">{keyName}</th>}
+          {mayReadKeys && <th scope="col">Access</th>}
         </tr>
       </thead>
       <tbody>
-        {routes.map((route) => (
+        {routes.map(({ node: route, ...access }) => (
           <tr id={`route-${route.number}`}>
             <th scope="row" class="number">
               {route.number}
@@ -48,9 +56,25 @@ function RouteTable({ routes }: { routes: readonly HiddenRoute[] }) {
             <td data-label="Requires">
               {route.requires}
               {route.hiddenBy.length > 0 && (
-                <span class="warning">{` never decides: ${listOfRoutes(route.hiddenBy)} before it`}</span>
+                <span class="warning">{` Never used: ${listOfRoutes(route.hiddenBy)} before it`}</span>
               )}
             </td>
+            {keyName !== '' && (
+              <td data-label={keyName}>
+                <AccessText access={access} />
+              </td>
+            )}
+            {mayReadKeys && (
+              <td data-label="Access">
+                {route.allow === 'OPEN' ? (
+                  'Everybody'
+                ) : (
+                  <a href={`${visit.root}routes/${route.number}/keys`}>
+                    Keys<span class="hidden">{` that route ${route.number} lets pass`}</span>
+                  </a>
+                )}
+              </td>
+            )}
           </tr>
         ))}
       </tbody>
@@ -58,11 +82,35 @@ function RouteTable({ routes }: { routes: readonly HiddenRoute[] }) {
   );
 }
 
+/** With which methods a key may pass, and what it lacks for the others. */
+function AccessText({ access: { passes, passesAll, missing } }: { access: Omit<ListedRoute, 'node'> }) {
+  const isNone = passes === null || passes.length === 0;
+  return (
+    <>
+      <span class={`status ${isNone ? 'bad' : passesAll ? 'active' : 'disabled'}`}>
+        {isNone ? 'No access' : passesAll ? 'Allowed' : `${passes.join(', ')} only`}
+      </span>
+      {missing !== null && missing.length > 0 && <Lacking permissions={missing} />}
+    </>
+  );
+}
+
+function Lacking({ permissions }: { permissions: readonly string[] }) {
+  return (
+    <span class="grants">
+      {' lacks '}
+      {permissions.map((permission) => (
+        <code>{permission} </code>
+      ))}
+    </span>
+  );
+}
+
 /** A route in a sentence: its number, methods, host and path, and what it requires. */
 function RouteText({ route }: { route: ShownRoute }) {
   return (
     <>
-      {`Route ${route.number}: ${methodsOf(route)} `}
+      {`route ${route.number}: ${methodsOf(route)} `}
       <RoutePattern route={route} />
       {` requires ${route.requires}`}
     </>
@@ -122,13 +170,13 @@ async function explain(visit: Visit, { method, url, key }: AskedRequest): Promis
 }
 
 const OUTCOMES = {
-  ALLOWED: ['It may pass.', 'done'],
-  REFUSED: ['It needs a key that is accepted: 401.', 'problem'],
-  FORBIDDEN: ['It may not pass: 403.', 'problem'],
+  ALLOWED: ['Allowed', 'done'],
+  REFUSED: ['401 Unauthorized: it needs a valid key', 'problem'],
+  FORBIDDEN: ['403 Forbidden', 'problem'],
 } as const;
 
 /** What becomes of a request, and why. */
-function ExplanationView({ explained, asked }: { explained: Explanation; asked: AskedRequest }) {
+function ExplanationView({ root, explained, asked }: { root: string; explained: Explanation; asked: AskedRequest }) {
   const { outcome, reason, route, missing, otherCaseOf, after, otherMethods, apiKey } = explained;
   const [says, kind] = OUTCOMES[outcome];
   return (
@@ -137,27 +185,23 @@ function ExplanationView({ explained, asked }: { explained: Explanation; asked: 
         <strong>{says}</strong> <code>{`${asked.method} ${asked.url}`}</code>
         {apiKey ? ` with the key ${apiKey.name}` : ' without a key'}
       </p>
-      <p>{sentence(reason)}</p>
-      {missing.length > 0 && (
-        <p>
-          The key lacks{' '}
-          {missing.map((permission) => (
-            <code>{permission} </code>
-          ))}
-        </p>
-      )}
+      <p>
+        {sentence(reason)}
+        {missing.length > 0 && ' '}
+        {apiKey && missing.length > 0 && <a href={`${root}keys/${apiKey.id}`}>Open the key</a>}
+      </p>
       {route && (
         <p>
-          <RouteText route={route} />, and decides.
+          Decided by <RouteText route={route} />.
         </p>
       )}
       {otherCaseOf && (
         <p>
-          But for upper and lower case: <RouteText route={otherCaseOf} />
+          Differs only by case from <RouteText route={otherCaseOf} />.
         </p>
       )}
-      <Others title="These match, too, and come after it" routes={after} />
-      <Others title="These are for other methods" routes={otherMethods.map((other) => ({ route: other }))} />
+      <Others title="Routes that also match, and are less specific" routes={after} />
+      <Others title="Routes for other methods" routes={otherMethods.map((other) => ({ route: other }))} />
     </section>
   );
 }
@@ -190,16 +234,17 @@ function sentence(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
 }
 
-const QUERY = `query Routes($first: Int!, $after: String) {
-  routes(first: $first, after: $after) {
-    configured total edges { node { ${ROUTE_FIELDS} hiddenBy } } pageInfo { hasNextPage endCursor }
+const QUERY = `query Routes($first: Int!, $after: String, $keyName: String) {
+  routes(first: $first, after: $after, keyName: $keyName) {
+    configured total edges { passes passesAll missing node { ${ROUTE_FIELDS} hiddenBy } }
+    pageInfo { hasNextPage endCursor }
   }
 }`;
 
 interface RouteList {
   configured: boolean;
   total: number;
-  edges: { node: HiddenRoute }[];
+  edges: ListedRoute[];
   pageInfo: { hasNextPage: boolean; endCursor: string | null };
 }
 
@@ -209,34 +254,143 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 /** Adds the routes, and what becomes of a request by them. */
 export function addRoutes(pages: Pages): void {
   pages.get('routes', async (visit) => {
-    const variables = { first: PAGE_SIZE, after: visit.query('after') };
-    const { routes } = await visit.ask<{ routes: RouteList }>(QUERY, variables);
     const asked = {
       method: visit.query('method') ?? 'GET',
       url: visit.query('url') ?? '',
       key: visit.query('key') ?? '',
     };
-    const show = (more: { explained?: Explanation; problem?: string }, status?: number) =>
-      visit.page('Routes', <RoutePage visit={visit} routes={routes} asked={asked} {...more} />, status);
-    if (asked.url === '') return show({});
+    const list = async (keyName?: string) => {
+      const variables = { first: PAGE_SIZE, after: visit.query('after'), keyName };
+      return (await visit.ask<{ routes: RouteList }>(QUERY, variables)).routes;
+    };
+    const show = (
+      more: { routes: RouteList; keyName?: string; explained?: Explanation; problem?: string },
+      status?: number,
+    ) => visit.page('Routes', <RoutePage visit={visit} asked={asked} {...more} />, status);
     try {
-      return await show({ explained: await explain(visit, asked) });
+      const [routes, explained] = await Promise.all([
+        list(asked.key || undefined),
+        asked.url === '' ? undefined : explain(visit, asked),
+      ]);
+      return await show({ routes, keyName: asked.key, ...(explained && { explained }) });
     } catch (error) {
-      if (error instanceof OperationFailed) return show({ problem: error.message }, 400);
-      throw error;
+      if (!(error instanceof OperationFailed)) throw error;
+      // Where that fails, too, it is not for what was asked.
+      return show({ routes: await list(), problem: error.message }, 400);
     }
   });
+  pages.get('routes/:number/keys', answerKeys);
 }
+
+const KEYS = `query RouteKeys($route: Int!, $after: String) {
+  routeKeys(route: $route, first: 50, after: $after) {
+    edges { node { id name grants lastUsedAt } } pageInfo { hasNextPage endCursor }
+  }
+}`;
+const ONE_ROUTE = `query Route($after: String) { routes(first: 1, after: $after) { edges { node ${ROUTE} } } }`;
+
+/** The keys that a route lets pass: see `routeKeys` of the schema. */
+interface PassingKeys {
+  readonly edges: readonly {
+    readonly node: {
+      readonly id: string;
+      readonly name: string;
+      readonly grants: readonly string[];
+      readonly lastUsedAt: string | null;
+    };
+  }[];
+  readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };
+}
+
+/** Which keys a route lets pass, as far as they may be read. */
+const answerKeys: VisitHandler = async (visit) => {
+  const number = /^[1-9]\d{0,8}$/.test(visit.param('number')) ? Number(visit.param('number')) : 0;
+  // The cursor of the route before it: they are counted.
+  const after = number > 1 ? Buffer.from(`route:${number - 1}`).toString('base64url') : undefined;
+  const { routes } = await visit.ask<{ routes: { edges: { node: ShownRoute }[] } }>(ONE_ROUTE, { after });
+  const route = number > 0 ? routes.edges[0]?.node : undefined;
+  if (!route) return visit.page('Not found', <Message title="Not found" message="There is no such route." />, 404);
+  const { routeKeys } = await visit.ask<{ routeKeys: PassingKeys }>(KEYS, {
+    route: number,
+    after: visit.query('after'),
+  });
+  return visit.page(`Keys of route ${number}`, <KeysPage visit={visit} route={route} passing={routeKeys} />);
+};
+
+function KeysPage({ visit, route, passing }: { visit: Visit; route: ShownRoute; passing: PassingKeys }) {
+  const { root, now } = visit;
+  const { edges, pageInfo } = passing;
+  const here = `${root}routes/${route.number}/keys`;
+  return (
+    <>
+      <p class="back">
+        <a href={`${root}routes`}>← Routes</a>
+      </p>
+      <h1>Keys that may pass route {route.number}</h1>
+      <p>
+        {methodsOf(route)} <RoutePattern route={route} /> requires {route.requires}
+      </p>
+      {edges.length > 0 ? (
+        <table class="list">
+          <thead>
+            <tr>
+              <th scope="col">Key</th>
+              <th scope="col">Grants</th>
+              <th scope="col">Last used</th>
+            </tr>
+          </thead>
+          <tbody>
+            {edges.map(({ node: { id, name, grants, lastUsedAt } }) => (
+              <tr>
+                <th scope="row">
+                  <a href={`${root}keys/${id}`}>{name}</a>
+                </th>
+                <td data-label="Grants" class="grants">
+                  {grants.slice(0, MAX_GRANTS).map((grant) => (
+                    <>
+                      <code>{grant}</code>{' '}
+                    </>
+                  ))}
+                  {grants.length > MAX_GRANTS && <span class="faint">{`and ${grants.length - MAX_GRANTS} more`}</span>}
+                </td>
+                <td data-label="Last used">
+                  <Time at={lastUsedAt} now={now} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      ) : (
+        <Empty title={pageInfo.hasNextPage ? 'None of the keys so far' : 'No keys may pass'}>
+          {pageInfo.hasNextPage && <p>There are more keys to look through.</p>}
+        </Empty>
+      )}
+      <nav class="pager" aria-label="Pages of keys">
+        {visit.query('after') !== undefined && <a href={here}>First page</a>}
+        {pageInfo.hasNextPage && pageInfo.endCursor !== null && (
+          <a href={`${here}?after=${encodeURIComponent(pageInfo.endCursor)}`}>
+            {edges.length > 0 ? 'Next page' : 'Keep looking'}
+          </a>
+        )}
+      </nav>
+    </>
+  );
+}
+
+/** The most grants that a row names. */
+const MAX_GRANTS = 4;
 
 function RoutePage({
   visit,
   routes: { configured, total, edges, pageInfo },
+  keyName = '',
   asked,
   explained,
   problem,
 }: {
   visit: Visit;
   routes: RouteList;
+  keyName?: string;
   asked: AskedRequest;
   explained?: Explanation;
   problem?: string;
@@ -247,12 +401,11 @@ function RoutePage({
         <h1>Routes</h1>
       </div>
       <p class="help">
-        They say what requests to guarded services require. The most specific route decides; a request that none matches
-        is forbidden.
+        What requests to guarded services require. The most specific route decides; what matches none is forbidden.
       </p>
       <ExplainForm visit={visit} asked={asked} />
       {problem !== undefined && <Problem>{problem}</Problem>}
-      {explained && <ExplanationView explained={explained} asked={asked} />}
+      {explained && <ExplanationView root={visit.root} explained={explained} asked={asked} />}
       {total === 0 ? (
         <Empty title={configured ? 'svc-api.yaml has no routes.' : 'There is no svc-api.yaml.'}>
           <p>
@@ -260,22 +413,26 @@ function RoutePage({
           </p>
         </Empty>
       ) : (
-        <RouteTable routes={edges.map(({ node }) => node)} />
+        <RouteTable visit={visit} routes={edges} keyName={keyName} />
       )}
       <nav class="pager" aria-label="Pages of routes">
         {visit.query('after') !== undefined && <a href={`${visit.root}routes`}>First page</a>}
         {pageInfo.hasNextPage && pageInfo.endCursor !== null && (
-          <a href={`${visit.root}routes?after=${encodeURIComponent(pageInfo.endCursor)}`}>Next page</a>
+          <a href={`${visit.root}routes?${nextOf(keyName, pageInfo.endCursor)}`}>Next page</a>
         )}
       </nav>
     </>
   );
 }
 
+function nextOf(key: string, after: string): string {
+  return new URLSearchParams({ ...(key !== '' && { key }), after }).toString();
+}
+
 function ExplainForm({ visit, asked }: { visit: Visit; asked: AskedRequest }) {
   const methods = METHODS.includes(asked.method) ? METHODS : [asked.method, ...METHODS];
   return (
-    <form method="get" action={`${visit.root}routes`} class="filter" aria-label="Explain a request">
+    <form method="get" action={`${visit.root}routes`} class="filter" aria-label="Try a request">
       <label>
         <span>Method</span>
         <select name="method">
@@ -288,15 +445,16 @@ function ExplainForm({ visit, asked }: { visit: Visit; asked: AskedRequest }) {
       </label>
       <label class="wide">
         <span>URL</span>
-        <input name="url" value={asked.url} placeholder="https://example.org/path" required data-shortcut="/" />
+        <input name="url" value={asked.url} placeholder="https://example.org/path" data-shortcut="/" />
       </label>
       {visit.may('API_KEY:READ_OWN') && (
         <label>
           <span>Key</span>
-          <input name="key" value={asked.key} placeholder="Name, or none" />
+          <input name="key" value={asked.key} placeholder="Name" />
         </label>
       )}
-      <button>Explain</button>
+      <button>Try it</button>
+      {visit.may('API_KEY:READ_OWN') && <p class="help">With a key alone, the table shows what that key can reach.</p>}
     </form>
   );
 }

@@ -101,9 +101,20 @@ describe('the lists of the console, in a browser', () => {
         await page.getByLabel('Method').selectOption('POST');
         await page.getByLabel('URL').fill('https://g.example/api/boards/7');
         await page.getByLabel('Key').fill('Wall display');
-        await page.getByRole('button', { name: 'Explain' }).click();
+        await page.getByRole('button', { name: 'Try it' }).click();
         await page.waitForURL(/url=/);
-        assert.match(await textOf(page.getByRole('status')), /It may not pass: 403.* with the key Wall display/);
+        assert.match(await textOf(page.getByRole('status')), /403 Forbidden.* with the key Wall display/);
+        await page.getByRole('link', { name: 'Open the key' }).waitFor();
+        await page.getByLabel('URL').fill('');
+        await page.getByRole('button', { name: 'Try it' }).click();
+        await page.waitForURL(/url=&/);
+        assert.match(await textOf(page.getByRole('row').nth(1)), /Allowed/);
+        await page.getByRole('link', { name: 'Keys that route 1 lets pass' }).click();
+        await isHeaded(page, 'Keys that may pass route 1');
+        if (!('javaScript' in look)) await expectAccessible(page);
+        await page.getByRole('link', { name: 'Wall display' }).waitFor();
+        await page.goBack();
+        await isHeaded(page, 'Routes');
       }),
     );
 

@@ -5,7 +5,7 @@ import { createsKeys, wordsOfGrants } from '../../../keys/permissions/meanings.t
 import { CreatesKeys } from '../../permission-words.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { type KeyStatus, formatCount, formatNumber, KeyLink } from '../../parts/notice.tsx';
-import { grantedTo, type ShownKey } from './shown-key.ts';
+import { askOfKey, grantedTo, type ShownKey } from './shown-key.ts';
 import { canNarrow } from './usage.tsx';
 import type { KeyVisit } from './with-key.tsx';
 
@@ -102,9 +102,7 @@ function wordsOf({ state, grantedBy, deniedBy }: Cell): string {
   return `granted${by}, ${state === 'used' ? 'and used' : 'but never used'}`;
 }
 
-const QUERY = `query May($id: ID!, $permission: String!) {
-  apiKey(id: $id) { access(permission: $permission) { allowed permission grantedBy status deniedById deniedByName } }
-}`;
+const ACCESS = '{ access(permission: $permission) { allowed permission grantedBy status deniedById deniedByName } }';
 
 /** Whether a key may do something, and why: see `ApiKeyAccess`. */
 interface Access {
@@ -124,14 +122,12 @@ export interface AccessAnswer {
 }
 
 /** What the address asks about the key; undefined if it asks nothing. */
-export async function askMay({ visit, shown }: KeyVisit): Promise<AccessAnswer | undefined> {
+export async function askMay({ visit }: Pick<KeyVisit, 'visit'>): Promise<AccessAnswer | undefined> {
   const text = visit.query('may');
   if (text === undefined) return undefined;
   try {
-    const { apiKey } = await visit.ask<{ apiKey: { access: Access } | null }>(QUERY, {
-      id: shown.id,
-      permission: text,
-    });
+    const variables = { permission: text };
+    const apiKey = await askOfKey<{ access: Access }>(visit, ACCESS, '$permission: String!', variables);
     return { text, access: apiKey?.access };
   } catch (error) {
     if (error instanceof OperationFailed) return { text, problem: error.message };
@@ -289,7 +285,7 @@ export function AccessSection({
           <PermissionGroups of={shown.unusedPermissions} />
         </details>
       )}
-      {here.visit.may('API_KEY:READ_OWN') && <AccessQuestion here={here} asked={asked} />}
+      <AccessQuestion here={here} asked={asked} />
     </section>
   );
 }

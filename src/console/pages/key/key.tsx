@@ -9,7 +9,7 @@ import { addDeletion } from './deletion.tsx';
 import { addEditing, addSwitching } from './editing.tsx';
 import { addNarrowing, askUsage, type PlottedUsage, UsageSection } from './usage.tsx';
 import { addRotation, RotationNotice } from './rotation.tsx';
-import { findOwnKey, Rights } from './shown-key.ts';
+import { idOf } from './shown-key.ts';
 import { askChildren, type Children, TreeSection } from './tree.tsx';
 import { KeyFacts, type KeyVisit, withKey } from './with-key.tsx';
 
@@ -21,7 +21,7 @@ const QUERY = `query Timeline($id: String!) {
 async function askTimeline(visit: Visit): Promise<AuditedEntry[] | undefined> {
   if (!visit.may('LOGS:READ_ANY')) return undefined;
   const { auditLog } = await visit.ask<{ auditLog: { edges: { node: AuditedEntry }[] } }>(QUERY, {
-    id: visit.param('id'),
+    id: idOf(visit),
   });
   return auditLog.edges.map(({ node }) => node);
 }
@@ -82,13 +82,13 @@ const answerOverview: VisitHandler = withKey(async (here) => {
 });
 
 async function askCreatorName({ visit, shown: { createdBy } }: KeyVisit): Promise<string | null> {
-  if (createdBy === null) return null;
+  if (createdBy === null || !visit.may('API_KEY:READ_OWN')) return null;
   const { apiKey } = await visit.ask<{ apiKey: { name: string } | null }>(CREATOR, { id: createdBy });
   return apiKey?.name ?? null;
 }
 
 function Overview({ here, asides }: { here: KeyVisit; asides: Asides }) {
-  const { visit, rights } = here;
+  const { visit, rights, shown } = here;
   const done = Object.entries(DONE).find(([word]) => word === visit.query('done'))?.[1];
   return (
     <>
@@ -106,6 +106,9 @@ function Overview({ here, asides }: { here: KeyVisit; asides: Asides }) {
       <TreeSection here={here} children={asides.children} />
       <AccessSection here={here} catalog={asides.catalog} asked={asides.asked} />
       <IssuedSection visit={visit} issued={here.shown.issued} />
+      {rights.isSelf && !rights.isPrevious && !rights.may('ROTATE') && !shown.rotation && (
+        <p class="help">To change your key, or to get a new secret, ask whoever manages keys.</p>
+      )}
       {asides.entries && <Timeline here={here} entries={asides.entries} />}
     </>
   );
@@ -189,25 +192,9 @@ function Switch({ here: { shown, rights, base } }: { here: KeyVisit }) {
   );
 }
 
-/** The key that somebody has signed in with, for those who may not read keys, too. */
-const answerMyKey: VisitHandler = async (visit) => {
-  const { apiKey } = visit.principal;
-  if (visit.may('API_KEY:READ_OWN')) return visit.seeOther(`keys/${apiKey.id}`);
-  const shown = await findOwnKey(visit);
-  const rights = new Rights(visit, apiKey.id, []);
-  const here: KeyVisit = { visit, shown, apiKey, rights, base: `${visit.root}keys/${apiKey.id}` };
-  const catalog = await askCatalog(here);
-  return visit.page(
-    'My key',
-    <>
-      <KeyHead here={here} />
-      <RotationNotice here={here} />
-      <Summary here={here} creatorName={null} />
-      <AccessSection here={here} catalog={catalog} asked={undefined} />
-      <p class="help">Whoever manages keys can change it, and give it a new secret.</p>
-    </>,
-  );
-};
+/** The key that somebody has signed in with. */
+const answerMyKey: VisitHandler = async (visit) =>
+  visit.may('API_KEY:READ_OWN') ? visit.seeOther(`keys/${visit.principal.apiKey.id}`) : answerOverview(visit);
 
 export function addKeyPage(pages: Pages): void {
   pages.get('me', answerMyKey);

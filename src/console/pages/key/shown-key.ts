@@ -7,7 +7,7 @@ import { RESTRICTIONS } from '../../parts/restrictions.tsx';
 import type { Visit } from '../../visit.tsx';
 
 const PERMISSIONS = '{ resource actions }';
-const FIELDS = `
+const FIELDS = `{
     id name prefix description roles permissions ${PERMISSIONS} unknownGrants grants ${RESTRICTIONS}
     status expiresAt lastUsedAt uses createdAt createdBy disabledAt managed
     effectivePermissions ${PERMISSIONS}
@@ -16,9 +16,7 @@ const FIELDS = `
     ancestors { keyId name status expiresAt permissions ${PERMISSIONS} ${RESTRICTIONS} }
     rotation { startedAt previousPrefix previousEndsAt previousLastUsedAt }
     branch { count lastUsedAt }
-    issued { name keyId what at disabled }`;
-const QUERY = `query Key($id: ID!) { apiKey(id: $id) {${FIELDS} } }`;
-const OWN_QUERY = `query MyKey { me {${FIELDS} } }`;
+    issued { name keyId what at disabled } }`;
 
 /** A key, as GraphQL tells of it: see `ApiKey` of the schema. Times are RFC 3339. */
 export interface ShownKey extends KeyRestrictions {
@@ -85,15 +83,35 @@ export interface Branch {
   readonly lastUsedAt: string | null;
 }
 
-/** The key that the address of a page names; null if there is none that may be read. @throws OperationFailed */
-export async function findKey(visit: Visit): Promise<ShownKey | null> {
-  const { apiKey } = await visit.ask<{ apiKey: ShownKey | null }>(QUERY, { id: visit.param('id') });
-  return apiKey;
+/** The id of the key that a page is about: the one that its address names, or their own. */
+export function idOf(visit: Visit): string {
+  return visit.param('id') || visit.principal.apiKey.id;
 }
 
-/** The key that somebody has signed in with. @throws OperationFailed */
-export async function findOwnKey(visit: Visit): Promise<ShownKey> {
-  return (await visit.ask<{ me: ShownKey }>(OWN_QUERY)).me;
+/**
+ * Asks for something of the key that a page is about; null if there is none that may be read. Whoever may not read keys
+ * may read their own.
+ * @param selection of GraphQL
+ * @param declared the variables that it takes, such as `$by: UsagePeriod!`
+ * @throws OperationFailed
+ */
+export async function askOfKey<Data>(
+  visit: Visit,
+  selection: string,
+  declared = '',
+  variables: object = {},
+): Promise<Data | null> {
+  const id = idOf(visit);
+  const isMe = id === visit.principal.apiKey.id && !visit.may('API_KEY:READ_OWN');
+  const document = isMe
+    ? `query MyKey${declared && `(${declared})`} { apiKey: me ${selection} }`
+    : `query Key($id: ID!${declared && `, ${declared}`}) { apiKey(id: $id) ${selection} }`;
+  return (await visit.ask<{ apiKey: Data | null }>(document, { ...variables, ...(!isMe && { id }) })).apiKey;
+}
+
+/** The key that a page is about; null if there is none that may be read. @throws OperationFailed */
+export function findKey(visit: Visit): Promise<ShownKey | null> {
+  return askOfKey(visit, FIELDS);
 }
 
 /** All that the grants of a key say, whatever its parent keys deny. */

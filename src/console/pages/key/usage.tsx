@@ -11,12 +11,10 @@ import { Empty, Problem, Warning, formatCount } from '../../parts/notice.tsx';
 import { type Bar, barsOf, firstStart, OUTCOMES, type PeriodCounts, UsePlot } from '../../parts/plot.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import type { Pages, Visit } from '../../visit.tsx';
-import { grantedTo, type ShownKey } from './shown-key.ts';
+import { askOfKey, grantedTo, type ShownKey } from './shown-key.ts';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
-const QUERY = `query Usage($id: ID!, $from: DateTime!, $by: UsagePeriod!) {
-  apiKey(id: $id) { usage(from: $from, by: $by) { start accepted forbidden limited refused } }
-}`;
+const USAGE = '{ usage(from: $from, by: $by) { start accepted forbidden limited refused } }';
 
 /** What is plotted: the last so many hours or days. */
 const VIEWS = {
@@ -40,8 +38,9 @@ export async function askUsage(visit: Visit): Promise<PlottedUsage> {
 
 /** How the requests of the key in the address ended, by hours or days from a time on. @throws OperationFailed */
 async function askPeriods(visit: Visit, from: number, by: 'HOUR' | 'DAY'): Promise<readonly PeriodCounts[]> {
-  const variables = { id: visit.param('id'), from: new Date(from).toISOString(), by };
-  const { apiKey } = await visit.ask<{ apiKey: { usage: PeriodCounts[] } | null }>(QUERY, variables);
+  const variables = { from: new Date(from).toISOString(), by };
+  const declared = '$from: DateTime!, $by: UsagePeriod!';
+  const apiKey = await askOfKey<{ usage: PeriodCounts[] }>(visit, USAGE, declared, variables);
   return apiKey?.usage ?? [];
 }
 

@@ -25,7 +25,8 @@ export function withKey(answer: (here: KeyVisit) => Promise<Response>, change?: 
   return async (visit) => {
     const shown = await findKey(visit);
     const { keys, principal } = visit;
-    const apiKey = shown && (await keys.findById(shown.id, principal));
+    const isSelf = shown?.id === principal.apiKey.id;
+    const apiKey = shown && ((await keys.findById(shown.id, principal)) ?? (isSelf ? principal.apiKey : undefined));
     if (!apiKey) return visit.page('Not found', <NoSuchKey />, 404);
     const [changes = []] = await keys.permittedChanges.possibleChanges([apiKey], principal);
     const rights = new Rights(visit, shown.id, changes);
