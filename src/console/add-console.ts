@@ -8,6 +8,7 @@ import {
   type GraphQLPipeline,
   HonoHead,
   type NamedCommands,
+  readForm,
   requestIdIn,
   RequestRefused,
   SeenOrigin,
@@ -36,18 +37,20 @@ import { addHome } from './pages/home.tsx';
 import { addKeyList } from './pages/key-list.tsx';
 import { addKeyPage } from './pages/key/key.tsx';
 import { Message, MessagePage } from './parts/layout.tsx';
+import { addressOfDraft } from './pages/new-key/form.tsx';
 import { addNewKey } from './pages/new-key/new-key.tsx';
 import { addOutcomes } from './pages/outcome.tsx';
 import { addRequests } from './pages/requests.tsx';
 import { addRoutes } from './pages/routes.tsx';
 import { addSelectedKeys } from './pages/selected-keys.tsx';
-import { addSignIn } from './pages/sign-in.tsx';
+import { addSignIn, MAX_NEXT } from './pages/sign-in.tsx';
 import { SentForm, SessionEnded } from './sent-form.tsx';
 
 interface ConsoleParts extends SessionAuthParts, ConsentParts {
   /** Whether there is a console beside the pages on which people decide what applications get. */
   readonly hasConsole: boolean;
   readonly commands: NamedCommands;
+  readonly credentials: PageParts['credentials'];
   readonly pipeline: GraphQLPipeline;
   readonly keys: KeysService;
   readonly failures: FailureLog;
@@ -91,7 +94,7 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
       const before = await read?.sent?.before();
       if (before !== undefined) return seeOther(c, before);
       const entry = await sessionAuth.enter(c, sender.seen);
-      if (entry === 'signed out') return toSignIn(c, root);
+      if (entry === 'signed out') return toSignIn(c, root, await draftIn(c));
       if ('refusal' in entry) {
         const { status, message, headers } = entry.refusal;
         return say(c, root, { status, title: 'Not now', message }, headers);
@@ -218,11 +221,26 @@ function pathIn(c: Context): string {
   return c.req.path.slice(basePath(c).replace(/\/$/, '').length + CONSOLE_PATH.length + 1);
 }
 
-/** Sends somebody to sign in, and from there to where they wanted to go, or where they had sent a form from. */
-function toSignIn(c: Context, root: string): Response {
+/** The most that a form may have, in bytes, to be filled in again after somebody has signed in. */
+const MAX_DRAFT_BYTES = 16 * 1024;
+
+/** The page with the form that was sent, filled in, if that can be done. */
+async function draftIn(c: Context): Promise<string | undefined> {
+  if (c.req.method !== 'POST' || pathIn(c) !== 'keys/new') return undefined;
+  const form = await readForm(c, 'This page is answered', MAX_DRAFT_BYTES).catch(() => undefined);
+  const draft = form && addressOfDraft(form);
+  return draft !== undefined && draft.length <= MAX_NEXT - 'keys/new?'.length ? `keys/new?${draft}` : undefined;
+}
+
+/**
+ * Sends somebody to sign in, and from there to where they wanted to go, or where they had sent a form from.
+ * @param draft the page with that form, filled in
+ */
+function toSignIn(c: Context, root: string, draft?: string): Response {
   const isForm = c.req.method === 'POST';
-  const wanted = isForm ? sentFrom(c) : pathIn(c) + new URL(c.req.url).search;
-  const given = Object.entries({ next: wanted, lost: isForm ? 'form' : '' }).filter(([, value]) => value !== '');
+  const wanted = draft ?? (isForm ? sentFrom(c) : pathIn(c) + new URL(c.req.url).search);
+  const lost = draft !== undefined ? 'kept' : isForm ? 'form' : '';
+  const given = Object.entries({ next: wanted, lost }).filter(([, value]) => value !== '');
   return seeOther(c, `${root}sign-in${given.length > 0 ? `?${new URLSearchParams(given).toString()}` : ''}`);
 }
 

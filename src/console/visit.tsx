@@ -12,6 +12,7 @@ import {
 } from '../http/index.ts';
 import { hasRoomForChildren, type Principal } from '../keys/authorization/index.ts';
 import { type Action, type ConsentMode, splitPermission } from '../keys/permissions/index.ts';
+import type { CredentialPlace } from '../keys/secret/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { type Assets, PAGE_HEADERS } from './assets.ts';
 import { MAKES_SECRET, operate, OperationFailed } from './operations.ts';
@@ -32,6 +33,8 @@ export interface PageParts {
   /** How applications may ask for keys; undefined for our own login alone. */
   readonly consent: ConsentMode | undefined;
   readonly commands: NamedCommands;
+  /** Where a key may stand in a request. */
+  readonly credentials: readonly CredentialPlace[];
   /** Takes the key again of somebody who has signed in. @returns why it is not accepted */
   readonly enterAgain: (c: Context, key: string, entered: Entered) => Promise<RefusedPerson | undefined>;
   /** Milliseconds since 1970. */
@@ -100,6 +103,11 @@ export class Visit {
   /** The commands that pages name. */
   get commands(): NamedCommands {
     return this.#parts.commands;
+  }
+
+  /** Where a key may stand in a request. */
+  get credentials(): readonly CredentialPlace[] {
+    return this.#parts.credentials;
   }
 
   /** Whether the key may do this, so that it is worth offering: GraphQL decides when it comes to it. */

@@ -43,7 +43,7 @@ export interface RouteExplainer {
   list(leftOut: number, most: number): ExplainedRoute[];
   /** The numbers of the routes that decide in place of one, for each of its requests; empty if it ever decides. */
   hiddenBy(number: number): readonly number[];
-  /** What a key may do by a route; undefined if there is none. @param permissions undefined for a key that is refused */
+  /** What a key may do by a route; undefined if there is none. @param permissions undefined for a refused key */
   accessTo(number: number, permissions: PermissionSet | undefined): RouteAccess | undefined;
   /**
    * What becomes of a request. Nothing is sent.

@@ -16,7 +16,7 @@ import {
   permissionOptions,
   SeenOrigin,
 } from '../http/index.ts';
-import type { CredentialPlace } from '../keys/secret/index.ts';
+import { BEARER_ALONE, type CredentialPlace } from '../keys/secret/index.ts';
 import {
   amount,
   anything,
@@ -202,6 +202,7 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
     ...app.consentParts,
     hasConsole: console,
     commands,
+    credentials: others.credentials ?? configured?.credentials ?? BEARER_ALONE,
     keys,
     sessions,
     authenticator,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { NewKey } from '../../src/keys/key/api-key.ts';
+import { parseConfig } from '../../src/config/load-config.ts';
 import { createCatalog, type PolicyRules } from '../../src/keys/permissions/catalog.ts';
 import { type ConsolePage, startConsoleService, Visitor, visitorWith } from '../support/console.ts';
 import { authenticate, createPrincipal } from '../support/keys.ts';
@@ -129,6 +130,145 @@ describe('creating a key in the console', () => {
     assert.doesNotMatch(modest.text, /Before you create it/);
   });
 
+  it('takes levels of resources, and single permissions beside them', async () => {
+    const visitor = await signedIn();
+    await visitor.open('keys/new');
+    const level = (resource: string, name: string) => {
+      const row = new RegExp(`id="resource-${resource}".*?role="group"`, 's').exec(visitor.page!.html)![0];
+      return new RegExp(`name="access\\.${resource}" value="([^"]*)"[^>]*/?><span>${name}<`).exec(row)![1]!;
+    };
+    assert.deepEqual(
+      ['None', 'Read', 'Write', 'All', 'Custom'].map((name) => level('DOCKER', name)),
+      ['', 'READ_ANY', 'READ_ANY CREATE_ANY UPDATE_ANY', 'READ_ANY CREATE_ANY UPDATE_ANY DELETE_ANY', 'custom'],
+    );
+    await visitor.submit('keys/new', {
+      name: 'Levels',
+      'access.DOCKER': level('DOCKER', 'Write'),
+      'access.VMS': 'custom',
+      permission: ['VMS:UPDATE_OWN', 'DISK:READ_ANY', 'DOCKER:DELETE_ANY'],
+      step: 'preview',
+    });
+    // What is filled in again says the same.
+    const again = await visitor.submit('keys/new', { step: 'change' });
+    const checked = Array.from(again.html.matchAll(/name="access\.(\w+)" value="([^"]+)" checked/g), ([, ...at]) => at);
+    assert.deepEqual(checked, [
+      ['DISK', 'READ_ANY'],
+      ['DOCKER', 'READ_ANY CREATE_ANY UPDATE_ANY'],
+      ['VMS', 'custom'],
+    ]);
+    // Nothing of it, whatever is ticked below.
+    await visitor.submit('keys/new', { 'access.VMS': level('VMS', 'None'), step: 'preview' });
+    await create(visitor);
+    assert.deepEqual((await find('Levels'))!.permissions.toSorted(), [
+      'DISK:READ_ANY',
+      'DOCKER:CREATE_ANY',
+      'DOCKER:READ_ANY',
+      'DOCKER:UPDATE_ANY',
+    ]);
+  });
+
+  it('is filled in by a preset, without scripts, too', async () => {
+    const visitor = await signedIn();
+    await visitor.open('keys/new');
+    const page = await visitor.submit('keys/new', {
+      name: 'Deploy',
+      permission: 'VMS:READ_ANY',
+      step: 'preset:deploy',
+    });
+    assert.match(page.html, /name="name" value="Deploy"|value="Deploy"/);
+    assert.match(page.html, /value="DOCKER:UPDATE_ANY" checked/);
+    assert.doesNotMatch(page.html, /value="VMS:READ_ANY" checked/);
+    assert.match(page.text, /It may Read anything of DOCKER Update anything of DOCKER/);
+    const modest = await visitorWith(test, {
+      name: 'Modest',
+      permissions: ['API_KEY:CREATE_OWN', 'WIKI:READ_ANY', 'DOCKER:READ_ANY'],
+    });
+    const { html } = await modest.visitor.open('keys/new');
+    assert.deepEqual(offered({ html } as ConsolePage, 'step'), ['preview', 'preset:WIKI', 'preview']);
+  });
+
+  it('is filled in by an address, and creates nothing', async () => {
+    const visitor = await signedIn();
+    const query =
+      'name=Deploy&role=GUEST&permission=DOCKER:READ_ANY&access.VMS=READ_ANY&expiry=7d&limits=9/m&step=create';
+    const { text, html } = await visitor.open(`keys/new?${query}`);
+    assert.match(text, /This form was filled in by a link\. Check it before you create the key\./);
+    for (const part of [
+      'value="Deploy"',
+      'value="DOCKER:READ_ANY" checked',
+      'value="VMS:READ_ANY" checked',
+      'value="9/m"',
+    ])
+      assert.ok(html.includes(part), part);
+    assert.match(html, /value="GUEST" checked/);
+    assert.match(html, /<option value="7d" selected/);
+    assert.equal(await find('Deploy'), undefined);
+  });
+
+  it('keeps what was filled in while a session ends, but no secret', async () => {
+    const { visitor, secret, principal } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
+    for (const step of ['preview', 'change', 'create']) {
+      await visitor.open('keys/new');
+      test.time.now += 31 * 60_000;
+      const fields = { ...GRANTS, name: 'Deploy', description: `not ${secret} here`, expiry: '7d', yourKey: secret };
+      const signIn = await visitor.submit('keys/new', { ...fields, step });
+      assert.match(signIn.text, /Your session has ended\. Sign in to go on with your form: it is kept\./);
+      assert.ok(
+        !signIn.path.includes(secret) && !decodeURIComponent(signIn.path).includes(secret.slice(20)),
+        signIn.path,
+      );
+      const page = await visitor.submit('sign-in', { key: secret });
+      assert.match(page.text, /Your session had ended\. The form is as you left it\./);
+      assert.match(page.html, /value="Deploy"/);
+      assert.match(page.html, /value="DOCKER:READ_ANY" checked.*|value="API_KEY:CREATE_OWN" checked/s);
+      assert.match(page.html, /<option value="7d" selected/);
+      assert.match(page.html, new RegExp(`value="not svc_${principal.apiKey.publicId}_… here"`));
+    }
+    assert.equal(await find('Deploy'), undefined);
+    // All permissions there are fit.
+    const all = offered(await visitor.open('keys/new'), 'permission');
+    test.time.now += 31 * 60_000;
+    await visitor.submit('keys/new', { name: 'All', permission: all, step: 'preview' });
+    const page = await visitor.submit('sign-in', { key: secret });
+    assert.equal(page.html.split(/value="\w+:\w+" checked/).length - 1, 240);
+    // What is longer than an address may be is not kept, and that is said.
+    test.time.now += 31 * 60_000;
+    const long = await visitor.submit('keys/new', { ...GRANTS, description: 'x'.repeat(5000), step: 'preview' });
+    assert.match(long.text, /Your session has ended, so nothing was done/);
+  });
+
+  it('says where, in which header and how a key is used: also with guarded services', async () => {
+    const config = await parseConfig(
+      {
+        path: 'svc-api.yaml',
+        text:
+          'credentials: [{ header: X-Api-Key }, bearer, basic]\nroutes:\n' +
+          '  - { host: wiki.example.org, path: /api/**, methods: [GET], allow: DOCKER:READ_ANY }\n' +
+          '  - { host: wiki.example.org, path: /admin/**, allow: DOCKER:DELETE_ANY }\n',
+      },
+      [],
+    );
+    const service = await startConsoleService({ app: { config } });
+    const { visitor } = await visitorWith(service, { name: 'Ada', roles: ['ADMIN'] });
+    await visitor.open('keys/new');
+    await visitor.submit('keys/new', { name: 'Wiki', permission: 'DOCKER:READ_ANY', step: 'preview' });
+    const { text, html } = await visitor.submit('keys/new', { step: 'create' });
+    assert.ok(text.includes(`URL ${service.url}/graphql`), text);
+    assert.match(text, /Guarded services https:\/\/wiki\.example\.org\/api\/\*\* GET Header X-Api-Key: <secret>/);
+    assert.match(
+      text,
+      /Authorization: Bearer <secret> Authorization: Basic, any user name, the secret as the password/,
+    );
+    assert.doesNotMatch(text, /\/admin/);
+    assert.match(
+      text,
+      /printf 'X-Api-Key: %s' "\$SVC_API_KEY" \| curl --silent -H @- \\ 'https:\/\/wiki\.example\.org\/api\/'/,
+    );
+    assert.match(text, /curl --silent -H @svc-api\.header 'https/);
+    assert.equal(html.split(/svc_\w{12}_\w{49}/).length, 2, 'the secret stands there once');
+    await service.stop();
+  });
+
   it('offers only what the key may grant itself', async () => {
     const visitor = await signedIn({
       roles: ['GUEST', 'EDITOR'],
@@ -208,7 +348,7 @@ describe('creating a key in the console', () => {
     ])
       assert.match(page.html, new RegExp(`id="${id}-problem"[^>]*>[^<]*${message}`));
     assert.match(page.html, /name="description"[^>]*value="&lt;b&gt;&quot;&amp;"/);
-    assert.match(page.text, /What to fix: Name , Limits , Used from , What it may do/);
+    assert.match(page.text, /Fix 4 fields: Name , Limits , Used from , Permissions/);
   });
 
   it('goes back from the preview to what was filled in', async () => {

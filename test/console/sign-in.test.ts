@@ -156,14 +156,14 @@ describeOnEach('signing in to the console', () => {
     await visitor.open('keys?search=a*b');
     const late = new Visitor(test.url, { referer: `${test.url}/console/keys?search=a*b` });
     const { secret } = await createPrincipal(test.keys, { name: 'Bea', roles: ['ADMIN'] });
-    const response = await fetch(`${test.url}/console/keys/new`, {
+    const response = await fetch(`${test.url}/console/keys/x/edit`, {
       method: 'POST',
       redirect: 'manual',
       headers: { 'sec-fetch-site': 'same-origin', referer: `${test.url}/console/keys?search=a*b` },
       body: new URLSearchParams({ name: 'Too late' }),
     });
-    const page = await late.open(response.headers.get('location')!.replace('../', ''));
-    assert.match(page.text, /Your session had ended, so what you sent was not done/);
+    const page = await late.open(response.headers.get('location')!.replace('../../', ''));
+    assert.match(page.text, /Your session has ended, so nothing was done/);
     assert.equal((await late.submit('sign-in', { key: secret })).path, 'keys?search=a*b');
   });
 

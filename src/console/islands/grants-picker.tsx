@@ -1,5 +1,6 @@
 import { render, useEffect, useState } from 'hono/jsx/dom';
-import { PermissionWords } from '../permission-words.tsx';
+import { accessField, CUSTOM, levelOf, levelsOf } from '../access-levels.ts';
+import { KeySum } from '../key-sum.tsx';
 
 /** Helps with each choice of grants: filters, counts, and says what they come to. The fields stay those of the page. */
 export function addGrantsPickers(): void {
@@ -19,10 +20,11 @@ interface Role {
 }
 
 function help(picker: HTMLElement): void {
+  const form = picker.closest('form')!;
   const boxes = [...picker.querySelectorAll<HTMLInputElement>('input[type=checkbox]')];
   const permissions = boxes.filter(({ value }) => value.includes(':'));
   const roles = boxes.filter(({ value }) => !value.includes(':'));
-  const rows = [...picker.querySelectorAll<HTMLElement>('tbody tr')];
+  const rows = [...picker.querySelectorAll<HTMLElement>('.row')].map((element) => new AccessRow(element));
   /** Those that were ticked for their own sake, not by another one that includes them. */
   const ticked = new Set(permissions.filter(({ checked }) => checked).map(({ value }) => value));
   const anyOf = new Map(permissions.map((box) => [box.value.replace(/_ANY$/, '_OWN'), box]));
@@ -41,29 +43,57 @@ function help(picker: HTMLElement): void {
       own.checked = own.disabled || ticked.has(own.value);
     }
   };
-  let tell: (choice: Choice) => void = () => {};
+  let tell: () => void = () => {};
   let count: (choice: Choice) => void = () => {};
-  picker.addEventListener('change', ({ target }) => {
-    const { checked, value } = target as HTMLInputElement;
-    if (checked) ticked.add(value);
-    else ticked.delete(value);
+  const changed = () => {
     include();
-    tell(read());
+    tell();
     count(read());
+  };
+  /** What is ticked in a row, in the place of what was. */
+  const tick = (row: AccessRow, actions: readonly string[]) => {
+    for (const box of row.boxes) {
+      box.checked = actions.includes(box.value.split(':')[1]!);
+      if (box.checked) ticked.add(box.value);
+      else ticked.delete(box.value);
+    }
+  };
+  form.addEventListener('input', () => tell());
+  picker.addEventListener('change', ({ target }) => {
+    const { type, checked, value } = target as HTMLInputElement;
+    if (type === 'radio') {
+      const row = rows.find(({ radios }) => radios.includes(target as HTMLInputElement))!;
+      if (value !== CUSTOM) tick(row, value.split(' '));
+    } else if (checked) ticked.add(value);
+    else ticked.delete(value);
+    changed();
   });
+  for (const preset of picker.querySelectorAll<HTMLButtonElement>('button[data-permissions]'))
+    preset.addEventListener('click', (event) => {
+      event.preventDefault();
+      const wanted = preset.dataset['permissions']!.split(' ');
+      for (const row of rows) {
+        const actions = wanted.flatMap((one) => (one.startsWith(`${row.resource}:`) ? one.split(':')[1]! : []));
+        tick(row, actions);
+        row.choose(actions);
+      }
+      changed();
+      form.dispatchEvent(new Event('input'));
+    });
   include();
+  const keepStop = addRoving(rows);
 
   const filter = (text: string, onlyChosen: boolean) => {
     const words = text.toLowerCase().split(/\s+/);
-    for (const row of rows) {
-      const own = [...row.querySelectorAll<HTMLInputElement>('input')];
+    for (const { element, boxes: own } of rows) {
       const label = own
         .map((box) => box.getAttribute('aria-label'))
         .join(' ')
         .toLowerCase();
       const isChosen = own.some(({ checked }) => checked);
-      row.hidden = !words.every((word) => label.includes(word)) || (onlyChosen && !isChosen);
+      element.hidden = !words.every((word) => label.includes(word)) || (onlyChosen && !isChosen);
     }
+    keepStop();
   };
 
   function Tools() {
@@ -79,7 +109,7 @@ function help(picker: HTMLElement): void {
           id="permission-filter"
           type="search"
           aria-label="Filter the permissions"
-          placeholder="Filter, such as docker read"
+          placeholder="Filter, such as docker"
           onInput={({ target }: Event) => setText((target as HTMLInputElement).value)}
           // Enter would send the form.
           onKeyDown={(event: KeyboardEvent) => event.key === 'Enter' && event.preventDefault()}
@@ -94,38 +124,86 @@ function help(picker: HTMLElement): void {
     );
   }
 
+  const sum = document.querySelector<HTMLElement>('[data-sum]');
   function Sum() {
-    const [choice, setChoice] = useState(read());
-    tell = setChoice;
-    const held = new Set(choice.permissions);
+    const [, setTold] = useState(0);
+    tell = () => setTold((told) => told + 1);
+    const list = form.querySelector<HTMLSelectElement>('select[name=expiry]');
     return (
-      <section class="sum">
-        <h2>In all, it may</h2>
-        <PermissionWords permissions={choice.permissions} />
-        {choice.roles.map(({ name, includes }) => (
-          <RoleAdds name={name} added={includes?.filter((permission) => !held.has(permission))} />
-        ))}
-      </section>
+      <KeySum
+        name={form.querySelector<HTMLInputElement>('[name=name]')?.value ?? ''}
+        expiry={list?.selectedOptions[0]?.textContent ?? ''}
+        {...read()}
+      />
     );
   }
 
   render(<Tools />, picker.querySelector<HTMLElement>('[data-tools]')!);
-  render(<Sum />, picker.querySelector<HTMLElement>('[data-sum]')!);
+  if (sum) render(<Sum />, sum);
 }
 
-function RoleAdds({ name, added }: { name: string; added: readonly string[] | undefined }) {
-  if (added === undefined)
-    return (
-      <p>
-        and what the role <code>{name}</code> includes
-      </p>
-    );
-  return (
-    <div>
-      <p>
-        The role <code>{name}</code> {added.length === 0 ? 'adds nothing to that.' : 'adds:'}
-      </p>
-      {added.length > 0 && <PermissionWords permissions={added} />}
-    </div>
-  );
+/** A resource, with the choice of how much may be done. */
+class AccessRow {
+  readonly element: HTMLElement;
+  readonly boxes: readonly HTMLInputElement[];
+  readonly radios: readonly HTMLInputElement[];
+
+  constructor(element: HTMLElement) {
+    this.element = element;
+    this.boxes = [...element.querySelectorAll<HTMLInputElement>('[type=checkbox]')];
+    this.radios = [...element.querySelectorAll<HTMLInputElement>('[type=radio]')];
+  }
+
+  get resource(): string {
+    return this.radios[0]!.name.slice(accessField('').length);
+  }
+
+  /** The one that is chosen: the place where the focus goes. */
+  get chosen(): HTMLInputElement {
+    return this.radios.find(({ checked }) => checked) ?? this.radios[0]!;
+  }
+
+  /** Chooses the level of some actions. */
+  choose(actions: readonly string[]): void {
+    const levels = levelsOf(this.boxes.map(({ value }) => value.split(':')[1]!));
+    const level = levelOf(actions, levels);
+    const index = level ? levels.indexOf(level) : this.radios.length - 1;
+    this.radios[index]!.checked = true;
+  }
+}
+
+/**
+ * One stop of Tab for all levels: up and down lead from resource to resource, left and right from level to level.
+ * @returns what makes sure that the stop is shown, once rows were hidden
+ */
+function addRoving(rows: readonly AccessRow[]): () => void {
+  let stopped = rows[0];
+  const setStop = (stop: AccessRow | undefined) => {
+    stopped = stop;
+    for (const row of rows) for (const radio of row.radios) radio.tabIndex = row === stop ? 0 : -1;
+  };
+  setStop(rows[0]);
+  for (const row of rows) {
+    row.element.addEventListener('focusin', ({ target }) => {
+      if ((target as HTMLInputElement).type === 'radio') setStop(row);
+    });
+    for (const radio of row.radios)
+      radio.addEventListener('keydown', (event) => {
+        const shown = rows.filter(({ element }) => !element.hidden);
+        const here = shown.indexOf(row);
+        const steps: Readonly<Record<string, number>> = {
+          ArrowUp: Math.max(0, here - 1),
+          ArrowDown: Math.min(shown.length - 1, here + 1),
+          Home: 0,
+          End: shown.length - 1,
+        };
+        const next = steps[event.key];
+        if (next === undefined) return;
+        event.preventDefault();
+        shown[next]!.chosen.focus();
+      });
+  }
+  return () => {
+    if (stopped?.element.hidden) setStop(rows.find(({ element }) => !element.hidden));
+  };
 }

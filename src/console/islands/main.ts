@@ -13,17 +13,20 @@ guardUnread();
 /** A button with `data-copy` copies the field of that id, and says so beside it. Without scripts it stays hidden. */
 function addCopyButtons(): void {
   for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-copy]')) {
-    const field = document.querySelector<HTMLInputElement | HTMLTextAreaElement>(`#${button.dataset['copy']}`)!;
+    const place = document.querySelector<HTMLElement>(`#${button.dataset['copy']}`)!;
+    const field = place instanceof HTMLInputElement ? place : undefined;
     const said = button.parentElement!.querySelector('[role=status]')!;
-    field.addEventListener('focus', () => field.select());
+    const select = () => (field ? field.select() : getSelection()?.selectAllChildren(place));
+    field?.addEventListener('focus', select);
     button.hidden = false;
     button.addEventListener('click', async () => {
       try {
-        await navigator.clipboard.writeText(field.value);
+        await navigator.clipboard.writeText(field?.value ?? place.textContent ?? '');
         said.textContent = 'Copied.';
-        field.dispatchEvent(new Event('copy', { bubbles: true }));
+        place.dispatchEvent(new Event('copy', { bubbles: true }));
       } catch {
-        field.focus();
+        place.focus();
+        select();
         said.textContent = 'Not copied: the browser does not allow it. The text is selected, copy it by the keyboard.';
       }
     });
@@ -84,11 +87,22 @@ function watchSession(): void {
   const { body } = document;
   const root = body.dataset['signedIn'];
   if (root === undefined) return;
+  // A form that somebody has begun to fill in is taken along to where they sign in.
+  const draft = document.querySelector<HTMLFormElement>('form[data-draft]');
+  let isBegun = false;
+  draft?.addEventListener('input', () => (isBegun = true));
+  const takeAlong = (form: HTMLFormElement) => {
+    const step = document.createElement('input');
+    Object.assign(step, { type: 'hidden', name: 'step', value: 'change' });
+    form.append(step);
+    form.submit();
+  };
   const check = async () => {
     const { status } = await fetch(`${root}session`, { redirect: 'error' }).catch(() => ({ status: 0 }));
     if (status !== 401 && (status === 204 || !body.hidden)) body.hidden = false;
     // The answer to a form is not asked for again: a browser would want to send that once more.
     else if ('answer' in body.dataset) location.replace(`${root}sign-in`);
+    else if (draft && isBegun) takeAlong(draft);
     else location.reload();
   };
   document.addEventListener(
@@ -128,7 +142,8 @@ function guardUnread(): void {
   // Browsers ask nobody who has not touched the page.
   for (const touch of ['pointerdown', 'keydown'])
     addEventListener(touch, () => addEventListener('beforeunload', ask), { once: true, signal });
-  for (const stored of ['copy', 'submit']) unread.addEventListener(stored, () => reading.abort(), { signal });
+  unread.addEventListener('submit', () => reading.abort(), { signal });
+  unread.querySelector('#secret')?.addEventListener('copy', () => reading.abort(), { signal });
   // A browser that kept the page in its memory asks whether the secret is still to be seen.
   addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
 }

@@ -60,7 +60,7 @@ function Shown({ page: { html, isSecret }, action }: { page: OutcomePage; action
     <div data-unread>
       {raw(html)}
       <form method="post" action={action} class="actions">
-        <button>I have stored it</button>
+        <button class="primary">I have stored it</button>
       </form>
     </div>
   );

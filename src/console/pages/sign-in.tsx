@@ -25,7 +25,11 @@ interface SignInParts {
 }
 
 const ROOT = './';
-const LOST = 'Your session had ended, so what you sent was not done. Sign in, and send it again.';
+/** What is said of a form that came after the end of a session, by the field `lost` of the address. */
+const LOST: ReadonlyMap<string | null, string> = new Map([
+  ['form', 'Your session has ended, so nothing was done. Sign in, and send the form again.'],
+  ['kept', 'Your session has ended. Sign in to go on with your form: it is kept.'],
+]);
 
 /** Adds the page on which people exchange a key for a session, and the ways out of that. */
 export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts): void {
@@ -46,7 +50,8 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
         const around = { title: 'Sign in', root: ROOT, assets, again };
         return sendPage(c, <Layout {...around}>{<OneMoment here={again} />}</Layout>);
       }
-      return show(c, { next, ...(query.get('lost') === 'form' && { problem: LOST }) });
+      const problem = LOST.get(query.get('lost'));
+      return show(c, { next, ...(problem !== undefined && { problem }) });
     }),
   );
   app.post(`${path}/sign-in`, (c) =>
@@ -80,9 +85,12 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
   );
 }
 
+/** The most characters of where somebody wanted to go. */
+export const MAX_NEXT = 4000;
+
 /** Where somebody wanted to go, under `/console/`; nowhere, if that is somewhere else. */
 function nextIn(text = ''): string {
-  return /^[a-z][\w\-/]*(\?[\w\-.~%&=+:*!'(),;@/?]*)?$/.test(text) && text.length <= 1000 ? text : '';
+  return /^[a-z][\w\-/]*(\?[\w\-.~%&=+:*!'(),;@/?]*)?$/.test(text) && text.length <= MAX_NEXT ? text : '';
 }
 
 /**

@@ -1,5 +1,7 @@
+import type { Child } from 'hono/jsx';
 import { ALL_ACCESS, type ResourceActions } from '../../keys/permissions/index.ts';
 import { meaningOfPermission } from '../../keys/permissions/meanings.ts';
+import { accessField, CUSTOM, levelOf, levelsOf, NOTHING } from '../access-levels.ts';
 import {
   type ChosenGrants,
   EXTENTS,
@@ -13,21 +15,24 @@ import {
 } from './grants.ts';
 
 /**
- * Lets somebody choose what a key may do: single permissions first, roles where these are not enough. Nothing else is
- * shown, whatever was sent.
+ * Lets somebody choose what a key may do: how much of each resource, and roles where that is not enough. Nothing else
+ * is shown, whatever was sent.
  * @param has what the key has already: that can be kept or removed, even if it could not be granted anew
  * @param problem what is wrong with the choice
+ * @param children what stands before the choice, to begin with
  */
 export function GrantsPicker({
   grantable,
   chosen,
   has = { roles: [], permissions: [] },
   problem,
+  children,
 }: {
   grantable: Grantable;
   chosen: ChosenGrants;
   has?: ChosenGrants;
   problem?: string | undefined;
+  children?: Child;
 }) {
   const rows = rowsOf(grantable.permissions, has.permissions);
   const held = new Set(permissionsOf(grantable.permissions));
@@ -37,86 +42,102 @@ export function GrantsPicker({
     roles: grantable.withheld.filter((grant) => !isPermission(grant)),
     permissions: grantable.withheld.filter(isPermission).length,
   };
-  const verbs = VERBS.filter((verb) => rows.some(({ actions }) => actions.some((action) => action.startsWith(verb))));
   return (
     <fieldset class="picker" data-grants aria-describedby={problem === undefined ? 'grants-help' : 'grants-problem'}>
-      <legend>What it may do</legend>
+      <legend>Permissions</legend>
       {problem !== undefined && (
         <p id="grants-problem" class="wrong">
           {problem}
         </p>
       )}
+      {children}
+      <RolePicker
+        field={FIELDS.role}
+        grantable={grantable.roles}
+        withheld={withheld.roles}
+        chosen={chosen.roles}
+        has={has.roles}
+      />
       <p id="grants-help" class="help">
-        Choose what is needed, and nothing more. <strong>own</strong> is what belongs to the key itself, such as keys
-        that it has created; <strong>any</strong> is all of the resource, and so its own, too.
+        Choose only what is needed. <strong>Write</strong> includes reading, <strong>All</strong> deleting;{' '}
+        <strong>Custom</strong> shows single actions: <strong>own</strong> is what belongs to the key itself, such as
+        keys that it has created; <strong>any</strong> is everything.
       </p>
       <div data-tools></div>
       <a class="skip" href="#after-permissions">
         Skip the permissions
       </a>
-      <div class="scroll">
-        <table class="list">
-          <thead>
-            <tr>
-              <th scope="col">Resource</th>
-              {verbs.map((verb) => (
-                <th scope="col">{capitalized(verb)}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr>
-                <th scope="row">
-                  <code>{row.resource}</code>
-                </th>
-                {verbs.map((verb) => (
-                  <td data-label={capitalized(verb)}>
-                    <Choices row={row} verb={verb} held={held} ticked={ticked} />
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+      <div class="rows">
+        {rows.map((row) => (
+          <AccessRow row={row} held={held} ticked={ticked} />
+        ))}
       </div>
-      {has.permissions.some((permission) => !held.has(permission)) && (
-        <p class="help">* Your key cannot grant it again once it is removed.</p>
-      )}
       <div id="after-permissions">
+        {has.permissions.some((permission) => !held.has(permission)) && (
+          <p class="help">* Your key cannot grant it again once it is removed.</p>
+        )}
         {withheld.permissions > 0 && (
           <p class="help">
             {`${withheld.permissions} of the permissions of your key are not offered: `}
             by the policy of this service, no key grants them.
           </p>
         )}
-        <RolePicker
-          field={FIELDS.role}
-          grantable={grantable.roles}
-          withheld={withheld.roles}
-          chosen={chosen.roles}
-          has={has.roles}
-        />
       </div>
-      <div data-sum></div>
     </fieldset>
   );
 }
 
-function Choices({
-  row: { resource, actions },
-  verb,
-  held,
-  ticked,
-}: {
+interface RowParts {
   row: ResourceActions;
-  verb: string;
   held: ReadonlySet<string>;
   ticked: ReadonlySet<string>;
-}) {
+}
+
+/**
+ * How much of a resource: a level, or single actions, which show once they are chosen. A level is sent as what it
+ * stands for. Where nothing was granted, single actions count without that choice, too.
+ */
+function AccessRow({ row, held, ticked }: RowParts) {
+  const { resource, actions } = row;
+  const levels = levelsOf(actions);
+  const chosen = actions.filter((action) => ticked.has(`${resource}:${action}`));
+  const level = levelOf(chosen, levels);
+  const valueOf = (of: readonly string[]) => (of.length > 0 ? of.join(' ') : chosen.length > 0 ? NOTHING : '');
+  const choices = [
+    ...levels.map((one) => [one.name, valueOf(one.actions), one === level] as const),
+    ...(actions.length > 1 || !level ? [['Custom', CUSTOM, !level] as const] : []),
+  ];
+  const isStarred = actions.some((action) => !held.has(`${resource}:${action}`));
   return (
-    <>
-      {EXTENTS.filter((extent) => actions.some((action) => action === `${verb}_${extent}`)).map((extent) => {
+    <div class="row">
+      <span class="resource" id={`resource-${resource}`}>
+        <code>{resource}</code>
+        {isStarred && '*'}
+      </span>
+      <div class="levels" role="radiogroup" aria-labelledby={`resource-${resource}`}>
+        {choices.map(([name, value, isChosen]) => (
+          <label>
+            <input type="radio" name={accessField(resource)} value={value} checked={isChosen} />
+            <span>{name}</span>
+          </label>
+        ))}
+      </div>
+      <div class="finer" role="group" aria-label={`${resource}, single actions`}>
+        {VERBS.map((verb) => (
+          <Choices row={row} verb={verb} held={held} ticked={ticked} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Choices({ row: { resource, actions }, verb, held, ticked }: RowParts & { verb: string }) {
+  const offered = EXTENTS.filter((extent) => actions.some((action) => action === `${verb}_${extent}`));
+  if (offered.length === 0) return null;
+  return (
+    <span>
+      <span class="faint" aria-hidden="true">{`${capitalized(verb)} `}</span>
+      {offered.map((extent) => {
         const permission = `${resource}:${verb}_${extent}`;
         const isGrantable = held.has(permission);
         const meaning = meaningOfPermission(permission);
@@ -134,7 +155,7 @@ function Choices({
           </label>
         );
       })}
-    </>
+    </span>
   );
 }
 
@@ -148,7 +169,7 @@ function capitalized(word: string): string {
   return word.charAt(0) + word.slice(1).toLowerCase();
 }
 
-/** Lets somebody choose roles, which are rarely the least that is needed: so they are shown when asked for. */
+/** Lets somebody choose roles: whole sets of permissions. */
 function RolePicker({
   field,
   grantable,
@@ -172,9 +193,7 @@ function RolePicker({
     (has.includes(role) ? ' Once removed, your key cannot grant it again.' : '');
   if (roles.length === 0) return null;
   return (
-    <details class="roles" open={chosen.length > 0}>
-      <summary>Roles: whole sets of permissions</summary>
-      <p class="help">A role may come to include more, as resources are added. Single permissions stay as they are.</p>
+    <div class="roles" role="group" aria-label="Roles">
       {roles.map(({ role, description, permissions }) => (
         <label class="choice">
           <input
@@ -193,7 +212,8 @@ function RolePicker({
           </span>
         </label>
       ))}
-    </details>
+      <p class="help">A role may come to include more, as resources are added. Single permissions stay as they are.</p>
+    </div>
   );
 }
 

@@ -1,3 +1,4 @@
+import { accessField, CUSTOM, NOTHING } from '../access-levels.ts';
 import type { Action, ResourceActions } from '../../keys/permissions/index.ts';
 
 /** A role that can be granted. */
@@ -43,11 +44,21 @@ export interface GrantsInput {
 /** The names of the fields of a picker, which a form has as often as something is chosen. */
 export const FIELDS = { role: 'role', permission: 'permission' } as const;
 
-/** What a form with a picker has, each once. */
+/** What a form with a picker has, each once: levels of resources, and single permissions where no level is chosen. */
 export function chosenIn(form: URLSearchParams): ChosenGrants {
-  const [roles, permissions] = [FIELDS.role, FIELDS.permission].map((field) => [...new Set(form.getAll(field))]);
-  return { roles: roles!, permissions: permissions! };
+  const levels = new Map<string, string>();
+  for (const [field, value] of form) {
+    const resource = field.startsWith(ACCESS) ? field.slice(ACCESS.length) : '';
+    if (resource !== '' && value !== '' && value !== CUSTOM) levels.set(resource, value);
+  }
+  const single = form.getAll(FIELDS.permission).filter((permission) => !levels.has(permission.split(':')[0]!));
+  const leveled = Array.from(levels).flatMap(([resource, actions]) =>
+    actions === NOTHING ? [] : actions.split(' ').map((action) => `${resource}:${action}`),
+  );
+  return { roles: [...new Set(form.getAll(FIELDS.role))], permissions: [...new Set([...leveled, ...single])] };
 }
+
+const ACCESS = accessField('');
 
 /** Grants as GraphQL takes them. */
 export function grantsInputOf({ roles, permissions }: ChosenGrants): GrantsInput {

@@ -114,7 +114,7 @@ function isCount(value: number): boolean {
 }
 
 /** The built-in resources. An installation adds its own. */
-const RESOURCES = [
+export const RESOURCES = [
   'ACTIVATION_CODE',
   'API_KEY',
   'ARRAY',

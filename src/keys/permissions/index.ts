@@ -24,6 +24,7 @@ export {
   type PolicyRules,
   readPeriod,
   readPolicy,
+  RESOURCES,
   type Role,
   ROLE_MEANINGS,
   ROLES,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { inBrowser } from '../../support/browser.ts';
-import { signedIn, startConsole } from '../../support/browser/console-pages.ts';
+import { accessLevel, signedIn, startConsole } from '../../support/browser/console-pages.ts';
 import { WAYS } from '../../support/browser/hands.ts';
 import { isHeaded, problem, textOf } from '../../support/browser/page.ts';
 import type { Look, Visit } from '../../support/browser/visit.ts';
@@ -42,6 +42,7 @@ for (const [words, look, handsOn] of WAYS)
         await isHeaded(page, 'Edit CI');
         await hands.fill(page.getByLabel('Description'), 'Builds and tests');
         if (look.javaScript !== false) await hands.fill(page.getByLabel('Filter the permissions'), 'api_key read');
+        await hands.select(accessLevel(page, 'API_KEY', 'Custom'));
         await hands.tick(page.getByRole('checkbox', { name: 'API_KEY: read own' }));
         await hands.fill(page.getByLabel('Limits'), 'many');
         visit.expectTrouble(/^status 4\d\d: GET \S+\/edit\?answer=/);

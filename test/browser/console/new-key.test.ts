@@ -4,7 +4,8 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { authenticate } from '../../support/keys.ts';
 import { inBrowser } from '../../support/browser.ts';
 import { expectAccessible } from '../../support/browser/accessible.ts';
-import { addTeamKeys, signedIn, startConsole } from '../../support/browser/console-pages.ts';
+import { accessLevel, addTeamKeys, signedIn, startConsole } from '../../support/browser/console-pages.ts';
+import { Keyboard } from '../../support/browser/keyboard.ts';
 import { WAYS } from '../../support/browser/hands.ts';
 import { isHeaded, textOf } from '../../support/browser/page.ts';
 import { takePicture } from '../../support/browser/picture.ts';
@@ -27,7 +28,7 @@ for (const [words, look, handsOn] of WAYS)
       await isHeaded(page, 'New key');
       await hands.fill(page.getByLabel('Name', { exact: true }), 'CI_deploy');
       if (javaScript) await hands.fill(filter(page), 'me read');
-      await hands.tick(box(page, 'ME: read own'));
+      await hands.select(accessLevel(page, 'ME', 'Read'));
       visit.expectTrouble(/^status 400: GET \S+\/keys\/new\?answer=/);
       await hands.press(button(page, 'Preview'));
       await page.getByRole('alert').waitFor();
@@ -36,7 +37,6 @@ for (const [words, look, handsOn] of WAYS)
       await hands.press(page.getByRole('alert').getByRole('link', { name: 'Name' }));
       await hands.fill(page.getByLabel('Name', { exact: true }), 'CI deploy');
       await hands.choose(page.getByLabel('Expires'), 'After 7 days');
-      if (javaScript) await hands.fill(filter(page), 'me read');
       await hands.press(button(page, 'Preview'));
       await isHeaded(page, 'Preview of CI deploy');
       await hands.look();
@@ -52,8 +52,8 @@ for (const [words, look, handsOn] of WAYS)
       const { body } = await query(url, secret, '{ me { name } }');
       assert.deepEqual(body, { data: { me: { name: 'CI deploy' } } });
       const { permissions, expiresAt, createdAt } = (await keys.findByName('CI deploy', OPERATOR))!;
-      assert.deepEqual([permissions, expiresAt! - createdAt], [['ME:READ_OWN'], 7 * 86_400_000]);
-      await hands.press(page.getByRole('link', { name: 'Look at the key' }));
+      assert.deepEqual([permissions, expiresAt! - createdAt], [['ME:READ_ANY'], 7 * 86_400_000]);
+      await hands.press(page.getByRole('link', { name: 'Open the key' }));
       await isHeaded(page, /^CI deploy/);
     }),
   );
@@ -65,9 +65,9 @@ describe('creating a key in the console, in a browser,', () => {
       const { page } = await signedIn(visit, 'keys/new');
       await page.getByLabel('Name', { exact: true }).fill('CI deploy');
       await page.getByLabel('Description').fill('Builds and deploys; ask Bea');
-      await filter(page).fill('docker');
-      await box(page, 'DOCKER: read any').check();
-      await box(page, 'DOCKER: update any').check();
+      await button(page, 'Deploy containers').click();
+      await filter(page).fill('do');
+      await accessLevel(page, 'DOCKER', 'Custom').check();
       await takePicture(page, 'console-create');
       await button(page, 'Preview').click();
       await isHeaded(page, 'Preview of CI deploy');
@@ -80,24 +80,116 @@ describe('creating a key in the console, in a browser,', () => {
     inBrowser(async (visit) => {
       const { page } = await signedIn(visit, 'keys/new', { look: { width: 360 } });
       const isShown = (rows: number) =>
-        until(async () => (await page.locator('.picker tbody tr:visible').count()) === rows);
-      const sum = async () => textOf(page.locator('.sum'));
+        until(async () => (await page.locator('.picker .row:visible').count()) === rows);
+      const sum = page.getByRole('complementary', { name: 'What the key would be' });
+      const says = (text: RegExp) => until(async () => text.test(await textOf(sum)));
+      await page.getByLabel('Name', { exact: true }).fill('CI deploy');
+      await page.getByLabel('Expires').selectOption('After 7 days');
+      await says(/^CI deploy Expires: After 7 days It may Nothing\.$/);
       await filter(page).fill('docker read');
       await isShown(1);
-      await box(page, 'DOCKER: read any').check();
+      await accessLevel(page, 'DOCKER', 'Read').check();
+      await says(/Read anything of DOCKER/);
+      await accessLevel(page, 'DOCKER', 'Custom').check();
+      assert.ok(await box(page, 'DOCKER: read any').isChecked());
       assert.ok(await box(page, 'DOCKER: read own').isDisabled(), 'any includes its own');
       await filter(page).fill('');
+      await accessLevel(page, 'VMS', 'Custom').check();
       await box(page, 'VMS: update own').check();
       await button(page, 'Chosen: 2').click();
       await isShown(2);
-      assert.match(await sum(), /DOCKER.*VMS/);
-      await page.getByText('Roles: whole sets of permissions').click();
+      await expectAccessible(page);
+      await says(/DOCKER.*VMS/);
       await page.getByRole('checkbox', { name: /^GUEST/ }).check();
-      assert.match(await sum(), /The role GUEST adds/);
+      await says(/The role GUEST adds/);
       await button(page, 'Chosen: 3').click();
-      await box(page, 'DOCKER: read any').uncheck();
-      assert.ok(await box(page, 'DOCKER: read own').isEnabled());
-      assert.doesNotMatch(await sum(), /DOCKER/);
+      await accessLevel(page, 'DOCKER', 'None').check();
+      await until(async () => !(await textOf(sum)).includes('DOCKER'));
+      await accessLevel(page, 'API_KEY', 'All').check();
+      await says(/API_KEY:CREATE_ANY: It may create keys/);
+      await button(page, 'Monitor').click();
+      await says(/Read anything of ARRAY, DISK, DOCKER.* The role GUEST adds/);
+      assert.ok(await accessLevel(page, 'DOCKER', 'Read').isChecked());
+      assert.ok(await accessLevel(page, 'API_KEY', 'None').isChecked());
+    }),
+  );
+
+  it(
+    'is one stop of Tab for all resources: arrows lead from one to the next, and from level to level',
+    inBrowser(async (visit) => {
+      const { page } = await signedIn(visit, 'keys/new', { look: { width: 320, colorScheme: 'dark' } });
+      const keyboard = new Keyboard(page);
+      const stops = await keyboard.stops();
+      assert.ok(stops.length < 40, `${stops.length} stops: ${stops.join(', ')}`);
+      const focused = () => page.evaluate<string>('`${document.activeElement.name} ${document.activeElement.value}`');
+      await keyboard.tabTo(accessLevel(page, 'ACTIVATION_CODE', 'None'));
+      await keyboard.press('ArrowDown');
+      await keyboard.press('ArrowRight');
+      assert.equal(await focused(), 'access.API_KEY READ_ANY');
+      assert.ok(await accessLevel(page, 'API_KEY', 'Read').isChecked());
+      await keyboard.press('ArrowUp');
+      assert.equal(await focused(), 'access.ACTIVATION_CODE ');
+      await keyboard.press('End');
+      assert.equal(await focused(), 'access.WELCOME ');
+      await keyboard.press('ArrowLeft');
+      assert.equal(await focused(), 'access.WELCOME custom');
+      // Its single actions are the next stops.
+      assert.match((await keyboard.tab())!, /WELCOME: read own/);
+      await keyboard.press('Space');
+      await keyboard.tab('Shift+Tab');
+      await keyboard.press('Home');
+      assert.equal(await focused(), 'access.ACTIVATION_CODE ');
+      await page.getByLabel('Name', { exact: true }).fill('Arrows');
+      await keyboard.press('Enter');
+      await isHeaded(page, 'Preview of Arrows');
+      assert.match(await textOf(page.locator('main')), /Grants API_KEY:READ_ANY WELCOME:READ_OWN/);
+    }),
+  );
+
+  for (const [words, look] of [
+    ['', {}],
+    [' without JavaScript', { javaScript: false }],
+  ] as const)
+    it(
+      `keeps what was filled in while the session ends${words}, on a slow connection`,
+      inBrowser(async (visit) => {
+        const { page, key, time, context } = await signedIn(visit, 'keys/new', { look });
+        const network = await context.newCDPSession(page);
+        const slow = { offline: false, latency: 1500, downloadThroughput: -1, uploadThroughput: -1 };
+        await network.send('Network.emulateNetworkConditions', slow);
+        await page.getByLabel('Name', { exact: true }).fill('CI deploy');
+        await accessLevel(page, 'DOCKER', 'Write').check();
+        time.now += 31 * 60_000;
+        await button(page, 'Preview').click();
+        await page.getByText('Sign in to go on with your form').waitFor();
+        if (!('javaScript' in look)) await expectAccessible(page);
+        await page.getByLabel('API key').fill(key);
+        await button(page, 'Sign in').click();
+        await page.getByText('The form is as you left it.').waitFor();
+        assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'CI deploy');
+        assert.ok(await accessLevel(page, 'DOCKER', 'Write').isChecked());
+        await button(page, 'Preview').click();
+        await isHeaded(page, 'Preview of CI deploy');
+        await page.goBack();
+        await page.getByText('The form is as you left it.').waitFor();
+      }),
+    );
+
+  it(
+    'takes a form along that is looked at again after the end of the session',
+    inBrowser(async (visit) => {
+      const { page, key, time } = await signedIn(visit, 'keys/new');
+      await page.getByLabel('Name', { exact: true }).fill('CI deploy');
+      await accessLevel(page, 'DOCKER', 'All').check();
+      time.now += 31 * 60_000;
+      visit.expectTrouble(/^(status 401|failed): GET \S+\/console\/session(: net::ERR_ABORTED)?$/);
+      await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+      await page.getByText('Sign in to go on with your form').waitFor();
+      await page.getByLabel('API key').fill(key);
+      await button(page, 'Sign in').click();
+      await page.getByText('The form is as you left it.').waitFor();
+      assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'CI deploy');
+      assert.ok(await accessLevel(page, 'DOCKER', 'All').isChecked());
     }),
   );
 
@@ -180,7 +272,7 @@ describe('creating a key in the console, in a browser,', () => {
       });
       // Shown by the script, which is there then.
       await button(page, 'Copy').waitFor();
-      const link = page.getByRole('link', { name: 'Look at the key' });
+      const link = page.getByRole('link', { name: 'Open the key' });
       await link.click({ noWaitAfter: true });
       await until(() => asked.length > 0);
       await isHeaded(page, 'CI deploy is created');
@@ -213,6 +305,6 @@ describe('creating a key in the console, in a browser,', () => {
 /** Fills in the form for a new key, and goes on. */
 async function fillIn(page: Page): Promise<void> {
   await page.getByLabel('Name', { exact: true }).fill('CI deploy');
-  await box(page, 'ME: read own').check();
+  await accessLevel(page, 'ME', 'Read').check();
   await button(page, 'Preview').click();
 }

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { inBrowser } from '../../support/browser.ts';
 import { askedByCode, ownKey, sentByApplication } from '../../support/browser/consent-pages.ts';
-import { personWith, signedIn, signIn, startConsole } from '../../support/browser/console-pages.ts';
+import { accessLevel, personWith, signedIn, signIn, startConsole } from '../../support/browser/console-pages.ts';
 import { isHeaded, problem } from '../../support/browser/page.ts';
 import type { Visit } from '../../support/browser/visit.ts';
 import { APP, askDevice, authorizeUrl, newPkce } from '../../support/consent.ts';
@@ -83,7 +83,7 @@ for (const javaScript of [true, false])
         await lookAgain(page, '← CI', () => isHeaded(page, 'Contained'));
         await open('keys/new');
         await page.getByLabel('Name').fill('New');
-        await page.getByRole('checkbox', { name: 'DOCKER: read own' }).check();
+        await accessLevel(page, 'DOCKER', 'Read').check();
         await button(page, 'Preview').click();
         await isHeaded(page, 'Preview of New');
         await button(page, 'Change').click();

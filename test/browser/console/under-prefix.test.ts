@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { inBrowser } from '../../support/browser.ts';
-import { personWith, signIn, startConsole } from '../../support/browser/console-pages.ts';
+import { accessLevel, personWith, signIn, startConsole } from '../../support/browser/console-pages.ts';
 import { isHeaded } from '../../support/browser/page.ts';
 import type { Visit } from '../../support/browser/visit.ts';
 import { freePort } from '../../support/port.ts';
@@ -74,7 +74,7 @@ describe('the console under a path of a proxy, in a browser', () => {
       await is('Keys');
       await page.goto(`${base}keys/new`);
       await page.getByLabel('Name', { exact: true }).fill('Backup');
-      await page.getByLabel('DOCKER: read any').check();
+      await accessLevel(page, 'DOCKER', 'Read').check();
       await press(page, 'Preview');
       await is('Preview of Backup');
       await press(page, 'Create key');

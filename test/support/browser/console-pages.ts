@@ -17,6 +17,10 @@ export async function personWith({ keys }: TestService, visit: Visit, fields: Pa
   return { key: visit.isSecret(secret), id: principal.apiKey.id, principal };
 }
 
+/** How much of a resource may be done, on a page where grants are chosen: `Read`, or `Custom` for single actions. */
+export const accessLevel = (page: Page, resource: string, level: string) =>
+  page.getByRole('radiogroup', { name: resource, exact: true }).getByRole('radio', { name: level, exact: true });
+
 /** Sends the form on the page for signing in. */
 export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);

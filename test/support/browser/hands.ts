@@ -61,7 +61,7 @@ function byKeyboard(page: Page): Hands {
     select: async (radio) => {
       // Tab leads to the one that is chosen, arrows from there to the others.
       await keyboard.tabTo(page.locator(`input[name="${await radio.getAttribute('name')}"]:checked`));
-      while (!(await radio.isChecked())) await keyboard.press('ArrowDown');
+      while (!(await radio.isChecked())) await keyboard.press('ArrowRight');
     },
     choose: async (list, option) => {
       await keyboard.tabTo(list);

@@ -9,8 +9,11 @@ import {
   TextField,
 } from '../../parts/field.tsx';
 import { GrantsPicker } from '../../parts/grants-picker.tsx';
-import { type ChosenGrants, chosenIn, grantsInputOf } from '../../parts/grants.ts';
-import { Problem } from '../../parts/notice.tsx';
+import { redactSecrets } from '../../../keys/secret/index.ts';
+import { accessField } from '../../access-levels.ts';
+import { KeySum } from '../../key-sum.tsx';
+import { type ChosenGrants, chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
+import { formatCount, Problem } from '../../parts/notice.tsx';
 import {
   RESTRICTION_PLACES,
   RestrictionFields,
@@ -21,6 +24,7 @@ import {
 } from '../../parts/restrictions.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { type AskedGrantable, NO_MORE_KEYS } from '../grantable.ts';
+import { PRESET, presetsOf } from './presets.ts';
 
 /** A key that is to be created, as a form has it. */
 export interface Draft extends ChosenGrants, ExpiryChoice, RestrictionTexts {
@@ -68,6 +72,41 @@ export function draftIn(form: URLSearchParams, bounds: ExpiryBounds): Draft {
     ...chosenIn(form),
     ...expiryChoiceIn(form, bounds),
   };
+}
+
+/** The fields of a draft that are texts. */
+const TEXTS = ['name', 'description', 'limits', 'allowFrom', 'expiry', 'date'];
+/** In an address, says that a form was filled in before a session ended. */
+export const KEPT = 'kept';
+
+/** Whether an address fills the form in. */
+export function hasDraft(address: URLSearchParams): boolean {
+  return [...address.keys()].some(
+    (field) => [...TEXTS, FIELDS.role, FIELDS.permission].includes(field) || field.startsWith(accessField('')),
+  );
+}
+
+/**
+ * The query of an address that fills the form in again, for somebody whose session has ended meanwhile: so nothing is
+ * kept anywhere but in the address of the page to sign in, which has no key, even if one was entered in a wrong field.
+ */
+export function addressOfDraft(form: URLSearchParams): string {
+  const texts = TEXTS.map((field): [string, string] => [field, redactSecrets(form.get(field) ?? '')]);
+  const { roles, permissions } = chosenIn(form);
+  const fields = [
+    ...texts.filter(([, value]) => value !== ''),
+    ...roles.map((role): [string, string] => [FIELDS.role, role]),
+    ...permissionFields(permissions),
+  ];
+  return new URLSearchParams([...fields, [KEPT, '1']]).toString();
+}
+
+/** In as few characters as levels take. */
+function permissionFields(permissions: readonly string[]): [string, string][] {
+  return grantsInputOf({ roles: [], permissions }).permissions.map(({ resource, actions }) => [
+    accessField(resource),
+    actions.join(' '),
+  ]);
 }
 
 /** The fields of a form that has this draft, but for what it replaces. */
@@ -124,7 +163,7 @@ const PLACES: Readonly<Record<string, { id: string; label: string }>> = {
   name: { id: 'name', label: 'Name' },
   description: { id: 'description', label: 'Description' },
   expiresAt: { id: 'expiry', label: 'Expires' },
-  grants: { id: 'grants', label: 'What it may do' },
+  grants: { id: 'grants', label: 'Permissions' },
   ...RESTRICTION_PLACES,
 };
 
@@ -145,7 +184,7 @@ export function NewKeyForm({
 }) {
   const problems = refused?.problems ?? new Map<string, string>();
   const wrongGrants = ['roles', 'permissions', ''].flatMap((field) => problems.get(field) ?? []).join(' ') || undefined;
-  const wrong = [...problems.keys()].map((field) => (field in PLACES ? field : 'grants'));
+  const wrong = [...new Set([...problems.keys()].map((field) => (field in PLACES ? field : 'grants')))];
   return (
     <>
       <div class="head">
@@ -158,8 +197,8 @@ export function NewKeyForm({
           {refused.message !== undefined && <p>{refused.message}</p>}
           {wrong.length > 0 && (
             <p>
-              What to fix:{' '}
-              {[...new Set(wrong)].map((field, index) => (
+              Fix {formatCount(wrong.length, 'field')}:{' '}
+              {wrong.map((field, index) => (
                 <>
                   {index > 0 && ', '}
                   <a href={`#${PLACES[field]!.id}`}>{PLACES[field]!.label}</a>
@@ -170,41 +209,78 @@ export function NewKeyForm({
           {refused.taken && <NameTaken root={root} draft={draft} taken={refused.taken} />}
         </Problem>
       )}
-      <form method="post" action={`${root}keys/new`} class="sheet">
-        <OnceOnly />
-        <TextField
-          name="name"
-          label="Name"
-          help="Letters, digits and spaces, at most 100: by it, people know the key."
-          value={draft.name}
-          problem={problems.get('name')}
-          required
-          autofocus={refused === undefined}
-        />
-        <TextField
-          name="description"
-          label="Description"
-          help="What it is for, and whom to ask."
-          value={draft.description}
-          problem={problems.get('description')}
-        />
-        <ExpiryField bounds={bounds} chosen={draft} problem={problems.get('expiresAt')} />
-        <div id="grants">
-          <GrantsPicker grantable={grantable} chosen={draft} problem={wrongGrants} />
-        </div>
-        <RestrictionFields texts={draft} problems={problems} />
-        <p class="actions">
-          <button class="primary" name="step" value="preview">
+      <form method="post" action={`${root}keys/new`} class="builder" data-draft>
+        <div>
+          <OnceOnly />
+          {/* What Enter presses in a field: otherwise it were the first preset. */}
+          <button class="hidden" name="step" value="preview" tabindex={-1} aria-hidden="true">
             Preview
           </button>
-          <a class="button quiet" href={`${root}keys`}>
-            Cancel
-          </a>
-        </p>
-        <p class="help">Nothing is created yet: the preview shows what the key would be.</p>
+          <TextField
+            name="name"
+            label="Name"
+            help="Letters, digits and spaces, at most 100: by it, people know the key."
+            value={draft.name}
+            problem={problems.get('name')}
+            required
+            autofocus={refused === undefined}
+          />
+          <TextField
+            name="description"
+            label="Description"
+            help="What it is for, and whom to ask."
+            value={draft.description}
+            problem={problems.get('description')}
+          />
+          <ExpiryField bounds={bounds} chosen={draft} problem={problems.get('expiresAt')} />
+          <div id="grants">
+            <GrantsPicker grantable={grantable} chosen={draft} problem={wrongGrants}>
+              <Presets grantable={grantable} />
+            </GrantsPicker>
+          </div>
+          <RestrictionFields texts={draft} problems={problems} />
+          <p class="actions">
+            <button class="primary" name="step" value="preview">
+              Preview
+            </button>
+            <a class="button quiet" href={`${root}keys`}>
+              Cancel
+            </a>
+          </p>
+          <p class="help">Nothing is created before the preview.</p>
+        </div>
+        <aside data-sum aria-label="What the key would be">
+          <KeySum name={draft.name} expiry="" {...sumOf(draft, grantable)} />
+        </aside>
       </form>
     </>
   );
+}
+
+/** Buttons that fill in what many keys are for; without scripts, they load the form again. */
+function Presets({ grantable }: { grantable: AskedGrantable }) {
+  const presets = presetsOf(grantable);
+  if (presets.length === 0) return null;
+  return (
+    <div class="presets" role="group" aria-label="Presets">
+      <span class="faint">Start from</span>
+      {presets.map(({ id, title, permissions }) => (
+        <button class="chip" name="step" value={PRESET + id} data-permissions={permissions.join(' ')} formnovalidate>
+          {title}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** What of a choice can be granted. */
+function sumOf({ roles, permissions }: ChosenGrants, grantable: AskedGrantable) {
+  const held = new Set(permissionsOf(grantable.permissions));
+  const chosen = grantable.roles.filter(({ role }) => roles.includes(role));
+  return {
+    permissions: permissions.filter((permission) => held.has(permission)),
+    roles: chosen.map(({ role, permissions: of }) => ({ name: role, includes: of && permissionsOf(of) })),
+  };
 }
 
 function NameTaken({ root, draft, taken: { id, isMaybeOwn } }: { root: string; draft: Draft; taken: NameConflict }) {

@@ -1,3 +1,4 @@
+import type { ResourceActions } from '../../../keys/permissions/index.ts';
 import { OperationFailed } from '../../operations.ts';
 import { KEY_FIELD } from '../../session-auth.ts';
 import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
@@ -11,13 +12,17 @@ import {
   draftIn,
   draftLike,
   emptyDraft,
+  hasDraft,
   inputOf,
+  KEPT,
   NewKeyForm,
   type Original,
   type Refused,
   REPLACE,
   type NameConflict,
 } from './form.tsx';
+import { askReach, HowToUse } from './how-to-use.tsx';
+import { PRESET, withPreset } from './presets.ts';
 import { type Preview, PREVIEW, PreviewPage, type Replaced, replacedIn } from './preview.tsx';
 
 /** What `createApiKey` is asked for. */
@@ -36,63 +41,45 @@ interface Created {
     readonly id: string;
     readonly name: string;
     readonly expiresAt: string | null;
-    readonly effectivePermissions: { resource: string; actions: string[] }[];
+    readonly effectivePermissions: ResourceActions[];
   };
   readonly replaced: readonly object[];
 }
 
-/** Shows the secret, once, and how to use it. @param origin under which clients reach the service */
+/** Shows the secret, once, and how to use it. */
 function CreatedPage({
   root,
-  now,
-  origin,
+  visit,
   created: { key, apiKey, replaced },
+  reach,
 }: {
   root: string;
-  now: number;
-  origin: string;
+  visit: Visit;
   created: Created;
+  reach: Parameters<typeof HowToUse>[0]['reach'];
 }) {
+  const { now, origin, credentials } = visit;
   return (
-    <>
+    <div class="medium">
       <div class="head">
         <h1>{apiKey.name} is created</h1>
       </div>
       <Done>
         <p>
-          This is its secret. It is shown here and never again: put it now where it is to be kept.
+          Store this secret now: it is shown once, and never again.
           {replaced.length > 0 &&
             ` ${replaced.length === 1 ? 'One key was' : `${replaced.length} keys were`} deleted for it.`}
         </p>
       </Done>
       <Secret of={apiKey.name} secret={key} />
-      <h2>How it is used</h2>
       <p>
-        In a shell, this reads the secret without showing it, and sends it so that it stands in no list of processes and
-        in no history:
-      </p>
-      <pre tabindex={0}>
-        <code>{exampleFor(apiKey, origin)}</code>
-      </pre>
-      <p>
-        It expires <Time at={apiKey.expiresAt} now={now} />. <a href={`${root}keys/${apiKey.id}`}>Look at the key</a>
+        It expires <Time at={apiKey.expiresAt} now={now} />. <a href={`${root}keys/${apiKey.id}`}>Open the key</a>
         {' · '}
         <a href={`${root}keys`}>All keys</a>
       </p>
-    </>
+      <HowToUse origin={origin} credentials={credentials} permissions={apiKey.effectivePermissions} reach={reach} />
+    </div>
   );
-}
-
-function exampleFor({ effectivePermissions }: Created['apiKey'], origin: string): string {
-  const mayRead = effectivePermissions.some(
-    ({ resource, actions }) => resource === 'ME' && actions.includes('READ_OWN'),
-  );
-  const query = JSON.stringify({ query: mayRead ? '{ me { name } }' : '{ __typename }' });
-  return [
-    'read -rs SVC_API_KEY',
-    `printf 'Authorization: Bearer %s' "$SVC_API_KEY" | curl --silent -H @- \\`,
-    `  -H 'Content-Type: application/json' -d '${query}' ${origin}/graphql`,
-  ].join('\n');
 }
 
 const ORIGINAL = `query Original($id: ID!) { apiKey(id: $id) { name description grants ${RESTRICTIONS} } }`;
@@ -109,7 +96,15 @@ export function addNewKey(pages: Pages): void {
     withGrantable(async (here) => {
       const { visit, bounds } = here;
       const from = visit.query('from');
-      if (from === undefined) return showForm(here, emptyDraft(bounds));
+      const linked = new URL(visit.c.req.url).searchParams;
+      if (from === undefined && !hasDraft(linked)) return showForm(here, emptyDraft(bounds));
+      if (from === undefined) {
+        const note = linked.has(KEPT)
+          ? 'Your session had ended. The form is as you left it.'
+          : 'This form was filled in by a link. Check it before you create the key.';
+        const limited = limitedTo(here.grantable, draftIn(linked, bounds), note);
+        return showForm(here, limited.draft, { note: limited.note });
+      }
       const { apiKey } = await visit.ask<{ apiKey: Original | null }>(ORIGINAL, { id: from });
       if (!apiKey) return showForm(here, emptyDraft(bounds), { note: 'There is no such key any more.' });
       return showForm(here, draftLike(apiKey, bounds), { likeName: apiKey.name });
@@ -122,6 +117,7 @@ export function addNewKey(pages: Pages): void {
       const draft = draftIn(form, here.bounds);
       const step = form.get('step');
       if (step === 'change') return showForm(here, draft);
+      if (step?.startsWith(PRESET)) return showForm(here, withPreset(draft, step, here.grantable));
       if (step === 'create') return create(here, draft);
       return preview(here, { ...draft, replaces: step === 'replace' ? REPLACE : '' });
     }),
@@ -184,7 +180,9 @@ async function create(here: NewKeyVisit, draft: Draft): Promise<Response> {
         });
     }
     const { createApiKey } = await visit.ask<{ createApiKey: Created }>(CREATE, made);
-    const content = { now: visit.now, origin: visit.origin, created: createApiKey };
+    // It is created: that what it reaches is not known is no reason to show no secret.
+    const reach = await askReach(visit, createApiKey.apiKey.id).catch(() => []);
+    const content = { visit, created: createApiKey, reach };
     const page = { title: 'Key created', next: `keys/${createApiKey.apiKey.id}`, isSecret: true };
     return await visit.showOnce(page, (root) => <CreatedPage root={root} {...content} />);
   } catch (error) {
@@ -205,13 +203,14 @@ async function showForm(
     likeName,
   }: { refused?: Refused; status?: number; note?: string; likeName?: string | undefined } = {},
 ): Promise<Response> {
-  const shown = likeName === undefined ? { draft, note } : limitedTo(grantable, draft, likeName);
+  const likeNote = `Filled in with what the key ${likeName} has, but for its name and its expiry.`;
+  const shown = likeName === undefined ? { draft, note } : limitedTo(grantable, draft, likeNote);
   const content = { root: visit.root, grantable, bounds, refused, ...shown };
   return visit.page('New key', <NewKeyForm {...content} />, status ?? (refused ? 400 : 200));
 }
 
-/** A draft like another key, with what may be granted alone. */
-function limitedTo(grantable: AskedGrantable, draft: Draft, name: string): { draft: Draft; note: string } {
+/** A draft from elsewhere, with what may be granted alone. @param note where it comes from */
+function limitedTo(grantable: AskedGrantable, draft: Draft, note: string): { draft: Draft; note: string } {
   const [roles, permissions] = [grantable.roles.map(({ role }) => role), permissionsOf(grantable.permissions)];
   const kept = {
     ...draft,
@@ -220,7 +219,7 @@ function limitedTo(grantable: AskedGrantable, draft: Draft, name: string): { dra
   };
   const lost = draft.roles.length + draft.permissions.length - kept.roles.length - kept.permissions.length;
   const left = lost === 0 ? '' : ` What your key cannot grant is left out: ${lost} of its grants.`;
-  return { draft: kept, note: `Filled in with what the key ${name} has, but for its name and its expiry.${left}` };
+  return { draft: kept, note: note + left };
 }
 
 /** Shows the form again, with what was wrong. @throws what is no refusal of an operation */

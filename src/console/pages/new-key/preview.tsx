@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { KeyRestrictions } from '../../../keys/key/index.ts';
-import { ALL_ACCESS, type ResourceActions } from '../../../keys/permissions/index.ts';
+import type { ResourceActions } from '../../../keys/permissions/index.ts';
+import { dangersOf } from '../../dangers.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { KeyField } from '../../parts/field.tsx';
 import { Time } from '../../parts/notice.tsx';
@@ -9,30 +10,12 @@ import { PermissionWords } from '../../permission-words.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { type Draft, fieldsOf } from './form.tsx';
 
-/** What is dangerous about a permission, beyond what it says itself. */
-const DANGERS: Readonly<Record<string, string>> = {
-  'API_KEY:CREATE_ANY': 'It may create keys, and see and refuse what applications ask for.',
-  'API_KEY:CREATE_OWN': 'It may create keys of its own, which can do no more than it, and are deleted with it.',
-  'API_KEY:READ_ANY': 'It may see all keys, what they may do and when they were used, though no secret.',
-  'API_KEY:UPDATE_ANY': 'It may change, disable and rotate all keys.',
-  'API_KEY:DELETE_ANY': 'It may delete all keys.',
-  'ACTIVATION_CODE:READ_ANY': 'It may read activation codes, which are credentials.',
-  'PERMISSION:UPDATE_ANY': 'It may change permissions.',
-  'CONFIG:UPDATE_ANY': 'It may change the configuration.',
-  'LOGS:READ_ANY': 'It may read the audit log: who did what, and from where.',
-};
-
 const LONG_MS = 366 * 86_400_000;
 
 /** What to think about, the worst first. */
 function warningsAbout({ grants, expiresAt, ...preview }: Preview, permissions: string[], now: number): string[] {
-  const held = new Set(permissions);
-  const isAdmin = grants.includes(ALL_ACCESS);
-  if (held.has('API_KEY:CREATE_ANY')) held.delete('API_KEY:CREATE_OWN');
-  const dangers = Object.entries(DANGERS).filter(([permission]) => held.has(permission));
   return [
-    ...(isAdmin ? [`The role ${ALL_ACCESS} allows everything, now and later. Few keys need it.`] : []),
-    ...(isAdmin ? [] : dangers.map(([permission, danger]) => `${permission}: ${danger}`)),
+    ...dangersOf(permissions, grants),
     ...(expiresAt === null
       ? ['It never expires: if it leaks, it works until somebody notices.']
       : Date.parse(expiresAt) - now > LONG_MS
