@@ -188,7 +188,7 @@ const TYPES = ['application/json', 'text/html'];
 /** Whether HTML is asked for rather than JSON: by its name, not by `*`. */
 const prefersHtml = memoized((accept) => new Negotiator({ headers: { accept } }).mediaType(TYPES) === TYPES[1]);
 
-/** Reads where somebody wanted to go: a target of the same host, such as `/wiki/Start?x=1`: anything else leads to `/`. */
+/** Where somebody wanted to go, a target of the same host such as `/wiki/Start?x=1`; anything else leads to `/`. */
 export function readReturnTarget(text: string): string {
   const isPath = /^\/(?![/\\])[!-[\]-~]*$/.test(text) && text.length <= 4000;
   return isPath && !isAtDoor(text) ? text : '/';

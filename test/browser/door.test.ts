@@ -136,6 +136,31 @@ describe('the door of a guarded service, in a browser', () => {
   );
 
   it(
+    'takes a key once by a slow connection, however often the button is pressed, and is behind nobody who goes back',
+    inBrowser(async (visit) => {
+      const service = await startWiki(visit);
+      visit.expectTrouble(/^status 401: GET /);
+      const page = await visit.open(`${service.url}/deep`);
+      const session = await page.context().newCDPSession(page);
+      const slow = { offline: false, latency: 1500, downloadThroughput: -1, uploadThroughput: -1 };
+      await session.send('Network.emulateNetworkConditions', slow);
+      await page.getByLabel('API key').fill(service.secret);
+      await page.getByRole('button', { name: 'Sign in' }).dblclick();
+      await isHeaded(page, 'Wiki /deep');
+      await session.send('Network.emulateNetworkConditions', { ...slow, latency: 0 });
+      await page.goto(`${service.url}/next`);
+      for (const [go, path] of [
+        ['goBack', '/deep'],
+        ['goForward', '/next'],
+        ['goBack', '/deep'],
+      ] as const) {
+        await page[go]();
+        await isHeaded(page, `Wiki ${path}`);
+      }
+    }),
+  );
+
+  it(
     'is that of one host: another one asks for a key again',
     inBrowser(async (visit) => {
       const service = await startWiki(visit);
