@@ -18,6 +18,7 @@ export interface ApiKey {
     expiresAt: number | null;
     disabledAt: number | null;
     managed: boolean;
+    person: Person | null;
     rotation: Rotation | null;
     damaged?: true;
 }
@@ -53,7 +54,6 @@ export interface Config {
     readonly roles: Readonly<Record<string, readonly Permission[]>>;
     readonly credentials: readonly CredentialPlace[];
     readonly trust: Networks;
-    readonly upstreams: readonly Upstream[];
     readonly routes: readonly Route[];
     readonly expect: readonly string[];
     readonly cors: {
@@ -69,6 +69,7 @@ export interface Config {
         readonly failedCredentials: string;
     };
     readonly policy: PolicyRules;
+    readonly people: PeopleSettings | undefined;
     readonly audit: {
         readonly keep: number | null;
     };
@@ -181,6 +182,7 @@ export interface PageQuery {
     search?: string | null;
     roles?: readonly string[] | null;
     status?: string | null;
+    owner?: string | null;
 }
 
 export type Permission = `${string}:${Action}`;
@@ -372,7 +374,7 @@ declare const EFFECT_KINDS: readonly ['SECRET', 'WIDENING', 'ENABLING', 'CREATIO
 
 export type EffectKind = (typeof EFFECT_KINDS)[number];
 
-export type ErrorCode = Issue['code'] | 'NAME_TAKEN' | 'NAME_CONFUSABLE' | 'SECRET_TAKEN' | 'PREFIX_TAKEN' | 'ID_TAKEN' | 'NOT_FOUND' | 'FORBIDDEN' | 'ROTATION_IN_PROGRESS' | 'ROTATION_NONE' | 'DECLARATION_INVALID' | 'CONFIG_INVALID' | 'CONFIG_INSECURE' | 'CONFIG_UNAVAILABLE' | 'PRUNE_REFUSED' | 'TAKEOVER_REFUSED' | 'CHAIN_TOO_LONG' | 'POLICY_VIOLATED' | 'REQUEST_DECIDED' | 'CONSENT_OFF' | 'TOO_MANY_REQUESTS' | 'OUTPUT_FAILED' | 'LIMIT_EXCEEDED' | 'SCHEMA_INVALID' | 'HOST_INVALID' | 'OPTION_INVALID' | 'GRAPHQL_UNSUPPORTED' | 'NODE_UNSUPPORTED' | 'DRIVER_UNSUPPORTED' | 'LISTEN_FAILED' | 'TLS_INVALID' | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'CREDENTIALS_INVALID' | 'SERVER_UNREACHABLE' | 'SERVER_INCOMPATIBLE' | 'SERVER_INSECURE' | 'SERVER_FAILED' | 'STORE_REQUIRED' | 'STORE_UNAVAILABLE' | 'STORE_LOCKED' | 'STORE_FULL' | 'STORE_READONLY' | 'STORE_INSECURE' | 'STORE_CORRUPT' | 'STORE_REPLACED' | 'STORE_FOREIGN' | 'STORE_NEWER' | 'STORE_OLDER' | 'STORE_NOT_EMPTY' | 'STORE_AUDIT_KEY' | 'STORE_CLOCK' | 'STORE_FAILED' | 'BACKUP_EXISTS' | 'BACKUP_INVALID' | 'BACKUP_UNAVAILABLE' | 'RESTORE_BLIND' | 'RESTORE_OUTDATED';
+export type ErrorCode = Issue['code'] | 'NAME_TAKEN' | 'NAME_CONFUSABLE' | 'SECRET_TAKEN' | 'PREFIX_TAKEN' | 'ID_TAKEN' | 'NOT_FOUND' | 'FORBIDDEN' | 'ROTATION_IN_PROGRESS' | 'ROTATION_NONE' | 'NOT_FOR_PEOPLE' | 'DECLARATION_INVALID' | 'CONFIG_INVALID' | 'CONFIG_INSECURE' | 'CONFIG_UNAVAILABLE' | 'PRUNE_REFUSED' | 'TAKEOVER_REFUSED' | 'CHAIN_TOO_LONG' | 'POLICY_VIOLATED' | 'REQUEST_DECIDED' | 'CONSENT_OFF' | 'TOO_MANY_REQUESTS' | 'OUTPUT_FAILED' | 'LIMIT_EXCEEDED' | 'SCHEMA_INVALID' | 'HOST_INVALID' | 'OPTION_INVALID' | 'GRAPHQL_UNSUPPORTED' | 'NODE_UNSUPPORTED' | 'DRIVER_UNSUPPORTED' | 'LISTEN_FAILED' | 'TLS_INVALID' | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'CREDENTIALS_INVALID' | 'SERVER_UNREACHABLE' | 'SERVER_INCOMPATIBLE' | 'SERVER_INSECURE' | 'SERVER_FAILED' | 'STORE_REQUIRED' | 'STORE_UNAVAILABLE' | 'STORE_LOCKED' | 'STORE_FULL' | 'STORE_READONLY' | 'STORE_INSECURE' | 'STORE_CORRUPT' | 'STORE_REPLACED' | 'STORE_FOREIGN' | 'STORE_NEWER' | 'STORE_OLDER' | 'STORE_NOT_EMPTY' | 'STORE_AUDIT_KEY' | 'STORE_CLOCK' | 'STORE_FAILED' | 'BACKUP_EXISTS' | 'BACKUP_INVALID' | 'BACKUP_UNAVAILABLE' | 'RESTORE_BLIND' | 'RESTORE_OUTDATED';
 
 export interface ExpiryRequest {
     expiresIn?: string;
@@ -387,6 +389,8 @@ export interface FinishedLines {
 }
 
 export type Grant = string;
+
+export type GrantsByGroup = Readonly<Record<string, readonly Grant[]>>;
 
 export interface GraphQLContext {
     readonly principal: Principal;
@@ -466,12 +470,6 @@ export declare const LOG_LEVELS: readonly ['trace', 'debug', 'info', 'warn', 'er
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-export interface McpPatterns {
-    readonly tools: readonly string[];
-    readonly resources: readonly string[];
-    readonly prompts: readonly string[];
-}
-
 export interface NamedOperation {
     readonly isMutation: boolean;
     readonly name: string | undefined;
@@ -534,7 +532,18 @@ export interface ParsedTypeDefs {
     readonly definitions: readonly object[];
 }
 
+export interface PeopleSettings {
+    readonly by: SignInProxy | SignInProvider;
+    readonly grant: GrantsByGroup;
+}
+
 export declare class PermissionSet;
+
+export interface Person {
+    readonly issuer: string;
+    readonly subject: string;
+    readonly name: string;
+}
 
 export interface Policy {
     readonly maxLifetime: number | null;
@@ -580,7 +589,6 @@ export interface RequestNotes {
     keyId: string | undefined;
     client: ClientAddress | undefined;
     readonly trace: readonly string[] | undefined;
-    upstream: string | undefined;
     readonly details: RequestDetails | undefined;
     errors: number;
     noteOperation(operation: NamedOperation, token: string | undefined): void;
@@ -626,8 +634,6 @@ export interface Route {
     readonly path: string;
     readonly methods?: readonly string[];
     readonly allow: Allow;
-    readonly to?: string;
-    readonly mcp?: McpPatterns;
     readonly crossSiteAllowed?: boolean;
     readonly preflightOpen: boolean;
     readonly line?: number;
@@ -638,14 +644,6 @@ export interface SchemaExtension {
     resolvers?: Resolvers | (() => Resolvers | Promise<Resolvers>);
     resources?: readonly HostResource[];
     name?: string;
-}
-
-export interface SentCredential {
-    readonly in: 'header' | 'query';
-    readonly name: string;
-    readonly file: string;
-    readonly scheme?: string | undefined;
-    readonly user?: string | undefined;
 }
 
 export interface ServerLimits extends ConnectionLimits, UnreadLimits {
@@ -667,6 +665,18 @@ export interface ServerSettings {
     readonly maxConnectionsPerAddress?: number | undefined;
     readonly maxVerifiedKeys?: number | undefined;
     readonly metricsHost?: string | undefined;
+}
+
+export interface SignInProvider {
+    readonly issuer: string;
+    readonly clientId: string;
+    readonly secretFile: string;
+    readonly groups: string;
+}
+
+export interface SignInProxy {
+    readonly header: string;
+    readonly groups: string | undefined;
 }
 
 export interface StartedServer {
@@ -725,21 +735,5 @@ export interface UnreadRequest {
 export interface UpdatedKey extends ChangedKey {
     confusable: ConfusableName[];
 }
-
-export interface Upstream {
-    readonly name?: string | undefined;
-    readonly address: UpstreamAddress;
-    readonly send: readonly SentCredential[];
-    readonly rewriteHost: boolean;
-}
-
-export type UpstreamAddress = {
-    readonly protocol: 'http:' | 'https:';
-    readonly host: string;
-    readonly port: number;
-} | {
-    readonly protocol: 'http:';
-    readonly socketPath: string;
-};
 
 export declare class WatchedRequest extends NotedRequest implements RequestNotes;

@@ -168,7 +168,7 @@ export class SessionAuth {
     const { sessions, authenticator } = this.#parts;
     const token = this.#tokenIn(c, seen);
     const session = token === undefined ? undefined : await sessions.look(token);
-    return session !== undefined && (await authenticator.accepts(session.secretDigest));
+    return session !== undefined && (await authenticator.accepts(session.secretDigest, session.keyId));
   }
 
   /** Whichever cookie has it. */

@@ -11,4 +11,5 @@ export {
   type SecretStatus,
   type VerifiedKey,
 } from './authenticator.ts';
+export { type GrantsByGroup, grantsOf, People, type SignedIn } from './people.ts';
 export { Sessions } from './sessions.ts';

@@ -52,6 +52,17 @@ export {
   withoutDigests,
 } from './api-key.ts';
 export {
+  canName,
+  digestPerson,
+  headerIssuer,
+  hostOf,
+  type Person,
+  personIn,
+  personText,
+  readPerson,
+  requireNoPerson,
+} from './person.ts';
+export {
   type Effect,
   type EffectFinder,
   type EffectKind,
