@@ -47,6 +47,7 @@ describe('the configuration', () => {
       server: {},
       limits: { default: [], failedCredentials: '20/m' },
       policy: {},
+      people: undefined,
       audit: { keep: null },
       notices: undefined,
       introspection: 'on',
@@ -90,6 +91,9 @@ policy:
   grantableByKeys: [viewer, EDITOR, wiki:update_any, BACKUP:READ_ANY, VIEWER]
   maxKeysPerCreator: 50
   disableUnused: 8w
+people:
+  oidc: { issuer: https://id.example.org/realms/a, client-id: keys, client-secret: { file: oidc.secret }, groups: roles }
+  grant: { admins: [role:admin, role:EDITOR], "*": [wiki:read_any] }
 audit: { keep: 400d }
 notices: { url: "https://hooks.example.org/n", secretFile: n.secret, events: [key.ended], refusedOften: 7 }
 server: { keepAlive: 90, maxConnections: 500, maxConnectionsPerAddress: 1, maxVerifiedKeys: 1000000, metricsHost: '::1' }
@@ -159,6 +163,15 @@ sign-in: on
         grantableByKeys: ['VIEWER', 'EDITOR', 'WIKI:UPDATE_ANY', 'BACKUP:READ_ANY'],
         maxKeysPerCreator: 50,
         disableUnused: '8w',
+      },
+      people: {
+        by: {
+          issuer: 'https://id.example.org/realms/a',
+          clientId: 'keys',
+          secretFile: join(folder, 'oidc.secret'),
+          groups: 'roles',
+        },
+        grant: { admins: ['ADMIN', 'EDITOR'], '*': ['WIKI:READ_ANY'] },
       },
       notices: {
         url: 'https://hooks.example.org/n',

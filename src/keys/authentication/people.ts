@@ -1,4 +1,5 @@
 import { isWidened, OPERATOR } from '../authorization/index.ts';
+import { isLoopbackHost, printable } from '../basics/index.ts';
 import { findConfusableNames, type Parts, type Transaction } from '../changes/index.ts';
 import {
   type ApiKey,
@@ -18,6 +19,45 @@ import { createPersonId, type RandomBytes } from '../secret/index.ts';
 
 /** What people are granted, by their groups; `*` is everybody who signs in. */
 export type GrantsByGroup = Readonly<Record<string, readonly Grant[]>>;
+
+/** A proxy that signs people in, and says in headers who they are. Names of headers are in lower case. */
+export interface SignInProxy {
+  readonly header: string;
+  /** The header with their groups, between commas; undefined if it says none. */
+  readonly groups: string | undefined;
+}
+
+/** A provider of OpenID Connect that signs people in. */
+export interface SignInProvider {
+  /** Its URL, as it says it itself. */
+  readonly issuer: string;
+  readonly clientId: string;
+  /** The absolute path of the file with the secret of the client. */
+  readonly secretFile: string;
+  /** The claim with their groups. */
+  readonly groups: string;
+}
+
+/** Who signs people in, and what they are granted. */
+export interface PeopleSettings {
+  readonly by: SignInProxy | SignInProvider;
+  readonly grant: GrantsByGroup;
+}
+
+/** What is wrong with the URL of a provider; undefined if nothing is. */
+export function invalidProvider(text: string): string | undefined {
+  const shown = `"${printable(text)}" is no issuer.`;
+  if (!URL.canParse(text) || text !== text.trim() || text.length > MAX_ISSUER_LENGTH)
+    return `${shown} Write it as the provider does, such as https://id.example.org.`;
+  const { protocol, hostname, username, password, search, hash } = new URL(text);
+  const isLocal = protocol === 'http:' && isLoopbackHost(hostname);
+  if (protocol !== 'https:' && !isLocal)
+    return `${shown} It must begin with https://, or with http:// on loopback, such as http://127.0.0.1:8080.`;
+  const hasMore = username !== '' || password !== '' || search !== '' || hash !== '' || /[?#]/.test(text);
+  return hasMore ? `${shown} It has no user name, no query and no fragment.` : undefined;
+}
+
+const MAX_ISSUER_LENGTH = 255;
 
 type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
 
