@@ -1,4 +1,4 @@
-import type { Configuration, CustomFetch, IDToken, UserInfoResponse } from 'openid-client';
+import type { Configuration, IDToken, UserInfoResponse } from 'openid-client';
 import type { SignInProvider } from '../keys/authentication/index.ts';
 import { KeysError, readSecretFile } from '../keys/basics/index.ts';
 import { canName } from '../keys/key/index.ts';
@@ -132,7 +132,7 @@ export class Provider {
       : client.ClientSecretPost(secret);
     const tolerant = { [client.clockTolerance]: CLOCK_TOLERANCE };
     const configuration = new client.Configuration(metadata, this.#settings.clientId, tolerant, authentication);
-    configuration[client.customFetch] = ask as CustomFetch;
+    configuration[client.customFetch] = ask;
     if (this.#isPlain) client.allowInsecureRequests(configuration);
     // The signature of an ID token is verified, although it comes from the provider itself.
     client.enableNonRepudiationChecks(configuration);
@@ -155,7 +155,7 @@ export class Provider {
     const client = await import('openid-client');
     const { issuer, clientId } = this.#settings;
     const execute = this.#isPlain ? [client.allowInsecureRequests] : [];
-    const options = { execute, [client.customFetch]: ask as CustomFetch };
+    const options = { execute, [client.customFetch]: ask };
     return (await client.discovery(new URL(issuer), clientId, undefined, client.None(), options)).serverMetadata();
   }
 
