@@ -76,7 +76,7 @@ function set(
 }
 
 /** What those are told who have no key that they could enter again. */
-export const SIGN_IN_AGAIN =
+const SIGN_IN_AGAIN =
   'You have signed in more than 5 minutes ago. Sign in again, and send this again: it makes a secret.';
 
 /** What signing people in takes. */

@@ -49,7 +49,7 @@ export class Provider {
   /** Where somebody signs in. @throws SignInFailed if the provider does not answer */
   async authorizationUrl({ redirectUri, state, nonce, verifier }: Expected): Promise<string> {
     return this.#asking(async (ask) => {
-      const { buildAuthorizationUrl, calculatePKCECodeChallenge } = await import('openid-client');
+      const { buildAuthorizationUrl, calculatePKCECodeChallenge } = await import('./openid.ts');
       const configuration = await this.#configuration(ask);
       const url = buildAuthorizationUrl(configuration, {
         redirect_uri: redirectUri,
@@ -70,7 +70,7 @@ export class Provider {
    */
   async identify(query: string, { redirectUri, state, nonce, verifier }: Expected): Promise<Identified> {
     return this.#asking(async (ask) => {
-      const { authorizationCodeGrant, fetchUserInfo } = await import('openid-client');
+      const { authorizationCodeGrant, fetchUserInfo } = await import('./openid.ts');
       const configuration = await this.#configuration(ask);
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
       const tokens = await authorizationCodeGrant(configuration, new URL(redirectUri + query), checks);
@@ -123,7 +123,7 @@ export class Provider {
 
   /** Made anew for each sign-in, with the keys that the provider has now: it may have rotated them. */
   async #configuration(ask: typeof fetch): Promise<Configuration> {
-    const client = await import('openid-client');
+    const client = await import('./openid.ts');
     const metadata = await this.#readMetadata(ask);
     const secret = readSecret(this.#settings);
     const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
@@ -152,7 +152,7 @@ export class Provider {
   }
 
   async #discover(ask: typeof fetch): Promise<Metadata> {
-    const client = await import('openid-client');
+    const client = await import('./openid.ts');
     const { issuer, clientId } = this.#settings;
     const execute = this.#isPlain ? [client.allowInsecureRequests] : [];
     const options = { execute, [client.customFetch]: ask };

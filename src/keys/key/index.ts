@@ -55,7 +55,6 @@ export {
   canName,
   digestPerson,
   headerIssuer,
-  hostOf,
   type Person,
   personIn,
   personText,

@@ -60,7 +60,7 @@ export function requireNoPerson(
 const NO_SECRET = 'A person has no secret, and no other key takes their place.';
 
 /** Where somebody signs in, in few words. */
-export function hostOf({ issuer }: Pick<Person, 'issuer'>): string {
+function hostOf({ issuer }: Pick<Person, 'issuer'>): string {
   if (issuer.startsWith(BY_HEADER)) return `a proxy (${issuer.slice(BY_HEADER.length)})`;
   return URL.canParse(issuer) ? new URL(issuer).host : issuer;
 }
