@@ -54,6 +54,7 @@ export interface Config {
     readonly roles: Readonly<Record<string, readonly Permission[]>>;
     readonly credentials: readonly CredentialPlace[];
     readonly trust: Networks;
+    readonly upstreams: readonly Upstream[];
     readonly routes: readonly Route[];
     readonly expect: readonly string[];
     readonly cors: {
@@ -470,6 +471,12 @@ export declare const LOG_LEVELS: readonly ['trace', 'debug', 'info', 'warn', 'er
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+export interface McpPatterns {
+    readonly tools: readonly string[];
+    readonly resources: readonly string[];
+    readonly prompts: readonly string[];
+}
+
 export interface NamedOperation {
     readonly isMutation: boolean;
     readonly name: string | undefined;
@@ -589,6 +596,7 @@ export interface RequestNotes {
     keyId: string | undefined;
     client: ClientAddress | undefined;
     readonly trace: readonly string[] | undefined;
+    upstream: string | undefined;
     readonly details: RequestDetails | undefined;
     errors: number;
     noteOperation(operation: NamedOperation, token: string | undefined): void;
@@ -634,6 +642,8 @@ export interface Route {
     readonly path: string;
     readonly methods?: readonly string[];
     readonly allow: Allow;
+    readonly to?: string;
+    readonly mcp?: McpPatterns;
     readonly crossSiteAllowed?: boolean;
     readonly preflightOpen: boolean;
     readonly line?: number;
@@ -644,6 +654,14 @@ export interface SchemaExtension {
     resolvers?: Resolvers | (() => Resolvers | Promise<Resolvers>);
     resources?: readonly HostResource[];
     name?: string;
+}
+
+export interface SentCredential {
+    readonly in: 'header' | 'query';
+    readonly name: string;
+    readonly file: string;
+    readonly scheme?: string | undefined;
+    readonly user?: string | undefined;
 }
 
 export interface ServerLimits extends ConnectionLimits, UnreadLimits {
@@ -735,5 +753,21 @@ export interface UnreadRequest {
 export interface UpdatedKey extends ChangedKey {
     confusable: ConfusableName[];
 }
+
+export interface Upstream {
+    readonly name?: string | undefined;
+    readonly address: UpstreamAddress;
+    readonly send: readonly SentCredential[];
+    readonly rewriteHost: boolean;
+}
+
+export type UpstreamAddress = {
+    readonly protocol: 'http:' | 'https:';
+    readonly host: string;
+    readonly port: number;
+} | {
+    readonly protocol: 'http:';
+    readonly socketPath: string;
+};
 
 export declare class WatchedRequest extends NotedRequest implements RequestNotes;
