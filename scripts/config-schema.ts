@@ -9,6 +9,7 @@ import {
   TLS_FIELDS,
 } from '../src/config/read-server.ts';
 import { BASIC_FIELDS, CREDENTIAL_FIELDS, MAX_UPSTREAMS, UPSTREAM_FIELDS } from '../src/config/read-upstreams.ts';
+import { MAX_GROUPS, OIDC_FIELDS, PEOPLE_FIELDS, SECRET_FIELDS } from '../src/config/read-people.ts';
 import { LIMITS_FIELDS, MAX_DECLARED, MCP_FIELDS, RESOURCE_FIELDS, ROUTE_FIELDS } from '../src/config/read-access.ts';
 import { CONFIG_FIELDS } from '../src/config/load-config.ts';
 import { MAX_REFUSED_OFTEN, NOTICE_TYPES } from '../src/keys/notices/notice.ts';
@@ -243,6 +244,66 @@ export function configSchema(): string {
           },
           disableUnused: { ...DURATION, description: 'After how long without use a key is disabled: a day or more.' },
         }),
+      },
+      people: {
+        description: 'Who signs people in without a key, for the console and for consent, and what they are granted.',
+        ...mapOf(
+          PEOPLE_FIELDS,
+          {
+            header: { ...header, description: 'The header in which a trusted proxy says who it is.' },
+            groups: { ...header, description: 'The header with their groups, between commas.' },
+            oidc: {
+              description: 'A provider of OpenID Connect.',
+              ...mapOf(
+                OIDC_FIELDS,
+                {
+                  issuer: { type: 'string', description: 'Its URL, as it says it itself.', pattern: '^https?://' },
+                  'client-id': { type: 'string', pattern: '^\\S(?:.*\\S)?$' },
+                  'client-secret': mapOf(
+                    SECRET_FIELDS,
+                    {
+                      file: {
+                        type: 'string',
+                        description: 'A file with the secret, from the folder of this file.',
+                        minLength: 1,
+                      },
+                    },
+                    SECRET_FIELDS,
+                  ),
+                  groups: {
+                    type: 'string',
+                    description: 'The claim with their groups. Default: groups.',
+                    pattern: '^\\S(?:.*\\S)?$',
+                  },
+                },
+                ['issuer', 'client-id', 'client-secret'],
+              ),
+            },
+            grant: {
+              type: 'object',
+              description: 'What the people of each group are granted; "*" is everybody who signs in.',
+              minProperties: 1,
+              maxProperties: MAX_GROUPS,
+              propertyNames: { pattern: '^[^\\s,](?:[^,]*[^\\s,])?$' },
+              additionalProperties: {
+                type: 'array',
+                minItems: 1,
+                items: {
+                  anyOf: [
+                    { type: 'string', pattern: '^\\s*[Rr][Oo][Ll][Ee]:\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*$' },
+                    PERMISSION,
+                  ],
+                },
+                examples: [['role:ADMIN'], ['DOCKER:READ_ANY']],
+              },
+            },
+          },
+          ['grant'],
+        ),
+        oneOf: [
+          { required: ['header'], not: { required: ['oidc'] } },
+          { required: ['oidc'], not: { anyOf: [{ required: ['header'] }, { required: ['groups'] }] } },
+        ],
       },
       audit: {
         description: 'For how long entries of the audit log are kept: older ones are pruned once an hour.',

@@ -13,6 +13,7 @@ import { createCatalog, HOST_RESOURCES, type HostResource } from '../keys/permis
 import { describeIssues, locatedText, readYaml } from '../yaml/read-yaml.ts';
 import { type ConfigFile, configLocation, readConfigFile } from './config-file.ts';
 import { type Config, DEFAULT_CONFIG } from './config.ts';
+import { readPeople } from './read-people.ts';
 import { readLimits, readPolicySection, readResources, readRoles, readRoutes } from './read-access.ts';
 import { readUpstreams } from './read-upstreams.ts';
 import {
@@ -100,6 +101,7 @@ export const CONFIG_FIELDS = [
   'server',
   'limits',
   'policy',
+  'people',
   'audit',
   'notices',
   'introspection',
@@ -138,6 +140,7 @@ export function readConfig(
   const { unmet, ...declared } = readRoutes(reader, fields, catalog);
   if (!onUnmet) reader.issues.push(...unmet);
   else if (unmet.length > 0) onUnmet(unmet);
+  const withRoles = createCatalog({ resources: catalog.resources, roles, declaredIn: 'this file' });
   const config: Config = {
     file,
     resources,
@@ -151,11 +154,8 @@ export function readConfig(
     tls: readTls(reader, fields.tls, file),
     server: readServer(reader, fields.server),
     limits: readLimits(reader, fields.limits),
-    policy: readPolicySection(
-      reader,
-      fields.policy,
-      createCatalog({ resources: catalog.resources, roles, declaredIn: 'this file' }),
-    ),
+    policy: readPolicySection(reader, fields.policy, withRoles),
+    people: readPeople(reader, fields.people, { catalog: withRoles, file }),
     audit: readAudit(reader, fields.audit),
     notices: readNotices(reader, fields.notices, file),
     introspection: readIntrospection(reader, fields.introspection),

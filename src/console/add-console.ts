@@ -3,11 +3,13 @@ import { basePath } from 'hono/route';
 import { METHOD_NAME_ALL } from 'hono/router';
 import {
   type BearerEnv,
+  type CheckParts,
   type ConsentParts,
   type FailureLog,
   type GraphQLPipeline,
   HonoHead,
   type NamedCommands,
+  originOf,
   readForm,
   requestIdIn,
   RequestRefused,
@@ -15,6 +17,7 @@ import {
 } from '../http/index.ts';
 import { isKeysError } from '../keys/basics/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
+import { SignInFailed } from '../people/index.ts';
 import { addAssets, readAssets } from './assets.ts';
 import { SessionAuth, type SessionAuthParts, requireOwnForm, sessionTokenIn } from './session-auth.ts';
 import { OperationFailed } from './operations.ts';
@@ -47,6 +50,8 @@ import { addSignIn, MAX_NEXT } from './pages/sign-in.tsx';
 import { SentForm, SessionEnded } from './sent-form.tsx';
 
 interface ConsoleParts extends SessionAuthParts, ConsentParts {
+  /** Counts credentials that are not valid; undefined if there may be any number. */
+  readonly failedCredentials: CheckParts['failedCredentials'];
   /** Whether there is a console beside the pages on which people decide what applications get. */
   readonly hasConsole: boolean;
   readonly commands: NamedCommands;
@@ -138,7 +143,13 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
     if (entry === 'signed out') return entry;
     return 'refusal' in entry ? entry.refusal : visitOf(c, { root, admitted: entry });
   };
-  addConsentPages(app, { ...parts, assets, seenBy, enter: parts.hasConsole ? enterToDecide : undefined });
+  addConsentPages(app, {
+    ...parts,
+    assets,
+    seenBy,
+    enter: parts.hasConsole ? enterToDecide : undefined,
+    providerHost: parts.people?.provider?.host,
+  });
   if (!parts.hasConsole) return;
 
   const pages = new Pages(app, CONSOLE_PATH, welcome);
@@ -150,6 +161,9 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
     seenBy,
     refusals: parts.refusals,
     commands: parts.commands,
+    people: parts.people,
+    redirectBase: (c) => parts.issuer.of(c),
+    countFailure: (c) => parts.failedCredentials?.add(originOf(c, parts)),
   });
   addOutcomes(app, CONSOLE_PATH, { assets, sessions, guarded, seenBy, enter });
   addHome(pages);
@@ -249,9 +263,15 @@ function sentFrom(c: Context): string {
   return /\/console\/(.*)$/.exec(c.req.header('referer') ?? '')?.[1] ?? '';
 }
 
-function describeError(c: Context, error: unknown, { pipeline, failures }: ConsoleParts): PageMessage {
+function describeError(c: Context, error: unknown, parts: ConsoleParts): PageMessage {
+  const { pipeline, failures } = parts;
   if (error instanceof OperationFailed) return { status: error.pageStatus, title: 'Not done', message: error.message };
   if (error instanceof RequestRefused) return { status: error.status, title: 'Not done', message: error.message };
+  if (error instanceof SignInFailed) {
+    const { address } = originOf(c, parts);
+    parts.refusals.add('sign-in refused', { reason: error.reason, address }, new HonoHead(c).notes);
+    return { status: error.status, title: 'Not signed in', message: error.message };
+  }
   if (isKeysError(error) && error.code.startsWith('STORE_')) {
     failures.add(error, requestIdIn(c));
     return {

@@ -20,6 +20,7 @@ import type { Authenticator, Sessions } from '../keys/authentication/index.ts';
 import type { OrRefusal } from '../keys/basics/index.ts';
 import { OUTCOME_MS, SESSION_MS } from '../keys/repository/index.ts';
 import { digestSecret } from '../keys/secret/index.ts';
+import { type Identified, type PeopleSignIn, SignInFailed } from '../people/index.ts';
 
 const FORM_NAME = 'svc_api_form_';
 /** The field in which a key is entered again. */
@@ -74,16 +75,22 @@ function set(
   });
 }
 
+/** What those are told who have no key that they could enter again. */
+const SIGN_IN_AGAIN =
+  'You have signed in more than 5 minutes ago. Sign in again, and send this again: it makes a secret.';
+
 /** What signing people in takes. */
 export interface SessionAuthParts {
   readonly sessions: Sessions;
   readonly authenticator: Authenticator;
   readonly check: BearerCheck;
+  /** Signs people in who have no key; undefined where everybody shows one. */
+  readonly people?: PeopleSignIn | undefined;
 }
 
 /** Somebody who has signed in. */
 export interface Entered extends Admitted {
-  /** Whether they have entered the key in the last 5 minutes. */
+  /** Whether they have entered the key, or signed in without one, in the last 5 minutes. */
   readonly isFresh: boolean;
 }
 
@@ -104,14 +111,30 @@ export class SessionAuth {
     this.#names = COOKIES[of];
   }
 
-  /** Who makes a request: see `admitSession`. */
+  /**
+   * Who makes a request: whom a trusted proxy says, whatever session there is, otherwise who has a session: see
+   * `admitSession`.
+   * @throws SignInFailed; KeysError STORE_…
+   */
   async enter(c: Context, seen: SeenOrigin): Promise<Entry> {
+    const identified = this.#parts.people?.inHeaders(new HonoHead(c));
+    if (identified) return this.#enterAs(c, seen, identified);
     const token = this.#tokenIn(c, seen);
     const found = token === undefined ? undefined : await admitSession(new HonoHead(c), token, this.#parts);
     if (!found) return 'signed out';
     const { session, admission } = found;
     if ('refusal' in admission) return { refusal: refusedPerson(admission.refusal) };
     return { ...admission, isFresh: this.#parts.sessions.isFresh(session, this.#cookieIn(c, seen)[1]) };
+  }
+
+  /**
+   * Signs somebody in whom a provider has identified.
+   * @throws SignInFailed; KeysError STORE_…
+   */
+  async signInAs(c: Context, identified: Identified, seen: SeenOrigin): Promise<Admitted> {
+    const admission = await this.#admit(c, identified);
+    await this.begin(c, admission, seen);
+    return admission;
   }
 
   /**
@@ -142,9 +165,10 @@ export class SessionAuth {
     c: Context,
     key: string,
     seen: SeenOrigin,
-    { digest }: Admitted,
+    { digest, principal }: Admitted,
   ): Promise<RefusedPerson | undefined> {
     const { sessions, check } = this.#parts;
+    if (principal.apiKey.person) return { status: 403, message: SIGN_IN_AGAIN, headers: {} };
     const [cookie] = this.#cookieIn(c, seen);
     if (cookie === undefined || key === '') return { status: 400, message: 'Enter your API key.', headers: {} };
     if (digestSecret(key) !== digest) {
@@ -165,10 +189,42 @@ export class SessionAuth {
 
   /** Whether somebody is signed in. Counts as no use, neither of the session nor of the key. */
   async isSignedIn(c: Context, seen: SeenOrigin): Promise<boolean> {
+    if (this.isByProxy(c)) return true;
     const { sessions, authenticator } = this.#parts;
     const token = this.#tokenIn(c, seen);
     const session = token === undefined ? undefined : await sessions.look(token);
-    return session !== undefined && (await authenticator.accepts(session.secretDigest));
+    return session !== undefined && (await authenticator.accepts(session.secretDigest, session.keyId));
+  }
+
+  /** Whether a trusted proxy says who makes a request, and so signs them out, too. @throws SignInFailed */
+  isByProxy(c: Context): boolean {
+    return this.#parts.people?.inHeaders(new HonoHead(c)) !== undefined;
+  }
+
+  /**
+   * Lets somebody in whom a proxy has identified. They have a session beside that, for what their forms lead to: one of
+   * somebody else ends, and has sent no form of theirs.
+   */
+  async #enterAs(c: Context, seen: SeenOrigin, identified: Identified): Promise<Entry> {
+    const admission = await this.#admit(c, identified);
+    const token = this.#tokenIn(c, seen);
+    const session = token === undefined ? undefined : await this.#parts.sessions.find(token);
+    const isOwn = session?.keyId === admission.principal.apiKey.id && session.secretDigest === admission.digest;
+    if (session && !isOwn && c.req.method === 'POST') return 'signed out';
+    if (!isOwn) await this.begin(c, admission, seen);
+    return { ...admission, isFresh: true };
+  }
+
+  /** @throws SignInFailed for somebody who is disabled, or may not come from there; KeysError STORE_… */
+  async #admit(c: Context, identified: Identified): Promise<Admitted> {
+    const { people, check } = this.#parts;
+    const { digest } = await people!.signIn(identified);
+    const admission = await check.enterBy(new HonoHead(c), digest);
+    if (!('refusal' in admission)) return admission;
+    const { status, message } = refusedPerson(admission.refusal);
+    if (admission.refusal.status !== 401) throw new SignInFailed(status === 503 ? 503 : 403, message, `${status}`);
+    const text = `You are signed in as ${identified.person.name}, and may not enter now.`;
+    throw new SignInFailed(403, `${text} Ask whoever runs this service.`, 'not accepted');
   }
 
   /** Whichever cookie has it. */

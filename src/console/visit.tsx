@@ -20,6 +20,11 @@ import { Layout, type ListedPage, PAGES, type SignedIn } from './parts/layout.ts
 import type { SentForm } from './sent-form.tsx';
 import { type Entered, KEY_FIELD } from './session-auth.ts';
 
+/** Where somebody signs in at a provider. @param root the way to `/console/` @param next where they want to go then */
+export function startOf(root: string, next: string): string {
+  return `${root}sign-in/start${next === '' ? '' : `?${new URLSearchParams({ next }).toString()}`}`;
+}
+
 /** The most that a form may have, in bytes: a key may be granted eight actions on each of many resources. */
 const MAX_FORM_BYTES = 256 * 1024;
 
@@ -78,6 +83,15 @@ export class Visit {
   /** Whether they have entered their key in the last 5 minutes: where not, a form that makes a secret asks for it. */
   get isFresh(): boolean {
     return this.#isFresh;
+  }
+
+  /** Where somebody signs in again who has no key; undefined for who has one. */
+  get signInAgain(): string | undefined {
+    if (!this.principal.apiKey.person) return undefined;
+    const { pathname, search } = new URL(this.c.req.url);
+    const [, here] = /\/console\/(.*)$/.exec(pathname) ?? [];
+    const place = here ?? `../${/(?:device|oauth\/authorize)$/.exec(pathname)?.[0] ?? ''}`;
+    return startOf(this.root, this.c.req.method === 'POST' ? place : place + search);
   }
 
   /** Whose session it is. */

@@ -7,7 +7,7 @@ export type AuthAction = | 'CREATE_ANY' | 'CREATE_OWN' | 'READ_ANY' | 'READ_OWN'
 export type ApiKeyStatus = | 'ACTIVE' | 'DISABLED' | 'EXPIRED';
 export type Node = { id: EntireFieldWrapper<string>; };
 export type QueryApiKeysArgs = { first?: InputMaybe<number>; after?: InputMaybe<string>; search?: InputMaybe<string>;
-  roles?: InputMaybe<ReadonlyArray<string>>; status?: InputMaybe<ApiKeyStatus>; };
+  roles?: InputMaybe<ReadonlyArray<string>>; status?: InputMaybe<ApiKeyStatus>; owner?: InputMaybe<string>; };
 export type QueryApiKeyArgs = { id?: InputMaybe<string>; name?: InputMaybe<string>; };
 export type QueryNodeArgs = { id: string; };
 export type QueryPreviewApiKeyArgs = { input: CreateApiKeyInput; };
@@ -48,12 +48,12 @@ export type ApiKey = Node & { id: EntireFieldWrapper<string>; name: EntireFieldW
   EntireFieldWrapper<string>; createdAt: EntireFieldWrapper<number>; createdBy?: EntireFieldWrapper<Maybe<string>>;
   status: EntireFieldWrapper<ApiKeyStatus>; expiresAt?: EntireFieldWrapper<Maybe<number>>; disabledAt?:
   EntireFieldWrapper<Maybe<number>>; disabledByPolicy: EntireFieldWrapper<boolean>; managed:
-  EntireFieldWrapper<boolean>; uses: EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>;
-  usage?: EntireFieldWrapper<Maybe<ReadonlyArray<ApiKeyUsage>>>; usedPermissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; suggestedRoles: EntireFieldWrapper<ReadonlyArray<string>>;
-  suggestedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; unusedPermissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; excessPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
-  rotation?: EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
+  EntireFieldWrapper<boolean>; person?: EntireFieldWrapper<Maybe<ApiKeyPerson>>; uses: EntireFieldWrapper<number>;
+  lastUsedAt?: EntireFieldWrapper<Maybe<number>>; usage?: EntireFieldWrapper<Maybe<ReadonlyArray<ApiKeyUsage>>>;
+  usedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; suggestedRoles:
+  EntireFieldWrapper<ReadonlyArray<string>>; suggestedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
+  unusedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; excessPermissions:
+  EntireFieldWrapper<ReadonlyArray<Permission>>; rotation?: EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
 export type ApiKeyAccessArgs = { permission: string; };
 export type ApiKeyDescendantsArgs = { first?: number; };
 export type ApiKeyUsageArgs = { from?: InputMaybe<string>; to?: InputMaybe<string>; by?: InputMaybe<UsagePeriod>; };
@@ -83,6 +83,8 @@ export type PermissionCatalog = { roles: EntireFieldWrapper<ReadonlyArray<RoleGr
   EntireFieldWrapper<ReadonlyArray<string>>; actions: EntireFieldWrapper<ReadonlyArray<AuthAction>>; };
 export type RoleGrants = { role: EntireFieldWrapper<string>; description: EntireFieldWrapper<string>; permissions:
   EntireFieldWrapper<ReadonlyArray<Permission>>; };
+export type ApiKeyPerson = { issuer: EntireFieldWrapper<string>; subject: EntireFieldWrapper<string>; name:
+  EntireFieldWrapper<string>; };
 export type ApiKeyLimit = { keyId: EntireFieldWrapper<string>; name?: EntireFieldWrapper<Maybe<string>>; status:
   EntireFieldWrapper<ApiKeyStatus>; expiresAt?: EntireFieldWrapper<Maybe<number>>; permissions:
   EntireFieldWrapper<ReadonlyArray<Permission>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; allowFrom?:
@@ -258,14 +260,15 @@ export type ResolversTypes = { DateTime: ResolverTypeWrapper<number>; AuthAction
   ResolverTypeWrapper<Omit<ApiKeyConnection, 'edges'> & { edges: ReadonlyArray<ResolversTypes['ApiKeyEdge']> }>;
   ApiKeyEdge: ResolverTypeWrapper<Omit<ApiKeyEdge, 'node'> & { node: ResolversTypes['ApiKey'] }>; PageInfo:
   ResolverTypeWrapper<PageInfo>; Info: ResolverTypeWrapper<Info>; PermissionCatalog:
-  ResolverTypeWrapper<PermissionCatalog>; RoleGrants: ResolverTypeWrapper<RoleGrants>; ApiKeyLimit:
-  ResolverTypeWrapper<ApiKeyLimit>; Mutation: ResolverTypeWrapper<Record<PropertyKey, never>>; CreateApiKeyInput:
-  CreateApiKeyInput; UpdateApiKeyInput: UpdateApiKeyInput; RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey:
-  ResolverTypeWrapper<Omit<RotatedApiKey, 'apiKey' | 'created' | 'disabled'> & { apiKey: ResolversTypes['ApiKey'],
-  created: ReadonlyArray<ResolversTypes['ApiKey']>, disabled: ReadonlyArray<ResolversTypes['ApiKey']> }>;
-  CreatedApiKey: ResolverTypeWrapper<Omit<CreatedApiKey, 'apiKey'> & { apiKey: ResolversTypes['ApiKey'] }>;
-  ApiKeyPreview: ResolverTypeWrapper<ApiKeyPreview>; DeletedApiKeys: ResolverTypeWrapper<DeletedApiKeys>; IssuedKind:
-  IssuedKind; IssuedChange: ResolverTypeWrapper<IssuedChange>; ContainKeyInput: ContainKeyInput; ContainedKey:
+  ResolverTypeWrapper<PermissionCatalog>; RoleGrants: ResolverTypeWrapper<RoleGrants>; ApiKeyPerson:
+  ResolverTypeWrapper<ApiKeyPerson>; ApiKeyLimit: ResolverTypeWrapper<ApiKeyLimit>; Mutation:
+  ResolverTypeWrapper<Record<PropertyKey, never>>; CreateApiKeyInput: CreateApiKeyInput; UpdateApiKeyInput:
+  UpdateApiKeyInput; RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey: ResolverTypeWrapper<Omit<RotatedApiKey,
+  'apiKey' | 'created' | 'disabled'> & { apiKey: ResolversTypes['ApiKey'], created:
+  ReadonlyArray<ResolversTypes['ApiKey']>, disabled: ReadonlyArray<ResolversTypes['ApiKey']> }>; CreatedApiKey:
+  ResolverTypeWrapper<Omit<CreatedApiKey, 'apiKey'> & { apiKey: ResolversTypes['ApiKey'] }>; ApiKeyPreview:
+  ResolverTypeWrapper<ApiKeyPreview>; DeletedApiKeys: ResolverTypeWrapper<DeletedApiKeys>; IssuedKind: IssuedKind;
+  IssuedChange: ResolverTypeWrapper<IssuedChange>; ContainKeyInput: ContainKeyInput; ContainedKey:
   ResolverTypeWrapper<ContainedKey>; CancelledRequest: ResolverTypeWrapper<CancelledRequest>; DeletedApiKey:
   ResolverTypeWrapper<DeletedApiKey>; ApplyApiKeysInput: ApplyApiKeysInput; DeclaredApiKeyInput: DeclaredApiKeyInput;
   AppliedApiKeys: ResolverTypeWrapper<Omit<AppliedApiKeys, 'created'> & { created:
@@ -302,10 +305,10 @@ export type ResolversParentTypes = { DateTime: number; Node: ResolversInterfaceT
   ApiKeyAccess: ApiKeyAccess; Permission: Permission; PermissionInput: PermissionInput; ApiKeyConnection:
   Omit<ApiKeyConnection, 'edges'> & { edges: ReadonlyArray<ResolversParentTypes['ApiKeyEdge']> }; ApiKeyEdge:
   Omit<ApiKeyEdge, 'node'> & { node: ResolversParentTypes['ApiKey'] }; PageInfo: PageInfo; Info: Info;
-  PermissionCatalog: PermissionCatalog; RoleGrants: RoleGrants; ApiKeyLimit: ApiKeyLimit; Mutation: Record<PropertyKey,
-  never>; CreateApiKeyInput: CreateApiKeyInput; UpdateApiKeyInput: UpdateApiKeyInput; RotateApiKeyInput:
-  RotateApiKeyInput; RotatedApiKey: Omit<RotatedApiKey, 'apiKey' | 'created' | 'disabled'> & { apiKey:
-  ResolversParentTypes['ApiKey'], created: ReadonlyArray<ResolversParentTypes['ApiKey']>, disabled:
+  PermissionCatalog: PermissionCatalog; RoleGrants: RoleGrants; ApiKeyPerson: ApiKeyPerson; ApiKeyLimit: ApiKeyLimit;
+  Mutation: Record<PropertyKey, never>; CreateApiKeyInput: CreateApiKeyInput; UpdateApiKeyInput: UpdateApiKeyInput;
+  RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey: Omit<RotatedApiKey, 'apiKey' | 'created' | 'disabled'> & {
+  apiKey: ResolversParentTypes['ApiKey'], created: ReadonlyArray<ResolversParentTypes['ApiKey']>, disabled:
   ReadonlyArray<ResolversParentTypes['ApiKey']> }; CreatedApiKey: Omit<CreatedApiKey, 'apiKey'> & { apiKey:
   ResolversParentTypes['ApiKey'] }; ApiKeyPreview: ApiKeyPreview; DeletedApiKeys: DeletedApiKeys; IssuedChange:
   IssuedChange; ContainKeyInput: ContainKeyInput; ContainedKey: ContainedKey; CancelledRequest: CancelledRequest;
@@ -382,11 +385,12 @@ export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends Re
   Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>; disabledAt?:
   Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>; disabledByPolicy?:
   Resolver<ResolversTypes['Boolean'], ParentType, ContextType>; managed?: Resolver<ResolversTypes['Boolean'],
-  ParentType, ContextType>; uses?: Resolver<ResolversTypes['Float'], ParentType, ContextType>; lastUsedAt?:
-  Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>; usage?:
-  Resolver<Maybe<ReadonlyArray<ResolversTypes['ApiKeyUsage']>>, ParentType, ContextType, RequireFields<ApiKeyUsageArgs,
-  'by'>>; usedPermissions?: Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>;
-  suggestedRoles?: Resolver<ReadonlyArray<ResolversTypes['Role']>, ParentType, ContextType>; suggestedPermissions?:
+  ParentType, ContextType>; person?: Resolver<Maybe<ResolversTypes['ApiKeyPerson']>, ParentType, ContextType>; uses?:
+  Resolver<ResolversTypes['Float'], ParentType, ContextType>; lastUsedAt?: Resolver<Maybe<ResolversTypes['DateTime']>,
+  ParentType, ContextType>; usage?: Resolver<Maybe<ReadonlyArray<ResolversTypes['ApiKeyUsage']>>, ParentType,
+  ContextType, RequireFields<ApiKeyUsageArgs, 'by'>>; usedPermissions?:
+  Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; suggestedRoles?:
+  Resolver<ReadonlyArray<ResolversTypes['Role']>, ParentType, ContextType>; suggestedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; unusedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; excessPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; rotation?:

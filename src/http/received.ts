@@ -370,6 +370,15 @@ export function headerValue(rawHeaders: readonly string[], name: string): string
 }
 
 /**
+ * All values of a header, each as it came.
+ * @param rawHeaders names and values in turn, as Node has them
+ * @param name in lower case
+ */
+function headerValues(rawHeaders: readonly string[], name: string): string[] {
+  return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]!.toLowerCase() === name);
+}
+
+/**
  * Whether percent-encoding stands for UTF-8. What does not is refused before anything else reads it: to replace byte by
  * byte what is no UTF-8 takes thousands of times as long.
  */
@@ -408,6 +417,11 @@ export class NodeHead implements Received {
   peer(): string | undefined {
     return peerOf(this.incoming.socket);
   }
+
+  /** All values of a header, each as it came. @param name in lower case */
+  all(name: string): readonly string[] {
+    return headerValues(this.incoming.rawHeaders, name);
+  }
 }
 
 /** The head of a request as Hono has it. */
@@ -433,6 +447,11 @@ export class HonoHead implements Received {
 
   peer(): string | undefined {
     return peerOf(this.#incoming?.socket);
+  }
+
+  /** All values of a header, each as it came. @param name in lower case */
+  all(name: string): readonly string[] {
+    return headerValues(this.#incoming?.rawHeaders ?? [], name);
   }
 
   get #incoming(): IncomingMessage | undefined {

@@ -108,6 +108,7 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   NAME_CONFUSABLE: ['GraphQL', 'The name looks like that of another key, in other characters.'],
   ROTATION_IN_PROGRESS: ['GraphQL', 'The key has two secrets already.'],
   ROTATION_NONE: ['GraphQL', 'The key has only one secret.'],
+  NOT_FOR_PEOPLE: ['GraphQL', 'The key stands for a person who signs in, of whom this cannot be changed.'],
   CHAIN_TOO_LONG: ['GraphQL', 'The key would have too many ancestors: at most 16 keys create one another.'],
   POLICY_VIOLATED: ['GraphQL', 'The policy of the installation demands something else; the message names the rule.'],
   REQUEST_DECIDED: ['GraphQL', 'Somebody has decided on the request of that application already.'],

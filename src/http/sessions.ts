@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { parse } from 'hono/utils/cookie';
 import type { Sessions } from '../keys/authentication/index.ts';
 import type { Session } from '../keys/repository/index.ts';
-import type { Admission, BearerCheck } from './bearer-check.ts';
+import type { Admission, Admitted, BearerCheck } from './bearer-check.ts';
 import { isLoopback, type Received } from './received.ts';
 
 /** The cookie of a session for pages of ours: a request that another site begins does not have it. */
@@ -74,6 +74,14 @@ export function tokenAt({ site }: SeenOrigin, cookie: string): string {
   return hash('sha256', `${site} ${cookie}`, 'base64url');
 }
 
+/** What a session is admitted by. */
+export interface SessionParts {
+  readonly sessions: Sessions;
+  readonly check: BearerCheck;
+  /** Tells who goes on by a session alone of those who have signed in without a key; undefined for nobody. */
+  readonly people?: { goesOn(issuer: string): boolean } | undefined;
+}
+
 /**
  * Who makes a request of a session: whoever has signed in, as they may act now. It counts as a use of their key, within
  * its limits and from its networks. A session whose key is no longer accepted ends.
@@ -82,13 +90,19 @@ export function tokenAt({ site }: SeenOrigin, cookie: string): string {
 export async function admitSession(
   request: Received,
   token: string,
-  { sessions, check }: { readonly sessions: Sessions; readonly check: BearerCheck },
+  { sessions, check, people }: SessionParts,
 ): Promise<{ readonly session: Session; readonly admission: Admission } | undefined> {
   const session = await sessions.find(token);
   if (!session) return undefined;
   const admission = await check.enterBy(request, session.secretDigest);
-  if (!('refusal' in admission) || admission.refusal.status !== 401) return { session, admission };
+  if ('refusal' in admission && admission.refusal.status !== 401) return { session, admission };
+  if (!('refusal' in admission) && isOf(admission, session, people)) return { session, admission };
   // Somebody may have rotated the key that they have signed in with, and is about to see its new secret.
   if (session.outcomes.every(({ sealed, isAnswer }) => sealed === null || isAnswer)) await sessions.end(token);
   return undefined;
+}
+
+/** Whether a session is that of a key as it is now: whoever was deleted, and has signed in anew, begins another one. */
+function isOf({ principal: { apiKey } }: Admitted, { keyId }: Session, people: SessionParts['people']): boolean {
+  return apiKey.id === keyId && (apiKey.person === null || (people?.goesOn(apiKey.person.issuer) ?? false));
 }

@@ -20,6 +20,7 @@ import {
   type KeyRestrictions,
   keyRestrictions,
   type NewKey,
+  personIn,
   type PeriodUsage,
   type PlannedChange,
 } from '../keys/key/index.ts';
@@ -93,6 +94,7 @@ function readFields(data: StateFragment): KeyFields {
     expiresAt: timeIn(data.expiresAt),
     disabledAt: timeIn(data.disabledAt),
     managed,
+    person: personIn(data.person) ?? null,
   };
 }
 

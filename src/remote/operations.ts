@@ -42,7 +42,8 @@ export type StateFragment = { id: string, name: string, description: string | nu
   Array<string>, allowFrom: Array<string> | null, prefix: string, createdAt: string, createdBy: string | null,
   expiresAt: string | null, disabledAt: string | null, managed: boolean, status: ApiKeyStatus, disabledByPolicy:
   boolean, unknownGrants: Array<string>, uses: number, lastUsedAt: string | null, rotation: { startedAt: string,
-  previousPrefix: string, previousEndsAt: string | null, previousLastUsedAt: string | null } | null };
+  previousPrefix: string, previousEndsAt: string | null, previousLastUsedAt: string | null } | null, person: { issuer:
+  string, subject: string, name: string } | null };
 export type IssueFragment = { name: string, what: IssuedKind, at: string, disabled: boolean };
 export type CatalogQueryVariables = Exact<{ [key: string]: never; }>;
 export type CatalogQuery = { permissions: { resources: Array<string>, actions: Array<AuthAction>, roles: Array<{
@@ -55,7 +56,8 @@ export type ShowQuery = { apiKey: ( { effectivePermissions: Array<{ resource: st
   Array<string>, allowFrom: Array<string> | null, permissions: Array<{ resource: string, actions: Array<AuthAction> }>
   }>, issued: Array<IssueFragment> } & StateFragment ) | null };
 export type ListQueryVariables = Exact<{ first: number; after?: string | null | undefined; search?: string | null |
-  undefined; roles?: ReadonlyArray<string> | null | undefined; status?: ApiKeyStatus | null | undefined; }>;
+  undefined; roles?: ReadonlyArray<string> | null | undefined; status?: ApiKeyStatus | null | undefined; owner?: string
+  | null | undefined; }>;
 export type ListQuery = { apiKeys: { edges: Array<{ node: StateFragment }>, pageInfo: { hasNextPage: boolean } } |
   null };
 export type AccessQueryVariables = Exact<{ id: string; permission: string; }>;

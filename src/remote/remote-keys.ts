@@ -105,11 +105,12 @@ export class RemoteKeys implements KeyAdministration {
     return this.#connection.ask('Show', { name }, ({ apiKey }) => (apiKey === null ? undefined : readAccess(apiKey)));
   }
 
-  async list({ first, after, search, roles, status }: PageQuery): Promise<KeyPage> {
+  async list({ first, after, search, roles, status, owner }: PageQuery): Promise<KeyPage> {
     const filters = {
       search: search ?? undefined,
       roles: roles ? readRoles(roles, await this.catalog()) : undefined,
       status: status == null ? undefined : readStatus(status),
+      owner: owner ?? undefined,
     };
     const keys: KeyState[] = [];
     const wanted = first ?? DEFAULT_PAGE_SIZE;

@@ -1,8 +1,11 @@
 import type { Config } from '../config/config.ts';
+import type { PeopleSettings } from '../keys/authentication/index.ts';
+import type { PeopleSignIn } from '../people/index.ts';
 import type { BudgetLimits, CreateContext, OwnSchema, RequiredByField, SchemaExtension } from '../graphql/index.ts';
 import type { HttpApp, ServiceApp } from '../http/app.ts';
 import {
   aFunction,
+  type ClientAddresses,
   COMMON_OPTIONS,
   type CorsOptions,
   type DoorPages,
@@ -41,7 +44,7 @@ import {
 } from '../keys/basics/index.ts';
 import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
 import { checkClients, type Client, unusableClients } from '../keys/consent/index.ts';
-import { SERVICE } from '../keys/service/index.ts';
+import { type KeysService, SERVICE } from '../keys/service/index.ts';
 import type { Log } from '../log.ts';
 import type { StartService } from './configured-server.ts';
 import { packageVersion } from '../version.ts';
@@ -206,6 +209,8 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
     keys,
     sessions,
     authenticator,
+    people: config?.people && (await peopleSignIn(config.people, { keys, addresses: app.addresses })),
+    failedCredentials: app.failedCredentials,
     pipeline: app.pipeline,
     clock,
   });
@@ -217,6 +222,15 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
     trust: new Networks(trust),
     signIn: pages && { sessions, pages: async () => pages },
   });
+}
+
+/** Signs people in who have no key. @throws KeysError CONFIG_… if the secret for a provider cannot be read */
+async function peopleSignIn(
+  settings: PeopleSettings,
+  { keys, addresses }: { keys: KeysService; addresses: ClientAddresses },
+): Promise<PeopleSignIn> {
+  const { PeopleSignIn } = await import('../people/index.ts');
+  return new PeopleSignIn({ settings, people: keys.people, addresses, clock: keys.clock });
 }
 
 /** Adds the pages on which people sign in to services whose proxies ask. They are on the hosts of those. */

@@ -106,6 +106,8 @@ interface PortOfStore<Reader, Writer extends Reader> {
   readonly write?: (by: Writing) => Omit<Writer, keyof Reader>;
   /** The same as `read` where there is no store, at a location. */
   readonly empty: (location: string) => Reader;
+  /** Is told which keys were disabled. */
+  readonly disabled?: (by: Writing, ids: readonly string[]) => Promise<void>;
   /** Is told which keys were deleted. */
   readonly deleted?: (by: Writing, ids: readonly string[]) => Promise<void>;
 }

@@ -218,6 +218,9 @@ function createFinder<Key extends ApiKey>(
 function createWriter(connection: Connection, writing: Writing): KeyWriter {
   const { db, dialect, auditKey, keysChanged } = writing;
   const reading: Reading = { connection, run: (work) => work(db), auditKey };
+  const tell = async (what: 'disabled' | 'deleted', ids: readonly string[]) => {
+    if (ids.length > 0) for (const port of PORTS) await port[what]?.(writing, ids);
+  };
   return {
     ...createFinder(db, readStoredKey),
     port: <Writer>(wanted: Port<unknown, Writer>) => {
@@ -240,6 +243,12 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
       keysChanged(ids);
       await appendDueOf(writing, ids);
       for (const chunk of chunksOf(changes)) await updateKeys(db, dialect, chunk);
+      const isDisabled = ({ before, after }: (typeof changes)[number]) =>
+        before.disabledAt === null && after.disabledAt !== null;
+      await tell(
+        'disabled',
+        changes.filter(isDisabled).map(({ before }) => before.id),
+      );
     },
 
     async replace(keys) {
@@ -255,6 +264,10 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
           .where('id', 'in', chunk)
           .execute();
       for (const key of keys) await target.updateTable('api_keys').set(rowOf(key)).where('id', '=', key.id).execute();
+      await tell(
+        'disabled',
+        keys.filter(({ disabledAt }) => disabledAt !== null).map(({ id }) => id),
+      );
     },
 
     async delete(ids) {
@@ -262,7 +275,7 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
       await appendDueOf(writing, ids);
       for (const chunk of chunksOf(ids))
         await writable(db, dialect).deleteFrom('api_keys').where('id', 'in', chunk).execute();
-      for (const { deleted } of PORTS) await deleted?.(writing, ids);
+      await tell('deleted', ids);
     },
 
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),

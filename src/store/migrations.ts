@@ -34,6 +34,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     limits ${text},
     allow_from ${text},
     managed integer not null default 0,
+    person ${text},
     previous_digest ${text},
     previous_public_id ${text},
     rotated_at bigint,
@@ -56,6 +57,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create unique index api_keys_by_previous_digest on api_keys (previous_digest)
     where previous_digest is not null`.execute(db);
   await sql`create index api_keys_by_name_skeleton on api_keys (name_skeleton)`.execute(db);
+  await sql`create index api_keys_of_people on api_keys (id) where person is not null`.execute(db);
   await sql`create index api_keys_by_expiry on api_keys (expires_at, id) where expires_at is not null`.execute(db);
 
   // The digests of secrets that keys had once: none is accepted, but it is still known whose they were.

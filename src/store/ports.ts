@@ -459,7 +459,13 @@ const sessions = portOfStore({
   read: ({ run }) => ({ find: (tokenDigest) => run((db) => findSession(db, tokenDigest)) }),
   write: ({ db }) => sessionWriterOf(db),
   empty: () => ({ find: async () => undefined }),
+  disabled: ({ db }, ids) => endSessionsOf(db, ids),
+  deleted: ({ db }, ids) => endSessionsOf(db, ids),
 });
+
+async function endSessionsOf(db: Kysely<Tables>, ids: readonly string[]): Promise<void> {
+  for (const chunk of chunksOf(ids)) await db.deleteFrom('sessions').where('key_id', 'in', chunk).execute();
+}
 
 async function findSession(db: Kysely<Tables>, tokenDigest: string): Promise<Session | undefined> {
   const row = await db.selectFrom('sessions').selectAll().where('token_digest', '=', tokenDigest).executeTakeFirst();

@@ -2,7 +2,15 @@ import { hash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import type { AuditEntry, AuditValues } from '../keys/audit/index.ts';
 import { isTime, NO_LIMITS, parseLimits } from '../keys/basics/index.ts';
-import { type ApiKey, parseNetworks, type Rotation, computeSkeleton, type StoredKey } from '../keys/key/index.ts';
+import {
+  type ApiKey,
+  computeSkeleton,
+  parseNetworks,
+  personText,
+  readPerson,
+  type Rotation,
+  type StoredKey,
+} from '../keys/key/index.ts';
 import type { Permission } from '../keys/permissions/index.ts';
 import type { DialectName } from './connection.ts';
 import type { ApiKeyTable, AuditLogTable, KeyRow } from './tables.ts';
@@ -17,7 +25,9 @@ export function apiKeyOf(row: KeyRow): ApiKey {
   const isIntact = row.checksum !== null && row.checksum === computeChecksum(row);
   // What was checked before it was written, and is as it was written, need not be parsed once more.
   const allowFrom = row.allow_from === null ? null : listIn(row.allow_from, isIntact ? undefined : parseNetworks);
-  const isReadable = roles && permissions && limits && allowFrom !== undefined && allowFrom?.length !== 0;
+  const person = row.person ? readPerson(row.person) : null;
+  const isReadable =
+    roles && permissions && limits && allowFrom !== undefined && allowFrom?.length !== 0 && person !== undefined;
   const hasTimes = TIME_COLUMNS.every((column) => row[column] === null || isTime(Number(row[column])));
   const isDamaged = !isReadable || !hasTimes || (row.checksum !== null && !isIntact);
   return {
@@ -34,6 +44,7 @@ export function apiKeyOf(row: KeyRow): ApiKey {
     expiresAt: readTime(row.expires_at),
     disabledAt: readTime(row.disabled_at),
     managed: row.managed !== 0,
+    person: person ?? null,
     rotation: rotationOf(row),
     ...(isDamaged && { damaged: true }),
   };
@@ -58,7 +69,7 @@ export function changedColumns(before: StoredKey, after: StoredKey): Partial<Api
   return {
     ...(Object.fromEntries(changed) as Partial<ApiKeyTable>),
     ...(after.name !== before.name && { name_skeleton: computeNameSkeleton(after.name) }),
-    ...((after.name !== before.name || after.description !== before.description) && {
+    ...(searchTextOf(after) !== searchTextOf(before) && {
       search_text: searchTextOf(after),
     }),
   };
@@ -80,6 +91,7 @@ function columnsOf(key: StoredKey) {
     expires_at: key.expiresAt,
     disabled_at: key.disabledAt,
     managed: key.managed ? 1 : 0,
+    person: key.person && personText(key.person),
     previous_digest: key.previousDigest,
     previous_public_id: key.rotation?.previousPublicId ?? null,
     rotated_at: key.rotation?.startedAt ?? null,
@@ -111,8 +123,9 @@ export function computeChecksum(row: Omit<KeyRow, 'checksum'>): string {
     toNumber(row.rotated_at),
     toNumber(row.rotation_grace),
     toNumber(row.previous_ends_at),
-    // Keys without them keep the checksum that they had before there were limits.
+    // Keys without them keep the checksum that they had before there were any.
     ...(row.limits || row.allow_from ? [row.limits, row.allow_from] : []),
+    ...(row.person ? [row.person] : []),
   ];
   return hash('sha256', JSON.stringify(fields), 'base64url').slice(0, 11);
 }
@@ -195,10 +208,13 @@ export function readAuditEntry(row: AuditLogTable): AuditEntry {
   };
 }
 
+type Searched = Pick<ApiKey, 'name'> & Partial<Pick<ApiKey, 'description' | 'person'>>;
+
 /** The text in which a key is searched, without differences in case and Unicode form. */
-export function searchTextOf({ name, description }: Pick<ApiKey, 'name' | 'description'>): string {
+export function searchTextOf({ name, description, person }: Searched): string {
+  const texts = [name, description, person?.name, person?.subject];
   // Lower case alone would keep ß distinct from SS, and ς from σ.
-  return [name, description].filter(Boolean).join('\n').normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
+  return texts.filter(Boolean).join('\n').normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
 }
 
 /** What a name looks like, as a digest: a skeleton may be longer than PostgreSQL indexes. Few others have the same. */
@@ -243,7 +259,8 @@ const USUAL_VALUES: AuditValues = {
   rotation: null,
 };
 
-const FIELDS = Object.keys(USUAL_VALUES);
+/** Those that entries of a key may have, each by its place; few keys stand for a person. */
+const FIELDS = [...Object.keys(USUAL_VALUES), 'person'];
 
 /** Values of an entry about a key, as JSON: of a whole key, a list of what is unusual, each behind its place. */
 function valuesText(values: AuditValues, name: string | undefined): string {

@@ -10,8 +10,9 @@ import type { ApiKeyTable, Tables } from './tables.ts';
 
 /** The keys that match a query, by time of creation, then id. */
 export async function findKeys(connection: Connection, query: ListQuery): Promise<ApiKeyTable[]> {
-  const { search, roles, status, ownedBy } = query;
-  if ((search ?? roles ?? status ?? ownedBy) !== undefined) return firstFound(await searchesFor(connection, query));
+  const { search, roles, status, ownedBy, owner } = query;
+  if ((search ?? roles ?? status ?? ownedBy ?? owner) !== undefined)
+    return firstFound(await searchesFor(connection, query));
   return connection.run((db) =>
     selectKeys(db, query, (row) => row.lit(true))
       .selectAll()
@@ -25,10 +26,13 @@ export async function findKeys(connection: Connection, query: ListQuery): Promis
  * is fast where many match, and through indexes, which are fast where few do.
  */
 export async function searchesFor(connection: Connection, query: ListQuery): Promise<Search<ApiKeyTable[]>[]> {
-  const { search, ownedBy } = query;
-  const reader = new KeyReader(connection, query);
+  const { search, ownedBy, owner } = query;
+  const owners = owner === undefined ? undefined : new Set(await findOwners(connection, owner));
+  const reader = new KeyReader(connection, query, owners);
+  if (owners?.size === 0) return [inOnePiece(async () => [])];
   const ways = [searchSlices(connection, query, reader)];
   if (ownedBy !== undefined) ways.push(searchChildren(connection, query, ownedBy, reader));
+  if (owners) ways.push(searchFamily(connection, query, owners, reader));
   if (search === undefined) return ways;
   if (connection.dialect === 'sqlite') {
     const phrase = buildPhrase(search);
@@ -36,7 +40,7 @@ export async function searchesFor(connection: Connection, query: ListQuery): Pro
       ways.push(searchIndex(connection, query, phrase, reader));
   } else {
     const parts = await rarePartsOf(connection, search);
-    const text = searchTextOf({ name: search, description: null });
+    const text = searchTextOf({ name: search });
     if (parts.length > 0) ways.push(inOnePiece(() => reader.read(query, () => isFoundByParts(text, parts))));
   }
   return ways;
@@ -55,12 +59,15 @@ interface KeySlice {
 export class KeyReader {
   readonly #connection: Connection;
   readonly #filter: KeyFilter;
+  readonly #owners: ReadonlySet<string> | undefined;
   readonly #creators: Creators | undefined;
 
-  constructor(connection: Connection, filter: KeyFilter) {
+  /** @param owners the ids of keys to which all that are read answer */
+  constructor(connection: Connection, filter: KeyFilter, owners?: ReadonlySet<string>) {
     this.#connection = connection;
     this.#filter = filter;
-    this.#creators = filter.status && new Creators(connection, filter.status.now);
+    this.#owners = owners;
+    if (filter.status || owners) this.#creators = new Creators(connection, filter.status?.now ?? 0);
   }
 
   /** Those of a slice, if they fulfil one more condition. */
@@ -76,7 +83,7 @@ export class KeyReader {
 
   /** Where those of a slice stand, if they fulfil one more condition, in the order of the slice. */
   async positions(slice: KeySlice, among?: Condition): Promise<ListPosition[]> {
-    const text = this.#filter.search && searchTextOf({ name: this.#filter.search, description: null });
+    const text = this.#filter.search && searchTextOf({ name: this.#filter.search });
     const found = new Map<string, ListPosition>();
     for (const hasText of textConditions(this.#connection.dialect, text))
       for (const position of await this.#find(slice, (row) => row.and([hasText, ...(among ? [among(row)] : [])])))
@@ -113,10 +120,14 @@ export class KeyReader {
     ];
     const select = (db: Kysely<Tables>) =>
       selectKeys(db, slice, (row) => row.and(conditions.map((condition) => condition(row))));
+    await this.#creators?.learnOf(select);
     if (status) {
-      await this.#creators!.learnOf(select);
       const statusCondition = hasStatus(dialect, status, this.#creators!);
       conditions.unshift(() => statusCondition);
+    }
+    if (this.#owners) {
+      const isWithin = answersTo(dialect, this.#owners, this.#creators!);
+      conditions.unshift(() => isWithin);
     }
     const rows = await this.#connection.run((db) =>
       select(db).select(['created_at', 'id']).limit(slice.limit).execute(),
@@ -135,11 +146,13 @@ export async function readRows(connection: Connection, ids: readonly string[]): 
   return found;
 }
 
+type SearchedColumn = 'roles' | 'search_text' | 'short_text';
+
 /** Whether a column contains a text literally. Neither database takes an index for it, or guesses how many do. */
-function has(dialect: DialectName, column: 'roles' | 'search_text' | 'short_text', text: string): RawBuilder<SqlBool> {
+function has(dialect: DialectName, column: SearchedColumn | RawBuilder<unknown>, text: string): RawBuilder<SqlBool> {
   // SQLite's LIKE stops at a NUL and ignores case.
   const position = sql.raw(dialect === 'sqlite' ? 'instr' : 'strpos');
-  return sql<SqlBool>`${position}(${sql.ref(column)}, ${text}) > 0`;
+  return sql<SqlBool>`${position}(${typeof column === 'string' ? sql.ref(column) : column}, ${text}) > 0`;
 }
 
 /**
@@ -173,6 +186,12 @@ function hasStatus(
   return conditions[is];
 }
 
+/** Whether a key is one of some, or was created by one of them, and so on. */
+function answersTo(dialect: DialectName, owners: ReadonlySet<string>, creators: Creators): RawBuilder<SqlBool> {
+  const [own, created] = [[...owners], creators.within(owners)].map((ids) => amongTexts(dialect, ids));
+  return sql<SqlBool>`case when id ${own} then true else created_by is not null and created_by ${created} end`;
+}
+
 /** How many keys that create others are looked at before it is known whose keys are asked for. */
 const MAX_CREATORS = 1000;
 
@@ -192,6 +211,13 @@ class Creators {
   /** Those of which it is known that others have a status by them. */
   withStatus(status: Status): string[] {
     return [...this.#statuses].flatMap(([id, known]) => (known === status ? id : []));
+  }
+
+  /** Those of which it is known that they are one of these keys, or were created by one of them, and so on. */
+  within(owners: ReadonlySet<string>): string[] {
+    return [...this.#statuses.keys()].filter((id) =>
+      chainOf(childOf(id), this.#links).keys.some((link) => owners.has(link.id)),
+    );
   }
 
   /** Learns of all if they are few. @returns whether they are */
@@ -229,10 +255,14 @@ class Creators {
   async #learn(ids: readonly string[]): Promise<void> {
     await addAncestors(this.#connection, ids, this.#links);
     for (const id of ids) {
-      const child = { id: '', createdBy: id, expiresAt: null, disabledAt: null };
-      this.#statuses.set(id, chainStatus(chainOf(child, this.#links), this.#now));
+      this.#statuses.set(id, chainStatus(chainOf(childOf(id), this.#links), this.#now));
     }
   }
+}
+
+/** A key that another one has created, as far as that decides. */
+function childOf(creator: string): Link {
+  return { id: '', createdBy: creator, expiresAt: null, disabledAt: null };
 }
 
 /** With more keys, a search through an index is given up: each takes several times as long as one of those in order. */
@@ -394,6 +424,56 @@ async function* searchChildren(
     yield;
   }
   return undefined;
+}
+
+/** The most keys that are named by one text as owners: people may be called the same. */
+const MAX_OWNERS = 100;
+
+/** The ids of the keys that are meant as owners: see `KeyFilter.owner`. */
+async function findOwners(connection: Connection, owner: string): Promise<string[]> {
+  const line = sql<string>`cast(${'\n'} as text)`;
+  const text = searchTextOf({ name: owner });
+  const isCalled = has(connection.dialect, sql`(${line} || search_text || ${line})`, `\n${text}\n`);
+  const rows = await connection.run(async (db) => [
+    ...(await db.selectFrom('api_keys').select('id').where('name', '=', owner).execute()),
+    ...(await db
+      .selectFrom('api_keys')
+      .select('id')
+      .where('person', 'is not', null)
+      .where(isCalled)
+      .orderBy('id')
+      .limit(MAX_OWNERS)
+      .execute()),
+  ]);
+  return rows.map(({ id }) => id);
+}
+
+/** Keys, those that they created, and so on, by the index of creators; undefined where they are many. */
+async function* searchFamily(
+  connection: Connection,
+  query: KeySlice,
+  owners: ReadonlySet<string>,
+  reader: KeyReader,
+): Search<ApiKeyTable[]> {
+  const family = new Set(owners);
+  for (let generation = [...owners]; generation.length > 0;) {
+    const next: string[] = [];
+    for (const chunk of chunksOf(generation)) {
+      const rows = await connection.run((db) =>
+        db
+          .selectFrom('api_keys')
+          .select('id')
+          .where('created_by', 'in', chunk)
+          .limit(MAX_BY_INDEX + 1)
+          .execute(),
+      );
+      for (const { id } of rows) if (!family.has(id) && family.add(id)) next.push(id);
+      if (family.size > MAX_BY_INDEX) return undefined;
+      yield;
+    }
+    generation = next;
+  }
+  return reader.read(query, () => sql<SqlBool>`id ${amongTexts(connection.dialect, [...family])}`);
 }
 
 /** What takes one piece. */

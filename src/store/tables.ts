@@ -16,6 +16,8 @@ export interface ApiKeyTable {
   allow_from: string | null;
   /** 1 for a key that an apply created. */
   managed: number;
+  /** See `personText`; null for a key with a secret. */
+  person: string | null;
   /** This and the next four are set while the key has a `Rotation`; `previous_ends_at` may still be null. */
   previous_digest: string | null;
   previous_public_id: string | null;
@@ -48,6 +50,7 @@ export const KEY_COLUMNS = [
   'limits',
   'allow_from',
   'managed',
+  'person',
   'previous_digest',
   'previous_public_id',
   'rotated_at',

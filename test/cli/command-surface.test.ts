@@ -85,6 +85,7 @@ const SURFACE: Record<string, string[]> = {
     '--all',
     '--columns <column,…> (list)',
     '--limit <number>',
+    '--owner <name>',
     '--roles <role,…> (list)',
     '--search <text>',
     '--status <status>',

@@ -47,6 +47,7 @@ describe('the configuration', () => {
       server: {},
       limits: { default: [], failedCredentials: '20/m' },
       policy: {},
+      people: undefined,
       audit: { keep: null },
       notices: undefined,
       introspection: 'on',
@@ -90,6 +91,9 @@ policy:
   grantableByKeys: [viewer, EDITOR, wiki:update_any, BACKUP:READ_ANY, VIEWER]
   maxKeysPerCreator: 50
   disableUnused: 8w
+people:
+  oidc: { issuer: https://id.example.org/realms/a, client-id: keys, client-secret: { file: oidc.secret }, groups: roles }
+  grant: { admins: [role:admin, role:EDITOR], "*": [wiki:read_any] }
 audit: { keep: 400d }
 notices: { url: "https://hooks.example.org/n", secretFile: n.secret, events: [key.ended], refusedOften: 7 }
 server: { keepAlive: 90, maxConnections: 500, maxConnectionsPerAddress: 1, maxVerifiedKeys: 1000000, metricsHost: '::1' }
@@ -159,6 +163,15 @@ sign-in: on
         grantableByKeys: ['VIEWER', 'EDITOR', 'WIKI:UPDATE_ANY', 'BACKUP:READ_ANY'],
         maxKeysPerCreator: 50,
         disableUnused: '8w',
+      },
+      people: {
+        by: {
+          issuer: 'https://id.example.org/realms/a',
+          clientId: 'keys',
+          secretFile: join(folder, 'oidc.secret'),
+          groups: 'roles',
+        },
+        grant: { admins: ['ADMIN', 'EDITOR'], '*': ['WIKI:READ_ANY'] },
       },
       notices: {
         url: 'https://hooks.example.org/n',
@@ -301,7 +314,7 @@ trust: [10.0.0.0/33]
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
         '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, upstreams, ' +
-          'routes, expect, cors, tls, server, limits, policy, audit, notices, introspection, publicUrl, ' +
+          'routes, expect, cors, tls, server, limits, policy, people, audit, notices, introspection, publicUrl, ' +
           'consent, clients and sign-in.',
         '7:15: "cookie" is no place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
@@ -323,6 +336,22 @@ trust: [10.0.0.0/33]
     ['notices: { ulr: "https://h.example" }', '1:12: "ulr" is not a field. Did you mean "url"?'],
     ['tls: { crt: a.pem, key: b.pem }', '1:8: "crt" is not a field. Did you mean "cert"?'],
     ['roles: { R: [WIKI:READ_ANY] }', '1:14: "WIKI:READ_ANY" is not a permission: "WIKI" is not a resource.'],
+    [
+      'people: { headr: Remote-User, grant: { a: [ADMIN] } }',
+      '1:11: "headr" is not a field. Did you mean "header"?',
+      '1:43: "ADMIN" is not a permission. Of a role, write role:ADMIN.',
+    ],
+    ['people: { header: Remote-User }', '1:9: The field "grant" is missing.'],
+    ['people: { grant: { "*": [role:GUEST] } }', '1:9: Give "header" for people whom a proxy signs in'],
+    ['people: { header: Cookie, grant: { a: [role:GUEST] } }', '1:19: The header "Cookie" cannot say who somebody is'],
+    [
+      'people: { oidc: { issuer: http://id.example.org, client-secret: x }, grant: { " a": [] } }',
+      '1:17: The field "client-id" is missing.',
+      '1:27: "http://id.example.org" is no issuer. It must begin with https://, or with http:// on loopback',
+      '1:65: The secret is no part of this file. Write { file: <path> } for the file that has it.',
+      '1:79: " a" is no group',
+      '1:85: The group " a" is granted nothing.',
+    ],
     ['resources: WIKI', '1:12: The field "resources" must be a list.'],
     ['resources:', '1:11: The field "resources" must be a list.'],
     ['resources: [{ credentials: true }]', '1:13: The field "name" is missing.'],

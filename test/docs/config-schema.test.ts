@@ -14,6 +14,11 @@ const EXAMPLE = join(ROOT, 'examples/svc-api.yaml');
 const isRead = (value: unknown) => 'config' in readConfig(value, { file: '/etc/svc-api.yaml', resources: ['BACKUP'] });
 const route = (fields: object) => ({ routes: [{ host: '*', path: '/', allow: 'key', ...fields }] });
 
+const provider = (oidc: object) => ({
+  oidc: { issuer: 'https://id.example.org', 'client-id': 'keys', 'client-secret': { file: 'secret' }, ...oidc },
+  grant: { '*': ['role:VIEWER'] },
+});
+
 const client = (fields: object) => ({ consent: 'both', clients: [{ id: 'wiki-sync', name: 'Wiki sync', ...fields }] });
 
 const TAKEN: unknown[] = [
@@ -38,6 +43,13 @@ const TAKEN: unknown[] = [
   ),
   route({ preflight: 'open' }),
   { expect: [] },
+  ...['Remote-User', 'X-Forwarded-User', 'X-authentik-username'].map((header) => ({
+    people: { header, grant: { admins: ['role:ADMIN', ' role: viewer '], '*': ['BACKUP:READ_ANY'] } },
+  })),
+  { people: { header: 'Remote-User', groups: 'Remote-Groups', grant: { 'a b': ['role:ADMIN'] } } },
+  ...[{}, { groups: 'roles' }, { issuer: 'http://127.0.0.1:8080/realms/a' }].map((oidc) => ({
+    people: provider(oidc),
+  })),
   { expect: ['GET https://example.org/ without a key is forbidden'] },
   ...[[], ['*'], ['https://a.example', 'http://localhost:3000', 'https://[::1]:8080', 'tauri://localhost']].map(
     (origins) => ({ cors: { origins } }),
@@ -144,6 +156,30 @@ const REFUSED: unknown[] = [
   })),
   ...[0, -1, 1.5, 1_000_001, '50'].map((maxKeysPerCreator) => ({ policy: { maxKeysPerCreator } })),
   ...[60, '60', null].map((disableUnused) => ({ policy: { disableUnused } })),
+  ...[
+    null,
+    [],
+    {},
+    { header: 'Remote-User' },
+    { grant: { '*': ['role:VIEWER'] } },
+    { header: 'Remote User', grant: { '*': ['role:VIEWER'] } },
+    { header: 'Remote-User', grant: {} },
+    { header: 'Remote-User', grant: { admins: [] } },
+    { header: 'Remote-User', grant: { admins: 'role:ADMIN' } },
+    { header: 'Remote-User', grant: { 'a,b': ['role:ADMIN'] } },
+    { header: 'Remote-User', grant: { ' a': ['role:ADMIN'] } },
+    { header: 'Remote-User', grant: { a: ['ADMIN'] } },
+    { header: 'Remote-User', grant: { a: ['DOCKER:FLY'] } },
+    { ...provider({}), header: 'Remote-User' },
+    { ...provider({}), groups: 'Remote-Groups' },
+    provider({ issuer: 'id.example.org' }),
+    provider({ issuer: undefined }),
+    provider({ 'client-id': '' }),
+    provider({ 'client-secret': 'secret' }),
+    provider({ 'client-secret': {} }),
+    provider({ 'client-secret': { file: '' } }),
+    provider({ scope: 'openid' }),
+  ].map((people) => ({ people })),
   ...[null, true, 'yes', 'ON'].map((introspection) => ({ introspection })),
 ];
 
@@ -173,6 +209,11 @@ describe('the JSON Schema of the configuration', () => {
       { policy: { grantableByKeys: ['BOSS'] } },
       { credentials: [{ header: 'Authorization' }] },
       { trust: ['10.0.0.0/33'] },
+      { people: { header: 'Cookie', grant: { a: ['role:ADMIN'] } } },
+      { people: { header: 'Remote-User', groups: 'remote-user', grant: { a: ['role:ADMIN'] } } },
+      { people: { header: 'Remote-User', grant: { a: ['role:BOSS'] } } },
+      { people: provider({ issuer: 'http://id.example.org' }) },
+      { people: provider({ issuer: 'https://id.example.org?a' }) },
       route({ host: 'a b' }),
       route({ path: '/**/a' }),
       { routes: [...route({}).routes, ...route({ allow: 'open' }).routes] },

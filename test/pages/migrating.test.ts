@@ -89,6 +89,7 @@ describe('docs/apply.md, on keys from elsewhere', () => {
       expiresAt: Date.UTC(2031, 0, 1),
       disabledAt: null,
       managed: false,
+      person: null,
       rotation: null,
     });
     const disabled = await keyOf('other');

@@ -109,7 +109,21 @@ export class Visitor {
     return this.#go(to);
   }
 
-  async #go(to: URL, body?: URLSearchParams): Promise<ConsolePage> {
+  /** Follows the first link of its page to an address that matches. @param upTo an address that is not opened any more */
+  async follow(address: RegExp, { upTo }: { upTo?: RegExp } = {}): Promise<ConsolePage> {
+    assert.ok(this.page, 'no page is open');
+    const links = Array.from(this.page.html.matchAll(/<a[^>]*\shref="([^"]*)"/g), ([, href]) => unescape(href!));
+    const link = links.find((href) => address.test(href));
+    assert.ok(link !== undefined, `the page has no link to ${String(address)}: ${this.page.html}`);
+    const here = new URL(`console/${this.page.path}`, `${this.#url}/`);
+    return this.#go(new URL(link, here), undefined, upTo);
+  }
+
+  async #go(to: URL, body?: URLSearchParams, upTo?: RegExp): Promise<ConsolePage> {
+    if (upTo?.test(to.href)) {
+      const path = to.href.slice(`${this.#url}/console/`.length);
+      return { status: 0, headers: new Headers(), html: '', text: '', path };
+    }
     const response = await fetch(to, {
       redirect: 'manual',
       headers: {
@@ -123,7 +137,7 @@ export class Visitor {
     const location = response.headers.get('location');
     if (location !== null) {
       await response.body?.cancel();
-      return this.#go(new URL(location, to));
+      return this.#go(new URL(location, to), undefined, upTo);
     }
     const html = await response.text();
     const root = `${this.#url}/console/`;

@@ -67,6 +67,7 @@ const KINDS_OF_FLAGS: Readonly<Record<string, ValueKind>> = {
   name: 'names',
   key: 'names',
   actor: 'names',
+  owner: 'names',
   'bring-back': 'names',
   roles: 'roles',
   permissions: 'permissions',

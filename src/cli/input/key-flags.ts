@@ -92,6 +92,11 @@ export const listFlags = {
     helpValue: '<status>',
   }),
   search: Flags.string({ description: 'Only keys whose name or description contains this text.', helpValue: '<text>' }),
+  owner: Flags.string({
+    description:
+      'Only this key or person, and the keys that answer to it: those that it created, that these created, and so on.',
+    helpValue: '<name>',
+  }),
 };
 
 export const changeFlags = {

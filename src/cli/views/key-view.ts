@@ -8,6 +8,7 @@ import {
   type FieldChange,
   type FieldValue,
   type KeyRestrictions,
+  type Person,
   keyRestrictions,
   previousUseSince,
   type Status,
@@ -40,6 +41,8 @@ export interface KeyJson extends KeyRestrictions {
   lastUsedAt: string | null;
   /** Set while the previous secret is still accepted. */
   rotation: RotationJson | null;
+  /** Who it stands for, of a person who signs in; null for any other key. */
+  person: Person | null;
 }
 
 interface RotationJson {
@@ -83,6 +86,7 @@ export function keyJson({ apiKey: key, status, disabledByPolicy, unknownGrants, 
     uses: usage.uses,
     lastUsedAt: formatTime(usage.lastUsedAt),
     rotation: rotationJson(rotation, usage),
+    person: key.person,
   };
 }
 
@@ -114,12 +118,14 @@ export function changeText({ field, before, after }: FieldChange): string {
 
 export function fieldText(value: FieldValue | KeyJson[keyof KeyJson]): string {
   if (value === null || value === '') return '-';
-  if (Array.isArray(value)) return value.join(', ') || '-';
-  return isRotation(value) ? rotationText(value) : printable(String(value), 1000);
+  if (typeof value !== 'object') return printable(String(value), 1000);
+  if ('startedAt' in value) return rotationText(value);
+  return 'issuer' in value ? personText(value) : value.join(', ') || '-';
 }
 
-function isRotation(value: FieldValue | KeyJson[keyof KeyJson]): value is RotationJson {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function personText({ issuer, subject, name }: Person): string {
+  const who = name === subject ? name : `${name}, ${subject}`;
+  return `${printable(who, 600)} at ${printable(issuer, 300)}`;
 }
 
 function rotationJson(rotation: KeyState['rotation'], usage: UsageTotals): RotationJson | null {
@@ -242,6 +248,7 @@ const expires = time('expires', ({ expiresAt }) => expiresAt, 1);
 const lastUsed = time('last-used', ({ lastUsedAt }) => lastUsedAt, 2);
 const uses = column('uses', (key) => key.uses);
 const rotation = column('rotation', (key) => key.rotation, { least: TEXT });
+const person = column('person', (key) => key.person, { least: TEXT });
 const id = column('id', (key) => key.id, { least: TEXT });
 const description = column('description', (key) => key.description, { least: TEXT });
 
@@ -260,7 +267,7 @@ export const ALL_COLUMNS: readonly KeyColumn[] = [
   uses,
   rotation,
 ];
-const PICKABLE = [...ALL_COLUMNS, grants, unknownGrants, limits, allowFrom, id, description];
+const PICKABLE = [...ALL_COLUMNS, grants, unknownGrants, limits, allowFrom, person, id, description];
 
 export const COLUMN_NAMES: readonly string[] = PICKABLE.map((column) => column.name);
 

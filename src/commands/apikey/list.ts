@@ -50,6 +50,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     ['List the keys with full access', '--roles ADMIN'],
     ['List the names of the expired keys', '--all --status expired | cut -f 1'],
     ['List when keys expire, and what they may do', '--columns name,expires,grants'],
+    ['List what a person has created, and what came of that', '--owner "Ada Lovelace"'],
     ['List the first ten, as JSON', '--limit 10 --json'],
   ]);
   static override flags = {
@@ -79,8 +80,9 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     const { flags } = await this.parse(List);
     const columns = this.columnsOf(flags);
     if (flags.all && flags.limit !== undefined) throw exclusiveFlags('--all', '--limit');
-    const { roles, status, search, all } = flags;
-    const query = { first: readLimit(flags.limit, 'keys'), after: readAfter(flags.after), roles, status, search };
+    const { roles, status, search, owner, all } = flags;
+    const page = { first: readLimit(flags.limit, 'keys'), after: readAfter(flags.after) };
+    const query = { ...page, roles, status, search, owner };
     return this.withKeys(flags, async (open) => {
       const pages = listPages(open, query, all);
       if (this.jsonEnabled()) return this.printJson(pages);

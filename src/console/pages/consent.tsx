@@ -52,7 +52,8 @@ import { permissionsOf, WITHHELD } from '../parts/grants.ts';
 import { Layout, Message } from '../parts/layout.tsx';
 import { Done, Problem, Time } from '../parts/notice.tsx';
 import { SentForm } from '../sent-form.tsx';
-import { answerHeaders, sendPage, type Visit } from '../visit.tsx';
+import { SignInFailed } from '../../people/index.ts';
+import { answerHeaders, sendPage, startOf, type Visit } from '../visit.tsx';
 import { type AskedGrantable, findGrantable, boundsOf, NO_MORE_KEYS } from './grantable.ts';
 import { isFollowedLink, OneMoment } from './sign-in.tsx';
 
@@ -63,6 +64,8 @@ interface ConsentPageParts extends ConsentParts {
   readonly seenBy: (c: Context) => SeenOrigin;
   /** Finds who has signed in to the console; undefined where there is none. */
   readonly enter: ((c: Context, root: string) => Promise<Visit | 'signed out' | RefusedPerson>) | undefined;
+  /** The host at which people sign in without a key; undefined where everybody shows one. */
+  readonly providerHost: string | undefined;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
 }
@@ -215,7 +218,14 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
     const title = `${request.client.name} asks for an API key`;
     const means = visit && (await meansOf(visit));
     const items = scopeItems(request).map((scope) => ({ scope, meaning: meaningOfScope(scope, catalog) }));
-    const shown = { door, request, handle, items, means, chosen, refused, now: clock() };
+    const { search } = new URL(c.req.url);
+    const signIn = enter &&
+      !visit &&
+      parts.providerHost !== undefined && {
+        host: parts.providerHost,
+        href: startOf(door.root, `..${door.path}${c.req.method === 'GET' ? search : ''}`),
+      };
+    const shown = { door, request, handle, items, means, chosen, refused, now: clock(), ...(signIn && { signIn }) };
     const target = request.redirect === null ? undefined : formTargetOf(request.redirect.uri);
     const { status, headers } = refused ?? {};
     const content = <DecisionPage title={title} {...shown} />;
@@ -391,7 +401,8 @@ const STATUSES: Readonly<Partial<Record<KeysError['code'], number>>> = {
 /** Why what somebody did was refused. @throws what is no refusal */
 function refusalOf(c: Context, error: unknown, failures: FailureLog): DecisionRefused {
   if (error instanceof DecisionRefused) return error;
-  if (error instanceof RequestRefused) return new DecisionRefused(error.status, error.message);
+  if (error instanceof RequestRefused || error instanceof SignInFailed)
+    return new DecisionRefused(error.status, error.message);
   if (error instanceof OperationFailed) {
     const field = error.problems.has(KEY_FIELD) ? KEY_FIELD : undefined;
     return new DecisionRefused(error.pageStatus, error.message, {}, field);
@@ -443,6 +454,7 @@ function DecisionPage({
   means,
   chosen,
   refused,
+  signIn,
   now,
 }: {
   title: string;
@@ -455,6 +467,8 @@ function DecisionPage({
   /** Undefined before somebody has chosen: what is asked for, as far as it can be granted. */
   chosen: Chosen | undefined;
   refused: DecisionRefused | undefined;
+  /** Where they sign in without a key. */
+  signIn?: { readonly host: string; readonly href: string };
   now: number;
 }) {
   const { client, address, expiresAt, redirect } = request;
@@ -466,6 +480,13 @@ function DecisionPage({
         <h1>{title}</h1>
       </div>
       {refused && refused.field !== 'expiry' && <Problem>{refused.message}</Problem>}
+      {signIn && (
+        <p>
+          <a class="button primary" href={signIn.href}>
+            Sign in with {signIn.host}
+          </a>
+        </p>
+      )}
       {!mayAgree && <Problem>You cannot agree: {means.grantable.reason}</Problem>}
       {means?.grantable.creatable === 0 && <Problem>{NO_MORE_KEYS}</Problem>}
       <dl class="facts">

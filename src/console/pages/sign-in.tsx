@@ -1,18 +1,21 @@
 import type { Context, Hono } from 'hono';
+import { getCookie, setCookie } from 'hono/cookie';
 import {
   type BearerEnv,
   type NamedCommands,
+  prefixFor,
   readForm,
   readQuery,
   type RefusalLog,
   type SeenOrigin,
 } from '../../http/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
+import { type PeopleSignIn, SIGN_IN_MS, SignInFailed } from '../../people/index.ts';
 import type { Assets } from '../assets.ts';
 import type { SessionAuth } from '../session-auth.ts';
-import { Layout } from '../parts/layout.tsx';
+import { Layout, MessagePage } from '../parts/layout.tsx';
 import { Problem } from '../parts/notice.tsx';
-import { answerHeaders, seeOther, sendPage } from '../visit.tsx';
+import { answerHeaders, seeOther, sendPage, startOf } from '../visit.tsx';
 
 interface SignInParts {
   readonly assets: Assets;
@@ -20,6 +23,12 @@ interface SignInParts {
   readonly seenBy: (c: Context) => SeenOrigin;
   readonly refusals: RefusalLog;
   readonly commands: NamedCommands;
+  /** Signs people in at a provider; undefined where everybody shows a key, or comes by a proxy. */
+  readonly people: PeopleSignIn | undefined;
+  /** Counts those who come back from a provider, and are not signed in. */
+  readonly countFailure: (c: Context) => number | undefined;
+  /** The address under which browsers know the service, such as `https://keys.example.org`. */
+  readonly redirectBase: (c: Context) => string;
   /** Answers, or says what went wrong. */
   readonly guarded: (c: Context, root: string, answer: () => Promise<Response>) => Promise<Response>;
 }
@@ -30,26 +39,36 @@ const LOST: ReadonlyMap<string | null, string> = new Map([
   ['form', 'Your session has ended, so nothing was done. Sign in, and send the form again.'],
   ['kept', 'Your session has ended. Sign in to go on with your form: it is kept.'],
 ]);
+/** From what is below the page. */
+const ABOVE = '../';
 
 /** Adds the page on which people exchange a key for a session, and the ways out of that. */
 export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts): void {
-  const { assets, sessionAuth, seenBy, refusals, guarded, commands } = parts;
+  const { assets, sessionAuth, seenBy, refusals, guarded, commands, people } = parts;
+  const provider = people?.provider;
   const show = (c: Context, shown: { next: string; problem?: string }, status = 200, headers = {}) =>
-    sendPage(c, SignIn({ assets, commands, isPrivate: seenBy(c).isPrivate, ...shown }), status, {
-      ...answerHeaders(c),
-      ...headers,
-    });
+    sendPage(
+      c,
+      SignIn({ assets, commands, provider: provider?.host, isPrivate: seenBy(c).isPrivate, ...shown }),
+      status,
+      {
+        ...answerHeaders(c),
+        ...headers,
+      },
+    );
+
+  /** A page that opens another one of ours: a browser then sends the cookie of the session. */
+  const openAgain: OpenAgain = (c, root, again) => {
+    const around = { title: 'Sign in', root, assets, again };
+    return sendPage(c, <Layout {...around}>{<OneMoment here={again} />}</Layout>);
+  };
 
   app.get(`${path}/sign-in`, (c) =>
     guarded(c, ROOT, async () => {
       const query = readQuery(c);
       const next = nextIn(query.get('next') ?? undefined);
       if (await sessionAuth.isSignedIn(c, seenBy(c))) return seeOther(c, ROOT + next);
-      if (isFollowedLink(c)) {
-        const again = `${ROOT}sign-in${new URL(c.req.url).search}`;
-        const around = { title: 'Sign in', root: ROOT, assets, again };
-        return sendPage(c, <Layout {...around}>{<OneMoment here={again} />}</Layout>);
-      }
+      if (isFollowedLink(c)) return openAgain(c, ROOT, `${ROOT}sign-in${new URL(c.req.url).search}`);
       const problem = LOST.get(query.get('lost'));
       return show(c, { next, ...(problem !== undefined && { problem }) });
     }),
@@ -74,9 +93,12 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
   app.post(`${path}/sign-out`, (c) =>
     guarded(c, ROOT, async () => {
       await sessionAuth.signOut(c, seenBy(c));
-      return seeOther(c, `${ROOT}sign-in`);
+      if (!sessionAuth.isByProxy(c)) return seeOther(c, `${ROOT}sign-in`);
+      const said = { title: 'Sign out at the proxy', message: 'The proxy in front of this service has signed you in.' };
+      return sendPage(c, MessagePage({ root: ROOT, assets, ...said }), 200, answerHeaders(c));
     }),
   );
+  if (provider) addProvider(app, path, { ...parts, people, openAgain });
   // For pages that are looked at again after a while.
   app.get(`${path}/session`, (c) =>
     guarded(c, ROOT, async () =>
@@ -88,9 +110,74 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
 /** The most characters of where somebody wanted to go. */
 export const MAX_NEXT = 4000;
 
-/** Where somebody wanted to go, under `/console/`; nowhere, if that is somewhere else. */
+type OpenAgain = (c: Context, root: string, again: string) => Promise<Response>;
+
+/** Adds the way to a provider and back. */
+function addProvider(
+  app: Hono<BearerEnv>,
+  path: string,
+  {
+    assets,
+    sessionAuth,
+    seenBy,
+    refusals,
+    guarded,
+    people,
+    countFailure,
+    redirectBase,
+    openAgain,
+  }: SignInParts & { people: PeopleSignIn; openAgain: OpenAgain },
+): void {
+  const wayOf = (c: Context) => ({ redirectUri: `${redirectBase(c)}${path}/sign-in/callback` });
+  const setPending = (c: Context, name: string, value: string, maxAge: number) => {
+    const seen = seenBy(c);
+    const prefix = prefixFor(seen);
+    // Lax: the browser comes back from another site.
+    const kept = { path: '/', httpOnly: true, sameSite: 'Lax', secure: seen.isEncrypted, maxAge } as const;
+    setCookie(c, name, value, { ...kept, ...(prefix && { prefix }) });
+  };
+
+  app.get(`${path}/sign-in/start`, (c) =>
+    guarded(c, ABOVE, async () => {
+      const next = nextIn(readQuery(c).get('next') ?? undefined);
+      const back = `${ABOVE}sign-in${next === '' ? '' : `?${new URLSearchParams({ next }).toString()}`}`;
+      // From a page of ours alone.
+      const site = c.req.header('sec-fetch-site') ?? 'none';
+      if ((site !== 'same-origin' && site !== 'none') || !seenBy(c).isPrivate) return seeOther(c, back);
+      const { cookie, location } = await people.begin(wayOf(c), next);
+      setPending(c, cookie.name, cookie.value, SIGN_IN_MS / 1000);
+      return seeOther(c, location);
+    }),
+  );
+  app.get(`${path}/sign-in/callback`, (c) =>
+    guarded(c, ABOVE, async () => {
+      const seen = seenBy(c);
+      try {
+        const { search } = new URL(c.req.url);
+        const identified = await people.finish(wayOf(c), search, (name) => getCookie(c, name, prefixFor(seen)));
+        setPending(c, identified.cookie, '', 0);
+        const { principal } = await sessionAuth.signInAs(c, identified, seen);
+        refusals.add('signed in', { reason: 'provider', prefix: prefixOf(principal.apiKey.publicId) });
+        return await openAgain(c, ABOVE, ABOVE + nextIn(identified.next));
+      } catch (error) {
+        const waitUs = error instanceof SignInFailed && error.status !== 503 ? countFailure(c) : undefined;
+        if (waitUs === undefined) throw error;
+        const said = { title: 'Not signed in', message: 'Too many sign-ins from here have failed. Try again later.' };
+        return sendPage(c, MessagePage({ root: ABOVE, assets, ...said }), 429, {
+          'Retry-After': `${Math.ceil(waitUs / 1_000_000)}`,
+        });
+      }
+    }),
+  );
+}
+
+/**
+ * Where somebody wanted to go, under `/console/`, or to the pages on which people decide what applications get;
+ * nowhere, if that is somewhere else.
+ */
 function nextIn(text = ''): string {
-  return /^[a-z][\w\-/]*(\?[\w\-.~%&=+:*!'(),;@/?]*)?$/.test(text) && text.length <= MAX_NEXT ? text : '';
+  const isOurs = /^(?:[a-z][\w\-/]*|\.\.\/(?:device|oauth\/authorize))(\?[\w\-.~%&=+:*!'(),;@/?]*)?$/.test(text);
+  return isOurs && text.length <= MAX_NEXT ? text : '';
 }
 
 /**
@@ -120,12 +207,15 @@ function SignIn({
   commands,
   next,
   problem,
+  provider,
   isPrivate,
 }: {
   assets: Assets;
   commands: NamedCommands;
   next: string;
   problem?: string;
+  /** The host at which people sign in without a key. */
+  provider: string | undefined;
   isPrivate: boolean;
 }) {
   return (
@@ -133,6 +223,13 @@ function SignIn({
       <div class="narrow">
         <h1>Sign in to svc-api</h1>
         {problem !== undefined && <Problem>{problem}</Problem>}
+        {isPrivate && provider !== undefined && (
+          <p>
+            <a class="button primary" href={startOf(ROOT, next)}>
+              Sign in with {provider}
+            </a>
+          </p>
+        )}
         {isPrivate ? (
           <form method="post" action={`${ROOT}sign-in`} class="stack">
             <input type="hidden" name="next" value={next} />

@@ -42,15 +42,25 @@ export function TextField({
   );
 }
 
-/** Where a form that makes a secret asks for the key of the session, if it was not entered in the last 5 minutes. */
+/**
+ * Where a form that makes a secret asks for the key of the session, if it was not entered in the last 5 minutes; who
+ * has none, signs in again.
+ */
 export function KeyField({
-  visit: { isFresh },
+  visit: { isFresh, signInAgain },
   problem,
 }: {
-  visit: { isFresh: boolean };
+  visit: { isFresh: boolean; signInAgain: string | undefined };
   problem: string | undefined;
 }) {
   if (isFresh) return null;
+  if (signInAgain !== undefined)
+    return (
+      <p class={problem === undefined ? 'help' : 'wrong'}>
+        You signed in over 5 minutes ago: whoever has only this browser, or its cookies, gets no new secret.{' '}
+        <a href={signInAgain}>Sign in again</a> before you fill this in.
+      </p>
+    );
   return (
     <TextField
       name={KEY_FIELD}

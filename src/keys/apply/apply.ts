@@ -39,6 +39,7 @@ import {
 import {
   type ApiKey,
   GIVEN_FIELDS,
+  requireNoPerson,
   type StoredKey,
   UNRESTRICTED,
   validateExpiry,
@@ -169,6 +170,7 @@ function buildDeclaredKey(
     createdBy: caller === OPERATOR ? null : caller.apiKey.id,
     disabledAt: enabled === false ? now : null,
     managed: true,
+    person: null,
     rotation: null,
     digest: secret.digest,
     previousDigest: null,
@@ -229,7 +231,7 @@ async function findDifferences<Key extends ApiKey>(
 
 /**
  * Decides whether the caller may make changes.
- * @throws KeysError TAKEOVER_REFUSED, NAME_CONFUSABLE, POLICY_VIOLATED; ForbiddenError
+ * @throws KeysError TAKEOVER_REFUSED, NAME_CONFUSABLE, POLICY_VIOLATED, NOT_FOR_PEOPLE; ForbiddenError
  */
 async function decideChanges<Key extends ApiKey>(
   place: ApplyPlace<Key>,
@@ -244,6 +246,7 @@ async function decideChanges<Key extends ApiKey>(
   }
   // Unchanged keys included: a caller that may not change a key must not probe it by declaring guesses.
   requireFor(caller, 'UPDATE', existing);
+  for (const key of existing) requireNoPerson(key);
   if (adopt && caller !== OPERATOR) throw denied(caller, 'Only the operator adopts keys.');
   if (!adopt) await refuseTakeover(place, existing, updates);
   const befores = updates.map(({ before }) => before);

@@ -242,6 +242,7 @@ export function auditValuesOf(key: ApiKey): AuditValues {
       grace: rotation.grace,
       previousEndsAt: formatTime(rotation.previousEndsAt),
     },
+    ...(key.person && { person: key.person }),
   };
 }
 

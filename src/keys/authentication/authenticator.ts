@@ -341,11 +341,13 @@ export class Authenticator {
   }
 
   /**
-   * Whether a secret with this digest is accepted now. Counts as no use, and as no refused request.
+   * Whether a secret with this digest is accepted now, and is that of a key. Counts as no use, and as no refused
+   * request.
    * @throws KeysError STORE_…
    */
-  async accepts(digest: string): Promise<boolean> {
-    return 'principal' in (await this.#findBy(digest));
+  async accepts(digest: string, keyId: string): Promise<boolean> {
+    const found = await this.#findBy(digest);
+    return 'principal' in found && found.principal.apiKey.id === keyId;
   }
 
   #settle(

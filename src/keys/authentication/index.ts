@@ -11,4 +11,14 @@ export {
   type SecretStatus,
   type VerifiedKey,
 } from './authenticator.ts';
+export {
+  type GrantsByGroup,
+  grantsOf,
+  invalidProvider,
+  People,
+  type PeopleSettings,
+  type SignedIn,
+  type SignInProvider,
+  type SignInProxy,
+} from './people.ts';
 export { Sessions } from './sessions.ts';

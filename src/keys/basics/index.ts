@@ -19,6 +19,7 @@ export {
   isMapped,
   LOOPBACK,
   NETWORK_DIGITS,
+  isLoopbackHost,
   Networks,
   octetsOf,
   parseNetwork,

@@ -118,3 +118,9 @@ export function isMapped(parts: readonly number[]): boolean {
 export function octetsOf(parts: readonly number[]): number[] {
   return parts.slice(-2).flatMap((part) => [part >> 8, part & 255]);
 }
+
+/** Whether the host of a URL is this machine. */
+export function isLoopbackHost(hostname: string): boolean {
+  const address = hostname.replace(/^\[(.*)\]$/, '$1');
+  return address === 'localhost' || new Networks(LOOPBACK).includes(address);
+}

@@ -39,7 +39,7 @@ import {
   type StoredKey,
   withoutDigests,
 } from '../key/index.ts';
-import { type ConsentRequest, CONSENTS, MAX_REQUESTS, requestEntry, SESSIONS } from '../repository/index.ts';
+import { type ConsentRequest, CONSENTS, MAX_REQUESTS, requestEntry } from '../repository/index.ts';
 import { createSecret, prefixOf, type Secret } from '../secret/index.ts';
 import { mayBeInForce, withoutWidening } from './effects.ts';
 import { type Parts, type Place, refreshed, type Transaction, type Transactions } from './transaction.ts';
@@ -398,7 +398,6 @@ async function containKey(
     await transaction.change(narrowed, changed, ACTIONS[secrets ?? 'FINISH'], { records: false });
     const { disabledAt } = after;
     await transaction.change(changed, { ...changed, disabledAt }, 'DISABLE', { records: false });
-    if (disabledAt !== null) await transaction.port(SESSIONS).leaveNewest(before.id, 0);
   }
   for (const asked of requests) {
     await transaction.port(CONSENTS).update({ ...asked, status: 'DENIED' });

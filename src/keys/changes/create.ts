@@ -22,6 +22,7 @@ import {
   RESTRICTION_FIELDS,
   type NewKey,
   readNewFields,
+  requireNoPerson,
   computeSkeleton,
   type StoredKey,
 } from '../key/index.ts';
@@ -70,6 +71,7 @@ export function buildKey(
     expiresAt: expiryOf(input, now) ?? null,
     disabledAt: null,
     managed: false,
+    person: null,
     rotation: null,
     digest: secret.digest,
     previousDigest: null,
@@ -105,13 +107,14 @@ async function planReplacement<Key extends ApiKey>(
   }
   requireToCreate(caller, key, catalog);
   const existing = await find.findByName(key.name);
-  if (existing && !input.overwrite) throw new NameTakenError(key.name, true);
+  if (existing && !input.overwrite) throw new NameTakenError(key.name, existing.person === null);
   if (!existing) {
     const confusable = await findConfusableNames(caller, find, [key.name]);
     return { key, replaced: [], takesOwnPlace: false, confusable };
   }
   const replaced = await find.findWithDescendants([existing.id]);
   requireFor(caller, 'DELETE', [existing]);
+  requireNoPerson(existing);
   const takesOwnPlace = caller !== OPERATOR && existing.id === caller.apiKey.id;
   if (takesOwnPlace) takeOwnPlace(caller, input, key, catalog);
   // It would take the place of that key, and its creator: it would have no parent key any more.

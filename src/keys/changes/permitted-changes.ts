@@ -12,7 +12,7 @@ import {
   violationsOfEnd,
 } from '../authorization/index.ts';
 import { type ErrorCode, isKeysError, yieldToEventLoop } from '../basics/index.ts';
-import { type ApiKey, MAX_DURATION_MS, requireWhole, statusOf } from '../key/index.ts';
+import { type ApiKey, MAX_DURATION_MS, requireNoPerson, requireWhole, statusOf } from '../key/index.ts';
 import { type Catalog, type Grant, PermissionSet, type Role } from '../permissions/index.ts';
 import type { KeyRepository } from '../repository/index.ts';
 import {
@@ -217,6 +217,7 @@ const NOTHING = { roles: [], permissions: new PermissionSet(), withheld: [] };
 /** Refuses who may add nothing to a key. @throws ForbiddenError */
 async function requireToAdd(place: KeyPlace, key: ApiKey): Promise<void> {
   requireToUpdate(place, [key]);
+  requireNoPerson(key);
   requireToHoldKey(place.caller, await findChain(place.find, key), key, place.catalog);
 }
 

@@ -3,6 +3,7 @@ import {
   type Activation,
   type ApiKey,
   isInProgress,
+  requireNoPerson,
   type Rotation,
   type StoredKey,
   withoutDigests,
@@ -58,6 +59,7 @@ export async function rotateKey(
 
 /** Refuses who may not give a key another secret now. @throws KeysError ROTATION_IN_PROGRESS; ForbiddenError */
 export async function requireToRotate({ caller, catalog, find, now }: Place, key: ApiKey): Promise<void> {
+  requireNoPerson(key);
   // Whoever gets the secret can do all that the key can do.
   requireToHoldKey(caller, await findChain(find, key), key, catalog);
   if (!isInProgress(key.rotation, now)) return;

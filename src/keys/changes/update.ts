@@ -1,4 +1,12 @@
-import { type ApiKey, expiryOf, type KeyChange, readGiven, validateGrants, withoutDigests } from '../key/index.ts';
+import {
+  type ApiKey,
+  expiryOf,
+  type KeyChange,
+  readGiven,
+  requireNoPerson,
+  validateGrants,
+  withoutDigests,
+} from '../key/index.ts';
 import { assertValid, checkSearchText, yielding, NameTakenError } from '../basics/index.ts';
 import {
   denied,
@@ -19,9 +27,14 @@ export interface UpdatedKey extends ChangedKey {
   confusable: ConfusableName[];
 }
 
+/** What of a person is as they sign in. */
+const SIGNED_IN = ['name', 'roles', 'permissions'] as const;
+const BY_SIGN_IN = 'Their name and grants are decided when they sign in, by "people" in svc-api.yaml.';
+
 /**
  * Changes what a request that was checked asks for.
- * @throws ValidationError; KeysError NOT_FOUND, NAME_CONFUSABLE, POLICY_VIOLATED; NameTakenError; ForbiddenError
+ * @throws ValidationError; KeysError NOT_FOUND, NAME_CONFUSABLE, POLICY_VIOLATED, NOT_FOR_PEOPLE; NameTakenError;
+ * ForbiddenError
  */
 export async function updateKey(transaction: Transaction, id: string, change: KeyChange): Promise<UpdatedKey> {
   const { caller, find, catalog, now } = transaction;
@@ -29,7 +42,9 @@ export async function updateKey(transaction: Transaction, id: string, change: Ke
   const expiry = expiryOf(change, now);
   const expiresAt = expiry === undefined ? before.expiresAt : expiry;
   const after = { ...before, ...readGiven(change, catalog), expiresAt };
-  assertValid(validateGrants(after.roles, after.permissions));
+  if (SIGNED_IN.some((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field])))
+    requireNoPerson(before, BY_SIGN_IN);
+  if (!before.person) assertValid(validateGrants(after.roles, after.permissions));
   await requireChange(transaction, before, after);
   const holder = await find.findByName(after.name);
   if (holder && holder.id !== id) throw new NameTakenError(after.name, false);

@@ -33,6 +33,7 @@ import {
 } from '../basics/index.ts';
 import { type Catalog, parsePermissions, parseRoles, type Permission, type Role } from '../permissions/index.ts';
 import { holdsSecret } from '../secret/index.ts';
+import type { Person } from './person.ts';
 import type { Rotation } from './rotation.ts';
 
 /** When a key is to expire, as the user wrote it: after a duration, at a date, or never (null). */
@@ -131,6 +132,8 @@ export interface ApiKey {
   disabledAt: number | null;
   /** Whether an apply created it, so that pruning may delete it. */
   managed: boolean;
+  /** Who it stands for, who signs in and has no secret; null for any other key. */
+  person: Person | null;
   /** The last rotation, until it is finished, rolled back or followed by another; null if there is none. */
   rotation: Rotation | null;
   /**

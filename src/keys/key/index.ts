@@ -52,6 +52,16 @@ export {
   withoutDigests,
 } from './api-key.ts';
 export {
+  canName,
+  digestPerson,
+  headerIssuer,
+  type Person,
+  personIn,
+  personText,
+  readPerson,
+  requireNoPerson,
+} from './person.ts';
+export {
   type Effect,
   type EffectFinder,
   type EffectKind,

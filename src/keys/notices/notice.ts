@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { formatTime, LOOPBACK, Networks, printable, UNIT_MS } from '../basics/index.ts';
+import { formatTime, isLoopbackHost, printable, UNIT_MS } from '../basics/index.ts';
 
 /** What a webhook is notified of. */
 export const NOTICE_TYPES = [
@@ -68,7 +68,7 @@ export function invalidWebhook(text: string): string | undefined {
   if (text.length > MAX_LENGTH || !URL.canParse(text) || text !== text.trim())
     return 'The address of the webhook is no URL. Write it as https://hooks.example.org/svc-api.';
   const { protocol, hostname, username, password, hash } = new URL(text);
-  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback(hostname)))
+  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopbackHost(hostname)))
     return (
       'The address of the webhook must begin with https://, or with http:// on loopback, such as ' +
       'http://127.0.0.1:8080/.'
@@ -81,11 +81,6 @@ export function invalidWebhook(text: string): string | undefined {
 /** The address of a webhook without what may be secret in it. */
 export function shownWebhook(url: string): string {
   return printable(new URL(url).origin, 300);
-}
-
-function isLoopback(hostname: string): boolean {
-  const address = hostname.replace(/^\[(.*)\]$/, '$1');
-  return address === 'localhost' || new Networks(LOOPBACK).includes(address);
 }
 
 /** How long after an attempt that failed the next one is made, as Standard Webhooks proposes. */

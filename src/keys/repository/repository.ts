@@ -18,6 +18,11 @@ export interface KeyFilter {
   search?: string | undefined;
   /** Only the key with this id, and the keys that it created. */
   ownedBy?: string | undefined;
+  /**
+   * Only keys that answer to this one: that key, those that it created, and so on. By its name or, for a person, by
+   * what they are called where they sign in, in whatever case.
+   */
+  owner?: string | undefined;
   /** Only keys with one of these roles. */
   roles?: readonly Role[] | undefined;
   /** Only keys that have this status at the time `now`, in milliseconds since 1970. */

@@ -20,8 +20,9 @@ const BODY_BYTES = 32;
 const BODY_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const IMPORTED = 'imported-';
+const PERSON = 'person-';
 const OWN_PREFIX = /^svc_([0-9A-Za-z]{12})_…$/;
-const IMPORTED_PREFIX = /^imported-[0-9A-Za-z]{12}$/;
+const OTHER_PREFIX = /^(?:imported|person)-[0-9A-Za-z]{12}$/;
 
 /** How every secret in our own format begins. */
 export const SECRET_START = 'svc_';
@@ -60,14 +61,17 @@ export function digestSecret(text: string): string {
   return hash('sha256', text, 'base64url');
 }
 
-/** What is shown in place of a secret: `svc_<id>_…`, or `imported-<id>` for a secret in another format. */
+/**
+ * What is shown in place of a secret: `svc_<id>_…`, `imported-<id>` for a secret in another format, or `person-<id>`
+ * for somebody who signs in, and has none.
+ */
 export function prefixOf(publicId: string): string {
-  return isImportedId(publicId) ? publicId : `svc_${publicId}_…`;
+  return isImportedId(publicId) || isPersonId(publicId) ? publicId : `svc_${publicId}_…`;
 }
 
 /** The public id in a prefix; undefined if the text is not a prefix. */
 export function publicIdOfPrefix(prefix: string): string | undefined {
-  return OWN_PREFIX.exec(prefix)?.[1] ?? IMPORTED_PREFIX.exec(prefix)?.[0];
+  return OWN_PREFIX.exec(prefix)?.[1] ?? OTHER_PREFIX.exec(prefix)?.[0];
 }
 
 /** Whether a public id belongs to a secret in another format. */
@@ -78,6 +82,16 @@ export function isImportedId(publicId: string): boolean {
 /** Generates a public id for a secret in another format, which contains none. */
 export function createImportedId(randomBytes: RandomBytes): string {
   return IMPORTED + randomBase62(PUBLIC_ID_LENGTH, randomBytes);
+}
+
+/** Generates what takes the place of a public id for somebody who signs in. */
+export function createPersonId(randomBytes: RandomBytes): string {
+  return PERSON + randomBase62(PUBLIC_ID_LENGTH, randomBytes);
+}
+
+/** Whether a public id is that of somebody who signs in. */
+export function isPersonId(publicId: string): boolean {
+  return publicId.startsWith(PERSON);
 }
 
 /** Replaces every secret in a text with its prefix, including truncated and mistyped ones. */

@@ -95,6 +95,11 @@ export interface PageQuery {
   roles?: readonly string[] | null;
   /** Only keys of this status, case-insensitive. */
   status?: string | null;
+  /**
+   * Only the key of this name and those that answer to it: the keys that it created, that these created, and so on. For
+   * a person, also what they are called where they sign in.
+   */
+  owner?: string | null;
 }
 
 const PAGE_OPTIONS: Rules<PageQuery> = {
@@ -103,6 +108,7 @@ const PAGE_OPTIONS: Rules<PageQuery> = {
   search: orNull(anyText),
   roles: orNull(list(anyText)),
   status: orNull(anyText),
+  owner: orNull(anyText),
 };
 
 /** A page of keys, oldest first. */
@@ -136,6 +142,7 @@ export async function listKeys(
     throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${MAX_PAGE_SIZE} keys.`);
   }
   checkSearchText(query.search ?? '');
+  checkSearchText(query.owner ?? '');
   const keys = await repository.list({
     limit: first + 1,
     after: query.after ? readCursor(query.after) : undefined,
@@ -143,6 +150,7 @@ export async function listKeys(
     ownedBy: ownedBy(actor),
     roles: query.roles ? readRoles(query.roles, catalog) : undefined,
     status: query.status == null ? undefined : { is: readStatus(query.status), now },
+    owner: query.owner == null ? undefined : normalizeName(query.owner),
   });
   return { keys: keys.slice(0, first), hasNextPage: keys.length > first };
 }

@@ -4,6 +4,7 @@ import {
   Authenticator,
   type CheckCounts,
   noChecks,
+  People,
   Sessions,
   UsageRetention,
   writeEvents,
@@ -141,6 +142,8 @@ export class KeysService extends KeyManagement {
   readonly leaks: Leaks;
   /** Keys as people look through them. */
   readonly lists: KeyLists;
+  /** Those who sign in without a key. */
+  readonly people: People;
   /** The sessions of people who have signed in with keys. */
   readonly sessions: Sessions;
   /** How the store answers. */
@@ -166,6 +169,7 @@ export class KeysService extends KeyManagement {
     this.permittedChanges = new PermittedChanges(parts);
     this.leaks = new Leaks(parts);
     this.lists = new KeyLists(parts);
+    this.people = new People(parts);
     this.sessions = new Sessions(parts);
     this.store = new StoreHealth(parts);
     this.transfer = new Transfer(parts);

@@ -1,19 +1,25 @@
 import { OPERATOR, violationsOfNew } from '../authorization/index.ts';
 import { type ErrorCode, formatTime, type Issue, formatList, nearest, readDate } from '../basics/index.ts';
 import {
+  digestPerson,
   normalizeName,
+  type Person,
+  personIn,
   readExpiry,
   readNewFields,
   type StoredKey,
+  validateChange,
   validateName,
   validateNewKey,
 } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import {
   createImportedId,
+  createPersonId,
   digestSecret,
   hasOwnForm,
   isImportedId,
+  isPersonId,
   publicIdOfPrefix,
   type RandomBytes,
   readDigest,
@@ -98,7 +104,9 @@ function readKey(
   issues: readonly Issue[],
   { catalog, now, randomBytes, randomId }: ImportContext,
 ): Omit<ImportLine, 'line'> {
-  const errors: ImportProblem[] = [...issues, ...validateNewKey(fields, catalog, now)].map(({ code, message }) => ({
+  const person = personIn(fields.person) ?? null;
+  const validate = person ? validateChange : validateNewKey;
+  const errors: ImportProblem[] = [...issues, ...validate(fields, catalog, now)].map(({ code, message }) => ({
     code,
     message,
   }));
@@ -118,11 +126,13 @@ function readKey(
     expiresAt: expiry ?? null,
     disabledAt: fields.disabled ? now : null,
     managed: false,
+    person,
     rotation: null,
     digest: secret.digest,
     previousDigest: null,
   };
-  const violations = violationsOfNew(key, { caller: OPERATOR, catalog, now });
+  // The policy is for what people create.
+  const violations = person ? [] : violationsOfNew(key, { caller: OPERATOR, catalog, now });
   const forbidden = violations.map((message): ImportProblem => ({ code: 'POLICY_VIOLATED', message }));
   return { name, id, key, errors: forbidden, warnings: warningsOf(key, secret, now) };
 
@@ -237,6 +247,7 @@ interface ImportedFields {
   createdAt?: string;
   createdBy?: string;
   prefix?: string;
+  person?: Person;
 }
 
 const KINDS = {
@@ -246,6 +257,10 @@ const KINDS = {
     fits: (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
   },
   boolean: { words: 'true or false', fits: (value: unknown) => typeof value === 'boolean' },
+  person: {
+    words: 'a map of "issuer", "subject" and "name", each a text of up to 255 characters',
+    fits: (value: unknown) => personIn(value) !== undefined,
+  },
 };
 
 const FIELDS: Record<keyof ImportedFields, keyof typeof KINDS> = {
@@ -263,6 +278,7 @@ const FIELDS: Record<keyof ImportedFields, keyof typeof KINDS> = {
   createdAt: 'string',
   createdBy: 'string',
   prefix: 'string',
+  person: 'person',
 };
 const NAMES = Object.keys(FIELDS) as (keyof ImportedFields)[];
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['secret', 'sha256'] satisfies (keyof ImportedFields)[]);
@@ -325,8 +341,15 @@ function wrongKind([name, value]: [keyof ImportedFields, unknown]): Issue[] {
   return fits(value) ? [] : [invalid(`"${name}" must be ${words}.`)];
 }
 
+const NO_SECRET: Issue = {
+  code: 'SECRET_INVALID',
+  message: 'A person has no secret. Leave out "secret" and "sha256".',
+};
+
 function missing(names: ReadonlySet<keyof ImportedFields>): Issue[] {
   const issues = names.has('name') ? [] : [invalid('The name is missing.')];
+  const hasSecret = names.has('secret') || names.has('sha256');
+  if (names.has('person')) return hasSecret ? [...issues, NO_SECRET] : issues;
   if (names.has('secret') !== names.has('sha256')) return issues;
   const given = names.has('secret') ? 'Both are given' : 'Both are missing';
   return [
@@ -373,7 +396,7 @@ interface ImportedSecret {
 
 /** Reads the secret of an imported key, or its digest. A secret in our own format keeps its public id. */
 function readImportedSecret(
-  { secret, sha256, prefix }: Pick<ImportedFields, 'secret' | 'sha256' | 'prefix'>,
+  { secret, sha256, prefix, person }: Pick<ImportedFields, 'secret' | 'sha256' | 'prefix' | 'person'>,
   randomBytes: RandomBytes,
 ): ImportedSecret | Issue {
   const prefixed = publicIdOfPrefix(prefix ?? '');
@@ -381,6 +404,10 @@ function readImportedSecret(
     return issue(
       '"prefix" is not an svc-api prefix, such as svc_0a1B2c3D4e5F_…. Leave it out for a key that was made elsewhere.',
     );
+  if (prefixed !== undefined && isPersonId(prefixed) !== (person !== undefined))
+    return issue('"prefix" belongs to a person, and "person" says who that is: leave both out, or neither.');
+  if (person)
+    return { publicId: prefixed ?? createPersonId(randomBytes), digest: digestPerson(person), guessable: false };
   if (secret === undefined) {
     const digest = readDigest(sha256 ?? '');
     if (digest === undefined) return issue('"sha256" is not a SHA-256 in hex, base64 or base64url.');

@@ -9,7 +9,7 @@ import {
   yesOrNo,
 } from '../basics/index.ts';
 import type { Parts } from '../changes/index.ts';
-import { isInProgress, requireWhole, type StoredKey } from '../key/index.ts';
+import { isInProgress, type Person, requireWhole, type StoredKey } from '../key/index.ts';
 import type { KeyRepository, ListPosition } from '../repository/index.ts';
 import { toHex, prefixOf } from '../secret/index.ts';
 import { checkImport, finishImports, importKeys, type ImportOutcome, type ImportReport, IMPORTS } from './import.ts';
@@ -107,6 +107,8 @@ export interface ExportedKey {
   expiresAt: string | null;
   /** Whether it is disabled. */
   disabled: boolean;
+  /** Who signs in, of a key that stands for a person; that has no secret. */
+  person?: Person;
   /** The SHA-256 of its secret in hex; only with `withDigests`. */
   sha256?: string;
 }
@@ -165,6 +167,6 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean): ExportedKey {
     createdBy: key.createdBy,
     expiresAt: formatTime(key.expiresAt),
     disabled: key.disabledAt !== null,
-    ...(withDigests && { sha256: toHex(key.digest) }),
+    ...(key.person ? { person: key.person } : withDigests && { sha256: toHex(key.digest) }),
   };
 }

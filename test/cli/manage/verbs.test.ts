@@ -245,6 +245,7 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
       uses: 0,
       lastUsedAt: null,
       rotation: null,
+      person: null,
       effectivePermissions: [
         'ME:READ_OWN',
         ...['ONLINE', 'WELCOME'].flatMap((resource) => [`${resource}:READ_ANY`, `${resource}:READ_OWN`]),

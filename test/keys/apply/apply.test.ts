@@ -58,6 +58,7 @@ describe('applying declared keys', () => {
       expiresAt: Date.parse(end),
       disabledAt: null,
       managed: true,
+      person: null,
       rotation: null,
     });
     assert.equal(second!.apiKey.disabledAt, test.time.now);

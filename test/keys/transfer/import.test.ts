@@ -76,6 +76,7 @@ describeOnEach('importing keys', () => {
       expiresAt: Date.UTC(2031, 0, 1),
       disabledAt: test.time.now,
       managed: false,
+      person: null,
       rotation: null,
     });
     const { id, publicId, ...plain } = (await test.keys.findByName('Plain', OPERATOR))!;
@@ -93,6 +94,7 @@ describeOnEach('importing keys', () => {
       expiresAt: null,
       disabledAt: null,
       managed: false,
+      person: null,
       rotation: null,
     });
     assert.deepEqual(report.lines[0], {

@@ -71,7 +71,7 @@ export function PreviewPage({
   /** Undefined if none is replaced, or it may not be seen. */
   replaced: Replaced | undefined;
   note?: string | undefined;
-  visit: { isFresh: boolean };
+  visit: { isFresh: boolean; signInAgain: string | undefined };
   keyProblem?: string | undefined;
 }) {
   const { name, description, grants, expiresAt, effectivePermissions } = preview;

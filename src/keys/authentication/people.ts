@@ -1,0 +1,183 @@
+import { isWidened, OPERATOR } from '../authorization/index.ts';
+import { isLoopbackHost, printable } from '../basics/index.ts';
+import { findConfusableNames, type Parts, type Transaction } from '../changes/index.ts';
+import {
+  type ApiKey,
+  digestPerson,
+  MAX_NAME_LENGTH,
+  normalizeName,
+  type Person,
+  requireWhole,
+  type StoredKey,
+  UNRESTRICTED,
+  validateName,
+  withoutDigests,
+} from '../key/index.ts';
+import type { Grant, Permission, Role } from '../permissions/index.ts';
+import { SESSIONS } from '../repository/index.ts';
+import { createPersonId, type RandomBytes } from '../secret/index.ts';
+
+/** What people are granted, by their groups; `*` is everybody who signs in. */
+export type GrantsByGroup = Readonly<Record<string, readonly Grant[]>>;
+
+/** A proxy that signs people in, and says in headers who they are. Names of headers are in lower case. */
+export interface SignInProxy {
+  readonly header: string;
+  /** The header with their groups, between commas; undefined if it says none. */
+  readonly groups: string | undefined;
+}
+
+/** A provider of OpenID Connect that signs people in. */
+export interface SignInProvider {
+  /** Its URL, as it says it itself. */
+  readonly issuer: string;
+  readonly clientId: string;
+  /** The absolute path of the file with the secret of the client. */
+  readonly secretFile: string;
+  /** The claim with their groups. */
+  readonly groups: string;
+}
+
+/** Who signs people in, and what they are granted. */
+export interface PeopleSettings {
+  readonly by: SignInProxy | SignInProvider;
+  readonly grant: GrantsByGroup;
+}
+
+/** What is wrong with the URL of a provider; undefined if nothing is. */
+export function invalidProvider(text: string): string | undefined {
+  const shown = `"${printable(text)}" is no issuer.`;
+  if (!URL.canParse(text) || text !== text.trim() || text.length > MAX_ISSUER_LENGTH)
+    return `${shown} Write it as the provider does, such as https://id.example.org.`;
+  const { protocol, hostname, username, password, search, hash } = new URL(text);
+  const isLocal = protocol === 'http:' && isLoopbackHost(hostname);
+  if (protocol !== 'https:' && !isLocal)
+    return `${shown} It must begin with https://, or with http:// on loopback, such as http://127.0.0.1:8080.`;
+  const hasMore = username !== '' || password !== '' || search !== '' || hash !== '' || /[?#]/.test(text);
+  return hasMore ? `${shown} It has no user name, no query and no fragment.` : undefined;
+}
+
+const MAX_ISSUER_LENGTH = 255;
+
+type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
+
+/** What somebody in some groups is granted, in the order of the configuration. */
+export function grantsOf(byGroup: GrantsByGroup, groups: readonly string[]): Grants {
+  const isIn = new Set(['*', ...groups]);
+  const granted = new Set(Object.entries(byGroup).flatMap(([group, grants]) => (isIn.has(group) ? grants : [])));
+  const isPermission = (grant: Grant): grant is Permission => grant.includes(':');
+  return {
+    roles: [...granted].filter((grant): grant is Role => !isPermission(grant)),
+    permissions: [...granted].filter(isPermission),
+  };
+}
+
+/** Somebody who has signed in: a key without a secret, and what it is found by in place of the digest of one. */
+export interface SignedIn {
+  readonly apiKey: ApiKey;
+  readonly digest: string;
+}
+
+/** By whom the audit log says that people come, and what they may do. */
+const BY_CONFIGURATION = { kind: 'POLICY', id: null, name: 'people' } as const;
+
+/**
+ * People who sign in elsewhere. Each is a key without a secret, whose grants are those of their latest sign-in: so what
+ * they have created follows when they lose some.
+ */
+export class People {
+  readonly #options: Parts;
+
+  constructor(options: Parts) {
+    this.#options = options;
+  }
+
+  /**
+   * Somebody signs in, or is still there: their key is created, or gets the grants that they have now.
+   * @param person as a provider or a proxy has said it, which was verified
+   * @returns undefined if nothing is granted to them; whether their key is accepted is decided by `Authenticator`
+   * @throws KeysError STORE_…
+   */
+  async signIn(person: Person, grants: Grants): Promise<SignedIn | undefined> {
+    const { repository, transactions, catalog } = this.#options;
+    const digest = digestPerson(person);
+    const found = (await repository.findByDigest(digest))?.key;
+    const signedIn = (apiKey: ApiKey) => (isNothing(grants) ? undefined : { apiKey, digest });
+    if (found ? isUpToDate(found, person, grants) : isNothing(grants)) return found && signedIn(found);
+    const revokes = found !== undefined && !isWidened(found, { ...found, ...grants }, catalog);
+    const key = await transactions.run(OPERATOR, (transaction) => this.#update(transaction, person, grants), {
+      revokes,
+      auditActor: BY_CONFIGURATION,
+    });
+    return key && signedIn(key);
+  }
+
+  async #update(transaction: Transaction, person: Person, grants: Grants): Promise<ApiKey | undefined> {
+    const digest = digestPerson(person);
+    const [before] = await transaction.find.findByDigests([digest]);
+    if (!before) {
+      if (isNothing(grants)) return undefined;
+      const key = await this.#create(transaction, person, grants);
+      await transaction.insert([key]);
+      return withoutDigests(key);
+    }
+    requireWhole(before);
+    const after = { ...before, ...grants, person };
+    await transaction.change(before, after, 'UPDATE', { records: false });
+    if (isNothing(grants)) await transaction.port(SESSIONS).leaveNewest(before.id, 0);
+    return withoutDigests(after);
+  }
+
+  async #create(transaction: Transaction, person: Person, grants: Grants): Promise<StoredKey> {
+    const { randomId, randomBytes } = this.#options;
+    return {
+      id: randomId(),
+      name: await freeName(transaction, person, randomBytes),
+      description: null,
+      ...grants,
+      ...UNRESTRICTED,
+      publicId: createPersonId(randomBytes),
+      createdAt: transaction.now,
+      createdBy: null,
+      expiresAt: null,
+      disabledAt: null,
+      managed: false,
+      person,
+      rotation: null,
+      digest: digestPerson(person),
+      previousDigest: null,
+    };
+  }
+}
+
+function isNothing({ roles, permissions }: Grants): boolean {
+  return roles.length + permissions.length === 0;
+}
+
+function isUpToDate(key: ApiKey, person: Person, grants: Grants): boolean {
+  const state = ({ roles, permissions }: Grants, of: Person | null) =>
+    JSON.stringify([roles, permissions, of?.issuer, of?.subject, of?.name]);
+  return state(key, key.person) === state(grants, person);
+}
+
+/** How many random characters tell those of one name apart. */
+const MARK_LENGTH = 8;
+
+/**
+ * The name of the key of somebody new: what they are called, as far as a key can be called so. Where another key is
+ * called so, or looks so, something random is behind it: nobody takes the name of another, or is kept out by one.
+ */
+async function freeName({ find }: Transaction, { name: given }: Person, randomBytes: RandomBytes): Promise<string> {
+  const allowed = given
+    .normalize('NFC')
+    .replaceAll(/[^\p{L}\p{M}\p{Nd} ]+/gu, ' ')
+    .replaceAll(/ {2,}/g, ' ');
+  const short = normalizeName(
+    Array.from(allowed, (character) => character)
+      .slice(0, MAX_NAME_LENGTH / 2)
+      .join(''),
+  );
+  const called = validateName(short) ? 'Person' : short;
+  for (let name = called; ; name = `${called} ${createPersonId(randomBytes).slice(-MARK_LENGTH)}`)
+    if (!(await find.findByName(name)) && (await findConfusableNames(OPERATOR, find, [name])).length === 0) return name;
+}

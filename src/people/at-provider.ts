@@ -1,0 +1,83 @@
+import { hash, randomBytes } from 'node:crypto';
+import { SignInFailed } from './failure.ts';
+import type { Expected, Provider } from './provider.ts';
+import type { Identified } from './proxy-headers.ts';
+
+/** For how long somebody may be on their way to a provider and back, in milliseconds. */
+export const SIGN_IN_MS = 10 * 60_000;
+
+/** Somebody is about to sign in at a provider. */
+export interface PendingSignIn {
+  /** The cookie by which their browser is known when it comes back: nobody else can end what it has begun. */
+  readonly cookie: { readonly name: string; readonly value: string };
+  /** Where they sign in. */
+  readonly location: string;
+}
+
+/** Where people sign in, and are sent back to. */
+interface SignInPlace {
+  readonly provider: Provider;
+  /** The address that the provider sends them back to, at the host that they have come to. */
+  readonly redirectUri: string;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+const COOKIE = 'svc_api_sign_in_';
+const RANDOM_BYTES = 32;
+/** Something random, when it was made, and where somebody wanted to go. */
+const VALUE = /^([\w-]{43})\.(\d{1,15})\.([\w-]*)$/;
+
+/**
+ * Begins to sign somebody in.
+ * @param next where they want to go then, which only they can change
+ * @throws SignInFailed if the provider does not answer
+ */
+export async function beginSignIn({ provider, redirectUri, now }: SignInPlace, next: string): Promise<PendingSignIn> {
+  const value = [randomBytes(RANDOM_BYTES).toString('base64url'), now, Buffer.from(next).toString('base64url')].join(
+    '.',
+  );
+  const expected = expectedBy(value, redirectUri);
+  return {
+    cookie: { name: nameFor(expected.state), value },
+    location: await provider.authorizationUrl(expected),
+  };
+}
+
+/**
+ * Who comes back from a provider.
+ * @param query of the address, with its question mark
+ * @param cookieOf the value of a cookie of their browser
+ * @returns also where they wanted to go, and the cookie that is used up
+ * @throws SignInFailed
+ */
+export async function finishSignIn(
+  { provider, redirectUri, now }: SignInPlace,
+  query: string,
+  cookieOf: (name: string) => string | undefined,
+): Promise<Identified & { readonly next: string; readonly cookie: string }> {
+  const states = new URLSearchParams(query).getAll('state');
+  const cookie = nameFor(states[0] ?? '');
+  const value = cookieOf(cookie);
+  const [, , at, next = ''] = VALUE.exec(value ?? '') ?? [];
+  const expected = expectedBy(value ?? '', redirectUri);
+  if (value === undefined || at === undefined || states.length !== 1 || states[0] !== expected.state)
+    throw new SignInFailed(400, 'This browser has not begun to sign in, or has done so already. Start again.', 'state');
+  if (Math.abs(now - Number(at)) > SIGN_IN_MS)
+    throw new SignInFailed(400, 'To sign in has taken longer than 10 minutes. Start again.', 'late');
+  const identified = await provider.identify(query, expected);
+  return { ...identified, next: Buffer.from(next, 'base64url').toString(), cookie };
+}
+
+/** What is random, and kept nowhere else than in the cookie; each part is known by that, and none by another. */
+function expectedBy(value: string, redirectUri: string): Expected {
+  const part = (name: string) => hash('sha256', `${name} ${redirectUri} ${value}`, 'base64url');
+  return { redirectUri, state: part('state'), nonce: part('nonce'), verifier: part('verifier') };
+}
+
+const NAME_LENGTH = 16;
+
+/** Several pages of a browser may sign in at once. */
+function nameFor(state: string): string {
+  return COOKIE + state.replaceAll(/[^\w-]/g, '').slice(0, NAME_LENGTH);
+}
