@@ -147,7 +147,7 @@ export type NarrowedApiKeys = { keys: EntireFieldWrapper<ReadonlyArray<ApiKey>>;
 export type ApiKeyChangePlan = { changing: EntireFieldWrapper<ReadonlyArray<ApiKey>>; unchanged:
   EntireFieldWrapper<ReadonlyArray<ApiKey>>; refused: EntireFieldWrapper<ReadonlyArray<RefusedKeyChange>>; total:
   EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>; };
-export type RefusedKeyChange = { key: EntireFieldWrapper<ApiKey>; reason: EntireFieldWrapper<string>; };
+export type RefusedKeyChange = { apiKey: EntireFieldWrapper<ApiKey>; reason: EntireFieldWrapper<string>; };
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
   'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'REFUSE' | 'PRUNE' | 'RESTORE' | 'CLOCK_REPAIR' | 'LEAK' |
@@ -260,8 +260,8 @@ export type ResolversTypes = { DateTime: ResolverTypeWrapper<number>; AuthAction
   ApiKeyChangePlan: ResolverTypeWrapper<Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
   ReadonlyArray<ResolversTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversTypes['ApiKey']>, refused:
   ReadonlyArray<ResolversTypes['RefusedKeyChange']> }>; RefusedKeyChange: ResolverTypeWrapper<Omit<RefusedKeyChange,
-  'key'> & { key: ResolversTypes['ApiKey'] }>; AuditAction: AuditAction; AuditActorKind: AuditActorKind; AuditActor:
-  ResolverTypeWrapper<AuditActorSource>; AuditChange: ResolverTypeWrapper<AuditChange>; AuditEntry:
+  'apiKey'> & { apiKey: ResolversTypes['ApiKey'] }>; AuditAction: AuditAction; AuditActorKind: AuditActorKind;
+  AuditActor: ResolverTypeWrapper<AuditActorSource>; AuditChange: ResolverTypeWrapper<AuditChange>; AuditEntry:
   ResolverTypeWrapper<AuditEntrySource>; AuditLogConnection: ResolverTypeWrapper<Omit<AuditLogConnection, 'edges'> & {
   edges: ReadonlyArray<ResolversTypes['AuditLogEdge']> }>; AuditLogEdge: ResolverTypeWrapper<Omit<AuditLogEdge, 'node'>
   & { node: ResolversTypes['AuditEntry'] }>; ConsentFlow: ConsentFlow; ConsentStatus: ConsentStatus; ConsentRequest:
@@ -298,8 +298,8 @@ export type ResolversParentTypes = { DateTime: number; Node: ResolversInterfaceT
   NarrowedApiKeys: Omit<NarrowedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversParentTypes['ApiKey']> };
   ApiKeyChangePlan: Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
   ReadonlyArray<ResolversParentTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversParentTypes['ApiKey']>, refused:
-  ReadonlyArray<ResolversParentTypes['RefusedKeyChange']> }; RefusedKeyChange: Omit<RefusedKeyChange, 'key'> & { key:
-  ResolversParentTypes['ApiKey'] }; AuditActor: AuditActorSource; AuditChange: AuditChange; AuditEntry:
+  ReadonlyArray<ResolversParentTypes['RefusedKeyChange']> }; RefusedKeyChange: Omit<RefusedKeyChange, 'apiKey'> & {
+  apiKey: ResolversParentTypes['ApiKey'] }; AuditActor: AuditActorSource; AuditChange: AuditChange; AuditEntry:
   AuditEntrySource; AuditLogConnection: Omit<AuditLogConnection, 'edges'> & { edges:
   ReadonlyArray<ResolversParentTypes['AuditLogEdge']> }; AuditLogEdge: Omit<AuditLogEdge, 'node'> & { node:
   ResolversParentTypes['AuditEntry'] }; ConsentRequest: ConsentRequestSource; ApproveConsentRequestInput:
