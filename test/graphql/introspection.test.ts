@@ -35,7 +35,8 @@ const QUERY = {
   limits: '(): ServiceLimits',
   health: '(): Health',
   info: '(): Info',
-  apiKeys: '(first: Int = 50, after: String, search: String, roles: [Role!], status: ApiKeyStatus, owner: String): ApiKeyConnection',
+  apiKeys:
+    '(first: Int = 50, after: String, search: String, roles: [Role!], status: ApiKeyStatus, owner: String): ApiKeyConnection',
   apiKey: '(id: ID, name: String): ApiKey',
   node: '(id: ID!): Node',
   permissions: '(): PermissionCatalog',
