@@ -169,7 +169,7 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
     refusals: parts.refusals,
     commands: parts.commands,
     people: parts.people,
-    redirectBase: (c) => parts.issuer.of(c),
+    issuer: parts.issuer,
     countFailure: (c) => parts.failedCredentials?.add(originOf(c, parts)),
   });
   addOutcomes(app, CONSOLE_PATH, { assets, sessions, guarded, seenBy, enter });

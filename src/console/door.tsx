@@ -7,6 +7,7 @@ import {
   type DoorParts,
   errorIn,
   errorReply,
+  HonoHead,
   internalError,
   listenerOf,
   type LoadedDoor,
@@ -20,20 +21,29 @@ import {
   type SeenOrigin,
 } from '../http/index.ts';
 import { isKeysError } from '../keys/basics/index.ts';
+import { type PeopleSignIn, SignInFailed } from '../people/index.ts';
 import { prefixOf } from '../keys/secret/index.ts';
 import { addAssets, type Assets, plainPageHeaders, readAssets } from './assets.ts';
 import { OneMoment } from './pages/sign-in.tsx';
 import { Layout } from './parts/layout.tsx';
 import { inYourWords, Problem } from './parts/notice.tsx';
+import { addProviderWay, startOf } from './provider-way.ts';
 import { requireOwnForm, SessionAuth } from './session-auth.ts';
 import { answerHeaders, seeOther } from './visit.tsx';
+
+/** What the pages sign people in by who have no key. */
+interface PeopleParts {
+  /** Undefined where everybody shows a key. */
+  readonly people?: PeopleSignIn | undefined;
+}
 
 /**
  * Adds the pages at the door of guarded services, on their own hosts: where people sign in to them with a key, see as
  * whom, and sign out. They work without scripts. Who signs in is told by `SessionAuth.signIn` alone.
  */
-export function addDoor(app: Hono<BearerEnv>, parts: DoorParts): DoorPages {
+export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): DoorPages {
   const assets = readAssets();
+  const { people } = parts;
   const sessionAuth = new SessionAuth(parts, 'door');
   const path = DOOR_PATH.slice(0, -1);
   addAssets(app, path, assets);
@@ -54,7 +64,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts): DoorPages {
   app.get(DOOR_PATH, (c) =>
     guarded(c, async (seen) => {
       const entry = await sessionAuth.enter(c, seen);
-      if (entry === 'signed out') return send(c, signInPage(assets, { seen, target: '/' }));
+      if (entry === 'signed out') return send(c, signInPage(assets, { seen, target: '/', people }));
       if ('refusal' in entry) {
         const { status, message, headers } = entry.refusal;
         return send(
@@ -74,7 +84,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts): DoorPages {
       const target = readReturnTarget(readQuery(c).get('to') ?? c.req.header('x-original-uri') ?? '');
       return (await sessionAuth.isSignedIn(c, seen))
         ? seeOther(c, target)
-        : send(c, signInPage(assets, { seen, target }));
+        : send(c, signInPage(assets, { seen, target, people }));
     }),
   );
   app.post(`${path}/sign-in`, (c) =>
@@ -85,7 +95,11 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts): DoorPages {
       const again = (status: number, problem?: string, headers = {}) =>
         send(
           c,
-          signInPage(assets, { seen, target, problem }, { status, headers: { ...answerHeaders(c), ...headers } }),
+          signInPage(
+            assets,
+            { seen, target, problem, people },
+            { status, headers: { ...answerHeaders(c), ...headers } },
+          ),
         );
       if (!seen.isPrivate) return again(403);
       if (key === '') return again(400, 'Enter an API key.');
@@ -96,6 +110,21 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts): DoorPages {
       return send(c, pageOf(assets, { title: 'Signed in', again: target }, <OneMoment here={target} />));
     }),
   );
+  if (people?.provider)
+    addProviderWay(app, `${path}/sign-in`, {
+      people,
+      sessionAuth,
+      refusals: parts.refusals,
+      seenBy: (c) => parts.seenBy(c),
+      place: 'provider at the door',
+      parameter: 'to',
+      readNext: readReturnTarget,
+      addressOf: (c) => `${parts.seenBy(c).origin}${path}/sign-in`,
+      countFailure: (c) => parts.countFailure?.(c),
+      guarded,
+      leadOn: (c, target) =>
+        send(c, pageOf(assets, { title: 'Signed in', again: target }, <OneMoment here={target} />)),
+    });
   app.post(`${path}/sign-out`, (c) =>
     guarded(c, async (seen) => {
       await sessionAuth.signOut(c, seen);
@@ -115,7 +144,11 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts): DoorPages {
 
   return {
     signIn: (seen, target, headers) =>
-      signInPage(assets, { seen, target: readReturnTarget(target) }, { status: 401, ...(headers && { headers }) }),
+      signInPage(
+        assets,
+        { seen, target: readReturnTarget(target), people },
+        { status: 401, ...(headers && { headers }) },
+      ),
     refused: (seen, refusal) =>
       pageOf(
         assets,
@@ -126,7 +159,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts): DoorPages {
 }
 
 /** The same for a server that answers nothing else of ours. */
-export async function openDoor(parts: DoorParts): Promise<LoadedDoor> {
+export async function openDoor(parts: DoorParts & PeopleParts): Promise<LoadedDoor> {
   const app = new Hono<BearerEnv>();
   const pages = addDoor(app, parts);
   app.onError((error, c) => {
@@ -138,8 +171,16 @@ export async function openDoor(parts: DoorParts): Promise<LoadedDoor> {
 }
 
 /** @throws what no page can say */
-function describeError(c: Context, error: unknown, { failures }: DoorParts): { status: number; message: string } {
+function describeError(
+  c: Context,
+  error: unknown,
+  { failures, refusals }: DoorParts,
+): { status: number; message: string } {
   if (error instanceof RequestRefused) return error;
+  if (error instanceof SignInFailed) {
+    refusals.add('sign-in refused', { reason: error.reason }, new HonoHead(c).notes);
+    return error;
+  }
   if (!isKeysError(error) || !error.code.startsWith('STORE_')) throw error;
   failures.add(error, requestIdIn(c));
   return { status: 503, message: 'The key store does not answer, or takes no changes. Try again later.' };
@@ -177,11 +218,28 @@ function signInPage(
   return pageOf(assets, { title: 'Sign in', ...more }, <SignIn {...shown} />);
 }
 
-function SignIn({ seen, target, problem }: { seen: SeenOrigin; target: string; problem?: string | undefined }) {
+function SignIn({
+  seen,
+  target,
+  problem,
+  people,
+}: {
+  seen: SeenOrigin;
+  target: string;
+  problem?: string | undefined;
+} & PeopleParts) {
+  const provider = people?.provider;
   return (
     <div class="narrow">
       <h1>Sign in to {seen.host}</h1>
       {problem !== undefined && <Problem>{problem}</Problem>}
+      {seen.isPrivate && provider && (
+        <p>
+          <a class="button primary" href={startOf(`${DOOR_PATH}sign-in`, 'to', target)}>
+            Sign in with {provider.host}
+          </a>
+        </p>
+      )}
       {seen.isPrivate ? (
         <form method="post" action={`${DOOR_PATH}sign-in`} class="stack">
           <input type="hidden" name="to" value={target} />

@@ -20,11 +20,6 @@ import { Layout, type ListedPage, PAGES, ServiceHost, type SignedIn } from './pa
 import type { SentForm } from './sent-form.tsx';
 import { type Entered, KEY_FIELD } from './session-auth.ts';
 
-/** Where somebody signs in at a provider. @param root the way to `/console/` @param next where they want to go then */
-export function startOf(root: string, next: string): string {
-  return `${root}sign-in/start${next === '' ? '' : `?${new URLSearchParams({ next }).toString()}`}`;
-}
-
 /** The most that a form may have, in bytes: a key may be granted eight actions on each of many resources. */
 const MAX_FORM_BYTES = 256 * 1024;
 
@@ -91,7 +86,8 @@ export class Visit {
     const { pathname, search } = new URL(this.c.req.url);
     const [, here] = /\/console\/(.*)$/.exec(pathname) ?? [];
     const place = here ?? `../${/(?:device|oauth\/authorize)$/.exec(pathname)?.[0] ?? ''}`;
-    return startOf(this.root, this.c.req.method === 'POST' ? place : place + search);
+    const next = this.c.req.method === 'POST' ? place : place + search;
+    return `${this.root}sign-in/start?${new URLSearchParams({ next }).toString()}`;
   }
 
   /** Whose session it is. */

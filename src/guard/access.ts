@@ -23,20 +23,25 @@ import {
   type DoorParts,
   type DoorRequest,
   errorReply,
+  HonoHead,
   type LoadedDoor,
   NodeHead,
+  type PeopleAtDoor,
   type RefusalLog,
   type Reply,
   RequestRefused,
   type SeenOrigin,
   seenOrigin,
   type SignIn,
+  unavailable,
   withFields,
 } from '../http/index.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
-import { assertValid, KeysError, type Networks, type OrRefusal } from '../keys/basics/index.ts';
+import type { PeopleSettings } from '../keys/authentication/index.ts';
+import { assertValid, KeysError, type Networks, type OrRefusal, sourceOf } from '../keys/basics/index.ts';
 import { type Catalog, parsePermissions, parseResource, type Permission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
+import { PeopleSignIn, SignInFailed } from '../people/index.ts';
 import type { Log } from '../log.ts';
 import {
   type Allow,
@@ -310,7 +315,7 @@ export class Access {
 
 /** Who may pass. This may change while the guard runs. */
 export interface GuardRules {
-  readonly keys: Pick<KeysService, 'catalog' | 'sessions'> & {
+  readonly keys: Pick<KeysService, 'catalog' | 'clock' | 'people' | 'sessions'> & {
     readonly store: Pick<KeysService['store'], 'check'>;
   } & CheckOptions['keys'];
   /** Who may make which requests. */
@@ -324,7 +329,9 @@ export interface GuardRules {
   /** Where requests are passed on to, by the route that lets them pass. */
   readonly upstreams: Upstreams;
   /** Loads the pages on which people sign in; undefined where nobody may. */
-  readonly loadDoor?: ((parts: DoorParts) => Promise<LoadedDoor>) | undefined;
+  readonly loadDoor?: ((parts: DoorParts & { people: PeopleSignIn | undefined }) => Promise<LoadedDoor>) | undefined;
+  /** Who signs people in without a key; undefined for nobody. */
+  readonly people?: PeopleSettings | undefined;
 }
 
 /** Where requests are passed on to. */
@@ -362,6 +369,8 @@ export interface AppliedRules {
   readonly access: Access;
   readonly catalog: Catalog;
   readonly isCredential: IsCredential;
+  /** The headers in which a trusted proxy says who makes a request: from elsewhere, no upstream gets them. */
+  readonly saysWho: ReadonlySet<string>;
   readonly clients: ClientAddresses;
   /** The upstream that a request goes to, and its credentials. @param match the route that has let it pass */
   upstreamOf(match: Match | undefined): Target;
@@ -381,10 +390,11 @@ interface Target {
 
 /**
  * @param passCredential whether upstreams get the key, too
- * @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE, CONFIG_INVALID of the files of their credentials
+ * @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE, CONFIG_INVALID of the files of their credentials, and of the
+ *   secret for a provider
  */
 export function applyRules(
-  { keys, requirements, credentials, trust, upstreams, loadDoor }: GuardRules,
+  { keys, requirements, credentials, trust, upstreams, loadDoor, people: settings }: GuardRules,
   parts: CheckParts,
   { passCredential, log }: { passCredential: boolean; log: Log },
 ): AppliedRules {
@@ -398,20 +408,59 @@ export function applyRules(
   const check = new BearerCheck({ keys, credentials, trust: trust.texts }, parts);
   const clients = new ClientAddresses(trust.texts);
   const forms = new BearerCheck({ keys, trust: trust.texts }, parts);
+  const people =
+    loadDoor &&
+    settings &&
+    new PeopleSignIn({ settings, people: keys.people, addresses: clients, clock: () => keys.clock() });
   let loaded: Promise<LoadedDoor> | undefined;
   const load = () =>
-    (loaded ??= loadDoor!({ sessions, authenticator, check: forms, ...parts, seenBy: (c) => seenAt(c, clients) }));
+    (loaded ??= loadDoor!({
+      sessions,
+      authenticator,
+      people,
+      check: forms,
+      ...parts,
+      seenBy: (c) => seenAt(c, clients),
+      countFailure: (c) => parts.failedCredentials?.add(sourceOf(clients.of(new HonoHead(c)).address)),
+    }));
   const door = loadDoor && { load };
-  const signIn = door && { sessions, pages: async () => (await load()).pages };
+  const signIn = door && {
+    sessions,
+    people: people && peopleAtDoor(people, check, parts),
+    pages: async () => (await load()).pages,
+  };
   return {
     access: new Access({ check, signIn, requirements, refusals: parts.refusals, clients }),
     catalog: keys.catalog,
     isCredential: passCredential ? () => false : credentialHeaders(credentials),
+    saysWho: new Set(settings && 'header' in settings.by ? [settings.by.header, settings.by.groups ?? ''] : []),
     clients,
     upstreamOf: (match) => (match?.route.to === undefined ? otherwise! : targets.get(match.route.to)!),
     lacking: (missing) => check.lacking(missing),
     door,
     check: () => keys.store.check(),
+  };
+}
+
+/** Those who come without a key: a proxy that is trusted says who they are, or they have signed in. */
+function peopleAtDoor(people: PeopleSignIn, check: BearerCheck, { refusals, failures }: CheckParts): PeopleAtDoor {
+  return {
+    goesOn: (issuer) => people.goesOn(issuer),
+    isNamed: (request) => people.isNamed(request as GuardedRequest),
+    enter: async (request) => {
+      try {
+        const { digest } = await people.signIn(people.inHeaders(request as GuardedRequest)!);
+        return await check.enterBy(request, digest);
+      } catch (error) {
+        if (error instanceof SignInFailed) {
+          refusals.add('sign-in refused', { reason: error.reason }, request.notes);
+          const code = error.status === 400 ? 'INVALID_REQUEST' : 'FORBIDDEN';
+          return { refusal: errorReply(error.status, code, error.message) };
+        }
+        failures.add(error, request.notes?.id);
+        return { refusal: unavailable() };
+      }
+    },
   };
 }
 

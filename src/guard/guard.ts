@@ -386,7 +386,7 @@ class Guard implements RequestHandler, ConnectionHandler {
 
   #passOn(received: ReceivedRequest, request: GuardedRequest, entered: AllowedEntry, mcp?: JudgedMessages): void {
     const { outgoing } = received;
-    const { catalog, isCredential, clients } = this.#rules;
+    const { catalog, isCredential, saysWho, clients } = this.#rules;
     const { admitted, permissions, match } = entered;
     const { upstream, credentials } = this.#rules.upstreamOf(match);
     const notes = notesOf(received.incoming);
@@ -405,8 +405,9 @@ class Guard implements RequestHandler, ConnectionHandler {
       const entry = this.#rules.access.again(request, known);
       return entry instanceof Promise ? entry.then(refusalIn) : refusalIn(entry);
     };
+    const arrived = arrivalOf(request, clients);
     const exchange = this.#proxy.pass(received, {
-      ...arrivalOf(request, clients),
+      ...arrived,
       upstream,
       sent: credentials.now,
       body: mcp?.body,
@@ -418,7 +419,7 @@ class Guard implements RequestHandler, ConnectionHandler {
             access: () => known.admitted!.principal.access,
           })),
       identity: Object.entries(identity).flat(),
-      isCredential,
+      isCredential: (name, value) => isCredential(name, value) || (!arrived.isTrusted && saysWho.has(name)),
       fields,
       refusedNow,
     });

@@ -45,6 +45,8 @@ export interface DoorParts {
   readonly failures: FailureLog;
   /** The address that a browser has opened. */
   seenBy(c: Context): SeenOrigin;
+  /** Counts a failed sign-in at a provider as a credential that is not valid. */
+  readonly countFailure?: ((c: Context) => number | undefined) | undefined;
 }
 
 /** The pages at the door, once they are loaded. */
@@ -54,9 +56,21 @@ export interface LoadedDoor {
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
 }
 
+/** Those who come to a guarded service without a key. */
+export interface PeopleAtDoor {
+  /** Whether somebody whom an issuer has identified goes on by their session alone. */
+  goesOn(issuer: string): boolean;
+  /** Whether a trusted proxy says who makes a request; undefined where none does. */
+  isNamed?(request: Received): boolean;
+  /** Checks a request of somebody whom a proxy names. */
+  enter?(request: Received): Promise<Admission>;
+}
+
 /** Accepts people who have signed in, and shows others where to do so. */
 export interface SignIn {
   readonly sessions: Sessions;
+  /** Those who have no key; undefined for nobody. */
+  readonly people?: PeopleAtDoor | undefined;
   /** Loaded once somebody needs them. */
   pages(): Promise<DoorPages>;
 }
@@ -85,6 +99,7 @@ export class Door {
 
   /** Checks a request that has just arrived. Counts as a use of its key. */
   enter(request: Received, at: DoorRequest): Admission | Promise<Admission> {
+    if (this.#isNamed(request)) return this.#signIn!.people!.enter!(request);
     const token = this.#sessionIn(request, at);
     return token === undefined ? this.#check.enter(request) : this.#enterBySession(request, token);
   }
@@ -104,7 +119,7 @@ export class Door {
 
   /** Whether a browser has sent by itself what a request is accepted by: another site may have made it do so. */
   isByBrowser(request: Received, at: DoorRequest): boolean {
-    return this.#check.isByBasic(request) || this.#sessionIn(request, at) !== undefined;
+    return this.#check.isByBasic(request) || this.#isNamed(request) || this.#sessionIn(request, at) !== undefined;
   }
 
   /**
@@ -134,17 +149,22 @@ export class Door {
   }
 
   async #enterBySession(request: Received, token: string): Promise<Admission> {
-    const found = await admitSession(request, token, { sessions: this.#signIn!.sessions, check: this.#check });
+    const found = await admitSession(request, token, { ...this.#signIn!, check: this.#check });
     return found?.admission ?? this.#check.enter(request);
   }
 
   /** The token of the session by which a request comes: none if it has a key, or something like one. */
   #sessionIn(request: Received, at: DoorRequest): string | undefined {
     const cookies = this.#signIn && request.header('cookie');
-    if (!cookies?.includes(SESSION_COOKIE)) return undefined;
+    if (!cookies?.includes(SESSION_COOKIE) || this.#isNamed(request)) return undefined;
     const seen = seenOrigin(at);
     const [cookie] = seen ? cookieParts(cookies, [DOOR_COOKIE, SESSION_COOKIE], seen) : [];
     return cookie === undefined || this.#check.hasCredentials(request) ? undefined : tokenAt(seen!, cookie);
+  }
+
+  /** Whether a trusted proxy says who makes a request that has no key. */
+  #isNamed(request: Received): boolean {
+    return this.#signIn?.people?.isNamed?.(request) === true && !this.#check.hasCredentials(request);
   }
 
   /** What is open asks often, and for each part of a body that passes. */

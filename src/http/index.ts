@@ -17,6 +17,7 @@ export {
   DOOR_PATH,
   type DoorPages,
   type DoorParts,
+  type PeopleAtDoor,
   type DoorRequest,
   isAtDoor,
   type LoadedDoor,

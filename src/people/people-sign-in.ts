@@ -46,6 +46,12 @@ export class PeopleSignIn {
     return 'issuer' in settings.by ? undefined : readProxyHeaders(request, settings.by, addresses);
   }
 
+  /** Whether a trusted proxy says anything of who makes a request. */
+  isNamed(request: Parameters<typeof readProxyHeaders>[0]): boolean {
+    const { settings, addresses } = this.#options;
+    return 'header' in settings.by && request.all(settings.by.header).length > 0 && addresses.trusts(request.peer());
+  }
+
   /** Sends somebody to the provider. @param next where they want to go then @throws SignInFailed */
   begin({ redirectUri }: Way, next: string): Promise<PendingSignIn> {
     return beginSignIn({ provider: this.provider!, redirectUri, now: this.#options.clock() }, next);

@@ -14,6 +14,7 @@ import {
   Issuer,
   listen,
   type NamedCommands,
+  originOf,
   OWN_COMMANDS,
   type OpenedStore,
   permissionOptions,
@@ -201,6 +202,7 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
   );
   const app = createHttpApp({ keys, schema, startedAt, hasConsole: console, commands, ...configured, ...others });
   const { sessions, authenticator, clock } = keys;
+  const people = config?.people && (await peopleSignIn(config.people, { keys, addresses: app.addresses }));
   addPages(app, {
     ...app.consentParts,
     hasConsole: console,
@@ -209,18 +211,23 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
     keys,
     sessions,
     authenticator,
-    people: config?.people && (await peopleSignIn(config.people, { keys, addresses: app.addresses })),
+    people,
     failedCredentials: app.failedCredentials,
     pipeline: app.pipeline,
     clock,
   });
   const trust = others.trust ?? configured?.trust ?? LOOPBACK;
-  const pages = config?.signIn === 'on' ? await addDoorTo(app, { sessions, authenticator }, trust) : undefined;
+  const pages = config?.signIn === 'on' ? await addDoorTo(app, { sessions, authenticator, people }, trust) : undefined;
   return serveForwardAuth(app, {
     catalog: keys.catalog,
     router,
     trust: new Networks(trust),
-    signIn: pages && { sessions, pages: async () => pages },
+    // Whose headers a proxy passes on with its question, is not known.
+    signIn: pages && {
+      sessions,
+      people: people && { goesOn: (issuer) => people.goesOn(issuer) },
+      pages: async () => pages,
+    },
   });
 }
 
@@ -236,13 +243,20 @@ async function peopleSignIn(
 /** Adds the pages on which people sign in to services whose proxies ask. They are on the hosts of those. */
 async function addDoorTo(
   app: HttpApp,
-  people: Pick<DoorParts, 'sessions' | 'authenticator'>,
+  signIn: Pick<DoorParts, 'sessions' | 'authenticator'> & { people: PeopleSignIn | undefined },
   trust: readonly string[],
 ): Promise<DoorPages> {
   const { addDoor } = await import('../console/door.tsx');
   const { check, refusals, failures } = app.consentParts;
   const address = new Issuer(undefined, trust);
-  return addDoor(app, { ...people, check, refusals, failures, seenBy: (c) => new SeenOrigin(address.of(c)) });
+  return addDoor(app, {
+    ...signIn,
+    check,
+    refusals,
+    failures,
+    seenBy: (c) => new SeenOrigin(address.of(c)),
+    countFailure: (c) => app.failedCredentials?.add(originOf(c, app)),
+  });
 }
 
 /** Serves the app. Throws KeysError SCHEMA_INVALID, GRAPHQL_UNSUPPORTED, LISTEN_FAILED, TLS_INVALID. */

@@ -339,7 +339,7 @@ trust: [10.0.0.0/33]
     [
       'people: { headr: Remote-User, grant: { a: [ADMIN] } }',
       '1:11: "headr" is not a field. Did you mean "header"?',
-      '1:43: "ADMIN" is not a permission. Of a role, write role:ADMIN.',
+      '1:44: "ADMIN" is not a permission. Of a role, write role:ADMIN.',
     ],
     ['people: { header: Remote-User }', '1:9: The field "grant" is missing.'],
     ['people: { grant: { "*": [role:GUEST] } }', '1:9: Give "header" for people whom a proxy signs in'],

@@ -124,7 +124,7 @@ export default class Guard extends ServingCommand {
     ]);
     const rulesBy = ({
       keys,
-      config: { routes, credentials, trust, limits, upstreams, signIn },
+      config: { routes, credentials, trust, limits, upstreams, signIn, people },
     }: OpenedService): GuardRules => ({
       keys,
       upstreams: readUpstreams(upstreams, asked.upstream, routesThatDecide(asked, routes)),
@@ -132,6 +132,7 @@ export default class Guard extends ServingCommand {
       credentials,
       trust,
       failedCredentials: limits.failedCredentials,
+      people,
       loadDoor:
         signIn === 'off' ? undefined : async (parts) => (await import('../../console/door.tsx')).openDoor(parts),
     });

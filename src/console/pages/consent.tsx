@@ -54,7 +54,8 @@ import { Layout, Message } from '../parts/layout.tsx';
 import { Done, Problem, Time } from '../parts/notice.tsx';
 import { SentForm } from '../sent-form.tsx';
 import { SignInFailed } from '../../people/index.ts';
-import { answerHeaders, sendPage, startOf, type Visit } from '../visit.tsx';
+import { startOf } from '../provider-way.ts';
+import { answerHeaders, sendPage, type Visit } from '../visit.tsx';
 import { type AskedGrantable, findGrantable, boundsOf, NO_MORE_KEYS } from './grantable.ts';
 import { isFollowedLink, OneMoment } from './sign-in.tsx';
 
@@ -227,7 +228,7 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
       !visit &&
       parts.providerHost !== undefined && {
         host: parts.providerHost,
-        href: startOf(door.root, `..${door.path}${c.req.method === 'GET' ? search : ''}`),
+        href: startOf(`${door.root}sign-in`, 'next', `..${door.path}${c.req.method === 'GET' ? search : ''}`),
       };
     const shown = { door, request, handle, items, means, chosen, refused, now: clock(), ...(signIn && { signIn }) };
     const target = request.redirect === null ? undefined : formTargetOf(request.redirect.uri);

@@ -1,21 +1,21 @@
 import type { Context, Hono } from 'hono';
-import { getCookie, setCookie } from 'hono/cookie';
 import {
   type BearerEnv,
+  type Issuer,
   type NamedCommands,
-  prefixFor,
   readForm,
   readQuery,
   type RefusalLog,
   type SeenOrigin,
 } from '../../http/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
-import { type PeopleSignIn, SIGN_IN_MS, SignInFailed } from '../../people/index.ts';
+import type { PeopleSignIn } from '../../people/index.ts';
 import type { Assets } from '../assets.ts';
 import type { SessionAuth } from '../session-auth.ts';
 import { Layout, MessagePage } from '../parts/layout.tsx';
 import { Problem } from '../parts/notice.tsx';
-import { answerHeaders, seeOther, sendPage, startOf } from '../visit.tsx';
+import { addProviderWay, startOf } from '../provider-way.ts';
+import { answerHeaders, seeOther, sendPage } from '../visit.tsx';
 
 interface SignInParts {
   readonly assets: Assets;
@@ -27,20 +27,19 @@ interface SignInParts {
   readonly people: PeopleSignIn | undefined;
   /** Counts those who come back from a provider, and are not signed in. */
   readonly countFailure: (c: Context) => number | undefined;
-  /** The address under which browsers know the service, such as `https://keys.example.org`. */
-  readonly redirectBase: (c: Context) => string;
+  readonly issuer: Issuer;
   /** Answers, or says what went wrong. */
   readonly guarded: (c: Context, root: string, answer: () => Promise<Response>) => Promise<Response>;
 }
 
 const ROOT = './';
+/** From what is below the page. */
+const ABOVE = '../';
 /** What is said of a form that came after the end of a session, by the field `lost` of the address. */
 const LOST: ReadonlyMap<string | null, string> = new Map([
   ['form', 'Your session has ended, so nothing was done. Sign in, and send the form again.'],
   ['kept', 'Your session has ended. Sign in to go on with your form: it is kept.'],
 ]);
-/** From what is below the page. */
-const ABOVE = '../';
 
 /** Adds the page on which people exchange a key for a session, and the ways out of that. */
 export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts): void {
@@ -58,7 +57,7 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
     );
 
   /** A page that opens another one of ours: a browser then sends the cookie of the session. */
-  const openAgain: OpenAgain = (c, root, again) => {
+  const openAgain = (c: Context, root: string, again: string) => {
     const around = { title: 'Sign in', root, assets, again };
     return sendPage(c, <Layout {...around}>{<OneMoment here={again} />}</Layout>);
   };
@@ -98,7 +97,20 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
       return sendPage(c, MessagePage({ root: ROOT, assets, ...said }), 200, answerHeaders(c));
     }),
   );
-  if (provider) addProvider(app, path, { ...parts, people, openAgain });
+  if (people?.provider)
+    addProviderWay(app, `${path}/sign-in`, {
+      people,
+      sessionAuth,
+      refusals,
+      seenBy,
+      place: 'provider',
+      parameter: 'next',
+      readNext: nextIn,
+      addressOf: (c) => `${parts.issuer.of(c)}${path}/sign-in`,
+      countFailure: parts.countFailure,
+      guarded: (c, answer) => guarded(c, ABOVE, answer),
+      leadOn: (c, next) => openAgain(c, ABOVE, ABOVE + next),
+    });
   // For pages that are looked at again after a while.
   app.get(`${path}/session`, (c) =>
     guarded(c, ROOT, async () =>
@@ -109,67 +121,6 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
 
 /** The most characters of where somebody wanted to go. */
 export const MAX_NEXT = 4000;
-
-type OpenAgain = (c: Context, root: string, again: string) => Promise<Response>;
-
-/** Adds the way to a provider and back. */
-function addProvider(
-  app: Hono<BearerEnv>,
-  path: string,
-  {
-    assets,
-    sessionAuth,
-    seenBy,
-    refusals,
-    guarded,
-    people,
-    countFailure,
-    redirectBase,
-    openAgain,
-  }: SignInParts & { people: PeopleSignIn; openAgain: OpenAgain },
-): void {
-  const wayOf = (c: Context) => ({ redirectUri: `${redirectBase(c)}${path}/sign-in/callback` });
-  const setPending = (c: Context, name: string, value: string, maxAge: number) => {
-    const seen = seenBy(c);
-    const prefix = prefixFor(seen);
-    // Lax: the browser comes back from another site.
-    const kept = { path: '/', httpOnly: true, sameSite: 'Lax', secure: seen.isEncrypted, maxAge } as const;
-    setCookie(c, name, value, { ...kept, ...(prefix && { prefix }) });
-  };
-
-  app.get(`${path}/sign-in/start`, (c) =>
-    guarded(c, ABOVE, async () => {
-      const next = nextIn(readQuery(c).get('next') ?? undefined);
-      const back = `${ABOVE}sign-in${next === '' ? '' : `?${new URLSearchParams({ next }).toString()}`}`;
-      // From a page of ours alone.
-      const site = c.req.header('sec-fetch-site') ?? 'none';
-      if ((site !== 'same-origin' && site !== 'none') || !seenBy(c).isPrivate) return seeOther(c, back);
-      const { cookie, location } = await people.begin(wayOf(c), next);
-      setPending(c, cookie.name, cookie.value, SIGN_IN_MS / 1000);
-      return seeOther(c, location);
-    }),
-  );
-  app.get(`${path}/sign-in/callback`, (c) =>
-    guarded(c, ABOVE, async () => {
-      const seen = seenBy(c);
-      try {
-        const { search } = new URL(c.req.url);
-        const identified = await people.finish(wayOf(c), search, (name) => getCookie(c, name, prefixFor(seen)));
-        setPending(c, identified.cookie, '', 0);
-        const { principal } = await sessionAuth.signInAs(c, identified, seen);
-        refusals.add('signed in', { reason: 'provider', prefix: prefixOf(principal.apiKey.publicId) });
-        return await openAgain(c, ABOVE, ABOVE + nextIn(identified.next));
-      } catch (error) {
-        const waitUs = error instanceof SignInFailed && error.status !== 503 ? countFailure(c) : undefined;
-        if (waitUs === undefined) throw error;
-        const said = { title: 'Not signed in', message: 'Too many sign-ins from here have failed. Try again later.' };
-        return sendPage(c, MessagePage({ root: ABOVE, assets, ...said }), 429, {
-          'Retry-After': `${Math.ceil(waitUs / 1_000_000)}`,
-        });
-      }
-    }),
-  );
-}
 
 /**
  * Where somebody wanted to go, under `/console/`, or to the pages on which people decide what applications get;
@@ -225,7 +176,7 @@ function SignIn({
         {problem !== undefined && <Problem>{problem}</Problem>}
         {isPrivate && provider !== undefined && (
           <p>
-            <a class="button primary" href={startOf(ROOT, next)}>
+            <a class="button primary" href={startOf(`${ROOT}sign-in`, 'next', next)}>
               Sign in with {provider}
             </a>
           </p>

@@ -52,8 +52,9 @@ describe('the health path of the guard', () => {
 
   it('says so while the store does not answer', async () => {
     const { keys } = service;
-    const { authenticator, catalog, limiter, sessions } = keys;
-    const failing = { authenticator, catalog, limiter, sessions, store: { check: () => Promise.reject(new Error()) } };
+    const { authenticator, catalog, clock, limiter, people, sessions } = keys;
+    const store = { check: () => Promise.reject(new Error()) };
+    const failing = { authenticator, catalog, clock, limiter, people, sessions, store };
     const url = await service.beside({ keys: failing });
     assert.equal((await answerOf(url + healthPath))[0], 503);
   });
