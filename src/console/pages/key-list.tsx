@@ -181,7 +181,10 @@ function KeyList({ visit, asked, page, problem, roles }: ListParts) {
     <>
       {done !== undefined && <Done>{done}</Done>}
       <div class="head">
-        <h1>Keys {page && <span class="count">{`${formatNumber(page.total)}${page.hasMore ? '+' : ''}`}</span>}</h1>
+        <div class="title">
+          <h1>Keys</h1>
+          {page && <span class="count">{formatTotal(page)}</span>}
+        </div>
         {visit.mayCreate && (
           <a class="button primary" href={`${root}keys/new`}>
             New key
