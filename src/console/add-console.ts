@@ -9,6 +9,7 @@ import {
   type GraphQLPipeline,
   HonoHead,
   type NamedCommands,
+  OAUTH_PATHS,
   originOf,
   readForm,
   requestIdIn,
@@ -27,6 +28,7 @@ import {
   type PageParts,
   type ReadForm,
   readPageForm,
+  rememberOrigin,
   rootFrom,
   seeOther,
   sendPage,
@@ -80,6 +82,11 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   const visitOf = (c: Context, by: ConstructorParameters<typeof Visit>[2]) =>
     new Visit(c, { assets, ...parts, consent: mode, enterAgain }, by);
   addAssets(app, CONSOLE_PATH, assets);
+  for (const path of [`${CONSOLE_PATH}/*`, OAUTH_PATHS.device, OAUTH_PATHS.authorize])
+    app.use(path, async (c, next) => {
+      rememberOrigin(c, parts.issuer.of(c));
+      await next();
+    });
   const say = (c: Context, root: string, { status, title, message }: PageMessage, headers = {}) =>
     sendPage(c, MessagePage({ root, assets, title, message }), status, { ...answerHeaders(c), ...headers });
 

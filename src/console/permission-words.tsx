@@ -1,3 +1,4 @@
+import type { Child } from 'hono/jsx';
 import { createsKeys, groupByAction, meaningOfAction, wordsOfGrants } from '../keys/permissions/meanings.ts';
 
 /** What permissions allow together, in words: a line for each action. @param permissions each as `RESOURCE:ACTION` */
@@ -23,6 +24,49 @@ export function PermissionWords({ permissions }: { permissions: Iterable<string>
 
 function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** What grants allow, in words, with the codes beside them, and whether each is a role or was granted directly. */
+export function GrantWords({
+  roles,
+  permissions,
+  children,
+}: {
+  roles: readonly string[];
+  permissions: readonly string[];
+  /** More that is to be said of them. */
+  children?: Child;
+}) {
+  const others = permissions.filter((permission) => !createsKeys(permission));
+  const further = permissions.filter(createsKeys);
+  return (
+    <ul class="access">
+      {wordsOfGrants({ roles, permissions: others }).map(({ words, codes }) => (
+        <li>
+          {words} <Codes of={codes} /> <small>{codes[0]!.includes(':') ? 'direct' : 'role'}</small>
+        </li>
+      ))}
+      {further.length > 0 && (
+        <li>
+          <CreatesKeys permissions={further} /> <Codes of={further} /> <small>direct</small>
+        </li>
+      )}
+      {children}
+    </ul>
+  );
+}
+
+function Codes({ of: codes }: { of: readonly string[] }) {
+  return (
+    <>
+      {codes.map((code, index) => (
+        <>
+          {index > 0 && ' '}
+          <code>{code}</code>
+        </>
+      ))}
+    </>
+  );
 }
 
 /** How many words of grants a line has. */

@@ -16,7 +16,7 @@ import type { CredentialPlace } from '../keys/secret/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { type Assets, PAGE_HEADERS } from './assets.ts';
 import { MAKES_SECRET, operate, OperationFailed } from './operations.ts';
-import { Layout, type ListedPage, PAGES, type SignedIn } from './parts/layout.tsx';
+import { Layout, type ListedPage, PAGES, ServiceHost, type SignedIn } from './parts/layout.tsx';
 import type { SentForm } from './sent-form.tsx';
 import { type Entered, KEY_FIELD } from './session-auth.ts';
 
@@ -260,6 +260,18 @@ export function answerHeaders(c: Context): Readonly<Record<string, string>> {
   return c.req.method === 'POST' ? { 'Cache-Control': 'private, no-cache' } : {};
 }
 
+/** The hosts under which browsers know the service, by their requests. */
+const hosts = new WeakMap<Request, string>();
+
+/** Says under which address a browser knows the service, for the page that answers it. */
+export function rememberOrigin(c: Context, origin: string): void {
+  hosts.set(c.req.raw, new URL(origin).host);
+}
+
+function hostOf(c: Context): string {
+  return hosts.get(c.req.raw) ?? new URL(c.req.url).host;
+}
+
 export async function sendPage(
   c: Context,
   document: HtmlEscapedString | Promise<HtmlEscapedString>,
@@ -267,7 +279,8 @@ export async function sendPage(
   headers: Readonly<Record<string, string>> = {},
   pageHeaders: Readonly<Record<string, string>> = PAGE_HEADERS,
 ): Promise<Response> {
-  const text = `<!doctype html>${(await document).toString()}`;
+  const page = <ServiceHost.Provider value={hostOf(c)}>{await document}</ServiceHost.Provider>;
+  const text = `<!doctype html>${(await page).toString()}`;
   return respond(c, { status, type: 'text/html; charset=utf-8', text, headers: { ...pageHeaders, ...headers } });
 }
 

@@ -57,7 +57,7 @@ describe('what applications ask for, in the console', () => {
     const { text, html } = await visitor.open('requests');
     assert.match(
       text,
-      /Grafana sync grafana-sync Read anything of DOCKER , VMS GUEST Limited access: .* for 5d 127\.0\.0\.1 now in 10 minutes Refuse/,
+      /Grafana sync grafana-sync Reads its own key GUEST role Reads Docker and VMs DOCKER:READ_ANY VMS:READ_ANY direct for 5d 127\.0\.0\.1 now in 10 minutes Refuse/,
     );
     assert.ok(!html.includes(user_code));
     const after = await visitor.submit('requests/refuse');
@@ -83,7 +83,7 @@ describe('what applications ask for, in the console', () => {
     const shown = await look(visitor, ` ${user_code.toLowerCase().replace('-', '')} `);
     assert.equal(shown.status, 200);
     assert.match(shown.text, /Grafana sync asks for an API key .* It asks from 127\.0\.0\.1/);
-    assert.match(shown.text, /role:GUEST Limited access.*DOCKER:READ_ANY May read anything of docker\./);
+    assert.match(shown.text, /Reads its own key role:GUEST Limited access.*Reads Docker DOCKER:READ_ANY/);
     assert.match(shown.html, /<option value="asked" selected[^>]*>After 60d, as it asks for/);
     assert.doesNotMatch(shown.text, /Never/);
     const agreed = await visitor.submit('device', { ...AGREE, scope: 'VMS:READ_ANY', expiry: '7d' });

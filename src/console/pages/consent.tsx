@@ -31,7 +31,7 @@ import {
 } from '../../keys/consent/index.ts';
 import { formatTime, isKeysError, KeysError } from '../../keys/basics/index.ts';
 import { expiryIn } from '../../keys/key/index.ts';
-import { meaningOfScope } from '../../keys/permissions/meanings.ts';
+import { createsKeys, wordsOfScope } from '../../keys/permissions/meanings.ts';
 import { type ConsentRequest, requireFlow } from '../../keys/repository/index.ts';
 import type { Sessions } from '../../keys/authentication/index.ts';
 import { type Assets, plainPageHeaders } from '../assets.ts';
@@ -49,6 +49,7 @@ import {
   TextField,
 } from '../parts/field.tsx';
 import { permissionsOf, WITHHELD } from '../parts/grants.ts';
+import { CreatesKeys } from '../permission-words.tsx';
 import { Layout, Message } from '../parts/layout.tsx';
 import { Done, Problem, Time } from '../parts/notice.tsx';
 import { SentForm } from '../sent-form.tsx';
@@ -217,7 +218,10 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
   ): Promise<Response> => {
     const title = `${request.client.name} asks for an API key`;
     const means = visit && (await meansOf(visit));
-    const items = scopeItems(request).map((scope) => ({ scope, meaning: meaningOfScope(scope, catalog) }));
+    const items = scopeItems(request).map((scope) => {
+      const role = /^role:(.+)$/.exec(scope)?.[1];
+      return { scope, meaning: role === undefined ? undefined : catalog.meaningOf(role) };
+    });
     const { search } = new URL(c.req.url);
     const signIn = enter &&
       !visit &&
@@ -461,7 +465,8 @@ function DecisionPage({
   door: Door;
   request: ConsentRequest;
   handle: string;
-  items: readonly { readonly scope: string; readonly meaning: string }[];
+  /** What it asks for, with what the roles among it are. */
+  items: readonly { readonly scope: string; readonly meaning: string | undefined }[];
   /** What they may grant; undefined if they enter their key. */
   means: Means | undefined;
   /** Undefined before somebody has chosen: what is asked for, as far as it can be granted. */
@@ -527,7 +532,9 @@ function DecisionPage({
                   disabled={whyNot !== undefined}
                 />
                 <span>
-                  <code>{scope}</code> {meaning}
+                  {createsKeys(scope) ? <CreatesKeys permissions={[scope]} /> : wordsOfScope(scope)}{' '}
+                  <code class="faint">{scope}</code>
+                  {meaning !== undefined && <span class="help"> {meaning}</span>}
                   {whyNot !== undefined && <strong> {whyNot}</strong>}
                 </span>
               </label>

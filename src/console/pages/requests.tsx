@@ -2,12 +2,11 @@ import { OAUTH_PATHS } from '../../http/index.ts';
 import type { ResourceActions } from '../../keys/permissions/index.ts';
 import { OperationFailed } from '../operations.ts';
 import type { Pages, Visit } from '../visit.tsx';
-import { type GrantableRole, permissionsOf } from '../parts/grants.ts';
+import { permissionsOf } from '../parts/grants.ts';
 import { Done, Empty, Problem, Time } from '../parts/notice.tsx';
-import { PermissionWords } from '../permission-words.tsx';
+import { GrantWords } from '../permission-words.tsx';
 import { OnceOnly } from '../sent-form.tsx';
 import { CodeForm } from './consent.tsx';
-import { askRoles } from './grantable.ts';
 
 /** What an application asks for. */
 interface Request {
@@ -60,8 +59,7 @@ async function show(visit: Visit, said: CodeFormState, status = 200): Promise<Re
   const requests = visit.may('API_KEY:CREATE_ANY')
     ? (await visit.ask<{ consentRequests: Request[] }>(LIST, { first: MAX_SHOWN })).consentRequests
     : undefined;
-  const roles = requests?.some((request) => request.roles.length > 0) ? await askRoles(visit) : [];
-  return visit.page('Requests', <RequestList visit={visit} said={said} requests={requests} roles={roles} />, status);
+  return visit.page('Requests', <RequestList visit={visit} said={said} requests={requests} />, status);
 }
 
 const MAY_NOT = 'Your key may not decide what applications get: that takes API_KEY:CREATE_OWN.';
@@ -71,12 +69,10 @@ function RequestList({
   visit,
   said,
   requests,
-  roles = [],
 }: {
   visit: Visit;
   said: CodeFormState;
   requests?: readonly Request[] | undefined;
-  roles?: readonly GrantableRole[];
 }) {
   return (
     <>
@@ -91,11 +87,7 @@ function RequestList({
       {requests && (
         <>
           <h2>Open requests</h2>
-          {requests.length === 0 ? (
-            <NoRequests visit={visit} />
-          ) : (
-            <RequestTable visit={visit} requests={requests} roles={roles} />
-          )}
+          {requests.length === 0 ? <NoRequests visit={visit} /> : <RequestTable visit={visit} requests={requests} />}
         </>
       )}
       {!requests && visit.may('API_KEY:CREATE_OWN') && (
@@ -107,15 +99,7 @@ function RequestList({
   );
 }
 
-function RequestTable({
-  visit: { root, now },
-  requests,
-  roles,
-}: {
-  visit: Visit;
-  requests: readonly Request[];
-  roles: readonly GrantableRole[];
-}) {
+function RequestTable({ visit: { root, now }, requests }: { visit: Visit; requests: readonly Request[] }) {
   return (
     <table class="list">
       <thead>
@@ -141,7 +125,7 @@ function RequestTable({
               {request.status === 'APPROVED' && <div class="faint">agreed, and not fetched yet</div>}
             </th>
             <td data-label="It asks to">
-              <Asked request={request} roles={roles} />
+              <Asked request={request} />
             </td>
             <td data-label="From">{request.address ?? <span class="faint">not known</span>}</td>
             <td data-label="Asked">
@@ -166,18 +150,11 @@ function RequestTable({
   );
 }
 
-function Asked({ request, roles }: { request: Request; roles: readonly GrantableRole[] }) {
-  const permissions = permissionsOf(request.permissions);
+function Asked({ request: { roles, permissions, keyExpiresIn } }: { request: Request }) {
   return (
-    <>
-      {permissions.length > 0 && <PermissionWords permissions={permissions} />}
-      {request.roles.map((role) => (
-        <div>
-          <code>{role}</code> {roles.find((known) => known.role === role)?.description}
-        </div>
-      ))}
-      {request.keyExpiresIn !== null && <div class="faint">{`for ${request.keyExpiresIn}`}</div>}
-    </>
+    <GrantWords roles={roles} permissions={permissionsOf(permissions)}>
+      {keyExpiresIn !== null && <li class="faint">{`for ${keyExpiresIn}`}</li>}
+    </GrantWords>
   );
 }
 

@@ -1,6 +1,9 @@
-import type { Child } from 'hono/jsx';
+import { type Child, createContext, useContext } from 'hono/jsx';
 import type { Action } from '../../keys/permissions/index.ts';
 import type { Assets } from '../assets.ts';
+
+/** The host of the service, as browsers know it: every page says where somebody is. */
+export const ServiceHost = createContext('');
 
 /** What stands around the content of every page. */
 export function Layout({
@@ -40,7 +43,7 @@ export function Layout({
         <a class="skip" href="#main">
           Skip to the content
         </a>
-        {person && <Navigation root={root} person={person} />}
+        <Header root={root} person={person} />
         <main id="main" tabindex={-1}>
           {children}
         </main>
@@ -79,13 +82,33 @@ export interface SignedIn {
   readonly isAnswer: boolean;
 }
 
-/** The way to all pages, and out. */
-function Navigation({ root, person: { name, pages, here } }: { root: string; person: SignedIn }) {
+/** What the service is and where; for somebody who has signed in, as whom, with the way to all pages, and out. */
+function Header({ root, person }: { root: string; person: SignedIn | undefined }) {
+  const host = useContext(ServiceHost);
+  const brand = (
+    <>
+      <strong>svc-api</strong> {host !== '' && <span class="host">{host}</span>}
+    </>
+  );
+  if (!person)
+    return (
+      <header class="top">
+        <span class="brand">{brand}</span>
+      </header>
+    );
+  const { name, pages, here } = person;
   return (
     <header class="top">
       <a class="brand" href={root}>
-        svc-api
+        {brand}
       </a>
+      <form method="post" action={`${root}sign-out`} class="who">
+        <span title={`Signed in with the key ${name}`}>
+          <span class="as">Signed in as </span>
+          <strong>{name}</strong>
+        </span>
+        <button class="quiet">Sign out</button>
+      </form>
       <nav aria-label="Pages">
         {pages.map(({ path, title }) => (
           <a href={root + path} aria-current={isAt(here, path) ? 'page' : undefined}>
@@ -93,10 +116,6 @@ function Navigation({ root, person: { name, pages, here } }: { root: string; per
           </a>
         ))}
       </nav>
-      <form method="post" action={`${root}sign-out`} class="who">
-        <span title={`Signed in with the key ${name}`}>{name}</span>
-        <button class="quiet">Sign out</button>
-      </form>
     </header>
   );
 }

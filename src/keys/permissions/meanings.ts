@@ -10,11 +10,6 @@ export function meaningOfPermission(permission: string): string {
   return `May ${meaningOfAction(action)} ${resource.toLowerCase().replaceAll(/_+/g, ' ')}.`;
 }
 
-/** What an item of a scope allows, for people. */
-export function meaningOfScope(scope: string, catalog: { meaningOf(role: string): string }): string {
-  return scope.startsWith('role:') ? catalog.meaningOf(scope.slice('role:'.length)) : meaningOfPermission(scope);
-}
-
 export interface AllowedAction {
   readonly action: string;
   readonly resources: readonly string[];
@@ -111,4 +106,11 @@ function wordsOfAction({ action, resources }: AllowedAction): AccessWords {
 /** Whether it lets a key create further keys, which outlive a look at the list. @param permission `RESOURCE:ACTION` */
 export function createsKeys(permission: string): boolean {
   return permission === 'API_KEY:CREATE_OWN' || permission === 'API_KEY:CREATE_ANY';
+}
+
+/** What an item of a scope allows, in a few words: `role:VIEWER`, or `RESOURCE:ACTION`. */
+export function wordsOfScope(scope: string): string {
+  if (scope.startsWith('role:')) return wordsOfRole(scope.slice('role:'.length));
+  if (createsKeys(scope)) return 'Can create further keys';
+  return wordsOfGrants({ roles: [], permissions: [scope] })[0]?.words ?? scope;
 }

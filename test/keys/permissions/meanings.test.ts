@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict';
-import { groupByAction, meaningOfPermission } from '../../../src/keys/permissions/meanings.ts';
+import {
+  groupByAction,
+  meaningOfPermission,
+  wordsOfGrants,
+  wordsOfScope,
+} from '../../../src/keys/permissions/meanings.ts';
 
 describe('the meaning of permissions', () => {
   it('is a sentence', () => {
@@ -25,5 +30,23 @@ describe('the meaning of permissions', () => {
       { action: 'DELETE_OWN', resources: ['VMS'] },
     ]);
     assert.deepEqual(groupByAction([]), []);
+  });
+
+  it('is told in a few words, with the codes that they stand for', () => {
+    const permissions = ['DOCKER:UPDATE_ANY', 'VMS:READ_OWN', 'DISK:READ_ANY', 'ACTIVATION_CODE:READ_ANY'];
+    assert.deepEqual(wordsOfGrants({ roles: ['VIEWER', 'DEPLOYER'], permissions }), [
+      { words: 'Reads everything but credentials', codes: ['VIEWER'] },
+      { words: 'Role DEPLOYER', codes: ['DEPLOYER'] },
+      { words: 'Reads activation code and disk', codes: ['ACTIVATION_CODE:READ_ANY', 'DISK:READ_ANY'] },
+      { words: 'Reads what is its own of VMs', codes: ['VMS:READ_OWN'] },
+      { words: 'Updates Docker', codes: ['DOCKER:UPDATE_ANY'] },
+    ]);
+    const many = ['ARRAY', 'DISK', 'FLASH', 'INFO', 'LOGS'].map((resource) => `${resource}:READ_ANY`);
+    assert.equal(wordsOfGrants({ roles: [], permissions: many })[0]!.words, 'Reads array, disk, flash and 2 more');
+    assert.deepEqual(['role:ADMIN', 'API_KEY:CREATE_OWN', 'DOCKER:DELETE_ANY'].map(wordsOfScope), [
+      'Does everything',
+      'Can create further keys',
+      'Deletes Docker',
+    ]);
   });
 });

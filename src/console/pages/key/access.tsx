@@ -1,8 +1,7 @@
 import { type Action, type Permission, PermissionSet, type ResourceActions } from '../../../keys/permissions/index.ts';
 import { OperationFailed } from '../../operations.ts';
 import { permissionsOf, SHOWN_ACTIONS, VERBS } from '../../parts/grants.ts';
-import { createsKeys, wordsOfGrants } from '../../../keys/permissions/meanings.ts';
-import { CreatesKeys } from '../../permission-words.tsx';
+import { GrantWords } from '../../permission-words.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { type KeyStatus, formatCount, formatNumber, KeyLink } from '../../parts/notice.tsx';
 import { askOfKey, grantedTo, type ShownKey } from './shown-key.ts';
@@ -197,33 +196,9 @@ export async function askCatalog({ visit }: Pick<KeyVisit, 'visit'>): Promise<Kn
 
 /** What a key may do, in words, with the grants that say so beside them. */
 export function AccessSummary({ of: shown }: { of: ShownKey }) {
-  const permissions = permissionsOf(shown.permissions);
-  const others = permissions.filter((permission) => !createsKeys(permission));
   const taken = shown.ancestors.flatMap(({ permissions: denied }) => permissionsOf(denied)).length;
   return (
-    <ul class="access">
-      {wordsOfGrants({ roles: shown.roles, permissions: others }).map(({ words, codes }) => (
-        <li>
-          {words}{' '}
-          {codes.map((code) => (
-            <>
-              <code>{code}</code>{' '}
-            </>
-          ))}
-          <small>{codes[0]!.includes(':') ? 'direct' : 'role'}</small>
-        </li>
-      ))}
-      {others.length < permissions.length && (
-        <li>
-          <CreatesKeys permissions={permissions} />{' '}
-          {permissions.filter(createsKeys).map((code) => (
-            <>
-              <code>{code}</code>{' '}
-            </>
-          ))}
-          <small>direct</small>
-        </li>
-      )}
+    <GrantWords roles={shown.roles} permissions={permissionsOf(shown.permissions)}>
       {shown.unknownGrants.length > 0 && (
         <li>
           {shown.unknownGrants.map((grant) => (
@@ -239,7 +214,7 @@ export function AccessSummary({ of: shown }: { of: ShownKey }) {
           Without <a href="#tree">{formatCount(taken, 'permission')} that parent keys take away</a>.
         </li>
       )}
-    </ul>
+    </GrantWords>
   );
 }
 
