@@ -26,7 +26,11 @@ export function listResolversOf(keys: KeysService): Resolvers {
     serviceUsage: async (_, request) => (await keys.usage.ofAll(request)).periods,
     apiKeyChangePlan: async (_, { ids, change: what, expiresAt }, { principal }) => {
       const { keys: total, ...plan } = await keys.permittedChanges.planOf(atMost(ids), { what, expiresAt }, principal);
-      return { ...plan, total, refused: plan.refused.map(({ key, refusal }) => ({ key, reason: refusal.reason })) };
+      return {
+        ...plan,
+        total,
+        refused: plan.refused.map(({ key: apiKey, refusal }) => ({ apiKey, reason: refusal.reason })),
+      };
     },
   };
   const Mutation: MutationResolvers = {

@@ -7,7 +7,7 @@ export type AuthAction = | 'CREATE_ANY' | 'CREATE_OWN' | 'READ_ANY' | 'READ_OWN'
 export type ApiKeyStatus = | 'ACTIVE' | 'DISABLED' | 'EXPIRED';
 export type Node = { id: EntireFieldWrapper<string>; };
 export type QueryApiKeysArgs = { first?: InputMaybe<number>; after?: InputMaybe<string>; search?: InputMaybe<string>;
-  roles?: InputMaybe<ReadonlyArray<string>>; status?: InputMaybe<ApiKeyStatus>; owner?: InputMaybe<string>; };
+  roles?: InputMaybe<ReadonlyArray<string>>; status?: InputMaybe<ApiKeyStatus>; };
 export type QueryApiKeyArgs = { id?: InputMaybe<string>; name?: InputMaybe<string>; };
 export type QueryNodeArgs = { id: string; };
 export type QueryPreviewApiKeyArgs = { input: CreateApiKeyInput; };
@@ -24,19 +24,12 @@ export type QueryApiKeyChangePlanArgs = { ids: ReadonlyArray<string>; change: Ma
   InputMaybe<string>; };
 export type QueryAuditLogArgs = { first?: InputMaybe<number>; after?: InputMaybe<string>; beforeNumber?:
   InputMaybe<number>; afterNumber?: InputMaybe<number>; apiKey?: InputMaybe<string>; actor?: InputMaybe<string>;
-  action?: InputMaybe<AuditAction>; outcome?: InputMaybe<AuditOutcome>; since?: InputMaybe<string>; until?:
-  InputMaybe<string>; };
-export type QueryAuditCountsArgs = { since: string; until?: InputMaybe<string>; by?: InputMaybe<UsagePeriod>;
-  apiKey?: InputMaybe<string>; actor?: InputMaybe<string>; action?: InputMaybe<AuditAction>; outcome?:
-  InputMaybe<AuditOutcome>; };
+  action?: InputMaybe<AuditAction>; since?: InputMaybe<string>; until?: InputMaybe<string>; };
 export type QueryConsentRequestsArgs = { first?: InputMaybe<number>; };
 export type QueryConsentRequestArgs = { userCode?: InputMaybe<string>; requestId?: InputMaybe<string>; };
-export type QueryRoutesArgs = { first?: InputMaybe<number>; after?: InputMaybe<string>; keyId?: InputMaybe<string>;
-  keyName?: InputMaybe<string>; };
+export type QueryRoutesArgs = { first?: InputMaybe<number>; after?: InputMaybe<string>; };
 export type QueryExplainRequestArgs = { method?: InputMaybe<string>; url: string; preflight?: InputMaybe<boolean>;
   keyId?: InputMaybe<string>; keyName?: InputMaybe<string>; };
-export type QueryRouteKeysArgs = { route: number; method?: InputMaybe<string>; first?: InputMaybe<number>; after?:
-  InputMaybe<string>; };
 export type ApiKey = Node & { id: EntireFieldWrapper<string>; name: EntireFieldWrapper<string>; description?:
   EntireFieldWrapper<Maybe<string>>; roles: EntireFieldWrapper<ReadonlyArray<string>>; permissions:
   EntireFieldWrapper<ReadonlyArray<Permission>>; unknownGrants: EntireFieldWrapper<ReadonlyArray<string>>; grants:
@@ -48,12 +41,12 @@ export type ApiKey = Node & { id: EntireFieldWrapper<string>; name: EntireFieldW
   EntireFieldWrapper<string>; createdAt: EntireFieldWrapper<number>; createdBy?: EntireFieldWrapper<Maybe<string>>;
   status: EntireFieldWrapper<ApiKeyStatus>; expiresAt?: EntireFieldWrapper<Maybe<number>>; disabledAt?:
   EntireFieldWrapper<Maybe<number>>; disabledByPolicy: EntireFieldWrapper<boolean>; managed:
-  EntireFieldWrapper<boolean>; person?: EntireFieldWrapper<Maybe<ApiKeyPerson>>; uses: EntireFieldWrapper<number>;
-  lastUsedAt?: EntireFieldWrapper<Maybe<number>>; usage?: EntireFieldWrapper<Maybe<ReadonlyArray<ApiKeyUsage>>>;
-  usedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; suggestedRoles:
-  EntireFieldWrapper<ReadonlyArray<string>>; suggestedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
-  unusedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; excessPermissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; rotation?: EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
+  EntireFieldWrapper<boolean>; uses: EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>;
+  usage?: EntireFieldWrapper<Maybe<ReadonlyArray<ApiKeyUsage>>>; usedPermissions:
+  EntireFieldWrapper<ReadonlyArray<Permission>>; suggestedRoles: EntireFieldWrapper<ReadonlyArray<string>>;
+  suggestedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; unusedPermissions:
+  EntireFieldWrapper<ReadonlyArray<Permission>>; excessPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
+  rotation?: EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
 export type ApiKeyAccessArgs = { permission: string; };
 export type ApiKeyDescendantsArgs = { first?: number; };
 export type ApiKeyUsageArgs = { from?: InputMaybe<string>; to?: InputMaybe<string>; by?: InputMaybe<UsagePeriod>; };
@@ -83,8 +76,6 @@ export type PermissionCatalog = { roles: EntireFieldWrapper<ReadonlyArray<RoleGr
   EntireFieldWrapper<ReadonlyArray<string>>; actions: EntireFieldWrapper<ReadonlyArray<AuthAction>>; };
 export type RoleGrants = { role: EntireFieldWrapper<string>; description: EntireFieldWrapper<string>; permissions:
   EntireFieldWrapper<ReadonlyArray<Permission>>; };
-export type ApiKeyPerson = { issuer: EntireFieldWrapper<string>; subject: EntireFieldWrapper<string>; name:
-  EntireFieldWrapper<string>; };
 export type ApiKeyLimit = { keyId: EntireFieldWrapper<string>; name?: EntireFieldWrapper<Maybe<string>>; status:
   EntireFieldWrapper<ApiKeyStatus>; expiresAt?: EntireFieldWrapper<Maybe<number>>; permissions:
   EntireFieldWrapper<ReadonlyArray<Permission>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; allowFrom?:
@@ -156,15 +147,7 @@ export type NarrowedApiKeys = { keys: EntireFieldWrapper<ReadonlyArray<ApiKey>>;
 export type ApiKeyChangePlan = { changing: EntireFieldWrapper<ReadonlyArray<ApiKey>>; unchanged:
   EntireFieldWrapper<ReadonlyArray<ApiKey>>; refused: EntireFieldWrapper<ReadonlyArray<RefusedKeyChange>>; total:
   EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>; };
-export type RefusedKeyChange = { key: EntireFieldWrapper<ApiKey>; reason: EntireFieldWrapper<string>; };
-export type AuditCounts = { complete: EntireFieldWrapper<boolean>; counts:
-  EntireFieldWrapper<ReadonlyArray<AuditCount>>; };
-export type AuditCount = { start: EntireFieldWrapper<number>; entries: EntireFieldWrapper<number>; refused:
-  EntireFieldWrapper<number>; };
-export type AuditChain = { number?: EntireFieldWrapper<Maybe<number>>; at?: EntireFieldWrapper<Maybe<number>>; hash?:
-  EntireFieldWrapper<Maybe<string>>; newest: EntireFieldWrapper<number>; broken?: EntireFieldWrapper<Maybe<number>>;
-  reason?: EntireFieldWrapper<Maybe<string>>; };
-export type AuditOutcome = | 'DONE' | 'REFUSED';
+export type RefusedKeyChange = { apiKey: EntireFieldWrapper<ApiKey>; reason: EntireFieldWrapper<string>; };
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
   'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'REFUSE' | 'PRUNE' | 'RESTORE' | 'CLOCK_REPAIR' | 'LEAK' |
@@ -201,9 +184,7 @@ export type Route = { number: EntireFieldWrapper<number>; line?: EntireFieldWrap
   EntireFieldWrapper<boolean>; hiddenBy: EntireFieldWrapper<ReadonlyArray<number>>; };
 export type RouteConnection = { configured: EntireFieldWrapper<boolean>; total: EntireFieldWrapper<number>; edges:
   EntireFieldWrapper<ReadonlyArray<RouteEdge>>; pageInfo: EntireFieldWrapper<PageInfo>; };
-export type RouteEdge = { node: EntireFieldWrapper<Route>; cursor: EntireFieldWrapper<string>; passes?:
-  EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; passesAll?: EntireFieldWrapper<Maybe<boolean>>; missing?:
-  EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; };
+export type RouteEdge = { node: EntireFieldWrapper<Route>; cursor: EntireFieldWrapper<string>; };
 export type RequestOutcome = | 'ALLOWED' | 'REFUSED' | 'FORBIDDEN';
 export type CanonicalRequest = { method: EntireFieldWrapper<string>; host: EntireFieldWrapper<string>; path:
   EntireFieldWrapper<string>; };
@@ -260,15 +241,14 @@ export type ResolversTypes = { DateTime: ResolverTypeWrapper<number>; AuthAction
   ResolverTypeWrapper<Omit<ApiKeyConnection, 'edges'> & { edges: ReadonlyArray<ResolversTypes['ApiKeyEdge']> }>;
   ApiKeyEdge: ResolverTypeWrapper<Omit<ApiKeyEdge, 'node'> & { node: ResolversTypes['ApiKey'] }>; PageInfo:
   ResolverTypeWrapper<PageInfo>; Info: ResolverTypeWrapper<Info>; PermissionCatalog:
-  ResolverTypeWrapper<PermissionCatalog>; RoleGrants: ResolverTypeWrapper<RoleGrants>; ApiKeyPerson:
-  ResolverTypeWrapper<ApiKeyPerson>; ApiKeyLimit: ResolverTypeWrapper<ApiKeyLimit>; Mutation:
-  ResolverTypeWrapper<Record<PropertyKey, never>>; CreateApiKeyInput: CreateApiKeyInput; UpdateApiKeyInput:
-  UpdateApiKeyInput; RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey: ResolverTypeWrapper<Omit<RotatedApiKey,
-  'apiKey' | 'created' | 'disabled'> & { apiKey: ResolversTypes['ApiKey'], created:
-  ReadonlyArray<ResolversTypes['ApiKey']>, disabled: ReadonlyArray<ResolversTypes['ApiKey']> }>; CreatedApiKey:
-  ResolverTypeWrapper<Omit<CreatedApiKey, 'apiKey'> & { apiKey: ResolversTypes['ApiKey'] }>; ApiKeyPreview:
-  ResolverTypeWrapper<ApiKeyPreview>; DeletedApiKeys: ResolverTypeWrapper<DeletedApiKeys>; IssuedKind: IssuedKind;
-  IssuedChange: ResolverTypeWrapper<IssuedChange>; ContainKeyInput: ContainKeyInput; ContainedKey:
+  ResolverTypeWrapper<PermissionCatalog>; RoleGrants: ResolverTypeWrapper<RoleGrants>; ApiKeyLimit:
+  ResolverTypeWrapper<ApiKeyLimit>; Mutation: ResolverTypeWrapper<Record<PropertyKey, never>>; CreateApiKeyInput:
+  CreateApiKeyInput; UpdateApiKeyInput: UpdateApiKeyInput; RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey:
+  ResolverTypeWrapper<Omit<RotatedApiKey, 'apiKey' | 'created' | 'disabled'> & { apiKey: ResolversTypes['ApiKey'],
+  created: ReadonlyArray<ResolversTypes['ApiKey']>, disabled: ReadonlyArray<ResolversTypes['ApiKey']> }>;
+  CreatedApiKey: ResolverTypeWrapper<Omit<CreatedApiKey, 'apiKey'> & { apiKey: ResolversTypes['ApiKey'] }>;
+  ApiKeyPreview: ResolverTypeWrapper<ApiKeyPreview>; DeletedApiKeys: ResolverTypeWrapper<DeletedApiKeys>; IssuedKind:
+  IssuedKind; IssuedChange: ResolverTypeWrapper<IssuedChange>; ContainKeyInput: ContainKeyInput; ContainedKey:
   ResolverTypeWrapper<ContainedKey>; CancelledRequest: ResolverTypeWrapper<CancelledRequest>; DeletedApiKey:
   ResolverTypeWrapper<DeletedApiKey>; ApplyApiKeysInput: ApplyApiKeysInput; DeclaredApiKeyInput: DeclaredApiKeyInput;
   AppliedApiKeys: ResolverTypeWrapper<Omit<AppliedApiKeys, 'created'> & { created:
@@ -280,24 +260,23 @@ export type ResolversTypes = { DateTime: ResolverTypeWrapper<number>; AuthAction
   ApiKeyChangePlan: ResolverTypeWrapper<Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
   ReadonlyArray<ResolversTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversTypes['ApiKey']>, refused:
   ReadonlyArray<ResolversTypes['RefusedKeyChange']> }>; RefusedKeyChange: ResolverTypeWrapper<Omit<RefusedKeyChange,
-  'key'> & { key: ResolversTypes['ApiKey'] }>; AuditCounts: ResolverTypeWrapper<AuditCounts>; AuditCount:
-  ResolverTypeWrapper<AuditCount>; AuditChain: ResolverTypeWrapper<AuditChain>; AuditOutcome: AuditOutcome;
-  AuditAction: AuditAction; AuditActorKind: AuditActorKind; AuditActor: ResolverTypeWrapper<AuditActorSource>;
-  AuditChange: ResolverTypeWrapper<AuditChange>; AuditEntry: ResolverTypeWrapper<AuditEntrySource>; AuditLogConnection:
-  ResolverTypeWrapper<Omit<AuditLogConnection, 'edges'> & { edges: ReadonlyArray<ResolversTypes['AuditLogEdge']> }>;
-  AuditLogEdge: ResolverTypeWrapper<Omit<AuditLogEdge, 'node'> & { node: ResolversTypes['AuditEntry'] }>; ConsentFlow:
-  ConsentFlow; ConsentStatus: ConsentStatus; ConsentRequest: ResolverTypeWrapper<ConsentRequestSource>;
-  ApproveConsentRequestInput: ApproveConsentRequestInput; RouteAllow: RouteAllow; Route:
-  ResolverTypeWrapper<RouteSource>; RouteConnection: ResolverTypeWrapper<Omit<RouteConnection, 'edges'> & { edges:
-  ReadonlyArray<ResolversTypes['RouteEdge']> }>; RouteEdge: ResolverTypeWrapper<Omit<RouteEdge, 'node'> & { node:
-  ResolversTypes['Route'] }>; RequestOutcome: RequestOutcome; CanonicalRequest: ResolverTypeWrapper<CanonicalRequest>;
-  RequestExplanation: ResolverTypeWrapper<Omit<RequestExplanation, 'route' | 'otherCaseOf' | 'after' | 'otherMethods' |
-  'apiKey'> & { route?: Maybe<ResolversTypes['Route']>, otherCaseOf?: Maybe<ResolversTypes['Route']>, after:
-  ReadonlyArray<ResolversTypes['LaterRoute']>, otherMethods: ReadonlyArray<ResolversTypes['Route']>, apiKey?:
-  Maybe<ResolversTypes['ApiKey']> }>; LaterRoute: ResolverTypeWrapper<Omit<LaterRoute, 'route'> & { route:
-  ResolversTypes['Route'] }>; Policy: ResolverTypeWrapper<Policy>; ServiceLimits: ResolverTypeWrapper<ServiceLimits>;
-  RequestLimits: ResolverTypeWrapper<RequestLimits>; StoreKind: StoreKind; Health: ResolverTypeWrapper<Health>;
-  Resource: ResolverTypeWrapper<string>; Role: ResolverTypeWrapper<string>; };
+  'apiKey'> & { apiKey: ResolversTypes['ApiKey'] }>; AuditAction: AuditAction; AuditActorKind: AuditActorKind;
+  AuditActor: ResolverTypeWrapper<AuditActorSource>; AuditChange: ResolverTypeWrapper<AuditChange>; AuditEntry:
+  ResolverTypeWrapper<AuditEntrySource>; AuditLogConnection: ResolverTypeWrapper<Omit<AuditLogConnection, 'edges'> & {
+  edges: ReadonlyArray<ResolversTypes['AuditLogEdge']> }>; AuditLogEdge: ResolverTypeWrapper<Omit<AuditLogEdge, 'node'>
+  & { node: ResolversTypes['AuditEntry'] }>; ConsentFlow: ConsentFlow; ConsentStatus: ConsentStatus; ConsentRequest:
+  ResolverTypeWrapper<ConsentRequestSource>; ApproveConsentRequestInput: ApproveConsentRequestInput; RouteAllow:
+  RouteAllow; Route: ResolverTypeWrapper<RouteSource>; RouteConnection: ResolverTypeWrapper<Omit<RouteConnection,
+  'edges'> & { edges: ReadonlyArray<ResolversTypes['RouteEdge']> }>; RouteEdge: ResolverTypeWrapper<Omit<RouteEdge,
+  'node'> & { node: ResolversTypes['Route'] }>; RequestOutcome: RequestOutcome; CanonicalRequest:
+  ResolverTypeWrapper<CanonicalRequest>; RequestExplanation: ResolverTypeWrapper<Omit<RequestExplanation, 'route' |
+  'otherCaseOf' | 'after' | 'otherMethods' | 'apiKey'> & { route?: Maybe<ResolversTypes['Route']>, otherCaseOf?:
+  Maybe<ResolversTypes['Route']>, after: ReadonlyArray<ResolversTypes['LaterRoute']>, otherMethods:
+  ReadonlyArray<ResolversTypes['Route']>, apiKey?: Maybe<ResolversTypes['ApiKey']> }>; LaterRoute:
+  ResolverTypeWrapper<Omit<LaterRoute, 'route'> & { route: ResolversTypes['Route'] }>; Policy:
+  ResolverTypeWrapper<Policy>; ServiceLimits: ResolverTypeWrapper<ServiceLimits>; RequestLimits:
+  ResolverTypeWrapper<RequestLimits>; StoreKind: StoreKind; Health: ResolverTypeWrapper<Health>; Resource:
+  ResolverTypeWrapper<string>; Role: ResolverTypeWrapper<string>; };
 export type ResolversParentTypes = { DateTime: number; Node: ResolversInterfaceTypes<ResolversParentTypes>['Node'];
   ID: string; Query: Record<PropertyKey, never>; Boolean: boolean; Int: number; String: string; ApiKey: ApiKeySource;
   Float: number; ApiKeyDescendants: Omit<ApiKeyDescendants, 'keys'> & { keys:
@@ -305,10 +284,10 @@ export type ResolversParentTypes = { DateTime: number; Node: ResolversInterfaceT
   ApiKeyAccess: ApiKeyAccess; Permission: Permission; PermissionInput: PermissionInput; ApiKeyConnection:
   Omit<ApiKeyConnection, 'edges'> & { edges: ReadonlyArray<ResolversParentTypes['ApiKeyEdge']> }; ApiKeyEdge:
   Omit<ApiKeyEdge, 'node'> & { node: ResolversParentTypes['ApiKey'] }; PageInfo: PageInfo; Info: Info;
-  PermissionCatalog: PermissionCatalog; RoleGrants: RoleGrants; ApiKeyPerson: ApiKeyPerson; ApiKeyLimit: ApiKeyLimit;
-  Mutation: Record<PropertyKey, never>; CreateApiKeyInput: CreateApiKeyInput; UpdateApiKeyInput: UpdateApiKeyInput;
-  RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey: Omit<RotatedApiKey, 'apiKey' | 'created' | 'disabled'> & {
-  apiKey: ResolversParentTypes['ApiKey'], created: ReadonlyArray<ResolversParentTypes['ApiKey']>, disabled:
+  PermissionCatalog: PermissionCatalog; RoleGrants: RoleGrants; ApiKeyLimit: ApiKeyLimit; Mutation: Record<PropertyKey,
+  never>; CreateApiKeyInput: CreateApiKeyInput; UpdateApiKeyInput: UpdateApiKeyInput; RotateApiKeyInput:
+  RotateApiKeyInput; RotatedApiKey: Omit<RotatedApiKey, 'apiKey' | 'created' | 'disabled'> & { apiKey:
+  ResolversParentTypes['ApiKey'], created: ReadonlyArray<ResolversParentTypes['ApiKey']>, disabled:
   ReadonlyArray<ResolversParentTypes['ApiKey']> }; CreatedApiKey: Omit<CreatedApiKey, 'apiKey'> & { apiKey:
   ResolversParentTypes['ApiKey'] }; ApiKeyPreview: ApiKeyPreview; DeletedApiKeys: DeletedApiKeys; IssuedChange:
   IssuedChange; ContainKeyInput: ContainKeyInput; ContainedKey: ContainedKey; CancelledRequest: CancelledRequest;
@@ -319,13 +298,13 @@ export type ResolversParentTypes = { DateTime: number; Node: ResolversInterfaceT
   NarrowedApiKeys: Omit<NarrowedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversParentTypes['ApiKey']> };
   ApiKeyChangePlan: Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
   ReadonlyArray<ResolversParentTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversParentTypes['ApiKey']>, refused:
-  ReadonlyArray<ResolversParentTypes['RefusedKeyChange']> }; RefusedKeyChange: Omit<RefusedKeyChange, 'key'> & { key:
-  ResolversParentTypes['ApiKey'] }; AuditCounts: AuditCounts; AuditCount: AuditCount; AuditChain: AuditChain;
-  AuditActor: AuditActorSource; AuditChange: AuditChange; AuditEntry: AuditEntrySource; AuditLogConnection:
-  Omit<AuditLogConnection, 'edges'> & { edges: ReadonlyArray<ResolversParentTypes['AuditLogEdge']> }; AuditLogEdge:
-  Omit<AuditLogEdge, 'node'> & { node: ResolversParentTypes['AuditEntry'] }; ConsentRequest: ConsentRequestSource;
-  ApproveConsentRequestInput: ApproveConsentRequestInput; Route: RouteSource; RouteConnection: Omit<RouteConnection,
-  'edges'> & { edges: ReadonlyArray<ResolversParentTypes['RouteEdge']> }; RouteEdge: Omit<RouteEdge, 'node'> & { node:
+  ReadonlyArray<ResolversParentTypes['RefusedKeyChange']> }; RefusedKeyChange: Omit<RefusedKeyChange, 'apiKey'> & {
+  apiKey: ResolversParentTypes['ApiKey'] }; AuditActor: AuditActorSource; AuditChange: AuditChange; AuditEntry:
+  AuditEntrySource; AuditLogConnection: Omit<AuditLogConnection, 'edges'> & { edges:
+  ReadonlyArray<ResolversParentTypes['AuditLogEdge']> }; AuditLogEdge: Omit<AuditLogEdge, 'node'> & { node:
+  ResolversParentTypes['AuditEntry'] }; ConsentRequest: ConsentRequestSource; ApproveConsentRequestInput:
+  ApproveConsentRequestInput; Route: RouteSource; RouteConnection: Omit<RouteConnection, 'edges'> & { edges:
+  ReadonlyArray<ResolversParentTypes['RouteEdge']> }; RouteEdge: Omit<RouteEdge, 'node'> & { node:
   ResolversParentTypes['Route'] }; CanonicalRequest: CanonicalRequest; RequestExplanation: Omit<RequestExplanation,
   'route' | 'otherCaseOf' | 'after' | 'otherMethods' | 'apiKey'> & { route?: Maybe<ResolversParentTypes['Route']>,
   otherCaseOf?: Maybe<ResolversParentTypes['Route']>, after: ReadonlyArray<ResolversParentTypes['LaterRoute']>,
@@ -350,17 +329,14 @@ export type QueryResolvers<ContextType = BudgetedContext, ParentType extends Res
   ContextType, RequireFields<QueryServiceUsageArgs, 'by'>>; apiKeyChangePlan?:
   Resolver<Maybe<ResolversTypes['ApiKeyChangePlan']>, ParentType, ContextType, RequireFields<QueryApiKeyChangePlanArgs,
   'ids' | 'change'>>; auditLog?: Resolver<Maybe<ResolversTypes['AuditLogConnection']>, ParentType, ContextType,
-  RequireFields<QueryAuditLogArgs, 'first'>>; auditCounts?: Resolver<Maybe<ResolversTypes['AuditCounts']>, ParentType,
-  ContextType, RequireFields<QueryAuditCountsArgs, 'since' | 'by'>>; auditChain?:
-  Resolver<Maybe<ResolversTypes['AuditChain']>, ParentType, ContextType>; consentRequests?:
+  RequireFields<QueryAuditLogArgs, 'first'>>; consentRequests?:
   Resolver<Maybe<ReadonlyArray<ResolversTypes['ConsentRequest']>>, ParentType, ContextType,
   RequireFields<QueryConsentRequestsArgs, 'first'>>; consentRequest?: Resolver<Maybe<ResolversTypes['ConsentRequest']>,
   ParentType, ContextType, Partial<QueryConsentRequestArgs>>; routes?:
   Resolver<Maybe<ResolversTypes['RouteConnection']>, ParentType, ContextType, RequireFields<QueryRoutesArgs, 'first'>>;
   explainRequest?: Resolver<Maybe<ResolversTypes['RequestExplanation']>, ParentType, ContextType,
-  RequireFields<QueryExplainRequestArgs, 'method' | 'url' | 'preflight'>>; routeKeys?:
-  Resolver<Maybe<ResolversTypes['ApiKeyConnection']>, ParentType, ContextType, RequireFields<QueryRouteKeysArgs,
-  'route' | 'first'>>; policy?: Resolver<Maybe<ResolversTypes['Policy']>, ParentType, ContextType>; limits?:
+  RequireFields<QueryExplainRequestArgs, 'method' | 'url' | 'preflight'>>; policy?:
+  Resolver<Maybe<ResolversTypes['Policy']>, ParentType, ContextType>; limits?:
   Resolver<Maybe<ResolversTypes['ServiceLimits']>, ParentType, ContextType>; health?:
   Resolver<Maybe<ResolversTypes['Health']>, ParentType, ContextType>; };
 export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends ResolversParentTypes['ApiKey'] =
@@ -385,12 +361,11 @@ export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends Re
   Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>; disabledAt?:
   Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>; disabledByPolicy?:
   Resolver<ResolversTypes['Boolean'], ParentType, ContextType>; managed?: Resolver<ResolversTypes['Boolean'],
-  ParentType, ContextType>; person?: Resolver<Maybe<ResolversTypes['ApiKeyPerson']>, ParentType, ContextType>; uses?:
-  Resolver<ResolversTypes['Float'], ParentType, ContextType>; lastUsedAt?: Resolver<Maybe<ResolversTypes['DateTime']>,
-  ParentType, ContextType>; usage?: Resolver<Maybe<ReadonlyArray<ResolversTypes['ApiKeyUsage']>>, ParentType,
-  ContextType, RequireFields<ApiKeyUsageArgs, 'by'>>; usedPermissions?:
-  Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; suggestedRoles?:
-  Resolver<ReadonlyArray<ResolversTypes['Role']>, ParentType, ContextType>; suggestedPermissions?:
+  ParentType, ContextType>; uses?: Resolver<ResolversTypes['Float'], ParentType, ContextType>; lastUsedAt?:
+  Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>; usage?:
+  Resolver<Maybe<ReadonlyArray<ResolversTypes['ApiKeyUsage']>>, ParentType, ContextType, RequireFields<ApiKeyUsageArgs,
+  'by'>>; usedPermissions?: Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>;
+  suggestedRoles?: Resolver<ReadonlyArray<ResolversTypes['Role']>, ParentType, ContextType>; suggestedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; unusedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; excessPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; rotation?:

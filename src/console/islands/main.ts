@@ -60,7 +60,7 @@ function addSelections(): void {
   }
 }
 
-/** A plot says beneath it what its column under the pointer stands for, in place of what browsers show after a while. */
+/** A plot says what its column under the pointer stands for, in place of what browsers show after a while. */
 function addReadouts(): void {
   for (const plot of document.querySelectorAll('[data-plot]')) {
     const readout = plot.querySelector<HTMLElement>('.readout')!;

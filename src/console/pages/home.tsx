@@ -33,9 +33,9 @@ interface Counted {
 const LISTED = 'total hasMore keys { id name status createdAt expiresAt }';
 const NEWEST = `query Newest { apiKeyList(first: ${SHOWN}) { ${LISTED} } }`;
 const ENDING = `query Ending($until: DateTime!) {
-  apiKeyList(first: ${SHOWN}, sort: EXPIRES, descending: false, expiresBefore: $until, status: ACTIVE, countUpTo: ${COUNTED}) {
-    ${LISTED}
-  }
+  apiKeyList(
+    first: ${SHOWN}, sort: EXPIRES, descending: false, expiresBefore: $until, status: ACTIVE, countUpTo: ${COUNTED}
+  ) { ${LISTED} }
 }`;
 const NEVER_USED = `query NeverUsed {
   apiKeyList(first: 0, neverUsed: true, status: ACTIVE, countUpTo: ${COUNTED}) { ${LISTED} }

@@ -64,7 +64,7 @@ const ENDS = { '1d': 'within a day', '7d': 'within 7 days', '14d': 'within 14 da
 /** Who created a key that no key did, as an address has it. */
 const OPERATOR = 'operator';
 
-/** The columns that keys are sorted by, as an address has them, and whether the last, or latest, comes first at first. */
+/** The columns that keys are sorted by, as an address has them, and whether the last one comes first at first. */
 const SORTS = {
   created: { by: 'CREATED', title: 'Created', isDescending: true },
   name: { by: 'NAME', title: 'Name', isDescending: false },

@@ -24,7 +24,7 @@ type Change = (typeof CHANGES)[number];
 const SHOWN = '{ id name status lastUsedAt expiresAt branch { count } }';
 const PLAN = `query Plan($ids: [ID!]!, $change: ManyKeysChange!, $expiresAt: DateTime) {
   apiKeyChangePlan(ids: $ids, change: $change, expiresAt: $expiresAt) {
-    changing ${SHOWN} unchanged ${SHOWN} refused { key ${SHOWN} reason } total lastUsedAt
+    changing ${SHOWN} unchanged ${SHOWN} refused { apiKey ${SHOWN} reason } total lastUsedAt
   }
 }`;
 const NARROW = `mutation NarrowSelected($input: NarrowApiKeysInput!) { narrowApiKeys(input: $input) { keys { id } } }`;
@@ -45,7 +45,7 @@ interface PlannedKey {
 interface Plan {
   readonly changing: readonly PlannedKey[];
   readonly unchanged: readonly PlannedKey[];
-  readonly refused: readonly { readonly key: PlannedKey; readonly reason: string }[];
+  readonly refused: readonly { readonly apiKey: PlannedKey; readonly reason: string }[];
   readonly total: number;
   readonly lastUsedAt: string | null;
 }
@@ -296,8 +296,8 @@ function Keys({ visit, plan, change }: { visit: Visit; plan: Plan; change: Chang
         <details open>
           <summary>{`${formatCount(refused.length, 'key')} that you may not change so`}</summary>
           <ul class="rows">
-            {refused.map(({ key, reason }) => (
-              <Row visit={visit} item={key}>
+            {refused.map(({ apiKey, reason }) => (
+              <Row visit={visit} item={apiKey}>
                 {reason}
               </Row>
             ))}

@@ -172,10 +172,11 @@ function Pattern({ outcome }: { outcome: Outcome }) {
 }
 
 function Column({ bar, x, outcomes, top }: { bar: Bar; x: number; outcomes: readonly Outcome[]; top: number }) {
+  const said = OUTCOMES.map((outcome) => `${formatNumber(bar[outcome])} ${outcome}`);
   let y = HEIGHT;
   return (
     <g class="column">
-      <title>{`${bar.label} UTC: ${OUTCOMES.map((outcome) => `${formatNumber(bar[outcome])} ${outcome}`).join(', ')}`}</title>
+      <title>{`${bar.label} UTC: ${said.join(', ')}`}</title>
       <rect class="under" x={x} y="0" width={STEP} height={HEIGHT} />
       {outcomes.map((outcome) => {
         if (bar[outcome] === 0) return null;

@@ -44,7 +44,7 @@ const ROLE_WORDS: Readonly<Record<string, string>> = {
   GUEST: 'Reads its own key',
 };
 
-/** What a role allows, in a few words: `Reads everything but credentials`. For roles of an installation, their names. */
+/** What a role allows, in a few words: `Reads everything but credentials`. Of roles of an installation, the names. */
 export function wordsOfRole(role: string): string {
   return ROLE_WORDS[role] ?? `Role ${role}`;
 }

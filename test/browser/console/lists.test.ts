@@ -6,7 +6,6 @@ import { expectAccessible } from '../../support/browser/accessible.ts';
 import { addTeamKeys, signedIn, startConsole } from '../../support/browser/console-pages.ts';
 import { Keyboard } from '../../support/browser/keyboard.ts';
 import { isHeaded, problem, textOf } from '../../support/browser/page.ts';
-import { takePicture } from '../../support/browser/picture.ts';
 import type { Look, Visit } from '../../support/browser/visit.ts';
 import { configFile } from '../../support/config-file.ts';
 import { ROUTES } from '../../support/configured-service.ts';
@@ -24,7 +23,6 @@ describe('the lists of the console, in a browser', () => {
     'are accessible, and lead to each other by the mouse',
     inBrowser(async (visit) => {
       const { page } = await visitTeam(visit, 'keys');
-      await takePicture(page, 'console-keys', 640);
       for (const title of ['Keys', 'Audit log', 'Routes', 'Limits', 'Health']) {
         await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: title }).click();
         await isHeaded(page, title);

@@ -211,7 +211,7 @@ export function AccessSummary({ of: shown }: { of: ShownKey }) {
       )}
       {taken > 0 && (
         <li class="faint">
-          Without <a href="#tree">{formatCount(taken, 'permission')} that parent keys take away</a>.
+          Without <a href="#tree">{formatCount(taken, 'permission')} that parent keys deny</a>.
         </li>
       )}
     </GrantWords>

@@ -125,7 +125,10 @@ function AfterLeak({
         <span>
           Disable the keys that it has created, too: they may be the thief's.
           {keys.length > 0 && (
-            <span class="faint">{` ${keys.map(({ name }) => name).join(', ')}${total > keys.length ? ', …' : ''}`}</span>
+            <span class="faint">
+              {` ${keys.map(({ name }) => name).join(', ')}`}
+              {total > keys.length && ', …'}
+            </span>
           )}
         </span>
       </label>

@@ -35,7 +35,10 @@ export interface Children {
   readonly hasMore: boolean;
 }
 
-/** The keys that a key created, and beneath those that the address names those that they created. @throws OperationFailed */
+/**
+ * The keys that a key created, and beneath those that the address names those that they created.
+ * @throws OperationFailed
+ */
 export async function askChildren(here: Pick<KeyVisit, 'visit' | 'shown'>): Promise<Children> {
   const { visit, shown } = here;
   if (shown.branch.count === 0 || !visit.may('API_KEY:READ_OWN')) return { keys: [], total: 0, hasMore: false };
@@ -61,7 +64,7 @@ function lastUseOf({ lastUsedAt, branch }: Child): number | undefined {
   return uses.length > 0 ? Math.max(...uses) : undefined;
 }
 
-/** Who made a key, and what it made, to any depth: with how many there are, and what each takes away. */
+/** Who made a key, and what it made, to any depth: with how many there are, and what each denies. */
 export function TreeSection({ here, children }: { here: KeyVisit; children: Children }) {
   const { shown, visit, rights, base } = here;
   if (shown.ancestors.length === 0 && shown.branch.count === 0) return null;
@@ -109,7 +112,7 @@ function Above({
             <span class="branch">
               <KeyLink root={visit.root} id={first.name === null ? null : first.keyId} name={first.name} />
               {first.status !== 'ACTIVE' && <Status is={first.status} />}
-              <Takes visit={visit} parent={first} />
+              <Denials visit={visit} parent={first} />
             </span>
             <Above visit={visit} ancestors={others}>
               {children}
@@ -121,8 +124,8 @@ function Above({
   );
 }
 
-/** What a parent key takes away from the key that the page is about. */
-function Takes({ visit, parent }: { visit: Visit; parent: ParentKey }) {
+/** What a parent key denies the key that the page is about. */
+function Denials({ visit, parent }: { visit: Visit; parent: ParentKey }) {
   const denied = permissionsOf(parent.permissions).length;
   const reasons = restrictionReasons(parent);
   if (denied === 0 && reasons.length === 0 && parent.expiresAt === null) return null;
@@ -139,7 +142,7 @@ function Takes({ visit, parent }: { visit: Visit; parent: ParentKey }) {
       ))}
       {denied > 0 && (
         <details>
-          <summary>{`takes away ${formatCount(denied, 'permission')}`}</summary>
+          <summary>{`denies ${formatCount(denied, 'permission')}`}</summary>
           <PermissionGroups of={parent.permissions} />
         </details>
       )}
