@@ -60,7 +60,7 @@ describe('the console under a path of a proxy, in a browser', () => {
       const base = `${origin}/tools/keys/console/`;
       const page = await visit.open(base.slice(0, -1));
       await signIn(page, key);
-      await isHeaded(page, 'Keys');
+      await isHeaded(page, 'Home');
       const is = async (title: string | RegExp) => {
         await page.getByRole('heading', { level: 1, name: title }).waitFor();
         assert.ok(page.url().startsWith(base), page.url());
