@@ -101,7 +101,7 @@ describe('the console under a path of a proxy, in a browser', () => {
       await page.getByText('The key is enabled').waitFor();
       await follow(page, 'Delete');
       await is('Delete Backup?');
-      await press(page, 'Delete');
+      await press(page, 'Delete 1 key');
       await is('Deleted');
       await page.goto(`${base}requests`);
       await page.getByLabel('The code that an application shows').fill('WDJB-MJHT');
