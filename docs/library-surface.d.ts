@@ -18,6 +18,7 @@ export interface ApiKey {
     expiresAt: number | null;
     disabledAt: number | null;
     managed: boolean;
+    person: Person | null;
     rotation: Rotation | null;
     damaged?: true;
 }
@@ -69,6 +70,7 @@ export interface Config {
         readonly failedCredentials: string;
     };
     readonly policy: PolicyRules;
+    readonly people: PeopleSettings | undefined;
     readonly audit: {
         readonly keep: number | null;
     };
@@ -181,6 +183,7 @@ export interface PageQuery {
     search?: string | null;
     roles?: readonly string[] | null;
     status?: string | null;
+    owner?: string | null;
 }
 
 export type Permission = `${string}:${Action}`;
@@ -372,7 +375,7 @@ declare const EFFECT_KINDS: readonly ['SECRET', 'WIDENING', 'ENABLING', 'CREATIO
 
 export type EffectKind = (typeof EFFECT_KINDS)[number];
 
-export type ErrorCode = Issue['code'] | 'NAME_TAKEN' | 'NAME_CONFUSABLE' | 'SECRET_TAKEN' | 'PREFIX_TAKEN' | 'ID_TAKEN' | 'NOT_FOUND' | 'FORBIDDEN' | 'ROTATION_IN_PROGRESS' | 'ROTATION_NONE' | 'DECLARATION_INVALID' | 'CONFIG_INVALID' | 'CONFIG_INSECURE' | 'CONFIG_UNAVAILABLE' | 'PRUNE_REFUSED' | 'TAKEOVER_REFUSED' | 'CHAIN_TOO_LONG' | 'POLICY_VIOLATED' | 'REQUEST_DECIDED' | 'CONSENT_OFF' | 'TOO_MANY_REQUESTS' | 'OUTPUT_FAILED' | 'LIMIT_EXCEEDED' | 'SCHEMA_INVALID' | 'HOST_INVALID' | 'OPTION_INVALID' | 'GRAPHQL_UNSUPPORTED' | 'NODE_UNSUPPORTED' | 'DRIVER_UNSUPPORTED' | 'LISTEN_FAILED' | 'TLS_INVALID' | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'CREDENTIALS_INVALID' | 'SERVER_UNREACHABLE' | 'SERVER_INCOMPATIBLE' | 'SERVER_INSECURE' | 'SERVER_FAILED' | 'STORE_REQUIRED' | 'STORE_UNAVAILABLE' | 'STORE_LOCKED' | 'STORE_FULL' | 'STORE_READONLY' | 'STORE_INSECURE' | 'STORE_CORRUPT' | 'STORE_REPLACED' | 'STORE_FOREIGN' | 'STORE_NEWER' | 'STORE_OLDER' | 'STORE_NOT_EMPTY' | 'STORE_AUDIT_KEY' | 'STORE_CLOCK' | 'STORE_FAILED' | 'BACKUP_EXISTS' | 'BACKUP_INVALID' | 'BACKUP_UNAVAILABLE' | 'RESTORE_BLIND' | 'RESTORE_OUTDATED';
+export type ErrorCode = Issue['code'] | 'NAME_TAKEN' | 'NAME_CONFUSABLE' | 'SECRET_TAKEN' | 'PREFIX_TAKEN' | 'ID_TAKEN' | 'NOT_FOUND' | 'FORBIDDEN' | 'ROTATION_IN_PROGRESS' | 'ROTATION_NONE' | 'NOT_FOR_PEOPLE' | 'DECLARATION_INVALID' | 'CONFIG_INVALID' | 'CONFIG_INSECURE' | 'CONFIG_UNAVAILABLE' | 'PRUNE_REFUSED' | 'TAKEOVER_REFUSED' | 'CHAIN_TOO_LONG' | 'POLICY_VIOLATED' | 'REQUEST_DECIDED' | 'CONSENT_OFF' | 'TOO_MANY_REQUESTS' | 'OUTPUT_FAILED' | 'LIMIT_EXCEEDED' | 'SCHEMA_INVALID' | 'HOST_INVALID' | 'OPTION_INVALID' | 'GRAPHQL_UNSUPPORTED' | 'NODE_UNSUPPORTED' | 'DRIVER_UNSUPPORTED' | 'LISTEN_FAILED' | 'TLS_INVALID' | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'CREDENTIALS_INVALID' | 'SERVER_UNREACHABLE' | 'SERVER_INCOMPATIBLE' | 'SERVER_INSECURE' | 'SERVER_FAILED' | 'STORE_REQUIRED' | 'STORE_UNAVAILABLE' | 'STORE_LOCKED' | 'STORE_FULL' | 'STORE_READONLY' | 'STORE_INSECURE' | 'STORE_CORRUPT' | 'STORE_REPLACED' | 'STORE_FOREIGN' | 'STORE_NEWER' | 'STORE_OLDER' | 'STORE_NOT_EMPTY' | 'STORE_AUDIT_KEY' | 'STORE_CLOCK' | 'STORE_FAILED' | 'BACKUP_EXISTS' | 'BACKUP_INVALID' | 'BACKUP_UNAVAILABLE' | 'RESTORE_BLIND' | 'RESTORE_OUTDATED';
 
 export interface ExpiryRequest {
     expiresIn?: string;
@@ -387,6 +390,8 @@ export interface FinishedLines {
 }
 
 export type Grant = string;
+
+export type GrantsByGroup = Readonly<Record<string, readonly Grant[]>>;
 
 export interface GraphQLContext {
     readonly principal: Principal;
@@ -534,7 +539,18 @@ export interface ParsedTypeDefs {
     readonly definitions: readonly object[];
 }
 
+export interface PeopleSettings {
+    readonly by: SignInProxy | SignInProvider;
+    readonly grant: GrantsByGroup;
+}
+
 export declare class PermissionSet;
+
+export interface Person {
+    readonly issuer: string;
+    readonly subject: string;
+    readonly name: string;
+}
 
 export interface Policy {
     readonly maxLifetime: number | null;
@@ -667,6 +683,18 @@ export interface ServerSettings {
     readonly maxConnectionsPerAddress?: number | undefined;
     readonly maxVerifiedKeys?: number | undefined;
     readonly metricsHost?: string | undefined;
+}
+
+export interface SignInProvider {
+    readonly issuer: string;
+    readonly clientId: string;
+    readonly secretFile: string;
+    readonly groups: string;
+}
+
+export interface SignInProxy {
+    readonly header: string;
+    readonly groups: string | undefined;
 }
 
 export interface StartedServer {

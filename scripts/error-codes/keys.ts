@@ -60,7 +60,8 @@ export const KEY_CODES: Readonly<Record<KeyCode | ImportWarning['code'], Explana
   NOT_FOR_PEOPLE: {
     meaning: 'The key stands for a person who signs in: they have no secret, and are granted what their groups are.',
     causes: ['a person is to be rotated, replaced, declared, or given other grants'],
-    remedy: 'Change [`people`](console.md#people-without-a-key) in `svc-api.yaml`, or the groups of that person; or disable them.',
+    remedy:
+      'Change [`people`](console.md#people-without-a-key) in `svc-api.yaml`, or the groups of that person; or disable them.',
   },
   POLICY_VIOLATED: {
     meaning: 'The `policy` of `svc-api.yaml` does not allow it. The error names the rule with its value.',

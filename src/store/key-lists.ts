@@ -260,7 +260,7 @@ async function valuesOf(
 /** See `KeyLists.branchesOf`. One generation is read after another, each by an index. */
 async function findBranches(connection: Connection, ids: readonly string[]): Promise<Branches> {
   const byKey = new Map<string, Branch>(ids.map((id) => [id, { count: 0, lastUsedAt: null }]));
-  /** Beneath which of the keys each one stands. */
+  /** Of which of the keys each one is a child key. */
   let generation = new Map(ids.map((id) => [id, [id]]));
   for (let depth = 0; generation.size > 0 && depth < MAX_CHAIN_LENGTH; depth += 1) {
     const next = new Map<string, string[]>();

@@ -213,7 +213,7 @@ describe('changing a key in the console', () => {
       const { id } = team.principal.apiKey;
       const page = await visitor.open(`keys/${id}/delete`);
       assert.match(page.text, /This deletes 3 keys, last used 2 minutes ago/);
-      assert.match(page.text, /2 child keys Build active used 2 minutes ago ▸ 1 key beneath Build: show/);
+      assert.match(page.text, /2 child keys Build active used 2 minutes ago ▸ 1 child key of Build: show/);
       const refused = await visitor.submit('/delete', { name: 'team' });
       assert.deepEqual([refused.status, /Type the name of the key as it is: Team/.test(refused.text)], [422, true]);
       assert.ok(await find(id));

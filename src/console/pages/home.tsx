@@ -7,7 +7,7 @@ import { type Health, HEALTH_FIELDS, troublesOf } from './service.tsx';
 
 const DAY_MS = 86_400_000;
 /** Whose end comes within so many days ends soon. */
-export const SOON_DAYS = 14;
+const SOON_DAYS = 14;
 const HOURS = 24;
 const SHOWN = 5;
 /** More than so many are not counted: so much is enough to know that there is something to do. */

@@ -74,7 +74,7 @@ const SORTS = {
 type Sort = keyof typeof SORTS;
 
 /** What the list is narrowed to, and how it is sorted, as its address has it. Empty where it is not. */
-interface Asked {
+interface ListRequest {
   readonly search: string;
   readonly status: string;
   readonly role: string;
@@ -109,7 +109,7 @@ export function addKeyList(pages: Pages): void {
   });
 }
 
-function askedIn(visit: Visit): Asked {
+function askedIn(visit: Visit): ListRequest {
   const given = (name: string) => visit.query(name) ?? '';
   const known = (name: string, values: readonly string[]) => values.find((value) => value === given(name)) ?? '';
   return {
@@ -125,7 +125,7 @@ function askedIn(visit: Visit): Asked {
   };
 }
 
-function sortOf({ sort, order }: Asked): { sort: Sort; isDescending: boolean } {
+function sortOf({ sort, order }: ListRequest): { sort: Sort; isDescending: boolean } {
   const column = sort === '' ? 'created' : (sort as Sort);
   return { sort: column, isDescending: order === '' ? SORTS[column].isDescending : order === 'down' };
 }
@@ -134,7 +134,7 @@ const CREATOR = 'query CreatorNamed($name: String!) { apiKey(name: $name) { id }
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** @throws OperationFailed */
-async function askPage(visit: Visit, asked: Asked): Promise<KeyPage> {
+async function askPage(visit: Visit, asked: ListRequest): Promise<KeyPage> {
   const { search, status, role, by, ends, used, from } = asked;
   const { sort, isDescending } = sortOf(asked);
   const isNewestFirst = sort === 'created' && isDescending;
@@ -167,7 +167,7 @@ async function findCreator(visit: Visit, name: string): Promise<string> {
 
 interface ListParts {
   readonly visit: Visit;
-  readonly asked: Asked;
+  readonly asked: ListRequest;
   /** Undefined where something is wrong with what is asked for. */
   readonly page?: KeyPage;
   readonly problem?: string;
@@ -204,7 +204,7 @@ function KeyList({ visit, asked, page, problem, roles }: ListParts) {
   );
 }
 
-function FilterForm({ root, asked, roles }: { root: string; asked: Asked; roles: readonly string[] }) {
+function FilterForm({ root, asked, roles }: { root: string; asked: ListRequest; roles: readonly string[] }) {
   return (
     <form method="get" action={`${root}keys`} role="search" class="filter">
       <label class="wide">
@@ -273,7 +273,7 @@ function Choice({
 }
 
 /** The keys of a page, of which some can be selected and changed together. */
-function KeyForm({ visit, asked, page }: { visit: Visit; asked: Asked; page: KeyPage }) {
+function KeyForm({ visit, asked, page }: { visit: Visit; asked: ListRequest; page: KeyPage }) {
   const { root } = visit;
   const isPrevious = visit.principal.secret !== 'current';
   const mayNarrow = !isPrevious && visit.may('API_KEY:UPDATE_OWN');
@@ -318,7 +318,7 @@ function KeyTable({
   isSelectable,
 }: {
   visit: Visit;
-  asked: Asked;
+  asked: ListRequest;
   page: KeyPage;
   isSelectable: boolean;
 }) {
@@ -380,7 +380,17 @@ function KeyTable({
 }
 
 /** A heading that sorts by its column, or the other way round where that is so already. */
-function SortedHeading({ root, asked, sort, isSorted }: { root: string; asked: Asked; sort: Sort; isSorted: boolean }) {
+function SortedHeading({
+  root,
+  asked,
+  sort,
+  isSorted,
+}: {
+  root: string;
+  asked: ListRequest;
+  sort: Sort;
+  isSorted: boolean;
+}) {
   const { sort: present, isDescending } = isSorted ? sortOf(asked) : { sort: 'created', isDescending: true };
   const isThis = present === sort;
   const next = isThis ? !isDescending : SORTS[sort].isDescending;
@@ -397,7 +407,7 @@ function SortedHeading({ root, asked, sort, isSorted }: { root: string; asked: A
 }
 
 /** Where the page is among all, and the way to the others. */
-function Pager({ root, asked, page }: { root: string; asked: Asked; page: KeyPage }) {
+function Pager({ root, asked, page }: { root: string; asked: ListRequest; page: KeyPage }) {
   const first = asked.from === '' ? 1 : Number(asked.from);
   const last = first + page.keys.length - 1;
   const at = (from: number) => addressOf(root, { ...asked, from: from <= 1 ? '' : `${from}` });
@@ -426,7 +436,7 @@ function Pager({ root, asked, page }: { root: string; asked: Asked; page: KeyPag
   );
 }
 
-function NoKeys({ visit, asked }: { visit: Visit; asked: Asked }): Child {
+function NoKeys({ visit, asked }: { visit: Visit; asked: ListRequest }): Child {
   if (isNarrowed(asked) || asked.from !== '')
     return (
       <Empty title={isNarrowed(asked) ? 'No key matches.' : 'There are not so many keys.'}>
@@ -442,7 +452,7 @@ function NoKeys({ visit, asked }: { visit: Visit; asked: Asked }): Child {
   );
 }
 
-const NOTHING: Asked = {
+const NOTHING: ListRequest = {
   search: '',
   status: '',
   role: '',
@@ -454,11 +464,11 @@ const NOTHING: Asked = {
   from: '',
 };
 
-function isNarrowed({ search, status, role, by, ends, used }: Asked): boolean {
+function isNarrowed({ search, status, role, by, ends, used }: ListRequest): boolean {
   return [search, status, role, by, ends, used].some((value) => value !== '');
 }
 
-function addressOf(root: string, asked: Asked): string {
+function addressOf(root: string, asked: ListRequest): string {
   const given = Object.entries(asked).filter(([, value]) => value !== '');
   return `${root}keys${given.length > 0 ? `?${new URLSearchParams(given).toString()}` : ''}`;
 }

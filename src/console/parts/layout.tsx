@@ -120,7 +120,7 @@ function Header({ root, person }: { root: string; person: SignedIn | undefined }
   );
 }
 
-/** Whether an address is that of a page, or one beneath it. */
+/** Whether an address is that of a page, or one under it. */
 function isAt(here: string, path: string): boolean {
   return path === '' ? here.endsWith('/console/') : here.includes(`/console/${path}`);
 }

@@ -57,7 +57,7 @@ const HEIGHT = 100;
 const STEP = 10;
 /** What is more than nothing is seen. */
 const LEAST = 1.5;
-/** How many times stand beneath a plot. */
+/** How many times stand under a plot. */
 const MAX_TIMES = 5;
 
 /**

@@ -25,13 +25,7 @@ export {
   revertCreation,
   warningsOf,
 } from './create.ts';
-export {
-  type KeyChangeKind,
-  type ManyChangePlan,
-  PermittedChanges,
-  type PossibleChange,
-  type Refusal,
-} from './permitted-changes.ts';
+export { type KeyChangeKind, PermittedChanges, type PossibleChange, type Refusal } from './permitted-changes.ts';
 export {
   activateRotation,
   finishRotation,

@@ -147,7 +147,7 @@ async function requireToDisableCreated(place: PlaceBefore, { id }: ApiKey): Prom
 }
 
 /** What a change of many keys would do. */
-export interface ManyChangePlan extends Reach {
+interface ManyChangePlan extends Reach {
   /** The keys that it changes. */
   readonly changing: readonly ApiKey[];
   /** Those that are that way already. */

@@ -6,19 +6,17 @@ import type { KeyFilter, KeyRepository } from '../repository/index.ts';
 import { readRoles, readStatus } from './filters.ts';
 
 /** By what keys can be sorted. */
-export const KEY_SORTS = ['CREATED', 'NAME', 'EXPIRES', 'LAST_USED'] as const;
-/** One of `KEY_SORTS`. */
-export type KeySort = (typeof KEY_SORTS)[number];
+type KeySort = 'CREATED' | 'NAME' | 'EXPIRES' | 'LAST_USED';
 
 /** How many keys a selection has at most. What is more is neither counted nor sorted, so that nobody waits for it. */
-export const MAX_SELECTED = 10_000;
+const MAX_SELECTED = 10_000;
 /** Who looks through all keys, page by page, comes this far. */
 const MAX_OFFSET = 1_000_000_000;
 /** How long keys are looked through for a page, and to count alone, in milliseconds: then it has what was found. */
 const LOOKING_MS = { page: 100, count: 25 } as const;
 
 /** Which keys to select. */
-export interface SelectionQuery {
+interface SelectionQuery {
   /** How many keys there are on a page, up to 500. */
   first: number;
   /** How many are before the page. */

@@ -45,7 +45,7 @@ const ROLE_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** What a role allows, in a few words: `Reads everything but credentials`. Of roles of an installation, the names. */
-export function wordsOfRole(role: string): string {
+function wordsOfRole(role: string): string {
   return ROLE_WORDS[role] ?? `Role ${role}`;
 }
 
@@ -61,7 +61,7 @@ const RESOURCE_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** A resource, for people: `activation code`. */
-export function wordsOfResource(resource: string): string {
+function wordsOfResource(resource: string): string {
   return RESOURCE_WORDS[resource] ?? resource.toLowerCase().replaceAll(/_+/g, ' ');
 }
 

@@ -75,7 +75,7 @@ describe('the page of a key in the console, in a browser,', () => {
     inBrowser(async (visit) => {
       const { page } = await visitUsedKey(visit, { width: 360 });
       const stops = (await new Keyboard(page).stops()).map((stop) => /"(.*)"/.exec(stop)![1]);
-      const own = stops.slice(stops.indexOf('Sign out') + 1);
+      const own = stops.slice(stops.indexOf('My key') + 1);
       assert.deepEqual(own.slice(0, 6), ['Edit', 'Rotate', 'Disable', 'Create one like it', 'Contain', 'Delete']);
       const rest = ['Last 48 hours', 'Last 90 days', 'Narrow to what it uses…', 'May it…?', 'Ask'];
       assert.deepEqual(

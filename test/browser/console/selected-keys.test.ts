@@ -91,8 +91,8 @@ for (const [words, look, handsOn] of WAYS)
         const { page } = await visitTree(visit, (ids) => `keys/${ids['Platform team']}`, look);
         const hands = handsOn(page);
         const tree = page.getByRole('region', { name: 'Who made it, and what it made' });
-        assert.match(await textOf(tree), /4 keys beneath this one\. .*Release.*3 keys/s);
-        await hands.press(tree.getByRole('link', { name: /3 keys.*show/ }));
+        assert.match(await textOf(tree), /This one has 4 child keys\. .*Release.*3 child keys/s);
+        await hands.press(tree.getByRole('link', { name: /3 child keys of Release: show/ }));
         await page.waitForURL(/open=/);
         assert.match(await textOf(tree), /Build 3.*Build 2.*Build 1/s);
         await hands.look();

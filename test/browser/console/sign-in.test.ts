@@ -38,7 +38,7 @@ describe('signing in to the console, in a browser', () => {
         await keyboard.tabTo(page.getByLabel('API key'));
         await keyboard.type(key);
         await keyboard.press('Enter');
-        await isHeaded(page, 'Keys');
+        await isHeaded(page, 'Home');
         await keyboard.tabTo(page.getByRole('button', { name: 'Sign out' }));
         await keyboard.press('Space');
         await isHeaded(page, 'Sign in to svc-api');
@@ -53,7 +53,7 @@ describe('signing in to the console, in a browser', () => {
       const { key } = await personWith(service, visit);
       const page = await visit.open(`${service.url}/console`, { javaScript: false });
       await signIn(page, key);
-      await isHeaded(page, 'Keys');
+      await isHeaded(page, 'Home');
       await page.getByRole('button', { name: 'Sign out' }).click();
       await isHeaded(page, 'Sign in to svc-api');
     }),
@@ -66,7 +66,7 @@ describe('signing in to the console, in a browser', () => {
       const { key } = await personWith(service, visit);
       const page = await visit.open(`${service.url}/console`);
       await signIn(page, key);
-      await isHeaded(page, 'Keys');
+      await isHeaded(page, 'Home');
       const context = page.context();
       const [cookie, ...others] = await context.cookies();
       assert.deepEqual(others, []);

@@ -60,7 +60,7 @@ describe('the console under a path of a proxy, in a browser', () => {
       const base = `${origin}/tools/keys/console/`;
       const page = await visit.open(base.slice(0, -1));
       await signIn(page, key);
-      await isHeaded(page, 'Keys');
+      await isHeaded(page, 'Home');
       const is = async (title: string | RegExp) => {
         await page.getByRole('heading', { level: 1, name: title }).waitFor();
         assert.ok(page.url().startsWith(base), page.url());
@@ -101,7 +101,7 @@ describe('the console under a path of a proxy, in a browser', () => {
       await page.getByText('The key is enabled').waitFor();
       await follow(page, 'Delete');
       await is('Delete Backup?');
-      await press(page, 'Delete');
+      await press(page, 'Delete 1 key');
       await is('Deleted');
       await page.goto(`${base}requests`);
       await page.getByLabel('The code that an application shows').fill('WDJB-MJHT');

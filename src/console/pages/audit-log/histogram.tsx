@@ -243,7 +243,7 @@ function countsOf({ done, refused }: Bar): string {
 /** `Jan 31, 12:00`, or the day alone where bars are days. */
 function timeText(time: number, barMs: number): string {
   const date = new Date(time);
-  const day = `${date.toLocaleDateString('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })}`;
+  const day = date.toLocaleDateString('en', { month: 'short', day: 'numeric', timeZone: 'UTC' });
   return barMs < DAY_MS ? `${day}, ${date.toISOString().slice(11, 16)}` : day;
 }
 

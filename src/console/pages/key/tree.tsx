@@ -8,7 +8,7 @@ import type { KeyVisit } from './with-key.tsx';
 
 /** How many keys that one key created are shown at first, those that were used last. */
 const SHOWN = 50;
-/** Of how many keys those that they created are shown beneath them. */
+/** Of how many keys those that they created are shown, too. */
 const MAX_OPEN = 20;
 
 const CHILDREN = `query Children($id: ID!) {
@@ -36,7 +36,7 @@ export interface Children {
 }
 
 /**
- * The keys that a key created, and beneath those that the address names those that they created.
+ * The keys that a key created, and with those that the address names those that they created.
  * @throws OperationFailed
  */
 export async function askChildren(here: Pick<KeyVisit, 'visit' | 'shown'>): Promise<Children> {
@@ -79,8 +79,8 @@ export function TreeSection({ here, children }: { here: KeyVisit; children: Chil
         )}
       </div>
       <p class="help">
-        A key can do no more than those above it, and ends with them.
-        {shown.branch.count > 0 && ` ${formatCount(shown.branch.count, 'key')} beneath this one.`}
+        A key can do no more than its parent keys, and ends with them.
+        {shown.branch.count > 0 && ` This one has ${formatCount(shown.branch.count, 'child key')}.`}
       </p>
       <Above visit={visit} ancestors={shown.ancestors.toReversed()}>
         <span aria-current="true">
@@ -92,7 +92,7 @@ export function TreeSection({ here, children }: { here: KeyVisit; children: Chil
   );
 }
 
-/** The keys above a key, from the first one on, each beneath the one that created it. */
+/** The parent keys of a key, from the first one on, each in the list of the one that created it. */
 function Above({
   visit,
   ancestors: [first, ...others],
@@ -156,9 +156,9 @@ interface ListedChildren {
   /** The id of that key. */
   readonly of: string;
   readonly children: Children;
-  /** How many there are beneath it, all counted. */
+  /** How many child keys it has, all counted. */
   readonly count: number;
-  /** The page that this is on, beneath the address of the key that the page is about. */
+  /** The page that this is on, under the address of the key that the page is about. */
   readonly page: string;
 }
 
@@ -219,8 +219,8 @@ function Opener({ here: { visit, base }, child, page }: { here: KeyVisit; child:
   return (
     <a href={`${base}${page}${query.size > 0 ? `?${query.toString()}` : ''}#tree`} class="opener">
       <span aria-hidden="true">{child.children ? '▾ ' : '▸ '}</span>
-      {formatCount(child.branch.count, 'key')}
-      <span class="hidden">{` beneath ${child.name}: ${child.children ? 'hide' : 'show'}`}</span>
+      {formatCount(child.branch.count, 'child key')}
+      <span class="hidden">{` of ${child.name}: ${child.children ? 'hide' : 'show'}`}</span>
     </a>
   );
 }
