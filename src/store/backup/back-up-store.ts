@@ -117,7 +117,7 @@ async function checkCopy(
   try {
     // Whoever puts it in place by hand must not bring back a session that was ended since.
     await clearTransient(file);
-    const damage = await findDamage(file);
+    const damage = await findDamage(file, { rowsAlone: true });
     if (damage !== undefined) throw invalid(path, damage);
     const contents = await verifyBackup(file, auditKey, onVerified);
     if (contents.keys !== copied.keys || (contents.head && storedHash(contents.head.hash)) !== copied.head)

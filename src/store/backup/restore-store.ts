@@ -118,7 +118,7 @@ async function rebuild(staged: string, rebuilt: string, path: string): Promise<S
     const runsExpressions = differences.every(
       ({ type, difference }) => difference === 'missing' || type === 'trigger' || type === 'view',
     );
-    const damage = await findDamage(file, { runsExpressions });
+    const damage = await findDamage(file, { runsExpressions, rowsAlone: true });
     if (damage !== undefined) throw invalid(path, damage);
     driver.close();
     createStore(rebuilt);

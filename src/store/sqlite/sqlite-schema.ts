@@ -3,6 +3,7 @@ import { debug, isKeysError, KeysError } from '../../keys/basics/index.ts';
 import { differencesOf, type SchemaDifference, type SchemaPart } from '../../keys/repository/index.ts';
 import { type Connection, type MustExist, tracedKysely } from '../connection.ts';
 import { driverCodeOf } from '../errors.ts';
+import { findIndexDamage, indexesIn } from './index-damage.ts';
 import { migrationsBetween, newestSchema, olderStore, requireKnownSchema } from '../migrations.ts';
 import type { Tables } from '../tables.ts';
 import { dialectOf } from './sqlite-driver.ts';
@@ -118,16 +119,18 @@ async function refersTo(db: Kysely<Tables>, { type, name }: SchemaPart, own: Rea
 /**
  * What is wrong with an SQLite file as a whole; undefined for a sound one. It takes seconds for a million keys.
  * @param runsExpressions false for a file in which others have written expressions that its pages are checked by
+ * @param rowsAlone whether only its rows are to be used, which are copied into a store with indexes of its own
  */
 export async function findDamage(
   file: Pick<Connection, 'run'>,
-  { runsExpressions = true } = {},
+  { runsExpressions = true, rowsAlone = false } = {},
 ): Promise<string | undefined> {
   try {
     if (!runsExpressions) return await file.run(findDamagedSchema);
-    const { rows } = await file.run((db) => sql<{ integrity_check: string }>`pragma integrity_check(1)`.execute(db));
-    const result = rows[0]?.integrity_check ?? 'it could not be checked';
-    return result === 'ok' ? await file.run(findDamagedSchema) : result;
+    const { rows } = await file.run((db) => sql<{ quick_check: string }>`pragma quick_check(1)`.execute(db));
+    const result = rows[0]?.quick_check ?? 'it could not be checked';
+    if (result !== 'ok') return result;
+    return (await file.run(findDamagedSchema)) ?? (rowsAlone ? undefined : await file.run(findDamagedIndex));
   } catch (error) {
     // A definition that means nothing is found when it is used: before the pages of the table are looked at.
     const cause = isKeysError(error) ? error.cause : error;
@@ -153,6 +156,17 @@ async function findDamagedSchema(db: Kysely<Tables>): Promise<string | undefined
     await sql`explain delete from ${sql.id('main', table)}`.execute(db);
   }
   return undefined;
+}
+
+/** What is wrong with the indexes that a file has of those that are made: one that is missing does no harm. */
+async function findDamagedIndex(db: Kysely<Tables>): Promise<string | undefined> {
+  const { rows } = await sql<{ user_version: number }>`pragma user_version`.execute(db);
+  const definitions = new Map((await partsIn(db)).map(({ name, definition }) => [name, definition]));
+  const made = await withNewSchema(rows[0]!.user_version, async (scratch) => {
+    const own = new Map((await partsIn(scratch)).map(({ name, definition }) => [name, definition]));
+    return (await indexesIn(scratch)).filter(({ name }) => definitions.get(name) === own.get(name));
+  });
+  return findIndexDamage(db, made);
 }
 
 interface TableColumns {

@@ -1,0 +1,60 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Tables } from '../tables.ts';
+
+/** An index of a table of the store. */
+interface Index {
+  name: string;
+  table: string;
+  /** All that an entry has; null is the number of the row. */
+  columns: (string | null)[];
+  /** Which rows it has, of a partial one. */
+  condition: string | undefined;
+}
+
+/** The indexes of a schema, of tables that can be written. */
+export async function indexesIn(db: Kysely<Tables>): Promise<Index[]> {
+  const { rows } = await sql<{ name: string; table: string; definition: string | null; columns: string }>`
+    select made.name, made.tbl_name as "table", made.sql as definition,
+      (select json_group_array(column.name) from pragma_index_xinfo(made.name, 'main') as column) as columns
+    from main.sqlite_schema as made where made.type = 'index'
+      and made.tbl_name not like 'sqlite\\_%' escape '\\' and made.tbl_name not like 'api\\_keys\\_search\\_%' escape '\\'`.execute(
+    db,
+  );
+  return rows.map(({ name, table, definition, columns }) => ({
+    name,
+    table,
+    columns: JSON.parse(columns) as (string | null)[],
+    condition: /\swhere\s([^]*)$/i.exec(definition ?? '')?.[1],
+  }));
+}
+
+/**
+ * In which of these indexes of a file an entry is missing, or has no row: `integrity_check` looks for the entries of a
+ * row in all indexes before it goes on to the next row, for which a large file has to be read all over.
+ * @param indexes those that the file has, as they are made
+ */
+export async function findIndexDamage(db: Kysely<Tables>, indexes: readonly Index[]): Promise<string | undefined> {
+  for (const { name, table, columns, condition } of indexes) {
+    const isIn = condition === undefined ? sql`true` : sql.raw(`(${condition})`);
+    const entries = sql`${sql.id('main', table)} indexed by ${sql.id(name)}`;
+    const lines = sql`${sql.id('main', table)} as line not indexed`;
+    const same = columns.map((column) => {
+      const reference = sql.raw(column === null ? 'rowid' : `"${column}"`);
+      return sql`entry.${reference} is line.${reference}`;
+    });
+    const { rows } = await sql<{ entries: number; lines: number; lost: number }>`select
+      (select count(*) from ${entries} where ${isIn}) as entries,
+      (select count(*) from ${lines} where ${isIn}) as lines,
+      exists (select 1 from ${lines} where ${isIn} and not exists (
+        select 1 from (select ${listOf(columns)} from ${entries} where ${isIn}) as entry
+        where ${sql.join(same, sql` and `)})) as lost`.execute(db);
+    const found = rows[0]!;
+    if (found.lost === 1 || found.entries !== found.lines)
+      return `the index ${name} does not have the rows of ${table}`;
+  }
+  return undefined;
+}
+
+function listOf(columns: readonly (string | null)[]): RawBuilder<unknown> {
+  return sql.raw(columns.map((column) => (column === null ? 'rowid as rowid' : `"${column}"`)).join(', '));
+}

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { PrivateFile } from '../../../src/store/sqlite/private-file.ts';
+import { findDamage } from '../../../src/store/sqlite/sqlite-schema.ts';
+import { describeOn } from '../../support/dialects.ts';
+import { openTestKeys } from '../../support/keys.ts';
+
+describeOn('sqlite', 'the indexes of a file', () => {
+  let database: string;
+  before(async () => {
+    const { keys, store, ...test } = await openTestKeys();
+    ({ database } = test);
+    for (const name of ['One', 'Two', 'Three']) await keys.create({ name, roles: ['GUEST'] }, OPERATOR);
+    await store.close();
+  });
+
+  async function damageOf(path: string): Promise<string | undefined> {
+    const file = await PrivateFile.open(path, { location: path, mustExist: true });
+    try {
+      return await findDamage(file);
+    } finally {
+      await file.close();
+    }
+  }
+
+  it('are found to be whole', async () => {
+    assert.equal(await damageOf(database), undefined);
+  });
+
+  for (const column of ['id', 'name', 'public_id', 'digest', 'name_skeleton'])
+    it(`are found to be damaged where a letter in that of ${column} is another one`, async () => {
+      const db = new Database(database, { readonly: true });
+      const text = db.prepare(`select ${column} from api_keys where name = 'Two'`).pluck().get() as string;
+      const [root] = db
+        .prepare(
+          `select rootpage from sqlite_schema, pragma_index_info(sqlite_schema.name) as info
+            where type = 'index' and tbl_name = 'api_keys' and info.seqno = 0 and info.name = ?`,
+        )
+        .pluck()
+        .all(column) as number[];
+      const pageBytes = db.pragma('page_size', { simple: true }) as number;
+      db.close();
+      const bytes = readFileSync(database);
+      const at = bytes.indexOf(text, (root! - 1) * pageBytes);
+      assert.ok(at > 0 && at < root! * pageBytes);
+      bytes[at + 1]! ^= 1;
+      const path = `${database}-${column}`;
+      writeFileSync(path, bytes, { mode: 0o600 });
+      assert.match((await damageOf(path))!, /^the index \w+ does not have the rows of api_keys$/);
+    });
+});
