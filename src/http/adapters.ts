@@ -5,7 +5,7 @@ import { getPath, getPathNoStrict } from 'hono/utils/url';
 import { admissionOf, type BearerEnv } from './bearer-auth.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
 import type { GraphQLRequest } from './graphql-request.ts';
-import { bodyCutOff, bodyTooLarge, collectBody, MAX_BODY_BYTES } from './request-body.ts';
+import { bodyCutOff, collectBody, MAX_BODY_BYTES, readBody } from './request-body.ts';
 import { HonoHead, memoized, NodeHead, readHead, type RequestHead } from './received.ts';
 import { RequestRefused, respond, send } from './replies.ts';
 
@@ -231,31 +231,6 @@ function throwAwayRest(incoming: IncomingMessage): void {
   if (incoming.complete) return;
   incoming.resume();
   setTimeout(() => incoming.complete || incoming.socket.destroySoon(), LINGER_MS).unref();
-}
-
-/**
- * Reads a body. Its listeners go with it: a connection that is kept has its request until the next one, and what these
- * know would stay in memory as long.
- * @param max the most that it may have, in bytes
- * @throws RequestRefused
- */
-export function readBody(incoming: IncomingMessage, max = MAX_BODY_BYTES): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const onData = (chunk: Buffer) => {
-      chunks.push(chunk);
-      size += chunk.length;
-      if (size > max) stop(() => reject(bodyTooLarge(max)));
-    };
-    const onEnd = () => stop(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-    const onError = () => stop(() => reject(bodyCutOff()));
-    const stop = (settle: () => void) => {
-      incoming.off('data', onData).off('end', onEnd).off('error', onError);
-      settle();
-    };
-    incoming.on('data', onData).on('end', onEnd).on('error', onError);
-  });
 }
 
 /** A GET or POST request as Node has it. */

@@ -1,7 +1,7 @@
 import { GraphQLError } from 'graphql';
 import type { Received, RequestHead } from './received.ts';
 import { readMediaType, RequestRefused } from './replies.ts';
-import { bodyTooLarge, MAX_BODY_BYTES } from './request-body.ts';
+import { badRequest, bodyTooLarge, MAX_BODY_BYTES, parseJson } from './request-body.ts';
 
 /** A request to the GraphQL endpoint, whichever server it came by. */
 export interface GraphQLRequest extends Received {
@@ -53,8 +53,6 @@ const NAMES: ReadonlySet<string> = new Set(['query', 'operationName', 'variables
 const NO_BATCHES =
   'The body is a batch, a JSON array of operations, which is not supported: turn batching off in the client, and ' +
   'send each operation in a request of its own.';
-/** How deep arrays and objects in JSON may nest. */
-const MAX_NESTING = 64;
 
 /**
  * Reads the parameters in the body of a POSTed request. Nothing is taken from the URL.
@@ -137,57 +135,6 @@ function decode(text: string): string {
 /** Without a byte order mark at its start, if there is one. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
-/**
- * Parses JSON that is not nested too deep.
- * @param what the name of the text for errors, at the start of a sentence
- * @throws RequestRefused
- */
-export function parseJson(text: string, what: string, reviver?: Parameters<typeof JSON.parse>[1]): unknown {
-  checkNesting(text, what);
-  try {
-    return JSON.parse(text, reviver);
-  } catch {
-    throw badRequest(`${what} is not valid JSON.`);
-  }
-}
-
-const [QUOTE, BACKSLASH, BRACE, CLOSING_BRACE, BRACKET, CLOSING_BRACKET] = Array.from('"\\{}[]', (character) =>
-  character.charCodeAt(0),
-);
-
-/** Bounds what recursive code will meet later, without parsing: brackets outside strings are counted. */
-function checkNesting(text: string, what: string): void {
-  if (!hasManyBrackets(text)) return;
-  let depth = 0;
-  let inString = false;
-  for (let index = 0; index < text.length; index += 1) {
-    const character = text.charCodeAt(index);
-    if (inString) {
-      if (character === BACKSLASH) index += 1;
-      else if (character === QUOTE) inString = false;
-    } else if (character === QUOTE) inString = true;
-    else if (character === BRACE || character === BRACKET) depth += 1;
-    else if (character === CLOSING_BRACE || character === CLOSING_BRACKET) depth -= 1;
-    if (depth > MAX_NESTING)
-      throw badRequest(`${what} nests deeper than ${MAX_NESTING} levels, which is the most that is allowed.`);
-  }
-}
-
-/** Whether so many brackets open in a text, also within strings, that they could nest too deep. Few texts have. */
-function hasManyBrackets(text: string): boolean {
-  let count = 0;
-  for (const bracket of ['{', '['])
-    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
-      count += 1;
-      if (count > MAX_NESTING) return true;
-    }
-  return false;
-}
-
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function badRequest(message: string): RequestRefused {
-  return new RequestRefused(400, 'BAD_REQUEST', message);
 }

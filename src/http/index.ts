@@ -1,5 +1,5 @@
 /** Who may enter, what is answered, and the server. */
-export { answersOfTurn, readBody } from './adapters.ts';
+export { answersOfTurn } from './adapters.ts';
 export { type Authenticated, bearerAuth, type BearerEnv } from './bearer-auth.ts';
 export { type Admission, type Admitted, BearerCheck, type CheckOptions } from './bearer-check.ts';
 export {
@@ -30,7 +30,6 @@ export type { IntrospectionMode } from './graphql-errors.ts';
 export type { GraphQLPipeline } from './graphql-pipeline.ts';
 export type { GraphQLRequest } from './graphql-request.ts';
 export { oauthErrorFor } from './oauth/answers.ts';
-export { parseJson } from './graphql-request.ts';
 export { authorizationIn, type ReturnAddress, returnAddressIn } from './oauth/authorization-request.ts';
 export { type ConsentParts, originOf } from './oauth/endpoints.ts';
 export { Issuer, OAUTH_PATHS } from './oauth/issuer.ts';
@@ -68,6 +67,7 @@ export {
   unavailable,
   withFields,
 } from './replies.ts';
+export { parseJson, readBody } from './request-body.ts';
 export {
   type CheckedRequest,
   type CheckRequestOptions,

@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { type TestCli, testCli } from '../../support/cli.ts';
+import { browse, cookiesOf, nextOf, OPENS_PAGE, sendKey } from '../../support/door.ts';
 import { connectRaw } from '../../support/guard.ts';
 import { type Finished, finished, ROOT, startCli } from '../../support/process.ts';
 import { tempFolder } from '../../support/temp.ts';
@@ -79,6 +80,36 @@ describe('guard', () => {
     const modules = readFileSync(loaded, 'utf8').replaceAll(pathToFileURL(ROOT).href, '');
     assert.match(modules, /\/pino\//);
     assert.doesNotMatch(modules, /\/graphql\//);
+  });
+
+  it('has people sign in as its configuration says while it runs, and says nothing of their secrets', async () => {
+    const cli = testCli();
+    const port = await startService();
+    const { key } = await cli.given('Reader', { permissions: ['DASHBOARD:READ_ANY'] });
+    const config = join(tempFolder(), 'svc-api.yaml');
+    writeFileSync(config, 'resources: []', { mode: 0o600 });
+    const args = [`http://localhost:${port}`, '--permission', 'DASHBOARD:READ_ANY', '--port', '0', '--config', config];
+    const { url, child, end } = await guard(cli, args, { LOG_LEVEL: 'debug' });
+    const isPage = async (cookie?: string) =>
+      (await browse(`${url}/deep`, { headers: { ...OPENS_PAGE, cookie } })).body.includes('<h1>Sign in to ');
+    assert.equal(await isPage(), true);
+    const page = await sendKey(url, key, {}, '/deep');
+    assert.equal(nextOf(page), '/deep');
+    const cookie = cookiesOf(page);
+    assert.equal((await browse(`${url}/deep`, { headers: { cookie } })).body, 'for Reader');
+    assert.equal((await sendKey(url, `${key}x`)).status, 403);
+    writeFileSync(config, 'sign-in: off');
+    await until(async () => !(await isPage()));
+    assert.equal((await browse(`${url}/deep`, { headers: { cookie } })).status, 401);
+    assert.equal((await browse(`${url}/.svc-api/`)).status, 401);
+    writeFileSync(config, 'sign-in: on');
+    await until(() => isPage());
+    assert.equal(await isPage(cookie), false, 'the session has gone on');
+    child.kill('SIGTERM');
+    const { stderr } = await end;
+    assert.match(stderr, /"signed in"/);
+    assert.match(stderr, /"endpoint":"sign-in"/);
+    for (const secret of [key, `${key}x`, ...cookie.match(/[\w-]{43}/g)!]) assert.ok(!stderr.includes(secret));
   });
 
   it('lets those with the permission pass, until it is told to stop', async () => {
