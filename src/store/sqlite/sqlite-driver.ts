@@ -17,6 +17,7 @@ import { yieldToEventLoop } from '../../keys/basics/index.ts';
 import { runStatement } from './run-statement.ts';
 import type { WorkerAnswer, WorkerQuestion, WorkerStart } from './write-worker.ts';
 import { openDatabase } from './database.ts';
+import type { PreparedStatement, PrivateDatabase } from './node-database.ts';
 
 /** What each connection to a store is told. */
 export const PRAGMAS = [
@@ -34,12 +35,12 @@ export const PRAGMAS = [
 const KEPT_STATEMENTS = 64;
 
 class ImmediateSqliteDriver extends SqliteDriver {
-  readonly #database: Database.Database;
+  readonly #database: PrivateDatabase;
   /** The native memory of others waits for a collection. Those used last are at the end. */
-  readonly #statements = new Map<string, Database.Statement>();
+  readonly #statements = new Map<string, PreparedStatement>();
   readonly #committed: () => void;
 
-  constructor(database: Database.Database, committed: () => void) {
+  constructor(database: PrivateDatabase, committed: () => void) {
     super({ database });
     this.#database = database;
     this.#committed = committed;
@@ -56,7 +57,7 @@ class ImmediateSqliteDriver extends SqliteDriver {
     };
   }
 
-  #prepared(sql: string): Database.Statement {
+  #prepared(sql: string): PreparedStatement {
     const statement = this.#statements.get(sql) ?? this.#database.prepare(sql);
     // A pragma may act when it is prepared.
     if (!/^(select|with) /.test(sql)) return statement;
@@ -119,7 +120,7 @@ class YieldingDriver extends ImmediateSqliteDriver {
  * @param committed is called after each commit
  * @param takesTurns whether others get a turn between two queries
  */
-export function dialectOf(database: Database.Database, committed: () => void, yields: boolean): Dialect {
+export function dialectOf(database: PrivateDatabase, committed: () => void, yields: boolean): Dialect {
   const Driver = yields ? YieldingDriver : ImmediateSqliteDriver;
   return sqliteDialect(() => new Driver(database, committed));
 }
