@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { embedded } from './embedded.ts';
 import { type CommandFile, ownCommands } from './own-commands.ts';
@@ -66,7 +66,7 @@ export async function bundleProgram(root: string): Promise<string[]> {
 export async function bundleWholeProgram(root: string, outdir: string): Promise<string[]> {
   const help = { id: 'help', file: 'node_modules/@oclif/plugin-help/lib/commands/help.js' };
   const contents = entryOf([...ownCommands(root), help]);
-  const common = { write: true, plugins: [changedBy(COMMON_CHANGES)], external: OTHERS };
+  const common = { plugins: [changedBy(COMMON_CHANGES)], external: OTHERS };
   const results = await Promise.all([
     build({ ...programOptions(root, contents), ...common, outfile: join(outdir, 'program.cjs') }),
     build({
@@ -75,6 +75,8 @@ export async function bundleWholeProgram(root: string, outdir: string): Promise<
       outfile: join(outdir, 'write-worker.cjs'),
     }),
   ]);
+  mkdirSync(outdir, { recursive: true });
+  for (const { path, text } of results.flatMap(({ outputFiles }) => outputFiles)) writeFileSync(path, asciiOf(text));
   return results.flatMap(({ metafile }) => Object.keys(metafile.inputs));
 }
 
@@ -102,8 +104,11 @@ const ownUrl = ownUrlOf(__filename).href, ownResolve = (name) => ownUrlOf(requir
   } as const satisfies BuildOptions;
 }
 
-/** A script in ASCII, as `requireCached` reads it. The bundler leaves other characters in regular expressions. */
-function asciiOf(script: string): string {
+/**
+ * A script in ASCII, as `requireCached` reads it: for a single other character, V8 would keep two bytes of each. The
+ * bundler leaves such characters in regular expressions.
+ */
+export function asciiOf(script: string): string {
   return script.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 

@@ -190,6 +190,10 @@ export class WriteThread {
     return this.#totalChanges;
   }
 
+  get isRunning(): boolean {
+    return this.#worker !== undefined;
+  }
+
   /** Whether a statement is under way, or may follow in the same transaction. */
   get isBusy(): boolean {
     return this.#inTransaction || this.#waiting !== undefined;
