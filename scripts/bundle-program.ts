@@ -25,11 +25,8 @@ const CHANGES: readonly Change[] = [
   },
 ];
 
-/** What is not for the program to bring: the SDK of OpenTelemetry, for who wants traces, and a compiler, for oclif. */
-const OTHERS = [
-  ...['core', 'resources', 'sdk-trace', 'exporter-trace-otlp-proto'].map((name) => `@opentelemetry/${name}`),
-  'typescript',
-];
+/** What is not for the program to bring: OpenTelemetry, for who wants traces, and a compiler, for oclif. */
+const OTHERS = ['@opentelemetry/*', 'typescript'];
 /** What runs in a thread of its own, beside the program that starts it. */
 const WORKER = "require('./src/store/sqlite/write-worker.ts')";
 
@@ -41,6 +38,12 @@ const COMMON_CHANGES: readonly Change[] = [
     from: /a\.id\.localeCompare\(b\.id\)/g,
     to: '(a.id < b.id ? -1 : 1)',
   },
+  // oclif has two of its ninety spinners, and we show none.
+  {
+    file: /\/@oclif\/core\/lib\/ux\/action\/spinner\.js$/,
+    from: /require\("cli-spinners"\)/g,
+    to: "{ dots2: { frames: ['-'] }, line: { frames: ['-'] } }",
+  },
   // The driver looks for its binaries beside itself.
   { file: /\/better-sqlite3\/lib\/binding\.js$/, from: /\b__dirname\b/g, to: `__dirname, 'better-sqlite3', 'lib'` },
 ];
@@ -51,8 +54,8 @@ const COMMON_CHANGES: readonly Change[] = [
  * @returns the files that it consists of
  */
 export function bundleProgram(root: string): Promise<string[]> {
-  const external = ['@opentelemetry/*', 'pg'];
-  return bundleInto(join(root, 'dist'), root, entryOf(ownCommands(root)), [...CHANGES, ...COMMON_CHANGES], external);
+  const changes = [...CHANGES, ...COMMON_CHANGES];
+  return bundleInto(join(root, 'dist'), root, entryOf(ownCommands(root)), changes, [...OTHERS, 'pg']);
 }
 
 /**
