@@ -8,8 +8,8 @@ const { requireCached } = require('./code-cache.cjs');
 const VERSION = new Set(['version', '--version', '-v', '-V']);
 
 /**
- * oclif and our commands except `serve` and `guard`, all in one file: opening their files one by one would take longer
- * than what most commands do.
+ * oclif and our commands, all in one file: opening their files one by one would take longer than what most commands
+ * do, and what it leaves in memory stays with a server.
  */
 exports.bundledProgram = function bundledProgram(root, args) {
   const file = join(root, 'dist', 'program.cjs');
@@ -28,17 +28,12 @@ function useOf([topic, ...more]) {
   const [command = ''] = more;
   const asksForHelp = more.some((arg) => arg === '--help' || arg === '-h');
   if (VERSION.has(topic) && !asksForHelp) return 'version';
-  if (topic !== 'apikey') return 'help';
+  const isServer = topic === 'serve' || topic === 'guard';
+  if (topic !== 'apikey' && !isServer) return 'help';
   if (asksForHelp) return 'command-help';
+  if (isServer) return topic;
   return /^[a-z]+$/.test(command) && !VERSION.has(command) ? command : topic;
 }
-
-/** The same from the packages and chunks: GraphQL, which servers run, must be loaded once, with a host's extensions. */
-exports.programOfPackages = async function programOfPackages(root) {
-  const { run } = await import('@oclif/core/run');
-  const reportFailure = async (...args) => (await import('../dist/cli/explain/report.js')).reportFailure(...args);
-  return { run, reportFailure, options: exports.optionsOfPackages(root), keepCode: () => {} };
-};
 
 /** What oclif loads where it finds commands in files of their own. */
 exports.optionsOfPackages = (root) => ownOptions(root, { commands: './commands', helpClass: './cli/help/own-help.js' });

@@ -40,8 +40,7 @@ async function complete() {
 
 /** As oclif's `execute` does, with failures in the form of ours. */
 async function start() {
-  const { bundledProgram, programOfPackages } = require('./program.cjs');
-  const program = isServer ? await programOfPackages(root) : bundledProgram(root, args);
+  const program = require('./program.cjs').bundledProgram(root, args);
   const options = { ...program.options, pluginAdditions };
   try {
     await program.run(args, options);

@@ -1,11 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { embedded } from './embedded.ts';
 import { type CommandFile, ownCommands } from './own-commands.ts';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
-
-/** Commands that are loaded as chunks, from `dist/commands`. */
-const NOT_BUNDLED = /(^|:)(serve|guard)$/;
 
 /** A change to the text of files. It must apply to the file of a package that it names. */
 interface Change {
@@ -15,19 +12,23 @@ interface Change {
 }
 
 const CHANGES: readonly Change[] = [
-  // In a script, which the bundle is, Node has no `import()`: see `requireCached`.
+  // In a script, which the bundle is, Node has no `import()` for what is outside: see `requireCached`.
   {
-    file: /\/src\/.*\.ts$|\/@oclif\/core\/lib\/(module-loader|config\/ts-path)\.js$|\/lilconfig\/src\/index\.js$/,
-    from: /\bawait import\((?!'(?:\.|yaml'))/g,
+    file: /\/src\/.*\.ts$/,
+    from: /(?<!typeof )\bimport\((?='(?:node:|pg'|@opentelemetry\/))/g,
+    to: 'importModule(',
+  },
+  {
+    file: /\/@oclif\/core\/lib\/(module-loader|config\/ts-path)\.js$|\/lilconfig\/src\/index\.js$/,
+    from: /\bawait import\(/g,
     to: 'await importModule(',
   },
 ];
 
-/** What is not for the program to bring: the SDK of OpenTelemetry, for who wants traces, and a compiler, for oclif. */
-const OTHERS = [
-  ...['core', 'resources', 'sdk-trace', 'exporter-trace-otlp-proto'].map((name) => `@opentelemetry/${name}`),
-  'typescript',
-];
+/** What is not for the program to bring: OpenTelemetry, for who wants traces, and a compiler, for oclif. */
+const OTHERS = ['@opentelemetry/*', 'typescript'];
+/** What runs in a thread of its own, beside the program that starts it. */
+const WORKER = "require('./src/store/sqlite/write-worker.ts')";
 
 /** Those of each bundle that has oclif and the driver in it. */
 const COMMON_CHANGES: readonly Change[] = [
@@ -37,44 +38,56 @@ const COMMON_CHANGES: readonly Change[] = [
     from: /a\.id\.localeCompare\(b\.id\)/g,
     to: '(a.id < b.id ? -1 : 1)',
   },
+  // oclif has two of its ninety spinners, and we show none.
+  {
+    file: /\/@oclif\/core\/lib\/ux\/action\/spinner\.js$/,
+    from: /require\("cli-spinners"\)/g,
+    to: "{ dots2: { frames: ['-'] }, line: { frames: ['-'] } }",
+  },
   // The driver looks for its binaries beside itself.
   { file: /\/better-sqlite3\/lib\/binding\.js$/, from: /\b__dirname\b/g, to: `__dirname, 'better-sqlite3', 'lib'` },
 ];
 
 /**
  * Bundles oclif, the commands and what they import into `dist/program.cjs`, for `bin/run.js` alone: a host brings its
- * own oclif. Our packages that are imported where they are needed, by `import()`, stay outside, except yaml: it has
- * many files, and every command reads the configuration.
+ * own oclif, and its extensions their graphql. Optional packages stay outside.
  * @returns the files that it consists of
  */
-export async function bundleProgram(root: string): Promise<string[]> {
-  const commands = ownCommands(root).filter(({ id }) => !NOT_BUNDLED.test(id));
-  const { metafile, outputFiles } = await build({
-    ...programOptions(root, entryOf(commands)),
-    outfile: 'dist/program.cjs',
-    plugins: [changedBy([...CHANGES, ...COMMON_CHANGES])],
-  });
-  for (const { path, text } of outputFiles) writeFileSync(path, asciiOf(text));
-  return Object.keys(metafile.inputs);
+export function bundleProgram(root: string): Promise<string[]> {
+  const changes = [...CHANGES, ...COMMON_CHANGES];
+  return bundleInto(join(root, 'dist'), root, entryOf(ownCommands(root)), changes, [...OTHERS, 'pg']);
 }
 
 /**
- * Bundles the same with `serve`, `guard`, `help` and all packages, for where nothing else is: the image of a container.
- * Beside it is what the thread that writes runs.
+ * Bundles the same with `help` and all packages, for where nothing else is: the image of a container.
  * @returns the files that it consists of
  */
-export async function bundleWholeProgram(root: string, outdir: string): Promise<string[]> {
+export function bundleWholeProgram(root: string, outdir: string): Promise<string[]> {
   const help = { id: 'help', file: 'node_modules/@oclif/plugin-help/lib/commands/help.js' };
-  const contents = entryOf([...ownCommands(root), help]);
-  const common = { write: true, plugins: [changedBy(COMMON_CHANGES)], external: OTHERS };
-  const results = await Promise.all([
-    build({ ...programOptions(root, contents), ...common, outfile: join(outdir, 'program.cjs') }),
-    build({
-      ...programOptions(root, "require('./src/store/sqlite/write-worker.ts')"),
-      ...common,
-      outfile: join(outdir, 'write-worker.cjs'),
-    }),
-  ]);
+  return bundleInto(outdir, root, entryOf([...ownCommands(root), help]), COMMON_CHANGES, OTHERS);
+}
+
+/** Writes the program, and beside it what the thread that writes runs. @returns the files that they consist of */
+async function bundleInto(
+  outdir: string,
+  root: string,
+  program: string,
+  changes: readonly Change[],
+  external: string[],
+): Promise<string[]> {
+  const contents = { 'program.cjs': program, 'write-worker.cjs': WORKER };
+  const results = await Promise.all(
+    Object.entries(contents).map(([name, entry]) =>
+      build({
+        ...programOptions(root, entry),
+        plugins: [changedBy(changes)],
+        external,
+        outfile: join(outdir, name),
+      }),
+    ),
+  );
+  mkdirSync(outdir, { recursive: true });
+  for (const { path, text } of results.flatMap(({ outputFiles }) => outputFiles)) writeFileSync(path, asciiOf(text));
   return results.flatMap(({ metafile }) => Object.keys(metafile.inputs));
 }
 
@@ -102,8 +115,11 @@ const ownUrl = ownUrlOf(__filename).href, ownResolve = (name) => ownUrlOf(requir
   } as const satisfies BuildOptions;
 }
 
-/** A script in ASCII, as `requireCached` reads it. The bundler leaves other characters in regular expressions. */
-function asciiOf(script: string): string {
+/**
+ * A script in ASCII, as `requireCached` reads it: for a single other character, V8 would keep two bytes of each. The
+ * bundler leaves such characters in regular expressions.
+ */
+export function asciiOf(script: string): string {
   return script.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 

@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { bundleConsole } from './bundle-console.ts';
-import { bundleProgram } from './bundle-program.ts';
+import { asciiOf, bundleProgram } from './bundle-program.ts';
 import { embedded } from './embedded.ts';
 import { licensesOf } from './licenses.ts';
 import { sbomOf } from './sbom.ts';
@@ -65,7 +65,8 @@ function outOf(path: string): string {
   return path.replace(/^src\/|\.tsx?$/g, '');
 }
 
-const { metafile } = await build({
+const { metafile, outputFiles } = await build({
+  write: false,
   absWorkingDir: root,
   entryPoints: Object.fromEntries([
     ...[...entryPoints, help].map((path) => [outOf(path), path]),
@@ -81,6 +82,8 @@ const { metafile } = await build({
   target: 'node22',
   jsx: 'automatic',
   jsxImportSource: 'hono/jsx',
+  minifyWhitespace: true,
+  minifySyntax: true,
   metafile: true,
   plugins: [
     {
@@ -110,6 +113,11 @@ const { metafile } = await build({
     },
   ],
 });
+
+for (const { path, text } of outputFiles) {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, asciiOf(text));
+}
 
 // Linked, not copied: one file is loaded once. Two copies of SQLite in one process, as in tests that run a command
 // themselves, would not respect one another's locks.

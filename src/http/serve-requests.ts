@@ -4,7 +4,6 @@ import { createServer as createHttpsServer, type Server as HttpsServer } from 'n
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import { RequestError } from '@hono/node-server';
 import { type CertificateFiles, CertificateWatch } from './certificate.ts';
 import {
   type ConnectionLimits,
@@ -35,16 +34,6 @@ const REFUSED_LINGER_MS = 200;
 
 /** Connections whose refusal is on its way. */
 const refusedConnections = new WeakSet<Duplex>();
-
-/** Replies to what cannot become a request for the app, such as an invalid Host, and to errors that escape the app. */
-export function answerFailedRequest(error: unknown): Response {
-  return error instanceof RequestError
-    ? Response.json(errorBody('The Host or target is invalid.', 'BAD_REQUEST'), { status: 400, headers: REPLY_HEADERS })
-    : Response.json(errorBody('Internal server error', 'INTERNAL_SERVER_ERROR'), {
-        status: 500,
-        headers: REPLY_HEADERS,
-      });
-}
 
 /** What Node says of what it could not read, with the bytes. */
 type ParserError = NodeJS.ErrnoException & { rawPacket?: Buffer };

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 import type { ServiceApp } from './app.ts';
 import { COMMON_OPTIONS } from './bearer-options.ts';
@@ -7,8 +6,8 @@ import type { CertificateFiles } from './certificate.ts';
 import { answerByNode, answersOfTurn, GraphQLRoutes } from './adapters.ts';
 import { isOldHealthCheck } from './plain-endpoints.ts';
 import { ClientAddresses } from './received.ts';
+import { errorBody, REPLY_HEADERS, type ReplyCode } from './replies.ts';
 import {
-  answerFailedRequest,
   refuseAmbiguous,
   serveRequests,
   type ServerLimits,
@@ -50,7 +49,9 @@ function continueWhenRead(incoming: IncomingMessage, outgoing: ServerResponse): 
   };
 }
 
-type FetchCallback = Parameters<typeof getRequestListener>[0];
+/** What makes a request and an answer of the Fetch API. A guard does without, and without what Node loads for it. */
+type NodeServer = typeof import('@hono/node-server');
+type FetchCallback = Parameters<NodeServer['getRequestListener']>[0];
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
 
 /** What answers requests as Node has them by an app that is no whole server. */
@@ -72,8 +73,13 @@ class ServedApp {
   readonly #answerWithoutHost: Answer;
 
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
-  constructor(app: Hono<any>) {
-    const options = { errorHandler: answerFailedRequest, overrideGlobalObjects: false };
+  constructor(app: Hono<any>, { getRequestListener, RequestError }: NodeServer) {
+    /** Replies to what cannot become a request for the app, such as an invalid Host, and to errors that escape it. */
+    const errorHandler = (error: unknown) =>
+      error instanceof RequestError
+        ? jsonAnswer(400, 'The Host or target is invalid.', 'BAD_REQUEST')
+        : jsonAnswer(500, 'Internal server error', 'INTERNAL_SERVER_ERROR');
+    const options = { errorHandler, overrideGlobalObjects: false };
     this.logs = app as Partial<ServiceApp>;
     this.answerProxy = (app as Partial<ServiceApp>).answerProxy ?? (() => false);
     this.clients = (app as Partial<ServiceApp>).addresses ?? new ClientAddresses();
@@ -101,6 +107,10 @@ class ServedApp {
     this.logs.refusals?.finish();
     this.logs.failures?.finish();
   }
+}
+
+function jsonAnswer(status: number, message: string, code: ReplyCode): Response {
+  return Response.json(errorBody(message, code), { status, headers: REPLY_HEADERS });
 }
 
 /** What to serve, and where. */
@@ -155,7 +165,8 @@ export async function listen(given: ListenOptions): Promise<RunningServer> {
   const rival = (['host', 'port'] as const).find((name) => name in others);
   if (socket !== undefined && rival)
     throw invalidOption('listen', `"socket" and "${rival}" exclude one another. Give one of them.`);
-  let served = new ServedApp(app);
+  const nodeServer = await import('@hono/node-server');
+  let served = new ServedApp(app, nodeServer);
   const server = await serveRequests(
     {
       get clients() {
@@ -176,7 +187,7 @@ export async function listen(given: ListenOptions): Promise<RunningServer> {
     url: server.url,
     replaceApp(next) {
       const previous = served;
-      served = new ServedApp(next);
+      served = new ServedApp(next, nodeServer);
       // One that takes its place may log on in the same sums.
       if (previous.logs.refusals !== served.logs.refusals) previous.finishLogs();
     },

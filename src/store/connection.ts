@@ -23,6 +23,8 @@ export interface WriteOptions {
   revokes?: boolean;
   /** See `RepositoryWriteOptions.counts`. */
   counts?: boolean;
+  /** See `RepositoryWriteOptions.isSmall`. */
+  isSmall?: boolean;
   /** What is done first in the same transaction: see `RepositoryWriteOptions.before`. */
   before?: WriteWork<() => Promise<void>> | undefined;
 }

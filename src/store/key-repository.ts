@@ -123,7 +123,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
         return rows.map(readStoredKey);
       }),
 
-    write: (work, { now, revokes = false, counts = false, isTimeRight = false, before }) =>
+    write: (work, { now, revokes = false, counts = false, isSmall = false, isTimeRight = false, before }) =>
       connection.write(
         async (db, keysChanged) => {
           // Who changes keys would wait for the row of the time.
@@ -137,12 +137,13 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
           const ifTooLate = isTimeRight ? 'remember' : revokes ? 'ignore' : 'refuse';
           await rememberTime(db, { now, latest, ifTooLate });
           const result = await work(createWriter(connection, { db, dialect, auditKey, keysChanged }));
-          if (dialect === 'sqlite' && !revokes) await indexEntries(db);
+          if (dialect === 'sqlite' && !revokes && !isSmall) await indexEntries(db);
           return result;
         },
         {
           revokes,
           counts,
+          isSmall,
           before:
             before && ((db, keysChanged) => before(createWriter(connection, { db, dialect, auditKey, keysChanged }))),
         },

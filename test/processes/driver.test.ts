@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { postgresStore } from '../support/postgres.ts';
 import { cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
@@ -26,6 +28,29 @@ function installed(hasDriver: boolean, change: (path: string) => void): string {
 
 function run(root: string, args: readonly string[]): Promise<Finished> {
   return finished(spawn(process.execPath, [join(root, 'bin/run.js'), ...args], { env: cleanEnv() }));
+}
+
+/** A server of an installation, on a free port. */
+async function startServer(root: string, args: readonly string[]): Promise<{ url: string; stop: () => Promise<void> }> {
+  const server = spawn(process.execPath, [join(root, 'bin/run.js'), ...args, '--port', '0'], {
+    env: cleanEnv({ LOG_LEVEL: 'error' }),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(server, 'exit');
+  const [line] = (await Promise.race([once(server.stdout, 'data'), ended])) as [Buffer];
+  const [, url] = /(http:\S+)/.exec(String(line)) ?? assert.fail(String(line));
+  const stop = async () => {
+    server.kill();
+    await ended;
+  };
+  return { url: url!, stop };
+}
+
+/** What a server answers to whoever makes a key there. */
+async function createByServer(url: string, secret: string, name: string): Promise<string> {
+  const query = `mutation { createApiKey(input: { name: "${name}", roles: [GUEST] }) { key } }`;
+  const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+  return (await fetch(`${url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) })).text();
 }
 
 /** As on an older system: it asks for a version of glibc that no system has. */
@@ -52,23 +77,10 @@ for (const [why, change, reason] of CASES) {
       const database = store();
       const created = await run(root, ['apikey', 'create', '--name', 'A', '--roles', 'ADMIN', '--database', database]);
       assert.equal(created.code, 0, created.stderr);
-      const server = spawn(
-        process.execPath,
-        [join(root, 'bin/run.js'), 'serve', '--port', '0', '--database', database],
-        {
-          env: cleanEnv({ LOG_LEVEL: 'error' }),
-          stdio: ['ignore', 'pipe', 'inherit'],
-        },
-      );
-      const ended = once(server, 'exit');
-      const [line] = (await Promise.race([once(server.stdout, 'data'), ended])) as [Buffer];
-      const [, url] = /(http:\S+)/.exec(String(line)) ?? assert.fail(String(line));
+      const { url, stop } = await startServer(root, ['serve', '--database', database]);
       // The thread that writes opens it, too.
-      const body = JSON.stringify({ query: 'mutation { createApiKey(input: { name: "B", roles: [GUEST] }) { key } }' });
-      const headers = { authorization: `Bearer ${created.stdout.trim()}`, 'content-type': 'application/json' };
-      const answer = await (await fetch(`${url!}/graphql`, { method: 'POST', headers, body })).text();
-      server.kill();
-      await ended;
+      const answer = await createByServer(url, created.stdout.trim(), 'B');
+      await stop();
       assert.match(answer, /"key":"svc_/);
     });
 
@@ -99,16 +111,47 @@ for (const [why, change, reason] of CASES) {
       );
     });
 
-    it('is not asked for where the keys are in PostgreSQL', async () => {
+    it('is not asked for where the keys are in PostgreSQL, by any command', async () => {
       const root = installed(false, change);
-      const { stdout } = await run(root, [
-        'apikey',
-        'list',
-        '--json',
+      const [database, folder] = [postgresStore(), tempFolder()];
+      const path = (name: string) => join(folder, name);
+      const ran = async (...args: string[]) => {
+        const { code, stdout, stderr } = await run(root, [...args, '--database', database]);
+        assert.equal(code, 0, `${args.join(' ')}: ${stderr}`);
+        return stdout;
+      };
+      const names = async () =>
+        (JSON.parse(await ran('apikey', 'list', '--json')) as { keys: { name: string }[] }).keys.map(
+          ({ name }) => name,
+        );
+
+      const secret = (await ran('apikey', 'create', '--name', 'A', '--roles', 'ADMIN')).trim();
+      writeFileSync(path('keys.jsonl'), JSON.stringify({ name: 'B', roles: ['GUEST'], sha256: hash('sha256', 'B') }));
+      await ran('apikey', 'import', path('keys.jsonl'));
+      writeFileSync(path('keys.yaml'), 'keys:\n  - name: C\n    roles: [GUEST]\n');
+      await ran('apikey', 'apply', '-f', path('keys.yaml'), '--secrets-dir', path('secrets'));
+      assert.deepEqual(await names(), ['A', 'B', 'C']);
+      assert.match(await ran('apikey', 'export'), /"name":"B"/);
+
+      await ran('backup', path('backup.sqlite'));
+      await ran('apikey', 'delete', '--name', 'B', '--yes');
+      await ran('restore', path('backup.sqlite'), '--yes', '--bring-back', 'B');
+      assert.deepEqual(await names(), ['A', 'B', 'C']);
+      assert.match(await ran('doctor', '--json'), /"check": "STORE",\s+"status": "ok"/);
+
+      const server = await startServer(root, ['serve', '--database', database]);
+      const guard = await startServer(root, [
+        'guard',
+        server.url,
+        '--any-key',
+        '--pass-credential',
         '--database',
-        'postgres://nobody@127.0.0.1:1/keys',
+        database,
       ]);
-      assert.match(stdout, /"code": "STORE_UNAVAILABLE"/);
+      const answers = [await createByServer(server.url, secret, 'D'), await createByServer(guard.url, secret, 'E')];
+      await Promise.all([server.stop(), guard.stop()]);
+      for (const answer of answers) assert.match(answer, /"key":"svc_/);
+      assert.deepEqual(await names(), ['A', 'B', 'C', 'D', 'E']);
     });
   });
 }

@@ -12,6 +12,7 @@ import {
   type StartConfig,
   startConfig,
 } from './config-source.ts';
+import { collectGarbage } from './memory.ts';
 import { destinationIn, NoticeDelivery } from './notices.ts';
 import type { ServeOptions } from './options.ts';
 import { announce, FLUSH_MS, leave, listenForStop, serviceManager, type StopSignal } from './service-manager.ts';
@@ -319,6 +320,7 @@ export abstract class ServingCommand extends BaseCommand {
         (text) => withNamesOf(this.config, text),
       );
       const { service } = configured;
+      await collectGarbage();
       stop.serving();
       onListening(service.server.url);
       const from = {

@@ -94,6 +94,8 @@ export interface RepositoryWriteOptions {
    * a file only while it is made.
    */
   counts?: boolean | undefined;
+  /** Whether it writes no more than a row or two: on SQLite, a server then starts no thread for it. */
+  isSmall?: boolean | undefined;
   /** Whether the time is remembered however late it is: somebody has said that it is right. */
   isTimeRight?: boolean | undefined;
   /**

@@ -95,7 +95,7 @@ export class StoreHealth {
   /** Remembers the time, for the clocks of later programs: see `SteadyClock`. @throws KeysError STORE_… */
   async rememberTime(): Promise<void> {
     const { repository, clock } = this.#options;
-    await repository.write(async () => {}, { now: clock() });
+    await repository.write(async () => {}, { now: clock(), isSmall: true });
   }
 }
 

@@ -3,7 +3,6 @@ import { existsSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import type Database from 'better-sqlite3';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { OPERATOR, operatorName } from '../../keys/authorization/index.ts';
 import {
@@ -48,7 +47,8 @@ import {
   requireNoForeignFile,
   stageBackup,
 } from './backup-file.ts';
-import { openDatabase } from '../sqlite/database.ts';
+import { openPrivateDatabase } from '../sqlite/database.ts';
+import type { PrivateDatabase } from '../sqlite/node-database.ts';
 
 /** A backup that was found to be whole, as a new store of the newest schema that has its rows. */
 export interface OpenBackup {
@@ -106,9 +106,9 @@ async function withBackup<Result>(
  * @returns in what the schema of the backup is not as it is made
  */
 async function rebuild(staged: string, rebuilt: string, path: string): Promise<SchemaDifference[]> {
-  let driver: Database.Database | undefined;
+  let driver: PrivateDatabase | undefined;
   try {
-    driver = openDatabase(staged, { fileMustExist: true });
+    driver = openPrivateDatabase(staged);
     for (const pragma of UNTRUSTED) driver.pragma(pragma);
     const file = PrivateFile.over(driver, path);
     const version = await file.run((db) => requireOwnFormat(db, path));
@@ -151,7 +151,7 @@ function requireWalOf(staged: string, path: string): void {
  * @param version of the schema of both
  */
 async function copyInto(to: string, from: string, version: number): Promise<void> {
-  const driver = openDatabase(to, { fileMustExist: true });
+  const driver = openPrivateDatabase(to);
   try {
     // As it is: what became of a key that a row refers to, is found where that is used.
     for (const pragma of [...UNTRUSTED, 'foreign_keys = off']) driver.pragma(pragma);

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import Bundled from 'better-sqlite3';
-import { KeysError, printable } from '../../keys/basics/index.ts';
+import { isKeysError, KeysError, printable } from '../../keys/basics/index.ts';
+import { openNodeDatabase, type PrivateDatabase } from './node-database.ts';
 
 /** The class of the driver that this process uses. */
 let chosen: typeof Bundled | undefined;
@@ -11,6 +12,25 @@ let chosen: typeof Bundled | undefined;
  */
 export function openDatabase(path: string, options?: Bundled.Options): Bundled.Database {
   return new (driver())(path, options);
+}
+
+/**
+ * Opens an SQLite database that no other connection has open: a backup, say, or a passing file. Where no driver runs,
+ * Node's own SQLite does, so that stores on PostgreSQL need no driver. A file that others use is not opened by it: two
+ * copies of SQLite in one process do not respect one another's locks.
+ * @param path of a file that exists, `:memory:`, or an empty text for a file without a name
+ * @throws KeysError DRIVER_UNSUPPORTED; an error of SQLite, by the driver's codes
+ */
+export function openPrivateDatabase(path: string): PrivateDatabase {
+  const isFile = path !== '' && path !== ':memory:';
+  try {
+    requireDriver();
+  } catch (error) {
+    const database = isKeysError(error) ? openNodeDatabase(path) : undefined;
+    if (!database) throw error;
+    return database;
+  }
+  return openDatabase(path, { fileMustExist: isFile });
 }
 
 /**

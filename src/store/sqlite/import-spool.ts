@@ -1,4 +1,3 @@
-import type Database from 'better-sqlite3';
 import { type AuditValues, auditValuesOf } from '../../keys/audit/index.ts';
 import { type ErrorCode, KeysError } from '../../keys/basics/index.ts';
 import type { StoredKey } from '../../keys/key/index.ts';
@@ -16,7 +15,8 @@ import type {
 } from '../../keys/transfer/index.ts';
 import type { ImportedKey } from '../due-entries.ts';
 import { driverCodeOf } from '../errors.ts';
-import { openDatabase } from './database.ts';
+import { openPrivateDatabase } from './database.ts';
+import type { PreparedStatement } from './node-database.ts';
 import { computeNameSkeleton, readStoredKey, rowOf } from '../rows.ts';
 import { API_KEY_COLUMNS, type ApiKeyTable } from '../tables.ts';
 
@@ -27,7 +27,6 @@ const CACHE_KIB = 16 * 1024;
 
 const COLUMNS = { name: 'name', digest: 'digest', publicId: 'public_id', id: 'id' } as const;
 const KEY_LISTS = API_KEY_COLUMNS.join(', ');
-const ID = API_KEY_COLUMNS.indexOf('id');
 /** A line without a key has no digest. */
 const HAS_KEY = '(digest is not null)';
 
@@ -48,6 +47,7 @@ interface Remark {
 }
 
 type LineRow = ApiKeyTable & { line: number };
+type SpooledRow = LineRow & { hash: string };
 
 /** @throws KeysError STORE_FULL where the temporary folder has no room for what work writes */
 function inRoom(work: () => unknown): void {
@@ -74,17 +74,16 @@ export class ImportSpoolFile implements ImportSpool {
   /** Whether keys were inserted into a file that others use, and how many the next transaction is to have. */
   hasBegun = false;
   pieceKeys: number | undefined;
-  readonly #driver = openDatabase('');
-  readonly #insert: Database.Statement;
-  readonly #note: Database.Statement;
-  #keys: Database.Statement<[number, number], unknown[]> | undefined;
+  readonly #driver = openPrivateDatabase('');
+  readonly #insert: PreparedStatement;
+  readonly #note: PreparedStatement;
+  #keys: PreparedStatement<SpooledRow> | undefined;
   #remarks = 0;
   /** Up to which of them they were there when the lines were read. */
   #read = 0;
 
   constructor() {
     const driver = this.#driver;
-    driver.pragma('journal_mode = off');
     driver.pragma(`cache_size = ${-CACHE_KIB}`);
     driver.exec(`create table lines (line integer primary key, recorded text,
         length integer not null default 1, in_store integer not null default 0, ${KEY_LISTS});
@@ -139,13 +138,15 @@ export class ImportSpoolFile implements ImportSpool {
 
   codes(): ErrorCode[] {
     return this.#driver
-      .prepare("select code from remarks where kind = 'error' group by code order by min(line), min(number)")
-      .pluck()
-      .all() as ErrorCode[];
+      .prepare<{ code: ErrorCode }>(
+        "select code from remarks where kind = 'error' group by code order by min(line), min(number)",
+      )
+      .all()
+      .map(({ code }) => code);
   }
 
   *reports(isImported: boolean): Generator<LineReport> {
-    const remarks = this.#driver.prepare<[number, number], Remark & { line: number }>(
+    const remarks = this.#driver.prepare<Remark & { line: number }>(
       'select * from remarks where line >= ? and line <= ? order by line, number',
     );
     for (const page of this.#pages<Pick<LineRow, 'line' | 'name' | 'id' | 'public_id'>>('name, id, public_id')) {
@@ -189,7 +190,7 @@ export class ImportSpoolFile implements ImportSpool {
   }
 
   *#valuesBy(order: string, value: string): Generator<(LineValue & { order: string })[]> {
-    const statement = this.#driver.prepare<[string, number], LineValue & { order: string }>(
+    const statement = this.#driver.prepare<LineValue & { order: string }>(
       `select line, ${order} as "order", ${value} as value from lines
         where ${HAS_KEY} and (${order}, line) > (?, ?) order by ${order}, line limit ${PAGE_ROWS}`,
     );
@@ -203,7 +204,7 @@ export class ImportSpoolFile implements ImportSpool {
 
   *children(order: 'line' | 'creator'): Generator<ChildLine[]> {
     const column = order === 'line' ? "''" : 'created_by';
-    const statement = this.#driver.prepare<[string, number], LineRow>(
+    const statement = this.#driver.prepare<LineRow>(
       `select * from lines where ${HAS_KEY} and created_by is not null and (${column}, line) > (?, ?)
         order by ${column}, line limit ${PAGE_ROWS}`,
     );
@@ -259,15 +260,16 @@ export class ImportSpoolFile implements ImportSpool {
 
   /** The first keys of the lines after one. */
   keys(after: number, limit: number): SpooledKey[] {
-    this.#keys ??= this.#driver
-      .prepare<[number, number], unknown[]>(
-        `select lines.line, hash, ${KEY_LISTS} from lines join hashes on hashes.line = lines.line
-          where lines.line > ? order by lines.line limit ?`,
-      )
-      .raw();
-    return this.#keys
-      .all(after, limit)
-      .map(([line, hash, ...values]) => ({ line, hash, id: values[ID], values }) as SpooledKey);
+    this.#keys ??= this.#driver.prepare<SpooledRow>(
+      `select lines.line, hash, ${KEY_LISTS} from lines join hashes on hashes.line = lines.line
+        where lines.line > ? order by lines.line limit ?`,
+    );
+    return this.#keys.all(after, limit).map((row) => ({
+      line: row.line,
+      hash: row.hash,
+      id: row.id,
+      values: API_KEY_COLUMNS.map((column) => row[column]),
+    }));
   }
 
   /** Makes the hashes of all keys, of which the audit log records values. */
@@ -282,7 +284,7 @@ export class ImportSpoolFile implements ImportSpool {
   }
 
   *#pages<Read extends { line: number }>(columns: string, condition = 'true'): Generator<Read[]> {
-    const statement = this.#driver.prepare<[number], Read>(
+    const statement = this.#driver.prepare<Read>(
       `select line, ${columns} from lines where line > ? and ${condition} order by line limit ${PAGE_ROWS}`,
     );
     for (let page = statement.all(0); page.length > 0; page = statement.all(page.at(-1)!.line)) yield page;

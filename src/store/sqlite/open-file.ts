@@ -233,22 +233,27 @@ export class OpenFile {
    * one. It returns once that is in the file itself, so that nothing is lost with its -wal file.
    * @throws FileReplaced where nothing was changed; what the work throws; a KeysError where the change may have been
    * made, and must not be made again, STORE_REPLACED if it may be lost
+   * @param options.isSmall see `RepositoryWriteOptions`
    */
-  async change<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
-    if ((await this.#thread?.start()) && !this.isSurelyCurrent()) {
+  async change<Result>(work: (db: Kysely<Tables>) => Promise<Result>, { isSmall = false } = {}): Promise<Result> {
+    const thread = isSmall && this.#thread?.isRunning !== true ? undefined : this.#thread;
+    if ((await thread?.start()) && !this.isSurelyCurrent()) {
       // It has opened another file, and read nothing yet.
-      this.#thread?.close();
+      thread?.close();
       throw new FileReplaced();
     }
+    const writer = thread ? this.#writer : this.db;
+    /** How many rows the connection that writes has changed. */
+    const totalChanges = () => thread?.totalChanges ?? this.#ownChanges.get()!;
     let isDecided = false;
     let changes = 0;
     let previous: string | undefined;
     let result: Result;
     try {
-      result = await this.#writer.transaction().execute(async (transaction) => {
-        const before = this.#totalChanges();
+      result = await writer.transaction().execute(async (transaction) => {
+        const before = totalChanges();
         const made = await work(transaction);
-        changes = this.#totalChanges() - before;
+        changes = totalChanges() - before;
         if (changes > 0) previous = await this.#mark(transaction);
         isDecided = true;
         return made;
@@ -256,18 +261,13 @@ export class OpenFile {
     } catch (error) {
       throw isDecided && !isLocked(error) ? sqliteError(error, this.#path) : error;
     }
-    if (changes > 0 && !(await this.#settle(previous)))
+    if (changes > 0 && !(await this.#settle(writer, previous)))
       throw new KeysError(
         'STORE_REPLACED',
         `The key store ${this.#path} was replaced while it was changed: the change may be lost. ` +
           'Check, and make it again.',
       );
     return result;
-  }
-
-  /** How many rows the connection that writes has changed. */
-  #totalChanges(): number {
-    return this.#thread?.totalChanges ?? this.#ownChanges.get()!;
   }
 
   /** Whether the file at the path is this one, and nothing was copied over it: one `stat` while nothing changes. */
@@ -297,13 +297,13 @@ export class OpenFile {
   }
 
   /** Writes what was committed into the file itself. @returns whether it is known to be in the file at the path */
-  async #settle(previous: string | undefined): Promise<boolean> {
+  async #settle(writer: Kysely<Tables>, previous: string | undefined): Promise<boolean> {
     try {
       if (!this.isSurelyCurrent()) return false;
       let isWritten = false;
       try {
         // Nobody in this process reads what was before the change: it is written as a whole.
-        isWritten = await checkpoint(this.#writer);
+        isWritten = await checkpoint(writer);
       } catch {
         // Its thread may have ended. For want of room, the change is on disk in the -wal file alone.
         backfill(this.#driver);

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type Database from 'better-sqlite3';
 import { type Kysely, sql } from 'kysely';
 import { debug } from '../../keys/basics/index.ts';
 import { type Connection, tracedKysely, type WriteWork } from '../connection.ts';
@@ -7,7 +6,8 @@ import type { Tables } from '../tables.ts';
 import { dialectOf } from './sqlite-driver.ts';
 import { sqliteError } from './sqlite-errors.ts';
 import { migrateSqlite } from './sqlite-schema.ts';
-import { openDatabase } from './database.ts';
+import { openPrivateDatabase } from './database.ts';
+import type { PrivateDatabase } from './node-database.ts';
 import { VISIBLE_KEYS } from './visible-keys.ts';
 
 /** How much of it is kept in memory, in KiB: it is looked through in the orders of all its indexes. */
@@ -26,10 +26,10 @@ export class PrivateFile implements Connection {
   readonly dialect = 'sqlite';
   readonly created = false;
   readonly location: string;
-  readonly #driver: Database.Database;
+  readonly #driver: PrivateDatabase;
   readonly #db: Kysely<Tables>;
 
-  private constructor(driver: Database.Database, db: Kysely<Tables>, location: string) {
+  private constructor(driver: PrivateDatabase, db: Kysely<Tables>, location: string) {
     this.#driver = driver;
     this.#db = db;
     this.location = location;
@@ -40,7 +40,7 @@ export class PrivateFile implements Connection {
   static async open(path: string, { location, mustExist }: PrivateFileOptions): Promise<PrivateFile> {
     let driver;
     try {
-      driver = openDatabase(path, { fileMustExist: true });
+      driver = openPrivateDatabase(path);
       // Without the -shm file of those that several programs use, which file systems of other machines lack.
       for (const pragma of [
         'locking_mode = exclusive',
@@ -61,7 +61,7 @@ export class PrivateFile implements Connection {
   }
 
   /** One that is open already. Whoever opened it closes it. */
-  static over(driver: Database.Database, location: string): PrivateFile {
+  static over(driver: PrivateDatabase, location: string): PrivateFile {
     driver.pragma(CACHE);
     driver.exec(VISIBLE_KEYS);
     return new PrivateFile(driver, tracedKysely(dialectOf(driver, () => {}, true)), location);

@@ -1,4 +1,4 @@
-import type Database from 'better-sqlite3';
+import type { PreparedStatement } from './node-database.ts';
 
 /**
  * Runs a statement, or one that changes rows once for each of several lists of parameters. A statement that inserts
@@ -6,7 +6,7 @@ import type Database from 'better-sqlite3';
  * @returns the rows that it answers, and how many were changed
  */
 export function runStatement(
-  statement: Database.Statement,
+  statement: PreparedStatement,
   parameters: readonly unknown[],
 ): { rows: unknown[]; changes: number } {
   if (statement.reader) return { rows: statement.all(parameters), changes: 0 };

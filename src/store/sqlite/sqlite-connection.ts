@@ -92,17 +92,20 @@ export class SqliteConnection implements Connection {
 
   async write<Result>(
     work: WriteWork<Result>,
-    { revokes = false, counts = false, before }: WriteOptions = {},
+    { revokes = false, counts = false, isSmall = false, before }: WriteOptions = {},
   ): Promise<Result> {
     const deadline = performance.now() + this.#writeWaitMs;
     let keysChanged = false;
     const noteChanged = () => void (keysChanged = true);
     const changeUntil = (end: number) =>
       this.#runUntil(end, (file) =>
-        file.change(async (db) => {
-          await before?.(db, noteChanged);
-          return work(db, noteChanged);
-        }),
+        file.change(
+          async (db) => {
+            await before?.(db, noteChanged);
+            return work(db, noteChanged);
+          },
+          { isSmall },
+        ),
       );
     // Between its attempts, others have their turns.
     if (counts)

@@ -17,6 +17,7 @@ import { yieldToEventLoop } from '../../keys/basics/index.ts';
 import { runStatement } from './run-statement.ts';
 import type { WorkerAnswer, WorkerQuestion, WorkerStart } from './write-worker.ts';
 import { openDatabase } from './database.ts';
+import type { PreparedStatement, PrivateDatabase } from './node-database.ts';
 
 /** What each connection to a store is told. */
 export const PRAGMAS = [
@@ -34,12 +35,12 @@ export const PRAGMAS = [
 const KEPT_STATEMENTS = 64;
 
 class ImmediateSqliteDriver extends SqliteDriver {
-  readonly #database: Database.Database;
+  readonly #database: PrivateDatabase;
   /** The native memory of others waits for a collection. Those used last are at the end. */
-  readonly #statements = new Map<string, Database.Statement>();
+  readonly #statements = new Map<string, PreparedStatement>();
   readonly #committed: () => void;
 
-  constructor(database: Database.Database, committed: () => void) {
+  constructor(database: PrivateDatabase, committed: () => void) {
     super({ database });
     this.#database = database;
     this.#committed = committed;
@@ -56,7 +57,7 @@ class ImmediateSqliteDriver extends SqliteDriver {
     };
   }
 
-  #prepared(sql: string): Database.Statement {
+  #prepared(sql: string): PreparedStatement {
     const statement = this.#statements.get(sql) ?? this.#database.prepare(sql);
     // A pragma may act when it is prepared.
     if (!/^(select|with) /.test(sql)) return statement;
@@ -119,7 +120,7 @@ class YieldingDriver extends ImmediateSqliteDriver {
  * @param committed is called after each commit
  * @param takesTurns whether others get a turn between two queries
  */
-export function dialectOf(database: Database.Database, committed: () => void, yields: boolean): Dialect {
+export function dialectOf(database: PrivateDatabase, committed: () => void, yields: boolean): Dialect {
   const Driver = yields ? YieldingDriver : ImmediateSqliteDriver;
   return sqliteDialect(() => new Driver(database, committed));
 }
@@ -155,21 +156,29 @@ export function besideOthers(path: string, close: () => void): void {
 const WORKER = new URL(`write-worker${extname(import.meta.url)}`, import.meta.url);
 /** How long closing waits for a statement that is under way. */
 const MAX_CLOSE_MS = 5000;
+/** After how long without a statement the thread ends: it takes as much memory as a fifth of a server at rest. */
+const IDLE_MS = 10_000;
 
 /** A connection to a database in a thread of its own, where it blocks nobody. It takes one statement at a time. */
 export class WriteThread {
   readonly #file: string;
   readonly #pragmas: readonly string[];
+  readonly #idleMs: number;
+  #idle: NodeJS.Timeout | undefined;
   #worker: Worker | undefined;
   #closed = new Int32Array(new SharedArrayBuffer(4));
   #waiting: PromiseWithResolvers<WorkerAnswer> | undefined;
   #inTransaction = false;
   #totalChanges = 0;
 
-  /** @param pragmas what the connection is told before its first statement */
-  constructor(file: string, pragmas: readonly string[]) {
+  /**
+   * @param pragmas what the connection is told before its first statement
+   * @param options.idleMs after how long without a statement the thread ends, in milliseconds
+   */
+  constructor(file: string, pragmas: readonly string[], { idleMs = IDLE_MS } = {}) {
     this.#file = file;
     this.#pragmas = pragmas;
+    this.#idleMs = idleMs;
   }
 
   get inTransaction(): boolean {
@@ -179,6 +188,10 @@ export class WriteThread {
   /** How many rows it has changed, of which only differences within a transaction matter. */
   get totalChanges(): number {
     return this.#totalChanges;
+  }
+
+  get isRunning(): boolean {
+    return this.#worker !== undefined;
   }
 
   /** Whether a statement is under way, or may follow in the same transaction. */
@@ -191,6 +204,7 @@ export class WriteThread {
    * @returns whether it was started
    */
   async start(): Promise<boolean> {
+    clearTimeout(this.#idle);
     if (this.#worker) return false;
     this.#closed = new Int32Array(new SharedArrayBuffer(4));
     const workerData: WorkerStart = { file: this.#file, pragmas: [...this.#pragmas], closed: this.#closed };
@@ -221,10 +235,20 @@ export class WriteThread {
   /** Closes the database and ends the thread, which can be started again. A transaction is rolled back. */
   close(): void {
     if (!this.#worker) return;
-    this.#worker.postMessage('close' satisfies WorkerQuestion);
+    this.#askToClose();
     // Afterwards another file may be at the path, beside which nothing may be changed.
     Atomics.wait(this.#closed, 0, 0, MAX_CLOSE_MS);
     this.#end(new Error('The database was closed.'));
+  }
+
+  #askToClose(): void {
+    this.#worker!.postMessage('close' satisfies WorkerQuestion);
+  }
+
+  /** Nobody waits for it: with the other connections, none of its files goes, and the next change starts another. */
+  #rest(): void {
+    this.#askToClose();
+    this.#end(undefined);
   }
 
   async #ask(question: WorkerQuestion): Promise<WorkerAnswer> {
@@ -235,6 +259,7 @@ export class WriteThread {
 
   /** Only while it is waited for, the thread keeps the program from ending. */
   #answer(): Promise<WorkerAnswer> {
+    clearTimeout(this.#idle);
     this.#worker!.ref();
     this.#waiting = Promise.withResolvers();
     return this.#waiting.promise;
@@ -244,12 +269,14 @@ export class WriteThread {
     this.#worker!.unref();
     this.#inTransaction = answer.inTransaction;
     this.#totalChanges = answer.totalChanges;
+    if (!answer.inTransaction) this.#idle = setTimeout(() => this.#rest(), this.#idleMs).unref();
     const waiting = this.#waiting;
     this.#waiting = undefined;
     waiting!.resolve(answer);
   }
 
   #end(reason: unknown): void {
+    clearTimeout(this.#idle);
     this.#worker!.unref();
     this.#worker = undefined;
     this.#inTransaction = false;

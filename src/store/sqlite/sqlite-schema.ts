@@ -7,7 +7,7 @@ import { findIndexDamage, indexesIn } from './index-damage.ts';
 import { migrationsBetween, newestSchema, olderStore, requireKnownSchema } from '../migrations.ts';
 import type { Tables } from '../tables.ts';
 import { dialectOf } from './sqlite-driver.ts';
-import { openDatabase } from './database.ts';
+import { openPrivateDatabase } from './database.ts';
 
 /** Marks an SQLite file as a key store: "svck". */
 export const APPLICATION_ID = 0x73_76_63_6b;
@@ -90,7 +90,7 @@ export async function withNewSchema<Result>(
   version: number,
   work: (db: Kysely<Tables>) => Promise<Result>,
 ): Promise<Result> {
-  const driver = openDatabase(':memory:');
+  const driver = openPrivateDatabase(':memory:');
   try {
     const db = tracedKysely(dialectOf(driver, () => {}, true));
     for (const migrate of migrationsBetween(0, version)) await migrate(db, 'sqlite');

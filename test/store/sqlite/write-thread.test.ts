@@ -3,10 +3,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { openStore } from '../../../src/store/open.ts';
+import { WriteThread } from '../../../src/store/sqlite/sqlite-driver.ts';
 import { openTestKeys, storedKey } from '../../support/keys.ts';
 import { cleanEnv, finished, ROOT } from '../../support/process.ts';
 import { migratedStore } from '../../support/temp.ts';
@@ -61,6 +63,23 @@ describe('the thread in which a server writes', () => {
     await store.close();
     process.removeListener('worker', start);
     assert.equal(isStarted, false);
+  });
+
+  it('ends once it has had nothing to do for a while, but in no transaction, and the next statement starts another', async () => {
+    const thread = new WriteThread(await migratedStore(), [], { idleMs: 1 });
+    const started = nextWorker();
+    assert.equal(await thread.start(), true);
+    await thread.run('begin immediate', []);
+    // A timer that was set before would go off before.
+    await delay(1);
+    await thread.run('select 1', []);
+    assert.equal(thread.inTransaction, true);
+    const ended = once(await started, 'exit');
+    await thread.run('commit', []);
+    await ended;
+    assert.equal(await thread.start(), true);
+    assert.deepEqual((await thread.run('select 1 as one', [])).rows, [{ one: 1 }]);
+    thread.close();
   });
 
   it('makes the change that is being made when the store is closed', async () => {

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { cleanEnv, startCli } from '../support/process.ts';
+import { migratedStore } from '../support/temp.ts';
+
+/** What Node itself takes for a server. */
+const BARE = `require('node:http').createServer((incoming, outgoing) => outgoing.end())
+  .listen(0, '127.0.0.1', () => console.log('Listening'));`;
+
+/** How much memory servers may take at rest, in times of what a bare one takes: they take 1.6 and 2 times as much. */
+const MOST = { guard: 1.8, serve: 2.2 };
+
+describe('a server at rest', () => {
+  const started: ChildProcess[] = [];
+  before(function () {
+    if (process.platform !== 'linux') this.skip();
+  });
+  afterEach(() => {
+    for (const child of started.splice(0)) child.kill('SIGKILL');
+  });
+
+  /** The process of a server that listens. */
+  const listening = async (child: ChildProcess): Promise<number> => {
+    started.push(child);
+    const [line] = (await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')])) as [Buffer];
+    assert.match(String(line), /^Listening/);
+    return child.pid!;
+  };
+  /** What is in memory of a process, in KiB. */
+  const memoryOf = (pid: number) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
+  const threadsOf = (pid: number) =>
+    readdirSync(`/proc/${pid}/task`).map((id) => readFileSync(`/proc/${pid}/task/${id}/comm`, 'utf8').trim());
+
+  for (const [command, most] of Object.entries(MOST))
+    it(`takes at most ${most} times the memory of a bare one, and has no thread that writes: ${command}`, async () => {
+      const database = await migratedStore();
+      const upstream = command === 'guard' ? ['http://127.0.0.1:9', '--any-key'] : [];
+      const args = [command, ...upstream, '--port', '0', '--database', database];
+      const pid = await listening(startCli(args));
+      const bare = await listening(spawn(process.execPath, ['--eval', BARE], { env: cleanEnv(), stdio: 'pipe' }));
+      const ratio = memoryOf(pid) / memoryOf(bare);
+      assert.ok(ratio <= most, `${ratio} times`);
+      assert.deepEqual(
+        threadsOf(pid).filter((name) => name === 'WorkerThread'),
+        [],
+      );
+    });
+});
