@@ -53,7 +53,7 @@ export interface DoorParts {
 export interface LoadedDoor {
   readonly pages: DoorPages;
   /** Answers a request to one of our own addresses at the host of the service: see `isAtDoor`. */
-  handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
+  readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 }
 
 /** Those who come to a guarded service without a key. */

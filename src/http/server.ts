@@ -54,10 +54,20 @@ type NodeServer = typeof import('@hono/node-server');
 type FetchCallback = Parameters<NodeServer['getRequestListener']>[0];
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
 
+/** How an app gets requests: one replies to what cannot become one for it, such as an invalid Host, and to its errors. */
+function listenerOptions({ RequestError }: NodeServer) {
+  const errorHandler = (error: unknown) =>
+    error instanceof RequestError
+      ? jsonAnswer(400, 'The Host or target is invalid.', 'BAD_REQUEST')
+      : jsonAnswer(500, 'Internal server error', 'INTERNAL_SERVER_ERROR');
+  return { errorHandler, overrideGlobalObjects: false };
+}
+
 /** What answers requests as Node has them by an app that is no whole server. */
 // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
-export function listenerOf(app: Hono<any>): Answer {
-  return getRequestListener(app.fetch, { errorHandler: answerFailedRequest, overrideGlobalObjects: false });
+export async function listenerOf(app: Hono<any>): Promise<Answer> {
+  const nodeServer = await import('@hono/node-server');
+  return nodeServer.getRequestListener(app.fetch, listenerOptions(nodeServer));
 }
 
 /** An app as a server hands requests to it. */
@@ -73,13 +83,9 @@ class ServedApp {
   readonly #answerWithoutHost: Answer;
 
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
-  constructor(app: Hono<any>, { getRequestListener, RequestError }: NodeServer) {
-    /** Replies to what cannot become a request for the app, such as an invalid Host, and to errors that escape it. */
-    const errorHandler = (error: unknown) =>
-      error instanceof RequestError
-        ? jsonAnswer(400, 'The Host or target is invalid.', 'BAD_REQUEST')
-        : jsonAnswer(500, 'Internal server error', 'INTERNAL_SERVER_ERROR');
-    const options = { errorHandler, overrideGlobalObjects: false };
+  constructor(app: Hono<any>, nodeServer: NodeServer) {
+    const { getRequestListener } = nodeServer;
+    const options = listenerOptions(nodeServer);
     this.logs = app as Partial<ServiceApp>;
     this.answerProxy = (app as Partial<ServiceApp>).answerProxy ?? (() => false);
     this.clients = (app as Partial<ServiceApp>).addresses ?? new ClientAddresses();

@@ -106,7 +106,7 @@ function Above({
     <ul class="tree">
       <li>
         {first === undefined ? (
-          (children as never)
+          children
         ) : (
           <>
             <span class="branch">
