@@ -6,7 +6,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
-import { USAGE } from '../src/keys/key/usage.ts';
+import { pauseAfter, PIECE_KEYS, UsageRetention } from '../src/keys/authentication/activity.ts';
+import { firstKept, PERIOD_MS, USAGE } from '../src/keys/key/usage.ts';
 import { openStore } from '../src/store/open.ts';
 import { finished, startCli } from '../test/support/process.ts';
 import { figure, median, table } from './figures.ts';
@@ -382,31 +383,23 @@ async function cpuOfServer(url: string): Promise<() => number> {
   };
 }
 
-/** Records a use of each key in an hour that is kept no longer as such, as servers do; or makes days of those hours. */
+/** Records uses of each key in two hours that are kept no longer as such, as servers do; or makes days of those hours. */
 async function recordUsage(database: string): Promise<void> {
   const store = await openStore({ database });
+  const { repository } = store;
   const now = Date.now();
-  const [hour, day] = [3_600_000, 86_400_000];
-  const start = Math.floor(now / day) * day - day;
-  if (positionals[0]!.startsWith('flush')) {
-    for (let after: { createdAt: number; id: string } | undefined; ;) {
-      const keys = await store.repository.list({ limit: 2000, after });
-      const uses = keys.map(({ id }) => ({
-        id,
-        uses: 1,
-        lastUsedAt: start,
-        previousLastUsedAt: null,
-        permissions: [],
-        hours: [{ start, accepted: 1, forbidden: 0, limited: 0, refused: 0 }],
-      }));
-      await store.repository.write((writer) => writer.port(USAGE).add(uses), { now });
-      if (keys.length < 2000) break;
-      after = keys.at(-1)!;
+  const first = firstKept('HOUR', now) - 2 * PERIOD_MS.HOUR;
+  const counts = { accepted: 1, forbidden: 0, limited: 0, refused: 0 };
+  const hours = [first, first + PERIOD_MS.HOUR].map((start) => ({ start, ...counts }));
+  const totals = { uses: 2, lastUsedAt: first, previousLastUsedAt: null, permissions: [] };
+  if (positionals[0]!.startsWith('flush'))
+    for await (const keys of repository.pages(PIECE_KEYS)) {
+      const began = performance.now();
+      const uses = keys.map(({ id }) => ({ id, ...totals, hours }));
+      await repository.write((writer) => writer.port(USAGE).add(uses), { now, counts: true });
+      await pauseAfter(began);
     }
-  } else {
-    const bounds = { hoursFrom: Math.floor(now / hour) * hour, daysFrom: start - 730 * day, rows: 2000 };
-    while (!(await store.repository.write((writer) => writer.port(USAGE).condense(bounds), { now })));
-  }
+  else await new UsageRetention({ repository, clock: () => now }).run();
   await store.close();
 }
 

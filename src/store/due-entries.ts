@@ -1,12 +1,10 @@
 import type { KeyObject } from 'node:crypto';
 import { type Kysely, sql, type SqlBool } from 'kysely';
 import { type AuditDraft, type AuditValues, auditValuesOf, chainHash } from '../keys/audit/index.ts';
+import type { StoredKey } from '../keys/key/index.ts';
 import type { ImportEntry } from '../keys/transfer/index.ts';
 import { chunksOf, readStoredKey } from './rows.ts';
-import type { ApiKeyTable, ImportEntryTable, ImportTable, Tables } from './tables.ts';
-
-/** A key that was imported, and what its entry in the audit log is made of, which is still to be written. */
-type DueRow = ApiKeyTable & Pick<ImportTable, 'at' | 'actor_name'> & Omit<ImportEntryTable, 'key_id'>;
+import type { ImportEntryTable, ImportTable, Tables } from './tables.ts';
 
 /** A key that an import has, with what the audit log records of it. */
 export interface ImportedKey {
@@ -35,27 +33,41 @@ export function dueHash(
 /** Whether an entry is one of an import whose keys are there. */
 export const isPublished = sql<SqlBool>`import in (select number from imports)`;
 
-/** The keys whose entries are still to be written, in the order of the lines. */
-export function selectDue(db: Kysely<Tables>) {
-  return db
-    .selectFrom('import_entries as entry')
-    .innerJoin('imports', 'imports.number', 'entry.import')
-    .innerJoin('api_keys', 'api_keys.id', 'entry.key_id')
-    .selectAll('api_keys')
-    .select(['imports.at', 'imports.actor_name', 'entry.import', 'entry.number', 'entry.hash'])
-    .orderBy('entry.number');
+/**
+ * The entries of some keys that were imported, in the order of the lines; but for those of which somebody else wrote
+ * that they are due, or wrote the key.
+ * @param rows of which import, in this order
+ */
+export async function draftsOf(
+  db: Kysely<Tables>,
+  rows: readonly ImportEntryTable[],
+  auditKey: KeyObject | undefined,
+): Promise<AuditDraft[]> {
+  const keys = new Map<string, StoredKey>();
+  for (const ids of chunksOf(rows.map(({ key_id: id }) => id)))
+    for (const row of await db.selectFrom('api_keys').selectAll().where('id', 'in', ids).execute())
+      keys.set(row.id, readStoredKey(row));
+  const imports = new Map<number, ImportTable>();
+  for (const row of await db.selectFrom('imports').selectAll().execute()) imports.set(Number(row.number), row);
+  return rows.flatMap((row) => {
+    const [key, made] = [keys.get(row.key_id), imports.get(Number(row.import))];
+    if (!key || !made) return [];
+    const actor = { kind: 'CLI', id: null, name: made.actor_name } as const;
+    const entry = { at: Number(made.at), actor, action: 'IMPORT' } as const;
+    const draft = draftOf(entry, { id: key.id, name: key.name, values: auditValuesOf(key) });
+    return dueHash(draft, { import: Number(row.import), number: row.number }, auditKey) === row.hash ? [draft] : [];
+  });
 }
 
-/** The entries, but for those of which somebody else wrote that they are due, or wrote the key. */
-export function draftsOf(rows: readonly DueRow[], auditKey: KeyObject | undefined): AuditDraft[] {
-  return rows.flatMap((row) => {
-    const key = readStoredKey(row);
-    const actor = { kind: 'CLI', id: null, name: row.actor_name } as const;
-    const entry = { at: Number(row.at), actor, action: 'IMPORT' } as const;
-    const draft = draftOf(entry, { id: key.id, name: key.name, values: auditValuesOf(key) });
-    const place = { import: Number(row.import), number: row.number };
-    return dueHash(draft, place, auditKey) === row.hash ? [draft] : [];
-  });
+/** What is written of the entries of these keys that are due. */
+export function findDueRows(db: Kysely<Tables>, ids: readonly string[]): Promise<ImportEntryTable[]> {
+  return db
+    .selectFrom('import_entries')
+    .selectAll()
+    .where('key_id', 'in', ids)
+    .orderBy('import')
+    .orderBy('number')
+    .execute();
 }
 
 /** Those of these keys that were imported, and of which the audit log has no entry yet. */
@@ -66,8 +78,8 @@ export async function findDue(
 ): Promise<Set<string>> {
   const due = new Set<string>();
   for (const chunk of chunksOf(ids)) {
-    const rows = await selectDue(db).where('entry.key_id', 'in', chunk).execute();
-    for (const { apiKey: key } of draftsOf(rows, auditKey)) due.add(key!.id);
+    const rows = await findDueRows(db, chunk);
+    if (rows.length > 0) for (const { apiKey: key } of await draftsOf(db, rows, auditKey)) due.add(key!.id);
   }
   return due;
 }

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
-import { type Kysely, sql } from 'kysely';
+import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import { requireAuditKey } from '../keys/audit/index.ts';
 import { IMPORTS, type ImportSpool, OTHER_IMPORT, OUTDATED_IMPORT } from '../keys/transfer/index.ts';
 import { appendToAuditLog, findPosition } from './audit-log.ts';
 import { portOfStore, type Writing } from './connection.ts';
-import { draftOf, draftsOf, dueHash, selectDue } from './due-entries.ts';
+import { draftOf, draftsOf, dueHash, findDueRows } from './due-entries.ts';
 import { missingStore } from './errors.ts';
 import { insertLists, NOTED_CHANGES } from './insert-rows.ts';
 import { indexedText } from './migrations.ts';
@@ -47,7 +47,9 @@ export const imports = portOfStore({
       requireAuditKey(await run((db) => findPosition(db, 'audit_head')), auditKey);
       file.number = randomInt(2 ** 47);
       file.hasBegun = false;
-      file.makeHashes((key, number) => dueHash(draftOf(entry, key), { import: file.number, number }, auditKey));
+      file.lastLine = file.makeHashes((key, number) =>
+        dueHash(draftOf(entry, key), { import: file.number, number }, auditKey),
+      );
     },
     isFinished: () =>
       run(async (db) => {
@@ -70,11 +72,11 @@ export const imports = portOfStore({
     },
     async publish(spool, { at, actor }) {
       const { db, dialect, keysChanged } = writing;
-      const { number } = spool as ImportSpoolFile;
+      const { number, lastLine } = spool as ImportSpoolFile;
       // No key that is remembered changes, but a look at the file from before the change must not be trusted after it.
       keysChanged([]);
       if (dialect === 'sqlite') await showRows(db, number);
-      await db.insertInto('imports').values({ number, at, actor_name: actor.name }).execute();
+      await db.insertInto('imports').values({ number, at, actor_name: actor.name, done: 0, last: lastLine }).execute();
     },
     async abandon(spool) {
       const { number } = spool as ImportSpoolFile;
@@ -231,26 +233,27 @@ export async function removePendingRows(db: Kysely<Tables>): Promise<boolean> {
 /** Writes the entries of those of these keys that were imported: they are about to be changed. */
 export async function appendDueOf({ db, dialect, auditKey }: Writing, ids: readonly string[]): Promise<void> {
   for (const chunk of chunksOf(ids)) {
-    const rows = await selectDue(db).where('entry.key_id', 'in', chunk).execute();
+    const rows = await findDueRows(db, chunk);
     if (rows.length === 0) continue;
-    await appendToAuditLog(db, dialect, draftsOf(rows, auditKey), auditKey);
+    await appendToAuditLog(db, dialect, await draftsOf(db, rows, auditKey), auditKey);
     await db.deleteFrom('import_entries').where('key_id', 'in', chunk).execute();
   }
 }
 
-/** Writes some of the entries that are still to be written. @returns whether there were any */
+/**
+ * Writes some of the entries that are still to be written: those of the next lines, which are found without looking at
+ * the others. @returns whether there were any
+ */
 async function appendSomeDue({ db, dialect, auditKey }: Writing): Promise<boolean> {
-  const next = await db.selectFrom('imports').select('number').orderBy('number').limit(1).executeTakeFirst();
+  const next = await db.selectFrom('imports').selectAll().orderBy('number').limit(1).executeTakeFirst();
   if (!next) return false;
-  const rows = await selectDue(db).where('entry.import', '=', next.number).limit(PIECE_ENTRIES).execute();
-  await appendToAuditLog(db, dialect, draftsOf(rows, auditKey), auditKey);
-  const last = rows.at(-1)?.number;
-  // What is left in the end is of keys that are gone, which nobody but another program has deleted.
-  await db
-    .deleteFrom('import_entries')
-    .where('import', '=', next.number)
-    .$if(last !== undefined, (query) => query.where('number', '<=', last!))
-    .execute();
-  if (last === undefined) await db.deleteFrom('imports').where('number', '=', next.number).execute();
+  const done = next.done + PIECE_ENTRIES;
+  const isNext = (row: ExpressionBuilder<Tables, 'import_entries'>) =>
+    row.and([row('import', '=', next.number), row('number', '>', next.done), row('number', '<=', done)]);
+  const rows = await db.selectFrom('import_entries').selectAll().where(isNext).orderBy('number').execute();
+  await appendToAuditLog(db, dialect, await draftsOf(db, rows, auditKey), auditKey);
+  await db.deleteFrom('import_entries').where(isNext).execute();
+  if (done < next.last) await db.updateTable('imports').set({ done }).where('number', '=', next.number).execute();
+  else await db.deleteFrom('imports').where('number', '=', next.number).execute();
   return true;
 }

@@ -177,7 +177,9 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create table imports (
     number bigint primary key,
     at bigint not null,
-    actor_name ${text}
+    actor_name ${text},
+    done integer not null,
+    last integer not null
   )`.execute(db);
   await sql`create table import_entries (
     import bigint not null,

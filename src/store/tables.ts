@@ -142,6 +142,9 @@ export interface ImportTable {
   /** In milliseconds since 1970. */
   at: number;
   actor_name: string | null;
+  /** Up to which line all entries are written, and the last line. */
+  done: number;
+  last: number;
 }
 
 /** A row of `import_entries`: an entry that is still to be written. */

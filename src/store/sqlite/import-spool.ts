@@ -69,8 +69,9 @@ function inRoom(work: () => unknown): void {
  * has digests, and no secrets.
  */
 export class ImportSpoolFile implements ImportSpool {
-  /** Of the import, once it is prepared. */
+  /** Of the import, and its last line, once it is prepared. */
   number = 0;
+  lastLine = 0;
   /** Whether keys were inserted into a file that others use, and how many the next transaction is to have. */
   hasBegun = false;
   pieceKeys: number | undefined;
@@ -272,15 +273,18 @@ export class ImportSpoolFile implements ImportSpool {
     }));
   }
 
-  /** Makes the hashes of all keys, of which the audit log records values. */
-  makeHashes(hashOf: (key: ImportedKey, line: number) => string): void {
+  /** Makes the hashes of all keys, of which the audit log records values. @returns the last line that has one */
+  makeHashes(hashOf: (key: ImportedKey, line: number) => string): number {
+    let last = 0;
     const insert = this.#driver.prepare('insert or replace into hashes values (?, ?)');
     type Recorded = { line: number; id: string; name: string; recorded: string };
     for (const page of this.#pages<Recorded>('id, name, recorded', HAS_KEY))
       for (const { line, id, name, recorded } of page) {
         const values = JSON.parse(recorded) as AuditValues;
         inRoom(() => insert.run(line, hashOf({ id, name, values }, line)));
+        last = line;
       }
+    return last;
   }
 
   *#pages<Read extends { line: number }>(columns: string, condition = 'true'): Generator<Read[]> {

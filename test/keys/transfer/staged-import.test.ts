@@ -311,7 +311,7 @@ describeOnEach('an import that others write beside', (dialect) => {
       database,
       `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at)
         values ('planted', 'Planted', '["ADMIN"]', '[]', 'p', 'd', ${time.now})`,
-      `insert into imports values (1, ${time.now}, 'tester')`,
+      `insert into imports values (1, ${time.now}, 'tester', 0, 1)`,
       `insert into import_entries values (1, 1, 'planted', '${'a'.repeat(64)}')`,
     );
     const isFound = async () => (await keys.audit.compare()).differences.map(({ id }) => id);
