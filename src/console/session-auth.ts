@@ -100,6 +100,12 @@ type Entry = OrRefusal<Entered, RefusedPerson> | 'signed out';
 /** The cookies of a session, in the order in which they are read. */
 const COOKIES = { pages: [SESSION_COOKIE], door: [DOOR_COOKIE, SESSION_COOKIE] } as const;
 
+/** Takes from a browser what it has of a session. */
+function takeCookies(c: Context, seen: SeenOrigin): void {
+  for (const name of COOKIES.door)
+    if (cookieParts(c.req.header('cookie'), [name], seen).length > 0) set(c, name, { value: '', seen, maxAge: 0 });
+}
+
 /** Accepts people who have signed in, as their key would be. */
 export class SessionAuth {
   readonly #parts: SessionAuthParts;
@@ -121,7 +127,11 @@ export class SessionAuth {
     if (identified) return this.#enterAs(c, seen, identified);
     const token = this.#tokenIn(c, seen);
     const found = token === undefined ? undefined : await admitSession(new HonoHead(c), token, this.#parts);
-    if (!found) return 'signed out';
+    if (!found) {
+      // It may be needed again, to see a new secret of the key.
+      if (token !== undefined && !(await this.#parts.sessions.look(token))) takeCookies(c, seen);
+      return 'signed out';
+    }
     const { session, admission } = found;
     if ('refusal' in admission) return { refusal: refusedPerson(admission.refusal) };
     return { ...admission, isFresh: this.#parts.sessions.isFresh(session, this.#cookieIn(c, seen)[1]) };
@@ -182,8 +192,7 @@ export class SessionAuth {
 
   /** Ends a session. If that cannot be written, the browser has its cookies no more all the same. */
   async signOut(c: Context, seen: SeenOrigin): Promise<void> {
-    for (const name of COOKIES.door)
-      if (cookieParts(c.req.header('cookie'), [name], seen).length > 0) set(c, name, { value: '', seen, maxAge: 0 });
+    takeCookies(c, seen);
     await this.#end(c, seen);
   }
 

@@ -216,7 +216,7 @@ export const MAX_OUTCOMES = { answers: 10, done: 30, running: 10 } as const;
 /** How many characters of sealed pages are kept with a session, beside the latest one: each request reads all. */
 export const MAX_SEALED_LENGTH = 200_000;
 /** How many a key has at most; beyond that, the one that was used least recently ends. */
-export const MAX_SESSIONS = 20;
+export const MAX_SESSIONS = 100;
 
 /** Somebody has shown a secret, and goes on by a token. Times are milliseconds since 1970. */
 export interface Session {
