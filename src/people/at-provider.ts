@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { SignInFailed } from './failure.ts';
 import type { Expected, Provider } from './provider.ts';
 import type { Identified } from './proxy-headers.ts';
@@ -25,6 +26,8 @@ interface SignInPlace {
 
 const COOKIE = 'svc_api_sign_in_';
 const RANDOM_BYTES = 32;
+/** The most characters of where somebody wants to go, compressed. */
+const MAX_PACKED = 3500;
 /** Something random, when it was made, and where somebody wanted to go. */
 const VALUE = /^([\w-]{43})\.(\d{1,15})\.([\w-]*)$/;
 
@@ -34,9 +37,10 @@ const VALUE = /^([\w-]{43})\.(\d{1,15})\.([\w-]*)$/;
  * @throws SignInFailed if the provider does not answer
  */
 export async function beginSignIn({ provider, redirectUri, now }: SignInPlace, next: string): Promise<PendingSignIn> {
-  const value = [randomBytes(RANDOM_BYTES).toString('base64url'), now, Buffer.from(next).toString('base64url')].join(
-    '.',
-  );
+  const packed = deflateRawSync(next).toString('base64url');
+  // Browsers keep no larger cookies.
+  const kept = packed.length <= MAX_PACKED ? packed : '';
+  const value = [randomBytes(RANDOM_BYTES).toString('base64url'), now, kept].join('.');
   const expected = expectedBy(value, redirectUri);
   return {
     cookie: { name: nameFor(expected.state), value },
@@ -66,7 +70,8 @@ export async function finishSignIn(
   if (Math.abs(now - Number(at)) > SIGN_IN_MS)
     throw new SignInFailed(400, 'To sign in has taken longer than 10 minutes. Start again.', 'late');
   const identified = await provider.identify(query, expected);
-  return { ...identified, next: Buffer.from(next, 'base64url').toString(), cookie };
+  const packed = Buffer.from(next, 'base64url');
+  return { ...identified, next: packed.length === 0 ? '' : inflateRawSync(packed).toString(), cookie };
 }
 
 /** What is random, and kept nowhere else than in the cookie; each part is known by that, and none by another. */

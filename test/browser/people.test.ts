@@ -68,7 +68,7 @@ describe('people who have no key, in a browser', () => {
     inBrowser(async (visit) => {
       const { provider, url } = await withProvider(visit);
       for (const look of [{ javaScript: false }, { width: 360, colorScheme: 'dark' }] as const) {
-        const page = await visit.open(`${url}/console/`, look);
+        const page = await visit.open(`${url}/console/keys`, look);
         if (!('javaScript' in look)) await expectAccessible(page);
         const keyboard = new Keyboard(page);
         await keyboard.tabTo(signInWith(page, provider));
@@ -83,7 +83,7 @@ describe('people who have no key, in a browser', () => {
     'are out as soon as their session is no longer accepted, also while a page is open',
     inBrowser(async (visit) => {
       const { provider, url, keys } = await withProvider(visit);
-      const page = await visit.open(`${url}/console/`);
+      const page = await visit.open(`${url}/console/keys`);
       await signInWith(page, provider).click();
       await logIn(page);
       await isHeaded(page, 'Keys');
@@ -103,7 +103,7 @@ describe('people who have no key, in a browser', () => {
     'are told when the provider is down, with the way back',
     inBrowser(async (visit) => {
       const { provider, url } = await withProvider(visit);
-      const page = await visit.open(`${url}/console/`);
+      const page = await visit.open(`${url}/console/keys`);
       provider.isSilent = true;
       visit.expectTrouble(/^status 503: GET \S+\/sign-in\/start/);
       await signInWith(page, provider).click();
@@ -113,7 +113,7 @@ describe('people who have no key, in a browser', () => {
       await page.getByRole('link', { name: 'Back to the console' }).click();
       await signInWith(page, provider).click();
       await logIn(page);
-      await isHeaded(page, 'Keys');
+      await isHeaded(page, 'Home');
     }),
   );
 
@@ -135,7 +135,7 @@ describe('people who have no key, in a browser', () => {
       const person = (await keys.findByName('ada example org', OPERATOR))!;
       const { keys: owned } = await keys.list({ owner: ADA.preferred_username }, OPERATOR);
       assert.deepEqual(new Set(owned.map(({ createdBy }) => createdBy)), new Set([person.id, null]));
-      await page.goto(`${url}/console/`);
+      await page.goto(`${url}/console/keys`);
       await isHeaded(page, 'Keys');
     }),
   );
@@ -148,7 +148,7 @@ describe('people who have no key, in a browser', () => {
       const { url, keys } = await visit.serve({ app: { console: true, config } });
       const context = await visit.context();
       await context.setExtraHTTPHeaders({ 'remote-user': 'ada', 'remote-groups': 'admins' });
-      const page = await visit.open(`${url}/console/`, context);
+      const page = await visit.open(`${url}/console/keys`, context);
       await isHeaded(page, 'Keys');
       await expectAccessible(page);
       assert.deepEqual((await keys.findByName('ada', OPERATOR))!.roles, ['ADMIN', 'VIEWER']);
