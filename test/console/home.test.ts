@@ -48,7 +48,7 @@ describe('the home page of the console', () => {
     await visitor.open('');
     assert.deepEqual(figuresOf(visitor), [
       '14 requests, 24 h ./keys?sort=last-used',
-      '2 refused ./audit-log?action=REFUSE&since=2029-12-31',
+      '2 refused ./audit-log?outcome=REFUSED&since=2029-12-31',
       '4 keys ./keys',
       '1 end soon ./keys?status=ACTIVE&ends=14d&sort=ends',
       '2 never used ./keys?status=ACTIVE&used=never',

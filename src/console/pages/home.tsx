@@ -228,7 +228,7 @@ function Figures({ visit, overview }: { visit: Visit; overview: Overview }) {
   const { newest, ending, neverUsed, bars, requests } = overview;
   const { accepted, refused } = totalsOf(bars);
   const yesterday = new Date(now - DAY_MS).toISOString().slice(0, 10);
-  const refusals = visit.may('LOGS:READ_ANY') ? `audit-log?action=REFUSE&since=${yesterday}` : undefined;
+  const refusals = visit.may('LOGS:READ_ANY') ? `audit-log?outcome=REFUSED&since=${yesterday}` : undefined;
   return (
     <ul class="figures">
       <Figure root={root} path="keys?sort=last-used" value={formatNumber(accepted + refused)} what="requests, 24 h" />
