@@ -49,6 +49,7 @@ import { addRequests } from './pages/requests.tsx';
 import { addRoutes } from './pages/routes.tsx';
 import { addSelectedKeys } from './pages/selected-keys.tsx';
 import { addSignIn, MAX_NEXT } from './pages/sign-in.tsx';
+import { titleOf } from './parts/notice.tsx';
 import { SentForm, SessionEnded } from './sent-form.tsx';
 
 interface ConsoleParts extends SessionAuthParts, ConsentParts {
@@ -109,7 +110,7 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
       if (entry === 'signed out') return toSignIn(c, root, await draftIn(c));
       if ('refusal' in entry) {
         const { status, message, headers } = entry.refusal;
-        return say(c, root, { status, title: 'Not now', message }, headers);
+        return say(c, root, { status, title: titleOf(status), message }, headers);
       }
       const visit = visitOf(c, { root, admitted: entry, ...read });
       const isForm = c.req.method === 'POST';
@@ -220,21 +221,21 @@ interface PageMessage {
 
 /** What is said of a key store that takes no changes: there, nobody can sign in. */
 const STORE_ISSUES: Readonly<Record<string, string>> = {
-  STORE_FULL: 'The disk of the key store is full: nothing can be written, so that nobody can sign in either.',
-  STORE_READONLY: 'This server has no right to change the key store, so that nobody can sign in either.',
+  STORE_FULL: 'The disk of the key store is full, so nobody can sign in.',
+  STORE_READONLY: 'This server cannot change the key store, so nobody can sign in.',
 };
 
 const NOT_FOUND: PageMessage = {
   status: 404,
-  title: 'Not found',
+  title: titleOf(404),
   message: 'There is no page at this address.',
 };
 
 function notAllowed(method: string, allowed: string): PageMessage {
   const message = allowed.startsWith('GET')
     ? `This address does not accept ${method}.`
-    : 'This address only takes forms. Go back to the form, and send it from there.';
-  return { status: 405, title: 'Not done', message };
+    : 'This address only takes forms. Go back to the form and send it from there.';
+  return { status: 405, title: titleOf(405), message };
 }
 
 /** The address of a request, under `/console/`. */
@@ -272,8 +273,10 @@ function sentFrom(c: Context): string {
 
 function describeError(c: Context, error: unknown, parts: ConsoleParts): PageMessage {
   const { pipeline, failures } = parts;
-  if (error instanceof OperationFailed) return { status: error.pageStatus, title: 'Not done', message: error.message };
-  if (error instanceof RequestRefused) return { status: error.status, title: 'Not done', message: error.message };
+  if (error instanceof OperationFailed || error instanceof RequestRefused) {
+    const status = error instanceof OperationFailed ? error.pageStatus : error.status;
+    return { status, title: titleOf(status), message: error.message };
+  }
   if (error instanceof SignInFailed) {
     const { address } = originOf(c, parts);
     parts.refusals.add('sign-in refused', { reason: error.reason, address }, new HonoHead(c).notes);
@@ -289,5 +292,6 @@ function describeError(c: Context, error: unknown, parts: ConsoleParts): PageMes
   }
   const { status, text } = pipeline.failed(error, new HonoHead(c));
   const [{ extensions }] = (JSON.parse(text) as { errors: [{ extensions: { requestId: string } }] }).errors;
-  return { status, title: 'Not done', message: `This failed. The log says why, at ${extensions.requestId}.` };
+  const message = `The log of the server says why, at ${extensions.requestId}.`;
+  return { status, title: titleOf(status), message };
 }

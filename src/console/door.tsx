@@ -26,7 +26,7 @@ import { prefixOf } from '../keys/secret/index.ts';
 import { addAssets, type Assets, plainPageHeaders, readAssets } from './assets.ts';
 import { OneMoment } from './pages/sign-in.tsx';
 import { Layout } from './parts/layout.tsx';
-import { inYourWords, Problem } from './parts/notice.tsx';
+import { inYourWords, Problem, titleOf } from './parts/notice.tsx';
 import { addProviderWay, startOf } from './provider-way.ts';
 import { requireOwnForm, SessionAuth } from './session-auth.ts';
 import { answerHeaders, seeOther } from './visit.tsx';
@@ -57,7 +57,8 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
       return await answer(seen);
     } catch (error) {
       const { status, message } = describeError(c, error, parts);
-      return send(c, pageOf(assets, { title: 'Not done', status }, <Said title="Not done" message={message} />));
+      const title = titleOf(status);
+      return send(c, pageOf(assets, { title, status }, <Said title={title} message={message} />));
     }
   };
 
@@ -69,7 +70,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
         const { status, message, headers } = entry.refusal;
         return send(
           c,
-          pageOf(assets, { title: 'Not now', status, headers }, <Refused message={message} seen={seen} />),
+          pageOf(assets, { title: titleOf(status), status, headers }, <Refused message={message} seen={seen} />),
         );
       }
       return send(
@@ -312,7 +313,7 @@ function Said({ title, message }: { title: string; message: string }) {
       <h1>{title}</h1>
       <p>{message}</p>
       <p>
-        <a href={DOOR_PATH}>Go on</a>
+        <a href={DOOR_PATH}>Continue</a>
       </p>
     </div>
   );

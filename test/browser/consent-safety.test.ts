@@ -17,7 +17,7 @@ describe('the pages of consent, in a browser, after mistakes and under attack', 
       await ownKey(page).fill(key);
       const refused = page.waitForEvent('console');
       // Otherwise it would wait for where the form does not lead.
-      await button(page, 'Agree').click({ noWaitAfter: true });
+      await button(page, 'Approve').click({ noWaitAfter: true });
       await refused;
       assert.deepEqual(other.asked, []);
     }),
@@ -32,7 +32,7 @@ describe('the pages of consent, in a browser, after mistakes and under attack', 
       await page.getByRole('checkbox', { name: 'role:GUEST' }).uncheck();
       await page.getByLabel('It expires after').fill('7d');
       await ownKey(page).fill(wrong);
-      await button(page, 'Agree').click();
+      await button(page, 'Approve').click();
       assert.match(await problem(page), /key/);
       await expectAccessible(page);
       assert.equal(await page.getByRole('checkbox', { name: 'role:GUEST' }).isChecked(), false);
@@ -40,7 +40,7 @@ describe('the pages of consent, in a browser, after mistakes and under attack', 
       assert.equal(await ownKey(page).inputValue(), '');
       assert.ok(!(await page.content()).includes(wrong));
       await ownKey(page).fill(key);
-      await button(page, 'Agree').click();
+      await button(page, 'Approve').click();
       await isHeaded(page, 'Agreed');
       assert.equal(await granted(), 'DOCKER:READ_ANY');
     }),
@@ -51,7 +51,7 @@ describe('the pages of consent, in a browser, after mistakes and under attack', 
     inBrowser(async (visit) => {
       const { page, key } = await askedByCode(visit);
       await ownKey(page).fill(key);
-      await button(page, 'Agree').click();
+      await button(page, 'Approve').click();
       await isHeaded(page, 'Agreed');
       visit.expectTrouble(/^status 4\d\d: GET \S+\/device\?user_code=/);
       await page.goBack();
@@ -65,7 +65,7 @@ describe('the pages of consent, in a browser, after mistakes and under attack', 
     inBrowser(async (visit) => {
       const { page, key, site } = await sentByApplication(visit);
       await ownKey(page).fill(key);
-      await button(page, 'Agree').click();
+      await button(page, 'Approve').click();
       await page.waitForURL(`${site.url}/done?**`);
       await page.goBack();
       await isHeaded(page, 'Grafana sync asks for an API key');
@@ -88,7 +88,7 @@ describe('the pages of consent, in a browser, after mistakes and under attack', 
       await page.getByRole('link', { name: 'Connect' }).click();
       await isHeaded(page, 'Grafana sync asks for an API key');
       assert.equal(await ownKey(page).count(), 0);
-      await button(page, 'Agree').click();
+      await button(page, 'Approve').click();
       await page.waitForURL(`${done.url}/done?**`);
       const { searchParams } = new URL(page.url());
       assert.deepEqual([searchParams.has('code'), searchParams.get('iss')], [true, service.url]);

@@ -15,12 +15,12 @@ describe('the pages of consent, in a browser', () => {
       await page.goto(`${url}/device`);
       await expectAccessible(page);
       await page.getByLabel('The code').fill(user_code.toLowerCase());
-      await button(page, 'Go on').click();
+      await button(page, 'Continue').click();
       await isHeaded(page, 'Grafana sync asks for an API key');
       await takePicture(page, 'consent');
       await expectAccessible(page);
       await ownKey(page).fill(key);
-      await button(page, 'Agree').click();
+      await button(page, 'Approve').click();
       await isHeaded(page, 'Agreed');
       await expectAccessible(page);
       assert.equal(await granted(), 'role:GUEST DOCKER:READ_ANY');
@@ -33,7 +33,7 @@ describe('the pages of consent, in a browser', () => {
       const { page, key, granted } = await askedByCode(visit);
       await page.getByRole('checkbox', { name: 'role:GUEST' }).uncheck();
       await ownKey(page).fill(key);
-      await button(page, 'Agree').click();
+      await button(page, 'Approve').click();
       await isHeaded(page, 'Agreed');
       assert.equal(await granted(), 'DOCKER:READ_ANY');
     }),
@@ -43,7 +43,7 @@ describe('the pages of consent, in a browser', () => {
     'take a refusal, without a key',
     inBrowser(async (visit) => {
       const { page, granted } = await askedByCode(visit);
-      await button(page, 'Refuse').click();
+      await button(page, 'Deny').click();
       await isHeaded(page, 'Refused');
       await expectAccessible(page);
       assert.equal(await granted(), 'access_denied');
@@ -67,7 +67,7 @@ describe('the pages of consent, in a browser', () => {
         await keyboard.type('7d');
         await keyboard.tabTo(ownKey(page));
         await keyboard.type(key);
-        await keyboard.tabTo(button(page, 'Agree'));
+        await keyboard.tabTo(button(page, 'Approve'));
         await keyboard.press('Space');
         await isHeaded(page, 'Agreed');
         assert.equal(await granted(), 'DOCKER:READ_ANY');
@@ -86,8 +86,8 @@ describe('the pages of consent, in a browser', () => {
         'input "Reads',
         'input "It',
         'input "Your',
-        'button "Agree"',
-        'button "Refuse"',
+        'button "Approve"',
+        'button "Deny"',
       ]);
     }),
   );
@@ -97,7 +97,7 @@ describe('the pages of consent, in a browser', () => {
     inBrowser(async (visit) => {
       const { page, key, granted, site } = await sentByApplication(visit, { javaScript: false });
       await ownKey(page).fill(key);
-      await button(page, 'Agree').click();
+      await button(page, 'Approve').click();
       await page.waitForURL(`${site.url}/done?**`);
       assert.equal(await granted(), 'role:GUEST DOCKER:READ_ANY');
     }),
@@ -109,7 +109,7 @@ describe('the pages of consent, in a browser', () => {
       const { page, key, granted, site, url } = await sentByApplication(visit, { width: 360 });
       await expectAccessible(page);
       await ownKey(page).fill(key);
-      await button(page, 'Agree').click();
+      await button(page, 'Approve').click();
       await page.waitForURL(`${site.url}/done?**`);
       const { searchParams } = new URL(page.url());
       assert.deepEqual([searchParams.get('state'), searchParams.get('iss')], ['the state', url]);
@@ -121,7 +121,7 @@ describe('the pages of consent, in a browser', () => {
     'lead back to the application after a refusal, too',
     inBrowser(async (visit) => {
       const { page, site } = await sentByApplication(visit);
-      await button(page, 'Refuse').click();
+      await button(page, 'Deny').click();
       await page.waitForURL(`${site.url}/done?**`);
       assert.equal(new URL(page.url()).searchParams.get('error'), 'access_denied');
     }),
@@ -145,11 +145,11 @@ describe('the pages of consent, in a browser', () => {
       visit.expectTrouble(/^status 404: GET \S+\/device\?user_code=BBBB-BBBB$/);
       await page.goto(`${url}/device`);
       await page.getByLabel('The code').fill('BBBB-BBBB');
-      await button(page, 'Go on').click();
+      await button(page, 'Continue').click();
       assert.match(await problem(page), /BBBB-BBBB|code/);
       await expectAccessible(page);
       await page.getByLabel('The code').fill(user_code);
-      await button(page, 'Go on').click();
+      await button(page, 'Continue').click();
       await isHeaded(page, 'Grafana sync asks for an API key');
     }),
   );

@@ -218,7 +218,7 @@ describe('the door of a guarded service, in a browser', () => {
       const stranger = await visit.open(evil.url);
       visit.expectTrouble(/^status 403: POST \S+\/\.svc-api\/sign-in$/);
       await stranger.getByRole('button', { name: 'Be somebody' }).click();
-      await isHeaded(stranger, 'Not done');
+      await isHeaded(stranger, 'Not allowed');
       assert.deepEqual(await stranger.context().cookies(), []);
     }),
   );

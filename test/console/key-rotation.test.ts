@@ -70,7 +70,7 @@ describe('rotating the secret of a key in the console', () => {
     const wrong = await visitor.submit('/rotation', { disableCreated: 'on', createdSince: 'soon', grace: '0s' });
     assert.deepEqual([wrong.status, /This is not a time/.test(wrong.text)], [422, true]);
     const done = await visitor.submit('/rotation', { createdSince: '5m', yourKey: ada });
-    assert.match(done.text, /Disabled, as it had created them: Thief What now/);
+    assert.match(done.text, /Disabled, as it had created them: Thief Next steps/);
   });
 
   it('says at its field what is wrong, and that one is under way', async () => {

@@ -150,7 +150,7 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     assert.match(next.path, /^keys\/[\w-]{36}$/);
     for (const page of [await visitor.open(path), await create(before.twin()), await before.open(path)]) {
       assert.deepEqual([page.status, secretIn(page)], [410, undefined]);
-      assert.match(page.text, /The secret was shown once, and is not shown again\./);
+      assert.match(page.text, /A secret is shown only once\./);
     }
     assert.deepEqual(await names(), ['Ada', 'Backup']);
   });
@@ -160,7 +160,7 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     const { path } = await create();
     // Back to what came before it, and forward again.
     assert.match((await visitor.open(shown.path)).text, /Preview of Backup/);
-    assert.match((await visitor.open(path)).text, /The secret was shown once/);
+    assert.match((await visitor.open(path)).text, /A secret is shown only once/);
     await preview('Later');
     const later = await create();
     for (const keys of [test, other]) keys.time.now += 10 * MINUTE;
@@ -168,7 +168,7 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     await preview('Open');
     const open = await create(visitor, { yourKey: ada });
     await visitor.open('keys');
-    assert.match((await visitor.open(open.path)).text, /The secret was shown once/);
+    assert.match((await visitor.open(open.path)).text, /A secret is shown only once/);
   });
 
   it('keeps a secret that was not seen yet, whatever is opened meanwhile', async () => {

@@ -46,7 +46,7 @@ describeOnEach('signing in to the console', () => {
     assert.equal(visitor.page?.path.split('?')[0], 'audit-log');
     const { visitor: other } = await visitorWith(test, { name: 'Docker', permissions: ['DOCKER:READ_ANY'] });
     assert.deepEqual([other.page?.status, other.page?.path], [403, '']);
-    assert.match(other.page!.text, /The key Docker may see none of the pages/);
+    assert.match(other.page!.text, /The key Docker has no access to any page/);
   });
 
   it('gives a token that scripts, other sites, and connections that others can read never get', async () => {

@@ -54,7 +54,7 @@ describe('examples/web-app, in the packed package', () => {
   async function agree(browser: Browser, page: ShownPage, button: string): Promise<ShownPage> {
     const asked = await browser.submit(page, button);
     assert.match(asked.text, /<h1>Notes app asks for an API key<\/h1>/);
-    return browser.submit(asked, 'Agree', { key: own });
+    return browser.submit(asked, 'Approve', { key: own });
   }
   /** A browser that is connected, and what it shows then. */
   async function connected(): Promise<{ browser: Browser; page: ShownPage }> {
@@ -104,7 +104,7 @@ describe('examples/web-app, in the packed package', () => {
   it('gets nothing if the person refuses', async () => {
     const browser = new Browser(seen);
     const asked = await browser.submit(await browser.open(url), 'Connect');
-    const page = await browser.submit(asked, 'Refuse');
+    const page = await browser.submit(asked, 'Deny');
     assert.deepEqual([page.status, page.url.searchParams.get('error')], [403, 'access_denied']);
     assert.match(page.text, /<p role="alert">You have refused\.<\/p>/);
     assert.match((await browser.open(url)).text, />Connect</);
@@ -147,7 +147,7 @@ describe('examples/web-app, in the packed package', () => {
     const browser = new Browser(addresses);
     const asked = await browser.submit(await browser.open(url), 'Connect');
     const cookie = browser.cookies.get('asking')!;
-    await browser.submit(asked, 'Agree', { key: own });
+    await browser.submit(asked, 'Approve', { key: own });
     const back = addresses.find((address) => address.startsWith(`${url}/callback?code=`))!;
     browser.cookies.set('asking', cookie);
     assert.equal((await browser.open(back)).status, 400);

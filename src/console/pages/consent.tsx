@@ -51,7 +51,7 @@ import {
 import { permissionsOf, WITHHELD } from '../parts/grants.ts';
 import { CreatesKeys } from '../permission-words.tsx';
 import { Layout, Message } from '../parts/layout.tsx';
-import { Done, Problem, Time } from '../parts/notice.tsx';
+import { Done, Problem, Time, titleOf } from '../parts/notice.tsx';
 import { SentForm } from '../sent-form.tsx';
 import { SignInFailed } from '../../people/index.ts';
 import { startOf } from '../provider-way.ts';
@@ -177,8 +177,8 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
         const kept = await SentForm.answerAt(senderOf(c));
         return kept && (await visitTo(c, door)) ? kept : await work(c);
       } catch (error) {
-        const title = 'This cannot be done';
         const { status, message, headers } = refusalOf(c, error, failures);
+        const title = titleOf(status);
         const content = <Message title={title} message={message} />;
         const visit = isForeign ? undefined : await visitTo(c, door);
         return show(c, door, { title, content, visit, status, headers });
@@ -435,16 +435,16 @@ export function CodeForm({ action, problem, code }: { action: string; problem?: 
       <TextField
         name={DEVICE.field}
         label="The code that an application shows"
-        help="Go on only if you have just started it yourself: whoever sends you a code wants your consent for theirs."
+        help="Continue only if you started it yourself. Never enter a code that somebody sent you."
         placeholder="WDJB-MJHT"
         value={code}
-        problem={problem === undefined ? undefined : 'Look at the code again.'}
+        problem={problem === undefined ? undefined : 'Check the code.'}
         autocapitalize="characters"
         spellcheck={false}
         maxlength={100}
         required
       />
-      <button class="primary">Go on</button>
+      <button class="primary">Continue</button>
     </form>
   );
 }
@@ -500,19 +500,19 @@ function DecisionPage({
         <dd>
           {client.name} <code class="faint">{client.id}</code>
         </dd>
-        <dt>It asks from</dt>
+        <dt>Requested from</dt>
         <dd>{address ?? 'an unknown address'}</dd>
-        <dt>{redirect ? 'You are sent back to' : 'Code'}</dt>
+        <dt>{redirect ? 'Redirects to' : 'Code'}</dt>
         {redirect ? (
           <dd>
             <code>{redirect.uri}</code>
           </dd>
         ) : (
           <dd>
-            <code>{handle}</code>: go on only if you have just started {client.name}, and it shows this code
+            <code>{handle}</code>: continue only if you just started {client.name}, and it shows this code
           </dd>
         )}
-        <dt>The request ends</dt>
+        <dt>Request expires</dt>
         <dd>
           <Time at={formatTime(expiresAt)} now={now} />
         </dd>
@@ -520,7 +520,7 @@ function DecisionPage({
       <form method="post" action={door.action} class="sheet">
         <input type="hidden" name={door.field} value={handle} />
         <fieldset>
-          <legend>What the key may do</legend>
+          <legend>Permissions</legend>
           {items.map(({ scope, meaning }) => {
             const whyNot = means && whyNotGranted(scope, means);
             return (
@@ -553,11 +553,11 @@ function DecisionPage({
         <p class="actions">
           {mayAgree && (
             <button class="primary" name="decision" value="approve">
-              Agree
+              Approve
             </button>
           )}
           <button class="danger" name="decision" value="deny" formnovalidate>
-            Refuse
+            Deny
           </button>
         </p>
       </form>

@@ -85,7 +85,7 @@ export function addHome(pages: Pages): void {
     const [first] = visit.pages;
     return first
       ? visit.seeOther(first.path)
-      : visit.page('Nothing to see', <NothingToSee name={visit.principal.apiKey.name} />, 403);
+      : visit.page('No access', <NothingToSee name={visit.principal.apiKey.name} />, 403);
   });
 }
 

@@ -41,7 +41,7 @@ export function addOutcomes(app: Hono<BearerEnv>, path: string, parts: OutcomePa
       const page = await SentForm.behind(id, sender)?.open();
       if (page) return show(c, page.title, <Shown page={page} action={`${id}/stored`} />);
       const hadSecret = await SentForm.wasSeen(id, sender);
-      return show(c, 'Not shown any more', <Gone root={root} hadSecret={hadSecret} />, 410);
+      return show(c, 'No longer available', <Gone root={root} hadSecret={hadSecret} />, 410);
     }),
   );
   app.post(`${path}/${OUTCOMES}:id/stored`, (c) =>
@@ -69,12 +69,12 @@ function Shown({ page: { html, isSecret }, action }: { page: OutcomePage; action
 function Gone({ root, hadSecret }: { root: string; hadSecret: boolean }) {
   return (
     <div class="narrow">
-      <h1>Not shown any more</h1>
+      <h1>No longer available</h1>
       <p>
         {hadSecret
-          ? 'The secret was shown once, and is not shown again.'
-          : 'It was shown to whoever sent a form, for ten minutes at most. A secret on it is not shown again.'}{' '}
-        If you have not stored it, rotate the key: that gives it another one.
+          ? 'A secret is shown only once.'
+          : 'This page was available for ten minutes. A secret on it is not shown again.'}{' '}
+        If you did not store it, rotate the key to get a new one.
       </p>
       <p>
         <a href={`${root}keys`}>All keys</a>

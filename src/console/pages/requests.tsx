@@ -62,7 +62,7 @@ async function show(visit: Visit, said: CodeFormState, status = 200): Promise<Re
   return visit.page('Requests', <RequestList visit={visit} said={said} requests={requests} />, status);
 }
 
-const MAY_NOT = 'Your key may not decide what applications get: that takes API_KEY:CREATE_OWN.';
+const MAY_NOT = 'Your key cannot approve requests: it lacks API_KEY:CREATE_OWN.';
 
 /** The form for a code, and the open requests. @param requests undefined if they may not be seen */
 function RequestList({
@@ -79,7 +79,7 @@ function RequestList({
       <div class="head">
         <h1>Requests</h1>
       </div>
-      {said.isRefused && <Done>The request is refused: the application gets no key.</Done>}
+      {said.isRefused && <Done>Request denied. The application gets no key.</Done>}
       {said.problem !== undefined && <Problem>{said.problem}</Problem>}
       {visit.may('API_KEY:CREATE_OWN') && visit.consent !== 'off' && visit.consent !== 'code' && (
         <CodeForm action={`${visit.root}..${OAUTH_PATHS.device}`} code={visit.query('code')} />
@@ -105,12 +105,12 @@ function RequestTable({ visit: { root, now }, requests }: { visit: Visit; reques
       <thead>
         <tr>
           <th scope="col">Application</th>
-          <th scope="col">It asks to</th>
+          <th scope="col">Access</th>
           <th scope="col">From</th>
-          <th scope="col">Asked</th>
-          <th scope="col">Ends</th>
+          <th scope="col">Requested</th>
+          <th scope="col">Expires</th>
           <th scope="col">
-            <span class="hidden">Refuse</span>
+            <span class="hidden">Deny</span>
           </th>
         </tr>
       </thead>
@@ -122,24 +122,24 @@ function RequestTable({ visit: { root, now }, requests }: { visit: Visit; reques
               <div>
                 <code class="faint">{request.clientId}</code>
               </div>
-              {request.status === 'APPROVED' && <div class="faint">agreed, and not fetched yet</div>}
+              {request.status === 'APPROVED' && <div class="faint">approved, not fetched yet</div>}
             </th>
-            <td data-label="It asks to">
+            <td data-label="Access">
               <Asked request={request} />
             </td>
             <td data-label="From">{request.address ?? <span class="faint">not known</span>}</td>
-            <td data-label="Asked">
+            <td data-label="Requested">
               <Time at={request.createdAt} now={now} />
             </td>
-            <td data-label="Ends">
+            <td data-label="Expires">
               <Time at={request.expiresAt} now={now} />
             </td>
             <td>
               <form method="post" action={`${root}requests/refuse`}>
                 <OnceOnly />
                 <input type="hidden" name="request" value={request.requestId} />
-                <button class="danger" aria-label={`Refuse ${request.clientName}`}>
-                  Refuse
+                <button class="danger" aria-label={`Deny ${request.clientName}`}>
+                  Deny
                 </button>
               </form>
             </td>
@@ -160,7 +160,7 @@ function Asked({ request: { roles, permissions, keyExpiresIn } }: { request: Req
 
 function NoRequests({ visit }: { visit: Visit }) {
   return (
-    <Empty title="No application asks for a key.">
+    <Empty title="No open requests">
       <p>
         <HowToAsk visit={visit} />
       </p>

@@ -147,7 +147,7 @@ export function OneMoment({ here }: { here: string }) {
     <div class="narrow">
       <h1>One moment</h1>
       <p>
-        <a href={here}>Go on</a>
+        <a href={here}>Continue</a>
       </p>
     </div>
   );

@@ -93,7 +93,7 @@ export interface ExpiryBounds {
   readonly required: boolean;
 }
 
-const DURATIONS = { '1d': 'After a day', '7d': 'After 7 days', '30d': 'After 30 days', '90d': 'After 90 days' };
+const DURATIONS = { '1d': '1 day', '7d': '7 days', '30d': '30 days', '90d': '90 days' };
 const DAY_MS = 86_400_000;
 
 /** The end that is proposed: 30 days, or what there is up to the latest end. */
@@ -121,13 +121,13 @@ export function ExpiryField({
 }) {
   const { now, end, isOwnEnd, required } = bounds;
   const longest = isOwnEnd ? 'With your own key' : 'As late as the policy allows';
-  const last = end === null ? 'Never' : `${longest}, ${shortTime(end)}`;
+  const last = end === null ? 'No expiration' : `${longest}, ${shortTime(end)}`;
   const isDemanded = required && !isOwnEnd;
   const described = [problem !== undefined && 'expiry-problem', isDemanded && 'expiry-help'].filter(Boolean);
   const choices = [
     ...(first ? [first] : []),
     ...Object.entries(DURATIONS).filter(([duration]) => isWithin(duration, bounds)),
-    ['date', 'After a day that you choose'],
+    ['date', 'Custom date'],
     ...(end === null && (required || !mayNeverEnd) ? [] : [['latest', last]]),
   ];
   return (
@@ -146,7 +146,7 @@ export function ExpiryField({
         value={chosen.date}
         min={dayOf(now)}
         max={end === null ? undefined : dayOf(end)}
-        aria-label="Its last day, in UTC"
+        aria-label="Last day, in UTC"
       />
       {problem !== undefined && (
         <p id="expiry-problem" class="wrong">
@@ -155,7 +155,7 @@ export function ExpiryField({
       )}
       {isDemanded && (
         <p id="expiry-help" class="help">
-          The policy of this service demands an expiry{end === null ? '.' : `, ${shortTime(end)} at the latest.`}
+          The policy of this service requires an expiration{end === null ? '.' : `, ${shortTime(end)} at the latest.`}
         </p>
       )}
     </div>
@@ -181,9 +181,9 @@ export function expiresAtOf(
   if (Object.hasOwn(DURATIONS, expiry)) return { expiresAt: formatTime(now + readDuration(expiry)!) };
   if (expiry === 'latest') return end === null ? {} : { expiresAt: formatTime(end) };
   if (expiry === first) return {};
-  if (expiry !== 'date') return { problem: 'Choose when it expires.' };
+  if (expiry !== 'date') return { problem: 'Choose an expiration.' };
   const day = readDay(date);
-  if (day === undefined) return { problem: 'Choose its last day.' };
+  if (day === undefined) return { problem: 'Choose a date.' };
   const last = day + DAY_MS - 1000;
   // On the day on which the own key ends, it ends with that.
   return { expiresAt: formatTime(end !== null && day < end ? Math.min(last, end) : last) };

@@ -153,10 +153,9 @@ export function Message({ root, title, message }: { root?: string; title: string
 export function NothingToSee({ name }: { name: string }) {
   return (
     <div class="narrow">
-      <h1>Nothing to see</h1>
+      <h1>No access</h1>
       <p>
-        The key {name} may see none of the pages. Sign in with one that has a permission for them, such as{' '}
-        <code>API_KEY:READ_OWN</code>.
+        The key {name} has no access to any page. Sign in with one that has, such as by <code>API_KEY:READ_OWN</code>.
       </p>
     </div>
   );

@@ -10,6 +10,30 @@ export function Problem({ children }: { children?: Child }) {
   );
 }
 
+/** What a page says first that is no answer, by its status. */
+export function titleOf(status: number): string {
+  if (status === 404) return 'Not found';
+  if (status === 429) return 'Too many requests';
+  if (status >= 500) return 'Something went wrong';
+  return status === 403 || status === 405 ? 'Not allowed' : 'That did not work';
+}
+
+/** How many fields of a form are to be fixed, with the way to each. */
+export function FixFields({ fields }: { fields: readonly { readonly id: string; readonly label: string }[] }) {
+  if (fields.length === 0) return null;
+  return (
+    <p>
+      Fix {formatCount(fields.length, 'field')}:{' '}
+      {fields.map(({ id, label }, index) => (
+        <>
+          {index > 0 && ', '}
+          <a href={`#${id}`}>{label}</a>
+        </>
+      ))}
+    </p>
+  );
+}
+
 export function Done({ children }: { children?: Child }) {
   return (
     <div class="notice done" role="status">

@@ -40,18 +40,18 @@ export function RestrictionFields({
 }) {
   return (
     <fieldset>
-      <legend>How it may be used</legend>
+      <legend>Restrictions</legend>
       <TextField
         name="limits"
         label={RESTRICTION_PLACES.limits.label}
-        help="How many requests it may make, such as 100/m, 5000/d. Empty for those of the service."
+        help="How many requests, such as 100/m, 5000/d. Leave empty for the limits of the service."
         value={limits}
         problem={problems.get('limits')}
       />
       <TextField
         name="allowFrom"
         label={RESTRICTION_PLACES.allowFrom.label}
-        help="From where it may be used, such as 10.0.0.0/8, 2001:db8::/32. Empty for anywhere."
+        help="Networks, such as 10.0.0.0/8, 2001:db8::/32. Leave empty for anywhere."
         value={allowFrom}
         problem={problems.get('allowFrom')}
       />

@@ -43,7 +43,7 @@ describe('what the console says where there is nothing to do, in a browser,', ()
         service: await startConsole(visit),
         person: { roles: [], permissions: ['ONLINE:READ_ANY'] },
       });
-      await isHeaded(page, 'Nothing to see');
+      await isHeaded(page, 'No access');
       await expectAccessible(page);
     }),
   );

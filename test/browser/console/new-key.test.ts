@@ -36,12 +36,12 @@ for (const [words, look, handsOn] of WAYS)
       // The summary leads to the field.
       await hands.press(page.getByRole('alert').getByRole('link', { name: 'Name' }));
       await hands.fill(page.getByLabel('Name', { exact: true }), 'CI deploy');
-      await hands.choose(page.getByLabel('Expires'), 'After 7 days');
+      await hands.choose(page.getByLabel('Expires'), '7 days');
       await hands.press(button(page, 'Preview'));
       await isHeaded(page, 'Preview of CI deploy');
       await hands.look();
       await hands.press(button(page, 'Create key'));
-      await isHeaded(page, 'CI deploy is created');
+      await isHeaded(page, 'CI deploy created');
       const secret = visit.isSecret(await page.getByLabel('Secret of CI deploy').inputValue());
       await hands.look();
       if (javaScript) {
@@ -84,8 +84,8 @@ describe('creating a key in the console, in a browser,', () => {
       const sum = page.getByRole('complementary', { name: 'What the key would be' });
       const says = (text: RegExp) => until(async () => text.test(await textOf(sum)));
       await page.getByLabel('Name', { exact: true }).fill('CI deploy');
-      await page.getByLabel('Expires').selectOption('After 7 days');
-      await says(/^CI deploy Expires: After 7 days It may Nothing\.$/);
+      await page.getByLabel('Expires').selectOption('7 days');
+      await says(/^CI deploy Expires: 7 days It may Nothing\.$/);
       await filter(page).fill('docker read');
       await isShown(1);
       await accessLevel(page, 'DOCKER', 'Read').check();
@@ -205,7 +205,7 @@ describe('creating a key in the console, in a browser,', () => {
       await page.getByText('The key CI deploy').waitFor();
       await expectAccessible(page);
       await button(page, 'Delete one key and create this one').click();
-      await isHeaded(page, 'CI deploy is created');
+      await isHeaded(page, 'CI deploy created');
       visit.isSecret(await page.getByLabel('Secret of CI deploy').inputValue());
     }),
   );
@@ -216,19 +216,19 @@ describe('creating a key in the console, in a browser,', () => {
       const { page } = await signedIn(visit, 'keys/new');
       await fillIn(page);
       await button(page, 'Create key').click();
-      await isHeaded(page, 'CI deploy is created');
+      await isHeaded(page, 'CI deploy created');
       const secret = visit.isSecret(await page.getByLabel('Secret of CI deploy').inputValue());
       await button(page, 'I have stored it').click();
       await isHeaded(page, /^CI deploy/);
       visit.expectTrouble(/^status 410: GET \S+\/done\/[\w-]+$/);
       await page.goBack();
-      await isHeaded(page, 'Not shown any more');
-      await page.getByText('The secret was shown once').waitFor();
+      await isHeaded(page, 'No longer available');
+      await page.getByText('A secret is shown only once').waitFor();
       assert.ok(!(await page.content()).includes(secret));
       await page.goBack();
       await isHeaded(page, 'Preview of CI deploy');
       await page.goForward();
-      await isHeaded(page, 'Not shown any more');
+      await isHeaded(page, 'No longer available');
     }),
   );
 
@@ -249,7 +249,7 @@ describe('creating a key in the console, in a browser,', () => {
       await click();
       await sent;
       await click();
-      await isHeaded(page, 'CI deploy is created');
+      await isHeaded(page, 'CI deploy created');
       const secret = visit.isSecret(await page.getByLabel('Secret of CI deploy').inputValue());
       const result = await authenticate(keys, secret);
       assert.equal('principal' in result && result.principal.apiKey.name, 'CI deploy');
@@ -263,7 +263,7 @@ describe('creating a key in the console, in a browser,', () => {
       const { page } = await signedIn(visit, 'keys/new');
       await fillIn(page);
       await button(page, 'Create key').click();
-      await isHeaded(page, 'CI deploy is created');
+      await isHeaded(page, 'CI deploy created');
       visit.isSecret(await page.getByLabel('Secret of CI deploy').inputValue());
       const asked: string[] = [];
       page.on('dialog', (dialog) => {
@@ -275,7 +275,7 @@ describe('creating a key in the console, in a browser,', () => {
       const link = page.getByRole('link', { name: 'Open the key' });
       await link.click({ noWaitAfter: true });
       await until(() => asked.length > 0);
-      await isHeaded(page, 'CI deploy is created');
+      await isHeaded(page, 'CI deploy created');
       await link.click();
       await isHeaded(page, /^CI deploy/);
       assert.deepEqual(asked, ['beforeunload']);
@@ -288,7 +288,7 @@ describe('creating a key in the console, in a browser,', () => {
       const { page } = await signedIn(visit, 'keys/new');
       await fillIn(page);
       await button(page, 'Create key').click();
-      await isHeaded(page, 'CI deploy is created');
+      await isHeaded(page, 'CI deploy created');
       visit.isSecret(await page.getByLabel('Secret of CI deploy').inputValue());
       const asked: string[] = [];
       page.on('dialog', (dialog) => {

@@ -29,25 +29,25 @@ for (const [words, look, handsOn] of WAYS)
       const code = page.getByLabel('The code that an application shows');
       visit.expectTrouble(/^status 404: GET \S+\/device\?user_code=BBBB-BBBB$/);
       await hands.fill(code, 'BBBB-BBBB');
-      await hands.press(page.getByRole('button', { name: 'Go on' }));
+      await hands.press(page.getByRole('button', { name: 'Continue' }));
       await page.getByRole('alert').waitFor();
       await hands.look();
       await hands.fill(code, agreed.user_code.toLowerCase());
-      await hands.press(page.getByRole('button', { name: 'Go on' }));
+      await hands.press(page.getByRole('button', { name: 'Continue' }));
       await isHeaded(page, 'Grafana sync asks for an API key');
       await hands.look();
       await hands.untick(page.getByRole('checkbox', { name: 'GUEST' }));
-      await hands.choose(page.getByLabel('Expires'), 'After 7 days');
-      await hands.press(page.getByRole('button', { name: 'Agree' }));
+      await hands.choose(page.getByLabel('Expires'), '7 days');
+      await hands.press(page.getByRole('button', { name: 'Approve' }));
       await isHeaded(page, 'Agreed');
       await hands.look();
       assert.equal(await answerTo(agreed), 'DOCKER:READ_ANY');
 
       await hands.press(page.getByRole('link', { name: 'Requests', exact: true }).first());
       await isHeaded(page, 'Requests');
-      await hands.press(page.getByRole('button', { name: 'Refuse Grafana sync' }));
+      await hands.press(page.getByRole('button', { name: 'Deny Grafana sync' }));
       await page.getByRole('status').waitFor();
-      assert.match(await textOf(page.getByRole('status')), /The request is refused/);
+      assert.match(await textOf(page.getByRole('status')), /Request denied/);
       assert.equal(await answerTo(refused), 'access_denied');
     }),
   );

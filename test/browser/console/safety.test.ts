@@ -34,7 +34,7 @@ describe('the console under attack, in a browser', () => {
         for (const path of actions) {
           await page.goto(site.url);
           await page.getByRole('button', { name: path }).click();
-          await isHeaded(page, 'Not done');
+          await isHeaded(page, 'Not allowed');
         }
       }
       visit.expectTrouble(/^status 403: POST \S+\/console\//);

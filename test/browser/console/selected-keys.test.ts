@@ -73,7 +73,7 @@ for (const [words, look, handsOn] of WAYS)
           await hands.tick(page.getByRole('checkbox', { name: `Select ${name}`, exact: true }));
         await hands.press(page.getByRole('button', { name: 'Set expiry…' }));
         await isHeaded(page, 'Set the expiry of 1 key?');
-        await hands.choose(page.getByLabel('Expires', { exact: true }), 'After 7 days');
+        await hands.choose(page.getByLabel('Expires', { exact: true }), '7 days');
         await hands.press(page.getByRole('button', { name: 'Show what changes' }));
         await isHeaded(page, 'Set the expiry of 2 keys?');
         await hands.look();

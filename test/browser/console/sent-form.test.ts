@@ -94,7 +94,7 @@ for (const javaScript of [true, false])
         await page.getByLabel('Name').fill(apiKey.name);
         visit.expectTrouble(/^status 409: GET \S+\/new\?answer=/);
         await button(page, 'Preview').click();
-        await lookAgain(page, 'Look at the key CI', () => page.getByText('Replace it…').waitFor());
+        await lookAgain(page, 'Open CI', () => page.getByText('Replace it…').waitFor());
       }),
     );
 
@@ -106,11 +106,11 @@ for (const javaScript of [true, false])
         for (let count = 0; count < 2; count += 1) await page.reload();
         visit.expectTrouble(/^status 429: POST \S+\/edit$/);
         await button(page, 'Save').click();
-        await isHeaded(page, 'Not now');
+        await isHeaded(page, 'Too many requests');
         await page.goto(`${url}/device`).catch(() => {});
         time.now += 60_000;
         await page.goBack();
-        await isHeaded(page, 'Not now');
+        await isHeaded(page, 'Too many requests');
       }),
     );
 
@@ -146,7 +146,7 @@ for (const javaScript of [true, false])
           visit.expectTrouble(/^status 403: POST \S+\/(device|authorize)$/);
           await page.getByRole('checkbox', { name: 'role:GUEST' }).uncheck();
           await ownKey(page).fill(wrong);
-          await button(page, 'Agree').click();
+          await button(page, 'Approve').click();
           for (let times = 0; times < 2; times += 1) {
             assert.match(await problem(page), /key/);
             assert.ok(!(await page.content()).includes(wrong));
@@ -174,14 +174,14 @@ for (const javaScript of [true, false])
         ]) {
           await page.goto(address);
           await page.getByLabel('Expires').selectOption('date');
-          await button(page, 'Agree').click();
+          await button(page, 'Approve').click();
           await lookAgain(page, 'Audit log', async () => {
             await isHeaded(page, 'Grafana sync asks for an API key');
             await page.locator('.wrong').waitFor();
           });
         }
         await page.getByLabel('Expires').selectOption({ index: 0 });
-        await button(page, 'Agree').click();
+        await button(page, 'Approve').click();
         await lookAgain(page, 'Look for it', () => isHeaded(page, 'Agreed'));
         await page.getByRole('button', { name: 'Sign out' }).click();
         await isHeaded(page, 'Sign in to svc-api');

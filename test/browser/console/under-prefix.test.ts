@@ -78,7 +78,7 @@ describe('the console under a path of a proxy, in a browser', () => {
       await press(page, 'Preview');
       await is('Preview of Backup');
       await press(page, 'Create key');
-      await is('Backup is created');
+      await is('Backup created');
       await press(page, 'I have stored it');
       await is(/^Backup/);
       await page.getByLabel('May it…?').fill('DOCKER:READ_ANY');
@@ -106,7 +106,7 @@ describe('the console under a path of a proxy, in a browser', () => {
       await page.goto(`${base}requests`);
       await page.getByLabel('The code that an application shows').fill('WDJB-MJHT');
       visit.expectTrouble(/^status 404: GET \S+\/tools\/keys\/device\?/);
-      await press(page, 'Go on');
+      await press(page, 'Continue');
       await page.getByRole('alert').waitFor();
       await page.goto(`${base}audit-log?actor=Ada`);
       await is('Audit log');

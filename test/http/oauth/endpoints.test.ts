@@ -141,7 +141,7 @@ describe('the endpoints for applications', () => {
     const page = await openPage(address);
     assert.match(page.text, /<h1>Grafana sync asks for an API key<\/h1>/);
     assert.match(page.text, /<code>role:GUEST<\/code> [^<]*Limited/i);
-    assert.match(page.text, /You are sent back to[^]*http:\/\/127\.0\.0\.1:54321\/done/);
+    assert.match(page.text, /Redirects to[^]*http:\/\/127\.0\.0\.1:54321\/done/);
     assert.match(page.text, /127\.0\.0\.1<\/dd>/);
 
     const late = await agree(test.url, page.fields, key);

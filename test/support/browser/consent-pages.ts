@@ -44,5 +44,5 @@ export async function sentByApplication(visit: Visit, look: Parameters<Visit['op
   return { ...service, site, page, granted };
 }
 
-export const button = (page: Page, name: 'Agree' | 'Refuse' | 'Go on') => page.getByRole('button', { name });
+export const button = (page: Page, name: 'Approve' | 'Deny' | 'Continue') => page.getByRole('button', { name });
 export const ownKey = (page: Page) => page.getByLabel('Your own API key');

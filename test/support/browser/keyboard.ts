@@ -65,7 +65,7 @@ export class Keyboard {
 
   /**
    * Goes to the next stop, and fails if nobody could see that.
-   * @returns the element and what it is called, such as `button "Agree"`; undefined at the end of the page
+   * @returns the element and what it is called, such as `button "Approve"`; undefined at the end of the page
    */
   async tab(key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<string | undefined> {
     await this.#here(null);

@@ -5,8 +5,9 @@ import type { Pages } from '../../visit.tsx';
 import { shortTime, TextField } from '../../parts/field.tsx';
 import { GrantsPicker } from '../../parts/grants-picker.tsx';
 import { type ChosenGrants, chosenIn, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
-import { Problem } from '../../parts/notice.tsx';
+import { FixFields, Problem } from '../../parts/notice.tsx';
 import {
+  RESTRICTION_PLACES,
   RestrictionFields,
   restrictionsInput,
   type RestrictionTexts,
@@ -95,6 +96,15 @@ function endHelp({ reason, latest, required }: AskedGrantable['ends']): string {
   return `After 12h, 30d or 4w from now, or at 2030-12-31T23:59:59Z.${last}${required ? '' : ' Empty for never.'}`;
 }
 
+/** Where each field is in the form. */
+const PLACES: Readonly<Record<string, { id: string; label: string }>> = {
+  name: { id: 'name', label: 'Name' },
+  description: { id: 'description', label: 'Description' },
+  grants: { id: 'grants-problem', label: 'Permissions' },
+  expires: { id: 'expires', label: 'Expires' },
+  ...RESTRICTION_PLACES,
+};
+
 function EditPage({ here, given, grantable }: { here: KeyVisit; given: SubmittedEdit; grantable: AskedGrantable }) {
   const { shown, base } = here;
   const { edited, problems = new Map<string, string>(), summary } = given;
@@ -103,7 +113,10 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Submitted
       <BackToKey here={here} />
       <h1>Edit {shown.name}</h1>
       {(summary !== undefined || problems.size > 0) && (
-        <Problem>{summary ?? `Not saved: ${[...problems.values()].join(' ')}`}</Problem>
+        <Problem>
+          {summary}
+          <FixFields fields={Array.from(problems.keys(), (field) => PLACES[field] ?? PLACES['grants']!)} />
+        </Problem>
       )}
       <form method="post" action={`${base}/edit`} class="sheet">
         <OnceOnly />
@@ -113,7 +126,7 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Submitted
           name="description"
           label="Description"
           value={edited.description}
-          help="What it is for, and whom to ask."
+          help="What it is for, and who to ask."
           problem={problems.get('description')}
         />
         {shown.unknownGrants.length > 0 && (

@@ -3,7 +3,7 @@ import { formatTime, pastTimeRemedy, readPastTime } from '../../../keys/basics/i
 import { OperationFailed } from '../../operations.ts';
 import type { Pages } from '../../visit.tsx';
 import { KeyField, TextField } from '../../parts/field.tsx';
-import { Done, Problem, Secret, Time, Warning } from '../../parts/notice.tsx';
+import { Done, FixFields, Problem, Secret, Time, Warning } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { KEY_FIELD } from '../../session-auth.ts';
 import type { ShownRotation } from './shown-key.ts';
@@ -52,6 +52,13 @@ function readRotationForm(form: URLSearchParams, now: number): GivenRotation {
   return { grace, activate, disableCreated, createdSince, input, problems };
 }
 
+/** What the fields are called. */
+const LABELS: Readonly<Record<string, string>> = {
+  grace: 'Grace period',
+  createdSince: 'Only those created since',
+  [KEY_FIELD]: 'Your API key',
+};
+
 function StartRotation({ here, given, children }: { here: KeyVisit; given: GivenRotation; children: Children }) {
   const { base, rights } = here;
   return (
@@ -67,7 +74,11 @@ function StartRotation({ here, given, children }: { here: KeyVisit; given: Given
           changes nothing.
         </p>
       )}
-      {given.problems.size > 0 && <Problem>Nothing was rotated: fix the fields below.</Problem>}
+      {given.problems.size > 0 && (
+        <Problem>
+          <FixFields fields={Array.from(given.problems.keys(), (id) => ({ id, label: LABELS[id] ?? id }))} />
+        </Problem>
+      )}
       <TextField
         name="grace"
         label="Grace period"
@@ -341,15 +352,12 @@ function NewSecretPage({ here, root, rotated }: { here: KeyVisit; root: string; 
   return (
     <div class="medium">
       <h1>The new secret of {shown.name}</h1>
-      <Done>
-        The key was rotated. This is its new secret. It is shown here and never again: put it now where it is to be
-        kept.
-      </Done>
+      <Done>Store this secret now: it is shown once, and never again.</Done>
       <Secret of={shown.name} secret={rotated.key} />
       {rotated.disabled.length > 0 && (
         <Warning>Disabled, as it had created them: {rotated.disabled.map(({ name }) => name).join(', ')}</Warning>
       )}
-      <h2>What now</h2>
+      <h2>Next steps</h2>
       <ol>
         <li>Put the new secret in place of the previous one, wherever that is used.</li>
         {rotation && (

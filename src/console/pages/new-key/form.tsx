@@ -13,7 +13,7 @@ import { redactSecrets } from '../../../keys/secret/index.ts';
 import { accessField } from '../../access-levels.ts';
 import { KeySum } from '../../key-sum.tsx';
 import { type ChosenGrants, chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
-import { formatCount, Problem } from '../../parts/notice.tsx';
+import { FixFields, Problem } from '../../parts/notice.tsx';
 import {
   RESTRICTION_PLACES,
   RestrictionFields,
@@ -195,17 +195,7 @@ export function NewKeyForm({
       {refused && (
         <Problem>
           {refused.message !== undefined && <p>{refused.message}</p>}
-          {wrong.length > 0 && (
-            <p>
-              Fix {formatCount(wrong.length, 'field')}:{' '}
-              {wrong.map((field, index) => (
-                <>
-                  {index > 0 && ', '}
-                  <a href={`#${PLACES[field]!.id}`}>{PLACES[field]!.label}</a>
-                </>
-              ))}
-            </p>
-          )}
+          <FixFields fields={wrong.map((field) => PLACES[field]!)} />
           {refused.taken && <NameTaken root={root} draft={draft} taken={refused.taken} />}
         </Problem>
       )}
@@ -219,7 +209,7 @@ export function NewKeyForm({
           <TextField
             name="name"
             label="Name"
-            help="Letters, digits and spaces, at most 100: by it, people know the key."
+            help="Up to 100 letters, digits and spaces."
             value={draft.name}
             problem={problems.get('name')}
             required
@@ -228,7 +218,7 @@ export function NewKeyForm({
           <TextField
             name="description"
             label="Description"
-            help="What it is for, and whom to ask."
+            help="What it is for, and who to ask."
             value={draft.description}
             problem={problems.get('description')}
           />
@@ -295,7 +285,7 @@ function NameTaken({ root, draft, taken: { id, isMaybeOwn } }: { root: string; d
       <p>
         {id !== undefined && (
           <>
-            <a href={`${root}keys/${id}`}>Look at the key {draft.name}</a>,{' '}
+            <a href={`${root}keys/${id}`}>Open {draft.name}</a>,{' '}
           </>
         )}
         choose another name, or see what replacing that key would delete:

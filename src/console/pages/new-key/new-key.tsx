@@ -62,7 +62,7 @@ function CreatedPage({
   return (
     <div class="medium">
       <div class="head">
-        <h1>{apiKey.name} is created</h1>
+        <h1>{apiKey.name} created</h1>
       </div>
       <Done>
         <p>
@@ -106,7 +106,7 @@ export function addNewKey(pages: Pages): void {
         return showForm(here, limited.draft, { note: limited.note });
       }
       const { apiKey } = await visit.ask<{ apiKey: Original | null }>(ORIGINAL, { id: from });
-      if (!apiKey) return showForm(here, emptyDraft(bounds), { note: 'There is no such key any more.' });
+      if (!apiKey) return showForm(here, emptyDraft(bounds), { note: 'That key no longer exists.' });
       return showForm(here, draftLike(apiKey, bounds), { likeName: apiKey.name });
     }),
   );
@@ -135,7 +135,7 @@ interface NewKeyVisit {
 function withGrantable(answer: (here: NewKeyVisit) => Promise<Response>): VisitHandler {
   return async (visit) => {
     if (!visit.may('API_KEY:CREATE_OWN'))
-      return refuse(visit, 'Your key may not create keys: that takes API_KEY:CREATE_OWN.');
+      return refuse(visit, 'Your key cannot create keys: it lacks API_KEY:CREATE_OWN.');
     const grantable = await findGrantable(visit);
     if (grantable.reason !== null) return refuse(visit, grantable.reason);
     return answer({ visit, grantable, bounds: boundsOf(visit, grantable) });
@@ -176,7 +176,7 @@ async function create(here: NewKeyVisit, draft: Draft): Promise<Response> {
       if (replacedIn(previewApiKey) !== draft.replaces)
         return await preview(here, draft, {
           status: 409,
-          note: 'Nothing was done: what it would replace has changed since it was shown. This is how it is now.',
+          note: 'What it would replace has changed since you looked. Nothing was done: check it again.',
         });
     }
     const { createApiKey } = await visit.ask<{ createApiKey: Created }>(CREATE, made);
@@ -189,7 +189,7 @@ async function create(here: NewKeyVisit, draft: Draft): Promise<Response> {
     const keyProblem = error instanceof OperationFailed ? error.problems.get(KEY_FIELD) : undefined;
     if (keyProblem === undefined) return showRefused(here, draft, { error, isMaybeOwn: true });
     const { pageStatus: status } = error as OperationFailed;
-    return preview(here, draft, { note: 'Nothing was created: enter your key below.', keyProblem, status });
+    return preview(here, draft, { note: 'Enter your key to create it.', keyProblem, status });
   }
 }
 
@@ -235,12 +235,12 @@ async function showRefused(
     return showForm(here, draft, { refused, status: pageStatus });
   }
   const taken = code === 'NAME_TAKEN' ? await findTaken(here.visit, draft.name, isMaybeOwn) : undefined;
-  const message = problems.size > 0 ? 'Nothing was created.' : reason;
+  const message = problems.size > 0 ? undefined : reason;
   return showForm(here, draft, { refused: { problems, message, taken }, status: pageStatus });
 }
 
 function noEnd(problem: string): Refused {
-  return { problems: new Map([['expiresAt', problem]]), message: 'Nothing was created.' };
+  return { problems: new Map([['expiresAt', problem]]) };
 }
 
 async function findTaken(visit: Visit, name: string, isMaybeOwn: boolean): Promise<NameConflict> {

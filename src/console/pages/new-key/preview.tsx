@@ -135,7 +135,7 @@ export function PreviewPage({
           </button>
         </p>
       </form>
-      <p class="help">The secret is shown once, on the next page: have the place ready where it is to be kept.</p>
+      <p class="help">The secret is shown once, on the next page. Have a place ready to store it.</p>
     </>
   );
 }
