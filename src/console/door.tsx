@@ -167,7 +167,7 @@ export async function openDoor(parts: DoorParts & PeopleParts): Promise<LoadedDo
     return respond(c, internalError(requestIdIn(c) ?? ''));
   });
   app.notFound((c) => respond(c, errorReply(404, 'NOT_FOUND', 'There is nothing at this address.')));
-  return { pages, handle: listenerOf(app) };
+  return { pages, handle: await listenerOf(app) };
 }
 
 /** @throws what no page can say */

@@ -56,8 +56,22 @@ type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
 
 /** What answers requests as Node has them by an app that is no whole server. */
 // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
-export function listenerOf(app: Hono<any>): Answer {
-  return getRequestListener(app.fetch, { errorHandler: answerFailedRequest, overrideGlobalObjects: false });
+export async function listenerOf(app: Hono<any>): Promise<Answer> {
+  const nodeServer = await import('@hono/node-server');
+  return nodeServer.getRequestListener(app.fetch, listenerOptions(nodeServer));
+}
+
+function listenerOptions({ RequestError }: NodeServer) {
+  /** Replies to what cannot become a request for the app, such as an invalid Host, and to errors that escape it. */
+  const errorHandler = (error: unknown) =>
+    error instanceof RequestError
+      ? jsonAnswer(400, 'The Host or target is invalid.', 'BAD_REQUEST')
+      : jsonAnswer(500, 'Internal server error', 'INTERNAL_SERVER_ERROR');
+  return { errorHandler, overrideGlobalObjects: false };
+}
+
+function jsonAnswer(status: number, message: string, code: ReplyCode): Response {
+  return Response.json(errorBody(message, code), { status, headers: REPLY_HEADERS });
 }
 
 /** An app as a server hands requests to it. */
@@ -73,13 +87,9 @@ class ServedApp {
   readonly #answerWithoutHost: Answer;
 
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
-  constructor(app: Hono<any>, { getRequestListener, RequestError }: NodeServer) {
-    /** Replies to what cannot become a request for the app, such as an invalid Host, and to errors that escape it. */
-    const errorHandler = (error: unknown) =>
-      error instanceof RequestError
-        ? jsonAnswer(400, 'The Host or target is invalid.', 'BAD_REQUEST')
-        : jsonAnswer(500, 'Internal server error', 'INTERNAL_SERVER_ERROR');
-    const options = { errorHandler, overrideGlobalObjects: false };
+  constructor(app: Hono<any>, nodeServer: NodeServer) {
+    const { getRequestListener } = nodeServer;
+    const options = listenerOptions(nodeServer);
     this.logs = app as Partial<ServiceApp>;
     this.answerProxy = (app as Partial<ServiceApp>).answerProxy ?? (() => false);
     this.clients = (app as Partial<ServiceApp>).addresses ?? new ClientAddresses();
@@ -107,10 +117,6 @@ class ServedApp {
     this.logs.refusals?.finish();
     this.logs.failures?.finish();
   }
-}
-
-function jsonAnswer(status: number, message: string, code: ReplyCode): Response {
-  return Response.json(errorBody(message, code), { status, headers: REPLY_HEADERS });
 }
 
 /** What to serve, and where. */
