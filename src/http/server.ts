@@ -115,6 +115,10 @@ class ServedApp {
   }
 }
 
+function jsonAnswer(status: number, message: string, code: ReplyCode): Response {
+  return Response.json(errorBody(message, code), { status, headers: REPLY_HEADERS });
+}
+
 /** What to serve, and where. */
 export type ListenOptions = ServerOptions & {
   /** A Hono app, such as that of `createApp`. */
