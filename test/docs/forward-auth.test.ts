@@ -16,7 +16,9 @@ const IDENTITY = Object.keys(NOBODY);
 describe('docs/guard.md, with a proxy in front', () => {
   it('creates a key for a resource that is declared', async () => {
     const folder = tempFolder();
-    writeFileSync(join(folder, 'svc-api.yaml'), blockWith('resources: [GRAFANA]', PAGE, 'yaml'), { mode: 0o600 });
+    writeFileSync(join(folder, 'svc-api.yaml'), blockWith('resources: [GRAFANA]', 'examples/guard/README.md', 'yaml'), {
+      mode: 0o600,
+    });
     const env = {
       PATH: pathWithCli(folder),
       SVC_API_DATABASE: join(folder, 'keys.sqlite'),

@@ -11,6 +11,7 @@ import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const PAGE = 'docs/guard.md';
+const RECIPES = 'examples/guard/README.md';
 
 /** What the page says to write into `svc-api.yaml`. */
 function configIn(block: string) {
@@ -22,16 +23,17 @@ function configIn(block: string) {
 describe(PAGE, () => {
   it('has configurations that are taken, with every resource that its commands name', async () => {
     const configs = await Promise.all(
-      blocksOf(PAGE, 'yaml')
+      [PAGE, RECIPES]
+        .flatMap((page) => blocksOf(page, 'yaml'))
         .filter((block) => block.includes('resources:'))
         .map(configIn),
     );
     const declared = new Set(
       configs.flatMap(({ resources }) => resources.map((each) => (typeof each === 'string' ? each : each.name))),
     );
-    const named = blocksOf(PAGE).flatMap((block) =>
-      Array.from(block.matchAll(/--(?:permissions?|resource) (\w+)/g), ([, name]) => name!),
-    );
+    const named = [PAGE, RECIPES]
+      .flatMap((page) => blocksOf(page))
+      .flatMap((block) => Array.from(block.matchAll(/--(?:permissions?|resource) (\w+)/g), ([, name]) => name!));
     assert.ok(named.length > 2);
     for (const name of createCatalog().resources) declared.add(name);
     assert.deepEqual(
@@ -48,8 +50,10 @@ describe(PAGE, () => {
     const { commands } = JSON.parse(readFileSync(join(ROOT, 'dist/oclif.manifest.json'), 'utf8')) as {
       commands: { guard: { flags: Record<string, unknown> } };
     };
-    const used = readFileSync(join(ROOT, PAGE), 'utf8').matchAll(/svc-api guard [^\n`]*/g);
-    const flags = Array.from(used, ([command]) => command.match(/(?<= --)[a-z-]+/g) ?? []).flat();
+    const flags = [PAGE, RECIPES].flatMap((page) => {
+      const used = readFileSync(join(ROOT, page), 'utf8').matchAll(/svc-api guard [^\n`]*/g);
+      return Array.from(used, ([command]) => command.match(/(?<= --)[a-z-]+/g) ?? []).flat();
+    });
     assert.ok(flags.length > 4);
     assert.deepEqual(
       flags.filter((flag) => !(flag in commands.guard.flags)),
@@ -70,7 +74,7 @@ describe(PAGE, () => {
   ] as const;
   for (const [text, resource, { reading, writing }] of judged) {
     it(`has routes that tell reading from writing: ${resource}`, async () => {
-      const { routes, resources } = await configIn(blockWith(`resources: ${text}`, PAGE, 'yaml'));
+      const { routes, resources } = await configIn(blockWith(`resources: ${text}`, RECIPES, 'yaml'));
       const [router, catalog] = [createRouter(routes), createCatalog({ resources })];
       const outcomes = (requests: readonly string[], action: 'READ_ANY' | 'UPDATE_ANY') =>
         requests.map((request) => {

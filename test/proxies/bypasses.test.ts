@@ -220,7 +220,7 @@ describeEachProxy(
         const protocol = /^HTTP\/1\.1 101 [^]*\r\nupgrade: ([^\r]*)/i.exec(answer)?.[1];
         const isWebSocket = asked.startsWith('GET') && protocol === 'websocket' && !answer.includes('h2c');
         // The guard passes other protocols, too, but for HTTP: it knows what it switches.
-        const isTunnel = title === 'docs/guard.md' && protocol === 'tunnel';
+        const isTunnel = title === 'examples/guard' && protocol === 'tunnel';
         assert.ok(protocol === undefined || isWebSocket || isTunnel, `${asked} ${headers.join()}: ${answer}`);
         socket.destroy();
       }

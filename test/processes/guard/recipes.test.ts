@@ -13,12 +13,12 @@ import { needsPrograms } from '../../support/skip.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 
-const PAGE = 'docs/guard.md';
+const PAGE = 'examples/guard/README.md';
 const ACTIONS = ['READ', 'CREATE', 'UPDATE', 'DELETE'];
 
 type Ask = (actions: readonly string[], method: string, path: string, body?: string) => Promise<number>;
 
-describe('recipes of docs/guard.md', () => {
+describe('recipes of examples/guard/README.md', () => {
   const children: ChildProcess[] = [];
   after(async () => {
     for (const child of children) {

@@ -100,15 +100,15 @@ export const CONFIGURATIONS: readonly Configuration[] = [
       ),
   },
   {
-    title: 'docs/guard.md',
+    title: 'examples/guard',
     program: 'nginx',
     by: 'guard',
     resource: 'GRAFANA',
     requirement: '',
-    flags: /--health-path \S+/.exec(blockWith('--health-path', 'docs/guard.md'))![0].split(' '),
+    flags: /--health-path \S+/.exec(blockWith('--health-path', 'examples/guard/README.md'))![0].split(' '),
     write(place, adapt) {
       const { port, svcApi } = place;
-      const location = adapt(blockWith('auth_request /guard/health', 'docs/guard.md', 'nginx'), {
+      const location = adapt(blockWith('auth_request /guard/health', 'examples/guard/README.md', 'nginx'), {
         '127.0.0.1:8080': `127.0.0.1:${svcApi}`,
       });
       const tls = `ssl_certificate ${CERTIFICATE}; ssl_certificate_key ${KEY_FILE};`;
