@@ -15,9 +15,9 @@ export type QueryPreviewPermissionsArgs = { roles?: InputMaybe<ReadonlyArray<str
   InputMaybe<ReadonlyArray<PermissionInput>>; };
 export type QueryApiKeyListArgs = { first?: InputMaybe<number>; offset?: InputMaybe<number>; sort?:
   InputMaybe<ApiKeySort>; descending?: InputMaybe<boolean>; search?: InputMaybe<string>; roles?:
-  InputMaybe<ReadonlyArray<string>>; status?: InputMaybe<ApiKeyStatus>; createdBy?: InputMaybe<string>;
-  createdByOperator?: InputMaybe<boolean>; expiresBefore?: InputMaybe<string>; neverUsed?: InputMaybe<boolean>;
-  countUpTo?: InputMaybe<number>; };
+  InputMaybe<ReadonlyArray<string>>; status?: InputMaybe<ApiKeyStatus>; owner?: InputMaybe<string>; createdBy?:
+  InputMaybe<string>; createdByOperator?: InputMaybe<boolean>; expiresBefore?: InputMaybe<string>; neverUsed?:
+  InputMaybe<boolean>; countUpTo?: InputMaybe<number>; };
 export type QueryServiceUsageArgs = { from?: InputMaybe<string>; to?: InputMaybe<string>; by?:
   InputMaybe<UsagePeriod>; };
 export type QueryApiKeyChangePlanArgs = { ids: ReadonlyArray<string>; change: ManyKeysChange; expiresAt?:

@@ -5,7 +5,16 @@ import { type Branch, type Branches, KEY_LISTS, type KeySelection, type Selected
 import type { ListPosition } from '../keys/repository/index.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
 import { apiKeyOf, chunksOf, searchTextOf, toNumber } from './rows.ts';
-import { findIndexed, isAmong, isFoundByParts, KeyReader, rarePartsOf, readRows, slicesOf } from './search-keys.ts';
+import {
+  findIndexed,
+  findOwners,
+  isAmong,
+  isFoundByParts,
+  KeyReader,
+  rarePartsOf,
+  readRows,
+  slicesOf,
+} from './search-keys.ts';
 import { type Condition, findFamily, selectKeys } from './select-keys.ts';
 import type { Tables } from './tables.ts';
 
@@ -63,8 +72,10 @@ async function select(connection: Connection, selection: KeySelection): Promise<
 }
 
 /** Whether nothing narrows a selection. */
-function isAll({ search, roles, status, ownedBy, createdBy, expires, neverUsed }: KeySelection): boolean {
-  return (search ?? roles ?? status ?? ownedBy ?? expires) === undefined && createdBy === undefined && !neverUsed;
+function isAll({ search, roles, status, ownedBy, owner, createdBy, expires, neverUsed }: KeySelection): boolean {
+  return (
+    (search ?? roles ?? status ?? ownedBy ?? owner ?? expires) === undefined && createdBy === undefined && !neverUsed
+  );
 }
 
 /** How many keys there are: in a file without those of an import that has not inserted all, see `VISIBLE_KEYS`. */
@@ -99,13 +110,16 @@ async function findPositions(connection: Connection, selection: KeySelection): P
   const { most, offset, limit, lookingMs, sort } = selection;
   // What is sorted otherwise, or cannot be, begins with the newest.
   const descending = sort === 'CREATED' ? selection.descending : true;
-  const reader = new KeyReader(connection, selection);
+  const { owner } = selection;
+  const owners = owner === undefined ? undefined : await findOwners(connection, owner);
+  if (owners?.length === 0) return { positions: [], hasMore: false };
+  const reader = new KeyReader(connection, selection, owners && new Set(owners));
   const among = conditionOf(selection);
   const enough = (positions: ListPosition[], hasMore = false): FoundPositions => ({
     positions: positions.slice(0, most),
     hasMore: hasMore || positions.length > most,
   });
-  const candidates = await findCandidates(connection, selection);
+  const candidates = await findCandidates(connection, selection, owners);
   if (candidates) {
     const found: ListPosition[] = [];
     for (const isOne of candidates) {
@@ -151,7 +165,11 @@ function wasNeverUsed(row: ExpressionBuilder<Tables, 'api_keys'>): Expression<Sq
  * Among which keys to look, by an index that has them, each a part of them for a statement; undefined where none has
  * few enough.
  */
-async function findCandidates(connection: Connection, selection: KeySelection): Promise<Condition[] | undefined> {
+async function findCandidates(
+  connection: Connection,
+  selection: KeySelection,
+  owners: readonly string[] | undefined,
+): Promise<Condition[] | undefined> {
   const { createdBy, ownedBy, expires, search } = selection;
   const withIds = (ids: readonly string[]) =>
     ids.length > MAX_CANDIDATES
@@ -187,6 +205,7 @@ async function findCandidates(connection: Connection, selection: KeySelection): 
           .limit(MAX_CANDIDATES + 1),
       ),
     );
+  if (owners) return withIds(await connection.run((db) => findFamily(db, owners)));
   if (search === undefined) return undefined;
   if (connection.dialect === 'sqlite') {
     const numbers = await findIndexed(connection, search);

@@ -430,7 +430,7 @@ async function* searchChildren(
 const MAX_OWNERS = 100;
 
 /** The ids of the keys that are meant as owners: see `KeyFilter.owner`. */
-async function findOwners(connection: Connection, owner: string): Promise<string[]> {
+export async function findOwners(connection: Connection, owner: string): Promise<string[]> {
   const line = sql<string>`cast(${'\n'} as text)`;
   const text = searchTextOf({ name: owner });
   const isCalled = has(connection.dialect, sql`(${line} || search_text || ${line})`, `\n${text}\n`);

@@ -90,6 +90,7 @@ describe('the list of keys in the console', () => {
   });
 
   it('is narrowed to a role, a creator, an end and keys that were never used', async () => {
+    test.time.now += 1;
     const { principal } = await createPrincipal(test.keys, { name: 'Team', roles: ['ADMIN'] });
     test.time.now += 1;
     await test.keys.create({ name: 'Of team', roles: ['VIEWER'], expiresIn: '3d' }, principal);
@@ -99,7 +100,7 @@ describe('the list of keys in the console', () => {
       return namesIn((await visitor.submit('keys', fields)).html);
     };
     assert.deepEqual(await narrowed({ role: 'VIEWER' }), ['Of team']);
-    assert.deepEqual(await narrowed({ by: 'Team' }), ['Of team']);
+    assert.deepEqual(await narrowed({ by: 'Team' }), ['Of team', 'Team']);
     assert.deepEqual(await narrowed({ by: principal.apiKey.id }), ['Of team']);
     assert.deepEqual(await narrowed({ by: 'operator' }), ['Ends late', 'Team', 'Ada']);
     assert.deepEqual(await narrowed({ ends: '7d' }), ['Of team']);
@@ -107,7 +108,7 @@ describe('the list of keys in the console', () => {
     assert.deepEqual((await narrowed({ used: 'never' })).length, 4);
     await visitor.open('keys');
     const unknown = await visitor.submit('keys', { by: 'Nobody' });
-    assert.deepEqual([unknown.status, /There is no key named "Nobody"/.test(unknown.text)], [404, true]);
+    assert.match(unknown.text, /No key matches\./);
     assert.match(unknown.html, /value="Nobody"/);
   });
 

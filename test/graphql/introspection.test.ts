@@ -39,7 +39,7 @@ const QUERY = {
   apiKeyChangePlan: '(ids: [ID!]!, change: ManyKeysChange!, expiresAt: DateTime): ApiKeyChangePlan',
   apiKeyList:
     '(first: Int = 50, offset: Int = 0, sort: ApiKeySort = "CREATED", descending: Boolean = true, search: String, roles: [Role!], ' +
-    'status: ApiKeyStatus, createdBy: ID, createdByOperator: Boolean = false, expiresBefore: DateTime, ' +
+    'status: ApiKeyStatus, owner: String, createdBy: ID, createdByOperator: Boolean = false, expiresBefore: DateTime, ' +
     'neverUsed: Boolean = false, countUpTo: Int = 10000): ApiKeyList',
   apiKeys:
     '(first: Int = 50, after: String, search: String, roles: [Role!], status: ApiKeyStatus, owner: String): ApiKeyConnection',

@@ -3,7 +3,18 @@ import type { ResourceActions } from '../../keys/permissions/index.ts';
 import { OperationFailed } from '../operations.ts';
 import { AccessLine } from '../permission-words.tsx';
 import { permissionsOf } from '../parts/grants.ts';
-import { Done, Empty, formatNumber, formatTotal, type KeyStatus, Problem, Status, Time } from '../parts/notice.tsx';
+import {
+  Done,
+  Empty,
+  formatNumber,
+  formatTotal,
+  type KeyStatus,
+  PersonNote,
+  Problem,
+  type ShownPerson,
+  Status,
+  Time,
+} from '../parts/notice.tsx';
 import type { Pages, Visit } from '../visit.tsx';
 import { askRoles } from './grantable.ts';
 
@@ -12,6 +23,7 @@ const ARGUMENTS = {
   search: 'String',
   roles: '[Role!]',
   status: 'ApiKeyStatus',
+  owner: 'String',
   createdBy: 'ID',
   createdByOperator: 'Boolean',
   expiresBefore: 'DateTime',
@@ -27,7 +39,7 @@ function queryWith(given: readonly (keyof typeof ARGUMENTS)[]): string {
   return `query Keys($first: Int!, $offset: Int!${declared}) {
     apiKeyList(first: $first, offset: $offset${passed}) {
       keys {
-        id name prefix description roles permissions { resource actions } unknownGrants
+        id name prefix person { issuer name } description roles permissions { resource actions } unknownGrants
         status createdAt expiresAt lastUsedAt
       }
       total hasMore sorted
@@ -39,6 +51,7 @@ interface ListedKey {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;
+  readonly person: ShownPerson | null;
   readonly description: string | null;
   readonly roles: readonly string[];
   readonly permissions: readonly ResourceActions[];
@@ -78,7 +91,7 @@ interface ListRequest {
   readonly search: string;
   readonly status: string;
   readonly role: string;
-  /** The name or id of the key that created them. */
+  /** The name of a key or person to which they answer, or the id of the key that created them. */
   readonly by: string;
   readonly ends: string;
   readonly used: string;
@@ -130,7 +143,6 @@ function sortOf({ sort, order }: ListRequest): { sort: Sort; isDescending: boole
   return { sort: column, isDescending: order === '' ? SORTS[column].isDescending : order === 'down' };
 }
 
-const CREATOR = 'query CreatorNamed($name: String!) { apiKey(name: $name) { id } }';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** @throws OperationFailed */
@@ -138,13 +150,14 @@ async function askPage(visit: Visit, asked: ListRequest): Promise<KeyPage> {
   const { search, status, role, by, ends, used, from } = asked;
   const { sort, isDescending } = sortOf(asked);
   const isNewestFirst = sort === 'created' && isDescending;
-  const createdBy = by === '' || by === OPERATOR ? undefined : UUID.test(by) ? by : await findCreator(visit, by);
+  const isId = UUID.test(by);
   const until = ends === '' ? undefined : visit.now + Number.parseInt(ends, 10) * DAY_MS;
   const all: Readonly<Record<keyof typeof ARGUMENTS, unknown>> = {
     search: search || undefined,
     roles: role === '' ? undefined : [role],
     status: status || undefined,
-    createdBy,
+    owner: by === '' || by === OPERATOR || isId ? undefined : by,
+    createdBy: isId ? by : undefined,
     createdByOperator: by === OPERATOR || undefined,
     expiresBefore: until && new Date(until).toISOString(),
     neverUsed: used === 'never' || undefined,
@@ -155,14 +168,6 @@ async function askPage(visit: Visit, asked: ListRequest): Promise<KeyPage> {
   const names = given.map(([name]) => name as keyof typeof ARGUMENTS);
   const variables = { first: PAGE_SIZE, offset: from === '' ? 0 : Number(from) - 1, ...Object.fromEntries(given) };
   return (await visit.ask<{ apiKeyList: KeyPage }>(queryWith(names), variables)).apiKeyList;
-}
-
-/** The id of a key by its name. @throws OperationFailed if there is none */
-async function findCreator(visit: Visit, name: string): Promise<string> {
-  const { apiKey } = await visit.ask<{ apiKey: { id: string } | null }>(CREATOR, { name });
-  if (apiKey) return apiKey.id;
-  const message = `There is no key named "${name}" that could have created others.`;
-  throw new OperationFailed([{ message, extensions: { code: 'NOT_FOUND' } }], 404);
 }
 
 interface ListParts {
@@ -229,8 +234,8 @@ function FilterForm({ root, asked, roles }: { root: string; asked: ListRequest; 
       <Choice name="ends" label="Expires" none="Any time" chosen={asked.ends} options={Object.entries(ENDS)} />
       <Choice name="used" label="Used" none="Any" chosen={asked.used} options={[['never', 'never']]} />
       <label>
-        <span>Created by</span>
-        <input name="by" value={asked.by} placeholder={`A key, or ${OPERATOR}`} />
+        <span>Owner</span>
+        <input name="by" value={asked.by} placeholder={`Key, person, ${OPERATOR}`} />
       </label>
       {asked.sort !== '' && <input type="hidden" name="sort" value={asked.sort} />}
       {asked.order !== '' && <input type="hidden" name="order" value={asked.order} />}
@@ -350,7 +355,8 @@ function KeyTable({
               </td>
             )}
             <th scope="row">
-              <a href={`${root}keys/${key.id}`}>{key.name}</a> <code class="faint">{key.prefix}</code>
+              <a href={`${root}keys/${key.id}`}>{key.name}</a>{' '}
+              {key.person ? <PersonNote of={key.person} /> : <code class="faint">{key.prefix}</code>}
             </th>
             <td data-label="Status">
               <Status is={key.status} />

@@ -88,6 +88,21 @@ export function Status({ is }: { is: KeyStatus }) {
   return <span class={`status ${WORDS[is]}`}>{WORDS[is]}</span>;
 }
 
+/** Somebody who signs in without a key of their own: see `ApiKeyPerson`. */
+export interface ShownPerson {
+  readonly issuer: string;
+  readonly name: string;
+}
+
+/** Whose key without a secret it is. */
+export function PersonNote({ of: { issuer, name } }: { of: ShownPerson }) {
+  return (
+    <span class="faint" title={issuer}>
+      person: {name}
+    </span>
+  );
+}
+
 /** A time as people say it, and exactly where the pointer rests on it. */
 export function Time({ at, now, none = 'never' }: { at: string | null; now: number; none?: string }) {
   if (at === null) return <span class="faint">{none}</span>;

@@ -1,6 +1,6 @@
 import { type Actor, OPERATOR, uses } from '../authorization/index.ts';
 import { checkSearchText, declarePort, KeysError, MAX_PAGE_SIZE, printable, readDate } from '../basics/index.ts';
-import type { ApiKey } from '../key/index.ts';
+import { type ApiKey, normalizeName } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type { KeyFilter, KeyRepository } from '../repository/index.ts';
 import { readRoles, readStatus } from './filters.ts';
@@ -28,6 +28,8 @@ interface SelectionQuery {
   search?: string | null | undefined;
   roles?: readonly string[] | null | undefined;
   status?: string | null | undefined;
+  /** The name of a key or person, of which are they, and the keys that answer to them. */
+  owner?: string | null | undefined;
   /** The id of the key that created them; empty for those that the operator created. */
   createdBy?: string | null | undefined;
   /** Only keys that are to expire until this time, an RFC 3339 date and time, and have not yet. */
@@ -114,12 +116,14 @@ export class KeyLists {
     requireNumber('countUpTo', countUpTo ?? MAX_SELECTED, MAX_SELECTED);
     checkSearchText(search ?? '');
     checkSearchText(createdBy ?? '');
+    checkSearchText(query.owner ?? '');
     const now = clock();
     return repository.port(KEY_LISTS).select({
       search: search || undefined,
       roles: query.roles && query.roles.length > 0 ? readRoles(query.roles, catalog) : undefined,
       status: status == null ? undefined : { is: readStatus(status), now },
       ownedBy: actor === OPERATOR || uses(actor, 'API_KEY', 'READ_ANY') ? undefined : actor.apiKey.id,
+      owner: query.owner == null ? undefined : normalizeName(query.owner),
       createdBy: createdBy === '' ? null : (createdBy ?? undefined),
       expires: expiresBefore == null ? undefined : { after: now, until: readTime(expiresBefore) },
       neverUsed: query.neverUsed ?? false,

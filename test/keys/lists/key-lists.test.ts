@@ -77,6 +77,8 @@ describeOnEach('keys as people look through them', () => {
     assert.deepEqual((await select({ neverUsed: true })).names, ['Off', 'Of team', 'Team']);
     assert.deepEqual((await select({ createdBy: principal.apiKey.id })).names, ['Of team']);
     assert.deepEqual((await select({ createdBy: '' })).names, ['Off', 'Used', 'Team']);
+    assert.deepEqual((await select({ owner: 'Team' })).names, ['Of team', 'Team']);
+    assert.deepEqual((await select({ owner: 'Nobody' })).total, 0);
     assert.deepEqual((await select({ expiresBefore: until(7) })).names, ['Of team', 'Used']);
     assert.deepEqual((await select({ expiresBefore: until(40), status: 'active' })).names, ['Of team', 'Used']);
     assert.deepEqual((await select({ roles: ['viewer'] })).names, ['Of team']);

@@ -2,13 +2,14 @@ import type { IssuedKind, KeyChangeKind, PossibleChange } from '../../../keys/ch
 import type { KeyRestrictions } from '../../../keys/key/index.ts';
 import { type Permission, PermissionSet, type ResourceActions } from '../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
-import { inYourWords, type KeyStatus } from '../../parts/notice.tsx';
+import { inYourWords, type KeyStatus, type ShownPerson } from '../../parts/notice.tsx';
 import { RESTRICTIONS } from '../../parts/restrictions.tsx';
 import type { Visit } from '../../visit.tsx';
 
 const PERMISSIONS = '{ resource actions }';
 const FIELDS = `{
-    id name prefix description roles permissions ${PERMISSIONS} unknownGrants grants ${RESTRICTIONS}
+    id name prefix person { issuer name }
+    description roles permissions ${PERMISSIONS} unknownGrants grants ${RESTRICTIONS}
     status expiresAt lastUsedAt uses createdAt createdBy disabledAt managed
     effectivePermissions ${PERMISSIONS}
     usedPermissions ${PERMISSIONS} unusedPermissions ${PERMISSIONS} suggestedPermissions ${PERMISSIONS}
@@ -23,6 +24,8 @@ export interface ShownKey extends KeyRestrictions {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;
+  /** Whose it is, if it is of somebody who signs in without a secret. */
+  readonly person: ShownPerson | null;
   readonly description: string | null;
   readonly roles: readonly string[];
   readonly permissions: readonly ResourceActions[];

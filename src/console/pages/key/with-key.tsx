@@ -75,9 +75,15 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
   const { now, root } = visit;
   return (
     <dl class="facts">
-      <Fact name="Secret">
-        <code>{shown.prefix}</code>
-      </Fact>
+      {shown.person ? (
+        <Fact name="Person">
+          {shown.person.name} <span class="faint">{`by ${shown.person.issuer}`}</span>
+        </Fact>
+      ) : (
+        <Fact name="Secret">
+          <code>{shown.prefix}</code>
+        </Fact>
+      )}
       <Fact name="Created">
         <Time at={shown.createdAt} now={now} />
         {' by '}
