@@ -3,6 +3,7 @@ import {
   defaultFieldResolver,
   type DirectiveNode,
   type DocumentNode,
+  type ParseOptions,
   type FieldDefinitionNode,
   getDirectiveValues,
   getNamedType,
@@ -258,8 +259,8 @@ const FIELD_OWNERS: ReadonlySet<string> = new Set<string>([
 ]);
 
 /** The parts of a schema, parsed; empty ones are left out. */
-export function documentsOf(parts: readonly (string | DocumentNode)[]): DocumentNode[] {
-  return parts.filter((part) => part !== '').map((part) => (typeof part === 'string' ? parse(part) : part));
+export function documentsOf(parts: readonly (string | DocumentNode)[], options: ParseOptions = {}): DocumentNode[] {
+  return parts.filter((part) => part !== '').map((part) => (typeof part === 'string' ? parse(part, options) : part));
 }
 
 /**

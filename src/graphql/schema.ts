@@ -81,7 +81,7 @@ export async function createSchema(
   try {
     const parts = await Promise.all(extensions.map(readHostPart));
     if (ownSchema) parts.push(readOwnSchema(ownSchema));
-    const own = documentsOf(typeDefsOf(keys.catalog));
+    const own = documentsOf(typeDefsOf(keys.catalog), { noLocation: true });
     const documents = [...own, ...parts.flatMap((part) => part.documents)];
     const requirements = readRequirements(documents);
     refuseReplacements(own, parts);
