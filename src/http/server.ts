@@ -54,7 +54,7 @@ type NodeServer = typeof import('@hono/node-server');
 type FetchCallback = Parameters<NodeServer['getRequestListener']>[0];
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
 
-/** How an app gets requests: one replies to what cannot become one for it, such as an invalid Host, and to its errors. */
+/** How an app gets requests: what cannot become one, such as an invalid Host, and its errors are replied to. */
 function listenerOptions({ RequestError }: NodeServer) {
   const errorHandler = (error: unknown) =>
     error instanceof RequestError

@@ -17,9 +17,8 @@ export async function indexesIn(db: Kysely<Tables>): Promise<Index[]> {
     select made.name, made.tbl_name as "table", made.sql as definition,
       (select json_group_array(column.name) from pragma_index_xinfo(made.name, 'main') as column) as columns
     from main.sqlite_schema as made where made.type = 'index'
-      and made.tbl_name not like 'sqlite\\_%' escape '\\' and made.tbl_name not like 'api\\_keys\\_search\\_%' escape '\\'`.execute(
-    db,
-  );
+      and made.tbl_name not like 'sqlite\\_%' escape '\\'
+      and made.tbl_name not like 'api\\_keys\\_search\\_%' escape '\\'`.execute(db);
   return rows.map(({ name, table, definition, columns }) => ({
     name,
     table,

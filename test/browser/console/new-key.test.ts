@@ -68,7 +68,7 @@ describe('creating a key in the console, in a browser,', () => {
       await button(page, 'Deploy containers').click();
       await filter(page).fill('do');
       await accessLevel(page, 'DOCKER', 'Custom').check();
-      await takePicture(page, 'console-create');
+      await takePicture(page, 'console-create', 700);
       await button(page, 'Preview').click();
       await isHeaded(page, 'Preview of CI deploy');
       await page.getByText('It may be used from anywhere').waitFor();
