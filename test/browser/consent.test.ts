@@ -44,7 +44,7 @@ describe('the pages of consent, in a browser', () => {
     inBrowser(async (visit) => {
       const { page, granted } = await askedByCode(visit);
       await button(page, 'Deny').click();
-      await isHeaded(page, 'Refused');
+      await isHeaded(page, 'Denied');
       await expectAccessible(page);
       assert.equal(await granted(), 'access_denied');
     }),

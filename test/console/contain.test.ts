@@ -22,7 +22,7 @@ describe('containing a key in the console', () => {
 
   it('goes from the page of the key to a plan, and by one button from there', async () => {
     const page = await visitor.open(`keys/${id}`);
-    assert.match(page.text, /What it did to others .*Gave a secret to CI/);
+    assert.match(page.text, /Changes to other keys .*Gave a secret to CI/);
     assert.match(page.html, new RegExp(`<a class="button danger" href="[^"]*keys/${id}/contain">`));
     const plan = await visitor.open(`keys/${id}/contain`);
     assert.match(
@@ -47,7 +47,7 @@ describe('containing a key in the console', () => {
     const deleted = await visitor.submit('/delete', { name: 'Ops' });
     assert.match(
       deleted.text,
-      /Deleted 1 key: Ops What it did to others .*Gave a secret to CI .*After a leak, undo it \./,
+      /Deleted 1 key: Ops Changes to other keys .*Gave a secret to CI .*After a leak, undo it \./,
     );
     assert.match((await visitor.open(`keys/${id}/contain`)).text, /← All keys Contain Ops\?/);
     await visitor.submit('/contain');

@@ -59,7 +59,7 @@ describe('the home page of the console', () => {
       /Newest All keys (Off now Ada now|Ada now Off now) Ends 1 second ago Used 2 seconds ago/,
     );
     assert.match(visitor.page!.text, /Ending soon Within 14 days Ends in 10 days/);
-    assert.match(visitor.page!.text, /What is wrong Health Nothing that this page knows of/);
+    assert.match(visitor.page!.text, /Problems Health No problems found/);
     assert.match(visitor.page!.text, /accepted 12 .*refused 2/);
     assert.match(visitor.page!.text, /From, UTC accepted forbidden limited refused 2030-01-01 00:00 7 0 0 2/);
   });
@@ -86,7 +86,7 @@ describe('the home page of the console', () => {
       ['uests, 24 h', '0 refused', '1 key', '0 end soon', '0 never used'],
     );
     assert.match(visitor.page!.text, /Requests of your key/);
-    assert.doesNotMatch(visitor.page!.text, /Of others|To agree to|What is wrong|New key/);
+    assert.doesNotMatch(visitor.page!.text, /Of others|To agree to|Problems|New key/);
   });
 
   it('names a leaked secret', async () => {
@@ -94,7 +94,7 @@ describe('the home page of the console', () => {
     await test.keys.leaks.note({ id: apiKey.id, publicId: apiKey.publicId, place: 'a.env:1' });
     const { visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
     await visitor.open('');
-    assert.match(visitor.page!.text, /What is wrong .*A scan found a secret of Leaky/);
+    assert.match(visitor.page!.text, /Problems .*A scan found a secret of Leaky/);
   });
 
   it('is not for who may see no keys: they begin with what they may see', async () => {

@@ -55,7 +55,7 @@ describeOnEach('a form of the console that makes a secret', () => {
     'that agrees to what a device asks for': {
       open: async (by) => by.open(`../device?user_code=${(await askDevice(test.url)).user_code}`),
       send: (by, yourKey) => by.submit('device', { decision: 'approve', expiry: '7d', ...given(yourKey) }),
-      isDone: ({ text }) => text.includes('The key is called'),
+      isDone: ({ text }) => text.includes('Its name is'),
     },
     'that agrees on the page that an application opens': {
       open: (by) => by.open(`..${authorizeUrl(test.url).slice(test.url.length)}`),

@@ -38,7 +38,7 @@ describe('rotating the secret of a key in the console', () => {
     );
     assert.ok(!page.html.includes(secret));
     const done = await visitor.submit('/rotation/finish');
-    assert.match(done.text, /The rotation is finished: only the new secret works/);
+    assert.match(done.text, /Rotation finished. Only the new secret works/);
     assert.deepEqual([await isAccepted(secret), await isAccepted(old)], [true, false]);
     assert.equal((await visitor.open(`keys/${id}`)).text.includes('A rotation is under way'), false);
   });
@@ -50,7 +50,7 @@ describe('rotating the secret of a key in the console', () => {
     assert.match(text, /begins when the new secret is first used/);
     await visitor.open(`keys/${id}/rotation`);
     assert.match(visitor.page!.text, /works until the new one is first used/);
-    assert.match((await visitor.submit('/activate')).text, /The grace period of the previous secret has begun/);
+    assert.match((await visitor.submit('/activate')).text, /The grace period of the previous secret has started/);
     await visitor.open(`keys/${id}/rotation`);
     assert.doesNotMatch(visitor.page!.text, /Begin the grace period/);
     assert.match((await visitor.submit('/roll-back')).text, /only the previous secret works/);
@@ -66,7 +66,7 @@ describe('rotating the secret of a key in the console', () => {
     await createPrincipal(test.keys, { name: 'Thief', permissions: ['ME:READ_OWN'] }, team.principal);
     const address = `keys/${team.principal.apiKey.id}/rotation`;
     await visitor.open(address);
-    assert.match(visitor.page!.text, /Disable the keys that it has created, too: they may be the thief's\. Thief, Old/);
+    assert.match(visitor.page!.text, /Also disable the keys that it created: a thief may have made them\. Thief, Old/);
     const wrong = await visitor.submit('/rotation', { disableCreated: 'on', createdSince: 'soon', grace: '0s' });
     assert.deepEqual([wrong.status, /This is not a time/.test(wrong.text)], [422, true]);
     const done = await visitor.submit('/rotation', { createdSince: '5m', yourKey: ada });

@@ -123,7 +123,7 @@ describe('creating a key in the console', () => {
   it('warns of what is dangerous', async () => {
     const visitor = await signedIn();
     const admin = await preview(visitor, { name: 'All', role: ['ADMIN'], expiry: 'latest' });
-    assert.match(admin.text, /ADMIN allows everything.*It never expires.*may be used from anywhere/);
+    assert.match(admin.text, /ADMIN allows everything.*It never expires.*can be used from anywhere/);
     const keys = await preview(visitor, { name: 'Keys', permission: ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY'] });
     assert.match(keys.text, /API_KEY:CREATE_ANY: It may create keys.*API_KEY:UPDATE_ANY: It may change.* all keys/);
     const modest = await preview(visitor, { name: 'Docker', permission: 'DOCKER:READ_ANY', allowFrom: '::1' });

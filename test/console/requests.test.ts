@@ -81,11 +81,11 @@ describe('what applications ask for, in the console', () => {
     assert.equal(shown.status, 200);
     assert.match(shown.text, /Grafana sync asks for an API key .* Requested from 127\.0\.0\.1/);
     assert.match(shown.text, /Reads its own key role:GUEST Limited access.*Reads Docker DOCKER:READ_ANY/);
-    assert.match(shown.html, /<option value="asked" selected[^>]*>After 60d, as it asks for/);
+    assert.match(shown.html, /<option value="asked" selected[^>]*>After 60d, as requested/);
     assert.doesNotMatch(shown.text, /Never/);
     const agreed = await visitor.submit('device', { ...AGREE, scope: 'VMS:READ_ANY', expiry: '7d' });
     assert.equal(agreed.status, 200);
-    const [, name = ''] = /The key is called (Grafana sync \d{8} [A-Z]{6})/.exec(agreed.text) ?? [];
+    const [, name = ''] = /Its name is (Grafana sync \d{8} [A-Z]{6})/.exec(agreed.text) ?? [];
     assert.match((await visitor.open('requests')).text, /Grafana sync grafana-sync approved, not fetched yet/);
     const body = await answerTo(device_code);
     assert.equal(body['scope'], 'VMS:READ_ANY');
@@ -222,7 +222,7 @@ describe('what applications ask for, in the console', () => {
     assert.equal(page.status, 429);
     assert.match(
       page.text,
-      /Too many codes were tried from here\. Try again in \d+ seconds?\..*The code that an application shows/,
+      /Too many codes were tried from here\. Try again in \d+ seconds?\..*Code shown by the application/,
     );
   });
 

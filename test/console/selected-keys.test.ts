@@ -29,7 +29,7 @@ describe('keys that are selected in the console', () => {
       html,
       new RegExp(`<input type="checkbox" name="id" value="${ids['Team']}" aria-label="Select Team"/>`),
     );
-    assert.match(text, /With the selected ones: Disable… Set expiry… Delete…/);
+    assert.match(text, /Selected keys: Disable… Set expiry… Delete…/);
     const { visitor: reader } = await visitorWith(test, { name: 'Reader', permissions: ['API_KEY:READ_ANY'] });
     assert.doesNotMatch((await reader.open('keys')).html, /checkbox|Disable…/);
   });

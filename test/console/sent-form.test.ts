@@ -227,7 +227,7 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     };
     assert.match(await twice(`keys/${id}/edit`, '/edit', { description: 'Builds' }), /Saved\./);
     await test.keys.rotate(id, {}, OPERATOR);
-    assert.match(await twice(`keys/${id}/rotation`, '/finish'), /The rotation is finished/);
+    assert.match(await twice(`keys/${id}/rotation`, '/finish'), /Rotation finished/);
     assert.match(await twice(`keys/${id}/delete`, '/delete'), /Deleted 1 key: CI/);
   });
 

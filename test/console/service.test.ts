@@ -79,7 +79,7 @@ describe('what the console shows of the service', () => {
   it('is the limits of keys, addresses and requests', async () => {
     const { text } = await visitor.open('limits');
     assert.match(text, /A key without limits of its own 600\/m requests/);
-    assert.match(text, /Keys that are not valid, from one address 5\/m/);
+    assert.match(text, /Invalid keys from one address 5\/m/);
     assert.match(text, /Cost, as the schema counts it 30,000/);
   });
 

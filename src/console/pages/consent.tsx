@@ -434,7 +434,7 @@ export function CodeForm({ action, problem, code }: { action: string; problem?: 
       {problem !== undefined && <Problem>{problem}</Problem>}
       <TextField
         name={DEVICE.field}
-        label="The code that an application shows"
+        label="Code shown by the application"
         help="Continue only if you started it yourself. Never enter a code that somebody sent you."
         placeholder="WDJB-MJHT"
         value={code}
@@ -493,7 +493,7 @@ function DecisionPage({
           </a>
         </p>
       )}
-      {!mayAgree && <Problem>You cannot agree: {means.grantable.reason}</Problem>}
+      {!mayAgree && <Problem>You cannot approve this: {means.grantable.reason}</Problem>}
       {means?.grantable.creatable === 0 && <Problem>{NO_MORE_KEYS}</Problem>}
       <dl class="facts">
         <dt>Application</dt>
@@ -584,7 +584,7 @@ function EndOfKey({
         bounds={bounds}
         chosen={chosen?.expiry ?? (asked === undefined ? defaultExpiry(bounds) : { expiry: ASKED, date: '' })}
         problem={problem}
-        first={asked === undefined ? undefined : [ASKED, `After ${asked}, as it asks for`]}
+        first={asked === undefined ? undefined : [ASKED, `After ${asked}, as requested`]}
         mayNeverEnd={keyExpiresIn === null}
       />
       <p class="help">It is a child key of yours: it can do no more than yours, and is deleted with it.</p>
@@ -631,9 +631,9 @@ function AgreedPage({ request, visit }: { request: ConsentRequest; visit: Visit 
       <Done>{request.client.name} gets its API key now. You can close this page.</Done>
       {visit && (
         <p>
-          The key is called <strong>{name}</strong>
+          Its name is <strong>{name}</strong>
           {'. '}
-          <a href={`${visit.root}keys?${new URLSearchParams({ search: name }).toString()}`}>Look for it</a>
+          <a href={`${visit.root}keys?${new URLSearchParams({ search: name }).toString()}`}>Find it</a>
           {' · '}
           <a href={`${visit.root}requests`}>Requests</a>
         </p>
@@ -645,7 +645,7 @@ function AgreedPage({ request, visit }: { request: ConsentRequest; visit: Visit 
 function RefusedPage({ request, visit }: { request: ConsentRequest; visit: Visit | undefined }) {
   return (
     <div class="narrow">
-      <h1>Refused</h1>
+      <h1>Denied</h1>
       <Done>{request.client.name} gets no API key. You can close this page.</Done>
       {visit && (
         <p>

@@ -208,9 +208,9 @@ function Home({ visit, overview }: { visit: Visit; overview: Overview }) {
         </Card>
         {requests && <OpenRequests visit={visit} requests={requests} />}
         {troubles?.length === 0 && (
-          <Card title="What is wrong" link={{ href: `${root}health`, text: 'Health' }}>
+          <Card title="Problems" link={{ href: `${root}health`, text: 'Health' }}>
             <p>
-              <span class="status active">Nothing that this page knows of.</span>
+              <span class="status active">No problems found.</span>
             </p>
           </Card>
         )}
@@ -298,7 +298,7 @@ function Card({
 function Troubles({ root, troubles }: { root: string; troubles: readonly Trouble[] }) {
   return (
     <section class="notice problem" aria-labelledby="wrong">
-      <h2 id="wrong">What is wrong</h2>
+      <h2 id="wrong">Problems</h2>
       <ul>
         {troubles.map(({ what, remedy, path }) => (
           <li>

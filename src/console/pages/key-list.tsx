@@ -291,7 +291,7 @@ function KeyForm({ visit, asked, page }: { visit: Visit; asked: ListRequest; pag
         {isSelectable && (
           <div class="actions" role="group" aria-label="With the selected keys">
             <span class="faint" role="status" data-selected>
-              With the selected ones:
+              Selected keys:
             </span>
             {mayNarrow && (
               <>
@@ -445,14 +445,14 @@ function Pager({ root, asked, page }: { root: string; asked: ListRequest; page: 
 function NoKeys({ visit, asked }: { visit: Visit; asked: ListRequest }): Child {
   if (isNarrowed(asked) || asked.from !== '')
     return (
-      <Empty title={isNarrowed(asked) ? 'No key matches.' : 'There are not so many keys.'}>
+      <Empty title={isNarrowed(asked) ? 'No key matches.' : 'There are fewer keys than that.'}>
         <p>
           <a href={`${visit.root}keys`}>Show all keys</a>
         </p>
       </Empty>
     );
   return (
-    <Empty title="There are no keys here yet.">
+    <Empty title="No keys yet">
       <p>A key gives one script, pipeline or person the access that it needs, and nothing more.</p>
     </Empty>
   );

@@ -176,7 +176,7 @@ function Limits({ limits: { defaultKeyLimits, failedCredentials, request } }: { 
             Set for all by <code>limits.default</code> in svc-api.yaml, for one on its page.
           </p>
         </dd>
-        <dt>Keys that are not valid, from one address</dt>
+        <dt>Invalid keys from one address</dt>
         <dd>{failedCredentials ?? 'any number'}</dd>
       </dl>
       <h2>One GraphQL request</h2>

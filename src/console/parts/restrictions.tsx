@@ -72,7 +72,9 @@ export function RestrictionFacts({ of: { limits, allowFrom } }: { of: KeyRestric
 
 /** What to think about before a key is created without them. */
 export function restrictionWarnings({ allowFrom }: KeyRestrictions): string[] {
-  return allowFrom === null ? ['It may be used from anywhere. Name networks if you know from where it is used.'] : [];
+  return allowFrom === null
+    ? ['It can be used from anywhere. Restrict it to networks if you know where it is used.']
+    : [];
 }
 
 export function restrictionReasons({ limits, allowFrom }: KeyRestrictions): string[] {

@@ -115,7 +115,7 @@ for (const [words, look, handsOn] of WAYS)
         await hands.press(page.getByRole('link', { name: 'Finish it or roll it back' }));
         await hands.look();
         await hands.press(button('Finish now'));
-        await page.getByText('The rotation is finished').waitFor();
+        await page.getByText('Rotation finished').waitFor();
         assert.deepEqual([await use(secret), await use(ci.secret)], [200, 401]);
 
         const another = await rotate('when the new secret is first used');
@@ -124,7 +124,7 @@ for (const [words, look, handsOn] of WAYS)
         await page.getByText('has begun').waitFor();
         await hands.press(page.getByRole('link', { name: 'Finish it or roll it back' }));
         await hands.press(button('Roll back'));
-        await page.getByText('The rotation is rolled back').waitFor();
+        await page.getByText('Rotation rolled back').waitFor();
         assert.deepEqual([await use(secret), await use(another)], [200, 401]);
       }),
     );

@@ -84,4 +84,24 @@ describe('the page of a key in the console, in a browser,', () => {
       );
     }),
   );
+
+  for (const [words, look] of [
+    ['by the mouse', {}],
+    ['on a telephone, in the dark', { width: 320, colorScheme: 'dark' }],
+    ['without JavaScript', { javaScript: false }],
+  ] as const)
+    it(
+      `shows every holder their own key, and lets them rotate it if they may, ${words}`,
+      inBrowser(async (visit) => {
+        const person = { roles: ['GUEST'], permissions: ['API_KEY:UPDATE_OWN'] };
+        const { page } = await signedIn(visit, '', { look, person });
+        await isHeaded(page, /^Ada/);
+        if (!('javaScript' in look)) await expectAccessible(page);
+        await page.getByRole('link', { name: 'Rotate', exact: true }).click();
+        await isHeaded(page, 'Give it a new secret');
+        await page.getByRole('button', { name: 'Rotate' }).click();
+        await isHeaded(page, 'The new secret of Ada');
+        visit.isSecret(await page.getByLabel('Secret of Ada').inputValue());
+      }),
+    );
 });

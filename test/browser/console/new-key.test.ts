@@ -71,7 +71,7 @@ describe('creating a key in the console, in a browser,', () => {
       await takePicture(page, 'console-create', 700);
       await button(page, 'Preview').click();
       await isHeaded(page, 'Preview of CI deploy');
-      await page.getByText('It may be used from anywhere').waitFor();
+      await page.getByText('It can be used from anywhere').waitFor();
     }),
   );
 

@@ -26,7 +26,7 @@ for (const [words, look, handsOn] of WAYS)
       };
       await open('requests');
       await hands.look();
-      const code = page.getByLabel('The code that an application shows');
+      const code = page.getByLabel('Code shown by the application');
       visit.expectTrouble(/^status 404: GET \S+\/device\?user_code=BBBB-BBBB$/);
       await hands.fill(code, 'BBBB-BBBB');
       await hands.press(page.getByRole('button', { name: 'Continue' }));

@@ -182,7 +182,7 @@ for (const javaScript of [true, false])
         }
         await page.getByLabel('Expires').selectOption({ index: 0 });
         await button(page, 'Approve').click();
-        await lookAgain(page, 'Look for it', () => isHeaded(page, 'Agreed'));
+        await lookAgain(page, 'Find it', () => isHeaded(page, 'Agreed'));
         await page.getByRole('button', { name: 'Sign out' }).click();
         await isHeaded(page, 'Sign in to svc-api');
         visit.expectTrouble(/^status 4\d\d: GET \S+\/device/);

@@ -246,9 +246,7 @@ export function AccessSection({
         {all > 0 && unused === all && ', none of which was ever used. '}
         {unused > 0 && unused < all && `, ${formatNumber(unused)} of them never used.`}
         {unused === 0 && all > 0 && ', all of them used.'}
-        {unused === all &&
-          shown.uses === 0 &&
-          'If nobody needs it any more, disable it; if nobody misses it then, delete it.'}
+        {unused === all && shown.uses === 0 && 'If it is no longer needed, disable it first, then delete it.'}
       </p>
       <details>
         <summary>By resource</summary>

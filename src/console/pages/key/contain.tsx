@@ -41,8 +41,8 @@ export function IssuedSection({ visit, issued }: { visit: Visit; issued: readonl
   if (issued.length === 0) return null;
   return (
     <section aria-labelledby="issued" class="card">
-      <h2 id="issued">What it did to others</h2>
-      <p class="help">It is in force also without this key: whoever had the key may have done it.</p>
+      <h2 id="issued">Changes to other keys</h2>
+      <p class="help">They stay in force without this key. Whoever had it may have made them.</p>
       <ul>
         {issued.map(({ name, keyId, what, at, disabled }) => (
           <li>

@@ -45,12 +45,12 @@ function Timeline({ here: { visit, shown }, entries }: { here: KeyVisit; entries
 
 /** What the page says after a form was sent, by the field `done` of its address. */
 const DONE = {
-  activated: 'The grace period of the previous secret has begun.',
-  disabled: 'The key is disabled: it is refused from now on, and so are its child keys.',
-  enabled: 'The key is enabled.',
-  finished: 'The rotation is finished: only the new secret works.',
-  narrowed: 'The key may now do what it has used, and nothing else.',
-  'rolled-back': 'The rotation is rolled back: only the previous secret works.',
+  activated: 'The grace period of the previous secret has started.',
+  disabled: 'Key disabled. It and its child keys are refused from now on.',
+  enabled: 'Key enabled.',
+  finished: 'Rotation finished. Only the new secret works.',
+  narrowed: 'The key can now do only what it has used.',
+  'rolled-back': 'Rotation rolled back. Only the previous secret works.',
   saved: 'Saved.',
 } as const;
 

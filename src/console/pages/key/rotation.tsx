@@ -65,8 +65,8 @@ function StartRotation({ here, given, children }: { here: KeyVisit; given: Given
     <form method="post" action={`${base}/rotation`} class="sheet">
       <OnceOnly />
       <p>
-        The key gets a new secret, which is shown once. What it is called, what it may do and what it was used for
-        stays. The previous secret works until its grace period is over: put the new one in its place meanwhile.
+        The key gets a new secret, which is shown once. Its name, permissions and use stay. The previous secret works
+        until its grace period ends.
       </p>
       {rights.isSelf && (
         <p>
@@ -134,7 +134,7 @@ function AfterLeak({
       <label class="choice">
         <input type="checkbox" name="disableCreated" checked={given.disableCreated} />
         <span>
-          Disable the keys that it has created, too: they may be the thief's.
+          Also disable the keys that it created: a thief may have made them.
           {keys.length > 0 && (
             <span class="faint">
               {` ${keys.map(({ name }) => name).join(', ')}`}

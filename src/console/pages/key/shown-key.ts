@@ -51,7 +51,7 @@ export interface ShownKey extends KeyRestrictions {
   readonly rotation: ShownRotation | null;
   /** What it has created. */
   readonly branch: Branch;
-  /** What it did to others, and is in force. */
+  /** Changes to other keys, and is in force. */
   readonly issued: readonly IssuedChange[];
 }
 

@@ -278,8 +278,8 @@ function NameTaken({ root, draft, taken: { id, isMaybeOwn } }: { root: string; d
     <>
       {isMaybeOwn && (
         <p>
-          If you have just created it and opened that page again: it was not created twice. Its secret is not shown
-          again; if you have not kept it, rotate the key.
+          If you just created it and reloaded the page: it was not created twice. Its secret is not shown again; if you
+          did not store it, rotate the key.
         </p>
       )}
       <p>

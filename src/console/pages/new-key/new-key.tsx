@@ -73,7 +73,14 @@ function CreatedPage({
       </Done>
       <Secret of={apiKey.name} secret={key} />
       <p>
-        It expires <Time at={apiKey.expiresAt} now={now} />. <a href={`${root}keys/${apiKey.id}`}>Open the key</a>
+        {apiKey.expiresAt === null ? (
+          'It never expires.'
+        ) : (
+          <>
+            It expires <Time at={apiKey.expiresAt} now={now} />.
+          </>
+        )}{' '}
+        <a href={`${root}keys/${apiKey.id}`}>Open the key</a>
         {' · '}
         <a href={`${root}keys`}>All keys</a>
       </p>
