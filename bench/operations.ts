@@ -387,6 +387,8 @@ async function cpuOfServer(url: string): Promise<() => number> {
 async function recordUsage(database: string): Promise<void> {
   const store = await openStore({ database });
   const { repository } = store;
+  // The pauses of servers keep no program from ending.
+  const alive = setInterval(() => {}, 1000);
   const now = Date.now();
   const first = firstKept('HOUR', now) - 2 * PERIOD_MS.HOUR;
   const counts = { accepted: 1, forbidden: 0, limited: 0, refused: 0 };
@@ -400,6 +402,7 @@ async function recordUsage(database: string): Promise<void> {
       await pauseAfter(began);
     }
   else await new UsageRetention({ repository, clock: () => now }).run();
+  clearInterval(alive);
   await store.close();
 }
 
