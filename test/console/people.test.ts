@@ -299,8 +299,10 @@ describeOnEach('somebody whom a provider signs in', () => {
     const before = visitor.twin();
     const stranger = new Visitor(test.url);
     assert.equal((await stranger.open(callback.path)).status, 400);
-    const other = callback.path.replace(/state=[^&]*/, 'state=x');
-    assert.equal((await visitor.open(other)).status, 400);
+    for (const state of ['state=x', 'state=$1x', 'state=$1$2&state=$1$2', '']) {
+      const other = callback.path.replace(/state=([\w-]{16})([^&]*)/, state);
+      assert.equal((await visitor.open(other)).status, 400, other);
+    }
     assert.equal((await visitor.open(callback.path)).status, 200);
     assert.equal((await visitor.open(callback.path)).status, 400);
     assert.equal((await before.open(callback.path)).status, 403);

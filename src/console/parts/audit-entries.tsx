@@ -132,6 +132,7 @@ function Sentence({ root, equal }: { root: string; equal: readonly AuditedEntry[
 function Actor({ root, actor: { kind, keyId, name } }: { root: string; actor: AuditedEntry['actor'] }) {
   if (kind === 'KEY') return <KeyLink root={root} id={keyId} name={name} />;
   if (kind === 'CLI') return <>{name ?? 'The operator'}</>;
+  if (kind === 'POLICY' && name === 'people') return <>A sign-in</>;
   return <>{`${kind === 'POLICY' ? 'The policy' : 'A request'}${name === null ? '' : ` (${name})`}`}</>;
 }
 

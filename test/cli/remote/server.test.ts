@@ -34,12 +34,22 @@ describe('commands by a server', () => {
     await locally(['rotate', 'CI', '--grace', '1h']);
     await locally(['disable', 'Parent']);
     await locally(['delete', 'Parent']);
+    const person = { issuer: 'https://id.example.org', subject: '248', name: 'ada@example.org' };
+    const imported = await locally(['import', '-'], JSON.stringify({ name: 'Ada', roles: ['VIEWER'], person }));
+    assert.equal(imported.code, 0, imported.stderr);
     const declared = 'keys: [{name: CI, roles: [GUEST], enabled: false}, {name: New, permissions: [ME:READ_OWN]}]';
     const all = (verb: string) => [[verb], [verb, '--json'], [verb, '--limit', '2', '--json'], [verb, '--limit', '1']];
     for (const args of [
       ...all('list'),
       ...all('log'),
       ['list', '--all'],
+      ['list', '--owner', 'ada@example.org', '--json'],
+      ['list', '--owner', CALLER],
+      ['list', '--owner', 'Nobody'],
+      ['show', 'Ada', '--json'],
+      ['rotate', 'Ada'],
+      ['update', 'Ada', '--roles', 'ADMIN', '--json'],
+      ['create', 'Ada', '--roles', 'GUEST', '--overwrite'],
       ['list', '--status', 'gone'],
       ['list', '--roles', 'GEST'],
       ['list', '--columns', 'name,grants,allow-from'],
