@@ -14,7 +14,7 @@ describe('the pages of consent, in a browser', () => {
       const { page, user_code, url, key, granted } = await askedByCode(visit);
       await page.goto(`${url}/device`);
       await expectAccessible(page);
-      await page.getByLabel('The code').fill(user_code.toLowerCase());
+      await page.getByLabel('Code shown by the application').fill(user_code.toLowerCase());
       await button(page, 'Continue').click();
       await isHeaded(page, 'Grafana sync asks for an API key');
       await takePicture(page, 'consent');
@@ -57,7 +57,7 @@ describe('the pages of consent, in a browser', () => {
         const { page, url, user_code, key, granted } = await askedByCode(visit, look);
         await page.goto(`${url}/device`);
         const keyboard = new Keyboard(page);
-        await keyboard.tabTo(page.getByLabel('The code'));
+        await keyboard.tabTo(page.getByLabel('Code shown by the application'));
         await keyboard.type(user_code);
         await keyboard.press('Enter');
         await page.waitForURL(/user_code=/);
@@ -144,11 +144,11 @@ describe('the pages of consent, in a browser', () => {
       const { page, url, user_code } = await askedByCode(visit);
       visit.expectTrouble(/^status 404: GET \S+\/device\?user_code=BBBB-BBBB$/);
       await page.goto(`${url}/device`);
-      await page.getByLabel('The code').fill('BBBB-BBBB');
+      await page.getByLabel('Code shown by the application').fill('BBBB-BBBB');
       await button(page, 'Continue').click();
       assert.match(await problem(page), /BBBB-BBBB|code/);
       await expectAccessible(page);
-      await page.getByLabel('The code').fill(user_code);
+      await page.getByLabel('Code shown by the application').fill(user_code);
       await button(page, 'Continue').click();
       await isHeaded(page, 'Grafana sync asks for an API key');
     }),
