@@ -16,9 +16,8 @@ export async function indexesIn(db: Kysely<Tables>): Promise<Index[]> {
   const { rows } = await sql<{ name: string; table: string; definition: string | null; columns: string }>`
     select made.name, made.tbl_name as "table", made.sql as definition,
       (select json_group_array(column.name) from pragma_index_xinfo(made.name, 'main') as column) as columns
-    from main.sqlite_schema as made where made.type = 'index'
-      and made.tbl_name not like 'sqlite\\_%' escape '\\'
-      and made.tbl_name not like 'api\\_keys\\_search\\_%' escape '\\'`.execute(db);
+    from main.sqlite_schema as made where made.type = 'index' and substr(made.tbl_name, 1, 7) <> 'sqlite_'
+      and substr(made.tbl_name, 1, 16) <> 'api_keys_search_'`.execute(db);
   return rows.map(({ name, table, definition, columns }) => ({
     name,
     table,
