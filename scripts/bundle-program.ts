@@ -25,8 +25,14 @@ const CHANGES: readonly Change[] = [
   },
 ];
 
-/** What is not for the program to bring: OpenTelemetry, for who wants traces, and a compiler, for oclif. */
-const OTHERS = ['@opentelemetry/*', 'typescript'];
+/**
+ * What is not for the program to bring: the SDK of OpenTelemetry, for who wants traces, and a compiler, for oclif.
+ * prom-client needs its API.
+ */
+const OTHERS = [
+  ...['core', 'resources', 'sdk-trace', 'exporter-trace-otlp-proto'].map((name) => `@opentelemetry/${name}`),
+  'typescript',
+];
 /** What runs in a thread of its own, beside the program that starts it. */
 const WORKER = "require('./src/store/sqlite/write-worker.ts')";
 
