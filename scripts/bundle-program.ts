@@ -25,8 +25,14 @@ const CHANGES: readonly Change[] = [
   },
 ];
 
-/** What is not for the program to bring: OpenTelemetry, for who wants traces, and a compiler, for oclif. */
-const OTHERS = ['@opentelemetry/*', 'typescript'];
+/**
+ * What is not for the program to bring: the SDK of OpenTelemetry, for who wants traces, and a compiler, for oclif.
+ * prom-client needs its API.
+ */
+const OTHERS = [
+  ...['core', 'resources', 'sdk-trace', 'exporter-trace-otlp-proto'].map((name) => `@opentelemetry/${name}`),
+  'typescript',
+];
 /** What runs in a thread of its own, beside the program that starts it. */
 const WORKER = "require('./src/store/sqlite/write-worker.ts')";
 
@@ -55,7 +61,7 @@ const COMMON_CHANGES: readonly Change[] = [
  */
 export function bundleProgram(root: string): Promise<string[]> {
   const changes = [...CHANGES, ...COMMON_CHANGES];
-  return bundleInto(join(root, 'dist'), root, entryOf(ownCommands(root)), changes, [...OTHERS, 'pg']);
+  return bundleInto(join(root, 'dist'), root, entryOf(ownCommands(root)), { changes, external: [...OTHERS, 'pg'] });
 }
 
 /**
@@ -64,7 +70,17 @@ export function bundleProgram(root: string): Promise<string[]> {
  */
 export function bundleWholeProgram(root: string, outdir: string): Promise<string[]> {
   const help = { id: 'help', file: 'node_modules/@oclif/plugin-help/lib/commands/help.js' };
-  return bundleInto(outdir, root, entryOf([...ownCommands(root), help]), COMMON_CHANGES, OTHERS);
+  // Stack traces have the names that functions had.
+  const shorter = { minifyIdentifiers: true, keepNames: true };
+  const options = { changes: COMMON_CHANGES, external: OTHERS, ...shorter };
+  return bundleInto(outdir, root, entryOf([...ownCommands(root), help]), options);
+}
+
+/** What bundles of the program differ in. */
+interface BundleOptions extends Pick<BuildOptions, 'minifyIdentifiers' | 'keepNames'> {
+  readonly changes: readonly Change[];
+  /** What is not bundled. */
+  readonly external: string[];
 }
 
 /** Writes the program, and beside it what the thread that writes runs. @returns the files that they consist of */
@@ -72,16 +88,15 @@ async function bundleInto(
   outdir: string,
   root: string,
   program: string,
-  changes: readonly Change[],
-  external: string[],
+  { changes, ...options }: BundleOptions,
 ): Promise<string[]> {
   const contents = { 'program.cjs': program, 'write-worker.cjs': WORKER };
   const results = await Promise.all(
     Object.entries(contents).map(([name, entry]) =>
       build({
         ...programOptions(root, entry),
+        ...options,
         plugins: [changedBy(changes)],
-        external,
         outfile: join(outdir, name),
       }),
     ),

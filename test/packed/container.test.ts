@@ -66,6 +66,7 @@ const COMMANDS: Record<string, number> = {
   'login --server http://127.0.0.1:9 --no-color': 1,
   'logout --server http://127.0.0.1:9 --yes': 0,
   [`routes check --config ${VOLUME}/svc-api.yaml`]: 0,
+  'routes template grafana': 0,
   [`routes explain GET https://wiki.example.org/ --config ${VOLUME}/svc-api.yaml`]: 0,
   '--version': 0,
   'apikey lst': 2,

@@ -105,6 +105,7 @@ describe('the packed package', () => {
       'dist/sbom.cdx.json',
       'dist/better-sqlite3/SHA256SUMS',
       'dist/program.cjs',
+      'dist/write-worker.cjs',
       'dist/index.js',
       'dist/index.d.ts',
       'dist/express.js',
