@@ -96,7 +96,7 @@ describe('the console under a path of a proxy, in a browser', () => {
       await press(page, 'Finish now');
       await page.getByText('Rotation finished').waitFor();
       await press(page, 'Disable');
-      await page.getByText('The key is disabled').waitFor();
+      await page.getByText('Key disabled').waitFor();
       await press(page, 'Enable');
       await page.getByText('Key enabled').waitFor();
       await follow(page, 'Delete');
