@@ -163,10 +163,10 @@ describeOnEach('a form of the console that makes a secret', () => {
     await test.keys.rotate(apiKey.id, {}, OPERATOR);
     test.time.now += 5 * MINUTE;
     await visitor.open(`keys/${apiKey.id}/rotation`);
-    assert.match((await visitor.submit('/rotation/finish')).text, /only the new secret works/);
+    assert.match((await visitor.submit('/rotation/finish')).text, /Only the new secret works/);
     await test.keys.rotate(apiKey.id, {}, OPERATOR);
     await visitor.open(`keys/${apiKey.id}/rotation`);
-    assert.match((await visitor.submit('/roll-back')).text, /only the previous secret works/);
+    assert.match((await visitor.submit('/roll-back')).text, /Only the previous secret works/);
     await visitor.open(`keys/${apiKey.id}`);
     await visitor.submit('/disable');
     assert.notEqual((await test.keys.findById(apiKey.id, OPERATOR))!.disabledAt, null);

@@ -42,7 +42,7 @@ describe('changing a key in the console', () => {
   it('disables it and enables it at once', async () => {
     const id = await create();
     await visitor.open(`keys/${id}`);
-    assert.match((await visitor.submit('/disable')).text, /The key is disabled.*CI disabled/);
+    assert.match((await visitor.submit('/disable')).text, /Key disabled.*CI disabled/);
     assert.match((await visitor.submit('/enable')).text, /Key enabled\..*CI active/);
   });
 

@@ -53,7 +53,7 @@ describe('rotating the secret of a key in the console', () => {
     assert.match((await visitor.submit('/activate')).text, /The grace period of the previous secret has started/);
     await visitor.open(`keys/${id}/rotation`);
     assert.doesNotMatch(visitor.page!.text, /Begin the grace period/);
-    assert.match((await visitor.submit('/roll-back')).text, /only the previous secret works/);
+    assert.match((await visitor.submit('/roll-back')).text, /Only the previous secret works/);
   });
 
   it('disables the keys that it has created, after a leak', async () => {

@@ -49,7 +49,7 @@ for (const [words, look, handsOn] of WAYS)
         await hands.press(button('Save'));
         await page.getByRole('alert').waitFor();
         await hands.look();
-        assert.match(await problem(page), /"many" is not a limit/);
+        assert.match(await problem(page), /Fix 1 field: Limits/);
         await hands.skip(page.getByRole('link', { name: 'Skip the permissions' }));
         await hands.fill(page.getByLabel('Limits'), '100/m');
         await hands.press(button('Save'));
@@ -79,7 +79,7 @@ for (const [words, look, handsOn] of WAYS)
         await hands.look();
         await hands.press(page.getByRole('button', { name: 'Remove the rest' }));
         await isHeaded(page, /^CI/);
-        assert.match(await textOf(page.getByRole('status').first()), /may now do what it has used/);
+        assert.match(await textOf(page.getByRole('status').first()), /can now do only what it has used/);
         const { roles, permissions } = (await find())!;
         assert.deepEqual([roles, permissions.length], [[], 2]);
       }),
@@ -121,7 +121,7 @@ for (const [words, look, handsOn] of WAYS)
         const another = await rotate('when the new secret is first used');
         await hands.press(page.getByRole('link', { name: 'Finish it or roll it back' }));
         await hands.press(button('Begin the grace period'));
-        await page.getByText('has begun').waitFor();
+        await page.getByText('has started').waitFor();
         await hands.press(page.getByRole('link', { name: 'Finish it or roll it back' }));
         await hands.press(button('Roll back'));
         await page.getByText('Rotation rolled back').waitFor();

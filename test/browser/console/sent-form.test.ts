@@ -47,7 +47,7 @@ for (const javaScript of [true, false])
         await page.getByLabel('Limits').fill('many');
         await button(page, 'Save').click();
         await lookAgain(page, 'Cancel', async () => {
-          assert.match(await problem(page), /"many" is not a limit/);
+          assert.match(await problem(page), /Fix 1 field: Limits/);
           assert.equal(await page.getByLabel('Description').inputValue(), 'Builds');
         });
         await page.getByLabel('Limits').fill('several');
