@@ -8,8 +8,8 @@ import { printable } from '../../../keys/basics/index.ts';
 export default class Template extends BaseCommand {
   static override summary = 'Print a svc-api.yaml for a service that has one key for everything.';
   static override description =
-    'The file has roles for readers, operators and administrators, the routes of its API, what is expected of them, and ' +
-    'its own key from a file, which callers of "guard" never see. What is not listed is for administrators.';
+    'The file has roles for readers, operators and administrators, the routes of its API, what is expected of them, ' +
+    'and its own key from a file, which callers of "guard" never see. What is not listed is for administrators.';
   static override examples = examplesOf([
     ['Write the configuration for Sonarr', 'sonarr --host sonarr.example.org'],
     [
