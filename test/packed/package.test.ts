@@ -148,7 +148,7 @@ describe('the packed package', () => {
     );
     const allowed = [
       /^bin\/((run|node-version)\.js|(code-cache|compile-cache|program|stand-in-for-user)\.cjs)$/,
-      /^dist\/(program\.cjs|LICENSES\.txt|sbom\.cdx\.json|oclif\.manifest\.json)$/,
+      /^dist\/((program|write-worker)\.cjs|LICENSES\.txt|sbom\.cdx\.json|oclif\.manifest\.json)$/,
       /^dist\/.*\.(js|d\.ts)$/,
       /^dist\/console\/console\.(js|css|svg)$/,
       /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE|SHA256SUMS)$/,
@@ -167,6 +167,7 @@ describe('the packed package', () => {
       /^examples\/haproxy\/(README\.md|haproxy\.cfg|svc-api\.lua)$/,
       /^examples\/scanners\/(gitleaks\.toml|trufflehog\.yaml)$/,
       /^examples\/caddy\/(README\.md|Caddyfile)$/,
+      /^examples\/(guard\/README\.md|(traefik|envoy)\/(README\.md|grafana\.ya?ml))$/,
       /^examples\/grafana\/(svc-api\.json|(prometheus|alerts)\.yml)$/,
       /^schemas\/(config|keys)\.schema\.json$/,
       /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md|SECURITY\.md)$/,
