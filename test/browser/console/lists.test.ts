@@ -117,6 +117,42 @@ describe('the lists of the console, in a browser', () => {
     );
 
   it(
+    'are looked through on a slow connection, with Back and Forward',
+    inBrowser(async (visit) => {
+      const { page, context, open } = await visitTeam(visit, 'keys');
+      const network = await context.newCDPSession(page);
+      const slow = { offline: false, latency: 1500, downloadThroughput: -1, uploadThroughput: -1 };
+      await network.send('Network.emulateNetworkConditions', slow);
+      const names = page.getByRole('rowheader').getByRole('link');
+      await page.getByRole('searchbox').fill('deploy');
+      await page.getByRole('button', { name: 'Search' }).click();
+      await page.waitForURL(/search=deploy/);
+      await names.filter({ hasText: 'CI deploy' }).click();
+      await isHeaded(page, /^CI deploy/);
+      await page.goBack();
+      await isHeaded(page, 'Keys');
+      assert.deepEqual(await names.allInnerTexts(), ['CI deploy']);
+      await page.goBack();
+      await page.getByRole('link', { name: 'Old importer' }).waitFor();
+      await page.goForward();
+      await page.waitForURL(/search=deploy/);
+      assert.deepEqual(await names.allInnerTexts(), ['CI deploy']);
+      await open('audit-log');
+      await page.getByLabel('Action').selectOption('disable');
+      await page.getByRole('button', { name: 'Filter' }).click();
+      await page.waitForURL(/action=DISABLE/);
+      await page.locator('.log tbody').getByText('Old importer').first().waitFor();
+      await open('routes');
+      await page.getByLabel('URL').fill('https://g.example/api/boards/7');
+      await page.getByRole('button', { name: 'Try it' }).click();
+      await page.getByRole('status').waitFor();
+      await page.goBack();
+      await page.waitForURL(/\/routes$/);
+      await isHeaded(page, 'Routes');
+    }),
+  );
+
+  it(
     'are used by the keyboard alone: a slash leads to the search, Tab through all that can be used, as it is read',
     inBrowser(async (visit) => {
       const { page, open } = await visitTeam(visit, 'keys');
