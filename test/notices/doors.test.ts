@@ -164,7 +164,7 @@ describeOnEach('of changes at every door a webhook is told:', () => {
       const { id, publicId } = (await test.keys.findByName('Made', OPERATOR))!;
       await test.keys.leaks.note({ id, publicId, place: 'logs/app.txt:3:4' });
       const { text } = await visitor.open('audit-log?action=LEAK');
-      assert.match(text, /working secret of Made .*logs\/app\.txt:3:4/);
+      assert.match(text, /found a leaked secret of Made .*logs\/app\.txt:3:4/);
       await visitor.open(`keys/${id}/delete`);
       await visitor.submit('/delete', { name: 'Made' });
       assert.deepEqual(await look(test.database), [

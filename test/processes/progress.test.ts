@@ -96,9 +96,16 @@ describe('progress is reported', () => {
     await keys.transfer.import(jsonLines(...lines(1500)), { onProgress: report('imported') });
     await keys.audit.verify(undefined, report('verified'));
     await keys.audit.compare(report('compared'));
-    assert.deepEqual(done, [
-      ['imported', 1000, 1500],
-      ['imported', 1500, 1500],
+    // How many keys go in at once is by how long those before took.
+    const imported = done.filter(([what]) => what === 'imported');
+    const counts = imported.map(([, count]) => count);
+    assert.deepEqual(
+      counts,
+      [...new Set(counts)].toSorted((one, other) => one - other),
+    );
+    assert.deepEqual(imported.at(-1), ['imported', 1500, 1500]);
+    assert.ok(imported.every(([, , total]) => total === 1500));
+    assert.deepEqual(done.slice(imported.length), [
       ['verified', 1000, 1500],
       ['verified', 1500, 1500],
       ...[500, 1000, 1500].map((count) => ['compared', count, undefined]),

@@ -123,7 +123,6 @@ const FIRST = [
   'guard',
   'routes:check',
   'routes:explain',
-  'routes:template',
   'notices:test',
   'backup',
   'restore',

@@ -140,7 +140,7 @@ describe('the endpoints for applications', () => {
     const address = authorizeUrl(test.url, { code_challenge: challenge, scope, key_expires_in: '90d' });
     const page = await openPage(address);
     assert.match(page.text, /<h1>Grafana sync asks for an API key<\/h1>/);
-    assert.match(page.text, /<code>role:GUEST<\/code> [^<]*Limited/i);
+    assert.match(page.text, /<code[^>]*>role:GUEST<\/code><span[^>]*> Limited access/);
     assert.match(page.text, /Redirects to[^]*http:\/\/127\.0\.0\.1:54321\/done/);
     assert.match(page.text, /127\.0\.0\.1<\/dd>/);
 

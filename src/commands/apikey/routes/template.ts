@@ -3,7 +3,9 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand, examplesOf } from '../../../cli/base-command.ts';
 import { CliError } from '../../../cli/errors.ts';
 import { TEMPLATES, type TemplateName, routeTemplate } from '../../../cli/route-templates.ts';
-import { printable } from '../../../keys/basics/index.ts';
+import { formatList, printable, suggestion } from '../../../keys/basics/index.ts';
+
+const NAMES = Object.keys(TEMPLATES) as TemplateName[];
 
 export default class Template extends BaseCommand {
   static override summary = 'Print a svc-api.yaml for a service that has one key for everything.';
@@ -19,8 +21,7 @@ export default class Template extends BaseCommand {
   ]);
   static override args = {
     service: Args.string({
-      description: 'The service.',
-      options: Object.keys(TEMPLATES),
+      description: `The service: ${formatList(NAMES, 'or')}.`,
       required: true,
       ignoreStdin: true,
     }),
@@ -42,7 +43,11 @@ export default class Template extends BaseCommand {
 
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Template);
-    const name = args.service as TemplateName;
+    const name = NAMES.find((each) => each === args.service);
+    if (name === undefined) {
+      const there = `${suggestion(args.service, NAMES)}The services are ${formatList(NAMES)}.`;
+      throw new CliError('USAGE', `There is no template for "${printable(args.service)}". ${there}`);
+    }
     const { parseHostPattern, parseUpstream } = await import('../../../routes/index.ts');
     const host = parseHostPattern(flags.host ?? `${name}.example.org`);
     if ('refusal' in host) throw new CliError('USAGE', host.refusal);
