@@ -79,7 +79,7 @@ describeOn('postgres', "the server's database user", () => {
     const visitor = new Visitor(server.url);
     const page = await visitor.signIn(admin.secret);
     assert.equal(page.status, 503, page.text);
-    assert.match(page.text, /This server has no right to change the key store, so that nobody can sign in either\./);
+    assert.match(page.text, /This server cannot change the key store, so nobody can sign in\./);
   });
 
   it('bounds what is kept of the use of keys', async () => {

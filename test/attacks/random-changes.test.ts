@@ -94,9 +94,10 @@ describeOnEach('whatever changes keys', (dialect) => {
       replaceByHand: byHand(
         (
           id,
-        ) => `insert or replace into api_keys select 'new ' || id, name, description, roles, permissions, 'p' || public_id,
-          'd' || digest, created_at, null, expires_at, disabled_at, managed, null, null, null, null, null, search_text,
-          name_skeleton, null, limits, allow_from from api_keys where id = '${id}'`,
+        ) => `insert or replace into api_keys (id, name, description, roles, permissions, public_id, digest, created_at,
+          expires_at, disabled_at, limits, allow_from, managed, search_text, name_skeleton)
+          select 'new ' || id, name, description, roles, permissions, 'p' || public_id, 'd' || digest, created_at,
+          expires_at, disabled_at, limits, allow_from, managed, search_text, name_skeleton from api_keys where id = '${id}'`,
       ),
     }),
   };
