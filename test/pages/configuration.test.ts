@@ -19,7 +19,7 @@ describe(PAGE, () => {
     const rows = new Set(
       Array.from(page.matchAll(/^\| (`.*?`) \|/gm), ([, fields]) => fields!)
         .join(' ')
-        .match(/[\w$]+/g),
+        .match(/[\w$-]+/g),
     );
     for (const field of CONFIG_FIELDS) assert.ok(rows.has(field), field);
     const file = join(tempFolder(), 'svc-api.yaml');

@@ -73,7 +73,7 @@ describe('examples/docker', () => {
       return text.slice(text.indexOf('\t# WebSocket alone')).replaceAll(/^\t*#.*\n/gm, '');
     };
     const own = bodyOf('docker/Caddyfile')
-      .replace('svc-api:4000', '127.0.0.1:4000')
+      .replaceAll('svc-api:4000', '127.0.0.1:4000')
       .replace('whoami:8000', '127.0.0.1:3000')
       .replace('/auth/caddy?', '/auth/caddy?resource=GRAFANA');
     assert.equal(own, bodyOf('caddy/Caddyfile'));
