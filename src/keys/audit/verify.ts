@@ -241,16 +241,23 @@ export async function findDifferences(
   return differences;
 }
 
-/** Why a key is not as the log says, once neither of them changes while they are compared. */
+/**
+ * Why a key is not as the log says, though others may change both meanwhile: it is as before a look at it or as after.
+ * The log is read on from there, as a key that is changed all the time may have many entries.
+ */
 async function settledReason(
   id: string,
   { log, keys, began }: { log: AuditReader; keys: KeySource; began: number },
 ): Promise<string | undefined> {
+  let recorded = await findRecorded([id], log);
   for (;;) {
-    const before = (await findRecorded([id], log)).get(id);
+    const before = recorded.get(id);
     const key = await keys.findById(id);
-    const after = (await findRecorded([id], log)).get(id);
-    if (before?.number === after?.number) return key && reasonOf(key, after, began);
+    recorded = await findRecorded([id], log, recorded);
+    const after = recorded.get(id);
+    if (!key || reasonOf(key, before, began) === undefined) return undefined;
+    const reason = reasonOf(key, after, began);
+    if (reason === undefined || before?.number === after?.number) return reason;
   }
 }
 
@@ -270,11 +277,16 @@ function reasonOf(key: ApiKey, recorded: Recorded | undefined, began: number): s
   return differing.length > 0 ? `differs in ${differing.join(', ')}` : undefined;
 }
 
-/** What the log says of these keys, by their ids. */
-async function findRecorded(ids: readonly string[], log: Pick<AuditReader, 'find'>): Promise<Map<string, Recorded>> {
-  const recorded = new Map<string, Recorded>();
+/** What the log says of these keys, by their ids. @param known what it said up to the entries that were read before */
+async function findRecorded(
+  ids: readonly string[],
+  log: Pick<AuditReader, 'find'>,
+  known: ReadonlyMap<string, Recorded> = new Map(),
+): Promise<Map<string, Recorded>> {
+  const recorded = new Map(known);
   if (ids.length === 0) return recorded;
-  for (let after: number | undefined = 0; after !== undefined;) {
+  const read = Array.from(known.values(), ({ number }) => number);
+  for (let after: number | undefined = Math.max(0, ...read); after !== undefined;) {
     const entries: AuditEntry[] = await log.find({ changesOf: ids, order: 'oldest', after, limit: BATCH_ENTRIES });
     for (const entry of entries) recorded.set(entry.apiKey!.id, replay(recorded.get(entry.apiKey!.id), entry));
     after = entries[BATCH_ENTRIES - 1]?.number;

@@ -151,7 +151,7 @@ describeOnEach('the keys, compared with the audit log', () => {
     assert.deepEqual(await found(), [0, 1, []]);
   });
 
-  it('are compared once they do not change meanwhile', async () => {
+  it('are compared though they change all the time', async () => {
     const { apiKey: key } = await create('CI');
     let changes = 0;
     const racing = await openTestKeys({
@@ -159,13 +159,13 @@ describeOnEach('the keys, compared with the audit log', () => {
       repository: withAuditLog((log) => ({
         async find(query) {
           changes += 1;
-          if (changes < 5) await test.keys.update(key.id, { description: `${changes}` }, OPERATOR);
+          await test.keys.update(key.id, { description: `${changes}` }, OPERATOR);
           return log.find(query);
         },
       })),
     });
     assert.deepEqual(await racing.keys.audit.compare(), { compared: 1, older: 0, differences: [] });
-    assert.ok(changes > 5);
+    assert.ok(changes >= 2);
     await racing.store.close();
   });
 });
