@@ -11,8 +11,9 @@ import { checkAllow, type Match, type McpPatterns, type Needed } from '../routes
  * server a key may use. Messages are JSON-RPC 2.0 in the body of a POST, answers are JSON or an event stream.
  */
 
-/** The most that the body of a request may have, and of one answer or event that is looked through, in bytes. */
-const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
+/** The most messages that a request may have, and resources that one may subscribe to. */
+const [MAX_MESSAGES, MAX_SUBSCRIPTIONS] = [100, 1000];
+/** The most that one answer or event may have that is looked through, in bytes. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /** A part of a server: a tool, a resource or a prompt, by its name or URI. */
@@ -72,6 +73,7 @@ function wantedBy({ method, params = {} }: Message): Wanted {
 }
 
 function partsOf(kind: Part['kind'], names: readonly unknown[]): Wanted {
+  if (names.length > MAX_SUBSCRIPTIONS) return { invalid: `A message may name ${MAX_SUBSCRIPTIONS} ${kind} at most.` };
   const texts = names.filter((name) => typeof name === 'string');
   return texts.length === names.length
     ? texts.map((name) => ({ kind, name }))
@@ -82,7 +84,6 @@ function partsOf(kind: Part['kind'], names: readonly unknown[]): Wanted {
 interface Rule {
   readonly kind: Part['kind'];
   readonly pattern: string;
-  readonly matches: RegExp;
   readonly allow: Needed;
 }
 
@@ -96,12 +97,7 @@ export class McpRules {
   constructor({ route, also = [] }: Match) {
     this.#rules = [route, ...also.map((match) => match.route)].flatMap(({ mcp, allow }) =>
       (['tools', 'resources', 'prompts'] as const).flatMap((kind) =>
-        mcp![kind].map((pattern) => ({
-          kind,
-          pattern,
-          matches: new RegExp(`^${pattern.split('*').map(escapeExpression).join('.*')}$`, 's'),
-          allow: allow as Needed,
-        })),
+        mcp![kind].map((pattern) => ({ kind, pattern, allow: allow as Needed })),
       ),
     );
   }
@@ -111,7 +107,7 @@ export class McpRules {
     const matching = this.#rules.filter(
       (rule) =>
         rule.kind === kind &&
-        rule.matches.test(name) &&
+        isLike(name, rule.pattern) &&
         (rule.pattern === '*' || kind !== 'resources' || !DOTS.test(name)),
     );
     const most = Math.max(...matching.map(({ pattern }) => textOf(pattern)));
@@ -143,14 +139,25 @@ function textOf(pattern: string): number {
   return pattern.includes('*') ? pattern.replaceAll('*', '').length : Number.MAX_SAFE_INTEGER;
 }
 
-function escapeExpression(text: string): string {
-  return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
+/** Whether a name is as a pattern says, in which `*` stands for any text. Takes time by the length of the name. */
+function isLike(name: string, pattern: string): boolean {
+  const [first = '', ...others] = pattern.split('*');
+  const last = others.pop();
+  if (last === undefined) return name === pattern;
+  if (!name.startsWith(first)) return false;
+  let at = first.length;
+  for (const piece of others) {
+    const found = name.indexOf(piece, at);
+    if (found === -1) return false;
+    at = found + piece.length;
+  }
+  return name.length - last.length >= at && name.endsWith(last);
 }
 
 /** The messages of a request, as they are judged and passed on. */
 export interface McpMessages {
   readonly messages: readonly Message[];
-  /** Their bytes, written anew: so no field is there twice, which a server could read in another way. */
+  /** Their bytes, as they arrived: no server can read them in another way. */
   readonly body: Buffer;
 }
 
@@ -190,18 +197,69 @@ export async function readMessages(incoming: IncomingMessage): Promise<McpMessag
   const types = valuesOf(rawHeaders, 'content-type');
   if (types.length !== 1 || !JSON_TYPE.test(types[0]!))
     throw new MessagesRefused(415, INVALID_REQUEST, 'The body must be application/json.');
-  const bytes = await readBody(incoming, MAX_REQUEST_BYTES);
-  const value = parse(decode(bytes));
+  const bytes = await readBody(incoming);
+  const text = decode(bytes);
+  const value = parse(text);
   const messages = Array.isArray(value) ? value : [value];
-  if (messages.length === 0 || !messages.every(isMessage))
-    throw new MessagesRefused(400, INVALID_REQUEST, 'The body is not JSON-RPC 2.0.');
+  if (messages.length === 0 || messages.length > MAX_MESSAGES || !messages.every(isMessage))
+    throw new MessagesRefused(
+      400,
+      INVALID_REQUEST,
+      `The body is not JSON-RPC 2.0, of at most ${MAX_MESSAGES} messages.`,
+    );
+  if (countColons(text) !== countFields(value))
+    throw new MessagesRefused(400, INVALID_REQUEST, 'A field of the body is there twice.');
+  const alias = messages.map(findAlias).find((name) => name !== undefined);
+  if (alias !== undefined)
+    throw new MessagesRefused(400, INVALID_REQUEST, `The field "${printable(alias)}" is taken for another one.`);
   requireSameHeaders(rawHeaders, messages);
-  return { messages, body: Buffer.from(JSON.stringify(value)) };
+  return { messages, body: Buffer.from(bytes) };
+}
+
+/** How many fields objects have in a text of JSON, also those that are there twice: its colons outside of strings. */
+function countColons(text: string): number {
+  let count = 0;
+  let isInString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (isInString && character === '\\') at += 1;
+    else if (character === '"') isInString = !isInString;
+    else if (character === ':' && !isInString) count += 1;
+  }
+  return count;
+}
+
+/** How many fields the objects in a value have. */
+function countFields(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const parts: unknown[] = Array.isArray(value) ? value : Object.values(value);
+  return parts.reduce((sum: number, part) => sum + countFields(part), Array.isArray(value) ? 0 : parts.length);
+}
+
+/** The fields by which messages are judged. */
+const JUDGED: ReadonlySet<string> = new Set(
+  'jsonrpc id method params name uri ref type notifications resourceSubscriptions'.split(' '),
+);
+const JUDGED_WITHOUT_CASE: ReadonlySet<string> = new Set(Array.from(JUDGED, withoutCase));
+
+/** The same for names that some servers, such as those that use Go's `encoding/json`, take for one another. */
+function withoutCase(name: string): string {
+  return name.toLowerCase().toUpperCase();
+}
+
+/** A field of a message that is not one of those by which it is judged, but may be taken for one. */
+function findAlias({ params, ...message }: Message): string | undefined {
+  const fields = isRecord(params) ? params : {};
+  const { ref, notifications } = fields;
+  const objects = [message, fields, isRecord(ref) ? ref : {}, isRecord(notifications) ? notifications : {}];
+  return objects
+    .flatMap((object) => Object.keys(object))
+    .find((name) => !JUDGED.has(name) && JUDGED_WITHOUT_CASE.has(withoutCase(name)));
 }
 
 function parse(text: string): unknown {
   try {
-    return parseJson(text, 'The body', exactNumber);
+    return parseJson(text, 'The body');
   } catch (error) {
     throw error instanceof RequestRefused ? new MessagesRefused(400, PARSE_ERROR, error.message) : error;
   }
@@ -209,7 +267,7 @@ function parse(text: string): unknown {
 
 function decode(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     throw new MessagesRefused(400, PARSE_ERROR, 'The body is not valid UTF-8.');
   }

@@ -35,7 +35,10 @@ const MIN_HIDDEN = 16;
 const LOOK_MS = 1000;
 
 /** Where a file says what it holds. */
-const WORDS = { what: 'The file of a credential for an upstream', remedy: 'Correct it under "upstreams".' };
+const WORDS = {
+  what: 'The file of a credential for an upstream',
+  remedy: 'Correct it in "upstreams", or --send-header.',
+};
 
 /** @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE, CONFIG_INVALID */
 function readCredential(file: string): SecretText {

@@ -161,18 +161,44 @@ describe('a guard of an MCP server', () => {
     assert.deepEqual(got, [JSON.stringify(batch)]);
   });
 
-  it('passes on what it has judged: a field that is there twice, and numbers, as they are', async () => {
-    const params = '"params":{"name":"delete_a","name":"read_a","n":12345678901234567890.10,"__proto__":{"a":1}}';
-    assert.equal((await post(reader, `{"jsonrpc":"2.0","id":1e2,"method":"tools/call",${params}}`)).status, 200);
-    const passed =
-      '{"jsonrpc":"2.0","id":1e2,"method":"tools/call","params":{"name":"read_a","n":12345678901234567890.10,"__proto__":{"a":1}}}';
-    assert.deepEqual(got, [passed]);
-    const other = '"params":{"name":"read_a","name":"delete_a"}';
-    assert.equal((await post(reader, `{"jsonrpc":"2.0","id":1,"method":"tools/call",${other}}`)).status, 403);
+  it('passes on what it has judged, byte by byte', async () => {
+    const params =
+      '{ "name":"read\\u005fa", "arguments": {"Name":":","n":12345678901234567890.10,"__proto__":{"a":"}\\\\"}} }';
+    const message = `{"jsonrpc": "2.0","id":1e2,"method":"tools/call","params": ${params}}`;
+    assert.equal((await post(reader, message)).status, 200);
+    assert.deepEqual(got, [message]);
+  });
+
+  it('refuses what a server could read in another way: a field that is there twice, or in other letters', async () => {
+    const start = '"jsonrpc":"2.0","id":1,"method":"tools/call"';
+    for (const body of [
+      `{${start},"params":{"name":"delete_a","name":"read_a"}}`,
+      `{${start},"params":{"name":"read_a","name":"delete_a"}}`,
+      `{${start},"method":"tools/list","params":{"name":"read_a"}}`,
+      `{${start},"params":{"name":"read_a","arguments":{"a":1,"a":1}}}`,
+      `{${start},"params":{"name":"read_a","Name":"delete_a"}}`,
+      `{${start},"Method":"tools/list","params":{"name":"read_a"}}`,
+      `{${start},"params":{"name":"read_a"},"param\u017f":{"name":"delete_a"}}`,
+      `[{${start},"params":{"name":"read_a"}},{${start},"params":{"name":"read_a"},"PARAMS":{"name":"delete_a"}}]`,
+      '{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"a","TYPE":"x"}}}',
+    ])
+      assert.deepEqual([(await post(reader, body)).status, got], [400, []], body);
     assert.equal(
       (await post(reader, '{"jsonrpc":"2.0","id":1,"method":"tools\\u002fcall","params":{"name":"delete_a"}}')).status,
       403,
     );
+  });
+
+  it('takes patterns with several stars, and time by the length of a name alone', async () => {
+    const parts = { tools: ['a*b*c', '*x*'], resources: [], prompts: [] };
+    const several = `${await service.beside({ requirements: byRoutes(createRouter([part(READ, parts)])) })}/mcp`;
+    const statusOf = async (name: string) => {
+      const headers = { authorization: `Bearer ${reader}`, 'content-type': 'application/json' };
+      return (await fetch(several, { method: 'POST', headers, body: JSON.stringify(tool(name)) })).status;
+    };
+    for (const name of ['abc', 'a-b-b-c', 'x', '-x-']) assert.equal(await statusOf(name), 200, name);
+    for (const name of ['ab', 'acb', 'bc', '', 'ABC', 'a'.repeat(900_000)])
+      assert.equal(await statusOf(name), 403, name);
   });
 
   it('refuses what is no JSON-RPC', async () => {
@@ -182,6 +208,8 @@ describe('a guard of an MCP server', () => {
       ['7', 400],
       ['[]', 400],
       ['[[]]', 400],
+      [JSON.stringify(Array.from({ length: 101 }, () => call('ping'))), 400],
+      [`\uFEFF${JSON.stringify(call('ping'))}`, 400],
       ['{"id":1,"method":"ping"}', 400],
       ['{"jsonrpc":"2.0","id":1}', 400],
       ['{"jsonrpc":"2.0","id":1,"method":7}', 400],
