@@ -181,7 +181,7 @@ function jsonOf({ file, explanation, key }: ExplainedRequest): object {
 }
 
 async function textOf({ file, typed, explanation, key }: ExplainedRequest): Promise<string> {
-  const { describeAllow, describeExplanation, describeMatch } = await import('../routes/index.ts');
+  const { allowOf, describeAllow, describeExplanation, describeMatch } = await import('../routes/index.ts');
   const { decision, request, otherCaseOf, others, otherMethods } = explanation;
   const subject = request ? `${request.method} ${request.host}${request.path}` : printable(typed, 200);
   const reason = describeExplanation(explanation, key && { name: key.key.name, status: key.status });
@@ -189,9 +189,9 @@ async function textOf({ file, typed, explanation, key }: ExplainedRequest): Prom
   const add = (match: Parameters<typeof describeMatch>[0], text: string) =>
     lines.push(atRoute(file, match, `${describeMatch(match)} ${text}`));
   if (decision.match) {
-    const { allow, to } = decision.match.route;
+    const { to } = decision.match.route;
     const goesTo = to === undefined ? '' : `, and its requests go to the upstream "${to}"`;
-    add(decision.match, `decides, and requires ${describeAllow(allow)}${goesTo}`);
+    add(decision.match, `decides, and requires ${describeAllow(allowOf(decision.match))}${goesTo}`);
   }
   if (otherCaseOf) add(otherCaseOf, 'differs from it only by case');
   for (const { match, because } of others) add(match, `comes after that: ${because}`);

@@ -96,7 +96,7 @@ export function requirementOf(router: Router, request: RequestParts): Requiremen
   const match = router.find(canonical.value);
   if (!match) return { match, refusal: 'no route matches' };
   if ('otherCaseOf' in match) return { match: undefined, refusal: 'the path differs from a route only by case' };
-  const needed = match.also ? neededToConnect(match) : neededFor(match.route.allow, canonical.value.method);
+  const needed = neededFor(allowOf(match), canonical.value.method);
   if ('refusal' in needed) return { match, refusal: needed.refusal };
   for (const method of overriding) {
     const other = router.find({ ...canonical.value, method });
@@ -106,8 +106,9 @@ export function requirementOf(router: Router, request: RequestParts): Requiremen
   return { match, allow: needed };
 }
 
-/** What is needed to connect to an MCP server: what is needed for any part of it. */
-function neededToConnect({ route, also = [] }: Match): Needed {
+/** What a route asks for; of those for an MCP server, what is needed to connect to it: that for any part of it. */
+export function allowOf({ route, also }: Match): Allow {
+  if (!also) return route.allow;
   const allows = [route, ...also.map((match) => match.route)].map(({ allow }) => allow);
   const permissions = allows.flatMap((allow) => ('permissions' in allow ? allow.permissions : []));
   const [first, ...others] = new Set(permissions);
@@ -243,7 +244,7 @@ export function describeAllow(allow: Allow): string {
 /** Why a decision is as it is: `the key lacks A:READ_ANY`. */
 function describeReason(decision: Decision): string {
   if ('refusal' in decision) return decision.refusal;
-  const { allow } = decision.match.route;
+  const allow = allowOf(decision.match);
   if (decision.outcome === 'forbidden') return `the key lacks ${permissionsText(allow.kind, decision.missing)}`;
   if (decision.outcome === 'refused') return 'it has no valid key';
   return decision.used.length > 0 ? `the key has ${formatList(decision.used)}` : `it requires ${describeAllow(allow)}`;
@@ -264,7 +265,7 @@ function describeDecision(decision: Decision): string {
   const { match, outcome } = decision;
   if (!match) return `forbidden, as ${describeReason(decision)}`;
   const by = `${outcome} by ${describeMatch(match)}`;
-  if (outcome === 'refused') return `${by}, which requires ${describeAllow(match.route.allow)}`;
+  if (outcome === 'refused') return `${by}, which requires ${describeAllow(allowOf(match))}`;
   return outcome === 'allowed' ? by : `${by}, as ${describeReason(decision)}`;
 }
 

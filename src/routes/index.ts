@@ -1,5 +1,6 @@
 /** Which requests need what: canonical requests, the route that decides, what is wrong with routes. */
 export {
+  allowOf,
   checkAllow,
   describeAllow,
   describeExplanation,

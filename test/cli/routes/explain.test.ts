@@ -51,6 +51,21 @@ describe('routes explain', () => {
     assert.equal(code, 1);
   });
 
+  it('says of an MCP server who may connect: who may use any part of it', async () => {
+    const part = (tool: string, permission: string) =>
+      `  - { host: a, path: /mcp, mcp: { tools: [${tool}] }, allow: ${permission} }\n`;
+    const file = configFile(`routes:\n${part('read', 'DOCKER:READ_ANY')}${part('stop', 'DOCKER:UPDATE_ANY')}`);
+    const env = { SVC_API_CONFIG: file };
+    const explained = async (permission: string) =>
+      (await testCli().run(argsOf(`POST http://a/mcp --permissions ${permission}`), { env })).stdout.split('\n');
+    assert.deepEqual((await explained('DOCKER:UPDATE_ANY')).slice(0, 2), [
+      'POST a/mcp is allowed: the key has DOCKER:UPDATE_ANY',
+      `${file}:2: route 1 (a/mcp) decides, and requires DOCKER:READ_ANY or DOCKER:UPDATE_ANY`,
+    ]);
+    const [forbidden] = await explained('DISK:READ_ANY');
+    assert.equal(forbidden, 'POST a/mcp is forbidden: the key lacks DOCKER:READ_ANY or DOCKER:UPDATE_ANY');
+  });
+
   it('says which upstream a request goes to', async () => {
     const file = configFile(`upstreams: { wiki: "http://127.0.0.1:1" }
 routes: [{ host: a, path: /, allow: open, to: wiki }]
