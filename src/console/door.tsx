@@ -24,10 +24,10 @@ import { isKeysError } from '../keys/basics/index.ts';
 import { type PeopleSignIn, SignInFailed } from '../people/index.ts';
 import { prefixOf } from '../keys/secret/index.ts';
 import { addAssets, type Assets, plainPageHeaders, readAssets } from './assets.ts';
-import { OneMoment } from './pages/sign-in.tsx';
+import { OneMoment, SignInForm } from './pages/sign-in.tsx';
 import { Layout } from './parts/layout.tsx';
 import { inYourWords, Problem, titleOf } from './parts/notice.tsx';
-import { addProviderWay, startOf } from './provider-way.ts';
+import { addProviderWay } from './provider-way.ts';
 import { requireOwnForm, SessionAuth } from './session-auth.ts';
 import { answerHeaders, seeOther } from './visit.tsx';
 
@@ -229,45 +229,22 @@ function SignIn({
   target: string;
   problem?: string | undefined;
 } & PeopleParts) {
-  const provider = people?.provider;
   return (
     <div class="narrow">
       <h1>Sign in to {seen.host}</h1>
-      {problem !== undefined && <Problem>{problem}</Problem>}
-      {seen.isPrivate && provider && (
-        <p>
-          <a class="button primary" href={startOf(`${DOOR_PATH}sign-in`, 'to', target)}>
-            Sign in with {provider.host}
-          </a>
-        </p>
-      )}
-      {seen.isPrivate ? (
-        <form method="post" action={`${DOOR_PATH}sign-in`} class="stack">
-          <input type="hidden" name="to" value={target} />
-          {/* Managers of passwords name what they keep by it. */}
-          <input id="service" type="text" value={seen.host} autocomplete="username" hidden />
-          <label for="key">API key</label>
-          <input
-            id="key"
-            name="key"
-            type="password"
-            autocomplete="current-password"
-            spellcheck={false}
-            required
-            aria-describedby="key-help"
-          />
-          <p id="key-help" class="help">
-            It is exchanged for a session of {seen.host} alone, which ends when you sign out, after 8 hours, after 30
-            minutes without a request, and with the key.
-          </p>
-          <button class="primary">Sign in</button>
-        </form>
-      ) : (
-        <Problem>
-          This connection is not encrypted, so that others could read a key. Open the address by https, or on the
-          machine itself.
-        </Problem>
-      )}
+      <SignInForm
+        action={`${DOOR_PATH}sign-in`}
+        back={{ name: 'to', value: target }}
+        service={seen.host}
+        page="the address"
+        help={
+          `It is exchanged for a session of ${seen.host} alone, which ends when you sign out, after 8 hours, ` +
+          'after 30 minutes without a request, and with the key.'
+        }
+        problem={problem}
+        provider={people?.provider?.host}
+        isPrivate={seen.isPrivate}
+      />
       <p class="help">No key yet? Ask whoever runs this service for one.</p>
     </div>
   );

@@ -173,45 +173,90 @@ function SignIn({
     <Layout title="Sign in" root={ROOT} assets={assets}>
       <div class="narrow">
         <h1>Sign in to svc-api</h1>
-        {problem !== undefined && <Problem>{problem}</Problem>}
-        {isPrivate && provider !== undefined && (
-          <p>
-            <a class="button primary" href={startOf(`${ROOT}sign-in`, 'next', next)}>
-              Sign in with {provider}
-            </a>
-          </p>
-        )}
-        {isPrivate ? (
-          <form method="post" action={`${ROOT}sign-in`} class="stack">
-            <input type="hidden" name="next" value={next} />
-            {/* Managers of passwords name what they keep by it. */}
-            <input id="service" type="text" value="svc-api" autocomplete="username" hidden />
-            <label for="key">API key</label>
-            <input
-              id="key"
-              name="key"
-              type="password"
-              autocomplete="current-password"
-              spellcheck={false}
-              required
-              aria-describedby="key-help"
-            />
-            <p id="key-help" class="help">
-              The console shows and does what this key may. It is exchanged for a session, which ends after 8 hours,
-              after 30 minutes without a request, and with the key.
-            </p>
-            <button class="primary">Sign in</button>
-          </form>
-        ) : (
-          <Problem>
-            This connection is not encrypted, so that others could read a key. Open the console by https, or on the
-            machine itself.
-          </Problem>
-        )}
+        <SignInForm
+          action={`${ROOT}sign-in`}
+          back={{ name: 'next', value: next }}
+          service="svc-api"
+          page="the console"
+          help={
+            'The console shows and does what this key may. It is exchanged for a session, which ends after 8 hours, ' +
+            'after 30 minutes without a request, and with the key.'
+          }
+          problem={problem}
+          provider={provider}
+          isPrivate={isPrivate}
+        />
         <p class="help">
           No key yet? Whoever runs this service makes one: <code>{commands.create}</code>
         </p>
       </div>
     </Layout>
+  );
+}
+
+/** The ways to sign in: by a provider, where there is one, and by a key. */
+export function SignInForm({
+  action,
+  back,
+  service,
+  page,
+  help,
+  problem,
+  provider,
+  isPrivate,
+}: {
+  action: string;
+  /** The field that says where somebody wanted to go. */
+  back: { name: 'next' | 'to'; value: string };
+  /** What managers of passwords call it that a key is for. */
+  service: string;
+  /** What is to be opened by https. */
+  page: string;
+  help: string;
+  problem: string | undefined;
+  provider: string | undefined;
+  isPrivate: boolean;
+}) {
+  const said = problem !== undefined && <Problem>{problem}</Problem>;
+  if (!isPrivate)
+    return (
+      <>
+        {said}
+        <Problem>
+          This connection is not encrypted, so that others could read a key. Open {page} by https, or on the machine
+          itself.
+        </Problem>
+      </>
+    );
+  return (
+    <>
+      {said}
+      {provider !== undefined && (
+        <p>
+          <a class="button primary" href={startOf(action, back.name, back.value)}>
+            Sign in with {provider}
+          </a>
+        </p>
+      )}
+      <form method="post" action={action} class="stack">
+        <input type="hidden" name={back.name} value={back.value} />
+        {/* Managers of passwords name what they keep by it. */}
+        <input id="service" type="text" value={service} autocomplete="username" hidden />
+        <label for="key">API key</label>
+        <input
+          id="key"
+          name="key"
+          type="password"
+          autocomplete="current-password"
+          spellcheck={false}
+          required
+          aria-describedby="key-help"
+        />
+        <p id="key-help" class="help">
+          {help}
+        </p>
+        <button class="primary">Sign in</button>
+      </form>
+    </>
   );
 }
