@@ -12,7 +12,6 @@ import {
   type StartConfig,
   startConfig,
 } from './config-source.ts';
-import { collectGarbage } from './memory.ts';
 import { destinationIn, NoticeDelivery } from './notices.ts';
 import type { ServeOptions } from './options.ts';
 import { announce, FLUSH_MS, leave, listenForStop, serviceManager, type StopSignal } from './service-manager.ts';
@@ -21,7 +20,7 @@ import type { Config, ServerSettings } from '../../config/config.ts';
 import type { SchemaExtension } from '../../graphql/index.ts';
 import { type Catalog, createCatalog, type HostResource } from '../../keys/permissions/index.ts';
 
-import { isDebugged, isKeysError } from '../../keys/basics/index.ts';
+import { debug, isDebugged, isKeysError, millisecondsSince } from '../../keys/basics/index.ts';
 import type { ChangeSource } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
 import type { ConfiguredServer, StartService } from '../../service/configured-server.ts';
@@ -387,4 +386,24 @@ function metricsPlace(
 ): { host: string; port: number } | undefined {
   // In a URL, an address of IPv6 has brackets.
   return port === undefined ? undefined : { host: metricsHost.replace(/^\[(.*)\]$/, '$1'), port };
+}
+
+/**
+ * Collects what the start of a server has left: V8 does so only where more memory is asked for, which a server at rest
+ * does not, and keeps the pages. Nothing is opened, and nobody can connect. Without an inspector, as where Node's
+ * permissions refuse it, the memory is kept until then.
+ */
+async function collectGarbage(): Promise<void> {
+  const began = performance.now();
+  try {
+    // An `import()` would load all that Node's module has.
+    const { Session } = process.getBuiltinModule('node:inspector');
+    const session = new Session();
+    session.connect();
+    await new Promise<void>((resolve) => session.post('HeapProfiler.collectGarbage', () => resolve()));
+    session.disconnect();
+    debug('what the start had left was collected', () => ({ durationMs: millisecondsSince(began) }));
+  } catch (error) {
+    debug('what the start had left is kept', () => ({ err: error }));
+  }
 }
