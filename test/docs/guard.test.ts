@@ -42,6 +42,12 @@ describe(PAGE, () => {
     );
   });
 
+  it('leads to a configuration of people that is taken', async () => {
+    const { people } = await configIn(blockWith('people:', 'docs/console.md', 'yaml'));
+    assert.ok(people && 'issuer' in people.by);
+    assert.equal(people.by.issuer, 'https://id.example.org');
+  });
+
   it('begins with what the README has, which is pasted there', () => {
     assert.equal(blocksOf(PAGE)[0], blockWith('svc-api guard', 'README.md'));
   });
