@@ -422,6 +422,13 @@ async function completePostgres(db: Kysely<Tables>): Promise<void> {
   for (const change of ['update', 'delete'])
     await sql`create trigger ${sql.id(`api_keys_${change}_announced`)} after ${sql.raw(change)} on api_keys
       referencing old table as changed for each statement execute function announce_changed_keys()`.execute(db);
+  // Who remembers keys and follows their changes, up to which change, and until when it trusts what it remembers, in
+  // milliseconds since 1970; and the number of the last change. See `announceChange`.
+  await sql`create table followers (id text primary key, seen bigint not null, leased_until bigint not null)`.execute(
+    db,
+  );
+  await sql`create table change_number (one integer primary key check (one = 1), number bigint not null)`.execute(db);
+  await sql`insert into change_number values (1, 0)`.execute(db);
   await sql`create function announce_truncated_keys() returns trigger language plpgsql as $$
     begin
       perform pg_notify('svc_api_changed_keys', json_build_object('schema', tg_table_schema)::text);
