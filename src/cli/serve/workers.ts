@@ -114,12 +114,12 @@ function listenForWorkers(listen: WorkersOptions['listen']): () => void {
   // Those that listen, each with what is to be done as it takes what it was told, in order.
   const listening = new Map<Worker, (() => void)[]>();
   let source: Promise<ChangeSource | undefined> | undefined;
-  const tell = (worker: Worker, received: Received) => {
+  const tell = async (worker: Worker, received: Received) => {
     if (!worker.isConnected()) return;
     worker.send({ received }, () => {});
     const { promise, resolve } = Promise.withResolvers<void>();
     listening.get(worker)!.push(resolve);
-    return promise;
+    await promise;
   };
   const begin = async () => {
     const begun = await listen();

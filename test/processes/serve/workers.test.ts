@@ -234,7 +234,7 @@ interface Activity {
   seconds: number;
 }
 const ACTIVITY = `select (xact_commit + xact_rollback)::int as transactions, numbackends as connections,
-    (select date_trunc('second', max(query_start))::text from pg_stat_activity where query like '%from change_number%')
+    (select date_trunc('second', max(query_start))::text from pg_stat_activity where query ~ '^(with gone|update followers)')
       as heartbeat, extract(epoch from clock_timestamp())::float as seconds
   from pg_stat_database where datname = 'postgres'`;
 
