@@ -80,7 +80,8 @@ const REWRITING: ReadonlyMap<string, 'method' | 'path'> = new Map([
 /** The header, in whatever form, by which a request may become another one; or one with another method. */
 export function rewritingHeader(rawHeaders: readonly string[], what: 'request' | 'method'): string | undefined {
   return rawHeaders.find((name, index) => {
-    const rewritten = index % 2 === 0 && /^(?:x|script|path)/i.test(name) ? REWRITING.get(canonicalName(name)) : undefined;
+    const rewritten =
+      index % 2 === 0 && /^(?:x|script|path)/i.test(name) ? REWRITING.get(canonicalName(name)) : undefined;
     return rewritten !== undefined && (what === 'request' || rewritten === what);
   });
 }

@@ -4,7 +4,7 @@ import { inBrowserWithSites } from '../support/browser.ts';
 import { expectAccessible } from '../support/browser/accessible.ts';
 import { isHeaded, problem } from '../support/browser/page.ts';
 import { OPENS_PAGE, SENDS_FORM } from '../support/door.ts';
-import { type Answer, ask } from '../support/proxies/client.ts';
+import { type Answer, ask, sendBytes } from '../support/proxies/client.ts';
 import { CONFIGURATIONS, SITE } from '../support/proxies/configurations.ts';
 import { describeEachProxy } from '../support/proxies/describe.ts';
 import { valuesOf } from '../support/proxies/service.ts';
@@ -103,6 +103,14 @@ describeEachProxy(
         assert.equal((await send('/.svc-api/sign-out', {}, headers)).status, 403);
       }
       assert.equal((await send('/api/x', {}, { cookie })).status, 200);
+    });
+
+    it('sees the pages for that, and nothing else of svc-api', async () => {
+      for (const path of ['/healthz', '/console/', '/graphql', '/auth/nginx?key'])
+        for (const up of ['..', '%2e%2e', '.%2E', '..\\..', '..%2f', './..', '/..', '..;']) {
+          const bytes = `GET /.svc-api/${up}${path} HTTP/1.1\r\nHost: ${SITE}\r\nConnection: close\r\n\r\n`;
+          assert.match(await sendBytes(site().port, bytes), /^HTTP\/1\.1 40[0134] /, up + path);
+        }
     });
 
     it('is led to no other site', async () => {
