@@ -7,7 +7,7 @@ import { until } from '../support/until.ts';
 import { ask, askByHttp2, askForWebSocket, begin, CLIENT } from '../support/proxies/client.ts';
 import { CONFIGURATIONS, SITE } from '../support/proxies/configurations.ts';
 import { describeEachProxy } from '../support/proxies/describe.ts';
-import { startGuardedSite } from '../support/proxies/guarded-site.ts';
+import { end, startGuardedSite } from '../support/proxies/guarded-site.ts';
 import { PIECE, valuesOf } from '../support/proxies/service.ts';
 import { needsPrograms } from '../support/skip.ts';
 
@@ -246,6 +246,9 @@ describe('events behind Apache', () => {
       const { got } = await ask(site.port, { path: target, headers: [reader, ['Accept', 'text/event-stream']] });
       assert.equal(got?.url, target);
     }
+    await end(site.svcApi, 'SIGKILL');
+    const { status } = await ask(site.port, { path, headers: [reader, ['Accept', 'text/event-stream']] });
+    assert.equal(status, 503);
     await site.stop();
   });
 });
