@@ -27,7 +27,7 @@ import {
   rowOf,
   readStoredKey,
 } from './rows.ts';
-import { countKeys, findKeys, firstFound, hasSearchIndex } from './search-keys.ts';
+import { countKeys, findKeys, findLookalikes, firstFound, hasSearchIndex } from './search-keys.ts';
 import {
   addRotatedSecrets,
   countLive,
@@ -82,15 +82,15 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
       if (!readers.has(wanted)) readers.set(wanted, portIn(wanted).read({ connection, run, auditKey }));
       return readers.get(wanted) as Reader;
     },
-    findById: (id) => run((db) => createFinder(db, apiKeyOf).findById(id)),
-    findByName: (name) => run((db) => createFinder(db, apiKeyOf).findByName(name)),
-    findBy: (field, values) => run((db) => createFinder(db, apiKeyOf).findBy(field, values)),
-    findByDigests: (digests) => run((db) => createFinder(db, apiKeyOf).findByDigests(digests)),
-    findConfusable: (names) => run((db) => createFinder(db, apiKeyOf).findConfusable(names)),
-    countLive: (creator, now) => run((db) => createFinder(db, apiKeyOf).countLive(creator, now)),
-    findManaged: () => run((db) => createFinder(db, apiKeyOf).findManaged()),
-    findAncestors: (ids) => run((db) => createFinder(db, apiKeyOf).findAncestors(ids)),
-    findWithDescendants: (ids) => run((db) => createFinder(db, apiKeyOf).findWithDescendants(ids)),
+    findById: (id) => run((db) => createFinder(db, dialect, apiKeyOf).findById(id)),
+    findByName: (name) => run((db) => createFinder(db, dialect, apiKeyOf).findByName(name)),
+    findBy: (field, values) => run((db) => createFinder(db, dialect, apiKeyOf).findBy(field, values)),
+    findByDigests: (digests) => run((db) => createFinder(db, dialect, apiKeyOf).findByDigests(digests)),
+    findConfusable: (names) => run((db) => createFinder(db, dialect, apiKeyOf).findConfusable(names)),
+    countLive: (creator, now) => run((db) => createFinder(db, dialect, apiKeyOf).countLive(creator, now)),
+    findManaged: () => run((db) => createFinder(db, dialect, apiKeyOf).findManaged()),
+    findAncestors: (ids) => run((db) => createFinder(db, dialect, apiKeyOf).findAncestors(ids)),
+    findWithDescendants: (ids) => run((db) => createFinder(db, dialect, apiKeyOf).findWithDescendants(ids)),
     revision: () => connection.revision(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (report) => connection.watchHearing(report),
@@ -156,6 +156,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
 
 function createFinder<Key extends ApiKey>(
   db: Kysely<Tables>,
+  dialect: DialectName,
   keyOf: (row: ApiKeyTable) => Key,
 ): Omit<KeyFinder<Key>, 'port'> {
   return {
@@ -185,7 +186,7 @@ function createFinder<Key extends ApiKey>(
     async findConfusable(names) {
       const rows = [];
       for (const chunk of chunksOf([...new Set(await mapYielding(names, computeNameSkeleton))]))
-        rows.push(...(await db.selectFrom('api_keys').selectAll().where('name_skeleton', 'in', chunk).execute()));
+        rows.push(...(await findLookalikes(db, dialect, chunk)));
       return mapYielding(rows, keyOf);
     },
 
@@ -223,7 +224,7 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
     if (ids.length > 0) for (const port of PORTS) await port[what]?.(writing, ids);
   };
   return {
-    ...createFinder(db, readStoredKey),
+    ...createFinder(db, dialect, readStoredKey),
     port: <Writer>(wanted: Port<unknown, Writer>) => {
       const { read, write } = portIn(wanted);
       return { ...(read(reading) as object), ...write?.(writing) } as Writer;
