@@ -20,7 +20,7 @@ import type { Connection, DialectName } from './connection.ts';
 import { findDue } from './due-entries.ts';
 import { insertRows } from './insert-rows.ts';
 import { BLOCK_ENTRIES } from './migrations.ts';
-import { chunksOf, idStart, isAbout, readAuditEntry, readHash, storedHash, toAuditRow } from './rows.ts';
+import { chunksOf, hasHashed, idStart, isAbout, readAuditEntry, readHash, storedHash, toAuditRow } from './rows.ts';
 import type { Search } from './search-keys.ts';
 import type { AuditLogTable, NoticeStateTable, Tables } from './tables.ts';
 
@@ -250,7 +250,7 @@ function matching(
         select number from audit_start union all select cast(${after ?? 0} as bigint)) as starts)`,
     ),
     ...(owner === undefined ? [] : [visibleTo(row, owner, { apiKey: key, actor })]),
-    ...(key === undefined ? [] : [row.or([isAbout(dialect, [key]), isNamed(dialect, key)])]),
+    ...(key === undefined ? [] : [row.or([isAbout(dialect, [key]), hasHashed(dialect, 'key_name', [key])])]),
     ...(actor === undefined ? [] : [row.or([row('actor_id', '=', actor), row('actor_name', '=', actor)])]),
     ...(action === undefined ? [] : [row('action', '=', action)]),
     ...(outcome === undefined ? [] : [row('action', outcome === 'REFUSED' ? '=' : '!=', 'REFUSE')]),
@@ -259,12 +259,6 @@ function matching(
     ...(before === undefined ? [] : [row('number', '<', before)]),
     ...(changesOf === undefined ? [] : [isAbout(dialect, changesOf), row('action', 'not in', NO_CHANGES)]),
   ];
-}
-
-/** Whether the key of an entry had a name. PostgreSQL has an index of what takes less room. */
-function isNamed(dialect: DialectName, name: string): RawBuilder<SqlBool> {
-  const isIndexed = dialect === 'postgres' ? sql`hashtext(key_name) = hashtext(${name}) and` : sql``;
-  return sql<SqlBool>`(${isIndexed} key_name = ${name})`;
 }
 
 /** Whether the owner may read an entry, and the values that are filtered by. */

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import type { Kysely } from 'kysely';
+import type { ExpressionBuilder, Kysely } from 'kysely';
 import type { AuditQuery } from '../keys/audit/index.ts';
 import { KeysError, MAX_BACK_MS, yielding, mapYielding, type Port } from '../keys/basics/index.ts';
 import type { ApiKey, StoredKey } from '../keys/key/index.ts';
@@ -24,6 +24,7 @@ import {
   computeChecksum,
   chunksOf,
   computeNameSkeleton,
+  hasHashed,
   rowOf,
   readStoredKey,
 } from './rows.ts';
@@ -61,8 +62,6 @@ export async function keyNamesFrom(connection: Connection, start: string, limit:
     return [...new Set([...rows.slice(0, limit), ...last].map(({ name }) => name))];
   });
 }
-
-const COLUMNS = { id: 'id', name: 'name', publicId: 'public_id' } as const;
 
 /** The repository over an open database, with the key of its audit log, if it has one. */
 export function createKeyRepository(connection: Connection, auditKey?: KeyObject): KeyRepository {
@@ -172,14 +171,19 @@ function createFinder<Key extends ApiKey>(
 
     async findBy(field, values) {
       const rows = [];
-      for (const chunk of chunksOf(values))
-        rows.push(...(await db.selectFrom('api_keys').selectAll().where(COLUMNS[field], 'in', chunk).execute()));
+      for (const chunk of chunksOf(values)) {
+        const isOne =
+          field === 'publicId'
+            ? () => hasHashed(dialect, 'public_id', chunk)
+            : (row: ExpressionBuilder<Tables, 'api_keys'>) => row(field, 'in', chunk);
+        rows.push(...(await db.selectFrom('api_keys').selectAll().where(isOne).execute()));
+      }
       return mapYielding(rows, keyOf);
     },
 
     async findByDigests(digests) {
       const rows = [];
-      for (const chunk of chunksOf(digests)) rows.push(...(await selectByDigests(db, chunk)));
+      for (const chunk of chunksOf(digests)) rows.push(...(await selectByDigests(db, dialect, chunk)));
       return rows.map(readStoredKey);
     },
 

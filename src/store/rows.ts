@@ -301,6 +301,14 @@ export function amongTexts(dialect: DialectName, texts: readonly string[]): RawB
     : sql`= any(${texts}::text[])`;
 }
 
+/** Whether a column has one of these texts: PostgreSQL has an index of its hashes, which takes less room. */
+export function hasHashed(dialect: DialectName, column: string, texts: readonly string[]): RawBuilder<SqlBool> {
+  const hasOne = sql<SqlBool>`${sql.ref(column)} ${amongTexts(dialect, texts)}`;
+  if (dialect === 'sqlite') return hasOne;
+  return sql`(hashtextextended(${sql.ref(column)}, 0)
+    = any(array(select hashtextextended(text, 0) from unnest(${texts}::text[]) as text)) and ${hasOne})`;
+}
+
 /** Whether an entry of the audit log is about one of these keys: by an index of how their ids begin. */
 export function isAbout(dialect: DialectName, ids: readonly string[]): RawBuilder<SqlBool> {
   const starts = new Set(ids.map((id) => [...id].slice(0, ID_START).join('')));
