@@ -4,6 +4,7 @@ import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/basics/index.ts';
 import type { ChangeSource, NotificationReport } from '../../keys/repository/index.ts';
 import { type Connection, type MustExist, Mutex, retry, type WriteOptions, type WriteWork } from '../connection.ts';
+import { driverCodeOf } from '../errors.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from '../location.ts';
 import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
@@ -30,6 +31,10 @@ const MAX_RETRIES = 5;
 /** How long a migration may wait for others, and how long each of its steps may take. */
 const MIGRATION_WAIT_MS = 60_000;
 const MIGRATION_STEP_MS = 600_000;
+/** How long the pages of an index are waited for that are to be given back, in milliseconds. */
+const REINDEX_WAIT_MS = 50;
+/** What PostgreSQL answers to who does not own a table. */
+const NOT_OWNER = '42501';
 /** How often a change that has done most of its work asks for the lock of writers, in milliseconds. */
 const ASK_MS = 5;
 /** How often a change asks, at the least, whether all have confirmed it, in milliseconds. */
@@ -183,6 +188,11 @@ export class PostgresConnection implements Connection {
     const db = await openPool({ ...this.#config, ...timeouts, max: 1 });
     try {
       for (const table of TABLE_NAMES) await sql`vacuum (analyze) ${sql.table(table)}`.execute(db);
+      // What an import has left is empty, but for the pages of indexes. Others are not kept waiting for them.
+      await sql`set lock_timeout = ${sql.lit(REINDEX_WAIT_MS)}`.execute(db);
+      await sql`reindex table import_entries`.execute(db).catch((error: unknown) => {
+        if (!isLockTimeout(error) && driverCodeOf(error) !== NOT_OWNER) throw error;
+      });
     } catch (error) {
       throw postgresError(error, this.location);
     } finally {
