@@ -60,7 +60,6 @@ export {
   isBudget,
   isBudgetUnit,
   LIMIT_SECONDS,
-  LIMIT_UNITS,
   MAX_BACK_MS,
   type LimitParts,
   type LimitUnit,
