@@ -254,7 +254,8 @@ export declare function bearerAuth(options: BearerAuthOptions): OnRequestHook;
 export interface AccessObserver {
     used(permission: Permission): void;
     granted(role: Role): void;
-    lacked(permissions: readonly Permission[], address?: string): void;
+    called(tool: string): void;
+    lacked(permissions: readonly Permission[], address?: string, tool?: string): void;
 }
 
 export type Action = (typeof ACTIONS)[number];

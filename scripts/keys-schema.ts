@@ -57,7 +57,7 @@ export function keysSchema(): string {
           limits: {
             type: 'array',
             description:
-              'How many requests the key may make, each as 100/m: a number and s, m, h, d or month; budget or uses for all.',
+              'How many requests the key may make, as 100/m: a number and s, m, h, d or month, budget or uses.',
             maxItems: LIMIT_UNITS.length,
             items: KEY_LIMIT,
           },

@@ -123,6 +123,8 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
       budget.inSequence(async () => (await keys.usage.byPeriod(id, request)).periods),
     usedPermissions: async ({ id }, _, context) =>
       knownTo(catalog, splitUsed(await loadersIn(context).usedPermissions.load(id)).permissions),
+    usedTools: async (key, _, context) =>
+      withChain(key, context, async (chain) => (await suggestion(key, chain, context)).tools),
     rotation: (key, _, context) => {
       const rotation = keys.rotationOf(key);
       return (
@@ -169,7 +171,7 @@ interface Loaders {
   /** How often a key was used, by its id. */
   usage: DataLoader<string, UsageTotals>;
   /** The permissions that a key has used, and the roles that it has granted, by its id. */
-  usedPermissions: DataLoader<string, readonly UsedGrant[]>;
+  usedPermissions: DataLoader<string, ReadonlyMap<UsedGrant, number>>;
 }
 
 /** How many keys are loaded at a time. */
@@ -216,7 +218,7 @@ function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Lo
     }),
     usedPermissions: loader(async (ids: readonly string[]) => {
       const found = await keys.usage.usedPermissionsOfAll(ids);
-      return ids.map((id) => [...found.get(id)!.keys()]);
+      return ids.map((id) => found.get(id)!);
     }),
   };
 }

@@ -51,10 +51,11 @@ export type ApiKey = Node & { id: EntireFieldWrapper<string>; name: EntireFieldW
   EntireFieldWrapper<boolean>; managed: EntireFieldWrapper<boolean>; person?: EntireFieldWrapper<Maybe<ApiKeyPerson>>;
   uses: EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>; usage?:
   EntireFieldWrapper<Maybe<ReadonlyArray<ApiKeyUsage>>>; usedPermissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; suggestedRoles: EntireFieldWrapper<ReadonlyArray<string>>;
-  suggestedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; unusedPermissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; excessPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
-  rotation?: EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
+  EntireFieldWrapper<ReadonlyArray<Permission>>; usedTools: EntireFieldWrapper<ReadonlyArray<ApiKeyTool>>;
+  suggestedRoles: EntireFieldWrapper<ReadonlyArray<string>>; suggestedPermissions:
+  EntireFieldWrapper<ReadonlyArray<Permission>>; unusedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
+  excessPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; rotation?:
+  EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
 export type ApiKeyAccessArgs = { permission: string; };
 export type ApiKeyDescendantsArgs = { first?: number; };
 export type ApiKeyUsageArgs = { from?: InputMaybe<string>; to?: InputMaybe<string>; by?: InputMaybe<UsagePeriod>; };
@@ -86,6 +87,7 @@ export type RoleGrants = { role: EntireFieldWrapper<string>; description: Entire
   EntireFieldWrapper<ReadonlyArray<Permission>>; };
 export type ApiKeyPerson = { issuer: EntireFieldWrapper<string>; subject: EntireFieldWrapper<string>; name:
   EntireFieldWrapper<string>; };
+export type ApiKeyTool = { name: EntireFieldWrapper<string>; lastUsedAt: EntireFieldWrapper<number>; };
 export type ApiKeyBudget = { limit: EntireFieldWrapper<string>; left: EntireFieldWrapper<number>; };
 export type ApiKeyLimit = { keyId: EntireFieldWrapper<string>; name?: EntireFieldWrapper<Maybe<string>>; status:
   EntireFieldWrapper<ApiKeyStatus>; expiresAt?: EntireFieldWrapper<Maybe<number>>; permissions:
@@ -263,14 +265,15 @@ export type ResolversTypes = { DateTime: ResolverTypeWrapper<number>; AuthAction
   ApiKeyEdge: ResolverTypeWrapper<Omit<ApiKeyEdge, 'node'> & { node: ResolversTypes['ApiKey'] }>; PageInfo:
   ResolverTypeWrapper<PageInfo>; Info: ResolverTypeWrapper<Info>; PermissionCatalog:
   ResolverTypeWrapper<PermissionCatalog>; RoleGrants: ResolverTypeWrapper<RoleGrants>; ApiKeyPerson:
-  ResolverTypeWrapper<ApiKeyPerson>; ApiKeyBudget: ResolverTypeWrapper<ApiKeyBudget>; ApiKeyLimit:
-  ResolverTypeWrapper<ApiKeyLimit>; Mutation: ResolverTypeWrapper<Record<PropertyKey, never>>; CreateApiKeyInput:
-  CreateApiKeyInput; UpdateApiKeyInput: UpdateApiKeyInput; RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey:
-  ResolverTypeWrapper<Omit<RotatedApiKey, 'apiKey' | 'created' | 'disabled'> & { apiKey: ResolversTypes['ApiKey'],
-  created: ReadonlyArray<ResolversTypes['ApiKey']>, disabled: ReadonlyArray<ResolversTypes['ApiKey']> }>;
-  CreatedApiKey: ResolverTypeWrapper<Omit<CreatedApiKey, 'apiKey'> & { apiKey: ResolversTypes['ApiKey'] }>;
-  ApiKeyPreview: ResolverTypeWrapper<ApiKeyPreview>; DeletedApiKeys: ResolverTypeWrapper<DeletedApiKeys>; IssuedKind:
-  IssuedKind; IssuedChange: ResolverTypeWrapper<IssuedChange>; ContainKeyInput: ContainKeyInput; ContainedKey:
+  ResolverTypeWrapper<ApiKeyPerson>; ApiKeyTool: ResolverTypeWrapper<ApiKeyTool>; ApiKeyBudget:
+  ResolverTypeWrapper<ApiKeyBudget>; ApiKeyLimit: ResolverTypeWrapper<ApiKeyLimit>; Mutation:
+  ResolverTypeWrapper<Record<PropertyKey, never>>; CreateApiKeyInput: CreateApiKeyInput; UpdateApiKeyInput:
+  UpdateApiKeyInput; RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey: ResolverTypeWrapper<Omit<RotatedApiKey,
+  'apiKey' | 'created' | 'disabled'> & { apiKey: ResolversTypes['ApiKey'], created:
+  ReadonlyArray<ResolversTypes['ApiKey']>, disabled: ReadonlyArray<ResolversTypes['ApiKey']> }>; CreatedApiKey:
+  ResolverTypeWrapper<Omit<CreatedApiKey, 'apiKey'> & { apiKey: ResolversTypes['ApiKey'] }>; ApiKeyPreview:
+  ResolverTypeWrapper<ApiKeyPreview>; DeletedApiKeys: ResolverTypeWrapper<DeletedApiKeys>; IssuedKind: IssuedKind;
+  IssuedChange: ResolverTypeWrapper<IssuedChange>; ContainKeyInput: ContainKeyInput; ContainedKey:
   ResolverTypeWrapper<ContainedKey>; CancelledRequest: ResolverTypeWrapper<CancelledRequest>; DeletedApiKey:
   ResolverTypeWrapper<DeletedApiKey>; ApplyApiKeysInput: ApplyApiKeysInput; DeclaredApiKeyInput: DeclaredApiKeyInput;
   AppliedApiKeys: ResolverTypeWrapper<Omit<AppliedApiKeys, 'created'> & { created:
@@ -307,10 +310,10 @@ export type ResolversParentTypes = { DateTime: number; Node: ResolversInterfaceT
   ApiKeyAccess: ApiKeyAccess; Permission: Permission; PermissionInput: PermissionInput; ApiKeyConnection:
   Omit<ApiKeyConnection, 'edges'> & { edges: ReadonlyArray<ResolversParentTypes['ApiKeyEdge']> }; ApiKeyEdge:
   Omit<ApiKeyEdge, 'node'> & { node: ResolversParentTypes['ApiKey'] }; PageInfo: PageInfo; Info: Info;
-  PermissionCatalog: PermissionCatalog; RoleGrants: RoleGrants; ApiKeyPerson: ApiKeyPerson; ApiKeyBudget: ApiKeyBudget;
-  ApiKeyLimit: ApiKeyLimit; Mutation: Record<PropertyKey, never>; CreateApiKeyInput: CreateApiKeyInput;
-  UpdateApiKeyInput: UpdateApiKeyInput; RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey: Omit<RotatedApiKey,
-  'apiKey' | 'created' | 'disabled'> & { apiKey: ResolversParentTypes['ApiKey'], created:
+  PermissionCatalog: PermissionCatalog; RoleGrants: RoleGrants; ApiKeyPerson: ApiKeyPerson; ApiKeyTool: ApiKeyTool;
+  ApiKeyBudget: ApiKeyBudget; ApiKeyLimit: ApiKeyLimit; Mutation: Record<PropertyKey, never>; CreateApiKeyInput:
+  CreateApiKeyInput; UpdateApiKeyInput: UpdateApiKeyInput; RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey:
+  Omit<RotatedApiKey, 'apiKey' | 'created' | 'disabled'> & { apiKey: ResolversParentTypes['ApiKey'], created:
   ReadonlyArray<ResolversParentTypes['ApiKey']>, disabled: ReadonlyArray<ResolversParentTypes['ApiKey']> };
   CreatedApiKey: Omit<CreatedApiKey, 'apiKey'> & { apiKey: ResolversParentTypes['ApiKey'] }; ApiKeyPreview:
   ApiKeyPreview; DeletedApiKeys: DeletedApiKeys; IssuedChange: IssuedChange; ContainKeyInput: ContainKeyInput;
@@ -393,7 +396,8 @@ export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends Re
   Resolver<ResolversTypes['Float'], ParentType, ContextType>; lastUsedAt?: Resolver<Maybe<ResolversTypes['DateTime']>,
   ParentType, ContextType>; usage?: Resolver<Maybe<ReadonlyArray<ResolversTypes['ApiKeyUsage']>>, ParentType,
   ContextType, RequireFields<ApiKeyUsageArgs, 'by'>>; usedPermissions?:
-  Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; suggestedRoles?:
+  Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; usedTools?:
+  Resolver<ReadonlyArray<ResolversTypes['ApiKeyTool']>, ParentType, ContextType>; suggestedRoles?:
   Resolver<ReadonlyArray<ResolversTypes['Role']>, ParentType, ContextType>; suggestedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; unusedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; excessPermissions?:

@@ -399,9 +399,10 @@ class Guard implements RequestHandler, ConnectionHandler {
     const judged = judgeMessages(rules, messages, principal.access, challenge);
     if ('used' in judged) {
       for (const permission of judged.used) principal.observer?.used(permission);
+      for (const tool of judged.tools) principal.observer?.called(tool);
       return judged;
     }
-    if (judged.missing.length > 0) principal.observer?.lacked(judged.missing);
+    if (judged.missing.length > 0) principal.observer?.lacked(judged.missing, undefined, judged.tool);
     this.#rules.access.note(request, 'mcp', judged.detail);
     return { refusal: judged.reply };
   }

@@ -329,21 +329,31 @@ export interface RefusedMessages {
   readonly missing: readonly Permission[];
   /** What was asked for, for logs. */
   readonly detail: string;
+  /** The tool that was called; undefined if none was. */
+  readonly tool?: string | undefined;
+}
+
+/** What messages do that may be passed on. */
+interface AllowedMessages {
+  readonly used: readonly Permission[];
+  readonly tools: readonly string[];
+  readonly charge: Charge;
 }
 
 /**
  * Decides about messages: all of them may be passed on, or none.
  * @param challenge the reply to a key that lacks permissions, of which the headers say so
- * @returns the permissions by which they may, and what they count as: each that asks for something for itself; or why
- *   they may not
+ * @returns the permissions by which they may, the tools that they call, and what they count as: each that asks for
+ *   something for itself; or why they may not
  */
 export function judgeMessages(
   rules: McpRules,
   messages: readonly Message[],
   access: PermissionSet,
   challenge: (missing: readonly Permission[]) => Reply,
-): RefusedMessages | { readonly used: readonly Permission[]; readonly charge: Charge } {
+): RefusedMessages | AllowedMessages {
   const used: Permission[] = [];
+  const tools: string[] = [];
   const charges: Charge[] = [];
   for (const message of messages) {
     if (!('method' in message)) continue;
@@ -368,17 +378,22 @@ export function judgeMessages(
       if (lacking && 'used' in lacking) {
         used.push(...lacking.used);
         ofParts.push(...lacking.charges);
+        if (part.kind === 'tools') tools.push(printable(part.name, 100));
         continue;
       }
       const detail = `${method} ${printable(part.name, 100)}`;
       const missing = lacking?.missing ?? [];
       const text =
         missing.length > 0 ? `${detail} needs ${missing.join(', ')}.` : `${detail} is not allowed to any key.`;
-      return refused(messages, { reply: challenge(missing), code: FORBIDDEN, message: text, missing, detail });
+      const tool = part.kind === 'tools' ? printable(part.name, 100) : undefined;
+      return {
+        ...refused(messages, { reply: challenge(missing), code: FORBIDDEN, message: text, missing, detail }),
+        tool,
+      };
     }
     if (ofParts.length > 0) charges.push(mostOfCharges(ofParts));
   }
-  return { used, charge: sumOfCharges(charges) };
+  return { used, tools, charge: sumOfCharges(charges) };
 }
 
 interface Refusing {

@@ -60,7 +60,11 @@ class RequestObserver implements AccessObserver {
     this.#principal.observer?.granted(role);
   }
 
-  lacked(missing: readonly Permission[]): void {
+  called(tool: string): void {
+    this.#principal.observer?.called(tool);
+  }
+
+  lacked(missing: readonly Permission[], _address?: string, tool?: string): void {
     const { apiKey: key, observer } = this.#principal;
     const { refusals, clients, noteForbidden } = this.#context;
     if (this.#usedAt !== undefined) noteForbidden(this.#principal, this.#usedAt);
@@ -69,7 +73,7 @@ class RequestObserver implements AccessObserver {
     const refused = { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address };
     if (this.#request.notes?.details) this.#request.notes.details.code = 'FORBIDDEN';
     refusals.add('request forbidden', refused, this.#request.notes);
-    observer?.lacked(missing, address);
+    observer?.lacked(missing, address, tool);
   }
 }
 

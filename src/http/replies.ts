@@ -304,14 +304,14 @@ export function headersOf({ type, headers = {} }: Pick<Reply, 'type' | 'headers'
 export type RateLimitFields = Readonly<Record<'RateLimit-Policy' | 'RateLimit', string>>;
 
 /** What clients are told of a standing. */
-type Told = Omit<Standing, 'weight' | 'waitUs'>;
+type ShownStanding = Omit<Standing, 'weight' | 'waitUs'>;
 
 /** Where a request stands to its limits: one policy for each unit, named after it, the one that leaves the fewest. */
-export function rateLimitFields(standings: readonly Told[]): RateLimitFields {
+export function rateLimitFields(standings: readonly ShownStanding[]): RateLimitFields {
   const [first, ...others] = standings;
   // Most keys have one limit.
   if (first && others.length === 0) return { 'RateLimit-Policy': policyOf(first), RateLimit: serviceLimitOf(first) };
-  const closest = new Map<LimitUnit, Told>();
+  const closest = new Map<LimitUnit, ShownStanding>();
   for (const standing of standings) {
     const other = closest.get(standing.unit);
     if (!other || standing.remaining < other.remaining) closest.set(standing.unit, standing);
@@ -330,13 +330,13 @@ export function secondsUntil(us: number): number {
   return Math.max(Math.ceil(us / 1_000_000), 1);
 }
 
-function policyOf({ count, unit }: Told): string {
+function policyOf({ count, unit }: ShownStanding): string {
   const window = isBudgetUnit(unit) ? '' : `;w=${LIMIT_SECONDS[unit as keyof typeof LIMIT_SECONDS]}`;
   return `"${unitName(unit)}";q=${count}${window}`;
 }
 
 /** `t` is when more becomes available; there is no more where nothing was used, and none ever of a budget. */
-function serviceLimitOf({ unit, remaining, moreIn }: Told): string {
+function serviceLimitOf({ unit, remaining, moreIn }: ShownStanding): string {
   const more = moreIn > 0 && moreIn !== Infinity ? `;t=${secondsUntil(moreIn)}` : '';
   return `"${unitName(unit)}";r=${remaining}${more}`;
 }

@@ -169,7 +169,7 @@ export function permissionsIn(groups: readonly ResourceActions[]): Permission[] 
 }
 
 /** Reads a time into milliseconds since 1970. */
-function timeIn(text: unknown): number | null {
+export function timeIn(text: unknown): number | null {
   if (text === null) return null;
   const time = typeof text === 'string' ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time)) throw new TypeError('not a time');

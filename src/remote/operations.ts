@@ -65,7 +65,8 @@ export type AccessQuery = { apiKey: { access: { allowed: boolean, permission: st
   status: ApiKeyStatus, deniedById: string | null, deniedByName: string | null } } | null };
 export type SuggestQueryVariables = Exact<{ id: string; }>;
 export type SuggestQuery = { apiKey: { suggestedRoles: Array<string>, suggestedPermissions: Array<{ resource: string,
-  actions: Array<AuthAction> }>, unusedPermissions: Array<{ resource: string, actions: Array<AuthAction> }> } | null };
+  actions: Array<AuthAction> }>, unusedPermissions: Array<{ resource: string, actions: Array<AuthAction> }>, usedTools:
+  Array<{ name: string, lastUsedAt: string }> } | null };
 export type UsageQueryVariables = Exact<{ id: string; from: string; to: string; by: UsagePeriod; }>;
 export type UsageQuery = { apiKey: { usage: Array<{ start: string, accepted: number, forbidden: number, limited:
   number, refused: number }> | null } | null };

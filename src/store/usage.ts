@@ -4,6 +4,7 @@ import type { AppliedLimit } from '../keys/authorization/index.ts';
 import { SPENT_LIMITS, type SpentLimit, splitLimit } from '../keys/basics/index.ts';
 import {
   type KeyUsage,
+  MAX_TOOLS,
   type OutcomeCounts,
   OUTCOMES,
   PERIOD_MS,
@@ -159,7 +160,10 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
   if (past.length > 0) await addRows(past);
   if (grants.length > 0)
     await sql`insert into used_grants (key_id, permission, last_used_at)
-      select ${jsonRowText(0)}, ${jsonRowText(1)}, ${jsonRowNumber(2)} from ${jsonRows(dialect, grants)} where true
+      select ${jsonRowText(0)}, ${jsonRowText(1)}, ${jsonRowNumber(2)} from ${jsonRows(dialect, grants)}
+      where ${jsonRowText(1)} not like 'tool:%' or (select count(*) from used_grants as other
+        where other.key_id = ${jsonRowText(0)} and other.permission like 'tool:%'
+          and other.permission <> ${jsonRowText(1)}) < ${sql.lit(MAX_TOOLS)}
       on conflict (key_id, permission) do update set last_used_at = excluded.last_used_at
         where excluded.last_used_at > used_grants.last_used_at`.execute(db);
   // Last, as every process changes these rows: none waits for it longer than until the end of the transaction.

@@ -143,7 +143,7 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
-  'apikey:usage': ['--by hour|day', '--since <date>|7d', '--until <date>|7d', ...NAMED, ...ALWAYS, ...PLACE],
+  'apikey:usage': ['--by hour|day|tool', '--since <date>|7d', '--until <date>|7d', ...NAMED, ...ALWAYS, ...PLACE],
   'apikey:verify': ['--no-input', '--permission <resource:action>', ...ALWAYS, ...PLACE],
   'apikey:notices:test': ALWAYS,
   'apikey:routes:check': ALWAYS,

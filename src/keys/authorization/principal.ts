@@ -29,8 +29,10 @@ export interface AccessObserver {
   used(permission: Permission): void;
   /** The key has granted a role, which takes holding that role: its permissions alone do not do. */
   granted(role: Role): void;
-  /** A request of the key, from this address, was refused because it lacks these permissions. */
-  lacked(permissions: readonly Permission[], address?: string): void;
+  /** The key has called a tool of an MCP server. */
+  called(tool: string): void;
+  /** A request of the key, from this address, was refused because it lacks these permissions, for this tool. */
+  lacked(permissions: readonly Permission[], address?: string, tool?: string): void;
 }
 
 /** The key of a request that was accepted. */

@@ -266,7 +266,7 @@ export class OperatorKeys implements KeyAdministration {
 
   async suggest({ id }: KeyFields): Promise<Suggestion> {
     const used = await this.#keys.usage.usedPermissionsOf(id);
-    return suggestGrants(await this.#chainOf(id), used.keys(), this.#keys.catalog);
+    return suggestGrants(await this.#chainOf(id), used, this.#keys.catalog);
   }
 
   usageOf({ id }: KeyFields, request: UsageRequest): Promise<UsageByPeriod> {
