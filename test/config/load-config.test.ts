@@ -482,6 +482,10 @@ trust: [10.0.0.0/33]
       '1:49: The field "cost" is for keys, and this route needs',
     ],
     ['routes: [{ host: a, path: /, allow: key, limit: 2/m, cost: 3 }]', '1:60: A request that counts as 3 is never'],
+    [
+      'routes: [{ host: a, path: /, allow: key, limit: 2/m }, { host: a, path: /, allow: key }]',
+      '1:56: Routes 1 and 2 are both for a/ and say different things.',
+    ],
     ['limits: { default: [5/budget] }', '1:21: "5/budget" is not a limit.'],
     ['routes: [{ host: a, path: /, allow: key, mcp: [] }]', '1:47: The field "mcp" must be a map with at least one of'],
     ['routes: [{ host: a, path: /, allow: key, mcp: {} }]', '1:47: The field "mcp" must be a map with at least one of'],

@@ -109,7 +109,7 @@ describe('what a request counts as, by its route', () => {
 
   it('is what its calls of tools count as together, and one if there are none', async () => {
     const key = await create(['20/budget', '20/uses']);
-    assert.equal((await send(key.secret, '/mcp', list)).status, 200);
+    assert.deepEqual((await send(key.secret, '/mcp', list)).fields, ['"budget";r=19, "uses";r=19', null]);
     assert.deepEqual(await left(key), [19, 19]);
     assert.equal((await send(key.secret, '/mcp', [call('read_a'), call('read_b'), list])).status, 200);
     assert.deepEqual(await left(key), [17, 17]);
