@@ -10,7 +10,14 @@ import {
 } from '../src/config/read-server.ts';
 import { BASIC_FIELDS, CREDENTIAL_FIELDS, MAX_UPSTREAMS, UPSTREAM_FIELDS } from '../src/config/read-upstreams.ts';
 import { MAX_GROUPS, OIDC_FIELDS, PEOPLE_FIELDS, SECRET_FIELDS } from '../src/config/read-people.ts';
-import { LIMITS_FIELDS, MAX_DECLARED, MCP_FIELDS, RESOURCE_FIELDS, ROUTE_FIELDS } from '../src/config/read-access.ts';
+import {
+  LIMITS_FIELDS,
+  MAX_COST,
+  MAX_DECLARED,
+  MCP_FIELDS,
+  RESOURCE_FIELDS,
+  ROUTE_FIELDS,
+} from '../src/config/read-access.ts';
 import { CONFIG_FIELDS } from '../src/config/load-config.ts';
 import { MAX_REFUSED_OFTEN, NOTICE_TYPES } from '../src/keys/notices/notice.ts';
 import { OTHER_ORIGIN, PUBLIC_URL } from '../src/keys/basics/origin.ts';
@@ -54,6 +61,13 @@ const ROUTE = {
     description: 'What its keys may use of an MCP server: names, with * for any text.',
     minProperties: 1,
     ...mapOf(MCP_FIELDS, { tools: PATTERNS, resources: PATTERNS, prompts: PATTERNS }),
+  },
+  limit: { ...LIMIT, description: 'How many of its requests each key may make; with mcp, how many calls.' },
+  cost: {
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_COST,
+    description: 'How much one counts against limits and budgets. Default: 1.',
   },
   to: {
     type: 'string',

@@ -94,7 +94,7 @@ function inForeground(): boolean {
 }
 
 /** What the flags say about a temporary key. */
-interface TemporaryKeyRequest extends Pick<NewKey, 'roles' | 'permissions'> {
+interface TemporaryKeyRequest extends Pick<NewKey, 'roles' | 'permissions' | 'limits'> {
   name?: string | undefined;
   /** How long the key lives where nobody deletes it: a duration such as `10m`. */
   ttl: string;
@@ -125,11 +125,12 @@ interface TemporaryKeyOptions {
  * @throws ValidationError with all issues; NameTakenError; KeysError STORE_…
  */
 export async function createTemporaryKey({ request, place, issues, note }: TemporaryKeyOptions): Promise<TemporaryKey> {
-  const { roles, permissions, ttl, command, name } = request;
+  const { roles, permissions, limits, ttl, command, name } = request;
   const input: NewKey = {
     name: name ?? temporaryName(new Date()),
     description: `Temporary, for the command "${printable(basename(command))}". Deleted when it ends.`,
     roles,
+    limits,
     permissions,
     expiresIn: ttl,
   };

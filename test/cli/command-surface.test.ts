@@ -15,7 +15,7 @@ const ASKING = ['--no-input', '--yes'];
 const END = ['--expires-at <date>', '--expires-in 90m|12h|30d'];
 const NAMED = ['[name]', '--name <name>'];
 const GRANTS = ['--permissions <resource:action,…> (list)', '--roles <role,…> (list)'];
-const HELD = ['--allow-from <network,…> (list)', '--limit 100/m (list)'];
+const HELD = ['--allow-from <network,…> (list)', '--limit 100/m (list)', '--budget <number>', '--uses <number>'];
 const NEW_KEY = [
   ...ALWAYS,
   ...PLACE,
@@ -74,6 +74,8 @@ const SURFACE: Record<string, string[]> = {
     '--env <variable>',
     '--name <name>',
     '--ttl 90s|10m|1h',
+    '--budget <number>',
+    '--uses <number>',
     ...GRANTS,
     ...PLACE,
   ],
@@ -141,7 +143,7 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
-  'apikey:usage': ['--by hour|day', '--since <date>|7d', '--until <date>|7d', ...NAMED, ...ALWAYS, ...PLACE],
+  'apikey:usage': ['--by hour|day|tool', '--since <date>|7d', '--until <date>|7d', ...NAMED, ...ALWAYS, ...PLACE],
   'apikey:verify': ['--no-input', '--permission <resource:action>', ...ALWAYS, ...PLACE],
   'apikey:notices:test': ALWAYS,
   'apikey:routes:check': ALWAYS,

@@ -119,6 +119,7 @@ async function printAll(): Promise<Printed[]> {
   await apikey('list', '--limit', '1');
   await apikey('suggest', 'CI');
   await apikey('usage', 'CI');
+  await apikey('usage', 'CI', '--by', 'tool');
   await run(['apikey', 'verify', '-'], key);
   await run(['apikey', 'verify', '-'], 'nonsense');
   await apikey('scan', write('leak', key));

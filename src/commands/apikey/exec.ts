@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { keysPlace, serverFlags } from '../../cli/with-keys.ts';
-import { grantFlags } from '../../cli/input/key-flags.ts';
+import { grantFlags, limitsIn, restrictionFlags } from '../../cli/input/key-flags.ts';
 import { childEnvironment, createTemporaryKey, runWithKey } from '../../cli/exec.ts';
 import { commandText } from '../../cli/output.ts';
 import { explainSpacedList } from '../../cli/explain/did-you-mean.ts';
@@ -49,6 +49,8 @@ export default class Exec extends BaseCommand {
   static override flags = {
     roles: grantFlags.roles,
     permissions: grantFlags.permissions,
+    budget: restrictionFlags.budget,
+    uses: restrictionFlags.uses,
     ttl: Flags.string({
       description: 'Let the key expire after this time: a number followed by s, m, h, d or w. Default: 10m.',
       helpValue: '90s|10m|1h',
@@ -79,7 +81,7 @@ export default class Exec extends BaseCommand {
     }
     const { roles, permissions, name, ttl = '10m', env = 'API_KEY', database } = flags;
     const additions = (needed?: readonly string[]) => this.additions(needed);
-    const request = { roles, permissions, name, ttl, command };
+    const request = { roles, permissions, limits: limitsIn(flags), name, ttl, command };
     const note = (text: string) => this.terminal.note(text);
     const exitCode = await runWithKey({
       command,

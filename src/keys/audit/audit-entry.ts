@@ -294,6 +294,8 @@ export interface Refusal {
   apiKey: AuditDraft['apiKey'];
   /** The permissions that were missing. */
   missing?: readonly string[] | undefined;
+  /** The tool of an MCP server that was called. */
+  tool?: string | undefined;
   /** The client's address, if it is known. */
   address?: string | undefined;
 }
@@ -331,11 +333,11 @@ export class RefusalSampler {
   }
 
   #count(refusal: Refusal, now: number): void {
-    const { reason, actor, missing, address } = refusal;
+    const { reason, actor, missing, tool, address } = refusal;
     const key = keyOf(refusal);
     const kinds = this.#keys.get(key) ?? new Map<string, CountedRefusal>();
     this.#keys.set(key, kinds);
-    const kind = JSON.stringify([reason, actor.name, missing, address]);
+    const kind = JSON.stringify([reason, actor.name, missing, tool, address]);
     const counted = kinds.get(kind) ?? kinds.get(VARIOUS);
     if (counted) counted.count += 1;
     else if (kinds.size < MAX_KINDS) {
@@ -360,8 +362,8 @@ export class RefusalSampler {
     this.#periodEnd = now + PERIOD_MS;
   }
 
-  #addDraft({ reason, actor, apiKey, missing, address }: Refusal, count: number, at: number): void {
-    const after = { reason, count, ...(missing && { missing }) };
+  #addDraft({ reason, actor, apiKey, missing, tool, address }: Refusal, count: number, at: number): void {
+    const after = { reason, count, ...(missing && { missing }), ...(tool !== undefined && { tool }) };
     this.#due.push({
       at,
       actor,

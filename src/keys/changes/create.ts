@@ -12,7 +12,7 @@ import {
   violationsByCount,
   violationsOfNew,
 } from '../authorization/index.ts';
-import { KeysError, NameTakenError, SPENT_LIMITS } from '../basics/index.ts';
+import { isBudgetUnit, KeysError, NameTakenError, SPENT_LIMITS, type SpentLimit } from '../basics/index.ts';
 import {
   type ApiKey,
   describeLikeness,
@@ -43,6 +43,8 @@ interface Creation<Replaced extends ApiKey = StoredKey> {
 
 /** A creation that was made. */
 interface Created extends Creation {
+  /** What had been used up of the limits of what was deleted. */
+  spent: readonly SpentLimit[];
   /** The applications that had been given what was deleted, by the ids of the keys. */
   clients: ReadonlyMap<string, string>;
 }
@@ -133,32 +135,34 @@ function takeOwnPlace(caller: Principal, input: NewKey, key: StoredKey, catalog:
 }
 
 /**
- * Creates a key, and deletes what it replaces. What that has used up of its limits, the new key has used up, too.
+ * Creates a key, and deletes what it replaces. What that has used up of its limits, the new key has used up, too; a
+ * budget begins anew, unless a key gives it to itself.
  * @throws what `planCreation` throws
  */
 export async function createKey(transaction: Transaction, input: NewKey, built: StoredKey): Promise<Created> {
   const creation = await planCreation(transaction, input, built);
   const { key, takesOwnPlace } = creation;
   const [replaced] = creation.replaced;
-  const spent = replaced ? await transaction.port(SPENT_LIMITS).find(replaced.id) : [];
+  const spent = await transaction.port(SPENT_LIMITS).find(creation.replaced.map(({ id }) => id));
   const consents = transaction.port(CONSENTS);
   const clients = await consents.clientsOf(creation.replaced.map(({ id }) => id));
   await transaction.delete(creation.replaced);
   await transaction.insert([key]);
-  if (spent.length > 0) await transaction.port(SPENT_LIMITS).insert(key.id, spent);
+  const kept = spent.filter(({ keyId, unit }) => keyId === replaced!.id && (takesOwnPlace || !isBudgetUnit(unit)));
+  await transaction.port(SPENT_LIMITS).insert(kept.map((each) => ({ ...each, keyId: key.id })));
   if (takesOwnPlace) {
     const client = clients.get(replaced!.id);
     if (client !== undefined) await consents.rememberClient(key.id, client);
     await consents.replaceGivenKey(replaced!.id, key.id);
     await transaction.port(EFFECTS).replaceKey(replaced!.id, key);
   }
-  return { ...creation, clients };
+  return { ...creation, clients, spent };
 }
 
 /** Reverts a creation: the key is deleted, and what it replaced works again, also for the applications that had it. */
 export async function revertCreation(
   transaction: Transaction,
-  { key, replaced, takesOwnPlace, clients }: Created,
+  { key, replaced, takesOwnPlace, clients, spent }: Created,
 ): Promise<void> {
   const created = await transaction.find.findById(key.id);
   // Deleted or replaced meanwhile: somebody else has decided already.
@@ -167,6 +171,7 @@ export async function revertCreation(
   const creator = replaced[0]?.createdBy;
   if (creator && !(await transaction.find.findById(creator))) return;
   await transaction.insert(replaced);
+  await transaction.port(SPENT_LIMITS).insert(spent);
   const consents = transaction.port(CONSENTS);
   for (const [id, client] of clients) await consents.rememberClient(id, client);
   if (!takesOwnPlace) return;

@@ -106,4 +106,6 @@ export {
   type UsageRequest,
   type UsageTotals,
   type UsedGrant,
+  type UsedTool,
+  MAX_TOOLS,
 } from './usage.ts';
