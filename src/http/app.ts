@@ -132,6 +132,7 @@ export function createHttpApp({
   const { credentials: _, ...fromForms } = from;
   const consentParts = {
     consent: keys.consent,
+    exchange: keys.exchange,
     catalog: keys.catalog,
     clients: checkClients(clients, keys.catalog),
     issuer: new Issuer(publicUrl, from.trust ?? LOOPBACK),

@@ -53,6 +53,7 @@ const ROOMS_OF_KEYS = [
   'changes',
   'authentication',
   'consent',
+  'exchange',
   'transfer',
   'apply',
   'service',

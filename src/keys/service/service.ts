@@ -14,6 +14,7 @@ import { AuditAccess } from '../authorization/index.ts';
 import { isKeysError } from '../basics/index.ts';
 import { Containments, PermittedChanges, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
 import { Consent, type ConsentOptions } from '../consent/index.ts';
+import { Exchange } from '../exchange/index.ts';
 import { Usage, USAGE } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
@@ -136,6 +137,8 @@ export class KeysService extends KeyManagement {
   readonly containments: Containments;
   /** Brings keys to what is declared. */
   readonly declarations: Declarations;
+  /** Keys for who shows something else that proves who asks. */
+  readonly exchange: Exchange;
   /** What would be refused, told beforehand. */
   readonly permittedChanges: PermittedChanges;
   /** What scanners have found. */
@@ -166,6 +169,7 @@ export class KeysService extends KeyManagement {
     this.consent = new Consent(parts);
     this.containments = new Containments(parts);
     this.declarations = new Declarations(parts);
+    this.exchange = new Exchange(parts);
     this.permittedChanges = new PermittedChanges(parts);
     this.leaks = new Leaks(parts);
     this.lists = new KeyLists(parts);
