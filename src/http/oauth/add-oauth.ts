@@ -13,7 +13,7 @@ export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, 
   const { failures, issuer } = parts;
   const flows = consentFlows(parts.catalog);
   const answerMetadata = (c: Context) =>
-    respond(c, metadataReply(issuer.of(c), { flows, grantTypes: grantTypesOf(parts.catalog) }));
+    respond(c, metadataReply(issuer.of(c), { flows, grantTypes: grantTypesOf(parts) }));
   app.get(OAUTH_PATHS.metadata, allowOrigins, answerMetadata);
   app.get(`${OAUTH_PATHS.metadata}/*`, allowOrigins, (c) =>
     issuer.hasMetadataAt(c.req.path) ? answerMetadata(c) : c.notFound(),

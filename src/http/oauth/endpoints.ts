@@ -1,7 +1,8 @@
 import type { Context } from 'hono';
 import { type Client, type Consent, findClient, parseScope, POLL_SECONDS } from '../../keys/consent/index.ts';
 import { sourceOf } from '../../keys/basics/index.ts';
-import type { Exchange } from '../../keys/exchange/index.ts';
+import type { Principal } from '../../keys/authorization/index.ts';
+import type { Exchange, TokenIdentifier } from '../../keys/exchange/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
 import { type Grants, requireFlow } from '../../keys/repository/index.ts';
 import type { BearerCheck } from '../bearer-check.ts';
@@ -16,6 +17,10 @@ import { OAuthError, Parameters } from './oauth-error.ts';
 export interface ConsentParts {
   readonly consent: Consent;
   readonly exchange: Exchange;
+  /** Knows whose tokens are trusted; undefined where nobody's are. */
+  readonly tokens: TokenIdentifier | undefined;
+  /** Counts a use of a key. */
+  readonly countUse: (principal: Principal) => void;
   readonly catalog: Catalog;
   /** Those that are registered. */
   readonly clients: readonly Client[];

@@ -17,6 +17,7 @@ export const OAUTH_PATHS = {
 } as const;
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+export const JWT_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 export const EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
 /**

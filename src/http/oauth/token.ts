@@ -2,19 +2,20 @@ import type { Context } from 'hono';
 import { formatScope, type Redemption } from '../../keys/consent/index.ts';
 import { formatList } from '../../keys/basics/index.ts';
 import type { NewSecret } from '../../keys/changes/index.ts';
-import type { Catalog } from '../../keys/permissions/index.ts';
 import { type ConsentFlow, consentFlows, requireFlow } from '../../keys/repository/index.ts';
 import { HonoHead } from '../received.ts';
 import { jsonReply, type Reply } from '../replies.ts';
 import { applicationForm, clientIn, type ConsentParts, originOf } from './endpoints.ts';
-import { exchangeToken } from './exchange.ts';
-import { DEVICE_GRANT, EXCHANGE_GRANT } from './issuer.ts';
+import { exchangeAssertion, exchangeToken } from './exchange.ts';
+import { DEVICE_GRANT, EXCHANGE_GRANT, JWT_GRANT } from './issuer.ts';
 import { OAuthError, type Parameters } from './oauth-error.ts';
 
 /** A way to get a key at the token endpoint. */
 interface GrantType {
   /** The way in which an application has asked before; undefined for who shows something else than a code. */
   readonly flow?: ConsentFlow;
+  /** Whether it takes tokens of issuers that are trusted. */
+  readonly needsTokens?: boolean;
   give(c: Context, form: Parameters, parts: ConsentParts): Promise<NewSecret & { readonly more?: object }>;
 }
 
@@ -36,19 +37,21 @@ const GRANT_TYPES: Readonly<Record<string, GrantType>> = {
     },
   },
   [EXCHANGE_GRANT]: { give: exchangeToken },
+  [JWT_GRANT]: { needsTokens: true, give: exchangeAssertion },
 };
 
 /** Those that are offered here, by the ways in which applications may ask. */
-export function grantTypesOf(catalog: Pick<Catalog, 'consent'>): string[] {
+export function grantTypesOf({ catalog, tokens }: Pick<ConsentParts, 'catalog' | 'tokens'>): string[] {
   const flows = consentFlows(catalog);
-  return Object.entries(GRANT_TYPES).flatMap(([name, { flow }]) => (!flow || flows.includes(flow) ? [name] : []));
+  const isOffered = ({ flow, needsTokens }: GrantType) => (!flow || flows.includes(flow)) && (!needsTokens || tokens);
+  return Object.keys(GRANT_TYPES).filter((name) => isOffered(GRANT_TYPES[name]!));
 }
 
 /** Gives somebody a key (RFC 6749, section 5.1). @throws OAuthError */
 export async function giveKey(c: Context, parts: ConsentParts): Promise<Reply> {
   const form = await applicationForm(c);
   const name = form.need('grant_type');
-  const offered = grantTypesOf(parts.catalog);
+  const offered = grantTypesOf(parts);
   const grantType = offered.includes(name) ? GRANT_TYPES[name] : undefined;
   if (!grantType) {
     if (name in GRANT_TYPES && consentFlows(parts.catalog).length === 0) requireFlow(parts.catalog, 'DEVICE');

@@ -75,9 +75,6 @@ export interface SignedIn {
   readonly digest: string;
 }
 
-/** By whom the audit log says that people come, and what they may do. */
-const BY_CONFIGURATION = { kind: 'POLICY', id: null, name: 'people' } as const;
-
 /**
  * People who sign in elsewhere. Each is a key without a secret, whose grants are those of their latest sign-in: so what
  * they have created follows when they lose some.
@@ -92,10 +89,11 @@ export class People {
   /**
    * Somebody signs in, or is still there: their key is created, or gets the grants that they have now.
    * @param person as a provider or a proxy has said it, which was verified
+   * @param field of the configuration, which says what they may do, for the audit log
    * @returns undefined if nothing is granted to them; whether their key is accepted is decided by `Authenticator`
    * @throws KeysError STORE_…
    */
-  async signIn(person: Person, grants: Grants): Promise<SignedIn | undefined> {
+  async signIn(person: Person, grants: Grants, field = 'people'): Promise<SignedIn | undefined> {
     const { repository, transactions, catalog } = this.#options;
     const digest = digestPerson(person);
     const found = (await repository.findByDigest(digest))?.key;
@@ -104,7 +102,7 @@ export class People {
     const revokes = found !== undefined && !isWidened(found, { ...found, ...grants }, catalog);
     const key = await transactions.run(OPERATOR, (transaction) => this.#update(transaction, person, grants), {
       revokes,
-      auditActor: BY_CONFIGURATION,
+      auditActor: { kind: 'POLICY', id: null, name: field },
     });
     return key && signedIn(key);
   }

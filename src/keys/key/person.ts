@@ -54,7 +54,12 @@ export function requireNoPerson(
   why = NO_SECRET,
 ): void {
   if (!person) return;
-  throw new KeysError('NOT_FOR_PEOPLE', `"${printable(name)}" is a person who signs in at ${hostOf(person)}. ${why}`);
+  const isRule = person.issuer === FEDERATION;
+  const what = isRule ? 'stands for a rule of "federation"' : `is a person who signs in at ${hostOf(person)}`;
+  throw new KeysError(
+    'NOT_FOR_PEOPLE',
+    `"${printable(name)}" ${what}. ${isRule && why === NO_SECRET ? 'It has no secret, and no other key takes its place.' : why}`,
+  );
 }
 
 const NO_SECRET = 'A person has no secret, and no other key takes their place.';
@@ -65,6 +70,8 @@ function hostOf({ issuer }: Pick<Person, 'issuer'>): string {
   return URL.canParse(issuer) ? new URL(issuer).host : issuer;
 }
 
+/** The issuer of keys that stand for rules by which tokens are exchanged: no provider or header is called so. */
+export const FEDERATION = 'federation';
 const BY_HEADER = 'header:';
 
 /** The issuer of people whom a proxy names in a header. @param header its name, in any case */
