@@ -74,8 +74,8 @@ export type ServiceApp = Hono<BearerEnv> & {
   readonly startedAt: number;
   /** Finds out where requests come from. */
   readonly addresses: ClientAddresses;
-  /** Knows whose tokens are exchanged for keys, and what their issuers have said. */
-  readonly tokens: TokenIdentifier | undefined;
+  /** What is known of the issuers whose tokens are exchanged for keys. */
+  readonly tokens: object | undefined;
 };
 
 /** The endpoints that need nothing of guarding, and what those for proxies share with them. */

@@ -18,7 +18,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   cli: {
     any: ['yaml', 'keys', 'log', 'version', 'config/config'],
     type: ['*'],
-    dynamic: ['service', 'config', 'remote', 'routes', 'http', 'notices', 'telemetry'],
+    dynamic: ['service', 'config', 'remote', 'routes', 'federation', 'http', 'notices', 'telemetry'],
   },
   guard: { any: ['routes', 'people', 'http', 'keys', 'log'] },
   telemetry: { any: ['http', 'limits', 'keys', 'log', 'version'], type: ['store'] },
