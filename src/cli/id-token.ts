@@ -6,7 +6,7 @@ import { CliError } from './errors.ts';
 import { readText } from './input/input.ts';
 
 /** Where a platform may mount the token of a workload, as Kubernetes does by a projected volume. */
-export const PROJECTED_TOKEN = '/var/run/secrets/svc-api/token';
+const PROJECTED_TOKEN = '/var/run/secrets/svc-api/token';
 const [PATIENCE_MS, MAX_BYTES] = [30_000, 64 * 1024];
 
 /** Where to look for a token. */

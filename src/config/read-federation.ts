@@ -21,6 +21,7 @@ import { parseGrants } from './read-people.ts';
 /** The fields of a rule of `federation`, and of its issuer. */
 export const RULE_FIELDS = ['name', 'issuer', 'when', 'grant', 'ttl', 'reuse'] as const;
 export const ISSUER_FIELDS = ['preset', 'url', 'jwks', 'audience', 'algorithms'] as const;
+type IssuerField = (typeof ISSUER_FIELDS)[number];
 /** The most rules, and the most claims and values that one names. */
 export const [MAX_RULES, MAX_VALUES] = [500, 100];
 /** By what tokens may be signed: never by a secret that both sides have. */
@@ -111,17 +112,17 @@ function readIssuer(
       `The issuer is ${formatList(PRESET_NAMES, 'or')}, or a map with ${formatList(ISSUER_FIELDS)}.`,
     );
   const isName = typeof value === 'string';
-  const fields = isName ? { preset: value as unknown } : reader.knownFields(value, path, ISSUER_FIELDS);
+  const fields: Partial<Record<IssuerField, unknown>> = isName
+    ? { preset: value }
+    : reader.knownFields(value, path, ISSUER_FIELDS);
   const at = (field: string) => (isName ? path : [...path, field]);
-  const textOf = (field: (typeof ISSUER_FIELDS)[number]) => {
-    const given = (fields as Partial<Record<typeof field, unknown>>)[field];
+  const textOf = (field: IssuerField) => {
+    const given = fields[field];
     const text = given === undefined ? undefined : reader.text(given, at(field));
     if (text?.trim() !== '') return text;
     return reader.report(at(field), `The field "${field}" is empty.`);
   };
-  const [preset, givenUrl, jwks, givenAudience] = ['preset', 'url', 'jwks', 'audience'].map((field) =>
-    textOf(field as (typeof ISSUER_FIELDS)[number]),
-  );
+  const [preset, givenUrl, jwks, givenAudience] = [textOf('preset'), textOf('url'), textOf('jwks'), textOf('audience')];
   if (preset !== undefined && !Object.hasOwn(PRESETS, preset)) {
     const known = `Those that are known are ${formatList(PRESET_NAMES)}; of another one, write { url: https://… }.`;
     return reader.report(
@@ -141,7 +142,7 @@ function readIssuer(
   const audience = givenAudience ?? publicUrl;
   if (audience === undefined)
     reader.report(path, 'It is not known what tokens must be for: give "publicUrl", the address of this service.');
-  const given = (fields as { algorithms?: unknown }).algorithms;
+  const given = fields.algorithms;
   const algorithms = reader.textsOf(given, at('algorithms'), (text, where) =>
     ALGORITHMS.includes(text)
       ? text

@@ -18,7 +18,7 @@ const CLOCK_TOLERANCE = 60;
 const LATEST = 8.64e15;
 
 /** What a token is by each rule. */
-export interface JudgedToken {
+interface JudgedToken {
   /** What it says; not to be believed by itself. */
   readonly claims: Claims;
   /** What is wrong with it by the issuer of a rule, and what it lacks for the rule; nothing if it meets that. */

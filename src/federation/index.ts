@@ -1,3 +1,3 @@
 /** What tokens of issuers that are trusted prove. */
-export { Federation, type JudgedToken } from './federation.ts';
+export { Federation } from './federation.ts';
 export { IssuerKeys } from './issuer-keys.ts';

@@ -1,2 +1,2 @@
 /** What is used of jose, alone: nobody loads it who exchanges no tokens. */
-export { createLocalJWKSet, decodeJwt, decodeProtectedHeader, errors, jwtVerify } from 'jose';
+export { createLocalJWKSet, decodeJwt, errors, jwtVerify } from 'jose';

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { parseConfig } from '../../src/config/load-config.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { postJson } from '../support/consent.ts';
 import { configFile } from '../support/config-file.ts';
 import { startIssuer, type TestIssuer } from '../support/issuer.ts';
 import { cleanEnv, runCli } from '../support/process.ts';
@@ -120,6 +121,29 @@ federation:
     }
     const without = await runCli(['apikey', 'exec', '--token-file', 'x', '--', 'true'], { env: cleanEnv({}) });
     assert.match(without.stderr, /--token-file belongs to --federated/);
+  });
+
+  it('is counted by doctor, which names rules that were not used for 90 days', async () => {
+    const doctor = async () => {
+      const args = ['doctor', '--json', '--database', test.database, '--config', configFile(text)];
+      const { stdout } = await runCli(args, { env: cleanEnv({}) });
+      const { checks } = JSON.parse(stdout) as { checks: { check: string; status: string; message: string }[] };
+      const { status, message } = checks.find(({ check }) => check === 'FEDERATION')!;
+      return [status, message];
+    };
+    assert.deepEqual(await doctor(), ['ok', '2 rules exchange tokens, of which 2 never did.']);
+    const use = async () => {
+      const assertion = await token({ exp: Math.floor(test.time.now / 1000) + 300 });
+      const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion };
+      assert.equal((await postJson(`${test.url}/oauth/token`, form)).status, 200);
+      await test.keys.finishActivity();
+    };
+    test.time.now -= 91 * 86_400_000;
+    await use();
+    assert.deepEqual(await doctor(), ['warning', '1 rule was not used for 90 days: "deploys".']);
+    test.time.now += 2 * 86_400_000;
+    await use();
+    assert.deepEqual(await doctor(), ['ok', '2 rules exchange tokens, of which 1 never did.']);
   });
 
   it('can be tried before: what a token meets, or lacks for each rule', async () => {

@@ -54,12 +54,11 @@ export function requireNoPerson(
   why = NO_SECRET,
 ): void {
   if (!person) return;
-  const isRule = person.issuer === FEDERATION;
-  const what = isRule ? 'stands for a rule of "federation"' : `is a person who signs in at ${hostOf(person)}`;
-  throw new KeysError(
-    'NOT_FOR_PEOPLE',
-    `"${printable(name)}" ${what}. ${isRule && why === NO_SECRET ? 'It has no secret, and no other key takes its place.' : why}`,
-  );
+  const what =
+    person.issuer === FEDERATION
+      ? 'stands for a rule of "federation" in svc-api.yaml, which decides that.'
+      : `is a person who signs in at ${hostOf(person)}. ${why}`;
+  throw new KeysError('NOT_FOR_PEOPLE', `"${printable(name)}" ${what}`);
 }
 
 const NO_SECRET = 'A person has no secret, and no other key takes their place.';
