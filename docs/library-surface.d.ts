@@ -71,6 +71,7 @@ export interface Config {
     };
     readonly policy: PolicyRules;
     readonly people: PeopleSettings | undefined;
+    readonly federation: readonly FederationRule[];
     readonly audit: {
         readonly keep: number | null;
     };
@@ -235,6 +236,7 @@ export type ServiceApp = Hono<BearerEnv> & {
     readonly failedCredentials: AttemptCounter | undefined;
     readonly startedAt: number;
     readonly addresses: ClientAddresses;
+    readonly tokens: object | undefined;
 };
 
 export declare function startTelemetry(options: TelemetryOptions): Promise<Telemetry>;
@@ -337,6 +339,11 @@ export interface ChangedKey {
     after: ApiKey;
 }
 
+export interface ClaimCondition {
+    readonly path: readonly string[];
+    readonly values: readonly string[];
+}
+
 export interface Client {
     readonly id: string;
     readonly name: string;
@@ -389,12 +396,26 @@ export interface ExpiryRequest {
 
 export declare class FailureLog;
 
+export interface FederationRule {
+    readonly name: string;
+    readonly issuer: TokenIssuer;
+    readonly when: readonly ClaimCondition[];
+    readonly grants: Grants;
+    readonly ttl: number;
+    readonly reuse: boolean;
+}
+
 export interface FinishedLines {
     readonly origin: string;
     add(line: string): void;
 }
 
 export type Grant = string;
+
+export interface Grants {
+    roles: Role[];
+    permissions: Permission[];
+}
 
 export type GrantsByGroup = Readonly<Record<string, readonly Grant[]>>;
 
@@ -746,6 +767,13 @@ export interface TelemetryOptions {
     log?: Log;
     base?: string;
     trust?: readonly string[];
+}
+
+export interface TokenIssuer {
+    readonly url: string;
+    readonly jwks: string | undefined;
+    readonly audience: string;
+    readonly algorithms: readonly string[];
 }
 
 export interface UnreadLimits {

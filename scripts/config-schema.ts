@@ -9,6 +9,14 @@ import {
   TLS_FIELDS,
 } from '../src/config/read-server.ts';
 import { BASIC_FIELDS, CREDENTIAL_FIELDS, MAX_UPSTREAMS, UPSTREAM_FIELDS } from '../src/config/read-upstreams.ts';
+import {
+  ALGORITHMS,
+  ISSUER_FIELDS,
+  MAX_RULES,
+  MAX_VALUES,
+  PRESETS,
+  RULE_FIELDS,
+} from '../src/config/read-federation.ts';
 import { MAX_GROUPS, OIDC_FIELDS, PEOPLE_FIELDS, SECRET_FIELDS } from '../src/config/read-people.ts';
 import {
   LIMITS_FIELDS,
@@ -134,6 +142,9 @@ const CLIENT = {
     },
   },
 };
+
+/** A role, where permissions stand as well. */
+const ROLE_GRANT = { type: 'string', pattern: '^\\s*[Rr][Oo][Ll][Ee]:\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*$' };
 
 /**
  * The JSON Schema (draft 2020-12) of the configuration. It accepts a little more than the rules do: it knows nothing of
@@ -303,10 +314,7 @@ export function configSchema(): string {
                 type: 'array',
                 minItems: 1,
                 items: {
-                  anyOf: [
-                    { type: 'string', pattern: '^\\s*[Rr][Oo][Ll][Ee]:\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*$' },
-                    PERMISSION,
-                  ],
+                  anyOf: [ROLE_GRANT, PERMISSION],
                 },
                 examples: [['role:ADMIN'], ['DOCKER:READ_ANY']],
               },
@@ -318,6 +326,48 @@ export function configSchema(): string {
           { required: ['header'], not: { required: ['oidc'] } },
           { required: ['oidc'], not: { anyOf: [{ required: ['header'] }, { required: ['groups'] }] } },
         ],
+      },
+      federation: {
+        type: 'array',
+        description: 'Which tokens of issuers, such as those of pipelines, are exchanged for which keys.',
+        minItems: 1,
+        maxItems: MAX_RULES,
+        items: mapOf(
+          RULE_FIELDS,
+          {
+            name: { type: 'string', description: 'Also the name of the key that what it issues descends from.' },
+            issuer: {
+              description: 'Who signs the tokens.',
+              anyOf: [
+                { enum: Object.keys(PRESETS).filter((name) => PRESETS[name]!.url !== undefined) },
+                {
+                  ...mapOf(ISSUER_FIELDS, {
+                    preset: { enum: Object.keys(PRESETS) },
+                    url: { type: 'string', description: 'The "iss" of its tokens.', pattern: '^https?://' },
+                    jwks: {
+                      type: 'string',
+                      description: 'Where its keys are. Default: as its metadata say.',
+                      pattern: '^https?://',
+                    },
+                    audience: { type: 'string', description: 'The "aud" of its tokens. Default: publicUrl.' },
+                    algorithms: { type: 'array', minItems: 1, items: { enum: ALGORITHMS } },
+                  }),
+                  anyOf: [{ required: ['preset'] }, { required: ['url'] }],
+                },
+              ],
+            },
+            when: {
+              type: 'object',
+              description: 'What a token must say: each claim is one text, or one of a list, exactly.',
+              minProperties: 1,
+              maxProperties: MAX_VALUES,
+            },
+            grant: { type: 'array', minItems: 1, items: { anyOf: [ROLE_GRANT, PERMISSION] } },
+            ttl: { ...DURATION, description: 'How long a key is valid that it issues. Default: 15m.' },
+            reuse: { type: 'boolean', description: 'Whether a token may be used more than once. Default: false.' },
+          },
+          ['name', 'issuer', 'when', 'grant'],
+        ),
       },
       audit: {
         description: 'For how long entries of the audit log are kept: older ones are pruned once an hour.',

@@ -30,8 +30,8 @@ export type AppliedAction = | 'CREATE' | 'UPDATE' | 'DELETE';
 export type AuditOutcome = | 'DONE' | 'REFUSED';
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
-  'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'REFUSE' | 'PRUNE' | 'RESTORE' | 'CLOCK_REPAIR' | 'LEAK' |
-  'CONTAIN';
+  'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'FEDERATE' | 'REFUSE' | 'PRUNE' | 'RESTORE' |
+  'CLOCK_REPAIR' | 'LEAK' | 'CONTAIN';
 export type AuditActorKind = | 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
 export type ConsentFlow = | 'DEVICE' | 'CODE';
 export type ConsentStatus = | 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';

@@ -241,6 +241,13 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create index sessions_by_key on sessions (key_id, used_at)`.execute(db);
   await sql`create index sessions_by_use on sessions (used_at)`.execute(db);
 
+  // The tokens of issuers that were exchanged for keys, by their digests, as long as they could be shown again.
+  await sql`create table used_tokens (
+    digest ${text} primary key,
+    ends_at bigint not null
+  )`.execute(db);
+  await sql`create index used_tokens_by_end on used_tokens (ends_at)`.execute(db);
+
   // How far the store was looked through for notices, by which process, and how the webhook answered; and the notices
   // that were not delivered yet.
   await sql`create table notice_state (

@@ -12,6 +12,7 @@ import {
   type NewEffect,
   type Widening,
 } from '../keys/key/index.ts';
+import { USED_TOKENS } from '../keys/exchange/index.ts';
 import {
   type ConsentFinder,
   type ConsentRequest,
@@ -552,6 +553,25 @@ function sessionOf(row: SessionTable): Session {
   };
 }
 
+/** The tokens that were exchanged for keys. */
+const usedTokens = portOfStore({
+  port: USED_TOKENS,
+  read: () => ({}),
+  write: ({ db }) => ({
+    async use(digest, until, now) {
+      await db.deleteFrom('used_tokens').where('ends_at', '<=', now).execute();
+      const values = { digest, ends_at: until };
+      const { numInsertedOrUpdatedRows: inserted } = await db
+        .insertInto('used_tokens')
+        .values(values)
+        .onConflict((conflict) => conflict.doNothing())
+        .executeTakeFirstOrThrow();
+      return inserted === 1n;
+    },
+  }),
+  empty: () => ({}),
+});
+
 /** What the store keeps for features, each as the feature asks for it. */
 export const PORTS: readonly AnyPortOfStore[] = [
   consents,
@@ -562,6 +582,7 @@ export const PORTS: readonly AnyPortOfStore[] = [
   sessions,
   spentLimits,
   usage,
+  usedTokens,
 ];
 
 /** How the store does what a feature asks of it. */

@@ -71,8 +71,11 @@ const SURFACE: Record<string, string[]> = {
     '--config <path>',
     '--database <path>',
     '--no-color',
+    '--audience <text>',
     '--env <variable>',
+    '--federated',
     '--name <name>',
+    '--token-file <path>|-',
     '--ttl 90s|10m|1h',
     '--budget <number>',
     '--uses <number>',
@@ -80,6 +83,7 @@ const SURFACE: Record<string, string[]> = {
     ...PLACE,
   ],
   'apikey:export': ['--config <path>', '--database <path>', '--no-color', '--with-digests', ...PLACE],
+  'apikey:federation:explain': ['<file>', ...ALWAYS],
   'apikey:help': ['[subject]', '--config <path>', '--database <path>', '--no-color'],
   'apikey:import': ['[file]', '--dry-run', '--verbose', ...ALWAYS, ...PLACE],
   'apikey:list': [
@@ -260,7 +264,7 @@ describe('the commands', () => {
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
     const atTop =
-      'backup compact doctor guard login logout notices:test restore routes:check routes:explain routes:template'.split(
+      'backup compact doctor federation:explain guard login logout notices:test restore routes:check routes:explain routes:template'.split(
         ' ',
       );
     const ids = Object.keys(manifest.commands);

@@ -48,6 +48,7 @@ describe('the configuration', () => {
       limits: { default: [], failedCredentials: '20/m' },
       policy: {},
       people: undefined,
+      federation: [],
       audit: { keep: null },
       notices: undefined,
       introspection: 'on',
@@ -187,6 +188,7 @@ sign-in: on
         metricsHost: '::1',
       },
       audit: { keep: 400 * 86_400_000 },
+      federation: [],
       introspection: 'permitted',
       publicUrl: 'https://keys.example.org',
       consent: 'both',
@@ -314,7 +316,7 @@ trust: [10.0.0.0/33]
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
         '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, upstreams, ' +
-          'routes, expect, cors, tls, server, limits, policy, people, audit, notices, introspection, publicUrl, ' +
+          'routes, expect, cors, tls, server, limits, policy, people, federation, audit, notices, introspection, publicUrl, ' +
           'consent, clients and sign-in.',
         '7:15: "cookie" is no place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',

@@ -22,6 +22,7 @@ export const AUDIT_ACTIONS = [
   'CONSENT_EXCHANGE',
   'CONSENT_REPLAY',
   'CONSENT_REVOKE',
+  'FEDERATE',
   'REFUSE',
   'PRUNE',
   'RESTORE',
@@ -33,6 +34,7 @@ export const AUDIT_ACTIONS = [
  * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
  * entries; RESTORE is that of a backup and, with a key, what that did to it; CLOCK_REPAIR is that times were moved back
  * that were written while the clock was ahead; LEAK is that a scan has found a secret;
+ * FEDERATE is that a token of an issuer that is trusted was exchanged for a key;
  * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it.
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

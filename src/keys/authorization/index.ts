@@ -39,6 +39,7 @@ export {
   requireToChange,
   requireToCreate,
   requireToCreateAny,
+  requireToGrant,
   requireToHoldKey,
   requireToLoosen,
   requireToOutlive,

@@ -124,3 +124,4 @@ export {
   withoutUndefined,
   yesOrNo,
 } from './values.ts';
+export { readBounded } from './read-answer.ts';

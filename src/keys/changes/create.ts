@@ -19,16 +19,19 @@ import {
   EFFECTS,
   expiryOf,
   type GivenFields,
+  MAX_NAME_LENGTH,
+  normalizeName,
   RESTRICTION_FIELDS,
   type NewKey,
   readNewFields,
   requireNoPerson,
   computeSkeleton,
   type StoredKey,
+  validateName,
 } from '../key/index.ts';
 import type { Catalog, Permission } from '../permissions/index.ts';
 import { CONSENTS, type KeyFinder } from '../repository/index.ts';
-import type { Secret } from '../secret/index.ts';
+import { createPersonId, type RandomBytes, type Secret } from '../secret/index.ts';
 import type { Place, Transaction } from './transaction.ts';
 
 interface Creation<Replaced extends ApiKey = StoredKey> {
@@ -219,6 +222,35 @@ export async function findConfusableNames(
     earlier.set(skeleton, [...declared, name]);
   }
   return confusable;
+}
+
+/** How many random characters tell keys of one name apart. */
+const MARK_LENGTH = 8;
+
+/**
+ * A name that no key has, and that looks like none: what is given, as far as a key can be called so. Where another key
+ * is called so, or looks so, something random is behind it: nobody takes the name of another, or is kept out by one.
+ * @param otherwise what a key is called where nothing of that is left
+ * @param isMarked whether something random is behind it in any case
+ */
+export async function freeName(
+  find: Pick<KeyFinder, 'findByName' | 'findConfusable'>,
+  given: string,
+  { otherwise, isMarked = false, randomBytes }: { otherwise: string; isMarked?: boolean; randomBytes: RandomBytes },
+): Promise<string> {
+  const allowed = given
+    .normalize('NFC')
+    .replaceAll(/[^\p{L}\p{M}\p{Nd} ]+/gu, ' ')
+    .replaceAll(/ {2,}/g, ' ');
+  const short = normalizeName(
+    Array.from(allowed, (character) => character)
+      .slice(0, MAX_NAME_LENGTH / 2)
+      .join(''),
+  );
+  const called = validateName(short) ? otherwise : short;
+  const marked = () => `${called} ${createPersonId(randomBytes).slice(-MARK_LENGTH)}`;
+  for (let name = isMarked ? marked() : called; ; name = marked())
+    if (!(await find.findByName(name)) && (await findConfusableNames(OPERATOR, find, [name])).length === 0) return name;
 }
 
 /** @param other the name of the other key, if the caller may read it */

@@ -57,6 +57,7 @@ export {
   headerIssuer,
   type Person,
   personIn,
+  FEDERATION,
   personText,
   readPerson,
   requireNoPerson,
