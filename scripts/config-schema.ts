@@ -17,12 +17,10 @@ import { OTHER_ORIGIN, PUBLIC_URL } from '../src/keys/basics/origin.ts';
 import { SERVER_NUMBERS } from '../src/config/config.ts';
 import { CONSENT_MODES, MAX_KEYS_PER_CREATOR, NAME, POLICY_RULES, ROLES } from '../src/keys/permissions/catalog.ts';
 import { CLIENT_ID, MAX_CLIENT_NAME_LENGTH, OWN_CLIENT } from '../src/keys/consent/clients.ts';
-import { inOrder, LIMIT, PERMISSION, SCHEMA_FIELD } from './schema-parts.ts';
+import { DURATION, inOrder, LIMIT, PERMISSION, SCHEMA_FIELD } from './schema-parts.ts';
 
 const name = { type: 'string', pattern: NAME.source };
 const permissions = { type: 'array', minItems: 1, items: PERMISSION };
-
-const DURATION = { type: 'string', pattern: '^\\s*[0-9]{1,9}[smhdw]\\s*$', examples: ['90d'] };
 
 const credentials = { type: 'boolean', description: 'Whether it holds credentials, which keeps it out of VIEWER.' };
 const header = { type: 'string', pattern: '^[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*$', examples: ['X-Api-Key'] };
