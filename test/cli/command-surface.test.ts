@@ -51,6 +51,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:apply': [
     '--adopt',
     '--dry-run',
+    '--exec <command>',
     '--file <path> (-f)',
     '--prune',
     '--secrets-dir <folder>',

@@ -73,7 +73,11 @@ describe('docs/schema.graphql', () => {
       FieldDefinition: ({ name, type }) => void (name.value === 'key' && named.push(print(type))),
       InputValueDefinition: ({ name }) => void (name.value === 'key' && named.push('an argument')),
     });
-    assert.deepEqual(named, ['String!', 'String!'], 'CreatedApiKey.key and RotatedApiKey.key');
+    assert.deepEqual(
+      named,
+      ['String!', 'String!', 'String!'],
+      'CreatedApiKey.key, RotatedApiKey.key and NewSecret.key',
+    );
   });
 });
 
