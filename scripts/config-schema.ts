@@ -1,4 +1,5 @@
 import {
+  ALERTS_FIELDS,
   CLIENT_FIELDS,
   INTROSPECTION,
   MAX_CLIENTS,
@@ -338,6 +339,14 @@ export function configSchema(): string {
       'sign-in': {
         enum: SIGN_IN,
         description: 'Whether people sign in to guarded services, on a page. Default: behind guard alone.',
+      },
+      alerts: {
+        description: 'Who may tell, at /alerts/github, that secrets were found in public. Default: nobody.',
+        ...mapOf(
+          ALERTS_FIELDS,
+          { github: { anyOf: [{ enum: ['on', 'off'] }, { type: 'string', pattern: '^https?://' }] } },
+          ['github'],
+        ),
       },
       introspection: { enum: INTROSPECTION, description: 'Who may ask GraphQL for its schema. Default: on.' },
       publicUrl: {

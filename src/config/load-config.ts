@@ -17,6 +17,7 @@ import { readPeople } from './read-people.ts';
 import { readLimits, readPolicySection, readResources, readRoles, readRoutes } from './read-access.ts';
 import { readUpstreams } from './read-upstreams.ts';
 import {
+  readAlerts,
   readAudit,
   readClients,
   readConsent,
@@ -104,6 +105,7 @@ export const CONFIG_FIELDS = [
   'people',
   'audit',
   'notices',
+  'alerts',
   'introspection',
   'publicUrl',
   'consent',
@@ -158,6 +160,7 @@ export function readConfig(
     people: readPeople(reader, fields.people, { catalog: withRoles, file }),
     audit: readAudit(reader, fields.audit),
     notices: readNotices(reader, fields.notices, file),
+    alerts: readAlerts(reader, fields.alerts),
     introspection: readIntrospection(reader, fields.introspection),
     publicUrl: readPublicUrl(reader, fields.publicUrl),
     consent: readConsent(reader, fields.consent),

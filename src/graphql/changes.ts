@@ -149,6 +149,6 @@ function changesIn({ creates, updates, deletes }: Plan): AppliedChange[] {
   ];
 }
 
-function valuesOf({ expiresAt, expiresIn: _, rotate: __, ...key }: DeclaredKey): AuditValues {
+function valuesOf({ expiresAt, expiresIn: _expiresIn, rotate: _rotate, ...key }: DeclaredKey): AuditValues {
   return { ...key, expiresAt: formatTime(expiresAt) };
 }

@@ -26,6 +26,7 @@ import {
   type NamedCommands,
   OWN_COMMANDS,
 } from './plain-endpoints.ts';
+import { addLeaks } from './leaks.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
 import type { ConsentParts } from './oauth/endpoints.ts';
 import { Issuer } from './oauth/issuer.ts';
@@ -48,6 +49,8 @@ export interface AppOptions {
   /** See `CreateAppOptions`. */
   publicUrl?: string | undefined;
   clients?: readonly Client[];
+  /** Where GitHub's public keys are; undefined if it may tell nothing. */
+  githubKeys?: string | undefined;
   /** Whether the page at `/` leads to a console. */
   hasConsole?: boolean;
   commands?: NamedCommands;
@@ -95,6 +98,7 @@ export function createHttpApp({
   cors: corsOptions,
   publicUrl,
   clients = [],
+  githubKeys,
   hasConsole = false,
   commands = OWN_COMMANDS,
   log = NO_LOG,
@@ -126,6 +130,7 @@ export function createHttpApp({
     bearerAuthBy(new RequestChecker(introspecting, asGraphQL)),
     answerIntrospection(keys, parts.failures),
   );
+  addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
   addHomePage(app, { hasConsole, commands });

@@ -124,7 +124,7 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
-  'apikey:scan': ['[path]', '--report <file> (list)', '--revoke', ...ALWAYS, ...PLACE],
+  'apikey:scan': ['[path]', '--report <file> (list)', '--revoke', '--rules <option>', ...ALWAYS, ...PLACE],
   'apikey:show': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:suggest': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:update': [

@@ -126,6 +126,7 @@ async function printAll(): Promise<Printed[]> {
   await run(['apikey', 'verify', '-'], key);
   await run(['apikey', 'verify', '-'], 'nonsense');
   await apikey('scan', write('leak', key));
+  await apikey('scan', '--rules', 'gitleaks');
   const [one, other] = await withKeys({ database: cli.database }, async (keys) => {
     const { principal } = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'] });
     await keys.create({ name: 'Child', roles: ['VIEWER'] }, principal);

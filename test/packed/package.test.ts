@@ -166,7 +166,7 @@ describe('the packed package', () => {
       /^examples\/web-app\/[A-Za-z-]+\.(js|json|md|yaml)$/,
       /^examples\/(nginx|apache)\/(README\.md|grafana\.conf|svc-api-unavailable\.asis)$/,
       /^examples\/haproxy\/(README\.md|haproxy\.cfg|svc-api\.lua)$/,
-      /^examples\/scanners\/(gitleaks\.toml|trufflehog\.yaml)$/,
+      /^examples\/scanners\/(gitleaks\.toml|(trufflehog|pre-commit)\.yaml)$/,
       /^examples\/caddy\/(README\.md|Caddyfile)$/,
       /^examples\/(guard\/README\.md|(traefik|envoy)\/(README\.md|grafana\.ya?ml))$/,
       /^examples\/grafana\/(svc-api\.json|(prometheus|alerts)\.yml)$/,

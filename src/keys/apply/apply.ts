@@ -196,7 +196,7 @@ function stepsTo(before: StoredKey, after: StoredKey): KeyStep[] {
 }
 
 function buildDeclaredKey(
-  { enabled, expiresIn: _, rotate: __, ...declared }: DeclaredKey,
+  { enabled, expiresIn: _expiresIn, rotate: _rotate, ...declared }: DeclaredKey,
   secret: Secret,
   id: string,
   { caller, now }: Transaction,
