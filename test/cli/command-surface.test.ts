@@ -74,6 +74,7 @@ const SURFACE: Record<string, string[]> = {
     '--no-color',
     '--env <variable>',
     '--name <name>',
+    '--learn',
     '--ttl 90s|10m|1h',
     ...GRANTS,
     ...PLACE,
@@ -124,7 +125,14 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
-  'apikey:scan': ['[path]', '--report <file> (list)', '--revoke', '--rules <option>', ...ALWAYS, ...PLACE],
+  'apikey:scan': [
+    '[path]',
+    '--report <file> (list)',
+    '--revoke',
+    '--rules gitleaks|trufflehog|pre-commit',
+    ...ALWAYS,
+    ...PLACE,
+  ],
   'apikey:show': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:suggest': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:update': [

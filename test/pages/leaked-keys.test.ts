@@ -5,13 +5,15 @@ import { delimiter, dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { testCli, type TestCli } from '../support/cli.ts';
 import { BIN, cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
+import { startServe } from '../support/serve.ts';
+import { isAccepted } from '../support/stored.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 const text = readFileSync(join(ROOT, 'docs/leaked-keys.md'), 'utf8');
-const [contain, hook, inCi, inGit, verify] = Array.from(
+const [contain, hook, inCi, inGit, revoke, verify] = Array.from(
   text.matchAll(/^```sh\n(.*?)^```$/gms),
   (match) => match[1]!,
-) as [string, string, string, string, string];
+) as [string, string, string, string, string, string];
 
 describe('docs/leaked-keys.md', () => {
   let cli: TestCli;
@@ -138,6 +140,18 @@ describe('docs/leaked-keys.md', () => {
       writeFileSync(join(folder, 'notes'), 'none\n');
       assert.equal((await run('git add . && git commit --quiet --message none', env)).code, 0);
     });
+  });
+
+  it('has a request that ends a key', async () => {
+    const { key } = await cli.given('CI deploy');
+    const server = await startServe(cli.database);
+    try {
+      const { stdout, stderr } = await run(revoke.replace('http://127.0.0.1:4000', server.url), { API_KEY: key });
+      assert.equal(stdout, '{}', stderr);
+      assert.ok(!(await isAccepted(cli.database, key)));
+    } finally {
+      await server.stop();
+    }
   });
 
   it('has a check before a deployment', async () => {

@@ -40,6 +40,10 @@ export default class Exec extends BaseCommand {
         `curl -H @- --json @query.json\nhttp://127.0.0.1:4000/graphql'`,
     },
     {
+      description: 'Learn which permissions a script needs',
+      command: '<%= config.bin %> <%= command.id %> --learn -- ./report.sh',
+    },
+    {
       description: 'Use another variable, and let the key expire after half an hour',
       command:
         '<%= config.bin %> <%= command.id %> --permissions DOCKER:READ_ANY\n' +
@@ -49,6 +53,11 @@ export default class Exec extends BaseCommand {
   static override flags = {
     roles: grantFlags.roles,
     permissions: grantFlags.permissions,
+    learn: Flags.boolean({
+      description:
+        'Say afterwards, on stderr, which permissions the command used: as flags, and for keys.yaml. It takes some ' +
+        'seconds, until servers have written that. Without --roles and --permissions, the key has ADMIN.',
+    }),
     ttl: Flags.string({
       description: 'Let the key expire after this time: a number followed by s, m, h, d or w. Default: 10m.',
       helpValue: '90s|10m|1h',
@@ -77,7 +86,8 @@ export default class Exec extends BaseCommand {
           `"${printable(misplaced)}" comes before --, where only flags are allowed. Put it after --.`,
       );
     }
-    const { roles, permissions, name, ttl = '10m', env = 'API_KEY', database } = flags;
+    const { permissions, name, ttl = '10m', env = 'API_KEY', database, learn = false } = flags;
+    const roles = flags.roles ?? (learn && !permissions ? ['ADMIN'] : undefined);
     const additions = (needed?: readonly string[]) => this.additions(needed);
     const request = { roles, permissions, name, ttl, command };
     const note = (text: string) => this.terminal.note(text);
@@ -98,6 +108,7 @@ export default class Exec extends BaseCommand {
           issues: validateVariable(env),
           note,
         }),
+      learns: learn,
       note,
     });
     process.exitCode = exitCode;

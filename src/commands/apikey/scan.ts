@@ -46,6 +46,7 @@ export default class Scan extends StoreCommand {
     rules: Flags.option({
       description: 'Print the rule by which another scanner finds keys, in place of scanning.',
       options: ['gitleaks', 'trufflehog', 'pre-commit'] as const,
+      helpValue: 'gitleaks|trufflehog|pre-commit',
     })(),
     revoke: Flags.boolean({ description: 'Disable the live keys that are found.' }),
   };
