@@ -76,6 +76,9 @@ export interface Config {
         readonly keep: number | null;
     };
     readonly notices: NoticeSettings | undefined;
+    readonly alerts: {
+        readonly github: string | undefined;
+    };
     readonly introspection: 'on' | 'off' | 'permitted';
     readonly publicUrl: string | undefined;
     readonly consent: ConsentMode | undefined;

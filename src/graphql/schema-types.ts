@@ -144,12 +144,17 @@ export type ApplyApiKeysInput = { keys: ReadonlyArray<DeclaredApiKeyInput>; prun
 export type DeclaredApiKeyInput = { name: string; description?: InputMaybe<string>; roles?:
   InputMaybe<ReadonlyArray<string>>; permissions?: InputMaybe<ReadonlyArray<PermissionInput>>; limits?:
   InputMaybe<ReadonlyArray<string>>; allowFrom?: InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>;
-  enabled?: InputMaybe<boolean>; };
+  expiresIn?: InputMaybe<string>; rotate?: InputMaybe<RotationScheduleInput>; enabled?: InputMaybe<boolean>; };
+export type RotationScheduleInput = { every: string; grace?: InputMaybe<string>; };
 export type AppliedApiKeys = { changes: EntireFieldWrapper<ReadonlyArray<AppliedChange>>; created:
-  EntireFieldWrapper<ReadonlyArray<CreatedApiKey>>; unchanged: EntireFieldWrapper<number>; };
-export type AppliedAction = | 'CREATE' | 'UPDATE' | 'DELETE';
+  EntireFieldWrapper<ReadonlyArray<CreatedApiKey>>; rotated: EntireFieldWrapper<ReadonlyArray<NewSecret>>; waiting:
+  EntireFieldWrapper<ReadonlyArray<WaitingApiKey>>; unchanged: EntireFieldWrapper<number>; };
+export type NewSecret = { key: EntireFieldWrapper<string>; apiKey: EntireFieldWrapper<ApiKey>; };
+export type WaitingApiKey = { name: EntireFieldWrapper<string>; previousEndsAt?: EntireFieldWrapper<Maybe<number>>; };
+export type AppliedAction = | 'CREATE' | 'UPDATE' | 'ROTATE' | 'RENEW' | 'DELETE';
 export type AppliedChange = { action: EntireFieldWrapper<AppliedAction>; name: EntireFieldWrapper<string>; keyId?:
-  EntireFieldWrapper<Maybe<string>>; changes: EntireFieldWrapper<ReadonlyArray<AuditChange>>; };
+  EntireFieldWrapper<Maybe<string>>; secretSince?: EntireFieldWrapper<Maybe<number>>; changes:
+  EntireFieldWrapper<ReadonlyArray<AuditChange>>; };
 export type ApiKeySort = | 'CREATED' | 'NAME' | 'EXPIRES' | 'LAST_USED';
 export type ApiKeyList = { keys: EntireFieldWrapper<ReadonlyArray<ApiKey>>; total: EntireFieldWrapper<number>;
   hasMore: EntireFieldWrapper<boolean>; sorted: EntireFieldWrapper<boolean>; };
@@ -276,13 +281,15 @@ export type ResolversTypes = { DateTime: ResolverTypeWrapper<number>; AuthAction
   IssuedChange: ResolverTypeWrapper<IssuedChange>; ContainKeyInput: ContainKeyInput; ContainedKey:
   ResolverTypeWrapper<ContainedKey>; CancelledRequest: ResolverTypeWrapper<CancelledRequest>; DeletedApiKey:
   ResolverTypeWrapper<DeletedApiKey>; ApplyApiKeysInput: ApplyApiKeysInput; DeclaredApiKeyInput: DeclaredApiKeyInput;
-  AppliedApiKeys: ResolverTypeWrapper<Omit<AppliedApiKeys, 'created'> & { created:
-  ReadonlyArray<ResolversTypes['CreatedApiKey']> }>; AppliedAction: AppliedAction; AppliedChange:
-  ResolverTypeWrapper<AppliedChange>; ApiKeySort: ApiKeySort; ApiKeyList: ResolverTypeWrapper<Omit<ApiKeyList, 'keys'>
-  & { keys: ReadonlyArray<ResolversTypes['ApiKey']> }>; ApiKeyBranch: ResolverTypeWrapper<ApiKeyBranch>;
-  ManyKeysChange: ManyKeysChange; NarrowApiKeysInput: NarrowApiKeysInput; NarrowedApiKeys:
-  ResolverTypeWrapper<Omit<NarrowedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversTypes['ApiKey']> }>;
-  ApiKeyChangePlan: ResolverTypeWrapper<Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
+  RotationScheduleInput: RotationScheduleInput; AppliedApiKeys: ResolverTypeWrapper<Omit<AppliedApiKeys, 'created' |
+  'rotated'> & { created: ReadonlyArray<ResolversTypes['CreatedApiKey']>, rotated:
+  ReadonlyArray<ResolversTypes['NewSecret']> }>; NewSecret: ResolverTypeWrapper<Omit<NewSecret, 'apiKey'> & { apiKey:
+  ResolversTypes['ApiKey'] }>; WaitingApiKey: ResolverTypeWrapper<WaitingApiKey>; AppliedAction: AppliedAction;
+  AppliedChange: ResolverTypeWrapper<AppliedChange>; ApiKeySort: ApiKeySort; ApiKeyList:
+  ResolverTypeWrapper<Omit<ApiKeyList, 'keys'> & { keys: ReadonlyArray<ResolversTypes['ApiKey']> }>; ApiKeyBranch:
+  ResolverTypeWrapper<ApiKeyBranch>; ManyKeysChange: ManyKeysChange; NarrowApiKeysInput: NarrowApiKeysInput;
+  NarrowedApiKeys: ResolverTypeWrapper<Omit<NarrowedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversTypes['ApiKey']>
+  }>; ApiKeyChangePlan: ResolverTypeWrapper<Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
   ReadonlyArray<ResolversTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversTypes['ApiKey']>, refused:
   ReadonlyArray<ResolversTypes['RefusedKeyChange']> }>; RefusedKeyChange: ResolverTypeWrapper<Omit<RefusedKeyChange,
   'apiKey'> & { apiKey: ResolversTypes['ApiKey'] }>; AuditCounts: ResolverTypeWrapper<AuditCounts>; AuditCount:
@@ -318,20 +325,22 @@ export type ResolversParentTypes = { DateTime: number; Node: ResolversInterfaceT
   CreatedApiKey: Omit<CreatedApiKey, 'apiKey'> & { apiKey: ResolversParentTypes['ApiKey'] }; ApiKeyPreview:
   ApiKeyPreview; DeletedApiKeys: DeletedApiKeys; IssuedChange: IssuedChange; ContainKeyInput: ContainKeyInput;
   ContainedKey: ContainedKey; CancelledRequest: CancelledRequest; DeletedApiKey: DeletedApiKey; ApplyApiKeysInput:
-  ApplyApiKeysInput; DeclaredApiKeyInput: DeclaredApiKeyInput; AppliedApiKeys: Omit<AppliedApiKeys, 'created'> & {
-  created: ReadonlyArray<ResolversParentTypes['CreatedApiKey']> }; AppliedChange: AppliedChange; ApiKeyList:
-  Omit<ApiKeyList, 'keys'> & { keys: ReadonlyArray<ResolversParentTypes['ApiKey']> }; ApiKeyBranch: ApiKeyBranch;
-  NarrowApiKeysInput: NarrowApiKeysInput; NarrowedApiKeys: Omit<NarrowedApiKeys, 'keys'> & { keys:
-  ReadonlyArray<ResolversParentTypes['ApiKey']> }; ApiKeyChangePlan: Omit<ApiKeyChangePlan, 'changing' | 'unchanged' |
-  'refused'> & { changing: ReadonlyArray<ResolversParentTypes['ApiKey']>, unchanged:
-  ReadonlyArray<ResolversParentTypes['ApiKey']>, refused: ReadonlyArray<ResolversParentTypes['RefusedKeyChange']> };
-  RefusedKeyChange: Omit<RefusedKeyChange, 'apiKey'> & { apiKey: ResolversParentTypes['ApiKey'] }; AuditCounts:
-  AuditCounts; AuditCount: AuditCount; AuditChain: AuditChain; AuditActor: AuditActorSource; AuditChange: AuditChange;
-  AuditEntry: AuditEntrySource; AuditLogConnection: Omit<AuditLogConnection, 'edges'> & { edges:
-  ReadonlyArray<ResolversParentTypes['AuditLogEdge']> }; AuditLogEdge: Omit<AuditLogEdge, 'node'> & { node:
-  ResolversParentTypes['AuditEntry'] }; ConsentRequest: ConsentRequestSource; ApproveConsentRequestInput:
-  ApproveConsentRequestInput; Route: RouteSource; RouteConnection: Omit<RouteConnection, 'edges'> & { edges:
-  ReadonlyArray<ResolversParentTypes['RouteEdge']> }; RouteEdge: Omit<RouteEdge, 'node'> & { node:
+  ApplyApiKeysInput; DeclaredApiKeyInput: DeclaredApiKeyInput; RotationScheduleInput: RotationScheduleInput;
+  AppliedApiKeys: Omit<AppliedApiKeys, 'created' | 'rotated'> & { created:
+  ReadonlyArray<ResolversParentTypes['CreatedApiKey']>, rotated: ReadonlyArray<ResolversParentTypes['NewSecret']> };
+  NewSecret: Omit<NewSecret, 'apiKey'> & { apiKey: ResolversParentTypes['ApiKey'] }; WaitingApiKey: WaitingApiKey;
+  AppliedChange: AppliedChange; ApiKeyList: Omit<ApiKeyList, 'keys'> & { keys:
+  ReadonlyArray<ResolversParentTypes['ApiKey']> }; ApiKeyBranch: ApiKeyBranch; NarrowApiKeysInput: NarrowApiKeysInput;
+  NarrowedApiKeys: Omit<NarrowedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversParentTypes['ApiKey']> };
+  ApiKeyChangePlan: Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
+  ReadonlyArray<ResolversParentTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversParentTypes['ApiKey']>, refused:
+  ReadonlyArray<ResolversParentTypes['RefusedKeyChange']> }; RefusedKeyChange: Omit<RefusedKeyChange, 'apiKey'> & {
+  apiKey: ResolversParentTypes['ApiKey'] }; AuditCounts: AuditCounts; AuditCount: AuditCount; AuditChain: AuditChain;
+  AuditActor: AuditActorSource; AuditChange: AuditChange; AuditEntry: AuditEntrySource; AuditLogConnection:
+  Omit<AuditLogConnection, 'edges'> & { edges: ReadonlyArray<ResolversParentTypes['AuditLogEdge']> }; AuditLogEdge:
+  Omit<AuditLogEdge, 'node'> & { node: ResolversParentTypes['AuditEntry'] }; ConsentRequest: ConsentRequestSource;
+  ApproveConsentRequestInput: ApproveConsentRequestInput; Route: RouteSource; RouteConnection: Omit<RouteConnection,
+  'edges'> & { edges: ReadonlyArray<ResolversParentTypes['RouteEdge']> }; RouteEdge: Omit<RouteEdge, 'node'> & { node:
   ResolversParentTypes['Route'] }; CanonicalRequest: CanonicalRequest; RequestExplanation: Omit<RequestExplanation,
   'route' | 'otherCaseOf' | 'after' | 'otherMethods' | 'apiKey'> & { route?: Maybe<ResolversParentTypes['Route']>,
   otherCaseOf?: Maybe<ResolversParentTypes['Route']>, after: ReadonlyArray<ResolversParentTypes['LaterRoute']>,

@@ -28,6 +28,7 @@ import {
   type NamedCommands,
   OWN_COMMANDS,
 } from './plain-endpoints.ts';
+import { addLeaks } from './leaks.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
 import type { ConsentParts } from './oauth/endpoints.ts';
 import { Issuer } from './oauth/issuer.ts';
@@ -52,6 +53,8 @@ export interface AppOptions {
   clients?: readonly Client[];
   /** Knows whose tokens are exchanged for keys. */
   tokens?: TokenIdentifier | undefined;
+  /** Where GitHub's public keys are; undefined if it may tell nothing. */
+  githubKeys?: string | undefined;
   /** Whether the page at `/` leads to a console. */
   hasConsole?: boolean;
   commands?: NamedCommands;
@@ -102,6 +105,7 @@ export function createHttpApp({
   publicUrl,
   clients = [],
   tokens,
+  githubKeys,
   hasConsole = false,
   commands = OWN_COMMANDS,
   log = NO_LOG,
@@ -133,6 +137,7 @@ export function createHttpApp({
     bearerAuthBy(new RequestChecker(introspecting, asGraphQL)),
     answerIntrospection(keys, parts.failures),
   );
+  addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
   addHomePage(app, { hasConsole, commands });

@@ -163,7 +163,7 @@ class LimitCheck {
 }
 
 /** The reply to a request whose key is not valid, as those of too many others were from its address. */
-function tooManyFailures(waitUs: number): Reply {
+export function tooManyFailures(waitUs: number): Reply {
   const seconds = secondsUntil(waitUs);
   const message = `Too many requests from here had API keys that are not valid. Try again in ${inWords(seconds)}.`;
   return errorReply(429, 'RATE_LIMITED', message, { 'Retry-After': `${seconds}` });

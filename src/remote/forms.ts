@@ -195,22 +195,29 @@ function publicIdIn(prefix: unknown): string {
 
 /** Reads what an apply changes. @param ids of the keys that were created, in the order of their declarations */
 export function readPlanned(
-  { changes, unchanged }: Answered<ApplyMutation>,
+  { changes, unchanged, waiting }: Answered<ApplyMutation>,
   declared: readonly DeclaredKey[],
   ids: readonly string[],
 ): PlannedChanges {
   let created = 0;
-  const read = changes.map(({ action, name, keyId, changes: fields }): PlannedChange => {
+  const read = changes.map(({ action, name, keyId, secretSince, changes: fields }): PlannedChange => {
     if (action === 'CREATE') {
       const key = declared.find((each) => each.name === name);
       if (!key) throw new TypeError('a key that is not declared');
       return plannedCreation(key, ids[created++]);
     }
     if (action === 'DELETE') return { action, name, id: keyId! };
-    return { action: 'UPDATE', name, id: keyId!, changes: fieldsIn(fields) };
+    return {
+      action,
+      name,
+      id: keyId!,
+      ...(secretSince !== null && { secretSince: timeIn(secretSince)! }),
+      changes: fieldsIn(fields),
+    };
   });
   if (!Number.isInteger(unchanged)) throw new TypeError('not a number');
-  return { changes: read, unchanged, confusable: [] };
+  const waits = waiting.map(({ name, previousEndsAt }) => ({ name, previousEndsAt: timeIn(previousEndsAt) }));
+  return { changes: read, unchanged, confusable: [], waiting: waits };
 }
 
 /** The log has when a key was disabled; commands show whether it is enabled, before who created it. */

@@ -25,8 +25,10 @@ export type ApplyApiKeysInput = { keys: ReadonlyArray<DeclaredApiKeyInput>; prun
 export type DeclaredApiKeyInput = { name: string; description?: string | null | undefined; roles?:
   ReadonlyArray<string> | null | undefined; permissions?: ReadonlyArray<PermissionInput> | null | undefined; limits?:
   ReadonlyArray<string> | null | undefined; allowFrom?: ReadonlyArray<string> | null | undefined; expiresAt?: string |
-  null | undefined; enabled?: boolean | null | undefined; };
-export type AppliedAction = | 'CREATE' | 'UPDATE' | 'DELETE';
+  null | undefined; expiresIn?: string | null | undefined; rotate?: RotationScheduleInput | null | undefined; enabled?:
+  boolean | null | undefined; };
+export type RotationScheduleInput = { every: string; grace?: string | null | undefined; };
+export type AppliedAction = | 'CREATE' | 'UPDATE' | 'ROTATE' | 'RENEW' | 'DELETE';
 export type AuditOutcome = | 'DONE' | 'REFUSED';
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
@@ -95,15 +97,16 @@ export type RollBackRotationMutation = { apiKey: StateFragment | null };
 export type DeleteMutationVariables = Exact<{ ids: ReadonlyArray<string>; }>;
 export type DeleteMutation = { deleteApiKeys: { keys: Array<{ id: string, name: string }>, issued:
   Array<IssueFragment> } | null };
-export type ChangeFragment = { action: AppliedAction, name: string, keyId: string | null, changes: Array<{ field:
-  string, before: string | null, after: string | null }> };
+export type ChangeFragment = { action: AppliedAction, name: string, keyId: string | null, secretSince: string | null,
+  changes: Array<{ field: string, before: string | null, after: string | null }> };
 export type ContainMutationVariables = Exact<{ input: ContainKeyInput; }>;
 export type ContainMutation = { containKey: { keyId: string, name: string, exists: boolean, issued:
   Array<IssueFragment>, changes: Array<ChangeFragment>, requests: Array<{ requestId: string, clientName: string,
   keyName: string }> } | null };
 export type ApplyMutationVariables = Exact<{ input: ApplyApiKeysInput; }>;
 export type ApplyMutation = { applyApiKeys: { unchanged: number, changes: Array<ChangeFragment>, created: Array<{
-  key: string, apiKey: { id: string, name: string } }> } | null };
+  key: string, apiKey: { id: string, name: string } }>, rotated: Array<{ key: string, apiKey: { id: string, name:
+  string } }>, waiting: Array<{ name: string, previousEndsAt: string | null }> } | null };
 export type ConsentFragment = { requestId: string, flow: ConsentFlow, clientId: string, clientName: string, grants:
   Array<string>, keyExpiresIn: string | null, address: string | null, createdAt: string, expiresAt: string, status:
   ConsentStatus, keyName: string | null, keyGrants: Array<string> | null, keyExpiresAt: string | null };

@@ -191,6 +191,7 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
     introspection: config.introspection,
     publicUrl: config.publicUrl,
     clients: config.clients,
+    githubKeys: config.alerts.github,
     failedCredentials: config.limits.failedCredentials,
   };
   const router = createRouter(config?.routes ?? []);

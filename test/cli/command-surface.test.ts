@@ -51,6 +51,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:apply': [
     '--adopt',
     '--dry-run',
+    '--exec <command>',
     '--file <path> (-f)',
     '--prune',
     '--secrets-dir <folder>',
@@ -76,6 +77,7 @@ const SURFACE: Record<string, string[]> = {
     '--federated',
     '--name <name>',
     '--token-file <path>|-',
+    '--learn',
     '--ttl 90s|10m|1h',
     '--budget <number>',
     '--uses <number>',
@@ -129,7 +131,14 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
-  'apikey:scan': ['[path]', '--report <file> (list)', '--revoke', ...ALWAYS, ...PLACE],
+  'apikey:scan': [
+    '[path]',
+    '--report <file> (list)',
+    '--revoke',
+    '--rules gitleaks|trufflehog|pre-commit',
+    ...ALWAYS,
+    ...PLACE,
+  ],
   'apikey:show': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:suggest': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:update': [

@@ -73,7 +73,11 @@ describe('docs/schema.graphql', () => {
       FieldDefinition: ({ name, type }) => void (name.value === 'key' && named.push(print(type))),
       InputValueDefinition: ({ name }) => void (name.value === 'key' && named.push('an argument')),
     });
-    assert.deepEqual(named, ['String!', 'String!'], 'CreatedApiKey.key and RotatedApiKey.key');
+    assert.deepEqual(
+      named,
+      ['String!', 'String!', 'String!'],
+      'CreatedApiKey.key, RotatedApiKey.key and NewSecret.key',
+    );
   });
 });
 
@@ -133,6 +137,7 @@ async function printAll(): Promise<Printed[]> {
   await apikey('scan', write('leak', key));
   const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
   await run(['federation', 'explain', '-'], `${encode({ alg: 'ES256' })}.${encode({ iss: 'x', exp: 1 })}.x`);
+  await apikey('scan', '--rules', 'gitleaks');
   const [one, other] = await withKeys({ database: cli.database }, async (keys) => {
     const { principal } = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'] });
     await keys.create({ name: 'Child', roles: ['VIEWER'] }, principal);

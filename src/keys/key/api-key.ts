@@ -134,7 +134,7 @@ export interface ApiKey {
   managed: boolean;
   /** Who it stands for, who signs in and has no secret; null for any other key. */
   person: Person | null;
-  /** The last rotation, until it is finished, rolled back or followed by another; null if there is none. */
+  /** The last rotation, also once it has ended, until it is rolled back; null if there is none. */
   rotation: Rotation | null;
   /**
    * Set if its row in the store does not match its checksum: a disk error, or another program, has changed it.
@@ -510,16 +510,18 @@ type SecretField = 'prefix' | 'previousPrefix';
 export type FieldValue = string | readonly string[] | boolean | null;
 
 export interface FieldChange {
-  field: (typeof FIELDS)[number] | SecretField;
+  field: (typeof FIELDS)[number] | SecretField | 'expiresIn';
   before: FieldValue;
   after: FieldValue;
 }
 
 /** One change of a plan. A key that does not exist yet has no id. */
 export interface PlannedChange {
-  action: 'CREATE' | 'UPDATE' | 'DELETE';
+  action: 'CREATE' | 'UPDATE' | 'ROTATE' | 'RENEW' | 'DELETE';
   name: string;
   id?: string;
+  /** Since when it has the secret that is too old, in milliseconds since 1970. */
+  secretSince?: number;
   changes?: FieldChange[];
 }
 

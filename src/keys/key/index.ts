@@ -77,14 +77,18 @@ export {
   DEFAULT_GRACE,
   isInProgress,
   readRotation,
+  readSchedule,
   type Rotation,
   ROTATION_OPTIONS,
   type RotationRequest,
+  type RotationSchedule,
+  secretSince,
 } from './rotation.ts';
 export { describeLikeness, computeSkeleton } from './skeleton.ts';
 export {
   firstKept,
   type HourUsage,
+  isTakenUp,
   type KeyUsage,
   NO_REQUESTS,
   NO_USAGE,
