@@ -1,5 +1,6 @@
 import {
   CLIENT_FIELDS,
+  CLIENTS_FIELDS,
   INTROSPECTION,
   MAX_CLIENTS,
   AUDIT_FIELDS,
@@ -119,7 +120,12 @@ const CLIENT = {
       examples: ['https://app.example.org/done', 'http://127.0.0.1/done'],
     },
   },
+  refreshes: {
+    type: 'boolean',
+    description: 'Whether its keys end after an hour, and it gets new secrets by a refresh token. Default: false.',
+  },
 };
+const REGISTERED = { type: 'array', maxItems: MAX_CLIENTS, items: mapOf(CLIENT_FIELDS, CLIENT, ['id', 'name']) };
 
 /**
  * The JSON Schema (draft 2020-12) of the configuration. It accepts a little more than the rules do: it knows nothing of
@@ -356,10 +362,22 @@ export function configSchema(): string {
         enum: CONSENT_MODES,
       },
       clients: {
-        type: 'array',
         description: 'Applications that may ask for keys, beside svc-api itself.',
-        maxItems: MAX_CLIENTS,
-        items: mapOf(CLIENT_FIELDS, CLIENT, ['id', 'name']),
+        anyOf: [
+          REGISTERED,
+          mapOf(CLIENTS_FIELDS, {
+            registered: REGISTERED,
+            'metadata-documents': {
+              description:
+                'Hosts whose applications are known by a document at the URL that is their id. Default: off.',
+              anyOf: [{ enum: ['any', 'off'] }, { type: 'array', minItems: 1, items: { type: 'string' } }],
+            },
+            'dynamic-registration': {
+              type: 'boolean',
+              description: 'Whether any application may register itself. Default: false.',
+            },
+          }),
+        ],
       },
     }),
     // An empty file is one without fields.

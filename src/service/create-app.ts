@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts';
 import type { PeopleSettings } from '../keys/authentication/index.ts';
 import type { PeopleSignIn } from '../people/index.ts';
 import type { BudgetLimits, CreateContext, OwnSchema, RequiredByField, SchemaExtension } from '../graphql/index.ts';
-import type { HttpApp, ServiceApp } from '../http/app.ts';
+import type { ClientDocuments, HttpApp, ServiceApp } from '../http/app.ts';
 import {
   aFunction,
   type ClientAddresses,
@@ -127,7 +127,14 @@ const OPTIONS: Rules<Omit<CreateAppOptions, 'requires'>> = {
   clients: readBy(
     // Whether they may ask at all is said by the keys.
     (clients) => checkClients(clients, { consent: 'both' }),
-    list(optionsIn<Client>({ id: required(text), name: required(text), redirects: required(list(text)) })),
+    list(
+      optionsIn<Client>({
+        id: required(text),
+        name: required(text),
+        redirects: required(list(text)),
+        refreshes: yesOrNo,
+      }),
+    ),
   ),
   console: yesOrNo,
   replaces: having<ServiceApp>('what createApp gives', 'startedAt', 'refusals', 'failures'),
@@ -151,8 +158,15 @@ export function createApp(options: CreateAppOptions): Promise<ServiceApp> {
   return createAppOf(options, OWN_COMMANDS);
 }
 
-/** @param commands those that pages name */
-async function createAppOf(options: CreateAppOptions, commands: NamedCommands): Promise<ServiceApp> {
+/**
+ * @param commands those that pages name
+ * @param documents those of applications that describe themselves; default: as the configuration has it
+ */
+export async function createAppOf(
+  options: CreateAppOptions,
+  commands: NamedCommands,
+  documents?: ClientDocuments,
+): Promise<ServiceApp> {
   checkOptions<CreateAppOptions>('createApp', options, {
     ...OPTIONS,
     requires: requirements(() => options.keys[SERVICE].catalog),
@@ -168,8 +182,8 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
   await checkGraphQLRelease();
   const [
     { createSchema },
-    { createHttpApp },
-    { serveForwardAuth },
+    { createHttpApp, ClientDocuments },
+    { Discovery, byRoutes, serveForwardAuth },
     { createRouter },
     { describeService },
     { addPages },
@@ -190,6 +204,7 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
     introspection: config.introspection,
     publicUrl: config.publicUrl,
     clients: config.clients,
+    dynamicRegistration: config.dynamicRegistration,
     failedCredentials: config.limits.failedCredentials,
   };
   const router = createRouter(config?.routes ?? []);
@@ -200,7 +215,19 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
     { extensions, own: own && { schema: own, requires: requires ?? {} } },
     described,
   );
-  const app = createHttpApp({ keys, schema, startedAt, hasConsole: console, commands, ...configured, ...others });
+  const allowed = config?.clientDocuments ?? 'off';
+  const publicUrl = others.publicUrl ?? configured?.publicUrl;
+  const app = createHttpApp({
+    keys,
+    schema,
+    startedAt,
+    hasConsole: console,
+    commands,
+    ...configured,
+    ...others,
+    documents: documents ?? (allowed === 'off' ? undefined : new ClientDocuments({ allowed, clock: keys.clock })),
+    guarded: publicUrl === undefined ? undefined : new Discovery(byRoutes(router), publicUrl),
+  });
   const { sessions, authenticator, clock } = keys;
   const people = config?.people && (await peopleSignIn(config.people, { keys, addresses: app.addresses }));
   addPages(app, {

@@ -1,31 +1,38 @@
 import type { Context } from 'hono';
 import {
-  type Client,
   type Consent,
-  findClient,
   formatScope,
+  type NewConsentRequest,
   parseScope,
   POLL_SECONDS,
-  type Redemption,
+  type Polled,
 } from '../../keys/consent/index.ts';
-import { sourceOf } from '../../keys/basics/index.ts';
+import { formatList, sourceOf } from '../../keys/basics/index.ts';
+import { readAudience } from '../../keys/key/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
-import { type ConsentFlow, consentFlows, type Grants, requireFlow } from '../../keys/repository/index.ts';
-import type { BearerCheck } from '../bearer-check.ts';
-import { type ClientAddresses, HonoHead } from '../received.ts';
+import { type ConsentFlow, consentFlows, requireFlow } from '../../keys/repository/index.ts';
+import type { BearerCheck, Discovery } from '../bearer-check.ts';
+import { type ClientAddresses, HonoHead, type RequestTo } from '../received.ts';
 import type { FailureLog, RefusalLog } from '../refusal-log.ts';
 import { readForm } from '../form.ts';
 import { jsonReply, type Reply } from '../replies.ts';
 import { DEVICE_GRANT, type Issuer, OAUTH_PATHS } from './issuer.ts';
+import type { Clients } from './clients.ts';
 import { OAuthError, Parameters } from './oauth-error.ts';
+
+/** Where clients get keys for what is guarded for proxies. */
+export interface GuardedDiscovery {
+  find(to: RequestTo): Discovery | undefined;
+  answer(to: RequestTo): Reply | undefined;
+}
 
 /** What the endpoints for applications, and the pages for people, share. */
 export interface ConsentParts {
   readonly consent: Consent;
   readonly catalog: Catalog;
-  /** Those that are registered. */
-  readonly clients: readonly Client[];
+  readonly clients: Clients;
   readonly issuer: Issuer;
+  readonly guarded?: GuardedDiscovery | undefined;
   readonly addresses: ClientAddresses;
   /** Takes keys that people show in forms, wherever programs put theirs. */
   readonly check: BearerCheck;
@@ -45,9 +52,8 @@ export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<
   const { address, ...source } = originOf(c, parts);
   parts.consent.countRequest(source);
   const form = await applicationForm(c);
-  const client = clientIn(form, parts);
-  const grants = grantsIn(form, parts.catalog);
-  const wanted = { client, ...grants, keyExpiresIn: form.get('key_expires_in'), address };
+  const client = await parts.clients.find(form);
+  const wanted = { client, ...askedIn(form, parts.catalog), keyExpiresIn: form.get('key_expires_in'), address };
   const { request, handle, deviceCode } = await parts.consent.ask(wanted);
   parts.refusals.add('key asked for', { reason: client.id, address }, new HonoHead(c).notes);
   const page = parts.issuer.of(c) + OAUTH_PATHS.device;
@@ -61,29 +67,77 @@ export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<
   });
 }
 
-/** Gives an application its key (RFC 6749, sections 4.1.4 and 5.1; RFC 8628, section 3.5). @throws OAuthError */
+/** By what an application gets a key, and how. */
+interface Grant {
+  isOn(parts: ConsentParts): boolean;
+  give(form: Parameters, parts: ConsentParts, address: string | undefined): Promise<Polled>;
+}
+
+const asks =
+  (read: (form: Parameters) => { deviceCode: string } | { code: string; redirectUri: string; verifier: string }) =>
+  (form: Parameters, { consent, clients }: ConsentParts, address: string | undefined): Promise<Polled> =>
+    consent.redeem({ clientId: clients.idIn(form), ...read(form), audience: audienceIn(form) }, address);
+
+const isAsked = (flow: ConsentFlow) => (parts: ConsentParts) => consentFlows(parts.catalog).includes(flow);
+
+const GRANTS: ReadonlyMap<string, Grant> = new Map([
+  [
+    'authorization_code',
+    {
+      isOn: isAsked('CODE'),
+      give: asks((form) => {
+        const [code, redirectUri, verifier] = ['code', 'redirect_uri', 'code_verifier'].map((name) => form.need(name));
+        return { code: code!, redirectUri: redirectUri!, verifier: verifier! };
+      }),
+    },
+  ],
+  [DEVICE_GRANT, { isOn: isAsked('DEVICE'), give: asks((form) => ({ deviceCode: form.need('device_code') })) }],
+  [
+    'refresh_token',
+    {
+      isOn: ({ clients }) => clients.mayRefresh,
+      give: (form, { consent, clients }, address) => {
+        const refreshToken = form.need('refresh_token');
+        return consent.refresh({ clientId: clients.idIn(form), refreshToken, audience: audienceIn(form) }, address);
+      },
+    },
+  ],
+]);
+
+/** The grants by which applications get keys, by their names. */
+export function grantTypes(parts: ConsentParts): string[] {
+  return [...GRANTS].filter(([, grant]) => grant.isOn(parts)).map(([name]) => name);
+}
+
+/**
+ * Gives an application its key, or a new secret for it (RFC 6749, sections 4.1.4, 5.1 and 6; RFC 8628, section 3.5).
+ * @throws OAuthError
+ */
 export async function giveKey(c: Context, parts: ConsentParts): Promise<Reply> {
-  const flows = consentFlows(parts.catalog);
-  if (flows.length === 0) requireFlow(parts.catalog, 'DEVICE');
+  if (consentFlows(parts.catalog).length === 0) requireFlow(parts.catalog, 'DEVICE');
   const form = await applicationForm(c);
-  const redemption = redemptionIn(form, parts, flows);
+  const grant = GRANTS.get(form.need('grant_type'));
+  if (!grant?.isOn(parts)) {
+    parts.clients.idIn(form);
+    throw new OAuthError('unsupported_grant_type', `The grant_type is ${formatList(grantTypes(parts), 'or')}.`);
+  }
   const { address } = originOf(c, parts);
-  const redeemed = await parts.consent.redeem(redemption, address);
-  if ('refused' in redeemed) {
-    const { refused, reason } = redeemed;
+  const given = await grant.give(form, parts, address);
+  if ('refused' in given) {
+    const { refused, reason } = given;
     const isUsual = refused === 'authorization_pending' || refused === 'slow_down';
     if (!isUsual)
       parts.refusals.add('consent refused', { reason: refused, detail: reason, address }, new HonoHead(c).notes);
     throw new OAuthError(refused, MEANINGS[refused]);
   }
-  const { key, apiKey } = redeemed;
+  const { key, apiKey, refreshToken } = given;
+  const from = apiKey.rotation?.startedAt ?? apiKey.createdAt;
   return jsonReply(
     {
       access_token: key,
       token_type: 'Bearer',
-      ...(apiKey.expiresAt !== null && {
-        expires_in: Math.max(0, Math.floor((apiKey.expiresAt - apiKey.createdAt) / 1000)),
-      }),
+      ...(apiKey.expiresAt !== null && { expires_in: Math.max(0, Math.floor((apiKey.expiresAt - from) / 1000)) }),
+      ...(refreshToken !== undefined && { refresh_token: refreshToken }),
       scope: formatScope(apiKey),
     },
     { Pragma: 'no-cache' },
@@ -91,6 +145,7 @@ export async function giveKey(c: Context, parts: ConsentParts): Promise<Reply> {
 }
 
 const MEANINGS = {
+  invalid_target: 'The resource is not the one that the key is for.',
   invalid_grant: 'The code is not valid: it is unknown, was used, has ended, or is not for this client.',
   access_denied: 'The request was refused, or whoever agreed to it may no longer do so.',
   expired_token: 'The code has ended. Ask for a new one.',
@@ -98,37 +153,23 @@ const MEANINGS = {
   slow_down: 'The client asks too often: wait five seconds longer each time.',
 } as const;
 
-/** The client that a request names. @throws OAuthError invalid_client */
-export function clientIn(given: Parameters, { clients }: Pick<ConsentParts, 'clients'>): Client {
-  const client = findClient(clients, given.need('client_id'));
-  if (!client) throw new OAuthError('invalid_client', 'There is no client with this client_id: register it first.');
-  return client;
-}
-
-/** What a request asks for. @throws OAuthError invalid_scope */
-export function grantsIn(given: Parameters, catalog: Catalog): Grants {
+/** What a request asks for. @throws OAuthError invalid_scope, invalid_target */
+export function askedIn(
+  given: Parameters,
+  catalog: Catalog,
+): Pick<NewConsentRequest, 'roles' | 'permissions' | 'replaces' | 'audience'> {
+  const audience = audienceIn(given);
   const parsed = parseScope(given.get('scope') ?? '', catalog);
   if ('issue' in parsed) throw new OAuthError('invalid_scope', parsed.issue.message);
-  return parsed.grants;
+  return { ...parsed.grants, replaces: parsed.replaces, audience };
 }
 
-/** By what an application gets its key that asked in a way. */
-const GRANTS: ReadonlyMap<string, ConsentFlow> = new Map([
-  ['authorization_code', 'CODE'],
-  [DEVICE_GRANT, 'DEVICE'],
-]);
-
-function redemptionIn(form: Parameters, parts: ConsentParts, flows: readonly ConsentFlow[]): Redemption {
-  const grantType = form.need('grant_type');
-  const { id: clientId } = clientIn(form, parts);
-  const flow = GRANTS.get(grantType);
-  if (flow === undefined || !flows.includes(flow)) {
-    const grants = [...GRANTS].filter(([, each]) => flows.includes(each)).map(([grant]) => grant);
-    throw new OAuthError('unsupported_grant_type', `The grant_type is ${grants.join(' or ')}.`);
-  }
-  if (flow === 'DEVICE') return { clientId, deviceCode: form.need('device_code') };
-  const [code, redirectUri, verifier] = ['code', 'redirect_uri', 'code_verifier'].map((name) => form.need(name));
-  return { clientId, code: code!, redirectUri: redirectUri!, verifier: verifier! };
+/** What a key is to be for alone (RFC 8707, section 2). @throws OAuthError invalid_target */
+function audienceIn(given: Parameters): string | undefined {
+  const resource = given.get('resource');
+  const audience = resource === undefined ? undefined : readAudience(resource);
+  if (resource === undefined || audience !== undefined) return audience;
+  throw new OAuthError('invalid_target', 'The resource is not an address of http or https without a query.');
 }
 
 /** The form of a public client, which proves nothing by a secret. @throws OAuthError; RequestRefused */

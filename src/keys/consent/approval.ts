@@ -34,7 +34,7 @@ import {
 } from '../repository/index.ts';
 import type { Secret } from '../secret/index.ts';
 import { shortScope, unknownRequest } from './ask.ts';
-import { formatScope, scopeItems } from './clients.ts';
+import { formatScope, isSelfRegistered, scopeItems } from './clients.ts';
 
 /** What a person agrees to. Without grants, to all that was asked for; without an expiry, to the one that was. */
 export interface ConsentChoice extends ExpiryRequest {
@@ -101,7 +101,7 @@ export function keyOf({ client, address }: ConsentRequest, approval: ConsentAppr
   const { keyName, roles, permissions, keyExpiresAt } = approval;
   return {
     name: keyName,
-    description: `Asked for by the application ${client.id}${address === null ? '' : ` from ${address}`}`,
+    description: `Asked for by the application ${isSelfRegistered(client) ? client.name : client.id}${address === null ? '' : ` from ${address}`}`,
     roles,
     permissions,
     ...(keyExpiresAt !== null && { expiresAt: formatTime(keyExpiresAt) }),
@@ -188,7 +188,11 @@ export async function approveRequest(
   if (request.approval && !isSameApproval(request.approval, agreed)) throw decided(request, 'approved');
   const approval = request.approval ?? agreed;
   const input = keyOf(request, approval);
-  await planCreation(transaction, input, buildKey(input, { catalog, now, ...made }));
+  await planCreation(
+    transaction,
+    input,
+    buildKey(input, { catalog, now, ...made, audience: request.audience ?? null }),
+  );
   if (request.approval && request.flow === 'DEVICE') return request;
   const redirected = {
     codeDigest: made.codeDigest,
@@ -206,6 +210,7 @@ export async function approveRequest(
     asked: formatScope(request),
     from: request.address,
     granted: formatScope(approval),
+    ...(request.audience && { audience: request.audience }),
     name: approval.keyName,
     expiresAt: formatTime(approval.keyExpiresAt),
   };

@@ -97,6 +97,8 @@ export interface ExportedKey {
   limits: string[];
   /** The networks that it may be used from; null for anywhere. */
   allowFrom: string[] | null;
+  /** The address that it is valid for alone; left out for wherever keys are. */
+  audience?: string;
   /** `svc_<id>_…`, or `imported-<id>` for a secret in another format. */
   prefix: string;
   /** When it was created. */
@@ -162,6 +164,7 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean): ExportedKey {
     permissions: key.permissions,
     limits: [...key.limits],
     allowFrom: key.allowFrom && [...key.allowFrom],
+    ...(key.audience !== null && { audience: key.audience }),
     prefix: prefixOf(key.publicId),
     createdAt: formatTime(key.createdAt),
     createdBy: key.createdBy,
