@@ -41,7 +41,7 @@ export class Discovery {
     const about = path.startsWith(PROTECTED_RESOURCE) ? path.slice(PROTECTED_RESOURCE.length) : undefined;
     if ((to.method !== 'GET' && to.method !== 'HEAD') || about === undefined || !/^(?:\/|$)/.test(about))
       return undefined;
-    const target = about.replace(/\/$/, '');
+    const target = about === '/' ? '' : about;
     const scopes = this.#scopesAt({ ...to, target });
     if (scopes.length === 0) return undefined;
     const resource = {
