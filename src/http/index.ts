@@ -35,7 +35,6 @@ export { Issuer, OAUTH_PATHS, PROTECTED_RESOURCE } from './oauth/issuer.ts';
 export { Parameters } from './oauth/oauth-error.ts';
 export { isOldHealthCheck, type NamedCommands, OWN_COMMANDS } from './plain-endpoints.ts';
 export {
-  addressOf,
   ClientAddresses,
   headerValue,
   HonoHead,

@@ -115,7 +115,7 @@ describe('an agent of the official SDK that logs in', () => {
     );
     url = new URL(`${guard.url}/mcp`);
     const fields = { name: 'Anna', roles: ['VIEWER'], permissions: ['API_KEY:CREATE_OWN', 'DOCKER:DELETE_ANY'] };
-    ({ secret: approver } = await createPrincipal(service.keys, fields as never));
+    ({ secret: approver } = await createPrincipal(service.keys, fields));
   });
   afterEach(async () => {
     await guard.stop(0);
@@ -213,7 +213,10 @@ describe('an agent of the official SDK that logs in', () => {
     );
     assert.match((await challenge('/api/containers/7'))!, new RegExp(`resource_metadata="${wellKnown}/api"$`));
     const { secret } = await createPrincipal(service.keys, { name: 'Other', permissions: ['VMS:READ_ANY'] });
-    assert.match((await challenge('/api/x', secret))!, /insufficient_scope", scope="DOCKER:READ_ANY", resource_metadata/);
+    assert.match(
+      (await challenge('/api/x', secret))!,
+      /insufficient_scope", scope="DOCKER:READ_ANY", resource_metadata/,
+    );
     for (const path of ['', '/', '/api/containers', '/mcpx', '/other', '/mcp/%2e'])
       assert.equal((await fetch(wellKnown + path)).status, 403, path);
     const { authorization_servers: own } = (await (
@@ -221,7 +224,10 @@ describe('an agent of the official SDK that logs in', () => {
     ).json()) as { authorization_servers: string[] };
     assert.deepEqual(own, [service.url]);
     const graphql = await fetch(`${service.url}/graphql`, { method: 'POST' });
-    assert.match(graphql.headers.get('www-authenticate')!, /resource_metadata="http:\S+\/oauth-protected-resource\/graphql"$/);
+    assert.match(
+      graphql.headers.get('www-authenticate')!,
+      /resource_metadata="http:\S+\/oauth-protected-resource\/graphql"$/,
+    );
   });
 
   it('gets no key for another address than it has asked for, nor by a token of another application', async () => {

@@ -161,7 +161,8 @@ export function askedIn(
   const audience = audienceIn(given);
   const parsed = parseScope(given.get('scope') ?? '', catalog);
   if ('issue' in parsed) throw new OAuthError('invalid_scope', parsed.issue.message);
-  return { ...parsed.grants, replaces: parsed.replaces, audience };
+  const { grants, replaces } = parsed;
+  return { ...grants, replaces, audience };
 }
 
 /** What a key is to be for alone (RFC 8707, section 2). @throws OAuthError invalid_target */

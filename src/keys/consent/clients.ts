@@ -88,13 +88,13 @@ export function selfDescribed(
   const uris = Array.isArray(redirects) ? redirects.slice(0, MAX_REDIRECTS) : [];
   const usable = uris.filter((uri): uri is string => typeof uri === 'string' && invalidRedirect(uri) === undefined);
   const names = [typeof name === 'string' ? name : '', fallback].map((text) =>
-    [
-      ...text
+    Array.from(
+      text
         .slice(0, 500)
         .normalize('NFC')
         .replaceAll(/[^\p{L}\p{M}\p{Nd}]+/gu, ' ')
         .trim(),
-    ]
+    )
       .slice(0, MAX_CLIENT_NAME_LENGTH)
       .join('')
       .trim(),
@@ -197,7 +197,7 @@ const MAX_EXPLAINED = 200;
 interface ParsedScope {
   readonly grants: Grants;
   /** The id of a key of the application whose place is to be taken. */
-  readonly replaces: string | undefined;
+  readonly replaces?: string;
 }
 
 /**
@@ -225,7 +225,7 @@ export function parseScope(scope: string, catalog: Catalog): ParsedScope | { iss
     else permissions.add(grant as Permission);
   }
   if (roles.size + permissions.size > 0)
-    return { grants: { roles: [...roles], permissions: [...permissions] }, replaces };
+    return { grants: { roles: [...roles], permissions: [...permissions] }, ...(replaces && { replaces }) };
   return { issue: { code: 'NO_GRANTS', message: 'The scope is empty: it needs RESOURCE:ACTION or role:ROLE.' } };
 }
 
