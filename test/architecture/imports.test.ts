@@ -172,8 +172,8 @@ describe('imports', () => {
     }
   });
 
-  it('between the rooms of keys are as docs/architecture.md has them', () => {
-    const page = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8');
+  it('between the rooms of keys are as ARCHITECTURE.md has them', () => {
+    const page = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8');
     const documented = Array.from(page.matchAll(/^\| `keys\/([^`]+)` \|/gm), ([, room]) => room);
     assert.deepEqual(documented, ROOMS_OF_KEYS);
   });

@@ -162,6 +162,7 @@ describe('the packed package', () => {
       /^examples\/remote\/(apply|keys)\.(yml|yaml)$/,
       /^examples\/terraform\/(key\.mjs|main\.tf)$/,
       /^examples\/python\/get_key\.py$/,
+      /^examples\/mcp\/(server\.js|package\.json|svc-api\.yaml)$/,
       /^examples\/web-app\/[A-Za-z-]+\.(js|json|md|yaml)$/,
       /^examples\/(nginx|apache)\/(README\.md|grafana\.conf|svc-api-unavailable\.asis)$/,
       /^examples\/haproxy\/(README\.md|haproxy\.cfg|svc-api\.lua)$/,
