@@ -138,6 +138,15 @@ describeOnEach('a key that is for one address alone', () => {
     }
   });
 
+  it('may do what it takes to get there, where the application does not say what it wants', async () => {
+    const { text } = await openPage(authorizeUrl(test.url, { scope: '', resource: `https://${SITE}/api/x` }));
+    assert.match(text, /value="ME:READ_OWN"/);
+    const reply = await fetch(authorizeUrl(test.url, { scope: '', resource: 'https://a.example' }), {
+      redirect: 'manual',
+    });
+    assert.equal(new URL(reply.headers.get('location')!).searchParams.get('error'), 'invalid_scope');
+  });
+
   it('says to applications where keys for a service behind a proxy come from', async () => {
     const refused = await ask('x', '/api/x');
     const metadata = `https://${SITE}/.well-known/oauth-protected-resource/api`;

@@ -31,7 +31,7 @@ export async function returnAddressIn(
 export function authorizationIn(
   given: Parameters,
   { client, back }: { client: Client; back: ReturnAddress },
-  { catalog }: ConsentParts,
+  parts: ConsentParts,
 ): Omit<NewConsentRequest, 'address'> {
   if (given.need('response_type') !== 'code')
     throw new OAuthError('unsupported_response_type', 'The response_type is code.');
@@ -43,5 +43,5 @@ export function authorizationIn(
   if (!isChallenge(challenge))
     throw new OAuthError('invalid_request', 'The code_challenge is no SHA-256 in base64url.');
   const keyExpiresIn = given.get('key_expires_in');
-  return { client, ...askedIn(given, catalog), keyExpiresIn, redirect: { ...back, challenge } };
+  return { client, ...askedIn(given, parts), keyExpiresIn, redirect: { ...back, challenge } };
 }

@@ -12,7 +12,7 @@ import { readAudience } from '../../keys/key/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
 import { type ConsentFlow, consentFlows, requireFlow } from '../../keys/repository/index.ts';
 import type { BearerCheck, Discovery } from '../bearer-check.ts';
-import { type ClientAddresses, HonoHead, type RequestTo } from '../received.ts';
+import { type ClientAddresses, HonoHead, requestTo, type RequestTo } from '../received.ts';
 import type { FailureLog, RefusalLog } from '../refusal-log.ts';
 import { readForm } from '../form.ts';
 import { jsonReply, type Reply } from '../replies.ts';
@@ -53,7 +53,7 @@ export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<
   parts.consent.countRequest(source);
   const form = await applicationForm(c);
   const client = await parts.clients.find(form);
-  const wanted = { client, ...askedIn(form, parts.catalog), keyExpiresIn: form.get('key_expires_in'), address };
+  const wanted = { client, ...askedIn(form, parts), keyExpiresIn: form.get('key_expires_in'), address };
   const { request, handle, deviceCode } = await parts.consent.ask(wanted);
   parts.refusals.add('key asked for', { reason: client.id, address }, new HonoHead(c).notes);
   const page = parts.issuer.of(c) + OAUTH_PATHS.device;
@@ -153,16 +153,27 @@ const MEANINGS = {
   slow_down: 'The client asks too often: wait five seconds longer each time.',
 } as const;
 
-/** What a request asks for. @throws OAuthError invalid_scope, invalid_target */
+/**
+ * What a request asks for. Without a scope, that is what it takes to reach the resource that it names, if that is
+ * guarded by the same configuration.
+ * @throws OAuthError invalid_scope, invalid_target
+ */
 export function askedIn(
   given: Parameters,
-  catalog: Catalog,
+  { catalog, guarded }: Pick<ConsentParts, 'catalog' | 'guarded'>,
 ): Pick<NewConsentRequest, 'roles' | 'permissions' | 'replaces' | 'audience'> {
   const audience = audienceIn(given);
-  const parsed = parseScope(given.get('scope') ?? '', catalog);
+  const scope = given.get('scope') ?? (audience === undefined ? '' : leastScope(audience, guarded));
+  const parsed = parseScope(scope, catalog);
   if ('issue' in parsed) throw new OAuthError('invalid_scope', parsed.issue.message);
   const { grants, replaces } = parsed;
   return { ...grants, replaces, audience };
+}
+
+function leastScope(audience: string, guarded: ConsentParts['guarded']): string {
+  const to = requestTo(audience);
+  const found = guarded?.find({ ...to, method: 'POST' }) ?? guarded?.find(to);
+  return found?.scope.join(' ') ?? '';
 }
 
 /** What a key is to be for alone (RFC 8707, section 2). @throws OAuthError invalid_target */
