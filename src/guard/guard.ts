@@ -72,7 +72,7 @@ interface OpenExchange {
 }
 
 /** How often is looked whether what is open may go on: so a key ends what it has begun within a second. */
-const CHECK_MS = 500;
+const CHECK_MS = 250;
 
 /** Ends what is open once its key does: when that is deleted, disabled, narrowed or expires, or routes change. */
 export class OpenExchanges {
