@@ -365,18 +365,24 @@ export function configSchema(): string {
         description: 'Applications that may ask for keys, beside svc-api itself.',
         anyOf: [
           REGISTERED,
-          mapOf(CLIENTS_FIELDS, {
-            registered: REGISTERED,
-            'metadata-documents': {
-              description:
-                'Hosts whose applications are known by a document at the URL that is their id. Default: off.',
-              anyOf: [{ enum: ['any', 'off'] }, { type: 'array', minItems: 1, items: { type: 'string' } }],
-            },
-            'dynamic-registration': {
-              type: 'boolean',
-              description: 'Whether any application may register itself. Default: false.',
-            },
-          }),
+          {
+            ...mapOf(CLIENTS_FIELDS, {
+              registered: REGISTERED,
+              'metadata-documents': {
+                description:
+                  'Hosts whose applications are known by a document at the URL that is their id. Default: off.',
+                anyOf: [
+                  { enum: ['any', 'off'] },
+                  { type: 'array', minItems: 1, items: { type: 'string', pattern: '^[a-z0-9]' } },
+                ],
+              },
+              'dynamic-registration': {
+                type: 'boolean',
+                description: 'Whether any application may register itself. Default: false.',
+              },
+            }),
+            minProperties: 1,
+          },
         ],
       },
     }),

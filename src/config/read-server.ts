@@ -103,6 +103,8 @@ export function readClients(
 ): Pick<Config, 'clients' | 'clientDocuments' | 'dynamicRegistration'> {
   const issuesBefore = reader.issues.length;
   const fields = isRecord(value) ? reader.knownFields(value, ['clients'], CLIENTS_FIELDS) : undefined;
+  if (fields && Object.keys(fields).length === 0)
+    reader.report(['clients'], 'The map "clients" is empty. Leave it out, or write a list of clients.');
   const path = fields ? ['clients', 'registered'] : ['clients'];
   const list = reader.list(fields ? fields.registered : value, path);
   if (list.length > MAX_CLIENTS)

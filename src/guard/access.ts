@@ -81,7 +81,7 @@ interface Required {
 type Requirement = OrRefusal<Required>;
 
 /** Says who may make a request. */
-export type Requirements = (request: JudgedRequest) => Requirement;
+type Requirements = (request: JudgedRequest) => Requirement;
 
 /** What the user asks for where routes are not to decide. */
 export interface AskedRequirement {

@@ -1,13 +1,19 @@
 import type { Discovery as Discovered, RequestTo, Reply } from '../http/index.ts';
 import { jsonReply, PROTECTED_RESOURCE } from '../http/index.ts';
 import type { Permission } from '../keys/permissions/index.ts';
-import type { Match, Needed } from '../routes/index.ts';
-import type { Requirements } from './access.ts';
+import type { OrRefusal } from '../keys/basics/index.ts';
+import type { Match, Needed, RequestParts } from '../routes/index.ts';
 
 /** The most segments of a path of which a beginning is looked for. */
 const MAX_SEGMENTS = 20;
 /** What some application may ask for where any valid key will do. */
 const LEAST: Permission = 'ME:READ_OWN';
+
+/** Says who may make a request. */
+type Requirements = (request: {
+  readonly parts: RequestParts;
+  readonly rawHeaders: readonly string[];
+}) => OrRefusal<{ readonly allow: Needed; readonly match?: Match }>;
 
 /** Tells clients of guarded services where they get keys (RFC 9728). */
 export class Discovery {

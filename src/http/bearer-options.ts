@@ -62,7 +62,7 @@ export interface BearerAuthOptions extends RequiredPermissions {
   keys: OpenedStore;
   /**
    * The address of what is guarded, such as `https://mcp.example.org/mcp`: keys that an application has got for one
-   * address alone (RFC 8707) are accepted only if it is that, or beneath it. Default: none of those is.
+   * address alone (RFC 8707) are accepted only if it is that, or a path under it. Default: none of those is.
    */
   audience?: string;
   /** The realm in `WWW-Authenticate`. Default: `svc-api`. */

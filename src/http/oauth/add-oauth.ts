@@ -14,7 +14,7 @@ export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, 
   const { failures, issuer } = parts;
   const flows = consentFlows(parts.catalog);
   const answerMetadata = (c: Context) =>
-    flows.length > 0 ? respond(c, metadataReply(issuer.of(c), parts, grantTypes(parts))) : c.notFound();
+    flows.length > 0 ? respond(c, metadataReply(issuer.of(c), flows, grantTypes(parts), parts.clients)) : c.notFound();
   app.get(OAUTH_PATHS.metadata, allowOrigins, answerMetadata);
   app.get(`${OAUTH_PATHS.metadata}/*`, allowOrigins, (c) =>
     issuer.hasMetadataAt(c.req.path) ? answerMetadata(c) : c.notFound(),

@@ -32,7 +32,7 @@ export class Clients {
     return this.#here(id) ?? (this.#documents?.allows(id) ? await this.#documents.find(id) : unknownClient());
   }
 
-  /** The id of the application that a request names, where a code or a key says what is known of it. @throws OAuthError */
+  /** The id of the application that a request names, where a code or a key says the rest. @throws OAuthError */
   idIn(given: Parameters): string {
     const id = given.need('client_id');
     return this.#here(id) || this.#documents?.allows(id) ? id : unknownClient();

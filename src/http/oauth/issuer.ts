@@ -1,10 +1,10 @@
 import type { Context } from 'hono';
 import { basePath } from 'hono/route';
 import { invalidPublicUrl, Networks } from '../../keys/basics/index.ts';
-import { consentFlows } from '../../keys/repository/index.ts';
+import type { ConsentFlow } from '../../keys/repository/index.ts';
 import { HonoHead, type NodeHead, requestTo, type RequestTo } from '../received.ts';
 import { jsonReply, type Reply } from '../replies.ts';
-import type { ConsentParts } from './endpoints.ts';
+import type { Clients } from './clients.ts';
 
 /** Where applications and people find what. */
 export const OAUTH_PATHS = {
@@ -29,10 +29,10 @@ export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
  */
 export function metadataReply(
   issuer: string,
-  { catalog, clients }: Pick<ConsentParts, 'catalog' | 'clients'>,
+  flows: readonly ConsentFlow[],
   grants: readonly string[],
+  clients: Pick<Clients, 'mayRegister' | 'haveDocuments'>,
 ): Reply {
-  const flows = consentFlows(catalog);
   const [byCode, byPage] = [flows.includes('DEVICE'), flows.includes('CODE')];
   return jsonReply({
     issuer,

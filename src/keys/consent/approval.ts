@@ -99,9 +99,10 @@ function isSameApproval(one: ConsentApproval, other: ConsentApproval): boolean {
 
 export function keyOf({ client, address }: ConsentRequest, approval: ConsentApproval): NewKey {
   const { keyName, roles, permissions, keyExpiresAt } = approval;
+  const application = isSelfRegistered(client) ? client.name : client.id;
   return {
     name: keyName,
-    description: `Asked for by the application ${isSelfRegistered(client) ? client.name : client.id}${address === null ? '' : ` from ${address}`}`,
+    description: `Asked for by the application ${application}${address === null ? '' : ` from ${address}`}`,
     roles,
     permissions,
     ...(keyExpiresAt !== null && { expiresAt: formatTime(keyExpiresAt) }),

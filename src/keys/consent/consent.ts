@@ -30,7 +30,7 @@ import {
   findStanding,
   UNKNOWN,
 } from './redeem.ts';
-import { findRefreshing, type RefreshRequest, refreshKey } from './refresh.ts';
+import { findRefreshing, type Refreshed, type RefreshRequest, refreshKey } from './refresh.ts';
 
 /** What consent needs from outside. */
 export interface ConsentOptions extends Parts {
@@ -208,7 +208,7 @@ export class Consent {
    * @param address the client's, for the audit log
    * @throws KeysError STORE_…
    */
-  async refresh(request: RefreshRequest, address?: string): Promise<Redeemed> {
+  async refresh(request: RefreshRequest, address?: string): Promise<Refreshed> {
     const { repository, catalog, clock, operator, randomBytes } = this.#options;
     const now = clock();
     const found = await findRefreshing(repository, repository.port(CONSENTS), request, now);

@@ -50,7 +50,7 @@ export type Redeemed =
   | { readonly key: string; readonly apiKey: ApiKey; readonly refreshToken?: string | undefined }
   | { readonly refused: RefusedRedemption; readonly reason: string };
 
-export interface RedeemOptions {
+interface RedeemOptions {
   catalog: Catalog;
   /** Milliseconds since 1970. */
   now: number;

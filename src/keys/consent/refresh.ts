@@ -1,12 +1,11 @@
 import { hkdfSync } from 'node:crypto';
 import { OPERATOR } from '../authorization/index.ts';
 import { UNIT_MS } from '../basics/index.ts';
-import { Transaction } from '../changes/index.ts';
+import { Transaction, type TransactionOptions } from '../changes/index.ts';
 import { type ApiKey, isInProgress, type StoredKey, withoutDigests } from '../key/index.ts';
 import { CONSENTS, type ConsentFinder, type KeyFinder, type KeyWriter, type Refresh } from '../repository/index.ts';
 import { createSecret, type RandomBytes } from '../secret/index.ts';
 import { createCode, digestCode } from './codes.ts';
-import type { Redeemed, RedeemOptions } from './redeem.ts';
 
 /** How long a secret lasts that its application can replace, in milliseconds. */
 const SECRET_MS = UNIT_MS.h;
@@ -22,9 +21,14 @@ export interface RefreshRequest {
   readonly audience: string | undefined;
 }
 
+/** What came of it. A reason is for the log: the application learns no more than the code. */
+export type Refreshed =
+  | { readonly key: string; readonly apiKey: ApiKey; readonly refreshToken: string }
+  | { readonly refused: 'invalid_grant' | 'invalid_target'; readonly reason: string };
+
 /**
- * A refresh token: the public id of the secret that it came with, what all tokens of a key have in common, and what this
- * one has. By the second, a token that was used is told from one that was made up.
+ * A refresh token: the public id of the secret that it came with, what all tokens of a key have in common, and what is
+ * its own. By the second, a token that was used is told from one that was made up.
  */
 const TOKEN = /^([0-9A-Za-z-]{1,64})\.([\w-]{43})\.([\w-]{43})$/;
 
@@ -101,13 +105,21 @@ export async function findRefreshing<Key extends ApiKey>(
 export async function refreshKey(
   writer: KeyWriter,
   request: RefreshRequest,
-  { catalog, now, operator, address, randomBytes }: Omit<RedeemOptions, 'id' | 'secret'> & { operator: string },
-): Promise<Redeemed> {
+  {
+    address,
+    randomBytes,
+    ...options
+  }: Pick<TransactionOptions, 'catalog' | 'now' | 'operator'> & {
+    address: string | undefined;
+    randomBytes: RandomBytes;
+  },
+): Promise<Refreshed> {
+  const { now } = options;
   const found = await findRefreshing(writer, writer.port(CONSENTS), request, now);
   if ('refused' in found) return found;
   const { key, known, does } = found;
   const auditActor = { kind: 'KEY', id: key.id, name: key.name } as const;
-  const transaction = new Transaction(writer, { caller: OPERATOR, catalog, now, operator, auditActor });
+  const transaction = new Transaction(writer, { ...options, caller: OPERATOR, auditActor });
   if (does === 'end') {
     transaction.note({ action: 'CONSENT_REPLAY', key, after: { client: request.clientId }, address });
     await transaction.delete(await writer.findWithDescendants([key.id]));

@@ -120,7 +120,7 @@ export interface ApiKey {
   limits: readonly Limit[];
   /** The networks that it may be used from, in the form of `parseNetworks`; null for anywhere. */
   allowFrom: readonly string[] | null;
-  /** The address that it is valid for alone, with all beneath it, see `readAudience`; null for wherever keys are. */
+  /** The address that it is valid for alone, with all paths under it: see `readAudience`; null for any. */
   audience: string | null;
   /** The 12 public characters of the secret; for a secret in another format, see `createImportedId`. */
   publicId: string;
@@ -180,7 +180,7 @@ export function readAudience(text: string): string | undefined {
 
 const MAX_AUDIENCE_LENGTH = 500;
 
-/** Whether what is at an address, as `readAudience` has it, is for a key with an audience: it is that or beneath it. */
+/** Whether an address, as `readAudience` has it, is the one that a key is for, or a path under it. */
 export function isFor(audience: string, address: string): boolean {
   return address === audience || address.startsWith(`${audience}/`);
 }
