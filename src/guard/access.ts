@@ -415,9 +415,10 @@ export function applyRules(
   const targets = new Map(Array.from(upstreams.byName, ([name, upstream]) => [name, targetOf(upstream)]));
   const { sessions, authenticator } = keys;
   const isFound = publicUrl !== undefined && consentFlows(keys.catalog).includes('CODE');
-  const discovery = isFound ? new Discovery(requirements, publicUrl) : undefined;
-  const discover = discovery && (({ to }: Received) => to && discovery.find(to));
-  const check = new BearerCheck({ keys, credentials, trust: trust.texts, discover }, parts);
+  const discovery = new Discovery(requirements, isFound ? publicUrl : undefined);
+  const isOwn = (to: RequestTo) => discovery.isOwn(to);
+  const discover = ({ to }: Received) => to && discovery.find(to);
+  const check = new BearerCheck({ keys, credentials, trust: trust.texts, isOwn, discover }, parts);
   const clients = new ClientAddresses(trust.texts);
   const forms = new BearerCheck({ keys, trust: trust.texts }, parts);
   const people =
@@ -449,7 +450,7 @@ export function applyRules(
     clients,
     upstreamOf: (match) => (match?.route.to === undefined ? otherwise! : targets.get(match.route.to)!),
     lacking: (...lacking) => check.lacking(...lacking),
-    answerClient: (request) => discovery?.answer(atDoor(request, clients)),
+    answerClient: (request) => discovery.answer(atDoor(request, clients)),
     door,
     check: () => keys.store.check(),
   };

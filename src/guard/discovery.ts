@@ -1,5 +1,5 @@
 import type { Discovery as Discovered, RequestTo, Reply } from '../http/index.ts';
-import { jsonReply, PROTECTED_RESOURCE } from '../http/index.ts';
+import { isLoopbackHost, jsonReply, PROTECTED_RESOURCE } from '../http/index.ts';
 import type { Permission } from '../keys/permissions/index.ts';
 import type { OrRefusal } from '../keys/basics/index.ts';
 import type { Match, Needed, RequestParts } from '../routes/index.ts';
@@ -18,16 +18,26 @@ type Requirements = (request: {
 /** Tells clients of guarded services where they get keys (RFC 9728). */
 export class Discovery {
   readonly #requirements: Requirements;
-  readonly #authorizationServer: string;
+  readonly #authorizationServer: string | undefined;
 
-  /** @param authorizationServer the address of the service at which applications ask for keys */
-  constructor(requirements: Requirements, authorizationServer: string) {
+  /** @param authorizationServer the address of the service at which applications ask; undefined tells of none */
+  constructor(requirements: Requirements, authorizationServer: string | undefined) {
     this.#requirements = requirements;
     this.#authorizationServer = authorizationServer;
   }
 
+  /**
+   * Whether a host is surely ours: a route names it, or it is this machine. Whoever has got a key for a host of their own
+   * may write that host into a request to us.
+   */
+  isOwn(to: RequestTo): boolean {
+    const host = this.#neededBy(to)?.match?.route.host ?? '*';
+    return host !== '*' || isLoopbackHost(to.host);
+  }
+
   /** What the refusal of a request says; undefined where no key would help. */
   find(to: RequestTo): Discovered | undefined {
+    if (this.#authorizationServer === undefined || !this.isOwn(to)) return undefined;
     const { allow } = this.#neededBy(to) ?? {};
     const path = to.target.split('?', 1)[0]!;
     const segments = path.split('/');
@@ -49,7 +59,9 @@ export class Discovery {
       return undefined;
     const target = about === '/' ? '' : about;
     const scopes = this.#scopesAt({ ...to, target });
-    if (scopes.length === 0) return undefined;
+    if (this.#authorizationServer === undefined || scopes.length === 0) return undefined;
+    if (!this.isOwn({ ...to, target: target || '/' }) && !this.isOwn({ ...to, method: 'POST', target: target || '/' }))
+      return undefined;
     const resource = {
       resource: originOf(to) + target,
       authorization_servers: [this.#authorizationServer],

@@ -13,7 +13,7 @@ import { type Log, NO_LOG } from '../log.ts';
 import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
 import { type CheckParts, partsOf, type RefusalReply } from './bearer-options.ts';
-import { ClientAddresses, HonoHead, type NodeHead, type Received } from './received.ts';
+import { ClientAddresses, HonoHead, type NodeHead, type Received, type RequestTo } from './received.ts';
 import { Cors, corsBy, type CorsOptions, errorBody, errorReply, type ReplyCode, respond } from './replies.ts';
 import type { FailureLog, RefusalLog } from './refusal-log.ts';
 import { RequestChecker } from './request-check.ts';
@@ -117,7 +117,8 @@ export function createHttpApp({
   const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
   const isFound = consentFlows(keys.catalog).includes('CODE');
   const at = (endpoint: string) => ({
-    toOf: (request: Received) => issuer.to(request as NodeHead | HonoHead, endpoint),
+    toOf: (request: Received) => issuer.ownOf(request as NodeHead | HonoHead, endpoint),
+    isOwn: (to: RequestTo) => guarded?.isOwn(to) === true,
     discover: (request: Received) => {
       if (!isFound) return undefined;
       if (request.to) return guarded?.find(request.to);

@@ -249,8 +249,10 @@ export interface Discovery {
 /** What requests are checked by. */
 export interface CheckOptions extends Omit<BearerAuthOptions, 'keys'> {
   keys: Pick<KeysService, 'authenticator' | 'catalog'> & Limited;
-  /** What a request was made to that does not know it itself. */
+  /** What a request was made to that does not know it itself: what is surely our own. */
   toOf?: ((request: Received) => RequestTo | undefined) | undefined;
+  /** Whether what a request says that it was made to is surely our own. Default: nothing is. */
+  isOwn?: ((to: RequestTo) => boolean) | undefined;
   /** Where somebody gets a key for a request; undefined where nobody is told. */
   discover?: ((request: Received) => Discovery | undefined) | undefined;
 }
@@ -267,6 +269,7 @@ export class BearerCheck {
   readonly #context: CheckContext;
   readonly #limits: LimitCheck;
   readonly #toOf: (request: Received) => RequestTo | undefined;
+  readonly #isOwn: CheckOptions['isOwn'];
   readonly #discover: CheckOptions['discover'];
 
   /** @throws RangeError if a place for credentials or a network is invalid */
@@ -274,6 +277,7 @@ export class BearerCheck {
     const { keys, realm = 'svc-api', credentials = BEARER_ALONE, trust, audience } = options;
     const to = audience === undefined ? undefined : requestTo(audience);
     this.#toOf = options.toOf ?? (() => to);
+    this.#isOwn = options.isOwn;
     this.#discover = options.discover;
     this.#keys = keys;
     this.#required = requirementOf(options);
@@ -394,7 +398,7 @@ export class BearerCheck {
 
   /** Whether a request was made to what keys are for. */
   #isFor(audiences: readonly string[], request: Received): boolean {
-    const to = request.to ?? this.#toOf(request);
+    const to = request.to ? (this.#isOwn?.(request.to) ? request.to : undefined) : this.#toOf(request);
     const address = to && addressOf(to);
     return address !== undefined && audiences.every((audience) => isFor(audience, address));
   }

@@ -39,6 +39,7 @@ export {
   headerValue,
   HonoHead,
   isDecodable,
+  isLoopbackHost,
   memoized,
   type NamedOperation,
   NodeHead,

@@ -314,6 +314,12 @@ export function isLoopback(address: string): boolean {
   return address === '::1' || (isIPv4(address) && address.startsWith('127.'));
 }
 
+/** Whether a host, which may have a port, is a name or an address of this machine for itself. */
+export function isLoopbackHost(host: string): boolean {
+  const { hostname = '' } = URL.parse(`http://${host}`) ?? {};
+  return hostname === 'localhost' || isLoopback(hostname.replace(/^\[|\]$/g, ''));
+}
+
 /** The headers of a request that decide how it is handled, with their values as they came. */
 export interface RequestHead {
   host?: string | undefined;

@@ -177,7 +177,7 @@ const REQUEST_OPTIONS: Rules<PlainRequest> = {
 
 /** What checks requests of any form by the same rules as `bearerAuth`, with one count of failed credentials. */
 export function requestCheck(keys: CheckOptions['keys']): RequestCheck {
-  const checker = new RequestChecker(new BearerCheck({ keys }, partsOf({})), {});
+  const checker = new RequestChecker(new BearerCheck({ keys, isOwn: () => true }, partsOf({})), {});
   const rules: Rules<CheckRequestOptions> = {
     ...permissionOptions(() => keys.catalog),
     address: orUndefined(text),

@@ -226,7 +226,7 @@ export async function createAppOf(
     ...configured,
     ...others,
     documents: documents ?? (allowed === 'off' ? undefined : new ClientDocuments({ allowed, clock: keys.clock })),
-    guarded: publicUrl === undefined ? undefined : new Discovery(byRoutes(router), publicUrl),
+    guarded: new Discovery(byRoutes(router), publicUrl),
   });
   const { sessions, authenticator, clock } = keys;
   const people = config?.people && (await peopleSignIn(config.people, { keys, addresses: app.addresses }));

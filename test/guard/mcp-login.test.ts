@@ -13,7 +13,8 @@ import { Networks } from '../../src/keys/basics/networks.ts';
 import { DEFAULT_CONFIG } from '../../src/config/config.ts';
 import { NO_LOG } from '../../src/log.ts';
 import { createRouter, type Route } from '../../src/routes/index.ts';
-import { agree, exchange, newPkce, openPage, postJson } from '../support/consent.ts';
+import { agree, authorizeUrl, exchange, newPkce, openPage, postJson } from '../support/consent.ts';
+import { connectRaw } from '../support/guard.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 
@@ -254,6 +255,19 @@ describe('an agent of the official SDK that logs in', () => {
       resource: `${guard.url}/api`,
     });
     assert.equal(other.body['error'], 'invalid_target');
+  });
+
+  it('is not let in by a key for another host, which somebody has written into a request', async () => {
+    const evil = `http://evil.example/mcp`;
+    const pkce = newPkce();
+    const query = { client_id: AGENT.id, redirect_uri: REDIRECT, scope: 'DOCKER:READ_ANY', resource: evil };
+    const { code } = await codeAt(new URL(authorizeUrl(service.url, { ...query, code_challenge: pkce.challenge })));
+    const at = { client_id: AGENT.id, redirect_uri: REDIRECT };
+    const { body } = await exchange(service.url, code, pkce.verifier, at);
+    const raw = connectRaw(guard.url);
+    raw.request('GET /mcp HTTP/1.1', 'Host: evil.example', `Authorization: Bearer ${body['access_token'] as string}`);
+    await raw.receives('HTTP/1.1 401 Unauthorized');
+    raw.socket.destroy();
   });
 
   it('loses its key where a refresh token comes again that was used', async () => {

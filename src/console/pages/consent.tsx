@@ -505,6 +505,9 @@ function DecisionPage({
         <dt>Application</dt>
         <dd>
           <ApplicationName client={client} />
+          {redirect && hostOfClient(client) !== undefined && /^http:/.test(redirect.uri) && (
+            <>, or any other program on your device: continue only if you just started it</>
+          )}
         </dd>
         {audience && (
           <>

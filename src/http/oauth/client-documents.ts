@@ -16,7 +16,7 @@ const [MAX_FETCHES, MAX_DOCUMENTS] = [10, 1000];
 /** How long one is remembered of which that is not said, and at most, in seconds. */
 const [USUAL_S, LONGEST_S] = [300, 86_400];
 
-/** What no host of the internet has (IANA's registries of special addresses): whoever is there, is not for strangers. */
+/** What no host of the internet has (IANA's registries of special addresses). */
 const SPECIAL = new Networks(
   (
     '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 ' +

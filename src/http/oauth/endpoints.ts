@@ -22,6 +22,7 @@ import { OAuthError, Parameters } from './oauth-error.ts';
 
 /** Where clients get keys for what is guarded for proxies. */
 export interface GuardedDiscovery {
+  isOwn(to: RequestTo): boolean;
   find(to: RequestTo): Discovery | undefined;
   answer(to: RequestTo): Reply | undefined;
 }

@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import { basePath } from 'hono/route';
 import { invalidPublicUrl, Networks } from '../../keys/basics/index.ts';
 import type { ConsentFlow } from '../../keys/repository/index.ts';
-import { HonoHead, type NodeHead, requestTo, type RequestTo } from '../received.ts';
+import { HonoHead, isLoopbackHost, type NodeHead, requestTo, type RequestTo } from '../received.ts';
 import { jsonReply, type Reply } from '../replies.ts';
 import type { Clients } from './clients.ts';
 
@@ -82,7 +82,16 @@ export class Issuer {
     return url.href.replace(/\/$/, '');
   }
 
-  /** What a request for one of the service's own endpoints was made to, as its client knows that. */
+  /**
+   * What a request for one of the service's own endpoints was made to, as its client knows that. Undefined where only
+   * the client says it, and it is not this machine: it could say anything.
+   */
+  ownOf(request: NodeHead | HonoHead, endpoint: string): RequestTo | undefined {
+    const to = this.to(request, endpoint);
+    return this.#configured !== undefined || isLoopbackHost(to.host) ? to : undefined;
+  }
+
+  /** What a request for one of the service's own endpoints was made to, as its client has written it. */
   to(request: NodeHead | HonoHead, endpoint: string): RequestTo {
     if (this.#configured !== undefined) return requestTo(this.#configured + endpoint);
     return requestTo(this.seenBy(request) + new URL(request.url).pathname);
