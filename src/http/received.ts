@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP, isIPv4, type Server, type Socket, SocketAddress } from 'node:net';
 import type { Context } from 'hono';
 import type { HeaderValues } from './credentials.ts';
+import type { Charge } from '../keys/authorization/index.ts';
 import { LOOPBACK, Networks } from '../keys/basics/index.ts';
 import { readAudience } from '../keys/key/index.ts';
 
@@ -161,6 +162,8 @@ export interface Received extends HeaderValues {
   peer(): string | undefined;
   /** Where it comes from, if that is known already. */
   readonly client?: ClientAddress | undefined;
+  /** What it counts as, if not once. */
+  readonly charge?: Charge | undefined;
   /** What is noted of it; undefined where it came by a server of somebody else. */
   readonly notes?: RequestNotes | undefined;
   /** What it was made to, as its client has written it, where that is known. */
@@ -431,6 +434,7 @@ export function isDecodable(text: string): boolean {
 export class NodeHead implements Received {
   client: ClientAddress | undefined = undefined;
   to: RequestTo | undefined = undefined;
+  charge: Charge | undefined = undefined;
   protected readonly incoming: IncomingMessage;
 
   constructor(incoming: IncomingMessage) {
@@ -469,6 +473,7 @@ export class NodeHead implements Received {
 export class HonoHead implements Received {
   client: ClientAddress | undefined = undefined;
   to: RequestTo | undefined = undefined;
+  charge: Charge | undefined = undefined;
   protected readonly c: Context;
 
   constructor(c: Context) {

@@ -4,17 +4,18 @@ import type { BearerEnv } from '../bearer-auth.ts';
 import { HonoHead, requestTo } from '../received.ts';
 import { jsonReply, respond } from '../replies.ts';
 import { answering, countingFailures } from './answers.ts';
-import { authorizeDevice, type ConsentParts, giveKey, grantTypes } from './endpoints.ts';
+import { authorizeDevice, type ConsentParts } from './endpoints.ts';
 import { metadataReply, OAUTH_PATHS, PROTECTED_RESOURCE } from './issuer.ts';
 import { registerClient } from './registration.ts';
 import { revokeKey } from './revocation.ts';
+import { giveKey, grantTypesOf } from './token.ts';
 
 /** Adds the endpoints by which applications ask for keys. Pages of other origins may call them as they may GraphQL. */
 export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, parts: ConsentParts): void {
   const { failures, issuer } = parts;
   const flows = consentFlows(parts.catalog);
   const answerMetadata = (c: Context) =>
-    flows.length > 0 ? respond(c, metadataReply(issuer.of(c), flows, grantTypes(parts), parts.clients)) : c.notFound();
+    respond(c, metadataReply(issuer.of(c), { flows, grantTypes: grantTypesOf(parts), clients: parts.clients }));
   app.get(OAUTH_PATHS.metadata, allowOrigins, answerMetadata);
   app.get(`${OAUTH_PATHS.metadata}/*`, allowOrigins, (c) =>
     issuer.hasMetadataAt(c.req.path) ? answerMetadata(c) : c.notFound(),

@@ -1,22 +1,17 @@
 import type { Context } from 'hono';
-import {
-  type Consent,
-  formatScope,
-  type NewConsentRequest,
-  parseScope,
-  POLL_SECONDS,
-  type Polled,
-} from '../../keys/consent/index.ts';
-import { formatList, sourceOf } from '../../keys/basics/index.ts';
+import { type Consent, type NewConsentRequest, parseScope, POLL_SECONDS } from '../../keys/consent/index.ts';
+import { sourceOf } from '../../keys/basics/index.ts';
+import type { Principal } from '../../keys/authorization/index.ts';
+import type { Exchange, TokenIdentifier } from '../../keys/exchange/index.ts';
 import { readAudience } from '../../keys/key/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
-import { type ConsentFlow, consentFlows, requireFlow } from '../../keys/repository/index.ts';
+import { type Grants, requireFlow } from '../../keys/repository/index.ts';
 import type { BearerCheck, Discovery } from '../bearer-check.ts';
 import { type ClientAddresses, HonoHead, requestTo, type RequestTo } from '../received.ts';
 import type { FailureLog, RefusalLog } from '../refusal-log.ts';
 import { readForm } from '../form.ts';
 import { jsonReply, type Reply } from '../replies.ts';
-import { DEVICE_GRANT, type Issuer, OAUTH_PATHS } from './issuer.ts';
+import { type Issuer, OAUTH_PATHS } from './issuer.ts';
 import type { Clients } from './clients.ts';
 import { OAuthError, Parameters } from './oauth-error.ts';
 
@@ -30,6 +25,11 @@ export interface GuardedDiscovery {
 /** What the endpoints for applications, and the pages for people, share. */
 export interface ConsentParts {
   readonly consent: Consent;
+  readonly exchange: Exchange;
+  /** Knows whose tokens are trusted; undefined where nobody's are. */
+  readonly tokens: TokenIdentifier | undefined;
+  /** Counts a use of a key. */
+  readonly countUse: (principal: Principal) => void;
   readonly catalog: Catalog;
   readonly clients: Clients;
   readonly issuer: Issuer;
@@ -68,91 +68,16 @@ export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<
   });
 }
 
-/** By what an application gets a key, and how. */
-interface Grant {
-  isOn(parts: ConsentParts): boolean;
-  give(form: Parameters, parts: ConsentParts, address: string | undefined): Promise<Polled>;
+/** The grants in a scope. @throws OAuthError invalid_scope */
+export function grantsIn(given: Parameters, catalog: Catalog): Grants {
+  return scopeIn(given.get('scope') ?? '', catalog).grants;
 }
 
-const asks =
-  (read: (form: Parameters) => { deviceCode: string } | { code: string; redirectUri: string; verifier: string }) =>
-  (form: Parameters, { consent, clients }: ConsentParts, address: string | undefined): Promise<Polled> =>
-    consent.redeem({ clientId: clients.idIn(form), ...read(form), audience: audienceIn(form) }, address);
-
-const isAsked = (flow: ConsentFlow) => (parts: ConsentParts) => consentFlows(parts.catalog).includes(flow);
-
-const GRANTS: ReadonlyMap<string, Grant> = new Map([
-  [
-    'authorization_code',
-    {
-      isOn: isAsked('CODE'),
-      give: asks((form) => {
-        const [code, redirectUri, verifier] = ['code', 'redirect_uri', 'code_verifier'].map((name) => form.need(name));
-        return { code: code!, redirectUri: redirectUri!, verifier: verifier! };
-      }),
-    },
-  ],
-  [DEVICE_GRANT, { isOn: isAsked('DEVICE'), give: asks((form) => ({ deviceCode: form.need('device_code') })) }],
-  [
-    'refresh_token',
-    {
-      isOn: ({ clients }) => clients.mayRefresh,
-      give: (form, { consent, clients }, address) => {
-        const refreshToken = form.need('refresh_token');
-        return consent.refresh({ clientId: clients.idIn(form), refreshToken, audience: audienceIn(form) }, address);
-      },
-    },
-  ],
-]);
-
-/** The grants by which applications get keys, by their names. */
-export function grantTypes(parts: ConsentParts): string[] {
-  return [...GRANTS].filter(([, grant]) => grant.isOn(parts)).map(([name]) => name);
+function scopeIn(scope: string, catalog: Catalog) {
+  const parsed = parseScope(scope, catalog);
+  if ('issue' in parsed) throw new OAuthError('invalid_scope', parsed.issue.message);
+  return parsed;
 }
-
-/**
- * Gives an application its key, or a new secret for it (RFC 6749, sections 4.1.4, 5.1 and 6; RFC 8628, section 3.5).
- * @throws OAuthError
- */
-export async function giveKey(c: Context, parts: ConsentParts): Promise<Reply> {
-  if (consentFlows(parts.catalog).length === 0) requireFlow(parts.catalog, 'DEVICE');
-  const form = await applicationForm(c);
-  const grant = GRANTS.get(form.need('grant_type'));
-  if (!grant?.isOn(parts)) {
-    parts.clients.idIn(form);
-    throw new OAuthError('unsupported_grant_type', `The grant_type is ${formatList(grantTypes(parts), 'or')}.`);
-  }
-  const { address } = originOf(c, parts);
-  const given = await grant.give(form, parts, address);
-  if ('refused' in given) {
-    const { refused, reason } = given;
-    const isUsual = refused === 'authorization_pending' || refused === 'slow_down';
-    if (!isUsual)
-      parts.refusals.add('consent refused', { reason: refused, detail: reason, address }, new HonoHead(c).notes);
-    throw new OAuthError(refused, MEANINGS[refused]);
-  }
-  const { key, apiKey, refreshToken } = given;
-  const from = apiKey.rotation?.startedAt ?? apiKey.createdAt;
-  return jsonReply(
-    {
-      access_token: key,
-      token_type: 'Bearer',
-      ...(apiKey.expiresAt !== null && { expires_in: Math.max(0, Math.floor((apiKey.expiresAt - from) / 1000)) }),
-      ...(refreshToken !== undefined && { refresh_token: refreshToken }),
-      scope: formatScope(apiKey),
-    },
-    { Pragma: 'no-cache' },
-  );
-}
-
-const MEANINGS = {
-  invalid_target: 'The resource is not the one that the key is for.',
-  invalid_grant: 'The code is not valid: it is unknown, was used, has ended, or is not for this client.',
-  access_denied: 'The request was refused, or whoever agreed to it may no longer do so.',
-  expired_token: 'The code has ended. Ask for a new one.',
-  authorization_pending: 'Nobody has decided yet.',
-  slow_down: 'The client asks too often: wait five seconds longer each time.',
-} as const;
 
 /**
  * What a request asks for. Without a scope, that is what it takes to reach the resource that it names, if that is
@@ -165,9 +90,7 @@ export function askedIn(
 ): Pick<NewConsentRequest, 'roles' | 'permissions' | 'replaces' | 'audience'> {
   const audience = audienceIn(given);
   const scope = given.get('scope') ?? (audience === undefined ? '' : leastScope(audience, guarded));
-  const parsed = parseScope(scope, catalog);
-  if ('issue' in parsed) throw new OAuthError('invalid_scope', parsed.issue.message);
-  const { grants, replaces } = parsed;
+  const { grants, replaces } = scopeIn(scope, catalog);
   return { ...grants, replaces, audience };
 }
 
@@ -178,7 +101,7 @@ function leastScope(audience: string, guarded: ConsentParts['guarded']): string 
 }
 
 /** What a key is to be for alone (RFC 8707, section 2). @throws OAuthError invalid_target */
-function audienceIn(given: Parameters): string | undefined {
+export function audienceIn(given: Parameters): string | undefined {
   const resource = given.get('resource');
   const audience = resource === undefined ? undefined : readAudience(resource);
   if (resource === undefined || audience !== undefined) return audience;

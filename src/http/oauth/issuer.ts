@@ -22,6 +22,8 @@ export const OAUTH_PATHS = {
 export const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource';
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+export const JWT_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+export const EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
 /**
  * What applications learn of the service (RFC 8414, section 3.2; RFC 8628, section 4; RFC 9207, section 3): of the ways
@@ -29,9 +31,15 @@ export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
  */
 export function metadataReply(
   issuer: string,
-  flows: readonly ConsentFlow[],
-  grants: readonly string[],
-  clients: Pick<Clients, 'mayRegister' | 'haveDocuments'>,
+  {
+    flows,
+    grantTypes,
+    clients,
+  }: {
+    flows: readonly ConsentFlow[];
+    grantTypes: readonly string[];
+    clients: Pick<Clients, 'mayRegister' | 'haveDocuments'>;
+  },
 ): Reply {
   const [byCode, byPage] = [flows.includes('DEVICE'), flows.includes('CODE')];
   return jsonReply({
@@ -42,7 +50,7 @@ export function metadataReply(
     revocation_endpoint: issuer + OAUTH_PATHS.revoke,
     ...(clients.mayRegister && { registration_endpoint: issuer + OAUTH_PATHS.register }),
     ...(byPage && { response_types_supported: ['code'], response_modes_supported: ['query'] }),
-    grant_types_supported: grants,
+    grant_types_supported: grantTypes,
     ...(byPage && { code_challenge_methods_supported: ['S256'] }),
     token_endpoint_auth_methods_supported: ['none'],
     revocation_endpoint_auth_methods_supported: ['none'],

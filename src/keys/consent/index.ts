@@ -32,3 +32,4 @@ export {
   OperatorConsents,
   type Polled,
 } from './consent.ts';
+export type { Redemption } from './redeem.ts';

@@ -59,6 +59,7 @@ export {
   headerIssuer,
   type Person,
   personIn,
+  FEDERATION,
   personText,
   readPerson,
   requireNoPerson,
@@ -108,4 +109,6 @@ export {
   type UsageRequest,
   type UsageTotals,
   type UsedGrant,
+  type UsedTool,
+  MAX_TOOLS,
 } from './usage.ts';
