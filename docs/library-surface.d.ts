@@ -12,6 +12,7 @@ export interface ApiKey {
     permissions: Permission[];
     limits: readonly Limit[];
     allowFrom: readonly string[] | null;
+    audience: string | null;
     publicId: string;
     createdAt: number;
     createdBy: string | null;
@@ -27,6 +28,7 @@ export declare function bearerAuth(options: HonoAuthOptions): MiddlewareHandler<
 
 export interface BearerAuthOptions extends RequiredPermissions {
     keys: OpenedStore;
+    audience?: string;
     realm?: string;
     credentials?: readonly CredentialPlace[];
     trust?: readonly string[];
@@ -46,6 +48,7 @@ export type CheckedRequest = AllowedRequest | RefusedRequest;
 
 export interface CheckRequestOptions extends RequiredOptions {
     address?: string | undefined;
+    audience?: string | undefined;
 }
 
 export interface Config {
@@ -83,6 +86,8 @@ export interface Config {
     readonly publicUrl: string | undefined;
     readonly consent: ConsentMode | undefined;
     readonly clients: readonly Client[];
+    readonly clientDocuments: 'any' | 'off' | readonly string[];
+    readonly dynamicRegistration: boolean;
     readonly signIn: 'on' | 'off' | undefined;
 }
 
@@ -351,6 +356,7 @@ export interface Client {
     readonly id: string;
     readonly name: string;
     readonly redirects: readonly string[];
+    readonly refreshes?: boolean;
 }
 
 export interface ClientAddress {
@@ -657,6 +663,7 @@ export interface Restrictions {
     readonly limitsId: string;
     readonly limits: readonly AppliedLimit[];
     readonly networks: readonly Networks[];
+    readonly audiences: readonly string[];
 }
 
 export type Role = string;

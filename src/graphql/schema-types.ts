@@ -42,20 +42,20 @@ export type ApiKey = Node & { id: EntireFieldWrapper<string>; name: EntireFieldW
   EntireFieldWrapper<ReadonlyArray<Permission>>; unknownGrants: EntireFieldWrapper<ReadonlyArray<string>>; grants:
   EntireFieldWrapper<ReadonlyArray<string>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; budgets:
   EntireFieldWrapper<ReadonlyArray<ApiKeyBudget>>; allowFrom?: EntireFieldWrapper<Maybe<ReadonlyArray<string>>>;
-  access: EntireFieldWrapper<ApiKeyAccess>; effectivePermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
-  limitedBy: EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>; ancestors: EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>;
-  descendants?: EntireFieldWrapper<Maybe<ApiKeyDescendants>>; branch: EntireFieldWrapper<ApiKeyBranch>; issued:
-  EntireFieldWrapper<ReadonlyArray<IssuedChange>>; prefix: EntireFieldWrapper<string>; createdAt:
-  EntireFieldWrapper<number>; createdBy?: EntireFieldWrapper<Maybe<string>>; status: EntireFieldWrapper<ApiKeyStatus>;
-  expiresAt?: EntireFieldWrapper<Maybe<number>>; disabledAt?: EntireFieldWrapper<Maybe<number>>; disabledByPolicy:
-  EntireFieldWrapper<boolean>; managed: EntireFieldWrapper<boolean>; person?: EntireFieldWrapper<Maybe<ApiKeyPerson>>;
-  uses: EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>; usage?:
-  EntireFieldWrapper<Maybe<ReadonlyArray<ApiKeyUsage>>>; usedPermissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; usedTools: EntireFieldWrapper<ReadonlyArray<ApiKeyTool>>;
-  suggestedRoles: EntireFieldWrapper<ReadonlyArray<string>>; suggestedPermissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; unusedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
-  excessPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; rotation?:
-  EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
+  audience?: EntireFieldWrapper<Maybe<string>>; access: EntireFieldWrapper<ApiKeyAccess>; effectivePermissions:
+  EntireFieldWrapper<ReadonlyArray<Permission>>; limitedBy: EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>; ancestors:
+  EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>; descendants?: EntireFieldWrapper<Maybe<ApiKeyDescendants>>; branch:
+  EntireFieldWrapper<ApiKeyBranch>; issued: EntireFieldWrapper<ReadonlyArray<IssuedChange>>; prefix:
+  EntireFieldWrapper<string>; createdAt: EntireFieldWrapper<number>; createdBy?: EntireFieldWrapper<Maybe<string>>;
+  status: EntireFieldWrapper<ApiKeyStatus>; expiresAt?: EntireFieldWrapper<Maybe<number>>; disabledAt?:
+  EntireFieldWrapper<Maybe<number>>; disabledByPolicy: EntireFieldWrapper<boolean>; managed:
+  EntireFieldWrapper<boolean>; person?: EntireFieldWrapper<Maybe<ApiKeyPerson>>; uses: EntireFieldWrapper<number>;
+  lastUsedAt?: EntireFieldWrapper<Maybe<number>>; usage?: EntireFieldWrapper<Maybe<ReadonlyArray<ApiKeyUsage>>>;
+  usedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; usedTools:
+  EntireFieldWrapper<ReadonlyArray<ApiKeyTool>>; suggestedRoles: EntireFieldWrapper<ReadonlyArray<string>>;
+  suggestedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; unusedPermissions:
+  EntireFieldWrapper<ReadonlyArray<Permission>>; excessPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
+  rotation?: EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
 export type ApiKeyAccessArgs = { permission: string; };
 export type ApiKeyDescendantsArgs = { first?: number; };
 export type ApiKeyUsageArgs = { from?: InputMaybe<string>; to?: InputMaybe<string>; by?: InputMaybe<UsagePeriod>; };
@@ -387,9 +387,10 @@ export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends Re
   Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; limits?:
   Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; budgets?:
   Resolver<ReadonlyArray<ResolversTypes['ApiKeyBudget']>, ParentType, ContextType>; allowFrom?:
-  Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType>; access?:
-  Resolver<ResolversTypes['ApiKeyAccess'], ParentType, ContextType, RequireFields<ApiKeyAccessArgs, 'permission'>>;
-  effectivePermissions?: Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; limitedBy?:
+  Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType>; audience?:
+  Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>; access?: Resolver<ResolversTypes['ApiKeyAccess'],
+  ParentType, ContextType, RequireFields<ApiKeyAccessArgs, 'permission'>>; effectivePermissions?:
+  Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; limitedBy?:
   Resolver<ReadonlyArray<ResolversTypes['ApiKeyLimit']>, ParentType, ContextType>; ancestors?:
   Resolver<ReadonlyArray<ResolversTypes['ApiKeyLimit']>, ParentType, ContextType>; descendants?:
   Resolver<Maybe<ResolversTypes['ApiKeyDescendants']>, ParentType, ContextType, RequireFields<ApiKeyDescendantsArgs,

@@ -95,6 +95,7 @@ function readFields(data: StateFragment): KeyFields {
     expiresAt: timeIn(data.expiresAt),
     disabledAt: timeIn(data.disabledAt),
     managed,
+    audience: data.audience,
     person: personIn(data.person) ?? null,
   };
 }

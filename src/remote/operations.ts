@@ -41,11 +41,12 @@ export type ApproveConsentRequestInput = { userCode: string; roles?: ReadonlyArr
   permissions?: ReadonlyArray<PermissionInput> | null | undefined; expiresAt?: string | null | undefined; expiresIn?:
   string | null | undefined; };
 export type StateFragment = { id: string, name: string, description: string | null, grants: Array<string>, limits:
-  Array<string>, allowFrom: Array<string> | null, prefix: string, createdAt: string, createdBy: string | null,
-  expiresAt: string | null, disabledAt: string | null, managed: boolean, status: ApiKeyStatus, disabledByPolicy:
-  boolean, unknownGrants: Array<string>, uses: number, lastUsedAt: string | null, budgets: Array<{ limit: string, left:
-  number }>, rotation: { startedAt: string, previousPrefix: string, previousEndsAt: string | null, previousLastUsedAt:
-  string | null } | null, person: { issuer: string, subject: string, name: string } | null };
+  Array<string>, allowFrom: Array<string> | null, audience: string | null, prefix: string, createdAt: string,
+  createdBy: string | null, expiresAt: string | null, disabledAt: string | null, managed: boolean, status:
+  ApiKeyStatus, disabledByPolicy: boolean, unknownGrants: Array<string>, uses: number, lastUsedAt: string | null,
+  budgets: Array<{ limit: string, left: number }>, rotation: { startedAt: string, previousPrefix: string,
+  previousEndsAt: string | null, previousLastUsedAt: string | null } | null, person: { issuer: string, subject: string,
+  name: string } | null };
 export type IssueFragment = { name: string, what: IssuedKind, at: string, disabled: boolean };
 export type CatalogQueryVariables = Exact<{ [key: string]: never; }>;
 export type CatalogQuery = { permissions: { resources: Array<string>, actions: Array<AuthAction>, roles: Array<{

@@ -35,6 +35,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     disabled_at bigint,
     limits ${text},
     allow_from ${text},
+    audience ${text},
     managed integer not null default 0,
     person ${text},
     previous_digest ${text},
@@ -77,10 +78,16 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   )`.execute(db);
   await sql`create index rotated_secrets_by_key on rotated_secrets (key_id)`.execute(db);
 
-  // Which applications were given which keys, so that they can end them, however long after the request for it.
+  // Which applications were given which keys, so that they can end them, however long after the request for it, and by
+  // which tokens they replace their secrets.
   await sql`create table application_keys (
     key_id ${text} primary key not null references api_keys (id) on delete cascade,
-    client_id ${text} not null
+    client_id ${text} not null,
+    refresh_family ${text} unique,
+    refresh_digest ${text},
+    refresh_previous ${text},
+    refresh_salt ${text},
+    refresh_ends_at bigint
   )`.execute(db);
 
   // What keys did to others, as long as it is in force. It outlives the keys: so nothing refers to them. Each is found

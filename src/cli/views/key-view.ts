@@ -43,6 +43,8 @@ export interface KeyJson extends KeyRestrictions {
   lastUsedAt: string | null;
   /** Set while the previous secret is still accepted. */
   rotation: RotationJson | null;
+  /** The address that it is valid for alone; left out for wherever keys are. */
+  audience?: string;
   /** Who it stands for, of a person who signs in; null for any other key. */
   person: Person | null;
 }
@@ -78,6 +80,7 @@ export function keyJson(state: KeyState): KeyJson {
     permissions: key.permissions,
     unknownGrants,
     ...keyRestrictions(key),
+    ...(key.audience !== null && { audience: key.audience }),
     prefix: prefixOf(key.publicId),
     status,
     createdAt: formatTime(key.createdAt),
@@ -120,7 +123,7 @@ export function changeText({ field, before, after }: FieldChange): string {
   return `${field}: ${fieldText(before)} -> ${fieldText(after)}`;
 }
 
-export function fieldText(value: FieldValue | KeyJson[keyof KeyJson]): string {
+export function fieldText(value: FieldValue | Exclude<KeyJson[keyof KeyJson], undefined>): string {
   if (value === null || value === '') return '-';
   if (typeof value !== 'object') return printable(String(value), 1000);
   if ('startedAt' in value) return rotationText(value);
@@ -308,7 +311,7 @@ function formOf(text: string): string {
 
 function column(
   name: string,
-  value: (key: KeyJson) => KeyJson[keyof KeyJson],
+  value: (key: KeyJson) => Exclude<KeyJson[keyof KeyJson], undefined>,
   rest: Omit<Column, 'title'> & Pick<KeyColumn, 'shown'> = {},
 ): KeyColumn {
   const title = name.toUpperCase().replace('-', ' ');

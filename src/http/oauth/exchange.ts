@@ -5,7 +5,7 @@ import { OWN_CLIENT } from '../../keys/consent/index.ts';
 import { type TokenIdentifier, TokenRefused, type WantedKey } from '../../keys/exchange/index.ts';
 import { admitKey } from '../form.ts';
 import { HonoHead } from '../received.ts';
-import { clientIn, type ConsentParts, grantsIn, originOf } from './endpoints.ts';
+import { type ConsentParts, grantsIn, originOf } from './endpoints.ts';
 import { OAuthError, type Parameters } from './oauth-error.ts';
 
 const TYPE = 'urn:ietf:params:oauth:token-type:';
@@ -83,7 +83,7 @@ function wantedIn(c: Context, form: Parameters, parts: ConsentParts): WantedKey 
     name: form.get('name'),
     grants: form.get('scope') === undefined ? undefined : grantsIn(form, parts.catalog),
     expiresIn: form.get('expires_in'),
-    clientId: form.get('client_id') === undefined ? OWN_CLIENT.id : clientIn(form, parts).id,
+    clientId: form.get('client_id') === undefined ? OWN_CLIENT.id : parts.clients.idIn(form),
   };
 }
 

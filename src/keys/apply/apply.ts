@@ -210,6 +210,7 @@ function buildDeclaredKey(
     createdBy: caller === OPERATOR ? null : caller.apiKey.id,
     disabledAt: enabled === false ? now : null,
     managed: true,
+    audience: null,
     person: null,
     rotation: null,
     digest: secret.digest,

@@ -245,6 +245,7 @@ export function auditValuesOf(key: ApiKey): AuditValues {
       previousEndsAt: formatTime(rotation.previousEndsAt),
     },
     ...(key.person && { person: key.person }),
+    ...(key.audience !== null && { audience: key.audience }),
   };
 }
 

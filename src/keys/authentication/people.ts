@@ -137,6 +137,7 @@ export class People {
       expiresAt: null,
       disabledAt: null,
       managed: false,
+      audience: null,
       person,
       rotation: null,
       digest: digestPerson(person),

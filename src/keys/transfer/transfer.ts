@@ -102,6 +102,8 @@ export interface ExportedKey {
   limits: string[];
   /** The networks that it may be used from; null for anywhere. */
   allowFrom: string[] | null;
+  /** The address that it is valid for alone; left out for wherever keys are. */
+  audience?: string;
   /** `svc_<id>_…`, or `imported-<id>` for a secret in another format. */
   prefix: string;
   /** When it was created. */
@@ -170,6 +172,7 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean, spent: readonly Spe
     permissions: key.permissions,
     limits: key.limits.map((limit) => (left.get(limit) ? `${left.get(limit)}/${splitLimit(limit).unit}` : limit)),
     allowFrom: key.allowFrom && [...key.allowFrom],
+    ...(key.audience !== null && { audience: key.audience }),
     prefix: prefixOf(key.publicId),
     createdAt: formatTime(key.createdAt),
     createdBy: key.createdBy,
