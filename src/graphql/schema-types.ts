@@ -7,7 +7,9 @@ export type AuthAction = | 'CREATE_ANY' | 'CREATE_OWN' | 'READ_ANY' | 'READ_OWN'
 export type ApiKeyStatus = | 'ACTIVE' | 'DISABLED' | 'EXPIRED';
 export type Node = { id: EntireFieldWrapper<string>; };
 export type QueryApiKeysArgs = { first?: InputMaybe<number>; after?: InputMaybe<string>; search?: InputMaybe<string>;
-  roles?: InputMaybe<ReadonlyArray<string>>; status?: InputMaybe<ApiKeyStatus>; owner?: InputMaybe<string>; };
+  roles?: InputMaybe<ReadonlyArray<string>>; status?: InputMaybe<ApiKeyStatus>; owner?: InputMaybe<string>; tags?:
+  InputMaybe<ReadonlyArray<string>>; createdBy?: InputMaybe<string>; expiresBefore?: InputMaybe<string>; unusedSince?:
+  InputMaybe<string>; };
 export type QueryApiKeyArgs = { id?: InputMaybe<string>; name?: InputMaybe<string>; };
 export type QueryNodeArgs = { id: string; };
 export type QueryPreviewApiKeyArgs = { input: CreateApiKeyInput; };
@@ -15,13 +17,14 @@ export type QueryPreviewPermissionsArgs = { roles?: InputMaybe<ReadonlyArray<str
   InputMaybe<ReadonlyArray<PermissionInput>>; };
 export type QueryApiKeyListArgs = { first?: InputMaybe<number>; offset?: InputMaybe<number>; sort?:
   InputMaybe<ApiKeySort>; descending?: InputMaybe<boolean>; search?: InputMaybe<string>; roles?:
-  InputMaybe<ReadonlyArray<string>>; status?: InputMaybe<ApiKeyStatus>; owner?: InputMaybe<string>; createdBy?:
-  InputMaybe<string>; createdByOperator?: InputMaybe<boolean>; expiresBefore?: InputMaybe<string>; neverUsed?:
-  InputMaybe<boolean>; countUpTo?: InputMaybe<number>; };
+  InputMaybe<ReadonlyArray<string>>; status?: InputMaybe<ApiKeyStatus>; owner?: InputMaybe<string>; tags?:
+  InputMaybe<ReadonlyArray<string>>; createdBy?: InputMaybe<string>; createdByOperator?: InputMaybe<boolean>;
+  expiresBefore?: InputMaybe<string>; unusedSince?: InputMaybe<string>; neverUsed?: InputMaybe<boolean>; countUpTo?:
+  InputMaybe<number>; };
 export type QueryServiceUsageArgs = { from?: InputMaybe<string>; to?: InputMaybe<string>; by?:
   InputMaybe<UsagePeriod>; };
 export type QueryApiKeyChangePlanArgs = { ids: ReadonlyArray<string>; change: ManyKeysChange; expiresAt?:
-  InputMaybe<string>; };
+  InputMaybe<string>; update?: InputMaybe<ManyKeysUpdate>; };
 export type QueryAuditLogArgs = { first?: InputMaybe<number>; after?: InputMaybe<string>; beforeNumber?:
   InputMaybe<number>; afterNumber?: InputMaybe<number>; apiKey?: InputMaybe<string>; actor?: InputMaybe<string>;
   action?: InputMaybe<AuditAction>; outcome?: InputMaybe<AuditOutcome>; since?: InputMaybe<string>; until?:
@@ -38,7 +41,8 @@ export type QueryExplainRequestArgs = { method?: InputMaybe<string>; url: string
 export type QueryRouteKeysArgs = { route: number; method?: InputMaybe<string>; first?: InputMaybe<number>; after?:
   InputMaybe<string>; };
 export type ApiKey = Node & { id: EntireFieldWrapper<string>; name: EntireFieldWrapper<string>; description?:
-  EntireFieldWrapper<Maybe<string>>; roles: EntireFieldWrapper<ReadonlyArray<string>>; permissions:
+  EntireFieldWrapper<Maybe<string>>; owner?: EntireFieldWrapper<Maybe<string>>; tags:
+  EntireFieldWrapper<ReadonlyArray<string>>; roles: EntireFieldWrapper<ReadonlyArray<string>>; permissions:
   EntireFieldWrapper<ReadonlyArray<Permission>>; unknownGrants: EntireFieldWrapper<ReadonlyArray<string>>; grants:
   EntireFieldWrapper<ReadonlyArray<string>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; allowFrom?:
   EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; access: EntireFieldWrapper<ApiKeyAccess>; effectivePermissions:
@@ -100,16 +104,18 @@ export type MutationDeleteApiKeysArgs = { ids: ReadonlyArray<string>; };
 export type MutationContainKeyArgs = { input: ContainKeyInput; };
 export type MutationApplyApiKeysArgs = { input: ApplyApiKeysInput; };
 export type MutationNarrowApiKeysArgs = { input: NarrowApiKeysInput; };
+export type MutationUpdateApiKeysArgs = { ids: ReadonlyArray<string>; update: ManyKeysUpdate; };
 export type MutationApproveConsentRequestArgs = { input: ApproveConsentRequestInput; };
 export type MutationDenyConsentRequestArgs = { userCode?: InputMaybe<string>; requestId?: InputMaybe<string>; };
-export type CreateApiKeyInput = { name: string; description?: InputMaybe<string>; roles?:
-  InputMaybe<ReadonlyArray<string>>; permissions?: InputMaybe<ReadonlyArray<PermissionInput>>; limits?:
-  InputMaybe<ReadonlyArray<string>>; allowFrom?: InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>;
-  expiresIn?: InputMaybe<string>; overwrite?: InputMaybe<boolean>; };
-export type UpdateApiKeyInput = { id: string; name?: InputMaybe<string>; description?: InputMaybe<string>; roles?:
-  InputMaybe<ReadonlyArray<string>>; permissions?: InputMaybe<ReadonlyArray<PermissionInput>>; limits?:
-  InputMaybe<ReadonlyArray<string>>; allowFrom?: InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>;
-  expiresIn?: InputMaybe<string>; };
+export type CreateApiKeyInput = { name: string; description?: InputMaybe<string>; owner?: InputMaybe<string>; tags?:
+  InputMaybe<ReadonlyArray<string>>; roles?: InputMaybe<ReadonlyArray<string>>; permissions?:
+  InputMaybe<ReadonlyArray<PermissionInput>>; limits?: InputMaybe<ReadonlyArray<string>>; allowFrom?:
+  InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>; expiresIn?: InputMaybe<string>; overwrite?:
+  InputMaybe<boolean>; };
+export type UpdateApiKeyInput = { id: string; name?: InputMaybe<string>; description?: InputMaybe<string>; owner?:
+  InputMaybe<string>; tags?: InputMaybe<ReadonlyArray<string>>; roles?: InputMaybe<ReadonlyArray<string>>;
+  permissions?: InputMaybe<ReadonlyArray<PermissionInput>>; limits?: InputMaybe<ReadonlyArray<string>>; allowFrom?:
+  InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>; expiresIn?: InputMaybe<string>; };
 export type RotateApiKeyInput = { id: string; grace?: InputMaybe<string>; activate?: InputMaybe<RotationActivation>;
   disableCreated?: InputMaybe<boolean>; createdSince?: InputMaybe<string>; };
 export type RotatedApiKey = { key: EntireFieldWrapper<string>; apiKey: EntireFieldWrapper<ApiKey>; created:
@@ -118,7 +124,8 @@ export type RotatedApiKey = { key: EntireFieldWrapper<string>; apiKey: EntireFie
 export type CreatedApiKey = { key: EntireFieldWrapper<string>; apiKey: EntireFieldWrapper<ApiKey>; replaced:
   EntireFieldWrapper<ReadonlyArray<DeletedApiKey>>; };
 export type ApiKeyPreview = { name: EntireFieldWrapper<string>; description?: EntireFieldWrapper<Maybe<string>>;
-  grants: EntireFieldWrapper<ReadonlyArray<string>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; allowFrom?:
+  owner?: EntireFieldWrapper<Maybe<string>>; tags: EntireFieldWrapper<ReadonlyArray<string>>; grants:
+  EntireFieldWrapper<ReadonlyArray<string>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; allowFrom?:
   EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; expiresAt?: EntireFieldWrapper<Maybe<number>>;
   effectivePermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; replaced:
   EntireFieldWrapper<ReadonlyArray<DeletedApiKey>>; };
@@ -137,10 +144,10 @@ export type CancelledRequest = { requestId: EntireFieldWrapper<string>; clientNa
 export type DeletedApiKey = { id: EntireFieldWrapper<string>; name: EntireFieldWrapper<string>; };
 export type ApplyApiKeysInput = { keys: ReadonlyArray<DeclaredApiKeyInput>; prune?: InputMaybe<boolean>; dryRun?:
   InputMaybe<boolean>; };
-export type DeclaredApiKeyInput = { name: string; description?: InputMaybe<string>; roles?:
-  InputMaybe<ReadonlyArray<string>>; permissions?: InputMaybe<ReadonlyArray<PermissionInput>>; limits?:
-  InputMaybe<ReadonlyArray<string>>; allowFrom?: InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>;
-  enabled?: InputMaybe<boolean>; };
+export type DeclaredApiKeyInput = { name: string; description?: InputMaybe<string>; owner?: InputMaybe<string>;
+  tags?: InputMaybe<ReadonlyArray<string>>; roles?: InputMaybe<ReadonlyArray<string>>; permissions?:
+  InputMaybe<ReadonlyArray<PermissionInput>>; limits?: InputMaybe<ReadonlyArray<string>>; allowFrom?:
+  InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>; enabled?: InputMaybe<boolean>; };
 export type AppliedApiKeys = { changes: EntireFieldWrapper<ReadonlyArray<AppliedChange>>; created:
   EntireFieldWrapper<ReadonlyArray<CreatedApiKey>>; unchanged: EntireFieldWrapper<number>; };
 export type AppliedAction = | 'CREATE' | 'UPDATE' | 'DELETE';
@@ -150,13 +157,18 @@ export type ApiKeySort = | 'CREATED' | 'NAME' | 'EXPIRES' | 'LAST_USED';
 export type ApiKeyList = { keys: EntireFieldWrapper<ReadonlyArray<ApiKey>>; total: EntireFieldWrapper<number>;
   hasMore: EntireFieldWrapper<boolean>; sorted: EntireFieldWrapper<boolean>; };
 export type ApiKeyBranch = { count: EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>; };
-export type ManyKeysChange = | 'DISABLE' | 'EXPIRE' | 'DELETE';
+export type ManyKeysChange = | 'DISABLE' | 'EXPIRE' | 'DELETE' | 'UPDATE';
+export type ManyKeysUpdate = { description?: InputMaybe<string>; owner?: InputMaybe<string>; tags?:
+  InputMaybe<ReadonlyArray<string>>; roles?: InputMaybe<ReadonlyArray<string>>; permissions?:
+  InputMaybe<ReadonlyArray<PermissionInput>>; limits?: InputMaybe<ReadonlyArray<string>>; allowFrom?:
+  InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>; expiresIn?: InputMaybe<string>; };
 export type NarrowApiKeysInput = { ids: ReadonlyArray<string>; expiresAt?: InputMaybe<string>; };
-export type NarrowedApiKeys = { keys: EntireFieldWrapper<ReadonlyArray<ApiKey>>; };
+export type ChangedApiKeys = { keys: EntireFieldWrapper<ReadonlyArray<ApiKey>>; };
 export type ApiKeyChangePlan = { changing: EntireFieldWrapper<ReadonlyArray<ApiKey>>; unchanged:
   EntireFieldWrapper<ReadonlyArray<ApiKey>>; refused: EntireFieldWrapper<ReadonlyArray<RefusedKeyChange>>; total:
   EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>; };
-export type RefusedKeyChange = { apiKey: EntireFieldWrapper<ApiKey>; reason: EntireFieldWrapper<string>; };
+export type RefusedKeyChange = { apiKey: EntireFieldWrapper<ApiKey>; reason: EntireFieldWrapper<string>; code:
+  EntireFieldWrapper<string>; };
 export type AuditCounts = { complete: EntireFieldWrapper<boolean>; counts:
   EntireFieldWrapper<ReadonlyArray<AuditCount>>; };
 export type AuditCount = { start: EntireFieldWrapper<number>; entries: EntireFieldWrapper<number>; refused:
@@ -275,9 +287,9 @@ export type ResolversTypes = { DateTime: ResolverTypeWrapper<number>; AuthAction
   ReadonlyArray<ResolversTypes['CreatedApiKey']> }>; AppliedAction: AppliedAction; AppliedChange:
   ResolverTypeWrapper<AppliedChange>; ApiKeySort: ApiKeySort; ApiKeyList: ResolverTypeWrapper<Omit<ApiKeyList, 'keys'>
   & { keys: ReadonlyArray<ResolversTypes['ApiKey']> }>; ApiKeyBranch: ResolverTypeWrapper<ApiKeyBranch>;
-  ManyKeysChange: ManyKeysChange; NarrowApiKeysInput: NarrowApiKeysInput; NarrowedApiKeys:
-  ResolverTypeWrapper<Omit<NarrowedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversTypes['ApiKey']> }>;
-  ApiKeyChangePlan: ResolverTypeWrapper<Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
+  ManyKeysChange: ManyKeysChange; ManyKeysUpdate: ManyKeysUpdate; NarrowApiKeysInput: NarrowApiKeysInput;
+  ChangedApiKeys: ResolverTypeWrapper<Omit<ChangedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversTypes['ApiKey']>
+  }>; ApiKeyChangePlan: ResolverTypeWrapper<Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
   ReadonlyArray<ResolversTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversTypes['ApiKey']>, refused:
   ReadonlyArray<ResolversTypes['RefusedKeyChange']> }>; RefusedKeyChange: ResolverTypeWrapper<Omit<RefusedKeyChange,
   'apiKey'> & { apiKey: ResolversTypes['ApiKey'] }>; AuditCounts: ResolverTypeWrapper<AuditCounts>; AuditCount:
@@ -315,17 +327,18 @@ export type ResolversParentTypes = { DateTime: number; Node: ResolversInterfaceT
   DeletedApiKey: DeletedApiKey; ApplyApiKeysInput: ApplyApiKeysInput; DeclaredApiKeyInput: DeclaredApiKeyInput;
   AppliedApiKeys: Omit<AppliedApiKeys, 'created'> & { created: ReadonlyArray<ResolversParentTypes['CreatedApiKey']> };
   AppliedChange: AppliedChange; ApiKeyList: Omit<ApiKeyList, 'keys'> & { keys:
-  ReadonlyArray<ResolversParentTypes['ApiKey']> }; ApiKeyBranch: ApiKeyBranch; NarrowApiKeysInput: NarrowApiKeysInput;
-  NarrowedApiKeys: Omit<NarrowedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversParentTypes['ApiKey']> };
-  ApiKeyChangePlan: Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
-  ReadonlyArray<ResolversParentTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversParentTypes['ApiKey']>, refused:
-  ReadonlyArray<ResolversParentTypes['RefusedKeyChange']> }; RefusedKeyChange: Omit<RefusedKeyChange, 'apiKey'> & {
-  apiKey: ResolversParentTypes['ApiKey'] }; AuditCounts: AuditCounts; AuditCount: AuditCount; AuditChain: AuditChain;
-  AuditActor: AuditActorSource; AuditChange: AuditChange; AuditEntry: AuditEntrySource; AuditLogConnection:
-  Omit<AuditLogConnection, 'edges'> & { edges: ReadonlyArray<ResolversParentTypes['AuditLogEdge']> }; AuditLogEdge:
-  Omit<AuditLogEdge, 'node'> & { node: ResolversParentTypes['AuditEntry'] }; ConsentRequest: ConsentRequestSource;
-  ApproveConsentRequestInput: ApproveConsentRequestInput; Route: RouteSource; RouteConnection: Omit<RouteConnection,
-  'edges'> & { edges: ReadonlyArray<ResolversParentTypes['RouteEdge']> }; RouteEdge: Omit<RouteEdge, 'node'> & { node:
+  ReadonlyArray<ResolversParentTypes['ApiKey']> }; ApiKeyBranch: ApiKeyBranch; ManyKeysUpdate: ManyKeysUpdate;
+  NarrowApiKeysInput: NarrowApiKeysInput; ChangedApiKeys: Omit<ChangedApiKeys, 'keys'> & { keys:
+  ReadonlyArray<ResolversParentTypes['ApiKey']> }; ApiKeyChangePlan: Omit<ApiKeyChangePlan, 'changing' | 'unchanged' |
+  'refused'> & { changing: ReadonlyArray<ResolversParentTypes['ApiKey']>, unchanged:
+  ReadonlyArray<ResolversParentTypes['ApiKey']>, refused: ReadonlyArray<ResolversParentTypes['RefusedKeyChange']> };
+  RefusedKeyChange: Omit<RefusedKeyChange, 'apiKey'> & { apiKey: ResolversParentTypes['ApiKey'] }; AuditCounts:
+  AuditCounts; AuditCount: AuditCount; AuditChain: AuditChain; AuditActor: AuditActorSource; AuditChange: AuditChange;
+  AuditEntry: AuditEntrySource; AuditLogConnection: Omit<AuditLogConnection, 'edges'> & { edges:
+  ReadonlyArray<ResolversParentTypes['AuditLogEdge']> }; AuditLogEdge: Omit<AuditLogEdge, 'node'> & { node:
+  ResolversParentTypes['AuditEntry'] }; ConsentRequest: ConsentRequestSource; ApproveConsentRequestInput:
+  ApproveConsentRequestInput; Route: RouteSource; RouteConnection: Omit<RouteConnection, 'edges'> & { edges:
+  ReadonlyArray<ResolversParentTypes['RouteEdge']> }; RouteEdge: Omit<RouteEdge, 'node'> & { node:
   ResolversParentTypes['Route'] }; CanonicalRequest: CanonicalRequest; RequestExplanation: Omit<RequestExplanation,
   'route' | 'otherCaseOf' | 'after' | 'otherMethods' | 'apiKey'> & { route?: Maybe<ResolversParentTypes['Route']>,
   otherCaseOf?: Maybe<ResolversParentTypes['Route']>, after: ReadonlyArray<ResolversParentTypes['LaterRoute']>,
@@ -366,8 +379,10 @@ export type QueryResolvers<ContextType = BudgetedContext, ParentType extends Res
 export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends ResolversParentTypes['ApiKey'] =
   ResolversParentTypes['ApiKey']> = { id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>; name?:
   Resolver<ResolversTypes['String'], ParentType, ContextType>; description?: Resolver<Maybe<ResolversTypes['String']>,
-  ParentType, ContextType>; roles?: Resolver<ReadonlyArray<ResolversTypes['Role']>, ParentType, ContextType>;
-  permissions?: Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; unknownGrants?:
+  ParentType, ContextType>; owner?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>; tags?:
+  Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; roles?:
+  Resolver<ReadonlyArray<ResolversTypes['Role']>, ParentType, ContextType>; permissions?:
+  Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; unknownGrants?:
   Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; grants?:
   Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; limits?:
   Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; allowFrom?:
@@ -412,8 +427,10 @@ export type MutationResolvers<ContextType = BudgetedContext, ParentType extends 
   'ids'>>; containKey?: Resolver<Maybe<ResolversTypes['ContainedKey']>, ParentType, ContextType,
   RequireFields<MutationContainKeyArgs, 'input'>>; applyApiKeys?: Resolver<Maybe<ResolversTypes['AppliedApiKeys']>,
   ParentType, ContextType, RequireFields<MutationApplyApiKeysArgs, 'input'>>; narrowApiKeys?:
-  Resolver<Maybe<ResolversTypes['NarrowedApiKeys']>, ParentType, ContextType, RequireFields<MutationNarrowApiKeysArgs,
-  'input'>>; approveConsentRequest?: Resolver<Maybe<ResolversTypes['ConsentRequest']>, ParentType, ContextType,
+  Resolver<Maybe<ResolversTypes['ChangedApiKeys']>, ParentType, ContextType, RequireFields<MutationNarrowApiKeysArgs,
+  'input'>>; updateApiKeys?: Resolver<Maybe<ResolversTypes['ChangedApiKeys']>, ParentType, ContextType,
+  RequireFields<MutationUpdateApiKeysArgs, 'ids' | 'update'>>; approveConsentRequest?:
+  Resolver<Maybe<ResolversTypes['ConsentRequest']>, ParentType, ContextType,
   RequireFields<MutationApproveConsentRequestArgs, 'input'>>; denyConsentRequest?:
   Resolver<Maybe<ResolversTypes['ConsentRequest']>, ParentType, ContextType, Partial<MutationDenyConsentRequestArgs>>;
   };

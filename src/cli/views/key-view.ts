@@ -23,6 +23,9 @@ export interface KeyJson extends KeyRestrictions {
   id: string;
   name: string;
   description: string | null;
+  /** Who answers for it. */
+  owner: string | null;
+  tags: readonly string[];
   roles: string[];
   permissions: string[];
   /** Those of its roles and permissions that are declared no longer, or only elsewhere: they allow nothing here. */
@@ -71,6 +74,8 @@ export function keyJson({ apiKey: key, status, disabledByPolicy, unknownGrants, 
     id: key.id,
     name: key.name,
     description: key.description,
+    owner: key.owner,
+    tags: key.tags,
     roles: key.roles,
     permissions: key.permissions,
     unknownGrants,
@@ -250,6 +255,8 @@ const uses = column('uses', (key) => key.uses);
 const rotation = column('rotation', (key) => key.rotation, { least: TEXT });
 const person = column('person', (key) => key.person, { least: TEXT });
 const id = column('id', (key) => key.id, { least: TEXT });
+const owner = column('owner', (key) => key.owner, { least: TEXT });
+const tags = column('tags', (key) => key.tags, { least: TEXT });
 const description = column('description', (key) => key.description, { least: TEXT });
 
 /** What a terminal shows unless told otherwise. */
@@ -267,7 +274,7 @@ export const ALL_COLUMNS: readonly KeyColumn[] = [
   uses,
   rotation,
 ];
-const PICKABLE = [...ALL_COLUMNS, grants, unknownGrants, limits, allowFrom, person, id, description];
+const PICKABLE = [...ALL_COLUMNS, grants, unknownGrants, limits, allowFrom, person, id, description, owner, tags];
 
 export const COLUMN_NAMES: readonly string[] = PICKABLE.map((column) => column.name);
 

@@ -39,6 +39,7 @@ import {
 import {
   type ApiKey,
   GIVEN_FIELDS,
+  NO_LABELS,
   requireNoPerson,
   type StoredKey,
   UNRESTRICTED,
@@ -162,6 +163,7 @@ function buildDeclaredKey(
   { caller, now }: Transaction,
 ): StoredKey {
   return {
+    ...NO_LABELS,
     ...UNRESTRICTED,
     ...declared,
     id,
@@ -345,7 +347,7 @@ function asDeclared<Key extends ApiKey>(
   const toggled = enabled !== undefined && enabled !== (before.disabledAt === null);
   const disabledAt = toggled ? (enabled ? null : now) : before.disabledAt;
   const createdBy = adopt ? null : before.createdBy;
-  const wanted = { ...UNRESTRICTED, ...withoutUndefined(declared) };
+  const wanted = { ...NO_LABELS, ...UNRESTRICTED, ...withoutUndefined(declared) };
   const changed = GIVEN_FIELDS.filter((field) => !isSame(before[field], wanted[field]));
   const after = {
     ...before,

@@ -243,17 +243,19 @@ export function auditValuesOf(key: ApiKey): AuditValues {
       previousEndsAt: formatTime(rotation.previousEndsAt),
     },
     ...(key.person && { person: key.person }),
+    ...(key.owner !== null && { owner: key.owner }),
+    ...(key.tags.length > 0 && { tags: key.tags }),
   };
 }
 
 /** The fields that differ between two states of a key. */
 export function auditChange(before: ApiKey, after: ApiKey): { before: AuditValues; after: AuditValues } {
   const [oldValues, newValues] = [auditValuesOf(before), auditValuesOf(after)];
-  const changed = Object.keys(oldValues).filter(
+  const changed = Object.keys({ ...oldValues, ...newValues }).filter(
     (field) =>
       oldValues[field] !== newValues[field] && JSON.stringify(oldValues[field]) !== JSON.stringify(newValues[field]),
   );
-  const pick = (values: AuditValues) => Object.fromEntries(changed.map((field) => [field, values[field]]));
+  const pick = (values: AuditValues) => Object.fromEntries(changed.map((field) => [field, values[field] ?? null]));
   return { before: pick(oldValues), after: pick(newValues) };
 }
 

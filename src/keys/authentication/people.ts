@@ -9,6 +9,7 @@ import {
   type Person,
   requireWhole,
   type StoredKey,
+  NO_LABELS,
   UNRESTRICTED,
   validateName,
   withoutDigests,
@@ -133,7 +134,7 @@ export class People {
     return {
       id: randomId(),
       name: await freeName(transaction, person, randomBytes),
-      description: null,
+      ...NO_LABELS,
       ...grants,
       ...UNRESTRICTED,
       publicId: createPersonId(randomBytes),

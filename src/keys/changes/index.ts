@@ -1,5 +1,11 @@
 /** Changes of keys, each in a transaction, what outlives the key that did it, and what can be foreseen. */
-export { changeKeys, type ManyChangeRequest, readManyChange } from './change-many.ts';
+export {
+  changeKeys,
+  type ManyChangeRequest,
+  type Reach,
+  readManyChange,
+  type UndeletingChange,
+} from './change-many.ts';
 export {
   type Contained,
   containedAs,

@@ -13,6 +13,8 @@ export {
   type KeyName,
   type KeyPage,
   type KeyState,
+  type ManyPlan,
+  type SortedKeys,
   type KeyWithAccess,
   type NamedIssue,
   OperatorKeys,

@@ -237,6 +237,8 @@ interface ImportedFields {
   secret?: string;
   sha256?: string;
   description?: string;
+  owner?: string;
+  tags?: string[];
   roles?: string[];
   permissions?: string[];
   limits?: string[];
@@ -268,6 +270,8 @@ const FIELDS: Record<keyof ImportedFields, keyof typeof KINDS> = {
   secret: 'string',
   sha256: 'string',
   description: 'string',
+  owner: 'string',
+  tags: 'list',
   roles: 'list',
   permissions: 'list',
   limits: 'list',
