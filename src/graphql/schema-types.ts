@@ -41,23 +41,24 @@ export type QueryExplainRequestArgs = { method?: InputMaybe<string>; url: string
 export type QueryRouteKeysArgs = { route: number; method?: InputMaybe<string>; first?: InputMaybe<number>; after?:
   InputMaybe<string>; };
 export type ApiKey = Node & { id: EntireFieldWrapper<string>; name: EntireFieldWrapper<string>; description?:
-  EntireFieldWrapper<Maybe<string>>; owner?: EntireFieldWrapper<Maybe<string>>; tags:
-  EntireFieldWrapper<ReadonlyArray<string>>; roles: EntireFieldWrapper<ReadonlyArray<string>>; permissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; unknownGrants: EntireFieldWrapper<ReadonlyArray<string>>; grants:
-  EntireFieldWrapper<ReadonlyArray<string>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; allowFrom?:
-  EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; access: EntireFieldWrapper<ApiKeyAccess>; effectivePermissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; limitedBy: EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>; ancestors:
-  EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>; descendants?: EntireFieldWrapper<Maybe<ApiKeyDescendants>>; branch:
-  EntireFieldWrapper<ApiKeyBranch>; issued: EntireFieldWrapper<ReadonlyArray<IssuedChange>>; prefix:
-  EntireFieldWrapper<string>; createdAt: EntireFieldWrapper<number>; createdBy?: EntireFieldWrapper<Maybe<string>>;
-  status: EntireFieldWrapper<ApiKeyStatus>; expiresAt?: EntireFieldWrapper<Maybe<number>>; disabledAt?:
-  EntireFieldWrapper<Maybe<number>>; disabledByPolicy: EntireFieldWrapper<boolean>; managed:
-  EntireFieldWrapper<boolean>; person?: EntireFieldWrapper<Maybe<ApiKeyPerson>>; uses: EntireFieldWrapper<number>;
-  lastUsedAt?: EntireFieldWrapper<Maybe<number>>; usage?: EntireFieldWrapper<Maybe<ReadonlyArray<ApiKeyUsage>>>;
-  usedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; suggestedRoles:
-  EntireFieldWrapper<ReadonlyArray<string>>; suggestedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
-  unusedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; excessPermissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; rotation?: EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
+  EntireFieldWrapper<Maybe<string>>; owner?: EntireFieldWrapper<Maybe<string>>; answering?:
+  EntireFieldWrapper<Maybe<string>>; tags: EntireFieldWrapper<ReadonlyArray<string>>; roles:
+  EntireFieldWrapper<ReadonlyArray<string>>; permissions: EntireFieldWrapper<ReadonlyArray<Permission>>; unknownGrants:
+  EntireFieldWrapper<ReadonlyArray<string>>; grants: EntireFieldWrapper<ReadonlyArray<string>>; limits:
+  EntireFieldWrapper<ReadonlyArray<string>>; allowFrom?: EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; access:
+  EntireFieldWrapper<ApiKeyAccess>; effectivePermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; limitedBy:
+  EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>; ancestors: EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>;
+  descendants?: EntireFieldWrapper<Maybe<ApiKeyDescendants>>; branch: EntireFieldWrapper<ApiKeyBranch>; issued:
+  EntireFieldWrapper<ReadonlyArray<IssuedChange>>; prefix: EntireFieldWrapper<string>; createdAt:
+  EntireFieldWrapper<number>; createdBy?: EntireFieldWrapper<Maybe<string>>; status: EntireFieldWrapper<ApiKeyStatus>;
+  expiresAt?: EntireFieldWrapper<Maybe<number>>; disabledAt?: EntireFieldWrapper<Maybe<number>>; disabledByPolicy:
+  EntireFieldWrapper<boolean>; managed: EntireFieldWrapper<boolean>; person?: EntireFieldWrapper<Maybe<ApiKeyPerson>>;
+  uses: EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>; usage?:
+  EntireFieldWrapper<Maybe<ReadonlyArray<ApiKeyUsage>>>; usedPermissions:
+  EntireFieldWrapper<ReadonlyArray<Permission>>; suggestedRoles: EntireFieldWrapper<ReadonlyArray<string>>;
+  suggestedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; unusedPermissions:
+  EntireFieldWrapper<ReadonlyArray<Permission>>; excessPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
+  rotation?: EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
 export type ApiKeyAccessArgs = { permission: string; };
 export type ApiKeyDescendantsArgs = { first?: number; };
 export type ApiKeyUsageArgs = { from?: InputMaybe<string>; to?: InputMaybe<string>; by?: InputMaybe<UsagePeriod>; };
@@ -105,6 +106,7 @@ export type MutationContainKeyArgs = { input: ContainKeyInput; };
 export type MutationApplyApiKeysArgs = { input: ApplyApiKeysInput; };
 export type MutationNarrowApiKeysArgs = { input: NarrowApiKeysInput; };
 export type MutationUpdateApiKeysArgs = { ids: ReadonlyArray<string>; update: ManyKeysUpdate; };
+export type MutationAttestReviewArgs = { input: AttestReviewInput; };
 export type MutationApproveConsentRequestArgs = { input: ApproveConsentRequestInput; };
 export type MutationDenyConsentRequestArgs = { userCode?: InputMaybe<string>; requestId?: InputMaybe<string>; };
 export type CreateApiKeyInput = { name: string; description?: InputMaybe<string>; owner?: InputMaybe<string>; tags?:
@@ -169,6 +171,7 @@ export type ApiKeyChangePlan = { changing: EntireFieldWrapper<ReadonlyArray<ApiK
   EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>; };
 export type RefusedKeyChange = { apiKey: EntireFieldWrapper<ApiKey>; reason: EntireFieldWrapper<string>; code:
   EntireFieldWrapper<string>; };
+export type AttestReviewInput = { text: string; sha256: string; keys: number; };
 export type AuditCounts = { complete: EntireFieldWrapper<boolean>; counts:
   EntireFieldWrapper<ReadonlyArray<AuditCount>>; };
 export type AuditCount = { start: EntireFieldWrapper<number>; entries: EntireFieldWrapper<number>; refused:
@@ -180,7 +183,7 @@ export type AuditOutcome = | 'DONE' | 'REFUSED';
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
   'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'REFUSE' | 'PRUNE' | 'RESTORE' | 'CLOCK_REPAIR' | 'LEAK' |
-  'CONTAIN';
+  'CONTAIN' | 'REVIEW';
 export type AuditActorKind = | 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
 export type AuditActor = { kind: EntireFieldWrapper<AuditActorKind>; keyId?: EntireFieldWrapper<Maybe<string>>;
   name?: EntireFieldWrapper<Maybe<string>>; };
@@ -292,19 +295,20 @@ export type ResolversTypes = { DateTime: ResolverTypeWrapper<number>; AuthAction
   }>; ApiKeyChangePlan: ResolverTypeWrapper<Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
   ReadonlyArray<ResolversTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversTypes['ApiKey']>, refused:
   ReadonlyArray<ResolversTypes['RefusedKeyChange']> }>; RefusedKeyChange: ResolverTypeWrapper<Omit<RefusedKeyChange,
-  'apiKey'> & { apiKey: ResolversTypes['ApiKey'] }>; AuditCounts: ResolverTypeWrapper<AuditCounts>; AuditCount:
-  ResolverTypeWrapper<AuditCount>; AuditChain: ResolverTypeWrapper<AuditChain>; AuditOutcome: AuditOutcome;
-  AuditAction: AuditAction; AuditActorKind: AuditActorKind; AuditActor: ResolverTypeWrapper<AuditActorSource>;
-  AuditChange: ResolverTypeWrapper<AuditChange>; AuditEntry: ResolverTypeWrapper<AuditEntrySource>; AuditLogConnection:
-  ResolverTypeWrapper<Omit<AuditLogConnection, 'edges'> & { edges: ReadonlyArray<ResolversTypes['AuditLogEdge']> }>;
-  AuditLogEdge: ResolverTypeWrapper<Omit<AuditLogEdge, 'node'> & { node: ResolversTypes['AuditEntry'] }>; ConsentFlow:
-  ConsentFlow; ConsentStatus: ConsentStatus; ConsentRequest: ResolverTypeWrapper<ConsentRequestSource>;
-  ApproveConsentRequestInput: ApproveConsentRequestInput; RouteAllow: RouteAllow; Route:
-  ResolverTypeWrapper<RouteSource>; RouteConnection: ResolverTypeWrapper<Omit<RouteConnection, 'edges'> & { edges:
-  ReadonlyArray<ResolversTypes['RouteEdge']> }>; RouteEdge: ResolverTypeWrapper<Omit<RouteEdge, 'node'> & { node:
-  ResolversTypes['Route'] }>; RequestOutcome: RequestOutcome; CanonicalRequest: ResolverTypeWrapper<CanonicalRequest>;
-  RequestExplanation: ResolverTypeWrapper<Omit<RequestExplanation, 'route' | 'otherCaseOf' | 'after' | 'otherMethods' |
-  'apiKey'> & { route?: Maybe<ResolversTypes['Route']>, otherCaseOf?: Maybe<ResolversTypes['Route']>, after:
+  'apiKey'> & { apiKey: ResolversTypes['ApiKey'] }>; AttestReviewInput: AttestReviewInput; AuditCounts:
+  ResolverTypeWrapper<AuditCounts>; AuditCount: ResolverTypeWrapper<AuditCount>; AuditChain:
+  ResolverTypeWrapper<AuditChain>; AuditOutcome: AuditOutcome; AuditAction: AuditAction; AuditActorKind:
+  AuditActorKind; AuditActor: ResolverTypeWrapper<AuditActorSource>; AuditChange: ResolverTypeWrapper<AuditChange>;
+  AuditEntry: ResolverTypeWrapper<AuditEntrySource>; AuditLogConnection: ResolverTypeWrapper<Omit<AuditLogConnection,
+  'edges'> & { edges: ReadonlyArray<ResolversTypes['AuditLogEdge']> }>; AuditLogEdge:
+  ResolverTypeWrapper<Omit<AuditLogEdge, 'node'> & { node: ResolversTypes['AuditEntry'] }>; ConsentFlow: ConsentFlow;
+  ConsentStatus: ConsentStatus; ConsentRequest: ResolverTypeWrapper<ConsentRequestSource>; ApproveConsentRequestInput:
+  ApproveConsentRequestInput; RouteAllow: RouteAllow; Route: ResolverTypeWrapper<RouteSource>; RouteConnection:
+  ResolverTypeWrapper<Omit<RouteConnection, 'edges'> & { edges: ReadonlyArray<ResolversTypes['RouteEdge']> }>;
+  RouteEdge: ResolverTypeWrapper<Omit<RouteEdge, 'node'> & { node: ResolversTypes['Route'] }>; RequestOutcome:
+  RequestOutcome; CanonicalRequest: ResolverTypeWrapper<CanonicalRequest>; RequestExplanation:
+  ResolverTypeWrapper<Omit<RequestExplanation, 'route' | 'otherCaseOf' | 'after' | 'otherMethods' | 'apiKey'> & {
+  route?: Maybe<ResolversTypes['Route']>, otherCaseOf?: Maybe<ResolversTypes['Route']>, after:
   ReadonlyArray<ResolversTypes['LaterRoute']>, otherMethods: ReadonlyArray<ResolversTypes['Route']>, apiKey?:
   Maybe<ResolversTypes['ApiKey']> }>; LaterRoute: ResolverTypeWrapper<Omit<LaterRoute, 'route'> & { route:
   ResolversTypes['Route'] }>; Policy: ResolverTypeWrapper<Policy>; ServiceLimits: ResolverTypeWrapper<ServiceLimits>;
@@ -332,13 +336,13 @@ export type ResolversParentTypes = { DateTime: number; Node: ResolversInterfaceT
   ReadonlyArray<ResolversParentTypes['ApiKey']> }; ApiKeyChangePlan: Omit<ApiKeyChangePlan, 'changing' | 'unchanged' |
   'refused'> & { changing: ReadonlyArray<ResolversParentTypes['ApiKey']>, unchanged:
   ReadonlyArray<ResolversParentTypes['ApiKey']>, refused: ReadonlyArray<ResolversParentTypes['RefusedKeyChange']> };
-  RefusedKeyChange: Omit<RefusedKeyChange, 'apiKey'> & { apiKey: ResolversParentTypes['ApiKey'] }; AuditCounts:
-  AuditCounts; AuditCount: AuditCount; AuditChain: AuditChain; AuditActor: AuditActorSource; AuditChange: AuditChange;
-  AuditEntry: AuditEntrySource; AuditLogConnection: Omit<AuditLogConnection, 'edges'> & { edges:
-  ReadonlyArray<ResolversParentTypes['AuditLogEdge']> }; AuditLogEdge: Omit<AuditLogEdge, 'node'> & { node:
-  ResolversParentTypes['AuditEntry'] }; ConsentRequest: ConsentRequestSource; ApproveConsentRequestInput:
-  ApproveConsentRequestInput; Route: RouteSource; RouteConnection: Omit<RouteConnection, 'edges'> & { edges:
-  ReadonlyArray<ResolversParentTypes['RouteEdge']> }; RouteEdge: Omit<RouteEdge, 'node'> & { node:
+  RefusedKeyChange: Omit<RefusedKeyChange, 'apiKey'> & { apiKey: ResolversParentTypes['ApiKey'] }; AttestReviewInput:
+  AttestReviewInput; AuditCounts: AuditCounts; AuditCount: AuditCount; AuditChain: AuditChain; AuditActor:
+  AuditActorSource; AuditChange: AuditChange; AuditEntry: AuditEntrySource; AuditLogConnection:
+  Omit<AuditLogConnection, 'edges'> & { edges: ReadonlyArray<ResolversParentTypes['AuditLogEdge']> }; AuditLogEdge:
+  Omit<AuditLogEdge, 'node'> & { node: ResolversParentTypes['AuditEntry'] }; ConsentRequest: ConsentRequestSource;
+  ApproveConsentRequestInput: ApproveConsentRequestInput; Route: RouteSource; RouteConnection: Omit<RouteConnection,
+  'edges'> & { edges: ReadonlyArray<ResolversParentTypes['RouteEdge']> }; RouteEdge: Omit<RouteEdge, 'node'> & { node:
   ResolversParentTypes['Route'] }; CanonicalRequest: CanonicalRequest; RequestExplanation: Omit<RequestExplanation,
   'route' | 'otherCaseOf' | 'after' | 'otherMethods' | 'apiKey'> & { route?: Maybe<ResolversParentTypes['Route']>,
   otherCaseOf?: Maybe<ResolversParentTypes['Route']>, after: ReadonlyArray<ResolversParentTypes['LaterRoute']>,
@@ -379,7 +383,8 @@ export type QueryResolvers<ContextType = BudgetedContext, ParentType extends Res
 export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends ResolversParentTypes['ApiKey'] =
   ResolversParentTypes['ApiKey']> = { id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>; name?:
   Resolver<ResolversTypes['String'], ParentType, ContextType>; description?: Resolver<Maybe<ResolversTypes['String']>,
-  ParentType, ContextType>; owner?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>; tags?:
+  ParentType, ContextType>; owner?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>; answering?:
+  Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>; tags?:
   Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; roles?:
   Resolver<ReadonlyArray<ResolversTypes['Role']>, ParentType, ContextType>; permissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; unknownGrants?:
@@ -429,8 +434,9 @@ export type MutationResolvers<ContextType = BudgetedContext, ParentType extends 
   ParentType, ContextType, RequireFields<MutationApplyApiKeysArgs, 'input'>>; narrowApiKeys?:
   Resolver<Maybe<ResolversTypes['ChangedApiKeys']>, ParentType, ContextType, RequireFields<MutationNarrowApiKeysArgs,
   'input'>>; updateApiKeys?: Resolver<Maybe<ResolversTypes['ChangedApiKeys']>, ParentType, ContextType,
-  RequireFields<MutationUpdateApiKeysArgs, 'ids' | 'update'>>; approveConsentRequest?:
-  Resolver<Maybe<ResolversTypes['ConsentRequest']>, ParentType, ContextType,
+  RequireFields<MutationUpdateApiKeysArgs, 'ids' | 'update'>>; attestReview?:
+  Resolver<Maybe<ResolversTypes['Boolean']>, ParentType, ContextType, RequireFields<MutationAttestReviewArgs,
+  'input'>>; approveConsentRequest?: Resolver<Maybe<ResolversTypes['ConsentRequest']>, ParentType, ContextType,
   RequireFields<MutationApproveConsentRequestArgs, 'input'>>; denyConsentRequest?:
   Resolver<Maybe<ResolversTypes['ConsentRequest']>, ParentType, ContextType, Partial<MutationDenyConsentRequestArgs>>;
   };

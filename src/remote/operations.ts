@@ -38,11 +38,12 @@ export type ManyKeysUpdate = { description?: string | null | undefined; owner?: 
   ReadonlyArray<string> | null | undefined; expiresAt?: string | null | undefined; expiresIn?: string | null |
   undefined; };
 export type NarrowApiKeysInput = { ids: ReadonlyArray<string>; expiresAt?: string | null | undefined; };
+export type AttestReviewInput = { text: string; sha256: string; keys: number; };
 export type AuditOutcome = | 'DONE' | 'REFUSED';
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
   'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'REFUSE' | 'PRUNE' | 'RESTORE' | 'CLOCK_REPAIR' | 'LEAK' |
-  'CONTAIN';
+  'CONTAIN' | 'REVIEW';
 export type AuditActorKind = | 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
 export type ConsentFlow = | 'DEVICE' | 'CODE';
 export type ConsentStatus = | 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';
@@ -87,6 +88,12 @@ export type SelectQueryVariables = Exact<{ first: number; offset: number; sort: 
   null | undefined; expiresBefore?: string | null | undefined; unusedSince?: string | null | undefined; }>;
 export type SelectQuery = { apiKeyList: { total: number, hasMore: boolean, sorted: boolean, keys:
   Array<StateFragment> } | null };
+export type ReviewQueryVariables = Exact<{ first: number; after?: string | null | undefined; }>;
+export type ReviewQuery = { apiKeys: { edges: Array<{ node: ( { answering: string | null, effectivePermissions:
+  Array<{ resource: string, actions: Array<AuthAction> }>, ancestors: Array<{ name: string | null }> } & StateFragment
+  ) }>, pageInfo: { hasNextPage: boolean } } | null };
+export type AttestMutationVariables = Exact<{ input: AttestReviewInput; }>;
+export type AttestMutation = { attestReview: boolean | null };
 export type PreviewQueryVariables = Exact<{ input: CreateApiKeyInput; }>;
 export type PreviewQuery = { previewApiKey: { name: string, description: string | null, owner: string | null, tags:
   Array<string>, grants: Array<string>, limits: Array<string>, allowFrom: Array<string> | null, expiresAt: string |
@@ -155,9 +162,10 @@ export interface Operations { Catalog: { data: CatalogQuery; variables: CatalogQ
   FindQuery; variables: FindQueryVariables }; Show: { data: ShowQuery; variables: ShowQueryVariables }; List: { data:
   ListQuery; variables: ListQueryVariables }; Access: { data: AccessQuery; variables: AccessQueryVariables }; Suggest:
   { data: SuggestQuery; variables: SuggestQueryVariables }; Usage: { data: UsageQuery; variables: UsageQueryVariables
-  }; Select: { data: SelectQuery; variables: SelectQueryVariables }; Preview: { data: PreviewQuery; variables:
-  PreviewQueryVariables }; Create: { data: CreateMutation; variables: CreateMutationVariables }; Update: { data:
-  UpdateMutation; variables: UpdateMutationVariables }; Enable: { data: EnableMutation; variables:
+  }; Select: { data: SelectQuery; variables: SelectQueryVariables }; Review: { data: ReviewQuery; variables:
+  ReviewQueryVariables }; Attest: { data: AttestMutation; variables: AttestMutationVariables }; Preview: { data:
+  PreviewQuery; variables: PreviewQueryVariables }; Create: { data: CreateMutation; variables: CreateMutationVariables
+  }; Update: { data: UpdateMutation; variables: UpdateMutationVariables }; Enable: { data: EnableMutation; variables:
   EnableMutationVariables }; Disable: { data: DisableMutation; variables: DisableMutationVariables }; Rotate: { data:
   RotateMutation; variables: RotateMutationVariables }; ActivateRotation: { data: ActivateRotationMutation; variables:
   ActivateRotationMutationVariables }; FinishRotation: { data: FinishRotationMutation; variables:

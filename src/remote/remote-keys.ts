@@ -16,18 +16,21 @@ import {
   type KeyWithAccess,
   type PageQuery,
   type Preview,
+  type ReviewedKey,
   type Rotated,
   type SortedKeys,
 } from '../keys/service/index.ts';
 import type { ApplyOperations, ApplyRules, DeclaredKey, PlannedChanges } from '../keys/apply/index.ts';
 import { type AuditEntry, type AuditRequest, readAuditRequest } from '../keys/audit/index.ts';
 import type { Suggestion } from '../keys/authorization/index.ts';
-import type {
-  ContainmentOperations,
-  ContainRequest,
-  ManyChangeRequest,
-  SecretDelivery,
-  UndeletingChange,
+import {
+  type Attestation,
+  type ContainmentOperations,
+  type ContainRequest,
+  type ManyChangeRequest,
+  readAttestation,
+  type SecretDelivery,
+  type UndeletingChange,
 } from '../keys/changes/index.ts';
 import { type ConsentChoice, type ConsentOperations, validateChosen } from '../keys/consent/index.ts';
 import {
@@ -80,6 +83,8 @@ import type { CreateApiKeyInput, Operations } from './operations.ts';
 
 /** More keys at a time would cost more than a request may. */
 const PAGE_KEYS = 200;
+/** The same of keys with all that they may do. */
+const REVIEWED_KEYS = 100;
 
 /**
  * What commands do with the keys of a running server, over its GraphQL, as the key that they send. The rules run on the
@@ -129,6 +134,20 @@ export class RemoteKeys implements KeyAdministration {
       if (!page.hasNextPage || !last || keys.length >= wanted) return { keys, hasNextPage: page.hasNextPage };
       cursor = formatCursor(last.apiKey);
     }
+  }
+
+  async *review(): AsyncGenerator<readonly ReviewedKey[]> {
+    for (let after: string | undefined; ;) {
+      const { keys, hasNextPage } = await this.#connection.ask('Review', { first: REVIEWED_KEYS, after }, readReviewed);
+      yield keys;
+      const last = keys.at(-1);
+      if (!hasNextPage || !last) return;
+      after = formatCursor(last.apiKey);
+    }
+  }
+
+  attest(input: Attestation): Promise<void> {
+    return this.#connection.ask('Attest', { input: readAttestation(input) }, () => undefined);
   }
 
   async select({ first, offset, sort, descending, ...query }: SelectionQuery): Promise<SortedKeys> {
@@ -416,6 +435,17 @@ class RemoteDeclarations implements ApplyOperations {
 function readPage({ apiKeys }: Operations['List']['data']): KeyPage {
   const { edges, pageInfo } = apiKeys!;
   return { keys: edges.map(({ node }) => readState(node)), hasNextPage: pageInfo.hasNextPage === true };
+}
+
+function readReviewed({ apiKeys }: Operations['Review']['data']) {
+  const { edges, pageInfo } = apiKeys!;
+  const keys = edges.map(({ node }): ReviewedKey => ({
+    ...readState(node),
+    effectivePermissions: permissionsIn(node.effectivePermissions),
+    answering: node.answering,
+    creator: node.ancestors[0]?.name ?? null,
+  }));
+  return { keys, hasNextPage: pageInfo.hasNextPage === true };
 }
 
 function readSorted({ apiKeyList }: Operations['Select']['data']): SortedKeys {

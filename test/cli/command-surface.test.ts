@@ -111,6 +111,7 @@ const SURFACE: Record<string, string[]> = {
     ...ASKING,
   ],
   'apikey:requests': ['--limit <number>', ...ALWAYS, ...PLACE],
+  'apikey:review': ['--attest <text>', '--csv', ...ALWAYS, ...PLACE],
   'apikey:rotate': [
     '--activate now|on-first-use',
     '--disable-created',

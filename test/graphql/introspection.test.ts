@@ -58,6 +58,7 @@ const QUERY = {
     '(first: Int = 50, after: String, beforeNumber: Int, afterNumber: Int, apiKey: String, actor: String, action: AuditAction, outcome: AuditOutcome, since: DateTime, until: DateTime): AuditLogConnection',
 };
 const MUTATION = {
+  attestReview: '(input: AttestReviewInput!): Boolean',
   approveConsentRequest: '(input: ApproveConsentRequestInput!): ConsentRequest',
   denyConsentRequest: '(userCode: String, requestId: ID): ConsentRequest',
   containKey: '(input: ContainKeyInput!): ContainedKey',

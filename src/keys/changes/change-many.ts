@@ -33,7 +33,7 @@ export type UndeletingChange = ManyChangeRequest & { readonly what: 'DISABLE' | 
 interface ManyChange {
   readonly what: ManyChangeRequest['what'];
   /** A key as it is afterwards; the same object if it is that way already, or is deleted. */
-  after<Key extends ApiKey>(before: Key): Key;
+  readonly after: <Key extends ApiKey>(before: Key) => Key;
 }
 
 /** Parses a change of many keys. @throws ValidationError; KeysError INPUT_INVALID, OPTION_INVALID */

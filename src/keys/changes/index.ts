@@ -32,6 +32,7 @@ export {
   warningsOf,
 } from './create.ts';
 export { type KeyChangeKind, PermittedChanges, type PossibleChange, type Refusal } from './permitted-changes.ts';
+export { attest, type Attestation, readAttestation } from './review.ts';
 export {
   activateRotation,
   finishRotation,

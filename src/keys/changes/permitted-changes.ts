@@ -361,7 +361,7 @@ export class PermittedChanges {
     let caller = actor;
     const refusal = await findRefusal(async () => {
       if (actor === OPERATOR) return;
-      const { apiKey, secret } = actor as Principal;
+      const { apiKey, secret } = actor;
       caller = (await refreshed({ apiKey, secret }, repository, { catalog, now })) as Who;
     });
     if (refusal) return { refusal };

@@ -9,10 +9,11 @@ import {
 } from '../basics/index.ts';
 import { holdsSecret } from '../secret/index.ts';
 
-/** Which texts of a key there are, each with the most code points that it has. */
+/** Which texts of one line there are, each with the most code points that it has. */
 const TEXTS = {
   description: { code: 'DESCRIPTION_INVALID', most: 1000 },
   owner: { code: 'OWNER_INVALID', most: 200 },
+  attestation: { code: 'INPUT_INVALID', most: 1000 },
 } as const;
 
 /** In code points. */
@@ -20,18 +21,18 @@ export const MAX_DESCRIPTION_LENGTH = TEXTS.description.most;
 /** In code points. */
 export const MAX_OWNER_LENGTH = TEXTS.owner.most;
 /** The most tags that a key has. */
-export const MAX_TAGS = 16;
+const MAX_TAGS = 16;
 /** In code points. */
 const [MAX_TAG_KEY, MAX_TAG_VALUE] = [50, 150];
 /** Letters with their marks, digits, and what stands between them. */
 const TAG_KEY = /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._/-]*$/u;
 
-/** A description, or an owner, as it is stored: NFC and trimmed; null if it is blank. */
+/** A text of one line as it is stored: NFC and trimmed; null if it is blank. */
 export function normalizeLine(text: string | null | undefined): string | null {
   return normalizeText(text ?? '').trim() || null;
 }
 
-/** Checks a description, or an owner: its length, no control characters, no secret. Returns the issue, if any. */
+/** Checks a text of one line: its length, no control characters, no secret. Returns the issue, if any. */
 export function validateLine(text: string, what: keyof typeof TEXTS): Issue | undefined {
   const { code, most } = TEXTS[what];
   const length = codePoints(normalizeText(text).trim());

@@ -3,13 +3,15 @@ import type { AuditEntry, AuditRequest } from '../audit/index.ts';
 import {
   type AccessDecision,
   type AncestorLimit,
+  findAnswering,
   OPERATOR,
   readPermission,
   suggestGrants,
   type Suggestion,
 } from '../authorization/index.ts';
-import { KeysError, withoutUndefined } from '../basics/index.ts';
+import { KeysError, mapYielding, MAX_PAGE_SIZE, withoutUndefined } from '../basics/index.ts';
 import {
+  type Attestation,
   type ConfusableName,
   type ContainmentOperations,
   type KeyName,
@@ -39,7 +41,7 @@ import {
   type UsageTotals,
 } from '../key/index.ts';
 import { MAX_SELECTED, type SelectionQuery } from '../lists/index.ts';
-import type { CreatedKey, PageQuery, RotatedKey } from './management.ts';
+import { type CreatedKey, formatCursor, type PageQuery, type RotatedKey } from './management.ts';
 import { type Catalog, type Grant, type Permission, unknownGrantsOf } from '../permissions/index.ts';
 import type { KeysService } from './service.ts';
 
@@ -78,6 +80,14 @@ export interface KeyWithAccess extends KeyState {
 export interface KeyPage {
   readonly keys: KeyState[];
   readonly hasNextPage: boolean;
+}
+
+/** A key, as it is reviewed. */
+export interface ReviewedKey extends Pick<KeyWithAccess, 'effectivePermissions'>, KeyState {
+  /** Who answers for it; null if nobody is known. */
+  readonly answering: string | null;
+  /** The name of the key that created it; null if none did, or it may not be read. */
+  readonly creator: string | null;
 }
 
 /** Some keys of a selection, in the order that was asked for. */
@@ -165,6 +175,10 @@ export interface KeyAdministration {
   find(name: string): Promise<KeyState | undefined>;
   show(name: string): Promise<KeyWithAccess | undefined>;
   list(query: PageQuery): Promise<KeyPage>;
+  /** All keys, page by page, oldest first, as they are reviewed. */
+  review(): AsyncGenerator<readonly ReviewedKey[]>;
+  /** Records in the audit log who attests a review. */
+  attest(attestation: Attestation): Promise<void>;
   /** Keys in another order. */
   select(query: SelectionQuery): Promise<SortedKeys>;
   /** The same name with those that it looks like, if a key of that name would be new and is not refused for it. */
@@ -243,6 +257,32 @@ export class OperatorKeys implements KeyAdministration {
   async list(query: PageQuery): Promise<KeyPage> {
     const { keys, hasNextPage } = await this.#keys.list(withoutUndefined(query), OPERATOR);
     return { keys: await statesOf(this.#keys, keys), hasNextPage };
+  }
+
+  async *review(): AsyncGenerator<readonly ReviewedKey[]> {
+    for (let after: string | undefined; ;) {
+      const { keys, hasNextPage } = await this.#keys.list(
+        { first: MAX_PAGE_SIZE, ...(after !== undefined && { after }) },
+        OPERATOR,
+      );
+      const chains = await this.#keys.chainsOf(keys);
+      const states = await statesOf(this.#keys, keys);
+      yield mapYielding(states.entries(), ([index, state]) => {
+        const chain = chains[index]!;
+        return {
+          ...state,
+          effectivePermissions: this.#keys.accessOf(chain).permissions(),
+          answering: findAnswering(chain)?.answering ?? null,
+          creator: chain.keys[1]?.name ?? null,
+        };
+      });
+      if (!hasNextPage) return;
+      after = formatCursor(keys.at(-1)!);
+    }
+  }
+
+  attest(attestation: Attestation): Promise<void> {
+    return this.#keys.attest(attestation, OPERATOR);
   }
 
   async select(query: SelectionQuery): Promise<SortedKeys> {

@@ -14,6 +14,7 @@ export {
   type KeyPage,
   type KeyState,
   type ManyPlan,
+  type ReviewedKey,
   type SortedKeys,
   type KeyWithAccess,
   type NamedIssue,
