@@ -2,8 +2,8 @@ import { ROLES } from '../src/keys/permissions/catalog.ts';
 import { TOP_FIELDS } from '../src/keys/apply/declaration.ts';
 import { KEY_FIELDS, MAX_NAME_LENGTH, MAX_NETWORKS } from '../src/keys/key/api-key.ts';
 import { MAX_DESCRIPTION_LENGTH, MAX_OWNER_LENGTH } from '../src/keys/key/labels.ts';
-import { DATE, LIMIT_SECONDS } from '../src/keys/basics/time.ts';
-import { LIMIT, PERMISSION, SCHEMA_FIELD, inOrder } from './schema-parts.ts';
+import { DATE, LIMIT_UNITS } from '../src/keys/basics/time.ts';
+import { KEY_LIMIT, PERMISSION, SCHEMA_FIELD, inOrder } from './schema-parts.ts';
 
 /** Texts of one line. */
 const LINE_PATTERN = '^[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$';
@@ -76,9 +76,10 @@ export function keysSchema(): string {
           },
           limits: {
             type: 'array',
-            description: 'How many requests the key may make, each as 100/m: a number and s, m, h, d or month.',
-            maxItems: Object.keys(LIMIT_SECONDS).length,
-            items: LIMIT,
+            description:
+              'How many requests the key may make, as 100/m: a number and s, m, h, d or month, budget or uses.',
+            maxItems: LIMIT_UNITS.length,
+            items: KEY_LIMIT,
           },
           allowFrom: {
             type: ['array', 'null'],

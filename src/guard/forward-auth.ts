@@ -38,6 +38,7 @@ import {
 import type { Catalog } from '../keys/permissions/index.ts';
 import {
   canonicalSite,
+  chargeOf,
   checkAllow,
   describeMatch,
   type Match,
@@ -133,6 +134,7 @@ class ForwardAuth {
       this.#refuse(asking, { reason: 'cross-site', detail });
       return { refusal: crossSiteRefused() };
     }
+    if (match) asking.charge = chargeOf(match.route);
     const admission = this.#door.enter(asking, asked.parts);
     const settle = (admission: Admission) => {
       const judged = this.#judge(admission, allow);

@@ -1,12 +1,14 @@
 import { examplesOf } from '../../cli/base-command.ts';
+import { CliError } from '../../cli/errors.ts';
 import {
   changeFlags,
   changeOf,
-  nameArgs,
   filtersOfChange,
+  nameArgs,
   nameFlag,
   selectFlags,
   selects,
+  withLimitsKept,
 } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { changeText, keyJson } from '../../cli/views/key-view.ts';
@@ -36,11 +38,14 @@ export default class Update extends KeyCommand {
     const change = changeOf(input.flags);
     if (selects(input, filtersOfChange)) {
       const { 'owned-by': owner, tagged: tag, ...flags } = input.flags;
+      // What they do not name stays, and is another thing for each key.
+      if (change.limits && !flags['no-limits'])
+        throw new CliError('USAGE', '--limit, --budget and --uses change one key at a time. Pass its name.');
       return this.changeSelected({ ...flags, owner, tag, roles: undefined }, { what: 'UPDATE', change }, 'update');
     }
     return this.withKeys(input.flags, async (keys) => {
       const { apiKey: key } = await this.findKey(keys, nameOf(input));
-      const { before, after, confusable } = await keys.update(key, change);
+      const { before, after, confusable } = await keys.update(key, withLimitsKept(change, input.flags, key.limits));
       const changes = fieldChanges(before, after.apiKey);
       const text = changes.length > 0 ? changes.map(changeText).join('\n') : 'Nothing has changed.';
       const shown = await this.printLines({ apiKey: keyJson(after), changes }, text);

@@ -55,6 +55,11 @@ export {
   isTime,
   LAST_MS,
   type Limit,
+  BUDGET_UNITS,
+  type Budget,
+  budgetsOf,
+  isBudget,
+  isBudgetUnit,
   LIMIT_SECONDS,
   MAX_BACK_MS,
   type LimitParts,
@@ -62,6 +67,7 @@ export {
   missingDay,
   NO_LIMITS,
   parseLimits,
+  parseRates,
   pastTimeRemedy,
   readDate,
   readDay,
@@ -71,6 +77,7 @@ export {
   relativeTime,
   requirePastTime,
   SPENT_LIMITS,
+  type SpentLimit,
   splitLimit,
   SteadyClock,
   clampTime,
@@ -118,3 +125,4 @@ export {
   withoutUndefined,
   yesOrNo,
 } from './values.ts';
+export { readBounded } from './read-answer.ts';

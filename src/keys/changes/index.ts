@@ -26,6 +26,7 @@ export {
   type ConfusableName,
   createKey,
   findConfusableNames,
+  freeName,
   type KeyPreview,
   planCreation,
   revertCreation,

@@ -56,6 +56,7 @@ export {
   headerIssuer,
   type Person,
   personIn,
+  FEDERATION,
   personText,
   readPerson,
   requireNoPerson,
@@ -105,4 +106,6 @@ export {
   type UsageRequest,
   type UsageTotals,
   type UsedGrant,
+  type UsedTool,
+  MAX_TOOLS,
 } from './usage.ts';

@@ -9,7 +9,7 @@ import {
   suggestGrants,
   type Suggestion,
 } from '../authorization/index.ts';
-import { KeysError, mapYielding, MAX_PAGE_SIZE, withoutUndefined } from '../basics/index.ts';
+import { type Budget, KeysError, mapYielding, MAX_PAGE_SIZE, withoutUndefined } from '../basics/index.ts';
 import {
   type Attestation,
   type ConfusableName,
@@ -61,6 +61,8 @@ export interface KeyState {
   /** The rotation under way. */
   readonly rotation: Omit<Rotation, 'grace'> | null;
   readonly usage: UsageTotals;
+  /** What is left of its budgets. */
+  readonly budgets: readonly Budget[];
 }
 
 export interface KeyLimit extends Omit<AncestorLimit, 'ancestor'> {
@@ -348,7 +350,7 @@ export class OperatorKeys implements KeyAdministration {
 
   async suggest({ id }: KeyFields): Promise<Suggestion> {
     const used = await this.#keys.usage.usedPermissionsOf(id);
-    return suggestGrants(await this.#chainOf(id), used.keys(), this.#keys.catalog);
+    return suggestGrants(await this.#chainOf(id), used, this.#keys.catalog);
   }
 
   usageOf({ id }: KeyFields, request: UsageRequest): Promise<UsageByPeriod> {
@@ -391,10 +393,11 @@ export async function stateOf(keys: KeysService, key: ApiKey): Promise<KeyState>
 }
 
 async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<KeyState[]> {
-  const [chains, usage, byPolicy] = await Promise.all([
+  const [chains, usage, byPolicy, budgets] = await Promise.all([
     keys.chainsOf(page),
     keys.usage.usageOf(page.map(({ id }) => id)),
     keys.unusedKeys.disabledByPolicy(page),
+    keys.budgetsOf(page),
   ]);
   return chains.map((chain) => {
     const [key] = chain.keys;
@@ -405,6 +408,7 @@ async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<Key
       unknownGrants: unknownGrantsOf(key, keys.catalog),
       rotation: keys.rotationOf(key),
       usage: usage.get(key.id) ?? NO_USAGE,
+      budgets: budgets.get(key.id)!,
     };
   });
 }

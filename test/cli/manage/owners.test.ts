@@ -115,10 +115,11 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
       'Nothing is to be done: all keys that match are so already.\n',
     );
     assert.equal(
-      (await run('update', '--tagged', 'env=preview', '--owner', 'Ada', '--limit', '1/s', '--yes')).stdout,
+      (await run('update', '--tagged', 'env=preview', '--owner', 'Ada', '--allow-from', '10.0.0.0/8', '--yes')).stdout,
       'Successfully updated 2 API keys\n',
     );
-    assert.deepEqual((await json('show', 'B'))['limits'], ['1/s']);
+    assert.deepEqual((await json('show', 'B'))['allowFrom'], ['10.0.0.0/8']);
+    assert.equal((await json('update', '--owned-by', 'ada', '--limit', '1/s', '--yes'))['code'], 'USAGE');
     assert.equal((await json('update', '--owned-by', 'ada', '--no-roles', '--yes'))['exit'], 2);
     assert.equal((await run('delete', '--owner', 'ada', '--yes')).stdout, 'Successfully deleted 2 API keys\n');
     assert.deepEqual(await names(), ['C']);
