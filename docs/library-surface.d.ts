@@ -8,6 +8,8 @@ export interface ApiKey {
     id: string;
     name: string;
     description: string | null;
+    owner: string | null;
+    tags: readonly string[];
     roles: Role[];
     permissions: Permission[];
     limits: readonly Limit[];
@@ -123,6 +125,8 @@ export declare function isKeysError(error: unknown): error is KeysError;
 export interface KeyChange extends ExpiryRequest {
     name?: string;
     description?: string | null;
+    owner?: string | null;
+    tags?: readonly string[];
     roles?: readonly string[];
     permissions?: readonly string[];
     limits?: readonly string[];
@@ -186,13 +190,9 @@ export interface Page {
     hasNextPage: boolean;
 }
 
-export interface PageQuery {
+export interface PageQuery extends KeyFilters {
     first?: number | null;
     after?: string | null;
-    search?: string | null;
-    roles?: readonly string[] | null;
-    status?: string | null;
-    owner?: string | null;
 }
 
 export type Permission = `${string}:${Action}`;
@@ -446,7 +446,7 @@ export type HostResource = string | {
 export type IntrospectionMode = 'on' | 'off' | 'permitted';
 
 export interface Issue {
-    code: 'NAME_INVALID' | 'DESCRIPTION_INVALID' | 'ROLE_INVALID' | 'PERMISSION_INVALID' | 'NO_GRANTS' | 'EXPIRY_INVALID' | 'LIMIT_INVALID' | 'NETWORK_INVALID' | 'SECRET_INVALID' | 'INPUT_INVALID' | 'USAGE';
+    code: 'NAME_INVALID' | 'DESCRIPTION_INVALID' | 'OWNER_INVALID' | 'TAG_INVALID' | 'ROLE_INVALID' | 'PERMISSION_INVALID' | 'NO_GRANTS' | 'EXPIRY_INVALID' | 'LIMIT_INVALID' | 'NETWORK_INVALID' | 'SECRET_INVALID' | 'INPUT_INVALID' | 'USAGE';
     message: string;
     field?: string;
 }
@@ -459,6 +459,18 @@ export interface Issued<Key extends ApiKey = ApiKey> {
 }
 
 export type IssuedKind = EffectKind | 'APPROVAL';
+
+export interface KeyFilters {
+    search?: string | null;
+    roles?: readonly string[] | null;
+    status?: string | null;
+    owner?: string | null;
+    tags?: readonly string[] | null;
+    createdBy?: string | null;
+    expiresBefore?: string | null;
+    unusedSince?: string | null;
+    neverUsed?: boolean | null;
+}
 
 export interface KeyRotation extends ChangedKey {
     created: ApiKey[];

@@ -264,6 +264,8 @@ interface ImportedFields {
   secret?: string;
   sha256?: string;
   description?: string;
+  owner?: string;
+  tags?: string[];
   roles?: string[];
   permissions?: string[];
   limits?: string[];
@@ -296,6 +298,8 @@ const FIELDS: Record<keyof ImportedFields, keyof typeof KINDS> = {
   secret: 'string',
   sha256: 'string',
   description: 'string',
+  owner: 'string',
+  tags: 'list',
   roles: 'list',
   permissions: 'list',
   limits: 'list',
