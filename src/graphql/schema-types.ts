@@ -40,8 +40,9 @@ export type QueryRouteKeysArgs = { route: number; method?: InputMaybe<string>; f
 export type ApiKey = Node & { id: EntireFieldWrapper<string>; name: EntireFieldWrapper<string>; description?:
   EntireFieldWrapper<Maybe<string>>; roles: EntireFieldWrapper<ReadonlyArray<string>>; permissions:
   EntireFieldWrapper<ReadonlyArray<Permission>>; unknownGrants: EntireFieldWrapper<ReadonlyArray<string>>; grants:
-  EntireFieldWrapper<ReadonlyArray<string>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; allowFrom?:
-  EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; access: EntireFieldWrapper<ApiKeyAccess>; effectivePermissions:
+  EntireFieldWrapper<ReadonlyArray<string>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; budgets:
+  EntireFieldWrapper<ReadonlyArray<ApiKeyBudget>>; allowFrom?: EntireFieldWrapper<Maybe<ReadonlyArray<string>>>;
+  audience?: EntireFieldWrapper<Maybe<string>>; access: EntireFieldWrapper<ApiKeyAccess>; effectivePermissions:
   EntireFieldWrapper<ReadonlyArray<Permission>>; limitedBy: EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>; ancestors:
   EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>; descendants?: EntireFieldWrapper<Maybe<ApiKeyDescendants>>; branch:
   EntireFieldWrapper<ApiKeyBranch>; issued: EntireFieldWrapper<ReadonlyArray<IssuedChange>>; prefix:
@@ -50,10 +51,11 @@ export type ApiKey = Node & { id: EntireFieldWrapper<string>; name: EntireFieldW
   EntireFieldWrapper<Maybe<number>>; disabledByPolicy: EntireFieldWrapper<boolean>; managed:
   EntireFieldWrapper<boolean>; person?: EntireFieldWrapper<Maybe<ApiKeyPerson>>; uses: EntireFieldWrapper<number>;
   lastUsedAt?: EntireFieldWrapper<Maybe<number>>; usage?: EntireFieldWrapper<Maybe<ReadonlyArray<ApiKeyUsage>>>;
-  usedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; suggestedRoles:
-  EntireFieldWrapper<ReadonlyArray<string>>; suggestedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
-  unusedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; excessPermissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; rotation?: EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
+  usedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; usedTools:
+  EntireFieldWrapper<ReadonlyArray<ApiKeyTool>>; suggestedRoles: EntireFieldWrapper<ReadonlyArray<string>>;
+  suggestedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; unusedPermissions:
+  EntireFieldWrapper<ReadonlyArray<Permission>>; excessPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
+  rotation?: EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
 export type ApiKeyAccessArgs = { permission: string; };
 export type ApiKeyDescendantsArgs = { first?: number; };
 export type ApiKeyUsageArgs = { from?: InputMaybe<string>; to?: InputMaybe<string>; by?: InputMaybe<UsagePeriod>; };
@@ -85,6 +87,8 @@ export type RoleGrants = { role: EntireFieldWrapper<string>; description: Entire
   EntireFieldWrapper<ReadonlyArray<Permission>>; };
 export type ApiKeyPerson = { issuer: EntireFieldWrapper<string>; subject: EntireFieldWrapper<string>; name:
   EntireFieldWrapper<string>; };
+export type ApiKeyTool = { name: EntireFieldWrapper<string>; lastUsedAt: EntireFieldWrapper<number>; };
+export type ApiKeyBudget = { limit: EntireFieldWrapper<string>; left: EntireFieldWrapper<number>; };
 export type ApiKeyLimit = { keyId: EntireFieldWrapper<string>; name?: EntireFieldWrapper<Maybe<string>>; status:
   EntireFieldWrapper<ApiKeyStatus>; expiresAt?: EntireFieldWrapper<Maybe<number>>; permissions:
   EntireFieldWrapper<ReadonlyArray<Permission>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; allowFrom?:
@@ -140,12 +144,17 @@ export type ApplyApiKeysInput = { keys: ReadonlyArray<DeclaredApiKeyInput>; prun
 export type DeclaredApiKeyInput = { name: string; description?: InputMaybe<string>; roles?:
   InputMaybe<ReadonlyArray<string>>; permissions?: InputMaybe<ReadonlyArray<PermissionInput>>; limits?:
   InputMaybe<ReadonlyArray<string>>; allowFrom?: InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>;
-  enabled?: InputMaybe<boolean>; };
+  expiresIn?: InputMaybe<string>; rotate?: InputMaybe<RotationScheduleInput>; enabled?: InputMaybe<boolean>; };
+export type RotationScheduleInput = { every: string; grace?: InputMaybe<string>; };
 export type AppliedApiKeys = { changes: EntireFieldWrapper<ReadonlyArray<AppliedChange>>; created:
-  EntireFieldWrapper<ReadonlyArray<CreatedApiKey>>; unchanged: EntireFieldWrapper<number>; };
-export type AppliedAction = | 'CREATE' | 'UPDATE' | 'DELETE';
+  EntireFieldWrapper<ReadonlyArray<CreatedApiKey>>; rotated: EntireFieldWrapper<ReadonlyArray<NewSecret>>; waiting:
+  EntireFieldWrapper<ReadonlyArray<WaitingApiKey>>; unchanged: EntireFieldWrapper<number>; };
+export type NewSecret = { key: EntireFieldWrapper<string>; apiKey: EntireFieldWrapper<ApiKey>; };
+export type WaitingApiKey = { name: EntireFieldWrapper<string>; previousEndsAt?: EntireFieldWrapper<Maybe<number>>; };
+export type AppliedAction = | 'CREATE' | 'UPDATE' | 'ROTATE' | 'RENEW' | 'DELETE';
 export type AppliedChange = { action: EntireFieldWrapper<AppliedAction>; name: EntireFieldWrapper<string>; keyId?:
-  EntireFieldWrapper<Maybe<string>>; changes: EntireFieldWrapper<ReadonlyArray<AuditChange>>; };
+  EntireFieldWrapper<Maybe<string>>; secretSince?: EntireFieldWrapper<Maybe<number>>; changes:
+  EntireFieldWrapper<ReadonlyArray<AuditChange>>; };
 export type ApiKeySort = | 'CREATED' | 'NAME' | 'EXPIRES' | 'LAST_USED';
 export type ApiKeyList = { keys: EntireFieldWrapper<ReadonlyArray<ApiKey>>; total: EntireFieldWrapper<number>;
   hasMore: EntireFieldWrapper<boolean>; sorted: EntireFieldWrapper<boolean>; };
@@ -167,8 +176,8 @@ export type AuditChain = { number?: EntireFieldWrapper<Maybe<number>>; at?: Enti
 export type AuditOutcome = | 'DONE' | 'REFUSED';
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
-  'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'REFUSE' | 'PRUNE' | 'RESTORE' | 'CLOCK_REPAIR' | 'LEAK' |
-  'CONTAIN';
+  'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'FEDERATE' | 'REFUSE' | 'PRUNE' | 'RESTORE' |
+  'CLOCK_REPAIR' | 'LEAK' | 'CONTAIN';
 export type AuditActorKind = | 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
 export type AuditActor = { kind: EntireFieldWrapper<AuditActorKind>; keyId?: EntireFieldWrapper<Maybe<string>>;
   name?: EntireFieldWrapper<Maybe<string>>; };
@@ -261,7 +270,8 @@ export type ResolversTypes = { DateTime: ResolverTypeWrapper<number>; AuthAction
   ApiKeyEdge: ResolverTypeWrapper<Omit<ApiKeyEdge, 'node'> & { node: ResolversTypes['ApiKey'] }>; PageInfo:
   ResolverTypeWrapper<PageInfo>; Info: ResolverTypeWrapper<Info>; PermissionCatalog:
   ResolverTypeWrapper<PermissionCatalog>; RoleGrants: ResolverTypeWrapper<RoleGrants>; ApiKeyPerson:
-  ResolverTypeWrapper<ApiKeyPerson>; ApiKeyLimit: ResolverTypeWrapper<ApiKeyLimit>; Mutation:
+  ResolverTypeWrapper<ApiKeyPerson>; ApiKeyTool: ResolverTypeWrapper<ApiKeyTool>; ApiKeyBudget:
+  ResolverTypeWrapper<ApiKeyBudget>; ApiKeyLimit: ResolverTypeWrapper<ApiKeyLimit>; Mutation:
   ResolverTypeWrapper<Record<PropertyKey, never>>; CreateApiKeyInput: CreateApiKeyInput; UpdateApiKeyInput:
   UpdateApiKeyInput; RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey: ResolverTypeWrapper<Omit<RotatedApiKey,
   'apiKey' | 'created' | 'disabled'> & { apiKey: ResolversTypes['ApiKey'], created:
@@ -271,13 +281,15 @@ export type ResolversTypes = { DateTime: ResolverTypeWrapper<number>; AuthAction
   IssuedChange: ResolverTypeWrapper<IssuedChange>; ContainKeyInput: ContainKeyInput; ContainedKey:
   ResolverTypeWrapper<ContainedKey>; CancelledRequest: ResolverTypeWrapper<CancelledRequest>; DeletedApiKey:
   ResolverTypeWrapper<DeletedApiKey>; ApplyApiKeysInput: ApplyApiKeysInput; DeclaredApiKeyInput: DeclaredApiKeyInput;
-  AppliedApiKeys: ResolverTypeWrapper<Omit<AppliedApiKeys, 'created'> & { created:
-  ReadonlyArray<ResolversTypes['CreatedApiKey']> }>; AppliedAction: AppliedAction; AppliedChange:
-  ResolverTypeWrapper<AppliedChange>; ApiKeySort: ApiKeySort; ApiKeyList: ResolverTypeWrapper<Omit<ApiKeyList, 'keys'>
-  & { keys: ReadonlyArray<ResolversTypes['ApiKey']> }>; ApiKeyBranch: ResolverTypeWrapper<ApiKeyBranch>;
-  ManyKeysChange: ManyKeysChange; NarrowApiKeysInput: NarrowApiKeysInput; NarrowedApiKeys:
-  ResolverTypeWrapper<Omit<NarrowedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversTypes['ApiKey']> }>;
-  ApiKeyChangePlan: ResolverTypeWrapper<Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
+  RotationScheduleInput: RotationScheduleInput; AppliedApiKeys: ResolverTypeWrapper<Omit<AppliedApiKeys, 'created' |
+  'rotated'> & { created: ReadonlyArray<ResolversTypes['CreatedApiKey']>, rotated:
+  ReadonlyArray<ResolversTypes['NewSecret']> }>; NewSecret: ResolverTypeWrapper<Omit<NewSecret, 'apiKey'> & { apiKey:
+  ResolversTypes['ApiKey'] }>; WaitingApiKey: ResolverTypeWrapper<WaitingApiKey>; AppliedAction: AppliedAction;
+  AppliedChange: ResolverTypeWrapper<AppliedChange>; ApiKeySort: ApiKeySort; ApiKeyList:
+  ResolverTypeWrapper<Omit<ApiKeyList, 'keys'> & { keys: ReadonlyArray<ResolversTypes['ApiKey']> }>; ApiKeyBranch:
+  ResolverTypeWrapper<ApiKeyBranch>; ManyKeysChange: ManyKeysChange; NarrowApiKeysInput: NarrowApiKeysInput;
+  NarrowedApiKeys: ResolverTypeWrapper<Omit<NarrowedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversTypes['ApiKey']>
+  }>; ApiKeyChangePlan: ResolverTypeWrapper<Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
   ReadonlyArray<ResolversTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversTypes['ApiKey']>, refused:
   ReadonlyArray<ResolversTypes['RefusedKeyChange']> }>; RefusedKeyChange: ResolverTypeWrapper<Omit<RefusedKeyChange,
   'apiKey'> & { apiKey: ResolversTypes['ApiKey'] }>; AuditCounts: ResolverTypeWrapper<AuditCounts>; AuditCount:
@@ -305,15 +317,18 @@ export type ResolversParentTypes = { DateTime: number; Node: ResolversInterfaceT
   ApiKeyAccess: ApiKeyAccess; Permission: Permission; PermissionInput: PermissionInput; ApiKeyConnection:
   Omit<ApiKeyConnection, 'edges'> & { edges: ReadonlyArray<ResolversParentTypes['ApiKeyEdge']> }; ApiKeyEdge:
   Omit<ApiKeyEdge, 'node'> & { node: ResolversParentTypes['ApiKey'] }; PageInfo: PageInfo; Info: Info;
-  PermissionCatalog: PermissionCatalog; RoleGrants: RoleGrants; ApiKeyPerson: ApiKeyPerson; ApiKeyLimit: ApiKeyLimit;
-  Mutation: Record<PropertyKey, never>; CreateApiKeyInput: CreateApiKeyInput; UpdateApiKeyInput: UpdateApiKeyInput;
-  RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey: Omit<RotatedApiKey, 'apiKey' | 'created' | 'disabled'> & {
-  apiKey: ResolversParentTypes['ApiKey'], created: ReadonlyArray<ResolversParentTypes['ApiKey']>, disabled:
-  ReadonlyArray<ResolversParentTypes['ApiKey']> }; CreatedApiKey: Omit<CreatedApiKey, 'apiKey'> & { apiKey:
-  ResolversParentTypes['ApiKey'] }; ApiKeyPreview: ApiKeyPreview; DeletedApiKeys: DeletedApiKeys; IssuedChange:
-  IssuedChange; ContainKeyInput: ContainKeyInput; ContainedKey: ContainedKey; CancelledRequest: CancelledRequest;
-  DeletedApiKey: DeletedApiKey; ApplyApiKeysInput: ApplyApiKeysInput; DeclaredApiKeyInput: DeclaredApiKeyInput;
-  AppliedApiKeys: Omit<AppliedApiKeys, 'created'> & { created: ReadonlyArray<ResolversParentTypes['CreatedApiKey']> };
+  PermissionCatalog: PermissionCatalog; RoleGrants: RoleGrants; ApiKeyPerson: ApiKeyPerson; ApiKeyTool: ApiKeyTool;
+  ApiKeyBudget: ApiKeyBudget; ApiKeyLimit: ApiKeyLimit; Mutation: Record<PropertyKey, never>; CreateApiKeyInput:
+  CreateApiKeyInput; UpdateApiKeyInput: UpdateApiKeyInput; RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey:
+  Omit<RotatedApiKey, 'apiKey' | 'created' | 'disabled'> & { apiKey: ResolversParentTypes['ApiKey'], created:
+  ReadonlyArray<ResolversParentTypes['ApiKey']>, disabled: ReadonlyArray<ResolversParentTypes['ApiKey']> };
+  CreatedApiKey: Omit<CreatedApiKey, 'apiKey'> & { apiKey: ResolversParentTypes['ApiKey'] }; ApiKeyPreview:
+  ApiKeyPreview; DeletedApiKeys: DeletedApiKeys; IssuedChange: IssuedChange; ContainKeyInput: ContainKeyInput;
+  ContainedKey: ContainedKey; CancelledRequest: CancelledRequest; DeletedApiKey: DeletedApiKey; ApplyApiKeysInput:
+  ApplyApiKeysInput; DeclaredApiKeyInput: DeclaredApiKeyInput; RotationScheduleInput: RotationScheduleInput;
+  AppliedApiKeys: Omit<AppliedApiKeys, 'created' | 'rotated'> & { created:
+  ReadonlyArray<ResolversParentTypes['CreatedApiKey']>, rotated: ReadonlyArray<ResolversParentTypes['NewSecret']> };
+  NewSecret: Omit<NewSecret, 'apiKey'> & { apiKey: ResolversParentTypes['ApiKey'] }; WaitingApiKey: WaitingApiKey;
   AppliedChange: AppliedChange; ApiKeyList: Omit<ApiKeyList, 'keys'> & { keys:
   ReadonlyArray<ResolversParentTypes['ApiKey']> }; ApiKeyBranch: ApiKeyBranch; NarrowApiKeysInput: NarrowApiKeysInput;
   NarrowedApiKeys: Omit<NarrowedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversParentTypes['ApiKey']> };
@@ -370,10 +385,12 @@ export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends Re
   permissions?: Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; unknownGrants?:
   Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; grants?:
   Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; limits?:
-  Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; allowFrom?:
-  Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType>; access?:
-  Resolver<ResolversTypes['ApiKeyAccess'], ParentType, ContextType, RequireFields<ApiKeyAccessArgs, 'permission'>>;
-  effectivePermissions?: Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; limitedBy?:
+  Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; budgets?:
+  Resolver<ReadonlyArray<ResolversTypes['ApiKeyBudget']>, ParentType, ContextType>; allowFrom?:
+  Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType>; audience?:
+  Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>; access?: Resolver<ResolversTypes['ApiKeyAccess'],
+  ParentType, ContextType, RequireFields<ApiKeyAccessArgs, 'permission'>>; effectivePermissions?:
+  Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; limitedBy?:
   Resolver<ReadonlyArray<ResolversTypes['ApiKeyLimit']>, ParentType, ContextType>; ancestors?:
   Resolver<ReadonlyArray<ResolversTypes['ApiKeyLimit']>, ParentType, ContextType>; descendants?:
   Resolver<Maybe<ResolversTypes['ApiKeyDescendants']>, ParentType, ContextType, RequireFields<ApiKeyDescendantsArgs,
@@ -389,7 +406,8 @@ export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends Re
   Resolver<ResolversTypes['Float'], ParentType, ContextType>; lastUsedAt?: Resolver<Maybe<ResolversTypes['DateTime']>,
   ParentType, ContextType>; usage?: Resolver<Maybe<ReadonlyArray<ResolversTypes['ApiKeyUsage']>>, ParentType,
   ContextType, RequireFields<ApiKeyUsageArgs, 'by'>>; usedPermissions?:
-  Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; suggestedRoles?:
+  Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; usedTools?:
+  Resolver<ReadonlyArray<ResolversTypes['ApiKeyTool']>, ParentType, ContextType>; suggestedRoles?:
   Resolver<ReadonlyArray<ResolversTypes['Role']>, ParentType, ContextType>; suggestedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; unusedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; excessPermissions?:

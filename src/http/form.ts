@@ -1,7 +1,7 @@
 import type { OrRefusal } from '../keys/basics/index.ts';
 import type { Context } from 'hono';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
-import { bodyCutOff, collectBody } from './request-body.ts';
+import { bodyCutOff, collectBody, parseJson } from './request-body.ts';
 import { HonoHead, isDecodable, type Received } from './received.ts';
 import { readMediaType, type Reply, RequestRefused } from './replies.ts';
 
@@ -23,6 +23,16 @@ export async function readForm(c: Context, what: string, maxBytes = MAX_FORM_BYT
   if (type !== FORM || !isUtf8 || encoding.toLowerCase() !== 'identity')
     throw new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', `The body must be ${FORM} in UTF-8, uncompressed.`);
   return parseParameters(await readText(raw, maxBytes));
+}
+
+/** Reads the JSON that a request was sent with by POST. @throws RequestRefused */
+export async function readJson(c: Context, what: string): Promise<unknown> {
+  const { raw, method } = c.req;
+  if (method !== 'POST') throw new RequestRefused(405, 'METHOD_NOT_ALLOWED', `${what} by POST only.`);
+  const { type } = readMediaType(c.req.header('content-type') ?? '');
+  if (type !== 'application/json')
+    throw new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json.');
+  return parseJson(await readText(raw, MAX_FORM_BYTES), 'The body');
 }
 
 /** The parameters in the query of a URL. @throws RequestRefused */

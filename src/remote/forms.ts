@@ -36,7 +36,7 @@ import {
   splitPermission,
 } from '../keys/permissions/index.ts';
 import { publicIdOfPrefix, readSecret } from '../keys/secret/index.ts';
-import { formatTime, readDate } from '../keys/basics/index.ts';
+import { type Budget, formatTime, readDate } from '../keys/basics/index.ts';
 import type {
   ApplyMutation,
   AuditLogQuery,
@@ -76,6 +76,7 @@ export function readState(data: StateFragment): KeyState {
       lastUsedAt: timeIn(data.lastUsedAt),
       previousLastUsedAt: timeIn(rotation?.previousLastUsedAt ?? null),
     },
+    budgets: data.budgets as readonly Budget[],
   };
 }
 
@@ -94,6 +95,7 @@ function readFields(data: StateFragment): KeyFields {
     expiresAt: timeIn(data.expiresAt),
     disabledAt: timeIn(data.disabledAt),
     managed,
+    audience: data.audience,
     person: personIn(data.person) ?? null,
   };
 }
@@ -168,7 +170,7 @@ export function permissionsIn(groups: readonly ResourceActions[]): Permission[] 
 }
 
 /** Reads a time into milliseconds since 1970. */
-function timeIn(text: unknown): number | null {
+export function timeIn(text: unknown): number | null {
   if (text === null) return null;
   const time = typeof text === 'string' ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time)) throw new TypeError('not a time');
@@ -194,22 +196,29 @@ function publicIdIn(prefix: unknown): string {
 
 /** Reads what an apply changes. @param ids of the keys that were created, in the order of their declarations */
 export function readPlanned(
-  { changes, unchanged }: Answered<ApplyMutation>,
+  { changes, unchanged, waiting }: Answered<ApplyMutation>,
   declared: readonly DeclaredKey[],
   ids: readonly string[],
 ): PlannedChanges {
   let created = 0;
-  const read = changes.map(({ action, name, keyId, changes: fields }): PlannedChange => {
+  const read = changes.map(({ action, name, keyId, secretSince, changes: fields }): PlannedChange => {
     if (action === 'CREATE') {
       const key = declared.find((each) => each.name === name);
       if (!key) throw new TypeError('a key that is not declared');
       return plannedCreation(key, ids[created++]);
     }
     if (action === 'DELETE') return { action, name, id: keyId! };
-    return { action: 'UPDATE', name, id: keyId!, changes: fieldsIn(fields) };
+    return {
+      action,
+      name,
+      id: keyId!,
+      ...(secretSince !== null && { secretSince: timeIn(secretSince)! }),
+      changes: fieldsIn(fields),
+    };
   });
   if (!Number.isInteger(unchanged)) throw new TypeError('not a number');
-  return { changes: read, unchanged, confusable: [] };
+  const waits = waiting.map(({ name, previousEndsAt }) => ({ name, previousEndsAt: timeIn(previousEndsAt) }));
+  return { changes: read, unchanged, confusable: [], waiting: waits };
 }
 
 /** The log has when a key was disabled; commands show whether it is enabled, before who created it. */

@@ -25,13 +25,15 @@ export type ApplyApiKeysInput = { keys: ReadonlyArray<DeclaredApiKeyInput>; prun
 export type DeclaredApiKeyInput = { name: string; description?: string | null | undefined; roles?:
   ReadonlyArray<string> | null | undefined; permissions?: ReadonlyArray<PermissionInput> | null | undefined; limits?:
   ReadonlyArray<string> | null | undefined; allowFrom?: ReadonlyArray<string> | null | undefined; expiresAt?: string |
-  null | undefined; enabled?: boolean | null | undefined; };
-export type AppliedAction = | 'CREATE' | 'UPDATE' | 'DELETE';
+  null | undefined; expiresIn?: string | null | undefined; rotate?: RotationScheduleInput | null | undefined; enabled?:
+  boolean | null | undefined; };
+export type RotationScheduleInput = { every: string; grace?: string | null | undefined; };
+export type AppliedAction = | 'CREATE' | 'UPDATE' | 'ROTATE' | 'RENEW' | 'DELETE';
 export type AuditOutcome = | 'DONE' | 'REFUSED';
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
-  'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'REFUSE' | 'PRUNE' | 'RESTORE' | 'CLOCK_REPAIR' | 'LEAK' |
-  'CONTAIN';
+  'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'FEDERATE' | 'REFUSE' | 'PRUNE' | 'RESTORE' |
+  'CLOCK_REPAIR' | 'LEAK' | 'CONTAIN';
 export type AuditActorKind = | 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
 export type ConsentFlow = | 'DEVICE' | 'CODE';
 export type ConsentStatus = | 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';
@@ -39,11 +41,12 @@ export type ApproveConsentRequestInput = { userCode: string; roles?: ReadonlyArr
   permissions?: ReadonlyArray<PermissionInput> | null | undefined; expiresAt?: string | null | undefined; expiresIn?:
   string | null | undefined; };
 export type StateFragment = { id: string, name: string, description: string | null, grants: Array<string>, limits:
-  Array<string>, allowFrom: Array<string> | null, prefix: string, createdAt: string, createdBy: string | null,
-  expiresAt: string | null, disabledAt: string | null, managed: boolean, status: ApiKeyStatus, disabledByPolicy:
-  boolean, unknownGrants: Array<string>, uses: number, lastUsedAt: string | null, rotation: { startedAt: string,
-  previousPrefix: string, previousEndsAt: string | null, previousLastUsedAt: string | null } | null, person: { issuer:
-  string, subject: string, name: string } | null };
+  Array<string>, allowFrom: Array<string> | null, audience: string | null, prefix: string, createdAt: string,
+  createdBy: string | null, expiresAt: string | null, disabledAt: string | null, managed: boolean, status:
+  ApiKeyStatus, disabledByPolicy: boolean, unknownGrants: Array<string>, uses: number, lastUsedAt: string | null,
+  budgets: Array<{ limit: string, left: number }>, rotation: { startedAt: string, previousPrefix: string,
+  previousEndsAt: string | null, previousLastUsedAt: string | null } | null, person: { issuer: string, subject: string,
+  name: string } | null };
 export type IssueFragment = { name: string, what: IssuedKind, at: string, disabled: boolean };
 export type CatalogQueryVariables = Exact<{ [key: string]: never; }>;
 export type CatalogQuery = { permissions: { resources: Array<string>, actions: Array<AuthAction>, roles: Array<{
@@ -65,7 +68,8 @@ export type AccessQuery = { apiKey: { access: { allowed: boolean, permission: st
   status: ApiKeyStatus, deniedById: string | null, deniedByName: string | null } } | null };
 export type SuggestQueryVariables = Exact<{ id: string; }>;
 export type SuggestQuery = { apiKey: { suggestedRoles: Array<string>, suggestedPermissions: Array<{ resource: string,
-  actions: Array<AuthAction> }>, unusedPermissions: Array<{ resource: string, actions: Array<AuthAction> }> } | null };
+  actions: Array<AuthAction> }>, unusedPermissions: Array<{ resource: string, actions: Array<AuthAction> }>, usedTools:
+  Array<{ name: string, lastUsedAt: string }> } | null };
 export type UsageQueryVariables = Exact<{ id: string; from: string; to: string; by: UsagePeriod; }>;
 export type UsageQuery = { apiKey: { usage: Array<{ start: string, accepted: number, forbidden: number, limited:
   number, refused: number }> | null } | null };
@@ -94,15 +98,16 @@ export type RollBackRotationMutation = { apiKey: StateFragment | null };
 export type DeleteMutationVariables = Exact<{ ids: ReadonlyArray<string>; }>;
 export type DeleteMutation = { deleteApiKeys: { keys: Array<{ id: string, name: string }>, issued:
   Array<IssueFragment> } | null };
-export type ChangeFragment = { action: AppliedAction, name: string, keyId: string | null, changes: Array<{ field:
-  string, before: string | null, after: string | null }> };
+export type ChangeFragment = { action: AppliedAction, name: string, keyId: string | null, secretSince: string | null,
+  changes: Array<{ field: string, before: string | null, after: string | null }> };
 export type ContainMutationVariables = Exact<{ input: ContainKeyInput; }>;
 export type ContainMutation = { containKey: { keyId: string, name: string, exists: boolean, issued:
   Array<IssueFragment>, changes: Array<ChangeFragment>, requests: Array<{ requestId: string, clientName: string,
   keyName: string }> } | null };
 export type ApplyMutationVariables = Exact<{ input: ApplyApiKeysInput; }>;
 export type ApplyMutation = { applyApiKeys: { unchanged: number, changes: Array<ChangeFragment>, created: Array<{
-  key: string, apiKey: { id: string, name: string } }> } | null };
+  key: string, apiKey: { id: string, name: string } }>, rotated: Array<{ key: string, apiKey: { id: string, name:
+  string } }>, waiting: Array<{ name: string, previousEndsAt: string | null }> } | null };
 export type ConsentFragment = { requestId: string, flow: ConsentFlow, clientId: string, clientName: string, grants:
   Array<string>, keyExpiresIn: string | null, address: string | null, createdAt: string, expiresAt: string, status:
   ConsentStatus, keyName: string | null, keyGrants: Array<string> | null, keyExpiresAt: string | null };

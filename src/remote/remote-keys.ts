@@ -16,7 +16,13 @@ import {
   type Preview,
   type Rotated,
 } from '../keys/service/index.ts';
-import type { ApplyOperations, ApplyRules, DeclaredKey, PlannedChanges } from '../keys/apply/index.ts';
+import {
+  type ApplyOperations,
+  type ApplyRules,
+  type DeclaredKey,
+  ENDS_AT_ONCE,
+  type PlannedChanges,
+} from '../keys/apply/index.ts';
 import { type AuditEntry, type AuditRequest, readAuditRequest } from '../keys/audit/index.ts';
 import type { Suggestion } from '../keys/authorization/index.ts';
 import type { ContainmentOperations, ContainRequest, SecretDelivery } from '../keys/changes/index.ts';
@@ -33,6 +39,7 @@ import {
   type KeyChange,
   type KeyFields,
   type NewKey,
+  type PlannedChange,
   readRotation,
   readUsageRequest,
   type RotationRequest,
@@ -64,6 +71,7 @@ import {
   readRotated,
   readState,
   secretIn,
+  timeIn,
 } from './forms.ts';
 import type { CreateApiKeyInput, Operations } from './operations.ts';
 
@@ -144,11 +152,12 @@ export class RemoteKeys implements KeyAdministration {
 
   suggest({ id }: KeyFields): Promise<Suggestion> {
     return this.#connection.ask('Suggest', { id }, ({ apiKey }) => {
-      const { suggestedRoles, suggestedPermissions, unusedPermissions } = found(apiKey, id);
+      const { suggestedRoles, suggestedPermissions, unusedPermissions, usedTools } = found(apiKey, id);
       return {
         roles: suggestedRoles,
         permissions: permissionsIn(suggestedPermissions),
         unused: permissionsIn(unusedPermissions),
+        tools: usedTools.map(({ name, lastUsedAt }) => ({ name, lastUsedAt: timeIn(lastUsedAt)! })),
       };
     });
   }
@@ -328,17 +337,28 @@ class RemoteDeclarations implements ApplyOperations {
     delivery: SecretDelivery<Applied>,
   ): Promise<Applied> {
     const plan = await this.plan(declared, rules);
-    if (plan.changes.length === 0) return { ...plan, created: [] };
-    const planned = plan.changes.filter(({ action }) => action === 'CREATE');
+    if (plan.changes.length === 0) return { ...plan, created: [], rotated: [] };
+    const named = (...actions: PlannedChange['action'][]) =>
+      plan.changes
+        .filter(({ action }) => actions.includes(action))
+        .map(({ name }) => ({ key: '', apiKey: { id: '', name } }));
     delivery.begin?.();
     // What would go wrong with the secrets afterwards goes wrong now, as far as that can be told.
-    delivery.prepare?.({ ...plan, created: planned.map(({ name }) => ({ key: '', apiKey: { id: '', name } })) });
+    delivery.prepare?.({ ...plan, created: named('CREATE'), rotated: named('ROTATE', 'RENEW') });
     const applied = await this.#apply(declared, rules, false);
     const ids = applied.created.map(({ apiKey }) => apiKey.id);
     await deliver(applied, delivery, 'The secrets of the new API keys', async () => {
       if (ids.length > 0) await this.#connection.ask('Delete', { ids }, () => undefined);
+      for (const { id, action } of applied.changes) if (action !== 'CREATE') await this.revert(id!, action);
     });
     return applied;
+  }
+
+  async revert(id: string, action: PlannedChange['action']): Promise<void> {
+    if (action === 'CREATE') await this.#connection.ask('Delete', { ids: [id] }, () => undefined);
+    else if (action === 'ROTATE') await changeRotation(this.#connection, 'RollBackRotation', id);
+    else if (action === 'RENEW')
+      await this.#connection.ask('Update', { input: { id, ...ENDS_AT_ONCE } }, () => undefined);
   }
 
   #apply(declared: readonly DeclaredKey[], { prune, adopt }: ApplyRules, dryRun: boolean): Promise<Applied> {
@@ -348,13 +368,16 @@ class RemoteDeclarations implements ApplyOperations {
         'Only the operator adopts keys. Run it where the store is, or leave it out.',
       );
     const variables = { input: { keys: declared.map(declaredInput), prune, dryRun } };
-    return this.#connection.ask('Apply', variables, ({ applyApiKeys: applied }) => {
-      const created = applied!.created.map(({ key, apiKey }) => ({ key: secretIn(key), apiKey: readName(apiKey) }));
+    return this.#connection.ask('Apply', variables, ({ applyApiKeys }) => {
+      const applied = applyApiKeys!;
+      const read = (secrets: (typeof applied)['rotated']) =>
+        secrets.map(({ key, apiKey }) => ({ key: secretIn(key), apiKey: readName(apiKey) }));
+      const [created, rotated] = [read(applied.created), read(applied.rotated)];
       // A file gets the name of its key: no other than one of those declared here.
-      if (!created.every(({ apiKey }) => declared.some(({ name }) => name === apiKey.name)))
+      if (![...created, ...rotated].every(({ apiKey }) => declared.some(({ name }) => name === apiKey.name)))
         throw new TypeError('a key that is not declared');
       const ids = created.map(({ apiKey }) => apiKey.id);
-      return { ...readPlanned(applied!, declared, ids), created };
+      return { ...readPlanned(applied, declared, ids), created, rotated };
     });
   }
 }

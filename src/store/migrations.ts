@@ -35,6 +35,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     disabled_at bigint,
     limits ${text},
     allow_from ${text},
+    audience ${text},
     managed integer not null default 0,
     person ${text},
     previous_digest ${text},
@@ -77,10 +78,16 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   )`.execute(db);
   await sql`create index rotated_secrets_by_key on rotated_secrets (key_id)`.execute(db);
 
-  // Which applications were given which keys, so that they can end them, however long after the request for it.
+  // Which applications were given which keys, so that they can end them, however long after the request for it, and by
+  // which tokens they replace their secrets.
   await sql`create table application_keys (
     key_id ${text} primary key not null references api_keys (id) on delete cascade,
-    client_id ${text} not null
+    client_id ${text} not null,
+    refresh_family ${text} unique,
+    refresh_digest ${text},
+    refresh_previous ${text},
+    refresh_salt ${text},
+    refresh_ends_at bigint
   )`.execute(db);
 
   // What keys did to others, as long as it is in force. It outlives the keys: so nothing refers to them. Each is found
@@ -240,6 +247,13 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   )`.execute(db);
   await sql`create index sessions_by_key on sessions (key_id, used_at)`.execute(db);
   await sql`create index sessions_by_use on sessions (used_at)`.execute(db);
+
+  // The tokens of issuers that were exchanged for keys, by their digests, as long as they could be shown again.
+  await sql`create table used_tokens (
+    digest ${text} primary key,
+    ends_at bigint not null
+  )`.execute(db);
+  await sql`create index used_tokens_by_end on used_tokens (ends_at)`.execute(db);
 
   // How far the store was looked through for notices, by which process, and how the webhook answered; and the notices
   // that were not delivered yet.
@@ -466,6 +480,13 @@ async function completePostgres(db: Kysely<Tables>): Promise<void> {
   for (const change of ['update', 'delete'])
     await sql`create trigger ${sql.id(`api_keys_${change}_announced`)} after ${sql.raw(change)} on api_keys
       referencing old table as changed for each statement execute function announce_changed_keys()`.execute(db);
+  // Who remembers keys and follows their changes, up to which change, and until when it trusts what it remembers, in
+  // milliseconds since 1970; and the number of the last change. See `announceChange`.
+  await sql`create table followers (id text primary key, seen bigint not null, leased_until bigint not null)`.execute(
+    db,
+  );
+  await sql`create table change_number (one integer primary key check (one = 1), number bigint not null)`.execute(db);
+  await sql`insert into change_number values (1, 0)`.execute(db);
   await sql`create function announce_truncated_keys() returns trigger language plpgsql as $$
     begin
       perform pg_notify('svc_api_changed_keys', json_build_object('schema', tg_table_schema)::text);

@@ -39,6 +39,7 @@ export function apiKeyOf(row: KeyRow): ApiKey {
     permissions: (permissions ?? []) as Permission[],
     limits: limits ?? NO_LIMITS,
     allowFrom: allowFrom ?? null,
+    audience: row.audience,
     publicId: row.public_id,
     createdAt: Number(row.created_at),
     createdBy: row.created_by,
@@ -85,6 +86,7 @@ function columnsOf(key: StoredKey) {
     permissions: JSON.stringify(key.permissions),
     limits: key.limits.length > 0 ? JSON.stringify(key.limits) : null,
     allow_from: key.allowFrom && JSON.stringify(key.allowFrom),
+    audience: key.audience,
     public_id: key.publicId,
     digest: key.digest,
     created_at: key.createdAt,
@@ -127,6 +129,7 @@ export function computeChecksum(row: Omit<KeyRow, 'checksum'>): string {
     // Keys without them keep the checksum that they had before there were any.
     ...(row.limits || row.allow_from ? [row.limits, row.allow_from] : []),
     ...(row.person ? [row.person] : []),
+    ...(row.audience ? ['audience', row.audience] : []),
   ];
   return hash('sha256', JSON.stringify(fields), 'base64url').slice(0, 11);
 }
@@ -260,8 +263,8 @@ const USUAL_VALUES: AuditValues = {
   rotation: null,
 };
 
-/** Those that entries of a key may have, each by its place; few keys stand for a person. */
-const FIELDS = [...Object.keys(USUAL_VALUES), 'person'];
+/** Those that entries of a key may have, each by its place; few keys have the last two. */
+const FIELDS = [...Object.keys(USUAL_VALUES), 'person', 'audience'];
 
 /** Values of an entry about a key, as JSON: of a whole key, a list of what is unusual, each behind its place. */
 function valuesText(values: AuditValues, name: string | undefined): string {

@@ -11,9 +11,10 @@ export interface ApiKeyTable {
   created_by: string | null;
   expires_at: number | null;
   disabled_at: number | null;
-  /** This and the next one are null for none. */
+  /** This and the next two are null for none. */
   limits: string | null;
   allow_from: string | null;
+  audience: string | null;
   /** 1 for a key that an apply created. */
   managed: number;
   /** See `personText`; null for a key with a secret. */
@@ -49,6 +50,7 @@ export const KEY_COLUMNS = [
   'disabled_at',
   'limits',
   'allow_from',
+  'audience',
   'managed',
   'person',
   'previous_digest',
@@ -227,6 +229,12 @@ export interface ConsentRequestTable {
 export interface ApplicationKeyTable {
   key_id: string;
   client_id: string;
+  /** This and the next four are null for one whose secret its application cannot replace: see `Refresh`. */
+  refresh_family: string | null;
+  refresh_digest: string | null;
+  refresh_previous: string | null;
+  refresh_salt: string | null;
+  refresh_ends_at: number | null;
 }
 
 /** A row of `sessions`. Times are milliseconds since 1970. */
@@ -238,6 +246,12 @@ export interface SessionTable {
   used_at: number;
   /** A list, as JSON; null for an empty one. */
   form_outcomes: string | null;
+}
+
+/** A row of `used_tokens`. The time is in milliseconds since 1970. */
+export interface UsedTokenTable {
+  digest: string;
+  ends_at: number;
 }
 
 /** A row of `key_effects`: see `Effect`. `widening` is a JSON text. */
@@ -312,6 +326,7 @@ export interface Tables {
   consent_requests: ConsentRequestTable;
   application_keys: ApplicationKeyTable;
   sessions: SessionTable;
+  used_tokens: UsedTokenTable;
   notice_state: NoticeStateTable;
   notice_outbox: NoticeOutboxTable;
   key_effects: KeyEffectTable;
@@ -319,7 +334,7 @@ export interface Tables {
 }
 
 /** The tables of what is under way, which no copy of a store has. */
-export const TRANSIENT_TABLES = ['consent_requests', 'sessions'] as const;
+export const TRANSIENT_TABLES = ['consent_requests', 'sessions', 'used_tokens'] as const;
 /** Those that a file alone has, for what an import has not finished. */
 type PendingTables = 'pending_import' | 'pending_rows';
 

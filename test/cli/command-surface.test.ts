@@ -15,7 +15,7 @@ const ASKING = ['--no-input', '--yes'];
 const END = ['--expires-at <date>', '--expires-in 90m|12h|30d'];
 const NAMED = ['[name]', '--name <name>'];
 const GRANTS = ['--permissions <resource:action,…> (list)', '--roles <role,…> (list)'];
-const HELD = ['--allow-from <network,…> (list)', '--limit 100/m (list)'];
+const HELD = ['--allow-from <network,…> (list)', '--limit 100/m (list)', '--budget <number>', '--uses <number>'];
 const NEW_KEY = [
   ...ALWAYS,
   ...PLACE,
@@ -51,6 +51,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:apply': [
     '--adopt',
     '--dry-run',
+    '--exec <command>',
     '--file <path> (-f)',
     '--prune',
     '--secrets-dir <folder>',
@@ -71,13 +72,20 @@ const SURFACE: Record<string, string[]> = {
     '--config <path>',
     '--database <path>',
     '--no-color',
+    '--audience <text>',
     '--env <variable>',
+    '--federated',
     '--name <name>',
+    '--token-file <path>|-',
+    '--learn',
     '--ttl 90s|10m|1h',
+    '--budget <number>',
+    '--uses <number>',
     ...GRANTS,
     ...PLACE,
   ],
   'apikey:export': ['--config <path>', '--database <path>', '--no-color', '--with-digests', ...PLACE],
+  'apikey:federation:explain': ['<file>', ...ALWAYS],
   'apikey:help': ['[subject]', '--config <path>', '--database <path>', '--no-color'],
   'apikey:import': ['[file]', '--dry-run', '--verbose', ...ALWAYS, ...PLACE],
   'apikey:list': [
@@ -123,7 +131,14 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
-  'apikey:scan': ['[path]', '--report <file> (list)', '--revoke', ...ALWAYS, ...PLACE],
+  'apikey:scan': [
+    '[path]',
+    '--report <file> (list)',
+    '--revoke',
+    '--rules gitleaks|trufflehog|pre-commit',
+    ...ALWAYS,
+    ...PLACE,
+  ],
   'apikey:show': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:suggest': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:update': [
@@ -141,7 +156,7 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
-  'apikey:usage': ['--by hour|day', '--since <date>|7d', '--until <date>|7d', ...NAMED, ...ALWAYS, ...PLACE],
+  'apikey:usage': ['--by hour|day|tool', '--since <date>|7d', '--until <date>|7d', ...NAMED, ...ALWAYS, ...PLACE],
   'apikey:verify': ['--no-input', '--permission <resource:action>', ...ALWAYS, ...PLACE],
   'apikey:notices:test': ALWAYS,
   'apikey:routes:check': ALWAYS,
@@ -258,7 +273,7 @@ describe('the commands', () => {
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
     const atTop =
-      'backup compact doctor guard login logout notices:test restore routes:check routes:explain routes:template'.split(
+      'backup compact doctor federation:explain guard login logout notices:test restore routes:check routes:explain routes:template'.split(
         ' ',
       );
     const ids = Object.keys(manifest.commands);

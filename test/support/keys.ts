@@ -126,6 +126,7 @@ export function storedKey(id: string, fields: Partial<StoredKey> = {}): StoredKe
     expiresAt: null,
     disabledAt: null,
     managed: false,
+    audience: null,
     person: null,
     rotation: null,
     ...fields,

@@ -22,6 +22,7 @@ export const AUDIT_ACTIONS = [
   'CONSENT_EXCHANGE',
   'CONSENT_REPLAY',
   'CONSENT_REVOKE',
+  'FEDERATE',
   'REFUSE',
   'PRUNE',
   'RESTORE',
@@ -33,6 +34,7 @@ export const AUDIT_ACTIONS = [
  * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
  * entries; RESTORE is that of a backup and, with a key, what that did to it; CLOCK_REPAIR is that times were moved back
  * that were written while the clock was ahead; LEAK is that a scan has found a secret;
+ * FEDERATE is that a token of an issuer that is trusted was exchanged for a key;
  * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it.
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
@@ -243,6 +245,7 @@ export function auditValuesOf(key: ApiKey): AuditValues {
       previousEndsAt: formatTime(rotation.previousEndsAt),
     },
     ...(key.person && { person: key.person }),
+    ...(key.audience !== null && { audience: key.audience }),
   };
 }
 
@@ -294,6 +297,8 @@ export interface Refusal {
   apiKey: AuditDraft['apiKey'];
   /** The permissions that were missing. */
   missing?: readonly string[] | undefined;
+  /** The tool of an MCP server that was called. */
+  tool?: string | undefined;
   /** The client's address, if it is known. */
   address?: string | undefined;
 }
@@ -331,11 +336,11 @@ export class RefusalSampler {
   }
 
   #count(refusal: Refusal, now: number): void {
-    const { reason, actor, missing, address } = refusal;
+    const { reason, actor, missing, tool, address } = refusal;
     const key = keyOf(refusal);
     const kinds = this.#keys.get(key) ?? new Map<string, CountedRefusal>();
     this.#keys.set(key, kinds);
-    const kind = JSON.stringify([reason, actor.name, missing, address]);
+    const kind = JSON.stringify([reason, actor.name, missing, tool, address]);
     const counted = kinds.get(kind) ?? kinds.get(VARIOUS);
     if (counted) counted.count += 1;
     else if (kinds.size < MAX_KINDS) {
@@ -360,8 +365,8 @@ export class RefusalSampler {
     this.#periodEnd = now + PERIOD_MS;
   }
 
-  #addDraft({ reason, actor, apiKey, missing, address }: Refusal, count: number, at: number): void {
-    const after = { reason, count, ...(missing && { missing }) };
+  #addDraft({ reason, actor, apiKey, missing, tool, address }: Refusal, count: number, at: number): void {
+    const after = { reason, count, ...(missing && { missing }), ...(tool !== undefined && { tool }) };
     this.#due.push({
       at,
       actor,

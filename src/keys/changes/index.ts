@@ -20,6 +20,7 @@ export {
   type ConfusableName,
   createKey,
   findConfusableNames,
+  freeName,
   type KeyPreview,
   planCreation,
   revertCreation,
@@ -28,10 +29,13 @@ export {
 export { type KeyChangeKind, PermittedChanges, type PossibleChange, type Refusal } from './permitted-changes.ts';
 export {
   activateRotation,
+  findUnused,
+  finishedKey,
   finishRotation,
   type KeyRotation,
   revertRotation,
   rollBackRotation,
+  rotatedKey,
   rotateKey,
   startGrace,
 } from './rotate.ts';

@@ -120,6 +120,8 @@ export interface ApiKey {
   limits: readonly Limit[];
   /** The networks that it may be used from, in the form of `parseNetworks`; null for anywhere. */
   allowFrom: readonly string[] | null;
+  /** The address that it is valid for alone, with all paths under it: see `readAudience`; null for any. */
+  audience: string | null;
   /** The 12 public characters of the secret; for a secret in another format, see `createImportedId`. */
   publicId: string;
   /** When it was created, in milliseconds since 1970. */
@@ -134,7 +136,7 @@ export interface ApiKey {
   managed: boolean;
   /** Who it stands for, who signs in and has no secret; null for any other key. */
   person: Person | null;
-  /** The last rotation, until it is finished, rolled back or followed by another; null if there is none. */
+  /** The last rotation, also once it has ended, until it is rolled back; null if there is none. */
   rotation: Rotation | null;
   /**
    * Set if its row in the store does not match its checksum: a disk error, or another program, has changed it.
@@ -164,6 +166,23 @@ export const RESTRICTION_FIELDS = Object.keys(UNRESTRICTED) as (keyof KeyRestric
 /** The restrictions of a key, whatever stands for one. */
 export function keyRestrictions<Limits, Networks>(key: { limits: Limits; allowFrom: Networks }) {
   return { limits: key.limits, allowFrom: key.allowFrom };
+}
+
+/**
+ * An address that a key can be for (RFC 8707, section 2), without a slash at its end; undefined for what is none: it is
+ * http or https, and has no query or fragment.
+ */
+export function readAudience(text: string): string | undefined {
+  const url = text.length <= MAX_AUDIENCE_LENGTH && /^https?:\/\/[!-~]+$/i.test(text) ? URL.parse(text) : null;
+  if (!url || /[?#\\]/.test(text) || url.username !== '' || url.password !== '') return undefined;
+  return (url.origin + url.pathname).replace(/\/$/, '');
+}
+
+const MAX_AUDIENCE_LENGTH = 500;
+
+/** Whether an address, as `readAudience` has it, is the one that a key is for, or a path under it. */
+export function isFor(audience: string, address: string): boolean {
+  return address === audience || address.startsWith(`${audience}/`);
 }
 
 export function isUnrestricted({ limits, allowFrom }: KeyRestrictions): boolean {
@@ -510,16 +529,18 @@ type SecretField = 'prefix' | 'previousPrefix';
 export type FieldValue = string | readonly string[] | boolean | null;
 
 export interface FieldChange {
-  field: (typeof FIELDS)[number] | SecretField;
+  field: (typeof FIELDS)[number] | SecretField | 'expiresIn';
   before: FieldValue;
   after: FieldValue;
 }
 
 /** One change of a plan. A key that does not exist yet has no id. */
 export interface PlannedChange {
-  action: 'CREATE' | 'UPDATE' | 'DELETE';
+  action: 'CREATE' | 'UPDATE' | 'ROTATE' | 'RENEW' | 'DELETE';
   name: string;
   id?: string;
+  /** Since when it has the secret that is too old, in milliseconds since 1970. */
+  secretSince?: number;
   changes?: FieldChange[];
 }
 

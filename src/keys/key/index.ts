@@ -11,7 +11,9 @@ export {
   GIVEN_FIELDS,
   type GivenFields,
   givenFieldsOf,
+  isFor,
   isUnrestricted,
+  readAudience,
   KEY_CHANGE_OPTIONS,
   KEY_FIELDS,
   type KeyChange,
@@ -57,6 +59,7 @@ export {
   headerIssuer,
   type Person,
   personIn,
+  FEDERATION,
   personText,
   readPerson,
   requireNoPerson,
@@ -76,14 +79,18 @@ export {
   DEFAULT_GRACE,
   isInProgress,
   readRotation,
+  readSchedule,
   type Rotation,
   ROTATION_OPTIONS,
   type RotationRequest,
+  type RotationSchedule,
+  secretSince,
 } from './rotation.ts';
 export { describeLikeness, computeSkeleton } from './skeleton.ts';
 export {
   firstKept,
   type HourUsage,
+  isTakenUp,
   type KeyUsage,
   NO_REQUESTS,
   NO_USAGE,
@@ -106,4 +113,6 @@ export {
   type UsageRequest,
   type UsageTotals,
   type UsedGrant,
+  type UsedTool,
+  MAX_TOOLS,
 } from './usage.ts';

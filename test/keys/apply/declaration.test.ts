@@ -68,7 +68,7 @@ describe('a declaration', () => {
     for (const key of [null, 'A', 1, [A]])
       assert.deepEqual(await issuesOfKey(key), [
         'keys[0]: A key must be a map with the field "name", and some of description, roles, permissions, limits, ' +
-          'allowFrom, expiresAt and enabled.',
+          'allowFrom, expiresAt, enabled, expiresIn and rotate.',
       ]);
     assert.deepEqual(await issuesOf({ keys: [A, {}] }), [
       'keys[1]: The field "name" is missing.',
@@ -83,7 +83,7 @@ describe('a declaration', () => {
     ]);
     assert.deepEqual(await issuesOfKey({ name: 'A', may: ['GUEST'] }), [
       'keys[0].may: "may" is not a field. The fields here are name, description, roles, permissions, limits, ' +
-        'allowFrom, expiresAt and enabled.',
+        'allowFrom, expiresAt, enabled, expiresIn and rotate.',
     ]);
     assert.deepEqual(await issuesOf({ key: [{ nme: 'A', roles: ['GUEST'], expiresAt: '2027-02-30T00:00:00Z' }] }), [
       'key: "key" is not a field. Did you mean "keys"?',

@@ -51,6 +51,7 @@ describeOnEach('creating a key', () => {
       expiresAt: null,
       disabledAt: null,
       managed: false,
+      audience: null,
       person: null,
       rotation: null,
     };

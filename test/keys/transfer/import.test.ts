@@ -76,6 +76,7 @@ describeOnEach('importing keys', () => {
       expiresAt: Date.UTC(2031, 0, 1),
       disabledAt: test.time.now,
       managed: false,
+      audience: null,
       person: null,
       rotation: null,
     });
@@ -94,6 +95,7 @@ describeOnEach('importing keys', () => {
       expiresAt: null,
       disabledAt: null,
       managed: false,
+      audience: null,
       person: null,
       rotation: null,
     });
