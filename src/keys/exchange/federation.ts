@@ -68,6 +68,11 @@ export class TokenRefused extends Error {
   }
 }
 
+/** Whether a token says all that a rule demands. */
+export function meets({ when }: Pick<FederationRule, 'when'>, claims: Claims): boolean {
+  return when.every(({ path, values }) => values.includes(claimAt(claims, path) ?? ''));
+}
+
 /** What a rule demands, and a token does not say, each as a sentence without its full stop. */
 export function lacksOf({ when }: Pick<FederationRule, 'when'>, claims: Claims): string[] {
   return when.flatMap(({ path, values }) => {
