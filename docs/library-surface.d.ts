@@ -649,6 +649,7 @@ export interface Route {
     readonly mcp?: McpPatterns;
     readonly crossSiteAllowed?: boolean;
     readonly preflightOpen: boolean;
+    readonly observe?: boolean;
     readonly line?: number;
 }
 

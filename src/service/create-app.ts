@@ -220,6 +220,7 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
   const trust = others.trust ?? configured?.trust ?? LOOPBACK;
   const pages = config?.signIn === 'on' ? await addDoorTo(app, { sessions, authenticator, people }, trust) : undefined;
   return serveForwardAuth(app, {
+    authenticator,
     catalog: keys.catalog,
     router,
     trust: new Networks(trust),

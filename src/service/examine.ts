@@ -5,6 +5,7 @@ import { type NoticeSettings, shownWebhook } from '../keys/notices/index.ts';
 import type { HostResource } from '../keys/permissions/index.ts';
 import type { ProgressReport } from '../keys/basics/index.ts';
 import { readSigningKeys } from '../notices/index.ts';
+import { describePattern } from '../routes/index.ts';
 import { readAuditKey } from '../store/audit-log.ts';
 import { failureBy, type Finding, inspectStore, ok } from '../store/index.ts';
 
@@ -23,7 +24,7 @@ interface ExamineOptions {
 /** Checks all that the program depends on, and changes nothing. */
 export async function examine(options: ExamineOptions): Promise<Finding[]> {
   const { database, env, environment, onVerified } = options;
-  const config = await inspectConfig(options);
+  const { config, observing } = await inspectConfig(options);
   const findings = [...environment, ...config];
   let auditKey;
   try {
@@ -32,20 +33,34 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
     findings.push(failureBy('AUDIT_LOG', error));
   }
   const isWithoutWebhook = config.includes(NO_WEBHOOK);
-  const inspected = await inspectStore(database, env, { auditKey, clock: Date.now, isWithoutWebhook, onVerified });
+  const inspected = await inspectStore(database, env, {
+    auditKey,
+    clock: Date.now,
+    isWithoutWebhook,
+    observing,
+    onVerified,
+  });
   return [...findings, ...inspected];
 }
 
-async function inspectConfig({ configFile, env, resources }: ExamineOptions): Promise<Finding[]> {
+interface InspectedConfig {
+  config: Finding[];
+  /** The patterns of routes that observe. */
+  observing: readonly string[];
+}
+
+async function inspectConfig({ configFile, env, resources }: ExamineOptions): Promise<InspectedConfig> {
   try {
     const location = configLocation(configFile, env);
     const file = location && readConfigFile(location);
-    if (!file) return [ok('CONFIG', 'There is no svc-api.yaml, and none is needed.'), NO_WEBHOOK];
-    const { notices, tls } = await parseConfig(file, await resources());
+    if (!file)
+      return { config: [ok('CONFIG', 'There is no svc-api.yaml, and none is needed.'), NO_WEBHOOK], observing: [] };
+    const { notices, routes, tls } = await parseConfig(file, await resources());
     if (tls) await readCertificate(tls);
-    return [ok('CONFIG', `${file.path} has no errors.`), notices ? inspectSecrets(notices, env) : NO_WEBHOOK];
+    const config = [ok('CONFIG', `${file.path} has no errors.`), notices ? inspectSecrets(notices, env) : NO_WEBHOOK];
+    return { config, observing: routes.filter(({ observe }) => observe).map(describePattern) };
   } catch (error) {
-    return [failureBy('CONFIG', error)];
+    return { config: [failureBy('CONFIG', error)], observing: [] };
   }
 }
 

@@ -28,12 +28,14 @@ export const AUDIT_ACTIONS = [
   'CLOCK_REPAIR',
   'LEAK',
   'CONTAIN',
+  'OBSERVE',
 ] as const;
 /**
  * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
  * entries; RESTORE is that of a backup and, with a key, what that did to it; CLOCK_REPAIR is that times were moved back
  * that were written while the clock was ahead; LEAK is that a scan has found a secret;
- * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it.
+ * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it; OBSERVE is
+ * that a route that observes has begun to, or has let pass what it would refuse.
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
@@ -296,6 +298,8 @@ export interface Refusal {
   missing?: readonly string[] | undefined;
   /** The client's address, if it is known. */
   address?: string | undefined;
+  /** The pattern of the route that has let it pass nevertheless, since it only observes. */
+  route?: string | undefined;
 }
 
 /** A kind of refusals, and how many of it were not recorded yet. */
@@ -327,7 +331,7 @@ export class RefusalSampler {
   add(refusal: Refusal, now: number): void {
     this.#endPeriod(now);
     const hasRoom = this.#keys.size < MAX_KEYS || this.#keys.has(keyOf(refusal));
-    this.#count(hasRoom ? refusal : generalize({ actor: NOBODY, apiKey: null }), now);
+    this.#count(hasRoom ? refusal : generalize({ ...refusal, actor: NOBODY, apiKey: null }), now);
   }
 
   #count(refusal: Refusal, now: number): void {
@@ -360,12 +364,12 @@ export class RefusalSampler {
     this.#periodEnd = now + PERIOD_MS;
   }
 
-  #addDraft({ reason, actor, apiKey, missing, address }: Refusal, count: number, at: number): void {
-    const after = { reason, count, ...(missing && { missing }) };
+  #addDraft({ reason, actor, apiKey, missing, address, route }: Refusal, count: number, at: number): void {
+    const after = { reason, count, ...(missing && { missing }), ...(route !== undefined && { route }) };
     this.#due.push({
       at,
       actor,
-      action: 'REFUSE',
+      action: route === undefined ? 'REFUSE' : 'OBSERVE',
       apiKey,
       before: null,
       after,
@@ -377,11 +381,11 @@ export class RefusalSampler {
 const NOBODY: AuditActor = { kind: 'REQUEST', id: null, name: null };
 
 /** What identifies the key that a refusal concerns; the same for all that concern none. */
-function keyOf({ actor, apiKey }: Refusal): string {
-  return JSON.stringify([actor.id, apiKey?.id]);
+function keyOf({ actor, apiKey, route }: Refusal): string {
+  return JSON.stringify([actor.id, apiKey?.id, route]);
 }
 
 /** What refusals of different kinds have in common: the key, if it is known. */
-function generalize({ actor, apiKey }: Pick<Refusal, 'actor' | 'apiKey'>): Refusal {
-  return { reason: 'various', actor: actor.kind === 'KEY' ? actor : NOBODY, apiKey };
+function generalize({ actor, apiKey, route }: Pick<Refusal, 'actor' | 'apiKey' | 'route'>): Refusal {
+  return { reason: 'various', actor: actor.kind === 'KEY' ? actor : NOBODY, apiKey, route };
 }

@@ -42,6 +42,8 @@ export interface InspectOptions {
   clock: () => number;
   /** Whether the configuration names no webhook; false where that is not known. */
   isWithoutWebhook: boolean;
+  /** The patterns of the routes that observe. */
+  observing: readonly string[];
   /** In entries of the audit log. */
   onVerified?: ProgressReport | undefined;
 }

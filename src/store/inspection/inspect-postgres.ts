@@ -16,7 +16,7 @@ import {
   skipped,
   warning,
 } from './finding.ts';
-import { inspectAuditLog, inspectClock, inspectNotices } from './inspect-contents.ts';
+import { inspectAuditLog, inspectClock, inspectNotices, inspectObserving } from './inspect-contents.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
@@ -63,6 +63,7 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
       ...(await inspectAuditLog(connection, auditKey, onVerified)),
       ...(await inspectClock(connection, clock)),
       ...(await inspectNotices(connection, options)),
+      ...(await inspectObserving(connection, options)),
     ];
   } finally {
     await connection.close();
