@@ -71,6 +71,7 @@ export interface Config {
     };
     readonly policy: PolicyRules;
     readonly people: PeopleSettings | undefined;
+    readonly federation: readonly FederationRule[];
     readonly audit: {
         readonly keep: number | null;
     };
@@ -238,6 +239,7 @@ export type ServiceApp = Hono<BearerEnv> & {
     readonly failedCredentials: AttemptCounter | undefined;
     readonly startedAt: number;
     readonly addresses: ClientAddresses;
+    readonly tokens: object | undefined;
 };
 
 export declare function startTelemetry(options: TelemetryOptions): Promise<Telemetry>;
@@ -257,7 +259,8 @@ export declare function bearerAuth(options: BearerAuthOptions): OnRequestHook;
 export interface AccessObserver {
     used(permission: Permission): void;
     granted(role: Role): void;
-    lacked(permissions: readonly Permission[], address?: string): void;
+    called(tool: string): void;
+    lacked(permissions: readonly Permission[], address?: string, tool?: string): void;
 }
 
 export type Action = (typeof ACTIONS)[number];
@@ -276,6 +279,8 @@ export interface AllowedRequest {
 export interface AppliedLimit {
     readonly keyId: string;
     readonly limit: Limit;
+    readonly route?: string;
+    readonly weight?: number;
 }
 
 interface Asking {
@@ -288,6 +293,8 @@ export interface Authenticated {
     principal: Caller;
     checkAgain(): Promise<boolean>;
 }
+
+export declare const BUDGET_UNITS: readonly ['budget', 'uses'];
 
 export interface BudgetLimits {
     cost: number;
@@ -335,6 +342,11 @@ export interface ChangedKey {
     after: ApiKey;
 }
 
+export interface ClaimCondition {
+    readonly path: readonly string[];
+    readonly values: readonly string[];
+}
+
 export interface Client {
     readonly id: string;
     readonly name: string;
@@ -378,7 +390,7 @@ declare const EFFECT_KINDS: readonly ['SECRET', 'WIDENING', 'ENABLING', 'CREATIO
 
 export type EffectKind = (typeof EFFECT_KINDS)[number];
 
-export type ErrorCode = Issue['code'] | 'NAME_TAKEN' | 'NAME_CONFUSABLE' | 'SECRET_TAKEN' | 'PREFIX_TAKEN' | 'ID_TAKEN' | 'NOT_FOUND' | 'FORBIDDEN' | 'ROTATION_IN_PROGRESS' | 'ROTATION_NONE' | 'NOT_FOR_PEOPLE' | 'DECLARATION_INVALID' | 'CONFIG_INVALID' | 'CONFIG_INSECURE' | 'CONFIG_UNAVAILABLE' | 'PRUNE_REFUSED' | 'TAKEOVER_REFUSED' | 'CHAIN_TOO_LONG' | 'POLICY_VIOLATED' | 'REQUEST_DECIDED' | 'CONSENT_OFF' | 'TOO_MANY_REQUESTS' | 'OUTPUT_FAILED' | 'LIMIT_EXCEEDED' | 'SCHEMA_INVALID' | 'HOST_INVALID' | 'OPTION_INVALID' | 'GRAPHQL_UNSUPPORTED' | 'NODE_UNSUPPORTED' | 'DRIVER_UNSUPPORTED' | 'LISTEN_FAILED' | 'TLS_INVALID' | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'CREDENTIALS_INVALID' | 'SERVER_UNREACHABLE' | 'SERVER_INCOMPATIBLE' | 'SERVER_INSECURE' | 'SERVER_FAILED' | 'STORE_REQUIRED' | 'STORE_UNAVAILABLE' | 'STORE_LOCKED' | 'STORE_FULL' | 'STORE_READONLY' | 'STORE_INSECURE' | 'STORE_CORRUPT' | 'STORE_REPLACED' | 'STORE_FOREIGN' | 'STORE_NEWER' | 'STORE_OLDER' | 'STORE_NOT_EMPTY' | 'STORE_AUDIT_KEY' | 'STORE_CLOCK' | 'STORE_FAILED' | 'BACKUP_EXISTS' | 'BACKUP_INVALID' | 'BACKUP_UNAVAILABLE' | 'RESTORE_BLIND' | 'RESTORE_OUTDATED';
+export type ErrorCode = Issue['code'] | 'NAME_TAKEN' | 'NAME_CONFUSABLE' | 'SECRET_TAKEN' | 'PREFIX_TAKEN' | 'ID_TAKEN' | 'NOT_FOUND' | 'FORBIDDEN' | 'ROTATION_IN_PROGRESS' | 'ROTATION_NONE' | 'NOT_FOR_PEOPLE' | 'DECLARATION_INVALID' | 'CONFIG_INVALID' | 'CONFIG_INSECURE' | 'CONFIG_UNAVAILABLE' | 'PRUNE_REFUSED' | 'TAKEOVER_REFUSED' | 'CHAIN_TOO_LONG' | 'POLICY_VIOLATED' | 'REQUEST_DECIDED' | 'CONSENT_OFF' | 'TOO_MANY_REQUESTS' | 'OUTPUT_FAILED' | 'LIMIT_EXCEEDED' | 'SCHEMA_INVALID' | 'HOST_INVALID' | 'OPTION_INVALID' | 'GRAPHQL_UNSUPPORTED' | 'NODE_UNSUPPORTED' | 'DRIVER_UNSUPPORTED' | 'LISTEN_FAILED' | 'TLS_INVALID' | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'BUDGET_SPENT' | 'CREDENTIALS_INVALID' | 'SERVER_UNREACHABLE' | 'SERVER_INCOMPATIBLE' | 'SERVER_INSECURE' | 'SERVER_FAILED' | 'STORE_REQUIRED' | 'STORE_UNAVAILABLE' | 'STORE_LOCKED' | 'STORE_FULL' | 'STORE_READONLY' | 'STORE_INSECURE' | 'STORE_CORRUPT' | 'STORE_REPLACED' | 'STORE_FOREIGN' | 'STORE_NEWER' | 'STORE_OLDER' | 'STORE_NOT_EMPTY' | 'STORE_AUDIT_KEY' | 'STORE_CLOCK' | 'STORE_FAILED' | 'BACKUP_EXISTS' | 'BACKUP_INVALID' | 'BACKUP_UNAVAILABLE' | 'RESTORE_BLIND' | 'RESTORE_OUTDATED';
 
 export interface ExpiryRequest {
     expiresIn?: string;
@@ -387,12 +399,26 @@ export interface ExpiryRequest {
 
 export declare class FailureLog;
 
+export interface FederationRule {
+    readonly name: string;
+    readonly issuer: TokenIssuer;
+    readonly when: readonly ClaimCondition[];
+    readonly grants: Grants;
+    readonly ttl: number;
+    readonly reuse: boolean;
+}
+
 export interface FinishedLines {
     readonly origin: string;
     add(line: string): void;
 }
 
 export type Grant = string;
+
+export interface Grants {
+    roles: Role[];
+    permissions: Permission[];
+}
 
 export type GrantsByGroup = Readonly<Record<string, readonly Grant[]>>;
 
@@ -444,7 +470,7 @@ export declare const LIMIT_SECONDS: {
     readonly month: 2592000;
 };
 
-export type LimitUnit = keyof typeof LIMIT_SECONDS;
+export type LimitUnit = RateUnit | (typeof BUDGET_UNITS)[number];
 
 export type ListenAddress = {
     host: string;
@@ -582,6 +608,8 @@ interface PrincipalParts {
     readonly observer?: AccessObserver | undefined;
 }
 
+type RateUnit = keyof typeof LIMIT_SECONDS;
+
 export declare class RefusalLog;
 
 export interface RefusalReply {
@@ -647,6 +675,8 @@ export interface Route {
     readonly allow: Allow;
     readonly to?: string;
     readonly mcp?: McpPatterns;
+    readonly limit?: Limit;
+    readonly cost?: number;
     readonly crossSiteAllowed?: boolean;
     readonly preflightOpen: boolean;
     readonly observe?: boolean;
@@ -741,6 +771,13 @@ export interface TelemetryOptions {
     log?: Log;
     base?: string;
     trust?: readonly string[];
+}
+
+export interface TokenIssuer {
+    readonly url: string;
+    readonly jwks: string | undefined;
+    readonly audience: string;
+    readonly algorithms: readonly string[];
 }
 
 export interface UnreadLimits {

@@ -1,8 +1,8 @@
 import { ROLES } from '../src/keys/permissions/catalog.ts';
 import { DECLARED_FIELDS, SCHEDULE_FIELDS, TOP_FIELDS } from '../src/keys/apply/declaration.ts';
 import { MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_NETWORKS } from '../src/keys/key/api-key.ts';
-import { DATE, LIMIT_SECONDS } from '../src/keys/basics/time.ts';
-import { DURATION, LIMIT, PERMISSION, SCHEMA_FIELD, inOrder } from './schema-parts.ts';
+import { DATE, LIMIT_UNITS } from '../src/keys/basics/time.ts';
+import { DURATION, KEY_LIMIT, PERMISSION, SCHEMA_FIELD, inOrder } from './schema-parts.ts';
 
 const NETWORK_PATTERN = '^\\s*[0-9A-Fa-f.:]+(?:/\\d{1,3})?\\s*$';
 
@@ -56,9 +56,10 @@ export function keysSchema(): string {
           },
           limits: {
             type: 'array',
-            description: 'How many requests the key may make, each as 100/m: a number and s, m, h, d or month.',
-            maxItems: Object.keys(LIMIT_SECONDS).length,
-            items: LIMIT,
+            description:
+              'How many requests the key may make, as 100/m: a number and s, m, h, d or month, budget or uses.',
+            maxItems: LIMIT_UNITS.length,
+            items: KEY_LIMIT,
           },
           allowFrom: {
             type: ['array', 'null'],

@@ -7,9 +7,19 @@ import { CliError, exitCodeOf, presentError, TERMINATING_SIGNALS, waitUnlessSign
 import { warn } from './terminal.ts';
 import { type KeysPlace, withAdministration } from './with-keys.ts';
 import { warningsOf } from '../keys/changes/index.ts';
-import { assertValid, debugTimed, formatTime, type Issue, NameTakenError, printable } from '../keys/basics/index.ts';
 import type { Suggestion } from '../keys/authorization/index.ts';
+import {
+  assertValid,
+  debugTimed,
+  formatTime,
+  type Issue,
+  NameTakenError,
+  printable,
+  readDuration,
+} from '../keys/basics/index.ts';
+import { scopeItems } from '../keys/consent/index.ts';
 import { MAX_NAME_LENGTH, type NewKey, validateNewKey } from '../keys/key/index.ts';
+import { prefixOf, readSecret } from '../keys/secret/index.ts';
 import type { KeyAdministration, KeyState } from '../keys/service/index.ts';
 
 /** Variables of libpq that hold a credential, or name a file that does. */
@@ -24,8 +34,8 @@ const CREDENTIALS = new Set([
 ]);
 
 /**
- * The environment for a command that gets a temporary key: it must not also get the credentials of the key store, or
- * the key for a server, with which it could make itself any key. The path of a file stays: it grants nothing that the
+ * The environment for a command that gets a temporary key: it must not also get the credentials of the key store, the
+ * key for a server or the token that is exchanged for one, with which it could make itself any key. The path of a file stays: it grants nothing that the
  * file's mode does not.
  */
 export function childEnvironment(env: NodeJS.ProcessEnv, database: string | undefined): NodeJS.ProcessEnv {
@@ -34,6 +44,7 @@ export function childEnvironment(env: NodeJS.ProcessEnv, database: string | unde
     Object.entries(env).filter(
       ([name, value]) =>
         name !== 'SVC_API_KEY' &&
+        name !== 'SVC_API_ID_TOKEN' &&
         !(name === 'SVC_API_DATABASE' && isServer(value)) &&
         !(isOnServer && CREDENTIALS.has(name)),
     ),
@@ -96,10 +107,10 @@ function inForeground(): boolean {
 }
 
 /** What the flags say about a temporary key. */
-interface TemporaryKeyRequest extends Pick<NewKey, 'roles' | 'permissions'> {
+interface TemporaryKeyRequest extends Pick<NewKey, 'roles' | 'permissions' | 'limits'> {
   name?: string | undefined;
-  /** How long the key lives where nobody deletes it: a duration such as `10m`. */
-  ttl: string;
+  /** How long the key lives where nobody deletes it: a duration such as `10m`; undefined for the usual one. */
+  ttl: string | undefined;
   /** The command that it is for, as typed. Its arguments, which may be secret, are not wanted here. */
   command: string;
 }
@@ -173,11 +184,12 @@ interface TemporaryKeyOptions {
  * @throws ValidationError with all issues; NameTakenError; KeysError STORE_…
  */
 export async function createTemporaryKey({ request, place, issues, note }: TemporaryKeyOptions): Promise<TemporaryKey> {
-  const { roles, permissions, ttl, command, name } = request;
+  const { roles, permissions, limits, ttl = '10m', command, name } = request;
   const input: NewKey = {
     name: name ?? temporaryName(new Date()),
     description: `Temporary, for the command "${printable(basename(command))}". Deleted when it ends.`,
     roles,
+    limits,
     permissions,
     expiresIn: ttl,
   };
@@ -201,6 +213,44 @@ export async function createTemporaryKey({ request, place, issues, note }: Tempo
       withAdministration(place, { ifMissing: 'fail', grants: 'none' }, async (keys) => void (await keys.delete([id]))),
     learn: (wait) =>
       withAdministration(place, { ifMissing: 'fail' }, (keys) => learnUse(keys, { id, name: given }, wait)),
+  };
+}
+
+/** Where a temporary key comes from that nothing on this machine is needed for. */
+interface FederatedKeyOptions {
+  request: TemporaryKeyRequest;
+  /** Its address, in the form of `readServerUrl`. */
+  server: string;
+  token: () => Promise<string>;
+  issues: readonly Issue[];
+}
+
+/**
+ * Gets a temporary key of a server for a token that says who runs this.
+ * @throws ValidationError with all issues; CliError USAGE; KeysError UNAUTHENTICATED, INPUT_INVALID, SERVER_…
+ */
+export async function exchangeTemporaryKey({
+  request: { roles = [], permissions = [], ttl, name },
+  server,
+  token,
+  issues,
+}: FederatedKeyOptions): Promise<TemporaryKey> {
+  const milliseconds = ttl === undefined ? undefined : readDuration(ttl);
+  const unread: Issue = {
+    code: 'EXPIRY_INVALID',
+    message: `--ttl is "${printable(ttl ?? '')}". Write it as 90s or 10m.`,
+  };
+  assertValid([...issues, ...(ttl !== undefined && milliseconds === undefined ? [unread] : [])]);
+  const { endKey, exchangeToken } = await import('../remote/oauth.ts');
+  const trimmed = (list: readonly string[]) => list.map((item) => item.trim());
+  const scope = scopeItems({ roles: trimmed(roles), permissions: trimmed(permissions) }).join(' ');
+  const seconds = milliseconds === undefined ? undefined : milliseconds / 1000;
+  const { secret, expiresIn } = await exchangeToken(server, await token(), { scope, name, seconds });
+  return {
+    secret,
+    name: prefixOf(readSecret(secret)!.publicId),
+    expiresAt: expiresIn === null ? null : Date.now() + expiresIn * 1000,
+    remove: async () => void (await endKey({ server, secret, endsCreated: true })),
   };
 }
 

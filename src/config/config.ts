@@ -1,6 +1,7 @@
 import { BEARER_ALONE, type CredentialPlace } from '../keys/secret/index.ts';
 import { LOOPBACK, Networks } from '../keys/basics/index.ts';
 import type { PeopleSettings } from '../keys/authentication/index.ts';
+import type { FederationRule } from '../keys/exchange/index.ts';
 import type { NoticeSettings } from '../keys/notices/index.ts';
 import type { ConsentMode, HostResource, Permission, PolicyRules } from '../keys/permissions/index.ts';
 import type { Client } from '../keys/consent/index.ts';
@@ -66,6 +67,8 @@ export interface Config {
   readonly policy: PolicyRules;
   /** Who signs people in without a key, and what they are granted; undefined for nobody. */
   readonly people: PeopleSettings | undefined;
+  /** Which tokens of issuers are exchanged for which keys. */
+  readonly federation: readonly FederationRule[];
   /** How long entries of the audit log are kept, in milliseconds; null for ever. */
   readonly audit: { readonly keep: number | null };
   /** Who is notified of what happens to keys; undefined for nobody. */
@@ -100,6 +103,7 @@ export const DEFAULT_CONFIG: Config = {
   limits: { default: [], failedCredentials: '20/m' },
   policy: {},
   people: undefined,
+  federation: [],
   audit: { keep: null },
   notices: undefined,
   alerts: { github: undefined },

@@ -40,20 +40,22 @@ export type QueryRouteKeysArgs = { route: number; method?: InputMaybe<string>; f
 export type ApiKey = Node & { id: EntireFieldWrapper<string>; name: EntireFieldWrapper<string>; description?:
   EntireFieldWrapper<Maybe<string>>; roles: EntireFieldWrapper<ReadonlyArray<string>>; permissions:
   EntireFieldWrapper<ReadonlyArray<Permission>>; unknownGrants: EntireFieldWrapper<ReadonlyArray<string>>; grants:
-  EntireFieldWrapper<ReadonlyArray<string>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; allowFrom?:
-  EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; access: EntireFieldWrapper<ApiKeyAccess>; effectivePermissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; limitedBy: EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>; ancestors:
-  EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>; descendants?: EntireFieldWrapper<Maybe<ApiKeyDescendants>>; branch:
-  EntireFieldWrapper<ApiKeyBranch>; issued: EntireFieldWrapper<ReadonlyArray<IssuedChange>>; prefix:
-  EntireFieldWrapper<string>; createdAt: EntireFieldWrapper<number>; createdBy?: EntireFieldWrapper<Maybe<string>>;
-  status: EntireFieldWrapper<ApiKeyStatus>; expiresAt?: EntireFieldWrapper<Maybe<number>>; disabledAt?:
-  EntireFieldWrapper<Maybe<number>>; disabledByPolicy: EntireFieldWrapper<boolean>; managed:
-  EntireFieldWrapper<boolean>; person?: EntireFieldWrapper<Maybe<ApiKeyPerson>>; uses: EntireFieldWrapper<number>;
-  lastUsedAt?: EntireFieldWrapper<Maybe<number>>; usage?: EntireFieldWrapper<Maybe<ReadonlyArray<ApiKeyUsage>>>;
-  usedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; suggestedRoles:
-  EntireFieldWrapper<ReadonlyArray<string>>; suggestedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
-  unusedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; excessPermissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; rotation?: EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
+  EntireFieldWrapper<ReadonlyArray<string>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; budgets:
+  EntireFieldWrapper<ReadonlyArray<ApiKeyBudget>>; allowFrom?: EntireFieldWrapper<Maybe<ReadonlyArray<string>>>;
+  access: EntireFieldWrapper<ApiKeyAccess>; effectivePermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
+  limitedBy: EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>; ancestors: EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>;
+  descendants?: EntireFieldWrapper<Maybe<ApiKeyDescendants>>; branch: EntireFieldWrapper<ApiKeyBranch>; issued:
+  EntireFieldWrapper<ReadonlyArray<IssuedChange>>; prefix: EntireFieldWrapper<string>; createdAt:
+  EntireFieldWrapper<number>; createdBy?: EntireFieldWrapper<Maybe<string>>; status: EntireFieldWrapper<ApiKeyStatus>;
+  expiresAt?: EntireFieldWrapper<Maybe<number>>; disabledAt?: EntireFieldWrapper<Maybe<number>>; disabledByPolicy:
+  EntireFieldWrapper<boolean>; managed: EntireFieldWrapper<boolean>; person?: EntireFieldWrapper<Maybe<ApiKeyPerson>>;
+  uses: EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>; usage?:
+  EntireFieldWrapper<Maybe<ReadonlyArray<ApiKeyUsage>>>; usedPermissions:
+  EntireFieldWrapper<ReadonlyArray<Permission>>; usedTools: EntireFieldWrapper<ReadonlyArray<ApiKeyTool>>;
+  suggestedRoles: EntireFieldWrapper<ReadonlyArray<string>>; suggestedPermissions:
+  EntireFieldWrapper<ReadonlyArray<Permission>>; unusedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
+  excessPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; rotation?:
+  EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
 export type ApiKeyAccessArgs = { permission: string; };
 export type ApiKeyDescendantsArgs = { first?: number; };
 export type ApiKeyUsageArgs = { from?: InputMaybe<string>; to?: InputMaybe<string>; by?: InputMaybe<UsagePeriod>; };
@@ -85,6 +87,8 @@ export type RoleGrants = { role: EntireFieldWrapper<string>; description: Entire
   EntireFieldWrapper<ReadonlyArray<Permission>>; };
 export type ApiKeyPerson = { issuer: EntireFieldWrapper<string>; subject: EntireFieldWrapper<string>; name:
   EntireFieldWrapper<string>; };
+export type ApiKeyTool = { name: EntireFieldWrapper<string>; lastUsedAt: EntireFieldWrapper<number>; };
+export type ApiKeyBudget = { limit: EntireFieldWrapper<string>; left: EntireFieldWrapper<number>; };
 export type ApiKeyLimit = { keyId: EntireFieldWrapper<string>; name?: EntireFieldWrapper<Maybe<string>>; status:
   EntireFieldWrapper<ApiKeyStatus>; expiresAt?: EntireFieldWrapper<Maybe<number>>; permissions:
   EntireFieldWrapper<ReadonlyArray<Permission>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; allowFrom?:
@@ -172,8 +176,8 @@ export type AuditChain = { number?: EntireFieldWrapper<Maybe<number>>; at?: Enti
 export type AuditOutcome = | 'DONE' | 'REFUSED';
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
-  'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'REFUSE' | 'PRUNE' | 'RESTORE' | 'CLOCK_REPAIR' | 'LEAK' |
-  'CONTAIN' | 'OBSERVE';
+  'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'FEDERATE' | 'REFUSE' | 'PRUNE' | 'RESTORE' |
+  'CLOCK_REPAIR' | 'LEAK' | 'CONTAIN' | 'OBSERVE';
 export type AuditActorKind = | 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
 export type AuditActor = { kind: EntireFieldWrapper<AuditActorKind>; keyId?: EntireFieldWrapper<Maybe<string>>;
   name?: EntireFieldWrapper<Maybe<string>>; };
@@ -266,7 +270,8 @@ export type ResolversTypes = { DateTime: ResolverTypeWrapper<number>; AuthAction
   ApiKeyEdge: ResolverTypeWrapper<Omit<ApiKeyEdge, 'node'> & { node: ResolversTypes['ApiKey'] }>; PageInfo:
   ResolverTypeWrapper<PageInfo>; Info: ResolverTypeWrapper<Info>; PermissionCatalog:
   ResolverTypeWrapper<PermissionCatalog>; RoleGrants: ResolverTypeWrapper<RoleGrants>; ApiKeyPerson:
-  ResolverTypeWrapper<ApiKeyPerson>; ApiKeyLimit: ResolverTypeWrapper<ApiKeyLimit>; Mutation:
+  ResolverTypeWrapper<ApiKeyPerson>; ApiKeyTool: ResolverTypeWrapper<ApiKeyTool>; ApiKeyBudget:
+  ResolverTypeWrapper<ApiKeyBudget>; ApiKeyLimit: ResolverTypeWrapper<ApiKeyLimit>; Mutation:
   ResolverTypeWrapper<Record<PropertyKey, never>>; CreateApiKeyInput: CreateApiKeyInput; UpdateApiKeyInput:
   UpdateApiKeyInput; RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey: ResolverTypeWrapper<Omit<RotatedApiKey,
   'apiKey' | 'created' | 'disabled'> & { apiKey: ResolversTypes['ApiKey'], created:
@@ -312,30 +317,30 @@ export type ResolversParentTypes = { DateTime: number; Node: ResolversInterfaceT
   ApiKeyAccess: ApiKeyAccess; Permission: Permission; PermissionInput: PermissionInput; ApiKeyConnection:
   Omit<ApiKeyConnection, 'edges'> & { edges: ReadonlyArray<ResolversParentTypes['ApiKeyEdge']> }; ApiKeyEdge:
   Omit<ApiKeyEdge, 'node'> & { node: ResolversParentTypes['ApiKey'] }; PageInfo: PageInfo; Info: Info;
-  PermissionCatalog: PermissionCatalog; RoleGrants: RoleGrants; ApiKeyPerson: ApiKeyPerson; ApiKeyLimit: ApiKeyLimit;
-  Mutation: Record<PropertyKey, never>; CreateApiKeyInput: CreateApiKeyInput; UpdateApiKeyInput: UpdateApiKeyInput;
-  RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey: Omit<RotatedApiKey, 'apiKey' | 'created' | 'disabled'> & {
-  apiKey: ResolversParentTypes['ApiKey'], created: ReadonlyArray<ResolversParentTypes['ApiKey']>, disabled:
-  ReadonlyArray<ResolversParentTypes['ApiKey']> }; CreatedApiKey: Omit<CreatedApiKey, 'apiKey'> & { apiKey:
-  ResolversParentTypes['ApiKey'] }; ApiKeyPreview: ApiKeyPreview; DeletedApiKeys: DeletedApiKeys; IssuedChange:
-  IssuedChange; ContainKeyInput: ContainKeyInput; ContainedKey: ContainedKey; CancelledRequest: CancelledRequest;
-  DeletedApiKey: DeletedApiKey; ApplyApiKeysInput: ApplyApiKeysInput; DeclaredApiKeyInput: DeclaredApiKeyInput;
-  RotationScheduleInput: RotationScheduleInput; AppliedApiKeys: Omit<AppliedApiKeys, 'created' | 'rotated'> & {
-  created: ReadonlyArray<ResolversParentTypes['CreatedApiKey']>, rotated:
-  ReadonlyArray<ResolversParentTypes['NewSecret']> }; NewSecret: Omit<NewSecret, 'apiKey'> & { apiKey:
-  ResolversParentTypes['ApiKey'] }; WaitingApiKey: WaitingApiKey; AppliedChange: AppliedChange; ApiKeyList:
-  Omit<ApiKeyList, 'keys'> & { keys: ReadonlyArray<ResolversParentTypes['ApiKey']> }; ApiKeyBranch: ApiKeyBranch;
-  NarrowApiKeysInput: NarrowApiKeysInput; NarrowedApiKeys: Omit<NarrowedApiKeys, 'keys'> & { keys:
-  ReadonlyArray<ResolversParentTypes['ApiKey']> }; ApiKeyChangePlan: Omit<ApiKeyChangePlan, 'changing' | 'unchanged' |
-  'refused'> & { changing: ReadonlyArray<ResolversParentTypes['ApiKey']>, unchanged:
-  ReadonlyArray<ResolversParentTypes['ApiKey']>, refused: ReadonlyArray<ResolversParentTypes['RefusedKeyChange']> };
-  RefusedKeyChange: Omit<RefusedKeyChange, 'apiKey'> & { apiKey: ResolversParentTypes['ApiKey'] }; AuditCounts:
-  AuditCounts; AuditCount: AuditCount; AuditChain: AuditChain; AuditActor: AuditActorSource; AuditChange: AuditChange;
-  AuditEntry: AuditEntrySource; AuditLogConnection: Omit<AuditLogConnection, 'edges'> & { edges:
-  ReadonlyArray<ResolversParentTypes['AuditLogEdge']> }; AuditLogEdge: Omit<AuditLogEdge, 'node'> & { node:
-  ResolversParentTypes['AuditEntry'] }; ConsentRequest: ConsentRequestSource; ApproveConsentRequestInput:
-  ApproveConsentRequestInput; Route: RouteSource; RouteConnection: Omit<RouteConnection, 'edges'> & { edges:
-  ReadonlyArray<ResolversParentTypes['RouteEdge']> }; RouteEdge: Omit<RouteEdge, 'node'> & { node:
+  PermissionCatalog: PermissionCatalog; RoleGrants: RoleGrants; ApiKeyPerson: ApiKeyPerson; ApiKeyTool: ApiKeyTool;
+  ApiKeyBudget: ApiKeyBudget; ApiKeyLimit: ApiKeyLimit; Mutation: Record<PropertyKey, never>; CreateApiKeyInput:
+  CreateApiKeyInput; UpdateApiKeyInput: UpdateApiKeyInput; RotateApiKeyInput: RotateApiKeyInput; RotatedApiKey:
+  Omit<RotatedApiKey, 'apiKey' | 'created' | 'disabled'> & { apiKey: ResolversParentTypes['ApiKey'], created:
+  ReadonlyArray<ResolversParentTypes['ApiKey']>, disabled: ReadonlyArray<ResolversParentTypes['ApiKey']> };
+  CreatedApiKey: Omit<CreatedApiKey, 'apiKey'> & { apiKey: ResolversParentTypes['ApiKey'] }; ApiKeyPreview:
+  ApiKeyPreview; DeletedApiKeys: DeletedApiKeys; IssuedChange: IssuedChange; ContainKeyInput: ContainKeyInput;
+  ContainedKey: ContainedKey; CancelledRequest: CancelledRequest; DeletedApiKey: DeletedApiKey; ApplyApiKeysInput:
+  ApplyApiKeysInput; DeclaredApiKeyInput: DeclaredApiKeyInput; RotationScheduleInput: RotationScheduleInput;
+  AppliedApiKeys: Omit<AppliedApiKeys, 'created' | 'rotated'> & { created:
+  ReadonlyArray<ResolversParentTypes['CreatedApiKey']>, rotated: ReadonlyArray<ResolversParentTypes['NewSecret']> };
+  NewSecret: Omit<NewSecret, 'apiKey'> & { apiKey: ResolversParentTypes['ApiKey'] }; WaitingApiKey: WaitingApiKey;
+  AppliedChange: AppliedChange; ApiKeyList: Omit<ApiKeyList, 'keys'> & { keys:
+  ReadonlyArray<ResolversParentTypes['ApiKey']> }; ApiKeyBranch: ApiKeyBranch; NarrowApiKeysInput: NarrowApiKeysInput;
+  NarrowedApiKeys: Omit<NarrowedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversParentTypes['ApiKey']> };
+  ApiKeyChangePlan: Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
+  ReadonlyArray<ResolversParentTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversParentTypes['ApiKey']>, refused:
+  ReadonlyArray<ResolversParentTypes['RefusedKeyChange']> }; RefusedKeyChange: Omit<RefusedKeyChange, 'apiKey'> & {
+  apiKey: ResolversParentTypes['ApiKey'] }; AuditCounts: AuditCounts; AuditCount: AuditCount; AuditChain: AuditChain;
+  AuditActor: AuditActorSource; AuditChange: AuditChange; AuditEntry: AuditEntrySource; AuditLogConnection:
+  Omit<AuditLogConnection, 'edges'> & { edges: ReadonlyArray<ResolversParentTypes['AuditLogEdge']> }; AuditLogEdge:
+  Omit<AuditLogEdge, 'node'> & { node: ResolversParentTypes['AuditEntry'] }; ConsentRequest: ConsentRequestSource;
+  ApproveConsentRequestInput: ApproveConsentRequestInput; Route: RouteSource; RouteConnection: Omit<RouteConnection,
+  'edges'> & { edges: ReadonlyArray<ResolversParentTypes['RouteEdge']> }; RouteEdge: Omit<RouteEdge, 'node'> & { node:
   ResolversParentTypes['Route'] }; CanonicalRequest: CanonicalRequest; RequestExplanation: Omit<RequestExplanation,
   'route' | 'otherCaseOf' | 'after' | 'otherMethods' | 'apiKey'> & { route?: Maybe<ResolversParentTypes['Route']>,
   otherCaseOf?: Maybe<ResolversParentTypes['Route']>, after: ReadonlyArray<ResolversParentTypes['LaterRoute']>,
@@ -380,7 +385,8 @@ export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends Re
   permissions?: Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; unknownGrants?:
   Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; grants?:
   Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; limits?:
-  Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; allowFrom?:
+  Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; budgets?:
+  Resolver<ReadonlyArray<ResolversTypes['ApiKeyBudget']>, ParentType, ContextType>; allowFrom?:
   Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType>; access?:
   Resolver<ResolversTypes['ApiKeyAccess'], ParentType, ContextType, RequireFields<ApiKeyAccessArgs, 'permission'>>;
   effectivePermissions?: Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; limitedBy?:
@@ -399,7 +405,8 @@ export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends Re
   Resolver<ResolversTypes['Float'], ParentType, ContextType>; lastUsedAt?: Resolver<Maybe<ResolversTypes['DateTime']>,
   ParentType, ContextType>; usage?: Resolver<Maybe<ReadonlyArray<ResolversTypes['ApiKeyUsage']>>, ParentType,
   ContextType, RequireFields<ApiKeyUsageArgs, 'by'>>; usedPermissions?:
-  Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; suggestedRoles?:
+  Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; usedTools?:
+  Resolver<ReadonlyArray<ResolversTypes['ApiKeyTool']>, ParentType, ContextType>; suggestedRoles?:
   Resolver<ReadonlyArray<ResolversTypes['Role']>, ParentType, ContextType>; suggestedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; unusedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; excessPermissions?:

@@ -39,6 +39,7 @@ import {
 } from '../http/index.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
 import type { PeopleSettings } from '../keys/authentication/index.ts';
+import { NOT_YET, ONCE } from '../keys/authorization/index.ts';
 import { assertValid, KeysError, type Networks, type OrRefusal, sourceOf } from '../keys/basics/index.ts';
 import { type Catalog, parsePermissions, parseResource, type Permission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
@@ -46,6 +47,7 @@ import { PeopleSignIn, SignInFailed } from '../people/index.ts';
 import type { Log } from '../log.ts';
 import {
   type Allow,
+  chargeOf,
   checkAllow,
   createRouter,
   describeMatch,
@@ -258,6 +260,11 @@ export class Access {
     );
   }
 
+  /** Counts a request to an MCP server, once it is known as what: see `BearerCheck.count`. */
+  count(request: GuardedRequest, admitted: Admitted): Admission | Promise<Admission> {
+    return this.#options.check.count(request, admitted);
+  }
+
   #shown(request: GuardedRequest, at: DoorRequest, entry: Entry): Entry | Promise<Entry> {
     const shown = 'refusal' in entry ? this.#door.show(request, at, entry.refusal) : undefined;
     if (!shown) return entry;
@@ -296,6 +303,8 @@ export class Access {
       this.note(request, 'cross-site', BY_BROWSER);
       return { refusal: crossSiteRefused() };
     }
+    // What the messages of a POST count as is in its body.
+    if (match) request.charge ??= !match.also ? chargeOf(match.route) : request.method === 'POST' ? NOT_YET : ONCE;
     const admission = authenticate();
     return admission instanceof Promise
       ? admission.then((settled) => this.#authorize(settled, requirement))

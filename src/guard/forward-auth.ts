@@ -40,6 +40,7 @@ import { ObservedRoutes } from './observed-routes.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import {
   canonicalSite,
+  chargeOf,
   checkAllow,
   describeMatch,
   type Match,
@@ -143,6 +144,7 @@ class ForwardAuth {
       this.#refuse(asking, { reason: 'cross-site', detail });
       return { refusal: crossSiteRefused() };
     }
+    if (match) asking.charge = chargeOf(match.route);
     const admission = this.#door.enter(asking, asked.parts);
     const settle = (admission: Admission) => {
       const judged = this.#judge(admission, allow, isObserved ? match : undefined);

@@ -5,7 +5,9 @@ import { type BudgetLimits, Budgets, type CreateContext } from '../graphql/index
 import type { IntrospectionMode } from './graphql-errors.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
 import { LOOPBACK } from '../keys/basics/index.ts';
+import type { Principal } from '../keys/authorization/index.ts';
 import { checkClients, type Client } from '../keys/consent/index.ts';
+import type { TokenIdentifier } from '../keys/exchange/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import type { AttemptCounter, Limited } from '../limits/index.ts';
 import { type Log, NO_LOG } from '../log.ts';
@@ -51,6 +53,8 @@ export interface AppOptions {
   clients?: readonly Client[];
   /** Where GitHub's public keys are; undefined if it may tell nothing. */
   githubKeys?: string | undefined;
+  /** Knows whose tokens are exchanged for keys. */
+  tokens?: TokenIdentifier | undefined;
   /** Whether the page at `/` leads to a console. */
   hasConsole?: boolean;
   commands?: NamedCommands;
@@ -73,11 +77,13 @@ export type ServiceApp = Hono<BearerEnv> & {
   readonly startedAt: number;
   /** Finds out where requests come from. */
   readonly addresses: ClientAddresses;
+  /** What is known of the issuers whose tokens are exchanged for keys. */
+  readonly tokens: object | undefined;
 };
 
 /** The endpoints that need nothing of guarding, and what those for proxies share with them. */
 export type HttpApp = Hono<BearerEnv> &
-  Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses'> & {
+  Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'tokens'> & {
     readonly check: BearerCheck;
     readonly pipeline: GraphQLPipeline;
     /** What the pages on which people decide share with the endpoints for applications. */
@@ -99,6 +105,7 @@ export function createHttpApp({
   publicUrl,
   clients = [],
   githubKeys,
+  tokens,
   hasConsole = false,
   commands = OWN_COMMANDS,
   log = NO_LOG,
@@ -137,6 +144,9 @@ export function createHttpApp({
   const { credentials: _, ...fromForms } = from;
   const consentParts = {
     consent: keys.consent,
+    exchange: keys.exchange,
+    tokens,
+    countUse: (principal: Principal) => void keys.authenticator.countUse({ principal }),
     catalog: keys.catalog,
     clients: checkClients(clients, keys.catalog),
     issuer: new Issuer(publicUrl, from.trust ?? LOOPBACK),
@@ -148,5 +158,5 @@ export function createHttpApp({
   const notFound = errorReply(404, 'NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
   app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
   app.onError((error, c) => respond(c, pipeline.failed(error, new HonoHead(c))));
-  return Object.assign(app, parts, { startedAt, check, pipeline, addresses, consentParts });
+  return Object.assign(app, parts, { startedAt, check, pipeline, addresses, tokens, consentParts });
 }

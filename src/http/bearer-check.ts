@@ -14,7 +14,14 @@ import {
   withFields,
 } from './replies.ts';
 import type { Authenticator, RefusalReason, VerifiedKey } from '../keys/authentication/index.ts';
-import type { AccessObserver, Principal, Restrictions } from '../keys/authorization/index.ts';
+import {
+  type AccessObserver,
+  NOT_YET,
+  ONCE,
+  type Principal,
+  type Restrictions,
+  restrictionsFor,
+} from '../keys/authorization/index.ts';
 import { BEARER_ALONE, digestSecret, prefixOf } from '../keys/secret/index.ts';
 import { type Action, type Permission, type Role, splitPermission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
@@ -53,7 +60,11 @@ class RequestObserver implements AccessObserver {
     this.#principal.observer?.granted(role);
   }
 
-  lacked(missing: readonly Permission[]): void {
+  called(tool: string): void {
+    this.#principal.observer?.called(tool);
+  }
+
+  lacked(missing: readonly Permission[], _address?: string, tool?: string): void {
     const { apiKey: key, observer } = this.#principal;
     const { refusals, clients, noteForbidden } = this.#context;
     if (this.#usedAt !== undefined) noteForbidden(this.#principal, this.#usedAt);
@@ -62,7 +73,7 @@ class RequestObserver implements AccessObserver {
     const refused = { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address };
     if (this.#request.notes?.details) this.#request.notes.details.code = 'FORBIDDEN';
     refusals.add('request forbidden', refused, this.#request.notes);
-    observer?.lacked(missing, address);
+    observer?.lacked(missing, address, tool);
   }
 }
 
@@ -86,15 +97,25 @@ class LimitCheck {
     this.#options = options;
   }
 
-  /** Counts a request that has just arrived, if it may come from there. */
-  enter(principal: Principal, restrictions: Restrictions, request: Received): LimitDecision | Promise<LimitDecision> {
-    const refusal = this.refuseAddress(principal, restrictions, request);
+  /**
+   * Counts a request that has just arrived, if it may come from there.
+   * @param usedAt when it was counted as a use before, in milliseconds since 1970
+   */
+  enter(
+    principal: Principal,
+    restrictions: Restrictions,
+    request: Received,
+    usedAt?: number,
+  ): LimitDecision | Promise<LimitDecision> {
+    const refusal = this.refuseAddress(principal, restrictions, request, usedAt);
     if (refusal) return { refusal };
     if (restrictions.limits.length === 0) return { fields: undefined };
-    const answer = this.#options.limiter.enter(restrictions);
-    if (!(answer instanceof Promise)) return this.#decideByLimits(answer, principal, request);
+    const { limiter } = this.#options;
+    if (request.charge === NOT_YET && !limiter.isUsedUp(restrictions)) return { fields: undefined };
+    const answer = limiter.enter(restrictions);
+    if (!(answer instanceof Promise)) return this.#decideByLimits(answer, principal, request, usedAt);
     return answer.then(
-      (decided) => this.#decideByLimits(decided, principal, request),
+      (decided) => this.#decideByLimits(decided, principal, request, usedAt),
       (error: unknown) => {
         this.#options.failures.add(error, request.notes?.id);
         return { refusal: unavailable() };
@@ -119,12 +140,12 @@ class LimitCheck {
     return errorReply(403, 'FORBIDDEN', 'This key may not be used from this address.');
   }
 
-  #decideByLimits(answer: Answer, principal: Principal, request: Received): LimitDecision {
+  #decideByLimits(answer: Answer, principal: Principal, request: Received, usedAt: number | undefined): LimitDecision {
     if (answer === 'gone') return answer;
     const { isWithin, standings } = answer;
     if (isWithin) return { fields: rateLimitFields(standings) };
     const { address } = this.#options.context.clients.of(request);
-    this.#noteRefused('request limited', principal, 'limited', request, { address });
+    this.#noteRefused('request limited', principal, 'limited', request, { address, usedAt });
     return { refusal: overLimit(standings) };
   }
 
@@ -155,12 +176,32 @@ function inWords(seconds: number): string {
 /** The reply to a request over a limit: of those that are used up, the one that takes longest. */
 function overLimit(standings: readonly Standing[]): Reply {
   const fewest = Math.min(...standings.map(({ remaining }) => remaining));
+  const isShort = ({ remaining, weight }: Standing) => remaining < weight;
   // What others have leased may have come back since, but was not asked for again yet.
-  const known = standings.map((standing) => (standing.remaining === fewest ? { ...standing, remaining: 0 } : standing));
-  const [longest] = known.filter(({ remaining }) => remaining === 0).toSorted((a, b) => b.moreIn - a.moreIn);
-  const seconds = secondsUntil(longest!.moreIn);
-  const message = `The limit of ${longest!.limit} is used up. Try again in ${inWords(seconds)}.`;
-  return errorReply(429, 'RATE_LIMITED', message, { 'Retry-After': `${seconds}`, ...rateLimitFields(known) });
+  const known = standings.some(isShort)
+    ? standings
+    : standings.map(({ ...each }) =>
+        each.remaining === fewest
+          ? { ...each, remaining: 0, waitUs: Number.isFinite(each.moreIn) ? each.moreIn : 0 }
+          : each,
+      );
+  const [longest] = known.filter(isShort).toSorted((a, b) => b.waitUs - a.waitUs);
+  const { limit, count, unit, remaining, weight, waitUs } = longest!;
+  const fields = rateLimitFields(known);
+  const costs =
+    weight > 1 ? ` The request counts as ${weight}, and ${remaining} ${remaining === 1 ? 'is' : 'are'} left.` : '';
+  if (waitUs === Infinity)
+    return errorReply(429, 'BUDGET_SPENT', `${spentText(unit, count)}${costs} Waiting does not help.`, fields);
+  if (weight > count)
+    return errorReply(429, 'RATE_LIMITED', `The request counts as ${weight}, more than the limit of ${limit}.`, fields);
+  const seconds = secondsUntil(waitUs);
+  const message = `The limit of ${limit} is used up.${costs} Try again in ${inWords(seconds)}.`;
+  return errorReply(429, 'RATE_LIMITED', message, { 'Retry-After': `${seconds}`, ...fields });
+}
+
+function spentText(unit: Standing['unit'], count: number): string {
+  if (unit === 'budget') return `The budget of ${count} is spent.`;
+  return count === 1 ? 'The key has been used, and works once.' : `The key has been used, and works ${count} times.`;
 }
 
 /** The codes of refusals, by their status. */
@@ -338,23 +379,34 @@ export class BearerCheck {
 
   #acceptKey(request: Received, known: CheckedCredentials, accepted: AcceptedKey): Admission | Promise<Admission> {
     const { principal } = accepted;
-    const { notes } = request;
+    const { notes, charge = ONCE } = request;
     if (notes) notes.keyId = principal.apiKey.id;
-    if (!principal.restrictions) return this.#use(request, known, accepted);
+    const restrictions = restrictionsFor(principal, charge);
+    if (!restrictions) return this.#use(request, known, accepted);
     const settle = (held: LimitDecision): Admission => {
-      if (held === 'gone')
-        return this.#refuseKey(
-          request,
-          'unknown',
-          prefixOf(principal.apiKey.publicId),
-          this.#context.clients.of(request).address,
-        );
+      if (held === 'gone') return this.#refuseGone(request, principal);
       return 'refusal' in held ? held : this.#use(request, { ...known, fields: held.fields }, accepted);
     };
-    const held = this.#limits.enter(principal, principal.restrictions, request);
+    const held = this.#limits.enter(principal, restrictions, request);
     if (!(held instanceof Promise)) return settle(held);
     // While the store was asked for requests within the limits, the key may have changed.
     return held.then(settle).then((admission) => ('refusal' in admission ? admission : this.again(request, admission)));
+  }
+
+  /**
+   * Counts a request that was accepted and has not counted yet, now that it is known as what.
+   * @returns the same with the headers of its answer; where the store was asked, check it again
+   */
+  count(request: Received, admitted: Admitted): Admission | Promise<Admission> {
+    const { authenticated: principal, usedAt } = admitted;
+    const restrictions = restrictionsFor(principal, request.charge ?? ONCE);
+    if (!restrictions) return admitted;
+    const settle = (held: LimitDecision): Admission => {
+      if (held === 'gone') return this.#refuseGone(request, principal);
+      return 'refusal' in held ? held : { ...admitted, fields: held.fields };
+    };
+    const held = this.#limits.enter(principal, restrictions, request, usedAt);
+    return held instanceof Promise ? held.then(settle) : settle(held);
   }
 
   #acceptAgain(request: Received, admitted: Admitted, { principal }: AcceptedKey): Admission {
@@ -404,6 +456,10 @@ export class BearerCheck {
   lacking(missing: readonly Permission[], word = 'and'): Reply {
     const scope = `, scope="${missing.join(' ')}"`;
     return this.#refuse(403, `This key lacks ${formatList(missing, word)}.`, 'insufficient_scope', scope).refusal;
+  }
+
+  #refuseGone(request: Received, { apiKey }: Principal): { refusal: Reply } {
+    return this.#refuseKey(request, 'unknown', prefixOf(apiKey.publicId), this.#context.clients.of(request).address);
   }
 
   /** Refuses a key that is not valid, or, after too many of those from one address, says so instead. */

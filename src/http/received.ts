@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP, isIPv4, type Server, type Socket, SocketAddress } from 'node:net';
 import type { Context } from 'hono';
 import type { HeaderValues } from './credentials.ts';
+import type { Charge } from '../keys/authorization/index.ts';
 import { LOOPBACK, Networks } from '../keys/basics/index.ts';
 
 /**
@@ -160,6 +161,8 @@ export interface Received extends HeaderValues {
   peer(): string | undefined;
   /** Where it comes from, if that is known already. */
   readonly client?: ClientAddress | undefined;
+  /** What it counts as, if not once. */
+  readonly charge?: Charge | undefined;
   /** What is noted of it; undefined where it came by a server of somebody else. */
   readonly notes?: RequestNotes | undefined;
 }
@@ -395,6 +398,7 @@ export function isDecodable(text: string): boolean {
 /** The head of a request as Node has it. */
 export class NodeHead implements Received {
   client: ClientAddress | undefined = undefined;
+  charge: Charge | undefined = undefined;
   protected readonly incoming: IncomingMessage;
 
   constructor(incoming: IncomingMessage) {
@@ -427,6 +431,7 @@ export class NodeHead implements Received {
 /** The head of a request as Hono has it. */
 export class HonoHead implements Received {
   client: ClientAddress | undefined = undefined;
+  charge: Charge | undefined = undefined;
   protected readonly c: Context;
 
   constructor(c: Context) {

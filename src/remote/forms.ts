@@ -36,7 +36,7 @@ import {
   splitPermission,
 } from '../keys/permissions/index.ts';
 import { publicIdOfPrefix, readSecret } from '../keys/secret/index.ts';
-import { formatTime, readDate } from '../keys/basics/index.ts';
+import { type Budget, formatTime, readDate } from '../keys/basics/index.ts';
 import type {
   ApplyMutation,
   AuditLogQuery,
@@ -76,6 +76,7 @@ export function readState(data: StateFragment): KeyState {
       lastUsedAt: timeIn(data.lastUsedAt),
       previousLastUsedAt: timeIn(rotation?.previousLastUsedAt ?? null),
     },
+    budgets: data.budgets as readonly Budget[],
   };
 }
 
@@ -168,7 +169,7 @@ export function permissionsIn(groups: readonly ResourceActions[]): Permission[] 
 }
 
 /** Reads a time into milliseconds since 1970. */
-function timeIn(text: unknown): number | null {
+export function timeIn(text: unknown): number | null {
   if (text === null) return null;
   const time = typeof text === 'string' ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time)) throw new TypeError('not a time');

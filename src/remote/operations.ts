@@ -32,8 +32,8 @@ export type AppliedAction = | 'CREATE' | 'UPDATE' | 'ROTATE' | 'RENEW' | 'DELETE
 export type AuditOutcome = | 'DONE' | 'REFUSED';
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
-  'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'REFUSE' | 'PRUNE' | 'RESTORE' | 'CLOCK_REPAIR' | 'LEAK' |
-  'CONTAIN' | 'OBSERVE';
+  'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'FEDERATE' | 'REFUSE' | 'PRUNE' | 'RESTORE' |
+  'CLOCK_REPAIR' | 'LEAK' | 'CONTAIN' | 'OBSERVE';
 export type AuditActorKind = | 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
 export type ConsentFlow = | 'DEVICE' | 'CODE';
 export type ConsentStatus = | 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';
@@ -43,9 +43,9 @@ export type ApproveConsentRequestInput = { userCode: string; roles?: ReadonlyArr
 export type StateFragment = { id: string, name: string, description: string | null, grants: Array<string>, limits:
   Array<string>, allowFrom: Array<string> | null, prefix: string, createdAt: string, createdBy: string | null,
   expiresAt: string | null, disabledAt: string | null, managed: boolean, status: ApiKeyStatus, disabledByPolicy:
-  boolean, unknownGrants: Array<string>, uses: number, lastUsedAt: string | null, rotation: { startedAt: string,
-  previousPrefix: string, previousEndsAt: string | null, previousLastUsedAt: string | null } | null, person: { issuer:
-  string, subject: string, name: string } | null };
+  boolean, unknownGrants: Array<string>, uses: number, lastUsedAt: string | null, budgets: Array<{ limit: string, left:
+  number }>, rotation: { startedAt: string, previousPrefix: string, previousEndsAt: string | null, previousLastUsedAt:
+  string | null } | null, person: { issuer: string, subject: string, name: string } | null };
 export type IssueFragment = { name: string, what: IssuedKind, at: string, disabled: boolean };
 export type CatalogQueryVariables = Exact<{ [key: string]: never; }>;
 export type CatalogQuery = { permissions: { resources: Array<string>, actions: Array<AuthAction>, roles: Array<{
@@ -67,7 +67,8 @@ export type AccessQuery = { apiKey: { access: { allowed: boolean, permission: st
   status: ApiKeyStatus, deniedById: string | null, deniedByName: string | null } } | null };
 export type SuggestQueryVariables = Exact<{ id: string; }>;
 export type SuggestQuery = { apiKey: { suggestedRoles: Array<string>, suggestedPermissions: Array<{ resource: string,
-  actions: Array<AuthAction> }>, unusedPermissions: Array<{ resource: string, actions: Array<AuthAction> }> } | null };
+  actions: Array<AuthAction> }>, unusedPermissions: Array<{ resource: string, actions: Array<AuthAction> }>, usedTools:
+  Array<{ name: string, lastUsedAt: string }> } | null };
 export type UsageQueryVariables = Exact<{ id: string; from: string; to: string; by: UsagePeriod; }>;
 export type UsageQuery = { apiKey: { usage: Array<{ start: string, accepted: number, forbidden: number, limited:
   number, refused: number }> | null } | null };

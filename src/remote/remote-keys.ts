@@ -71,6 +71,7 @@ import {
   readRotated,
   readState,
   secretIn,
+  timeIn,
 } from './forms.ts';
 import type { CreateApiKeyInput, Operations } from './operations.ts';
 
@@ -151,11 +152,12 @@ export class RemoteKeys implements KeyAdministration {
 
   suggest({ id }: KeyFields): Promise<Suggestion> {
     return this.#connection.ask('Suggest', { id }, ({ apiKey }) => {
-      const { suggestedRoles, suggestedPermissions, unusedPermissions } = found(apiKey, id);
+      const { suggestedRoles, suggestedPermissions, unusedPermissions, usedTools } = found(apiKey, id);
       return {
         roles: suggestedRoles,
         permissions: permissionsIn(suggestedPermissions),
         unused: permissionsIn(unusedPermissions),
+        tools: usedTools.map(({ name, lastUsedAt }) => ({ name, lastUsedAt: timeIn(lastUsedAt)! })),
       };
     });
   }

@@ -45,6 +45,7 @@ import {
 } from '../keys/basics/index.ts';
 import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
 import { checkClients, type Client, unusableClients } from '../keys/consent/index.ts';
+import type { TokenIdentifier } from '../keys/exchange/index.ts';
 import { type KeysService, SERVICE } from '../keys/service/index.ts';
 import type { Log } from '../log.ts';
 import type { StartService } from './configured-server.ts';
@@ -201,7 +202,9 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
     { extensions, own: own && { schema: own, requires: requires ?? {} } },
     described,
   );
-  const app = createHttpApp({ keys, schema, startedAt, hasConsole: console, commands, ...configured, ...others });
+  const tokens = config && (await tokensOf(config.federation, keys, others.replaces));
+  const parts = { keys, schema, startedAt, hasConsole: console, commands, tokens };
+  const app = createHttpApp({ ...parts, ...configured, ...others });
   const { sessions, authenticator, clock } = keys;
   const people = config?.people && (await peopleSignIn(config.people, { keys, addresses: app.addresses }));
   addPages(app, {
@@ -240,6 +243,18 @@ async function peopleSignIn(
 ): Promise<PeopleSignIn> {
   const { PeopleSignIn } = await import('../people/index.ts');
   return new PeopleSignIn({ settings, people: keys.people, addresses, clock: keys.clock });
+}
+
+/** Knows whose tokens are exchanged for keys, also what was known before of their issuers. */
+async function tokensOf(
+  rules: Config['federation'],
+  { clock }: KeysService,
+  replaces: ServiceApp | undefined,
+): Promise<TokenIdentifier | undefined> {
+  if (rules.length === 0) return undefined;
+  const { Federation, IssuerKeys } = await import('../federation/index.ts');
+  const known = replaces?.tokens instanceof Federation ? replaces.tokens.keys : new IssuerKeys(clock);
+  return new Federation({ rules, keys: known, clock });
 }
 
 /** Adds the pages on which people sign in to services whose proxies ask. They are on the hosts of those. */

@@ -1,3 +1,4 @@
+import type { Config } from '../config/config.ts';
 import { configLocation, readConfigFile } from '../config/config-file.ts';
 import { parseConfig } from '../config/load-config.ts';
 import { readCertificate } from '../http/certificate.ts';
@@ -24,7 +25,7 @@ interface ExamineOptions {
 /** Checks all that the program depends on, and changes nothing. */
 export async function examine(options: ExamineOptions): Promise<Finding[]> {
   const { database, env, environment, onVerified } = options;
-  const { config, observing } = await inspectConfig(options);
+  const { findings: config, rules, observing } = await inspectConfig(options);
   const findings = [...environment, ...config];
   let auditKey;
   try {
@@ -38,29 +39,29 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
     clock: Date.now,
     isWithoutWebhook,
     observing,
+    rules,
     onVerified,
   });
   return [...findings, ...inspected];
 }
 
-interface InspectedConfig {
-  config: Finding[];
-  /** The patterns of routes that observe. */
-  observing: readonly string[];
-}
-
-async function inspectConfig({ configFile, env, resources }: ExamineOptions): Promise<InspectedConfig> {
+/** Also the rules by which tokens are exchanged, and the patterns of routes that observe: the store tells of them. */
+async function inspectConfig({
+  configFile,
+  env,
+  resources,
+}: ExamineOptions): Promise<{ findings: Finding[]; rules?: Config['federation']; observing?: string[] }> {
   try {
     const location = configLocation(configFile, env);
     const file = location && readConfigFile(location);
-    if (!file)
-      return { config: [ok('CONFIG', 'There is no svc-api.yaml, and none is needed.'), NO_WEBHOOK], observing: [] };
-    const { notices, routes, tls } = await parseConfig(file, await resources());
+    if (!file) return { findings: [ok('CONFIG', 'There is no svc-api.yaml, and none is needed.'), NO_WEBHOOK] };
+    const { notices, routes, tls, federation: rules } = await parseConfig(file, await resources());
     if (tls) await readCertificate(tls);
-    const config = [ok('CONFIG', `${file.path} has no errors.`), notices ? inspectSecrets(notices, env) : NO_WEBHOOK];
-    return { config, observing: routes.filter(({ observe }) => observe).map(describePattern) };
+    const ofNotices = notices ? inspectSecrets(notices, env) : NO_WEBHOOK;
+    const observing = routes.filter(({ observe }) => observe).map(describePattern);
+    return { findings: [ok('CONFIG', `${file.path} has no errors.`), ofNotices], rules, observing };
   } catch (error) {
-    return { config: [failureBy('CONFIG', error)], observing: [] };
+    return { findings: [failureBy('CONFIG', error)] };
   }
 }
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, sql, type SqlBool } from 'kysely';
 import type { AuditEntry, AuditValues } from '../keys/audit/index.ts';
 import { isTime, NO_LIMITS, parseLimits } from '../keys/basics/index.ts';
 import {
@@ -13,6 +13,7 @@ import {
 } from '../keys/key/index.ts';
 import type { Permission } from '../keys/permissions/index.ts';
 import type { DialectName } from './connection.ts';
+import { ID_START } from './migrations.ts';
 import type { ApiKeyTable, AuditLogTable, KeyRow } from './tables.ts';
 
 /** The columns of a key that have times. */
@@ -219,7 +220,7 @@ export function searchTextOf({ name, description, person }: Searched): string {
 
 /** What a name looks like, as a digest: a skeleton may be longer than PostgreSQL indexes. Few others have the same. */
 export function computeNameSkeleton(name: string): string {
-  return hash('sha256', computeSkeleton(name), 'base64url').slice(0, 8);
+  return hash('sha256', computeSkeleton(name), 'base64url').slice(0, 7);
 }
 
 /** PostgreSQL returns large numbers as text. */
@@ -298,6 +299,26 @@ export function amongTexts(dialect: DialectName, texts: readonly string[]): RawB
   return dialect === 'sqlite'
     ? sql`in (select value from json_each(${JSON.stringify(texts)}))`
     : sql`= any(${texts}::text[])`;
+}
+
+/** Whether a column has one of these texts: PostgreSQL has an index of its hashes, which takes less room. */
+export function hasHashed(dialect: DialectName, column: string, texts: readonly string[]): RawBuilder<SqlBool> {
+  const hasOne = sql<SqlBool>`${sql.ref(column)} ${amongTexts(dialect, texts)}`;
+  if (dialect === 'sqlite') return hasOne;
+  return sql`(hashtextextended(${sql.ref(column)}, 0)
+    = any(array(select hashtextextended(text, 0) from unnest(${texts}::text[]) as text)) and ${hasOne})`;
+}
+
+/** Whether an entry of the audit log is about one of these keys: by an index of how their ids begin. */
+export function isAbout(dialect: DialectName, ids: readonly string[]): RawBuilder<SqlBool> {
+  const starts = new Set(ids.map((id) => [...id].slice(0, ID_START).join('')));
+  return sql<SqlBool>`(${idStart('audit_log.key_id')} ${amongTexts(dialect, [...starts])}
+    and audit_log.key_id ${amongTexts(dialect, ids)})`;
+}
+
+/** How the id of a key in a column begins. */
+export function idStart(column: string): RawBuilder<string> {
+  return sql`substr(${sql.ref(column)}, 1, ${sql.lit(ID_START)})`;
 }
 
 /** A value of a given row. */

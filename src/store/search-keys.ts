@@ -4,6 +4,7 @@ import { yieldToEventLoop } from '../keys/basics/index.ts';
 import type { Status } from '../keys/key/index.ts';
 import type { KeyCounts, KeyFilter, ListPosition, ListQuery } from '../keys/repository/index.ts';
 import type { Connection, DialectName } from './connection.ts';
+import { indexedSkeleton } from './migrations.ts';
 import { amongTexts, chunksOf, searchTextOf } from './rows.ts';
 import { addAncestors, type Condition, selectKeys } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
@@ -591,7 +592,7 @@ const QUICK_MS = 2.5;
 const GROWTH = 4;
 /** The length of what the index has, and the most that is looked for in it, in code points. */
 const [TRIGRAM, MAX_PHRASE] = [3, 64];
-/** What the index has of a text with a NUL: see `indexedText`. */
+/** What the index has of a text with a NUL: see `indexedValues`. */
 const TEXT_WITH_NUL = '"\u0001\u0001\u0001"';
 
 /**
@@ -602,7 +603,7 @@ function buildPhrase(search: string): string | undefined {
   const characters = Array.from(searchTextOf({ name: search, description: null }));
   if (characters.length < TRIGRAM || search.includes('\0')) return undefined;
   const quoted = characters.slice(0, MAX_PHRASE).join('').replaceAll('"', '""');
-  return `"${quoted}" OR ${TEXT_WITH_NUL}`;
+  return `search_text : ("${quoted}" OR ${TEXT_WITH_NUL})`;
 }
 
 /**
@@ -666,6 +667,23 @@ export async function hasSearchIndex(connection: Connection): Promise<boolean> {
       where indrelid = 'api_keys'::regclass and amname = 'gin' and indisvalid`.execute(db),
   );
   return rows.length > 0;
+}
+
+/** The rows of the keys whose names look like one of these: see `computeNameSkeleton`. */
+export async function findLookalikes(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  skeletons: readonly string[],
+): Promise<ApiKeyTable[]> {
+  const starts = skeletons.map((skeleton) => `"${indexedSkeleton(skeleton)}"`);
+  const isFound = sql<SqlBool>`api_keys.rowid in (select rowid from api_keys_search
+    where api_keys_search match ${`skeleton : (${starts.join(' OR ')})`})`;
+  return db
+    .selectFrom('api_keys')
+    .selectAll()
+    .$if(dialect === 'sqlite' && (await isIndexed(db)), (select) => select.where(isFound))
+    .where('name_skeleton', 'in', skeletons)
+    .execute();
 }
 
 async function rowNumbers(db: Kysely<Tables>): Promise<{ first: number; last: number }> {

@@ -240,6 +240,12 @@ export interface SessionTable {
   form_outcomes: string | null;
 }
 
+/** A row of `used_tokens`. The time is in milliseconds since 1970. */
+export interface UsedTokenTable {
+  digest: string;
+  ends_at: number;
+}
+
 /** A row of `key_effects`: see `Effect`. `widening` is a JSON text. */
 export interface KeyEffectTable {
   id: string;
@@ -312,6 +318,7 @@ export interface Tables {
   consent_requests: ConsentRequestTable;
   application_keys: ApplicationKeyTable;
   sessions: SessionTable;
+  used_tokens: UsedTokenTable;
   notice_state: NoticeStateTable;
   notice_outbox: NoticeOutboxTable;
   key_effects: KeyEffectTable;
@@ -319,7 +326,7 @@ export interface Tables {
 }
 
 /** The tables of what is under way, which no copy of a store has. */
-export const TRANSIENT_TABLES = ['consent_requests', 'sessions'] as const;
+export const TRANSIENT_TABLES = ['consent_requests', 'sessions', 'used_tokens'] as const;
 /** Those that a file alone has, for what an import has not finished. */
 type PendingTables = 'pending_import' | 'pending_rows';
 

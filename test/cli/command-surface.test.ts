@@ -15,7 +15,7 @@ const ASKING = ['--no-input', '--yes'];
 const END = ['--expires-at <date>', '--expires-in 90m|12h|30d'];
 const NAMED = ['[name]', '--name <name>'];
 const GRANTS = ['--permissions <resource:action,…> (list)', '--roles <role,…> (list)'];
-const HELD = ['--allow-from <network,…> (list)', '--limit 100/m (list)'];
+const HELD = ['--allow-from <network,…> (list)', '--limit 100/m (list)', '--budget <number>', '--uses <number>'];
 const NEW_KEY = [
   ...ALWAYS,
   ...PLACE,
@@ -72,14 +72,20 @@ const SURFACE: Record<string, string[]> = {
     '--config <path>',
     '--database <path>',
     '--no-color',
+    '--audience <text>',
     '--env <variable>',
+    '--federated',
     '--name <name>',
     '--learn',
+    '--token-file <path>|-',
     '--ttl 90s|10m|1h',
+    '--budget <number>',
+    '--uses <number>',
     ...GRANTS,
     ...PLACE,
   ],
   'apikey:export': ['--config <path>', '--database <path>', '--no-color', '--with-digests', ...PLACE],
+  'apikey:federation:explain': ['<file>', ...ALWAYS],
   'apikey:help': ['[subject]', '--config <path>', '--database <path>', '--no-color'],
   'apikey:import': ['[file]', '--dry-run', '--verbose', ...ALWAYS, ...PLACE],
   'apikey:list': [
@@ -150,7 +156,7 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
-  'apikey:usage': ['--by hour|day', '--since <date>|7d', '--until <date>|7d', ...NAMED, ...ALWAYS, ...PLACE],
+  'apikey:usage': ['--by hour|day|tool', '--since <date>|7d', '--until <date>|7d', ...NAMED, ...ALWAYS, ...PLACE],
   'apikey:verify': ['--no-input', '--permission <resource:action>', ...ALWAYS, ...PLACE],
   'apikey:notices:test': ALWAYS,
   'apikey:routes:check': ALWAYS,
@@ -268,7 +274,7 @@ describe('the commands', () => {
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
     const atTop =
-      'backup compact doctor guard login logout notices:test restore routes:check routes:explain routes:observed routes:template'.split(
+      'backup compact doctor federation:explain guard login logout notices:test restore routes:check routes:explain routes:observed routes:template'.split(
         ' ',
       );
     const ids = Object.keys(manifest.commands);

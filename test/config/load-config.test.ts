@@ -48,6 +48,7 @@ describe('the configuration', () => {
       limits: { default: [], failedCredentials: '20/m' },
       policy: {},
       people: undefined,
+      federation: [],
       audit: { keep: null },
       notices: undefined,
       alerts: { github: undefined },
@@ -190,6 +191,7 @@ sign-in: on
       },
       audit: { keep: 400 * 86_400_000 },
       alerts: { github: 'https://api.github.com/meta/public_keys/secret_scanning' },
+      federation: [],
       introspection: 'permitted',
       publicUrl: 'https://keys.example.org',
       consent: 'both',
@@ -317,7 +319,7 @@ trust: [10.0.0.0/33]
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
         '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, upstreams, ' +
-          'routes, expect, cors, tls, server, limits, policy, people, audit, notices, alerts, introspection, publicUrl, ' +
+          'routes, expect, cors, tls, server, limits, policy, people, federation, audit, notices, alerts, introspection, publicUrl, ' +
           'consent, clients and sign-in.',
         '7:15: "cookie" is no place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
@@ -333,7 +335,7 @@ trust: [10.0.0.0/33]
     [
       'routes: [{ host: "*", pth: /, allow: key }, { host: h, location: /x, allow: open }]',
       '1:23: "pth" is not a field. Did you mean "path"?',
-      '1:56: "location" is not a field. The fields here are host, path, methods, allow, resource, mcp, to, cross-site, preflight and observe.',
+      '1:56: "location" is not a field. The fields here are host, path, methods, allow, resource, mcp, limit, cost, to, cross-site, preflight and observe.',
     ],
     ['credentials: [{ headr: X-Api-Key }]', '1:17: "headr" is not a field. Did you mean "header"?'],
     ['notices: { ulr: "https://h.example" }', '1:12: "ulr" is not a field. Did you mean "url"?'],
@@ -498,6 +500,20 @@ trust: [10.0.0.0/33]
       'routes: [{ host: a, path: /, allow: key, to: b }]',
       '1:46: There is no upstream "b". There is no field "upstreams".',
     ],
+    ['routes: [{ host: a, path: /, allow: key, limit: 10/budget }]', '1:49: "10/budget" is not a limit.'],
+    ['routes: [{ host: a, path: /, allow: key, limit: "" }]', '1:49: A limit is empty.'],
+    ['routes: [{ host: a, path: /, allow: key, cost: 0 }]', '1:48: The field "cost" must be a whole number from 1'],
+    ['routes: [{ host: a, path: /, allow: key, cost: 1.5 }]', '1:48: The field "cost" must be a whole number from 1'],
+    [
+      'routes: [{ host: a, path: /, allow: open, cost: 2 }]',
+      '1:49: The field "cost" is for keys, and this route needs',
+    ],
+    ['routes: [{ host: a, path: /, allow: key, limit: 2/m, cost: 3 }]', '1:60: A request that counts as 3 is never'],
+    [
+      'routes: [{ host: a, path: /, allow: key, limit: 2/m }, { host: a, path: /, allow: key }]',
+      '1:56: Routes 1 and 2 are both for a/ and say different things.',
+    ],
+    ['limits: { default: [5/budget] }', '1:21: "5/budget" is not a limit.'],
     ['routes: [{ host: a, path: /, allow: key, mcp: [] }]', '1:47: The field "mcp" must be a map with at least one of'],
     ['routes: [{ host: a, path: /, allow: key, mcp: {} }]', '1:47: The field "mcp" must be a map with at least one of'],
     [

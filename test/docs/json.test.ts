@@ -97,7 +97,15 @@ async function printAll(): Promise<Printed[]> {
     { host: 'a.example', path: '/x/**', allow: 'key' },
     { host: 'b.example', path: '/**', allow: 'key', observe: true },
   ];
-  const config = write('svc-api.yaml', JSON.stringify({ notices: { url: receiver.url }, routes }));
+  const config = write(
+    'svc-api.yaml',
+    JSON.stringify({
+      notices: { url: receiver.url },
+      routes,
+      publicUrl: 'https://keys.example.org',
+      federation: [{ name: 'deploys', issuer: 'github', when: { repository_id: '1' }, grant: ['role:GUEST'] }],
+    }),
+  );
   const env = { SVC_API_CONFIG: config, SVC_API_NOTICES_SECRET: receiver.secret };
   const printed: Printed[] = [];
   const run = async (args: readonly string[], input = '') => {
@@ -124,10 +132,13 @@ async function printAll(): Promise<Printed[]> {
   await apikey('list', '--limit', '1');
   await apikey('suggest', 'CI');
   await apikey('usage', 'CI');
+  await apikey('usage', 'CI', '--by', 'tool');
   await run(['apikey', 'verify', '-'], key);
   await run(['apikey', 'verify', '-'], 'nonsense');
   await apikey('scan', write('leak', key));
   await apikey('scan', '--rules', 'gitleaks');
+  const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
+  await run(['federation', 'explain', '-'], `${encode({ alg: 'ES256' })}.${encode({ iss: 'x', exp: 1 })}.x`);
   const [one, other] = await withKeys({ database: cli.database }, async (keys) => {
     const { principal } = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'] });
     await keys.create({ name: 'Child', roles: ['VIEWER'] }, principal);

@@ -2,7 +2,16 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
 import { CliError } from '../errors.ts';
-import { DEFAULT_PAGE_SIZE, formatList, KeysError, MAX_PAGE_SIZE, printable } from '../../keys/basics/index.ts';
+import {
+  BUDGET_UNITS,
+  DEFAULT_PAGE_SIZE,
+  formatList,
+  KeysError,
+  type Limit,
+  MAX_PAGE_SIZE,
+  printable,
+  splitLimit,
+} from '../../keys/basics/index.ts';
 import type { KeyChange } from '../../keys/key/index.ts';
 import { isCursor } from '../../keys/service/index.ts';
 
@@ -64,6 +73,11 @@ export const restrictionFlags = {
       'Rate limit of the key, such as 100/m: a number of requests, and s, m, h, d or month. Can be repeated.',
     helpValue: '100/m',
   }),
+  budget: Flags.string({
+    description: 'How much requests may cost in all: each counts as one, or as the "cost" of its route.',
+    helpValue: '<number>',
+  }),
+  uses: Flags.string({ description: 'How often the key works: 1 for once.', helpValue: '<number>' }),
   'allow-from': Flags.string({
     ...list,
     description: 'Let the key be used from these networks alone, comma-separated: 10.0.0.0/8,2001:db8::/32.',
@@ -106,7 +120,7 @@ export const changeFlags = {
   ...restrictionFlags,
   'no-roles': Flags.boolean({ description: 'Remove all roles, but for those of --roles.' }),
   'no-permissions': Flags.boolean({ description: 'Remove all permissions, but for those of --permissions.' }),
-  'no-limits': Flags.boolean({ description: 'Remove all limits.' }),
+  'no-limits': Flags.boolean({ description: 'Remove all limits, also --budget and --uses.' }),
   'no-allow-from': Flags.boolean({ description: 'Let the key be used from anywhere.' }),
   'no-expiry': Flags.boolean({ description: 'Remove the expiry.' }),
 };
@@ -115,6 +129,8 @@ export const changeFlags = {
 const EXCLUSIVE = [
   ['expires-in', 'expires-at', 'no-expiry'],
   ['limit', 'no-limits'],
+  ['budget', 'no-limits'],
+  ['uses', 'no-limits'],
   ['allow-from', 'no-allow-from'],
 ];
 
@@ -125,16 +141,44 @@ type FlagValues<Of extends Interfaces.FlagInput> = Partial<Interfaces.InferredFl
 function fieldsIn(
   flags: FlagValues<typeof grantFlags & typeof restrictionFlags> & { description?: string | undefined },
 ) {
-  const { roles, permissions, limit: limits, description } = flags;
+  const { roles, permissions, description } = flags;
+  const limits = limitsIn(flags);
   const expiry = { expiresIn: flags['expires-in'], expiresAt: flags['expires-at'] };
   return { description, roles, permissions, limits, allowFrom: flags['allow-from'], ...expiry };
+}
+
+/** The limits that flags name; undefined for none. @throws KeysError INPUT_INVALID */
+export function limitsIn(flags: FlagValues<typeof restrictionFlags>): string[] | undefined {
+  const budgets = BUDGET_UNITS.flatMap((unit) => {
+    const count = readNumber(flags[unit], `--${unit}`);
+    return count === undefined ? [] : [`${count}/${unit}`];
+  });
+  const { limit = [] } = flags;
+  return flags.limit || budgets.length > 0 ? [...limit, ...budgets] : undefined;
 }
 
 export function requestOf(flags: FlagValues<typeof newKeyFlags> & { name?: string | undefined }) {
   return { ...fieldsIn(flags), name: flags.name, overwrite: flags.overwrite };
 }
 
-/** A change by its flags. @throws CliError USAGE */
+/**
+ * A change by its flags: of rates, budget and uses, what they do not name stays.
+ * @param now the limits that the key has
+ */
+export function withLimitsKept(
+  change: KeyChange,
+  flags: FlagValues<typeof changeFlags>,
+  now: readonly Limit[],
+): KeyChange {
+  if (!change.limits || flags['no-limits']) return change;
+  const isKept = (limit: Limit) => {
+    const { unit } = splitLimit(limit);
+    return flags[unit === 'budget' || unit === 'uses' ? unit : 'limit'] === undefined;
+  };
+  return { ...change, limits: [...change.limits, ...now.filter(isKept)] };
+}
+
+/** A change by its flags, but for limits that stay. @throws CliError USAGE */
 export function changeOf(flags: FlagValues<typeof changeFlags>): KeyChange {
   for (const exclusive of EXCLUSIVE) {
     const given = exclusive.filter((flag) => flags[flag as keyof typeof flags] !== undefined);

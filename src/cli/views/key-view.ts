@@ -14,7 +14,7 @@ import {
   type Status,
   type UsageTotals,
 } from '../../keys/key/index.ts';
-import { formatTime, formatList, nearest, printable, relativeTime } from '../../keys/basics/index.ts';
+import { type Budget, formatTime, formatList, nearest, printable, relativeTime } from '../../keys/basics/index.ts';
 import { type Catalog, type Permission, splitPermission } from '../../keys/permissions/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 
@@ -38,6 +38,8 @@ export interface KeyJson extends KeyRestrictions {
   /** Whether `apply` created it. */
   managed: boolean;
   uses: number;
+  /** What is left of those of its limits that never refill. */
+  budgets: readonly Budget[];
   lastUsedAt: string | null;
   /** Set while the previous secret is still accepted. */
   rotation: RotationJson | null;
@@ -66,7 +68,8 @@ interface LimitJson extends KeyRestrictions {
 }
 
 /** A key as JSON, with its status now, which counts its ancestors. */
-export function keyJson({ apiKey: key, status, disabledByPolicy, unknownGrants, rotation, usage }: KeyState): KeyJson {
+export function keyJson(state: KeyState): KeyJson {
+  const { apiKey: key, status, disabledByPolicy, unknownGrants, rotation, usage, budgets } = state;
   return {
     id: key.id,
     name: key.name,
@@ -84,6 +87,7 @@ export function keyJson({ apiKey: key, status, disabledByPolicy, unknownGrants, 
     disabledByPolicy,
     managed: key.managed,
     uses: usage.uses,
+    budgets: budgets.map(({ limit, left }) => ({ limit, left })),
     lastUsedAt: formatTime(usage.lastUsedAt),
     rotation: rotationJson(rotation, usage),
     person: key.person,
@@ -120,7 +124,10 @@ export function fieldText(value: FieldValue | KeyJson[keyof KeyJson]): string {
   if (value === null || value === '') return '-';
   if (typeof value !== 'object') return printable(String(value), 1000);
   if ('startedAt' in value) return rotationText(value);
-  return 'issuer' in value ? personText(value) : value.join(', ') || '-';
+  if ('issuer' in value) return personText(value);
+  return (
+    value.map((item) => (typeof item === 'string' ? item : `${item.left} left of ${item.limit}`)).join(', ') || '-'
+  );
 }
 
 function personText({ issuer, subject, name }: Person): string {
@@ -233,14 +240,20 @@ const [NAME, TEXT] = [10, 8];
 
 const name = column('name', ({ name }) => name, { least: NAME });
 const status = column('status', ({ status }) => status, {
-  shown: ({ status, rotation, disabledByPolicy }) =>
-    [status, ...(disabledByPolicy ? ['unused'] : []), ...(rotation ? ['rotating'] : [])].join(', '),
+  shown: ({ status, rotation, disabledByPolicy, budgets }) =>
+    [
+      status,
+      ...(disabledByPolicy ? ['unused'] : []),
+      ...(rotation ? ['rotating'] : []),
+      ...budgets.map(({ left, limit }) => (left === 0 ? 'spent' : `${left} left of ${limit}`)),
+    ].join(', '),
 });
 const roles = grantColumn('roles', ({ roles }) => roles);
 const permissions = grantColumn('permissions', ({ permissions }) => permissions);
 const grants = grantColumn('grants', ({ roles, permissions }) => [...roles, ...permissions]);
 const unknownGrants = column('unknown-grants', (key) => key.unknownGrants, { least: TEXT });
 const limits = column('limits', (key) => key.limits, { least: TEXT });
+const budgets = column('budgets', (key) => key.budgets, { least: TEXT });
 const allowFrom = column('allow-from', (key) => key.allowFrom, { least: TEXT });
 const prefix = column('prefix', ({ prefix }) => prefix, { least: TEXT });
 const created = time('created', ({ createdAt }) => createdAt);
@@ -267,7 +280,7 @@ export const ALL_COLUMNS: readonly KeyColumn[] = [
   uses,
   rotation,
 ];
-const PICKABLE = [...ALL_COLUMNS, grants, unknownGrants, limits, allowFrom, person, id, description];
+const PICKABLE = [...ALL_COLUMNS, grants, unknownGrants, limits, budgets, allowFrom, person, id, description];
 
 export const COLUMN_NAMES: readonly string[] = PICKABLE.map((column) => column.name);
 

@@ -1,5 +1,5 @@
 import { examplesOf } from '../../cli/base-command.ts';
-import { changeFlags, changeOf, nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import { changeFlags, changeOf, nameArgs, nameFlag, withLimitsKept } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { changeText, keyJson } from '../../cli/views/key-view.ts';
 import { warn } from '../../cli/terminal.ts';
@@ -22,7 +22,7 @@ export default class Update extends KeyCommand {
     const change = changeOf(input.flags);
     return this.withKeys(input.flags, async (keys) => {
       const { apiKey: key } = await this.findKey(keys, nameOf(input));
-      const { before, after, confusable } = await keys.update(key, change);
+      const { before, after, confusable } = await keys.update(key, withLimitsKept(change, input.flags, key.limits));
       const changes = fieldChanges(before, after.apiKey);
       const text = changes.length > 0 ? changes.map(changeText).join('\n') : 'Nothing has changed.';
       const shown = await this.printLines({ apiKey: keyJson(after), changes }, text);

@@ -17,12 +17,17 @@ export const OAUTH_PATHS = {
 } as const;
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+export const JWT_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+export const EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
 /**
  * What applications learn of the service (RFC 8414, section 3.2; RFC 8628, section 4; RFC 9207, section 3): of the ways
  * in which they may ask alone. What can be granted is told to keys alone.
  */
-export function metadataReply(issuer: string, flows: readonly ConsentFlow[]): Reply {
+export function metadataReply(
+  issuer: string,
+  { flows, grantTypes }: { flows: readonly ConsentFlow[]; grantTypes: readonly string[] },
+): Reply {
   const [byCode, byPage] = [flows.includes('DEVICE'), flows.includes('CODE')];
   return jsonReply({
     issuer,
@@ -31,7 +36,7 @@ export function metadataReply(issuer: string, flows: readonly ConsentFlow[]): Re
     ...(byCode && { device_authorization_endpoint: issuer + OAUTH_PATHS.deviceAuthorization }),
     revocation_endpoint: issuer + OAUTH_PATHS.revoke,
     ...(byPage && { response_types_supported: ['code'], response_modes_supported: ['query'] }),
-    grant_types_supported: [...(byPage ? ['authorization_code'] : []), ...(byCode ? [DEVICE_GRANT] : [])],
+    grant_types_supported: grantTypes,
     ...(byPage && { code_challenge_methods_supported: ['S256'] }),
     token_endpoint_auth_methods_supported: ['none'],
     revocation_endpoint_auth_methods_supported: ['none'],

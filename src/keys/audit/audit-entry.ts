@@ -1,5 +1,5 @@
 import { createHmac, hash, type KeyObject } from 'node:crypto';
-import { formatTime, KeysError } from '../basics/index.ts';
+import { formatTime, KeysError, withoutUndefined } from '../basics/index.ts';
 import { type ApiKey, keyRestrictions } from '../key/index.ts';
 import { prefixOf } from '../secret/index.ts';
 
@@ -22,6 +22,7 @@ export const AUDIT_ACTIONS = [
   'CONSENT_EXCHANGE',
   'CONSENT_REPLAY',
   'CONSENT_REVOKE',
+  'FEDERATE',
   'REFUSE',
   'PRUNE',
   'RESTORE',
@@ -34,6 +35,7 @@ export const AUDIT_ACTIONS = [
  * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
  * entries; RESTORE is that of a backup and, with a key, what that did to it; CLOCK_REPAIR is that times were moved back
  * that were written while the clock was ahead; LEAK is that a scan has found a secret;
+ * FEDERATE is that a token of an issuer that is trusted was exchanged for a key;
  * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it; OBSERVE is
  * that a route that observes has begun to, or has let pass what it would refuse.
  */
@@ -296,6 +298,8 @@ export interface Refusal {
   apiKey: AuditDraft['apiKey'];
   /** The permissions that were missing. */
   missing?: readonly string[] | undefined;
+  /** The tool of an MCP server that was called. */
+  tool?: string | undefined;
   /** The client's address, if it is known. */
   address?: string | undefined;
   /** The pattern of the route that has let it pass nevertheless, since it only observes. */
@@ -335,11 +339,11 @@ export class RefusalSampler {
   }
 
   #count(refusal: Refusal, now: number): void {
-    const { reason, actor, missing, address } = refusal;
+    const { reason, actor, missing, tool, address } = refusal;
     const key = keyOf(refusal);
     const kinds = this.#keys.get(key) ?? new Map<string, CountedRefusal>();
     this.#keys.set(key, kinds);
-    const kind = JSON.stringify([reason, actor.name, missing, address]);
+    const kind = JSON.stringify([reason, actor.name, missing, tool, address]);
     const counted = kinds.get(kind) ?? kinds.get(VARIOUS);
     if (counted) counted.count += 1;
     else if (kinds.size < MAX_KINDS) {
@@ -364,8 +368,9 @@ export class RefusalSampler {
     this.#periodEnd = now + PERIOD_MS;
   }
 
-  #addDraft({ reason, actor, apiKey, missing, address, route }: Refusal, count: number, at: number): void {
-    const after = { reason, count, ...(missing && { missing }), ...(route !== undefined && { route }) };
+  #addDraft({ reason, actor, apiKey, missing, tool, address, route }: Refusal, count: number, at: number): void {
+    const optional = { missing, tool, route };
+    const after = { reason, count, ...withoutUndefined(optional) };
     this.#due.push({
       at,
       actor,

@@ -54,6 +54,11 @@ export {
   isTime,
   LAST_MS,
   type Limit,
+  BUDGET_UNITS,
+  type Budget,
+  budgetsOf,
+  isBudget,
+  isBudgetUnit,
   LIMIT_SECONDS,
   MAX_BACK_MS,
   type LimitParts,
@@ -61,6 +66,7 @@ export {
   missingDay,
   NO_LIMITS,
   parseLimits,
+  parseRates,
   pastTimeRemedy,
   readDate,
   readDay,
@@ -70,6 +76,7 @@ export {
   relativeTime,
   requirePastTime,
   SPENT_LIMITS,
+  type SpentLimit,
   splitLimit,
   SteadyClock,
   clampTime,
@@ -117,3 +124,4 @@ export {
   withoutUndefined,
   yesOrNo,
 } from './values.ts';
+export { readBounded } from './read-answer.ts';

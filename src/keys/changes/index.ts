@@ -20,6 +20,7 @@ export {
   type ConfusableName,
   createKey,
   findConfusableNames,
+  freeName,
   type KeyPreview,
   planCreation,
   revertCreation,

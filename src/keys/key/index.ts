@@ -57,6 +57,7 @@ export {
   headerIssuer,
   type Person,
   personIn,
+  FEDERATION,
   personText,
   readPerson,
   requireNoPerson,
@@ -110,4 +111,6 @@ export {
   type UsageRequest,
   type UsageTotals,
   type UsedGrant,
+  type UsedTool,
+  MAX_TOOLS,
 } from './usage.ts';

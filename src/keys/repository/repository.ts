@@ -142,15 +142,18 @@ export interface Received {
   readonly problem?: { readonly code: ErrorCode; readonly message: string; readonly isSilence: boolean };
   /** Whether connections that were made before may lead to a server that was replaced. */
   readonly renewsPool?: boolean;
+  /** The number of the last change that is known of once this is taken. Whoever made that may wait for it. */
+  readonly change?: number;
 }
 
 /** What tells of changes of keys. */
 export interface ChangeSource {
-  /** Begins to listen. */
-  start(hear: (received: Received) => void): void;
+  /** Begins to listen. @param hear resolves once what it was told is taken, if not at once */
+  start(hear: (received: Received) => void | Promise<void>): void;
   /** Is told each time that somebody relies on what was received: it is made sure less often while nobody does. */
   asked(): void;
-  close(): void;
+  /** Resolves once nobody waits for it any more. */
+  close(): Promise<void>;
 }
 
 /** The database that a store is in. */

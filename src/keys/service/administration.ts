@@ -8,7 +8,7 @@ import {
   suggestGrants,
   type Suggestion,
 } from '../authorization/index.ts';
-import { KeysError, withoutUndefined } from '../basics/index.ts';
+import { type Budget, KeysError, withoutUndefined } from '../basics/index.ts';
 import {
   type ConfusableName,
   type ContainmentOperations,
@@ -54,6 +54,8 @@ export interface KeyState {
   /** The rotation under way. */
   readonly rotation: Omit<Rotation, 'grace'> | null;
   readonly usage: UsageTotals;
+  /** What is left of its budgets. */
+  readonly budgets: readonly Budget[];
 }
 
 export interface KeyLimit extends Omit<AncestorLimit, 'ancestor'> {
@@ -264,7 +266,7 @@ export class OperatorKeys implements KeyAdministration {
 
   async suggest({ id }: KeyFields): Promise<Suggestion> {
     const used = await this.#keys.usage.usedPermissionsOf(id);
-    return suggestGrants(await this.#chainOf(id), used.keys(), this.#keys.catalog);
+    return suggestGrants(await this.#chainOf(id), used, this.#keys.catalog);
   }
 
   usageOf({ id }: KeyFields, request: UsageRequest): Promise<UsageByPeriod> {
@@ -302,10 +304,11 @@ export async function stateOf(keys: KeysService, key: ApiKey): Promise<KeyState>
 }
 
 async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<KeyState[]> {
-  const [chains, usage, byPolicy] = await Promise.all([
+  const [chains, usage, byPolicy, budgets] = await Promise.all([
     keys.chainsOf(page),
     keys.usage.usageOf(page.map(({ id }) => id)),
     keys.unusedKeys.disabledByPolicy(page),
+    keys.budgetsOf(page),
   ]);
   return chains.map((chain) => {
     const [key] = chain.keys;
@@ -316,6 +319,7 @@ async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<Key
       unknownGrants: unknownGrantsOf(key, keys.catalog),
       rotation: keys.rotationOf(key),
       usage: usage.get(key.id) ?? NO_USAGE,
+      budgets: budgets.get(key.id)!,
     };
   });
 }

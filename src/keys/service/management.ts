@@ -28,6 +28,10 @@ import {
   MAX_PAGE_SIZE,
   orNull,
   type Rules,
+  type Budget,
+  budgetsOf,
+  isBudget,
+  SPENT_LIMITS,
 } from '../basics/index.ts';
 import {
   activateRotation,
@@ -246,6 +250,13 @@ class KeyQueries {
   /** The ancestors of a key, with how each limits it now, if it does. */
   ancestorsOf(chain: Chain): AncestorLimit[] {
     return ancestorsOf(chain, this.catalog, this.#options.clock());
+  }
+
+  /** The budgets of keys, by their ids, with what is left of each. @throws KeysError STORE_… */
+  async budgetsOf(keys: readonly ApiKey[]): Promise<ReadonlyMap<string, readonly Budget[]>> {
+    const ids = keys.filter(({ limits }) => limits.some(isBudget)).map(({ id }) => id);
+    const spent = ids.length > 0 ? await this.#options.repository.port(SPENT_LIMITS).find(ids) : [];
+    return new Map(keys.map((key) => [key.id, budgetsOf(key, spent)]));
   }
 
   /** The rotation of a key while its previous secret still works. */

@@ -1,3 +1,4 @@
+import type { Budget } from '../../../keys/basics/index.ts';
 import type { IssuedKind, KeyChangeKind, PossibleChange } from '../../../keys/changes/index.ts';
 import type { KeyRestrictions } from '../../../keys/key/index.ts';
 import { type Permission, PermissionSet, type ResourceActions } from '../../../keys/permissions/index.ts';
@@ -10,7 +11,7 @@ const PERMISSIONS = '{ resource actions }';
 const FIELDS = `{
     id name prefix person { issuer name }
     description roles permissions ${PERMISSIONS} unknownGrants grants ${RESTRICTIONS}
-    status expiresAt lastUsedAt uses createdAt createdBy disabledAt managed
+    status expiresAt lastUsedAt uses budgets { limit left } createdAt createdBy disabledAt managed
     effectivePermissions ${PERMISSIONS}
     usedPermissions ${PERMISSIONS} unusedPermissions ${PERMISSIONS} suggestedPermissions ${PERMISSIONS}
     suggestedRoles excessPermissions ${PERMISSIONS}
@@ -35,6 +36,7 @@ export interface ShownKey extends KeyRestrictions {
   readonly expiresAt: string | null;
   readonly lastUsedAt: string | null;
   readonly uses: number;
+  readonly budgets: readonly Budget[];
   readonly createdAt: string;
   readonly createdBy: string | null;
   readonly disabledAt: string | null;

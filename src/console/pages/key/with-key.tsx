@@ -102,6 +102,9 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
         {shown.uses > 0 && <span class="faint">{`, ${formatCount(shown.uses, 'use')} in all`}</span>}
       </Fact>
       <RestrictionFacts of={shown} />
+      {shown.budgets.length > 0 && (
+        <Fact name="Left">{shown.budgets.map(({ limit, left }) => `${left} of ${limit}`).join(', ')}</Fact>
+      )}
       {shown.managed && (
         <Fact name="Managed">by an apply: the next one may undo what is changed here, or delete the key</Fact>
       )}
