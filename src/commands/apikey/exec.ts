@@ -106,7 +106,7 @@ export default class Exec extends BaseCommand {
           `"${printable(misplaced)}" comes before --, where only flags are allowed. Put it after --.`,
       );
     }
-    const { permissions, name, ttl, env = 'API_KEY', database, learn = false } = flags;
+    const { permissions, name, ttl, env = 'API_KEY', database, learn } = flags;
     if (learn && flags.federated)
       throw new CliError('USAGE', '--learn is not for --federated: what such a key may do is said by a rule.');
     const roles = flags.roles ?? (learn && !permissions ? ['ADMIN'] : undefined);

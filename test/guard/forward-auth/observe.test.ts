@@ -46,17 +46,20 @@ describeOnEach('a route that observes', () => {
     assert.equal((await ask('/api/users')).headers.get('x-auth-key-name'), '');
     const route = 'grafana.example.org/api/**';
     const found = await observed();
+    const counted = new Map<string, number>();
+    for (const [pattern, ...more] of found) {
+      const what = JSON.stringify(more.slice(0, 3));
+      if (pattern === route) counted.set(what, (counted.get(what) ?? 0) + Number(more[3]));
+    }
     assert.deepEqual(
-      found.filter(([pattern, reason]) => pattern === route && reason !== 'observing').toSorted(),
-      [
-        [route, 'forbidden', 'Idle', ['GRAFANA:READ_ANY', 'GRAFANA:UPDATE_ANY'], 1],
-        [route, 'forbidden', 'Reader', ['GRAFANA:UPDATE_ANY'], 1],
-        [route, 'forbidden', 'Reader', ['GRAFANA:UPDATE_ANY'], 1],
-        [route, 'no valid key', null, undefined, 1],
-        [route, 'no valid key', null, undefined, 3],
-      ].toSorted(),
+      counted,
+      new Map([
+        ['["observing",null,null]', 1],
+        ['["no valid key",null,null]', 4],
+        ['["forbidden","Reader",["GRAFANA:UPDATE_ANY"]]', 2],
+        ['["forbidden","Idle",["GRAFANA:READ_ANY","GRAFANA:UPDATE_ANY"]]', 1],
+      ]),
     );
-    assert.equal(found.filter(([, reason]) => reason === 'observing').length, 1);
     const refused = await server.keys.audit.read({ action: 'REFUSE' }, OPERATOR);
     assert.deepEqual(
       refused.filter(({ actor }) => actor.kind === 'KEY'),
