@@ -14,6 +14,7 @@ import { AuditAccess } from '../authorization/index.ts';
 import { isKeysError } from '../basics/index.ts';
 import { Containments, PermittedChanges, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
 import { Consent, type ConsentOptions } from '../consent/index.ts';
+import { Exchange } from '../exchange/index.ts';
 import { Usage, USAGE } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
@@ -179,6 +180,11 @@ export class KeysService extends KeyManagement {
   /** Brings keys to what is declared. */
   get declarations(): Declarations {
     return this.#feature(Declarations);
+  }
+
+  /** Keys for who shows something else that proves who asks. */
+  get exchange(): Exchange {
+    return this.#feature(Exchange);
   }
 
   /** What would be refused, told beforehand. */

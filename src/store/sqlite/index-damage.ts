@@ -5,8 +5,8 @@ import type { Tables } from '../tables.ts';
 interface Index {
   name: string;
   table: string;
-  /** All that an entry has; null is the number of the row. */
-  columns: (string | null)[];
+  /** All that an entry has, as SQL. */
+  columns: string[];
   /** Which rows it has, of a partial one. */
   condition: string | undefined;
 }
@@ -15,13 +15,16 @@ interface Index {
 export async function indexesIn(db: Kysely<Tables>): Promise<Index[]> {
   const { rows } = await sql<{ name: string; table: string; definition: string | null; columns: string }>`
     select made.name, made.tbl_name as "table", made.sql as definition,
-      (select json_group_array(column.name) from pragma_index_xinfo(made.name, 'main') as column) as columns
+      (select json_group_array(
+        case cid when -1 then 'rowid' when -2 then 'expression' else '"' || column.name || '"' end) from pragma_index_xinfo(made.name, 'main') as column) as columns
     from main.sqlite_schema as made where made.type = 'index' and substr(made.tbl_name, 1, 7) <> 'sqlite_'
       and substr(made.tbl_name, 1, 16) <> 'api_keys_search_'`.execute(db);
   return rows.map(({ name, table, definition, columns }) => ({
     name,
     table,
-    columns: JSON.parse(columns) as (string | null)[],
+    columns: (JSON.parse(columns) as string[]).map((column) =>
+      column === 'expression' ? /\((\w+\([^)]*\))\)/.exec(definition!)![1]! : column,
+    ),
     condition: /\swhere\s([^]*)$/i.exec(definition ?? '')?.[1],
   }));
 }
@@ -36,10 +39,10 @@ export async function findIndexDamage(db: Kysely<Tables>, indexes: readonly Inde
     const isIn = condition === undefined ? sql`true` : sql.raw(`(${condition})`);
     const entries = sql`${sql.id('main', table)} indexed by ${sql.id(name)}`;
     const lines = sql`${sql.id('main', table)} as line not indexed`;
-    const same = columns.map((column) => {
-      const reference = sql.raw(column === null ? 'rowid' : `"${column}"`);
-      return sql`entry.${reference} is line.${reference}`;
-    });
+    // Other columns than those of the line have no such names here.
+    const same = columns.map((column, index) =>
+      sql.raw(`entry.has_${index} is ${column.includes('(') ? column : `line.${column}`}`),
+    );
     const { rows } = await sql<{ entries: number; lines: number; lost: number }>`select
       (select count(*) from ${entries} where ${isIn}) as entries,
       (select count(*) from ${lines} where ${isIn}) as lines,
@@ -53,6 +56,6 @@ export async function findIndexDamage(db: Kysely<Tables>, indexes: readonly Inde
   return undefined;
 }
 
-function listOf(columns: readonly (string | null)[]): RawBuilder<unknown> {
-  return sql.raw(columns.map((column) => (column === null ? 'rowid as rowid' : `"${column}"`)).join(', '));
+function listOf(columns: readonly string[]): RawBuilder<unknown> {
+  return sql.raw(columns.map((column, index) => `${column} as has_${index}`).join(', '));
 }

@@ -153,7 +153,7 @@ describeOnEach('doctor', (dialect) => {
     const before = [await contentOf(cli.database), dialect === 'sqlite' && readdirSync(dirname(cli.database))];
     const checks = await examine();
     assert.deepEqual(wrong(checks), []);
-    const left = dialect === 'sqlite' ? ['SETTINGS', 'RIGHTS'] : ['ACCESS', 'SPACE', 'INTEGRITY'];
+    const left = ['FEDERATION', ...(dialect === 'sqlite' ? ['SETTINGS', 'RIGHTS'] : ['ACCESS', 'SPACE', 'INTEGRITY'])];
     assert.deepEqual(
       [...new Set(checks.map(({ check }) => check))],
       dialect === 'sqlite'
