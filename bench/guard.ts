@@ -6,6 +6,7 @@ import type { BenchKey } from './stores.ts';
 import { throughputTable } from './tables.ts';
 import { measureThroughput, type Rounds } from './throughput.ts';
 import { CHECKS } from './rows.ts';
+import { CALL, SERVICE } from './workloads.ts';
 
 const GUARD: Row = { title: '**`svc-api guard`**', server: 'guard', workloads: CHECKS };
 /** The row that the others are compared with. */
@@ -13,12 +14,42 @@ const BARE: Row = { title: 'twenty lines of node:http, open', server: 'proxy', w
 const NGINX: Row = { title: 'nginx, `proxy_pass` alone, open', server: 'nginx', workloads: CHECKS, isOpen: true };
 const UPSTREAM: Row = { title: 'the service', server: 'constant', workloads: CHECKS, cores: LOAD_CORE };
 
+/** By a file, with a hundred services, and what these get in the place of the caller's key. */
+const SWAPPED: Row = {
+  ...GUARD,
+  title: '**`svc-api guard`**, a credential of each',
+  mode: 'swap',
+  workloads: [SERVICE],
+};
+const UNCHECKED: Row = { ...SWAPPED, title: 'the same, open and without credentials', mode: 'open', isOpen: true };
+const TOOLS: Row = { ...GUARD, title: '**`svc-api guard`**, by `mcp`', mode: 'mcp', workloads: [CALL] };
+const NO_TOOLS: Row = { ...TOOLS, title: 'the same without `mcp`', mode: 'plain' };
+
 /** What the guard costs beside proxies that check nothing, in front of one service on the core of the load. */
-export async function measureGuard(keys: readonly BenchKey[], folder: string, rounds: Rounds): Promise<string> {
-  const upstream = await startServer(UPSTREAM, folder);
+export function measureGuard(keys: readonly BenchKey[], folder: string, rounds: Rounds): Promise<string> {
+  return inFrontOf(UPSTREAM, folder, async () =>
+    throughputTable(await measureThroughput([GUARD, BARE, NGINX], keys, folder, rounds), CHECKS, BARE),
+  );
+}
+
+/** What checks and credentials cost the guard of many services, and what it costs to judge messages of MCP. */
+export function measureUpstreams(keys: readonly BenchKey[], folder: string, rounds: Rounds): Promise<string> {
+  return inFrontOf(UPSTREAM, folder, async () => {
+    const tables: string[] = [];
+    for (const [row, base] of [
+      [SWAPPED, UNCHECKED],
+      [TOOLS, NO_TOOLS],
+    ] as const)
+      tables.push(throughputTable(await measureThroughput([row, base], keys, folder, rounds), row.workloads, base));
+    return tables.join('\n\n');
+  });
+}
+
+async function inFrontOf(service: Row, folder: string, measure: () => Promise<string>): Promise<string> {
+  const upstream = await startServer(service, folder);
   try {
     writeFileSync(portPath(folder), String(upstream.port));
-    return throughputTable(await measureThroughput([GUARD, BARE, NGINX], keys, folder, rounds), CHECKS, BARE);
+    return await measure();
   } finally {
     await upstream.stop();
   }

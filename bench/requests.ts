@@ -26,12 +26,13 @@ const LONG_HEAD = [
 
 /** A request as it is sent, with TOKEN and NUMBER in it. */
 export function requestOf(
-  { body, target = '/', token = TOKEN, headers = [], hasLongHead }: Workload,
+  { body, message, target = body ? '/graphql' : '/', token = TOKEN, headers = [], hasLongHead }: Workload,
   port: number,
 ): string {
-  const text = body && JSON.stringify(body);
+  const sent = body ?? message;
+  const text = sent && JSON.stringify(sent);
   const head = [
-    text === undefined ? `GET ${target} HTTP/1.1` : 'POST /graphql HTTP/1.1',
+    `${text === undefined ? 'GET' : 'POST'} ${target} HTTP/1.1`,
     `Host: 127.0.0.1:${port}`,
     ...headers,
     ...(hasLongHead ? LONG_HEAD : PLAIN_HEAD),

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { measureChurn } from './churn.ts';
 import { measureConsole } from './console.ts';
 import { figure } from './figures.ts';
-import { measureGuard } from './guard.ts';
+import { measureGuard, measureUpstreams } from './guard.ts';
 import { MAX_LIVE_KEYS, measureLiveKeys } from './live-keys.ts';
 import { withCopy } from './postgres.ts';
 import { measureOverload } from './overload.ts';
@@ -55,6 +55,7 @@ const PARTS: Readonly<Record<string, () => Promise<string>>> = {
   limits: () => compare(rows.LIMITS_ROWS, rows.CHECKS, rows.UNLIMITED),
   'forward-auth': () => compare(rows.FORWARD_AUTH_ROWS, rows.FEW_ROUTES.workloads, rows.FEW_ROUTES),
   guard: () => withStores(SIZES, (keys, folder) => measureGuard(keys, folder, rounds)),
+  upstreams: () => withStores(SIZES, (keys, folder) => measureUpstreams(keys, folder, rounds)),
   telemetry: () => withStores(SIZES, (keys, folder) => measureTelemetry(keys, folder, rounds)),
   constant: () => compare(rows.CONSTANT_ROWS, rows.CHECKS, rows.BETTER_AUTH),
   'start-up': async () => startUpTable(await measureStartUp([...OWN, ...OTHERS], 10 * rounds.rounds)),

@@ -7,7 +7,9 @@ export interface Workload {
   title: string;
   /** The body of the POST request; without one, it is a GET. */
   body?: GraphQLBody;
-  /** Where the GET request goes. Default: `/`. */
+  /** The body of the POST request to a server without GraphQL. */
+  message?: object;
+  /** Where the request goes. Default: `/`, with a body `/graphql`. */
   target?: string;
   /** Headers of its own. */
   headers?: readonly string[];
@@ -117,6 +119,15 @@ export const FAILURES: readonly Workload[] = [
 
 /** A request to a server without GraphQL. */
 export const CHECK: Workload = { title: 'constant', expected: () => CONSTANT };
+
+/** A request to one of a hundred services behind a guard, and a call of one of their tools. */
+export const SERVICE: Workload = { ...CHECK, title: 'one of 100 services', target: '/service42/items' };
+export const CALL: Workload = {
+  title: 'a call of a tool',
+  target: '/mcp',
+  message: { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'read_file', arguments: { path: 'a.txt' } } },
+  expected: () => CONSTANT,
+};
 
 /** What nginx asks before each request of a browser. */
 const ASKED: Omit<Workload, 'title'> = {

@@ -8,10 +8,13 @@ export interface ApiKey {
     id: string;
     name: string;
     description: string | null;
+    owner: string | null;
+    tags: readonly string[];
     roles: Role[];
     permissions: Permission[];
     limits: readonly Limit[];
     allowFrom: readonly string[] | null;
+    audience: string | null;
     publicId: string;
     createdAt: number;
     createdBy: string | null;
@@ -27,6 +30,7 @@ export declare function bearerAuth(options: HonoAuthOptions): MiddlewareHandler<
 
 export interface BearerAuthOptions extends RequiredPermissions {
     keys: OpenedStore;
+    audience?: string;
     realm?: string;
     credentials?: readonly CredentialPlace[];
     trust?: readonly string[];
@@ -46,6 +50,7 @@ export type CheckedRequest = AllowedRequest | RefusedRequest;
 
 export interface CheckRequestOptions extends RequiredOptions {
     address?: string | undefined;
+    audience?: string | undefined;
 }
 
 export interface Config {
@@ -71,14 +76,20 @@ export interface Config {
     };
     readonly policy: PolicyRules;
     readonly people: PeopleSettings | undefined;
+    readonly federation: readonly FederationRule[];
     readonly audit: {
         readonly keep: number | null;
     };
     readonly notices: NoticeSettings | undefined;
+    readonly alerts: {
+        readonly github: string | undefined;
+    };
     readonly introspection: 'on' | 'off' | 'permitted';
     readonly publicUrl: string | undefined;
     readonly consent: ConsentMode | undefined;
     readonly clients: readonly Client[];
+    readonly clientDocuments: 'any' | 'off' | readonly string[];
+    readonly dynamicRegistration: boolean;
     readonly signIn: 'on' | 'off' | undefined;
 }
 
@@ -114,6 +125,8 @@ export declare function isKeysError(error: unknown): error is KeysError;
 export interface KeyChange extends ExpiryRequest {
     name?: string;
     description?: string | null;
+    owner?: string | null;
+    tags?: readonly string[];
     roles?: readonly string[];
     permissions?: readonly string[];
     limits?: readonly string[];
@@ -177,13 +190,9 @@ export interface Page {
     hasNextPage: boolean;
 }
 
-export interface PageQuery {
+export interface PageQuery extends KeyFilters {
     first?: number | null;
     after?: string | null;
-    search?: string | null;
-    roles?: readonly string[] | null;
-    status?: string | null;
-    owner?: string | null;
 }
 
 export type Permission = `${string}:${Action}`;
@@ -235,6 +244,7 @@ export type ServiceApp = Hono<BearerEnv> & {
     readonly failedCredentials: AttemptCounter | undefined;
     readonly startedAt: number;
     readonly addresses: ClientAddresses;
+    readonly tokens: object | undefined;
 };
 
 export declare function startTelemetry(options: TelemetryOptions): Promise<Telemetry>;
@@ -254,7 +264,8 @@ export declare function bearerAuth(options: BearerAuthOptions): OnRequestHook;
 export interface AccessObserver {
     used(permission: Permission): void;
     granted(role: Role): void;
-    lacked(permissions: readonly Permission[], address?: string): void;
+    called(tool: string): void;
+    lacked(permissions: readonly Permission[], address?: string, tool?: string): void;
 }
 
 export type Action = (typeof ACTIONS)[number];
@@ -273,6 +284,8 @@ export interface AllowedRequest {
 export interface AppliedLimit {
     readonly keyId: string;
     readonly limit: Limit;
+    readonly route?: string;
+    readonly weight?: number;
 }
 
 interface Asking {
@@ -285,6 +298,8 @@ export interface Authenticated {
     principal: Caller;
     checkAgain(): Promise<boolean>;
 }
+
+export declare const BUDGET_UNITS: readonly ['budget', 'uses'];
 
 export interface BudgetLimits {
     cost: number;
@@ -332,10 +347,16 @@ export interface ChangedKey {
     after: ApiKey;
 }
 
+export interface ClaimCondition {
+    readonly path: readonly string[];
+    readonly values: readonly string[];
+}
+
 export interface Client {
     readonly id: string;
     readonly name: string;
     readonly redirects: readonly string[];
+    readonly refreshes?: boolean;
 }
 
 export interface ClientAddress {
@@ -375,7 +396,7 @@ declare const EFFECT_KINDS: readonly ['SECRET', 'WIDENING', 'ENABLING', 'CREATIO
 
 export type EffectKind = (typeof EFFECT_KINDS)[number];
 
-export type ErrorCode = Issue['code'] | 'NAME_TAKEN' | 'NAME_CONFUSABLE' | 'SECRET_TAKEN' | 'PREFIX_TAKEN' | 'ID_TAKEN' | 'NOT_FOUND' | 'FORBIDDEN' | 'ROTATION_IN_PROGRESS' | 'ROTATION_NONE' | 'NOT_FOR_PEOPLE' | 'DECLARATION_INVALID' | 'CONFIG_INVALID' | 'CONFIG_INSECURE' | 'CONFIG_UNAVAILABLE' | 'PRUNE_REFUSED' | 'TAKEOVER_REFUSED' | 'CHAIN_TOO_LONG' | 'POLICY_VIOLATED' | 'REQUEST_DECIDED' | 'CONSENT_OFF' | 'TOO_MANY_REQUESTS' | 'OUTPUT_FAILED' | 'LIMIT_EXCEEDED' | 'SCHEMA_INVALID' | 'HOST_INVALID' | 'OPTION_INVALID' | 'GRAPHQL_UNSUPPORTED' | 'NODE_UNSUPPORTED' | 'DRIVER_UNSUPPORTED' | 'LISTEN_FAILED' | 'TLS_INVALID' | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'CREDENTIALS_INVALID' | 'SERVER_UNREACHABLE' | 'SERVER_INCOMPATIBLE' | 'SERVER_INSECURE' | 'SERVER_FAILED' | 'STORE_REQUIRED' | 'STORE_UNAVAILABLE' | 'STORE_LOCKED' | 'STORE_FULL' | 'STORE_READONLY' | 'STORE_INSECURE' | 'STORE_CORRUPT' | 'STORE_REPLACED' | 'STORE_FOREIGN' | 'STORE_NEWER' | 'STORE_OLDER' | 'STORE_NOT_EMPTY' | 'STORE_AUDIT_KEY' | 'STORE_CLOCK' | 'STORE_FAILED' | 'BACKUP_EXISTS' | 'BACKUP_INVALID' | 'BACKUP_UNAVAILABLE' | 'RESTORE_BLIND' | 'RESTORE_OUTDATED';
+export type ErrorCode = Issue['code'] | 'NAME_TAKEN' | 'NAME_CONFUSABLE' | 'SECRET_TAKEN' | 'PREFIX_TAKEN' | 'ID_TAKEN' | 'NOT_FOUND' | 'FORBIDDEN' | 'ROTATION_IN_PROGRESS' | 'ROTATION_NONE' | 'NOT_FOR_PEOPLE' | 'DECLARATION_INVALID' | 'CONFIG_INVALID' | 'CONFIG_INSECURE' | 'CONFIG_UNAVAILABLE' | 'PRUNE_REFUSED' | 'TAKEOVER_REFUSED' | 'CHAIN_TOO_LONG' | 'POLICY_VIOLATED' | 'REQUEST_DECIDED' | 'CONSENT_OFF' | 'TOO_MANY_REQUESTS' | 'OUTPUT_FAILED' | 'LIMIT_EXCEEDED' | 'SCHEMA_INVALID' | 'HOST_INVALID' | 'OPTION_INVALID' | 'GRAPHQL_UNSUPPORTED' | 'NODE_UNSUPPORTED' | 'DRIVER_UNSUPPORTED' | 'LISTEN_FAILED' | 'TLS_INVALID' | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'BUDGET_SPENT' | 'CREDENTIALS_INVALID' | 'SERVER_UNREACHABLE' | 'SERVER_INCOMPATIBLE' | 'SERVER_INSECURE' | 'SERVER_FAILED' | 'STORE_REQUIRED' | 'STORE_UNAVAILABLE' | 'STORE_LOCKED' | 'STORE_FULL' | 'STORE_READONLY' | 'STORE_INSECURE' | 'STORE_CORRUPT' | 'STORE_REPLACED' | 'STORE_FOREIGN' | 'STORE_NEWER' | 'STORE_OLDER' | 'STORE_NOT_EMPTY' | 'STORE_AUDIT_KEY' | 'STORE_CLOCK' | 'STORE_FAILED' | 'BACKUP_EXISTS' | 'BACKUP_INVALID' | 'BACKUP_UNAVAILABLE' | 'RESTORE_BLIND' | 'RESTORE_OUTDATED';
 
 export interface ExpiryRequest {
     expiresIn?: string;
@@ -384,12 +405,26 @@ export interface ExpiryRequest {
 
 export declare class FailureLog;
 
+export interface FederationRule {
+    readonly name: string;
+    readonly issuer: TokenIssuer;
+    readonly when: readonly ClaimCondition[];
+    readonly grants: Grants;
+    readonly ttl: number;
+    readonly reuse: boolean;
+}
+
 export interface FinishedLines {
     readonly origin: string;
     add(line: string): void;
 }
 
 export type Grant = string;
+
+export interface Grants {
+    roles: Role[];
+    permissions: Permission[];
+}
 
 export type GrantsByGroup = Readonly<Record<string, readonly Grant[]>>;
 
@@ -411,7 +446,7 @@ export type HostResource = string | {
 export type IntrospectionMode = 'on' | 'off' | 'permitted';
 
 export interface Issue {
-    code: 'NAME_INVALID' | 'DESCRIPTION_INVALID' | 'ROLE_INVALID' | 'PERMISSION_INVALID' | 'NO_GRANTS' | 'EXPIRY_INVALID' | 'LIMIT_INVALID' | 'NETWORK_INVALID' | 'SECRET_INVALID' | 'INPUT_INVALID' | 'USAGE';
+    code: 'NAME_INVALID' | 'DESCRIPTION_INVALID' | 'OWNER_INVALID' | 'TAG_INVALID' | 'ROLE_INVALID' | 'PERMISSION_INVALID' | 'NO_GRANTS' | 'EXPIRY_INVALID' | 'LIMIT_INVALID' | 'NETWORK_INVALID' | 'SECRET_INVALID' | 'INPUT_INVALID' | 'USAGE';
     message: string;
     field?: string;
 }
@@ -424,6 +459,18 @@ export interface Issued<Key extends ApiKey = ApiKey> {
 }
 
 export type IssuedKind = EffectKind | 'APPROVAL';
+
+export interface KeyFilters {
+    search?: string | null;
+    roles?: readonly string[] | null;
+    status?: string | null;
+    owner?: string | null;
+    tags?: readonly string[] | null;
+    createdBy?: string | null;
+    expiresBefore?: string | null;
+    unusedSince?: string | null;
+    neverUsed?: boolean | null;
+}
 
 export interface KeyRotation extends ChangedKey {
     created: ApiKey[];
@@ -441,7 +488,7 @@ export declare const LIMIT_SECONDS: {
     readonly month: 2592000;
 };
 
-export type LimitUnit = keyof typeof LIMIT_SECONDS;
+export type LimitUnit = RateUnit | (typeof BUDGET_UNITS)[number];
 
 export type ListenAddress = {
     host: string;
@@ -579,6 +626,8 @@ interface PrincipalParts {
     readonly observer?: AccessObserver | undefined;
 }
 
+type RateUnit = keyof typeof LIMIT_SECONDS;
+
 export declare class RefusalLog;
 
 export interface RefusalReply {
@@ -626,6 +675,7 @@ export interface Restrictions {
     readonly limitsId: string;
     readonly limits: readonly AppliedLimit[];
     readonly networks: readonly Networks[];
+    readonly audiences: readonly string[];
 }
 
 export type Role = string;
@@ -644,6 +694,8 @@ export interface Route {
     readonly allow: Allow;
     readonly to?: string;
     readonly mcp?: McpPatterns;
+    readonly limit?: Limit;
+    readonly cost?: number;
     readonly crossSiteAllowed?: boolean;
     readonly preflightOpen: boolean;
     readonly line?: number;
@@ -737,6 +789,13 @@ export interface TelemetryOptions {
     log?: Log;
     base?: string;
     trust?: readonly string[];
+}
+
+export interface TokenIssuer {
+    readonly url: string;
+    readonly jwks: string | undefined;
+    readonly audience: string;
+    readonly algorithms: readonly string[];
 }
 
 export interface UnreadLimits {

@@ -1,5 +1,7 @@
 import {
+  ALERTS_FIELDS,
   CLIENT_FIELDS,
+  CLIENTS_FIELDS,
   INTROSPECTION,
   MAX_CLIENTS,
   AUDIT_FIELDS,
@@ -9,20 +11,33 @@ import {
   TLS_FIELDS,
 } from '../src/config/read-server.ts';
 import { BASIC_FIELDS, CREDENTIAL_FIELDS, MAX_UPSTREAMS, UPSTREAM_FIELDS } from '../src/config/read-upstreams.ts';
+import {
+  ALGORITHMS,
+  ISSUER_FIELDS,
+  MAX_RULES,
+  MAX_VALUES,
+  PRESETS,
+  RULE_FIELDS,
+} from '../src/config/read-federation.ts';
 import { MAX_GROUPS, OIDC_FIELDS, PEOPLE_FIELDS, SECRET_FIELDS } from '../src/config/read-people.ts';
-import { LIMITS_FIELDS, MAX_DECLARED, MCP_FIELDS, RESOURCE_FIELDS, ROUTE_FIELDS } from '../src/config/read-access.ts';
+import {
+  LIMITS_FIELDS,
+  MAX_COST,
+  MAX_DECLARED,
+  MCP_FIELDS,
+  RESOURCE_FIELDS,
+  ROUTE_FIELDS,
+} from '../src/config/read-access.ts';
 import { CONFIG_FIELDS } from '../src/config/load-config.ts';
 import { MAX_REFUSED_OFTEN, NOTICE_TYPES } from '../src/keys/notices/notice.ts';
 import { OTHER_ORIGIN, PUBLIC_URL } from '../src/keys/basics/origin.ts';
 import { SERVER_NUMBERS } from '../src/config/config.ts';
 import { CONSENT_MODES, MAX_KEYS_PER_CREATOR, NAME, POLICY_RULES, ROLES } from '../src/keys/permissions/catalog.ts';
 import { CLIENT_ID, MAX_CLIENT_NAME_LENGTH, OWN_CLIENT } from '../src/keys/consent/clients.ts';
-import { inOrder, LIMIT, PERMISSION, SCHEMA_FIELD } from './schema-parts.ts';
+import { DURATION, inOrder, LIMIT, PERMISSION, SCHEMA_FIELD } from './schema-parts.ts';
 
 const name = { type: 'string', pattern: NAME.source };
 const permissions = { type: 'array', minItems: 1, items: PERMISSION };
-
-const DURATION = { type: 'string', pattern: '^\\s*[0-9]{1,9}[smhdw]\\s*$', examples: ['90d'] };
 
 const credentials = { type: 'boolean', description: 'Whether it holds credentials, which keeps it out of VIEWER.' };
 const header = { type: 'string', pattern: '^[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*$', examples: ['X-Api-Key'] };
@@ -54,6 +69,13 @@ const ROUTE = {
     description: 'What its keys may use of an MCP server: names, with * for any text.',
     minProperties: 1,
     ...mapOf(MCP_FIELDS, { tools: PATTERNS, resources: PATTERNS, prompts: PATTERNS }),
+  },
+  limit: { ...LIMIT, description: 'How many of its requests each key may make; with mcp, how many calls.' },
+  cost: {
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_COST,
+    description: 'How much one counts against limits and budgets. Default: 1.',
   },
   to: {
     type: 'string',
@@ -119,7 +141,15 @@ const CLIENT = {
       examples: ['https://app.example.org/done', 'http://127.0.0.1/done'],
     },
   },
+  refreshes: {
+    type: 'boolean',
+    description: 'Whether its keys end after an hour, and it gets new secrets by a refresh token. Default: false.',
+  },
 };
+const REGISTERED = { type: 'array', maxItems: MAX_CLIENTS, items: mapOf(CLIENT_FIELDS, CLIENT, ['id', 'name']) };
+
+/** A role, where permissions stand as well. */
+const ROLE_GRANT = { type: 'string', pattern: '^\\s*[Rr][Oo][Ll][Ee]:\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*$' };
 
 /**
  * The JSON Schema (draft 2020-12) of the configuration. It accepts a little more than the rules do: it knows nothing of
@@ -289,10 +319,7 @@ export function configSchema(): string {
                 type: 'array',
                 minItems: 1,
                 items: {
-                  anyOf: [
-                    { type: 'string', pattern: '^\\s*[Rr][Oo][Ll][Ee]:\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*$' },
-                    PERMISSION,
-                  ],
+                  anyOf: [ROLE_GRANT, PERMISSION],
                 },
                 examples: [['role:ADMIN'], ['DOCKER:READ_ANY']],
               },
@@ -304,6 +331,48 @@ export function configSchema(): string {
           { required: ['header'], not: { required: ['oidc'] } },
           { required: ['oidc'], not: { anyOf: [{ required: ['header'] }, { required: ['groups'] }] } },
         ],
+      },
+      federation: {
+        type: 'array',
+        description: 'Which tokens of issuers, such as those of pipelines, are exchanged for which keys.',
+        minItems: 1,
+        maxItems: MAX_RULES,
+        items: mapOf(
+          RULE_FIELDS,
+          {
+            name: { type: 'string', description: 'Also the name of the key that what it issues descends from.' },
+            issuer: {
+              description: 'Who signs the tokens.',
+              anyOf: [
+                { enum: Object.keys(PRESETS).filter((name) => PRESETS[name]!.url !== undefined) },
+                {
+                  ...mapOf(ISSUER_FIELDS, {
+                    preset: { enum: Object.keys(PRESETS) },
+                    url: { type: 'string', description: 'The "iss" of its tokens.', pattern: '^https?://' },
+                    jwks: {
+                      type: 'string',
+                      description: 'Where its keys are. Default: as its metadata say.',
+                      pattern: '^https?://',
+                    },
+                    audience: { type: 'string', description: 'The "aud" of its tokens. Default: publicUrl.' },
+                    algorithms: { type: 'array', minItems: 1, items: { enum: ALGORITHMS } },
+                  }),
+                  anyOf: [{ required: ['preset'] }, { required: ['url'] }],
+                },
+              ],
+            },
+            when: {
+              type: 'object',
+              description: 'What a token must say: each claim is one text, or one of a list, exactly.',
+              minProperties: 1,
+              maxProperties: MAX_VALUES,
+            },
+            grant: { type: 'array', minItems: 1, items: { anyOf: [ROLE_GRANT, PERMISSION] } },
+            ttl: { ...DURATION, description: 'How long a key is valid that it issues. Default: 15m.' },
+            reuse: { type: 'boolean', description: 'Whether a token may be used more than once. Default: false.' },
+          },
+          ['name', 'issuer', 'when', 'grant'],
+        ),
       },
       audit: {
         description: 'For how long entries of the audit log are kept: older ones are pruned once an hour.',
@@ -341,6 +410,14 @@ export function configSchema(): string {
         enum: SIGN_IN,
         description: 'Whether people sign in to guarded services, on a page. Default: behind guard alone.',
       },
+      alerts: {
+        description: 'Who may tell, at /alerts/github, that secrets were found in public. Default: nobody.',
+        ...mapOf(
+          ALERTS_FIELDS,
+          { github: { anyOf: [{ enum: ['on', 'off'] }, { type: 'string', pattern: '^https?://' }] } },
+          ['github'],
+        ),
+      },
       introspection: { enum: INTROSPECTION, description: 'Who may ask GraphQL for its schema. Default: on.' },
       publicUrl: {
         type: 'string',
@@ -356,10 +433,28 @@ export function configSchema(): string {
         enum: CONSENT_MODES,
       },
       clients: {
-        type: 'array',
         description: 'Applications that may ask for keys, beside svc-api itself.',
-        maxItems: MAX_CLIENTS,
-        items: mapOf(CLIENT_FIELDS, CLIENT, ['id', 'name']),
+        anyOf: [
+          REGISTERED,
+          {
+            ...mapOf(CLIENTS_FIELDS, {
+              registered: REGISTERED,
+              'metadata-documents': {
+                description:
+                  'Hosts whose applications are known by a document at the URL that is their id. Default: off.',
+                anyOf: [
+                  { enum: ['any', 'off'] },
+                  { type: 'array', minItems: 1, items: { type: 'string', pattern: '^[a-z0-9]' } },
+                ],
+              },
+              'dynamic-registration': {
+                type: 'boolean',
+                description: 'Whether any application may register itself. Default: false.',
+              },
+            }),
+            minProperties: 1,
+          },
+        ],
       },
     }),
     // An empty file is one without fields.

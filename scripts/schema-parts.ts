@@ -1,12 +1,14 @@
-import { LIMIT_SECONDS } from '../src/keys/basics/time.ts';
+import { LIMIT_SECONDS, LIMIT_UNITS } from '../src/keys/basics/time.ts';
 import { ACTIONS } from '../src/keys/permissions/catalog.ts';
 
 /** A limit of requests. */
-export const LIMIT = {
-  type: 'string',
-  pattern: `^\\s*\\d{1,12} */ *(?:${Object.keys(LIMIT_SECONDS).join('|')})\\s*$`,
-  examples: ['100/m', '10000/month'],
-};
+export const LIMIT = limitIn(Object.keys(LIMIT_SECONDS), ['100/m', '10000/month']);
+/** One of a key, which may be a budget. */
+export const KEY_LIMIT = limitIn(LIMIT_UNITS, ['100/m', '10000/month', '1000/budget', '1/uses']);
+
+function limitIn(units: readonly string[], examples: readonly string[]) {
+  return { type: 'string', pattern: `^\\s*\\d{1,12} */ *(?:${units.join('|')})\\s*$`, examples };
+}
 
 /** A permission of any resource, case-insensitive. */
 export const PERMISSION = {
@@ -30,3 +32,5 @@ export function anyOf(words: readonly string[]): string {
   const letters = (word: string) => word.replaceAll(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`);
   return `^\\s*(?:${words.map(letters).join('|')})\\s*$`;
 }
+
+export const DURATION = { type: 'string', pattern: '^\\s*[0-9]{1,9}[smhdw]\\s*$', examples: ['90d'] };

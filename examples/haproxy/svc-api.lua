@@ -11,6 +11,7 @@ local PASSED_ON = {
     "authorization", "x-api-key", "accept", "origin", "access-control-request-method",
     "sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest", "x-requested-with", "sec-websocket-key", "upgrade",
     "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url",
+    "x-script-name",
 }
 -- What the client gets of a refusal.
 local ANSWERED = {

@@ -3,7 +3,7 @@ import type { Explanation } from './explanation.ts';
 
 type RemoteCode = Extract<
   ErrorCode,
-  `SERVER_${string}` | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'CREDENTIALS_INVALID' | 'STORE_REQUIRED'
+  `SERVER_${string}` | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'BUDGET_SPENT' | 'CREDENTIALS_INVALID' | 'STORE_REQUIRED'
 >;
 
 /** Codes of commands that work on a running server. */
@@ -22,6 +22,11 @@ export const REMOTE_CODES: Readonly<Record<RemoteCode, Explanation>> = {
     meaning: 'The server takes no more requests for a while.',
     causes: ['a limit of the key is used up', 'there were many requests with wrong keys from this address'],
     remedy: 'Wait as long as the error says, and run the command again.',
+  },
+  BUDGET_SPENT: {
+    meaning: 'The key for the server has no budget or use left.',
+    causes: ['it was created with `--budget` or `--uses`, and has used that up'],
+    remedy: 'Use another key, or have its budget raised: `svc-api apikey update <name> --budget <number>`.',
   },
   CREDENTIALS_INVALID: {
     meaning: 'The key for a server cannot be read or kept.',

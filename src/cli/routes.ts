@@ -108,6 +108,8 @@ interface RouteJson {
   to: string | null;
   /** What may be used of an MCP server. */
   mcp: McpPatterns | null;
+  limit: string | null;
+  cost: number | null;
   crossSite: 'allowed' | null;
   preflight: 'open' | null;
 }
@@ -121,6 +123,8 @@ function routeJson({ route, index }: Match): RouteJson {
     allow,
     to = null,
     mcp = null,
+    limit = null,
+    cost = null,
     crossSiteAllowed,
     preflightOpen,
   } = route;
@@ -134,6 +138,8 @@ function routeJson({ route, index }: Match): RouteJson {
     resource: allow.kind === 'resource' ? allow.resource : null,
     to,
     mcp,
+    limit,
+    cost,
     crossSite: crossSiteAllowed ? 'allowed' : null,
     preflight: preflightOpen ? 'open' : null,
   };

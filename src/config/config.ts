@@ -1,6 +1,7 @@
 import { BEARER_ALONE, type CredentialPlace } from '../keys/secret/index.ts';
 import { LOOPBACK, Networks } from '../keys/basics/index.ts';
 import type { PeopleSettings } from '../keys/authentication/index.ts';
+import type { FederationRule } from '../keys/exchange/index.ts';
 import type { NoticeSettings } from '../keys/notices/index.ts';
 import type { ConsentMode, HostResource, Permission, PolicyRules } from '../keys/permissions/index.ts';
 import type { Client } from '../keys/consent/index.ts';
@@ -66,10 +67,14 @@ export interface Config {
   readonly policy: PolicyRules;
   /** Who signs people in without a key, and what they are granted; undefined for nobody. */
   readonly people: PeopleSettings | undefined;
+  /** Which tokens of issuers are exchanged for which keys. */
+  readonly federation: readonly FederationRule[];
   /** How long entries of the audit log are kept, in milliseconds; null for ever. */
   readonly audit: { readonly keep: number | null };
   /** Who is notified of what happens to keys; undefined for nobody. */
   readonly notices: NoticeSettings | undefined;
+  /** Where the keys are by which GitHub signs that it has found secrets; undefined if it is not listened to. */
+  readonly alerts: { readonly github: string | undefined };
   /** Whether GraphQL introspection is answered: always, never, or to keys with PERMISSION:READ_ANY. */
   readonly introspection: 'on' | 'off' | 'permitted';
   /** The address under which clients reach the service; undefined for the one that a request was made to. */
@@ -78,6 +83,10 @@ export interface Config {
   readonly consent: ConsentMode | undefined;
   /** Applications that may ask for keys. */
   readonly clients: readonly Client[];
+  /** At which hosts applications may describe themselves, at the URLs that are their ids. */
+  readonly clientDocuments: 'any' | 'off' | readonly string[];
+  /** Whether applications may register themselves. */
+  readonly dynamicRegistration: boolean;
   /** Whether people sign in to guarded services; undefined for those behind `guard` alone. */
   readonly signIn: 'on' | 'off' | undefined;
 }
@@ -98,11 +107,15 @@ export const DEFAULT_CONFIG: Config = {
   limits: { default: [], failedCredentials: '20/m' },
   policy: {},
   people: undefined,
+  federation: [],
   audit: { keep: null },
   notices: undefined,
+  alerts: { github: undefined },
   introspection: 'on',
   publicUrl: undefined,
   consent: undefined,
   clients: [],
+  clientDocuments: 'off',
+  dynamicRegistration: false,
   signIn: undefined,
 };

@@ -13,10 +13,12 @@ import { createCatalog, HOST_RESOURCES, type HostResource } from '../keys/permis
 import { describeIssues, locatedText, readYaml } from '../yaml/read-yaml.ts';
 import { type ConfigFile, configLocation, readConfigFile } from './config-file.ts';
 import { type Config, DEFAULT_CONFIG } from './config.ts';
+import { readFederation } from './read-federation.ts';
 import { readPeople } from './read-people.ts';
 import { readLimits, readPolicySection, readResources, readRoles, readRoutes } from './read-access.ts';
 import { readUpstreams } from './read-upstreams.ts';
 import {
+  readAlerts,
   readAudit,
   readClients,
   readConsent,
@@ -102,8 +104,10 @@ export const CONFIG_FIELDS = [
   'limits',
   'policy',
   'people',
+  'federation',
   'audit',
   'notices',
+  'alerts',
   'introspection',
   'publicUrl',
   'consent',
@@ -141,6 +145,7 @@ export function readConfig(
   if (!onUnmet) reader.issues.push(...unmet);
   else if (unmet.length > 0) onUnmet(unmet);
   const withRoles = createCatalog({ resources: catalog.resources, roles, declaredIn: 'this file' });
+  const publicUrl = readPublicUrl(reader, fields.publicUrl);
   const config: Config = {
     file,
     resources,
@@ -156,12 +161,14 @@ export function readConfig(
     limits: readLimits(reader, fields.limits),
     policy: readPolicySection(reader, fields.policy, withRoles),
     people: readPeople(reader, fields.people, { catalog: withRoles, file }),
+    federation: readFederation(reader, fields.federation, { catalog: withRoles, publicUrl }),
     audit: readAudit(reader, fields.audit),
     notices: readNotices(reader, fields.notices, file),
+    alerts: readAlerts(reader, fields.alerts),
     introspection: readIntrospection(reader, fields.introspection),
-    publicUrl: readPublicUrl(reader, fields.publicUrl),
+    publicUrl,
     consent: readConsent(reader, fields.consent),
-    clients: readClients(reader, fields.clients, fields.consent),
+    ...readClients(reader, fields.clients, fields.consent),
     signIn: readSignIn(reader, fields['sign-in']),
   };
   return reader.issues.length > 0 ? { issues: reader.ownIssues } : { config };

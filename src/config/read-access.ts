@@ -4,8 +4,10 @@ import {
   type DocumentReader,
   formatList,
   isRecord,
-  parseLimits,
+  type Limit,
+  parseRates,
   printable,
+  splitLimit,
   suggestion,
   withoutUndefined,
 } from '../keys/basics/index.ts';
@@ -152,7 +154,7 @@ export function readLimits(reader: DocumentReader, value: unknown): Config['limi
   if (!section) return DEFAULT_CONFIG.limits;
   const { default: all, failedCredentials: failed } = section;
   return {
-    default: reader.parsedList(all, ['limits', 'default'], parseLimits),
+    default: reader.parsedList(all, ['limits', 'default'], parseRates),
     failedCredentials:
       failed === undefined
         ? DEFAULT_CONFIG.limits.failedCredentials
@@ -160,9 +162,9 @@ export function readLimits(reader: DocumentReader, value: unknown): Config['limi
   };
 }
 
-function readLimit(reader: DocumentReader, value: unknown, path: DocumentPath): string {
+function readLimit(reader: DocumentReader, value: unknown, path: DocumentPath): Limit | '' {
   const text = reader.text(value, path);
-  const { values, issues } = parseLimits(text === undefined ? [] : [text]);
+  const { values, issues } = parseRates(text === undefined ? [] : [text]);
   for (const { message } of issues) reader.report(path, message);
   return values[0] ?? '';
 }
@@ -174,6 +176,8 @@ export const ROUTE_FIELDS = [
   'allow',
   'resource',
   'mcp',
+  'limit',
+  'cost',
   'to',
   'cross-site',
   'preflight',
@@ -245,6 +249,8 @@ function readRoute(
     allow: given,
     resource,
     mcp: parts,
+    limit: givenLimit,
+    cost: givenCost,
     to: upstream,
     'cross-site': crossSite,
     preflight,
@@ -267,6 +273,13 @@ function readRoute(
     reader.report([...path, 'mcp'], 'With "mcp", the field "allow" must be a permission, permissions, or key.');
   if (mcp && methods)
     reader.report([...path, 'methods'], 'With "mcp", leave out "methods": all of MCP goes by one path.');
+  const limit = givenLimit === undefined ? undefined : readLimit(reader, givenLimit, [...path, 'limit']) || undefined;
+  const cost = givenCost === undefined ? undefined : readCost(reader, givenCost, [...path, 'cost']);
+  for (const field of ['limit', 'cost'] as const)
+    if (item[field] !== undefined && allow?.kind === 'open')
+      reader.report([...path, field], `The field "${field}" is for keys, and this route needs none. Leave it out.`);
+  if (limit !== undefined && cost !== undefined && cost > splitLimit(limit).count)
+    reader.report([...path, 'cost'], `A request that counts as ${cost} is never within ${limit}.`);
   const to = upstream === undefined ? undefined : reader.text(upstream, [...path, 'to']);
   if (to !== undefined && !upstreams.includes(to)) {
     const known =
@@ -281,9 +294,19 @@ function readRoute(
     allow,
     ...(to !== undefined && { to }),
     ...(mcp && { mcp }),
+    ...(limit !== undefined && { limit }),
+    ...(cost !== undefined && { cost }),
     ...(crossSite === 'allowed' && { crossSiteAllowed: true }),
     preflightOpen: preflight === 'open',
   };
+}
+
+/** The most that one request can count as. */
+export const MAX_COST = 1_000_000;
+
+function readCost(reader: DocumentReader, value: unknown, path: DocumentPath): number | undefined {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_COST) return value;
+  return reader.report(path, `The field "cost" must be a whole number from 1 to ${MAX_COST}.`);
 }
 
 export const MCP_FIELDS = ['tools', 'resources', 'prompts'] as const;

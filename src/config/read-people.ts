@@ -145,7 +145,7 @@ function readGrant(reader: DocumentReader, value: unknown, catalog: Catalog): Gr
 const ROLE = /^role:\s*/i;
 
 /** Permissions as `RESOURCE:ACTION`, and roles as `role:VIEWER`, as scopes of OAuth have them. */
-function parseGrants(items: readonly string[], catalog: Catalog): { values: Grant[]; issues: Issue[] } {
+export function parseGrants(items: readonly string[], catalog: Catalog): { values: Grant[]; issues: Issue[] } {
   const parsed = items.map((item) => {
     const text = item.trim();
     if (ROLE.test(text)) return parseRoles([text.replace(ROLE, '')], catalog);

@@ -2,11 +2,13 @@ import DataLoader from 'dataloader';
 import {
   type AncestorLimit,
   type Chain,
+  findAnswering,
   mayFor,
   readPermission,
   splitUsed,
   suggestGrants,
 } from '../keys/authorization/index.ts';
+import { type Budget, isBudget } from '../keys/basics/index.ts';
 import { type ApiKey, NO_USAGE, previousUseSince, type UsageTotals, type UsedGrant } from '../keys/key/index.ts';
 import type { Branch } from '../keys/lists/index.ts';
 import { formatCursor, type KeysService } from '../keys/service/index.ts';
@@ -71,6 +73,11 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
     unknownGrants: (key) => unknownGrantsOf(key, catalog),
     issued: ({ id }, _, { principal, budget }) =>
       budget.inSequence(async () => (await keys.containments.issuedBy([id], principal)).map(issuedAs)),
+    answering: (key, _, context) =>
+      withChain(key, context, (chain) => {
+        const found = findAnswering(chain);
+        return found && mayFor(context.principal, 'READ', found.by) ? found.answering : null;
+      }),
     prefix: ({ publicId }) => prefixOf(publicId),
     effectivePermissions: (key, _, context) => withChain(key, context, (chain) => accessOf(chain).byResource()),
     status: (key, _, context) => withChain(key, context, (chain) => keys.statusOf(chain)),
@@ -117,10 +124,13 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
       withChain(key, context, async (chain) => groupPermissions((await suggestion(key, chain, context)).unused)),
     uses: async (key, _, context) => (await usageOf(key, context)).uses,
     lastUsedAt: async (key, _, context) => (await usageOf(key, context)).lastUsedAt,
+    budgets: (key, _, context) => (key.limits.some(isBudget) ? loadersIn(context).budgets.load(key) : []),
     usage: ({ id }, request, { budget }) =>
       budget.inSequence(async () => (await keys.usage.byPeriod(id, request)).periods),
     usedPermissions: async ({ id }, _, context) =>
       knownTo(catalog, splitUsed(await loadersIn(context).usedPermissions.load(id)).permissions),
+    usedTools: async (key, _, context) =>
+      withChain(key, context, async (chain) => (await suggestion(key, chain, context)).tools),
     rotation: (key, _, context) => {
       const rotation = keys.rotationOf(key);
       return (
@@ -160,12 +170,14 @@ async function lastUseOf(keys: KeysService, found: readonly ApiKey[]): Promise<n
 interface Loaders {
   /** What a key has created, by its id. */
   branch: DataLoader<string, Branch>;
+  /** What is left of the budgets of a key. */
+  budgets: DataLoader<ApiKey, readonly Budget[]>;
   chain: DataLoader<ApiKey, Chain>;
   disabledByPolicy: DataLoader<ApiKey, boolean>;
   /** How often a key was used, by its id. */
   usage: DataLoader<string, UsageTotals>;
   /** The permissions that a key has used, and the roles that it has granted, by its id. */
-  usedPermissions: DataLoader<string, readonly UsedGrant[]>;
+  usedPermissions: DataLoader<string, ReadonlyMap<UsedGrant, number>>;
 }
 
 /** How many keys are loaded at a time. */
@@ -197,6 +209,10 @@ function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Lo
       const { byKey } = await keys.lists.branchesOf(ids);
       return ids.map((id) => byKey.get(id)!);
     }),
+    budgets: loader(async (page: readonly ApiKey[]) => {
+      const found = await keys.budgetsOf(page);
+      return page.map(({ id }) => found.get(id)!);
+    }),
     chain: loader((page: readonly ApiKey[]) => keys.chainsOf(page)),
     disabledByPolicy: loader(async (page: readonly ApiKey[]) => {
       const found = await keys.unusedKeys.disabledByPolicy(page);
@@ -208,7 +224,7 @@ function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Lo
     }),
     usedPermissions: loader(async (ids: readonly string[]) => {
       const found = await keys.usage.usedPermissionsOfAll(ids);
-      return ids.map((id) => [...found.get(id)!.keys()]);
+      return ids.map((id) => found.get(id)!);
     }),
   };
 }

@@ -58,7 +58,7 @@ import {
   unavailable,
   withFields,
 } from '../http/index.ts';
-import type { Principal } from '../keys/authorization/index.ts';
+import { type Charge, ONCE, type Principal } from '../keys/authorization/index.ts';
 import type { Permission } from '../keys/permissions/index.ts';
 import type { Log } from '../log.ts';
 import type { Match } from '../routes/index.ts';
@@ -72,7 +72,7 @@ interface OpenExchange {
 }
 
 /** How often is looked whether what is open may go on: so a key ends what it has begun within a second. */
-const CHECK_MS = 500;
+const CHECK_MS = 250;
 
 /** Ends what is open once its key does: when that is deleted, disabled, narrowed or expires, or routes change. */
 export class OpenExchanges {
@@ -289,6 +289,8 @@ class Guard implements RequestHandler, ConnectionHandler {
   #judge(received: ReceivedRequest): void {
     const { incoming, outgoing, target, framing } = received;
     const request = new GuardedRequest(incoming, target);
+    const answer = target.path.startsWith('/.well-known/') ? this.#rules.answerClient(request) : undefined;
+    if (answer) return refuse(received, answer, framing);
     const settle = (entry: Entry) => {
       if ('refusal' in entry) refuse(received, entry.refusal, framing);
       else if (!outgoing.destroyed) this.#pass(received, request, entry);
@@ -340,48 +342,71 @@ class Guard implements RequestHandler, ConnectionHandler {
     }
     if (expectsContinue) outgoing.writeContinue();
     const expires = setTimeout(() => received.incoming.destroyed || this.#expire(received), this.#options.timeoutMs);
-    let read: McpMessages;
+    let read: OrRefusal<McpMessages, Reply>;
     try {
       read = await readMessages(received.incoming);
     } catch (error) {
       if (!(error instanceof RequestRefused)) throw error;
-      const reply =
-        error instanceof MessagesRefused ? error.reply : errorReply(error.status, error.code, error.message);
-      if (!outgoing.headersSent) refuse(received, reply, framing);
-      return undefined;
+      const { status, code, message } = error;
+      read = { refusal: error instanceof MessagesRefused ? error.reply : errorReply(status, code, message) };
     } finally {
       clearTimeout(expires);
     }
-    const mcp = { rules: rulesFor(entered.match), ...read };
+    // What has been read is not read again.
+    const left = 'refusal' in read ? framing : [];
+    const mcp = 'refusal' in read ? undefined : { rules: rulesFor(entered.match), ...read };
     const again = await this.#rules.access.again(request, entered);
     if (outgoing.headersSent || outgoing.destroyed) return undefined;
-    const { principal } = 'admitted' in again && again.admitted ? again.admitted : entered.admitted;
-    const refusal = 'refusal' in again ? again.refusal : this.#judgeMessages(request, mcp, principal);
-    if (refusal) return refuse(received, withFields(refusal, entered.admitted.fields), []);
-    // What has been read is not read again.
-    return this.#passOn({ ...received, framing: [], expectsContinue: false }, request, entered, mcp);
+    if ('refusal' in again) return refuse(received, again.refusal, left);
+    const admitted = again.admitted ?? entered.admitted;
+    const judged = 'refusal' in read ? read : this.#judgeMessages(request, mcp!, admitted.principal);
+    // One that is refused counts as well, but only once.
+    request.charge = 'charge' in judged ? judged.charge : ONCE;
+    const counting = this.#rules.access.count(request, admitted);
+    const counted = counting instanceof Promise ? await counting : counting;
+    if (outgoing.headersSent || outgoing.destroyed) return undefined;
+    if ('refusal' in counted) return refuse(received, counted.refusal, left);
+    if ('refusal' in judged) return refuse(received, withFields(judged.refusal, counted.fields), left);
+    const passed = { ...entered, admitted: counted };
+    // While the store was asked, the key may have changed.
+    const refusal =
+      counting instanceof Promise
+        ? this.#refusalIn(await this.#rules.access.again(request, passed), request, mcp)
+        : undefined;
+    if (outgoing.headersSent || outgoing.destroyed) return undefined;
+    if (refusal) return refuse(received, withFields(refusal, counted.fields), []);
+    return this.#passOn({ ...received, framing: [], expectsContinue: false }, request, passed, mcp);
+  }
+
+  /** The reply to a request that may not go on, as things are now. */
+  #refusalIn(entry: Entry, request: GuardedRequest, mcp: JudgedMessages | undefined): Reply | undefined {
+    if ('refusal' in entry) return entry.refusal;
+    if (!mcp || !entry.admitted || !entry.match?.also) return undefined;
+    const judged = this.#judgeMessages(request, { ...mcp, rules: rulesFor(entry.match) }, entry.admitted.principal);
+    return 'refusal' in judged ? judged.refusal : undefined;
   }
 
   #expire(received: ReceivedRequest): void {
     if (!received.outgoing.headersSent) refuse(received, requestTimeout(), ENDLESS);
   }
 
-  /** The reply to messages of which one may not be passed on. */
+  /** What messages count as; or the reply to those of which one may not be passed on. */
   #judgeMessages(
     request: GuardedRequest,
     { rules, messages }: JudgedMessages,
     principal: Principal,
-  ): Reply | undefined {
+  ): OrRefusal<{ readonly charge: Charge }, Reply> {
     const challenge = (missing: readonly Permission[]) =>
-      missing.length > 0 ? this.#rules.lacking(missing) : notMcp('No key may do this.');
+      missing.length > 0 ? this.#rules.lacking(request, principal, missing) : notMcp('No key may do this.');
     const judged = judgeMessages(rules, messages, principal.access, challenge);
     if ('used' in judged) {
       for (const permission of judged.used) principal.observer?.used(permission);
-      return undefined;
+      for (const tool of judged.tools) principal.observer?.called(tool);
+      return judged;
     }
-    if (judged.missing.length > 0) principal.observer?.lacked(judged.missing);
+    if (judged.missing.length > 0) principal.observer?.lacked(judged.missing, undefined, judged.tool);
     this.#rules.access.note(request, 'mcp', judged.detail);
-    return judged.reply;
+    return { refusal: judged.reply };
   }
 
   #passOn(received: ReceivedRequest, request: GuardedRequest, entered: AllowedEntry, mcp?: JudgedMessages): void {
@@ -395,11 +420,9 @@ class Guard implements RequestHandler, ConnectionHandler {
     const { fields } = admitted ?? {};
     let known = entered;
     const refusalIn = (entry: Entry) => {
-      if ('refusal' in entry) return entry.refusal;
       // A key that is needed only now is counted now, and that is remembered where none is needed for a while.
-      if (entry.admitted) known = entry;
-      if (!mcp || !entry.admitted || !entry.match?.also) return undefined;
-      return this.#judgeMessages(request, { ...mcp, rules: rulesFor(entry.match) }, entry.admitted.principal);
+      if ('admitted' in entry && entry.admitted) known = entry;
+      return this.#refusalIn(entry, request, mcp);
     };
     const refusedNow = () => {
       const entry = this.#rules.access.again(request, known);

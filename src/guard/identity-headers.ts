@@ -62,19 +62,26 @@ export function isAliasOfIdentity(name: string): boolean {
   return !IDENTITY_NAMES.has(name.toLowerCase()) && IDENTITY_NAMES.has(canonicalName(name));
 }
 
-/** Headers by which a client can ask some servers for another method or path than the one that is judged. */
+/**
+ * Headers by which a client can ask some servers for another method or path than the one that is judged: those of
+ * WSGI cut a script's name off the path.
+ */
 const REWRITING: ReadonlyMap<string, 'method' | 'path'> = new Map([
   ['x-http-method', 'method'],
   ['x-http-method-override', 'method'],
   ['x-method-override', 'method'],
   ['x-original-url', 'path'],
   ['x-rewrite-url', 'path'],
+  ['x-script-name', 'path'],
+  ['script-name', 'path'],
+  ['path-info', 'path'],
 ]);
 
 /** The header, in whatever form, by which a request may become another one; or one with another method. */
 export function rewritingHeader(rawHeaders: readonly string[], what: 'request' | 'method'): string | undefined {
   return rawHeaders.find((name, index) => {
-    const rewritten = index % 2 === 0 && /^x/i.test(name) ? REWRITING.get(canonicalName(name)) : undefined;
+    const rewritten =
+      index % 2 === 0 && /^(?:x|script|path)/i.test(name) ? REWRITING.get(canonicalName(name)) : undefined;
     return rewritten !== undefined && (what === 'request' || rewritten === what);
   });
 }

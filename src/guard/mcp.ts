@@ -2,9 +2,18 @@ import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
 import { valuesOf } from './passed-headers.ts';
 import { errorReply, parseJson, readBody, type Reply, RequestRefused } from '../http/index.ts';
+import { type Charge, ONCE } from '../keys/authorization/index.ts';
 import { isRecord, printable } from '../keys/basics/index.ts';
 import type { Permission, PermissionSet } from '../keys/permissions/index.ts';
-import { checkAllow, type Match, type McpPatterns, type Needed } from '../routes/index.ts';
+import {
+  chargeOf,
+  checkAllow,
+  type Match,
+  type McpPatterns,
+  mostOfCharges,
+  type Needed,
+  sumOfCharges,
+} from '../routes/index.ts';
 
 /**
  * What is decided about the messages of the Model Context Protocol, by its revisions up to 2026-07-28: which parts of a
@@ -28,7 +37,9 @@ type Message = Readonly<Record<string, unknown>>;
 type Wanted = readonly Part[] | 'everything' | { readonly invalid: string };
 
 /** What a key lacks for a part: permissions, or nothing would help. */
-type Lacking = { readonly missing: readonly Permission[] } | { readonly used: readonly Permission[] };
+type Lacking =
+  | { readonly missing: readonly Permission[] }
+  | { readonly used: readonly Permission[]; readonly charges: readonly Charge[] };
 
 /** Methods that anybody may call who may connect: they name no part, and what they list is looked through. */
 const FOR_ALL: ReadonlySet<string> = new Set([
@@ -85,6 +96,8 @@ interface Rule {
   readonly kind: Part['kind'];
   readonly pattern: string;
   readonly allow: Needed;
+  /** What a call of it counts as. */
+  readonly charge: Charge;
 }
 
 /** A path that a server could take for another one. */
@@ -95,9 +108,9 @@ export class McpRules {
   readonly #rules: readonly Rule[];
 
   constructor({ route, also = [] }: Match) {
-    this.#rules = [route, ...also.map((match) => match.route)].flatMap(({ mcp, allow }) =>
+    this.#rules = [route, ...also.map((match) => match.route)].flatMap((each) =>
       (['tools', 'resources', 'prompts'] as const).flatMap((kind) =>
-        mcp![kind].map((pattern) => ({ kind, pattern, allow: allow as Needed })),
+        each.mcp![kind].map((pattern) => ({ kind, pattern, allow: each.allow as Needed, charge: chargeOf(each) })),
       ),
     );
   }
@@ -116,7 +129,8 @@ export class McpRules {
     const checked = deciding.map(({ allow }) => checkAllow(allow, access));
     const missing = checked.flatMap((each) => (each.outcome === 'forbidden' ? each.missing : []));
     if (missing.length > 0) return { missing: [...new Set(missing)] };
-    return { used: checked.flatMap((each) => (each.outcome === 'allowed' ? each.used : [])) };
+    const used = checked.flatMap((each) => (each.outcome === 'allowed' ? each.used : []));
+    return { used, charges: deciding.map(({ charge }) => charge) };
   }
 
   allows(part: Part, access: PermissionSet): boolean {
@@ -315,49 +329,71 @@ export interface RefusedMessages {
   readonly missing: readonly Permission[];
   /** What was asked for, for logs. */
   readonly detail: string;
+  /** The tool that was called; undefined if none was. */
+  readonly tool?: string | undefined;
+}
+
+/** What messages do that may be passed on. */
+interface AllowedMessages {
+  readonly used: readonly Permission[];
+  readonly tools: readonly string[];
+  readonly charge: Charge;
 }
 
 /**
  * Decides about messages: all of them may be passed on, or none.
  * @param challenge the reply to a key that lacks permissions, of which the headers say so
- * @returns the permissions by which they may; or why they may not
+ * @returns the permissions by which they may, the tools that they call, and what they count as: each that asks for
+ *   something for itself; or why they may not
  */
 export function judgeMessages(
   rules: McpRules,
   messages: readonly Message[],
   access: PermissionSet,
   challenge: (missing: readonly Permission[]) => Reply,
-): RefusedMessages | { readonly used: readonly Permission[] } {
+): RefusedMessages | AllowedMessages {
   const used: Permission[] = [];
+  const tools: string[] = [];
+  const charges: Charge[] = [];
   for (const message of messages) {
     if (!('method' in message)) continue;
     const wanted = wantedBy(message);
     const method = typeof message['method'] === 'string' ? printable(message['method'], 100) : 'A message';
+    // A server says better what is wrong with one that is invalid.
+    if ((wanted === 'everything' || 'invalid' in wanted) && rules.allowsAll(access)) {
+      charges.push(ONCE);
+      continue;
+    }
     if (wanted === 'everything') {
-      if (rules.allowsAll(access)) continue;
       const text = `${method} needs all tools, resources and prompts.`;
       return refused(messages, { reply: challenge([]), code: FORBIDDEN, message: text, missing: [], detail: method });
     }
     if ('invalid' in wanted) {
-      // A server says better what is wrong with it.
-      if (rules.allowsAll(access)) continue;
       const reply = errorReply(400, 'BAD_REQUEST', wanted.invalid);
       return refused(messages, { reply, code: INVALID_PARAMS, message: wanted.invalid, missing: [], detail: method });
     }
+    const ofParts: Charge[] = [];
     for (const part of wanted) {
       const lacking = rules.lacking(part, access);
       if (lacking && 'used' in lacking) {
         used.push(...lacking.used);
+        ofParts.push(...lacking.charges);
+        if (part.kind === 'tools') tools.push(printable(part.name, 100));
         continue;
       }
       const detail = `${method} ${printable(part.name, 100)}`;
       const missing = lacking?.missing ?? [];
       const text =
         missing.length > 0 ? `${detail} needs ${missing.join(', ')}.` : `${detail} is not allowed to any key.`;
-      return refused(messages, { reply: challenge(missing), code: FORBIDDEN, message: text, missing, detail });
+      const tool = part.kind === 'tools' ? printable(part.name, 100) : undefined;
+      return {
+        ...refused(messages, { reply: challenge(missing), code: FORBIDDEN, message: text, missing, detail }),
+        tool,
+      };
     }
+    if (ofParts.length > 0) charges.push(mostOfCharges(ofParts));
   }
-  return { used };
+  return { used, tools, charge: sumOfCharges(charges) };
 }
 
 interface Refusing {

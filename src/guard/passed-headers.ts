@@ -139,6 +139,7 @@ export interface Arrival {
 const FORWARDING: ReadonlySet<string> = new Set([
   'forwarded',
   'front-end-https',
+  'x-forwarded',
   'x-host',
   'x-http-host-override',
   'x-original-host',
@@ -152,18 +153,23 @@ const FORWARDING: ReadonlySet<string> = new Set([
 const ABOUT_CLIENT =
   /^x-forwarded-(?:user|email|groups|preferred-username|access-token|tls-client-cert.*|client-cert.*)$/;
 
+/** Those that say the client's address, by the names that networks before the proxy give them. */
+const ABOUT_ADDRESS = /(?:client|connecting)-ip(?:v6)?$|^(?:x-original-)?forwarded-for$/;
+
 /** Whether a header, by its canonical name, says how a request has come, which we say ourselves. */
 function isForwarding(name: string): boolean {
-  return name.startsWith('x-forwarded-') || FORWARDING.has(name);
+  return name.startsWith('x-forwarded-') || FORWARDING.has(name) || ABOUT_ADDRESS.test(name);
 }
 
 /**
- * Whether such a header is passed on as it is: what a trusted proxy knows, and we do not. Under a name that is only
- * taken for the canonical one, it may be a client's: proxies replace what they know by its name.
- * @param name in lower case
+ * Whether such a header is passed on as it is: an address that was judged, or what a trusted proxy knows, and we do not.
+ * Under a name that is only taken for the canonical one, it may be a client's: proxies replace what they know by its
+ * name.
  */
-function isBelieved(name: string, canonical: string, isTrusted: boolean): boolean {
-  return isTrusted && name === canonical && ABOUT_CLIENT.test(name);
+function isBelieved(name: string, value: string, { arrival, isTrusted }: RequestToPass): boolean {
+  const canonical = canonicalName(name);
+  if (ABOUT_ADDRESS.test(canonical)) return value === arrival.addresses[0];
+  return isTrusted && name.toLowerCase() === canonical && ABOUT_CLIENT.test(canonical);
 }
 
 /**
@@ -275,7 +281,7 @@ const REWRITTEN: ReadonlySet<string> = new Set(['content-length', 'host', 'x-req
  * Content-Disposition that comes after a Content-Length.
  */
 export function requestHeaders(request: RequestToPass): string[] {
-  const { rawHeaders, target, method, host, framing, arrival, isTrusted, identity, requestId, trace = [] } = request;
+  const { rawHeaders, target, method, host, framing, arrival, identity, requestId, trace = [] } = request;
   const { upgrade, sent } = request;
   const ofConnection = connectionOptions(rawHeaders);
   const headers = ['Host', host];
@@ -285,7 +291,7 @@ export function requestHeaders(request: RequestToPass): string[] {
     const value = canonical === 'cookie' ? withoutOwnCookies(rawHeaders[index + 1]!) : rawHeaders[index + 1]!;
     if (value === undefined) continue;
     const isPassed = isForwarding(canonical)
-      ? isBelieved(lowerCase, canonical, isTrusted) && !request.isCredential(canonical, value)
+      ? isBelieved(name, value, request) && !request.isCredential(canonical, value)
       : !ofConnection.has(lowerCase) && isOwn(canonical, value, request);
     if (isPassed && (canonical !== 'trailer' || hasTrailers(framing))) headers.push(name, value);
   }

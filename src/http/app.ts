@@ -5,14 +5,17 @@ import { type BudgetLimits, Budgets, type CreateContext } from '../graphql/index
 import type { IntrospectionMode } from './graphql-errors.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
 import { LOOPBACK } from '../keys/basics/index.ts';
+import type { Principal } from '../keys/authorization/index.ts';
 import { checkClients, type Client } from '../keys/consent/index.ts';
+import { consentFlows } from '../keys/repository/index.ts';
+import type { TokenIdentifier } from '../keys/exchange/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import type { AttemptCounter, Limited } from '../limits/index.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
 import { type CheckParts, partsOf, type RefusalReply } from './bearer-options.ts';
-import { ClientAddresses, HonoHead } from './received.ts';
+import { ClientAddresses, HonoHead, type NodeHead, type Received, type RequestTo } from './received.ts';
 import { Cors, corsBy, type CorsOptions, errorBody, errorReply, type ReplyCode, respond } from './replies.ts';
 import type { FailureLog, RefusalLog } from './refusal-log.ts';
 import { RequestChecker } from './request-check.ts';
@@ -26,9 +29,12 @@ import {
   type NamedCommands,
   OWN_COMMANDS,
 } from './plain-endpoints.ts';
+import { addLeaks } from './leaks.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
-import type { ConsentParts } from './oauth/endpoints.ts';
-import { Issuer } from './oauth/issuer.ts';
+import { ClientDocuments } from './oauth/client-documents.ts';
+import { Clients } from './oauth/clients.ts';
+import type { ConsentParts, GuardedDiscovery } from './oauth/endpoints.ts';
+import { Issuer, PROTECTED_RESOURCE } from './oauth/issuer.ts';
 
 /** What the service is made of. */
 export interface AppOptions {
@@ -48,6 +54,14 @@ export interface AppOptions {
   /** See `CreateAppOptions`. */
   publicUrl?: string | undefined;
   clients?: readonly Client[];
+  documents?: ClientDocuments | undefined;
+  dynamicRegistration?: boolean | undefined;
+  /** See `ConsentParts`. */
+  guarded?: GuardedDiscovery | undefined;
+  /** Knows whose tokens are exchanged for keys. */
+  tokens?: TokenIdentifier | undefined;
+  /** Where GitHub's public keys are; undefined if it may tell nothing. */
+  githubKeys?: string | undefined;
   /** Whether the page at `/` leads to a console. */
   hasConsole?: boolean;
   commands?: NamedCommands;
@@ -70,11 +84,13 @@ export type ServiceApp = Hono<BearerEnv> & {
   readonly startedAt: number;
   /** Finds out where requests come from. */
   readonly addresses: ClientAddresses;
+  /** What is known of the issuers whose tokens are exchanged for keys. */
+  readonly tokens: object | undefined;
 };
 
 /** The endpoints that need nothing of guarding, and what those for proxies share with them. */
 export type HttpApp = Hono<BearerEnv> &
-  Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses'> & {
+  Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'tokens'> & {
     readonly check: BearerCheck;
     readonly pipeline: GraphQLPipeline;
     /** What the pages on which people decide share with the endpoints for applications. */
@@ -95,6 +111,11 @@ export function createHttpApp({
   cors: corsOptions,
   publicUrl,
   clients = [],
+  documents,
+  dynamicRegistration = false,
+  guarded,
+  tokens,
+  githubKeys,
   hasConsole = false,
   commands = OWN_COMMANDS,
   log = NO_LOG,
@@ -104,7 +125,19 @@ export function createHttpApp({
   const app = new Hono<BearerEnv>();
   const parts = partsOf({ log, ...from }, replaces);
   const addresses = new ClientAddresses(from.trust);
-  const check = new BearerCheck({ keys, ...from }, parts);
+  const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
+  const isFound = consentFlows(keys.catalog).includes('CODE');
+  const at = (endpoint: string) => ({
+    toOf: (request: Received) => issuer.ownOf(request as NodeHead | HonoHead, endpoint),
+    isOwn: (to: RequestTo) => guarded?.isOwn(to) === true,
+    discover: (request: Received) => {
+      if (!isFound) return undefined;
+      if (request.to) return guarded?.find(request.to);
+      const { scheme, host, target } = issuer.to(request as NodeHead | HonoHead, endpoint);
+      return { metadata: `${scheme}://${host}${PROTECTED_RESOURCE}${target}`, scope: [] };
+    },
+  });
+  const check = new BearerCheck({ keys, ...from, ...at('/graphql') }, parts);
   const cors = new Cors(corsOptions);
   const pipeline = new GraphQLPipeline({
     schema,
@@ -119,22 +152,30 @@ export function createHttpApp({
   const asGraphQL = { onRefused: ({ message, code }: RefusalReply) => errorBody(message, code as ReplyCode) };
   const auth = bearerAuthBy(new RequestChecker(check, asGraphQL));
   app.all('/graphql', ...handlersOf(pipeline, allowOrigins, auth));
-  const introspecting = new BearerCheck({ keys, permission: 'API_KEY:READ_ANY', ...from }, parts);
+  const introspecting = new BearerCheck(
+    { keys, permission: 'API_KEY:READ_ANY', ...from, toOf: at('/introspect').toOf },
+    parts,
+  );
   app.all(
     '/introspect',
     allowOrigins,
     bearerAuthBy(new RequestChecker(introspecting, asGraphQL)),
     answerIntrospection(keys, parts.failures),
   );
+  addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
   addHomePage(app, { hasConsole, commands });
   const { credentials: _, ...fromForms } = from;
   const consentParts = {
     consent: keys.consent,
+    exchange: keys.exchange,
+    tokens,
+    countUse: (principal: Principal) => void keys.authenticator.countUse({ principal }),
     catalog: keys.catalog,
-    clients: checkClients(clients, keys.catalog),
-    issuer: new Issuer(publicUrl, from.trust ?? LOOPBACK),
+    clients: new Clients(checkClients(clients, keys.catalog), documents, dynamicRegistration),
+    issuer,
+    guarded,
     addresses,
     check: new BearerCheck({ keys, ...fromForms }, parts),
     ...parts,
@@ -143,5 +184,7 @@ export function createHttpApp({
   const notFound = errorReply(404, 'NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
   app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
   app.onError((error, c) => respond(c, pipeline.failed(error, new HonoHead(c))));
-  return Object.assign(app, parts, { startedAt, check, pipeline, addresses, consentParts });
+  return Object.assign(app, parts, { startedAt, check, pipeline, addresses, tokens, consentParts });
 }
+
+export { ClientDocuments };

@@ -1,7 +1,14 @@
 import { formatList, type OrRefusal, sourceOf } from '../keys/basics/index.ts';
 import type { BearerAuthOptions, CheckParts, RequiredPermissions } from './bearer-options.ts';
 import { Challenge, CredentialReader, type Credentials, type Problem } from './credentials.ts';
-import { ClientAddresses, type Received, type RequestDetails } from './received.ts';
+import {
+  addressOf,
+  ClientAddresses,
+  type Received,
+  type RequestDetails,
+  requestTo,
+  type RequestTo,
+} from './received.ts';
 import type { FailureLog, RefusalLog } from './refusal-log.ts';
 import {
   codeOf,
@@ -14,7 +21,16 @@ import {
   withFields,
 } from './replies.ts';
 import type { Authenticator, RefusalReason, VerifiedKey } from '../keys/authentication/index.ts';
-import type { AccessObserver, Principal, Restrictions } from '../keys/authorization/index.ts';
+import {
+  type AccessObserver,
+  NOT_YET,
+  ONCE,
+  type Principal,
+  type Restrictions,
+  restrictionsFor,
+} from '../keys/authorization/index.ts';
+import { replacing, scopeItems } from '../keys/consent/index.ts';
+import { isFor } from '../keys/key/index.ts';
 import { BEARER_ALONE, digestSecret, prefixOf } from '../keys/secret/index.ts';
 import { type Action, type Permission, type Role, splitPermission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
@@ -53,7 +69,11 @@ class RequestObserver implements AccessObserver {
     this.#principal.observer?.granted(role);
   }
 
-  lacked(missing: readonly Permission[]): void {
+  called(tool: string): void {
+    this.#principal.observer?.called(tool);
+  }
+
+  lacked(missing: readonly Permission[], _address?: string, tool?: string): void {
     const { apiKey: key, observer } = this.#principal;
     const { refusals, clients, noteForbidden } = this.#context;
     if (this.#usedAt !== undefined) noteForbidden(this.#principal, this.#usedAt);
@@ -62,7 +82,7 @@ class RequestObserver implements AccessObserver {
     const refused = { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address };
     if (this.#request.notes?.details) this.#request.notes.details.code = 'FORBIDDEN';
     refusals.add('request forbidden', refused, this.#request.notes);
-    observer?.lacked(missing, address);
+    observer?.lacked(missing, address, tool);
   }
 }
 
@@ -86,15 +106,25 @@ class LimitCheck {
     this.#options = options;
   }
 
-  /** Counts a request that has just arrived, if it may come from there. */
-  enter(principal: Principal, restrictions: Restrictions, request: Received): LimitDecision | Promise<LimitDecision> {
-    const refusal = this.refuseAddress(principal, restrictions, request);
+  /**
+   * Counts a request that has just arrived, if it may come from there.
+   * @param usedAt when it was counted as a use before, in milliseconds since 1970
+   */
+  enter(
+    principal: Principal,
+    restrictions: Restrictions,
+    request: Received,
+    usedAt?: number,
+  ): LimitDecision | Promise<LimitDecision> {
+    const refusal = this.refuseAddress(principal, restrictions, request, usedAt);
     if (refusal) return { refusal };
     if (restrictions.limits.length === 0) return { fields: undefined };
-    const answer = this.#options.limiter.enter(restrictions);
-    if (!(answer instanceof Promise)) return this.#decideByLimits(answer, principal, request);
+    const { limiter } = this.#options;
+    if (request.charge === NOT_YET && !limiter.isUsedUp(restrictions)) return { fields: undefined };
+    const answer = limiter.enter(restrictions);
+    if (!(answer instanceof Promise)) return this.#decideByLimits(answer, principal, request, usedAt);
     return answer.then(
-      (decided) => this.#decideByLimits(decided, principal, request),
+      (decided) => this.#decideByLimits(decided, principal, request, usedAt),
       (error: unknown) => {
         this.#options.failures.add(error, request.notes?.id);
         return { refusal: unavailable() };
@@ -119,12 +149,12 @@ class LimitCheck {
     return errorReply(403, 'FORBIDDEN', 'This key may not be used from this address.');
   }
 
-  #decideByLimits(answer: Answer, principal: Principal, request: Received): LimitDecision {
+  #decideByLimits(answer: Answer, principal: Principal, request: Received, usedAt: number | undefined): LimitDecision {
     if (answer === 'gone') return answer;
     const { isWithin, standings } = answer;
     if (isWithin) return { fields: rateLimitFields(standings) };
     const { address } = this.#options.context.clients.of(request);
-    this.#noteRefused('request limited', principal, 'limited', request, { address });
+    this.#noteRefused('request limited', principal, 'limited', request, { address, usedAt });
     return { refusal: overLimit(standings) };
   }
 
@@ -142,7 +172,7 @@ class LimitCheck {
 }
 
 /** The reply to a request whose key is not valid, as those of too many others were from its address. */
-function tooManyFailures(waitUs: number): Reply {
+export function tooManyFailures(waitUs: number): Reply {
   const seconds = secondsUntil(waitUs);
   const message = `Too many requests from here had API keys that are not valid. Try again in ${inWords(seconds)}.`;
   return errorReply(429, 'RATE_LIMITED', message, { 'Retry-After': `${seconds}` });
@@ -155,14 +185,35 @@ function inWords(seconds: number): string {
 /** The reply to a request over a limit: of those that are used up, the one that takes longest. */
 function overLimit(standings: readonly Standing[]): Reply {
   const fewest = Math.min(...standings.map(({ remaining }) => remaining));
+  const isShort = ({ remaining, weight }: Standing) => remaining < weight;
   // What others have leased may have come back since, but was not asked for again yet.
-  const known = standings.map((standing) => (standing.remaining === fewest ? { ...standing, remaining: 0 } : standing));
-  const [longest] = known.filter(({ remaining }) => remaining === 0).toSorted((a, b) => b.moreIn - a.moreIn);
-  const seconds = secondsUntil(longest!.moreIn);
-  const message = `The limit of ${longest!.limit} is used up. Try again in ${inWords(seconds)}.`;
-  return errorReply(429, 'RATE_LIMITED', message, { 'Retry-After': `${seconds}`, ...rateLimitFields(known) });
+  const known = standings.some(isShort)
+    ? standings
+    : standings.map(({ ...each }) =>
+        each.remaining === fewest
+          ? { ...each, remaining: 0, waitUs: Number.isFinite(each.moreIn) ? each.moreIn : 0 }
+          : each,
+      );
+  const [longest] = known.filter(isShort).toSorted((a, b) => b.waitUs - a.waitUs);
+  const { limit, count, unit, remaining, weight, waitUs } = longest!;
+  const fields = rateLimitFields(known);
+  const costs =
+    weight > 1 ? ` The request counts as ${weight}, and ${remaining} ${remaining === 1 ? 'is' : 'are'} left.` : '';
+  if (waitUs === Infinity)
+    return errorReply(429, 'BUDGET_SPENT', `${spentText(unit, count)}${costs} Waiting does not help.`, fields);
+  if (weight > count)
+    return errorReply(429, 'RATE_LIMITED', `The request counts as ${weight}, more than the limit of ${limit}.`, fields);
+  const seconds = secondsUntil(waitUs);
+  const message = `The limit of ${limit} is used up.${costs} Try again in ${inWords(seconds)}.`;
+  return errorReply(429, 'RATE_LIMITED', message, { 'Retry-After': `${seconds}`, ...fields });
 }
 
+function spentText(unit: Standing['unit'], count: number): string {
+  if (unit === 'budget') return `The budget of ${count} is spent.`;
+  return count === 1 ? 'The key has been used, and works once.' : `The key has been used, and works ${count} times.`;
+}
+
+const NOT_VALID = 'The API key is not valid.';
 /** The codes of refusals, by their status. */
 const CODES = { 400: 'INVALID_REQUEST', 401: 'UNAUTHENTICATED', 403: 'FORBIDDEN' } as const;
 
@@ -228,9 +279,23 @@ function withDetails(
   return admission instanceof Promise ? admission.then(note) : note(admission);
 }
 
+/** What clients are told who want to get a key (RFC 9728, section 5.1). */
+export interface Discovery {
+  /** Where the metadata of what is guarded is. */
+  readonly metadata: string;
+  /** What a key needs for a request; empty where that is not said. */
+  readonly scope: readonly string[];
+}
+
 /** What requests are checked by. */
 export interface CheckOptions extends Omit<BearerAuthOptions, 'keys'> {
   keys: Pick<KeysService, 'authenticator' | 'catalog'> & Limited;
+  /** What a request was made to that does not know it itself: what is surely our own. */
+  toOf?: ((request: Received) => RequestTo | undefined) | undefined;
+  /** Whether what a request says that it was made to is surely our own. Default: nothing is. */
+  isOwn?: ((to: RequestTo) => boolean) | undefined;
+  /** Where somebody gets a key for a request; undefined where nobody is told. */
+  discover?: ((request: Received) => Discovery | undefined) | undefined;
 }
 
 /** Checks the API keys of requests (RFC 6750, RFC 7617). */
@@ -244,10 +309,17 @@ export class BearerCheck {
   readonly #failed: AttemptCounter | undefined;
   readonly #context: CheckContext;
   readonly #limits: LimitCheck;
+  readonly #toOf: (request: Received) => RequestTo | undefined;
+  readonly #isOwn: CheckOptions['isOwn'];
+  readonly #discover: CheckOptions['discover'];
 
   /** @throws RangeError if a place for credentials or a network is invalid */
   constructor(options: CheckOptions, { refusals, failures, failedCredentials }: CheckParts) {
-    const { keys, realm = 'svc-api', credentials = BEARER_ALONE, trust } = options;
+    const { keys, realm = 'svc-api', credentials = BEARER_ALONE, trust, audience } = options;
+    const to = audience === undefined ? undefined : requestTo(audience);
+    this.#toOf = options.toOf ?? (() => to);
+    this.#isOwn = options.isOwn;
+    this.#discover = options.discover;
     this.#keys = keys;
     this.#required = requirementOf(options);
     this.#reader = new CredentialReader(credentials);
@@ -275,7 +347,7 @@ export class BearerCheck {
   enter(request: Received, required = this.#required): Admission | Promise<Admission> {
     const credentials = this.#reader.read(request);
     if (credentials.kind !== 'token') {
-      const refused = this.#refuseUnread(credentials);
+      const refused = this.#refuseUnread(request, credentials);
       return request.notes?.details ? withDetails(request.notes.details, refused) : refused;
     }
     const { token } = credentials;
@@ -338,29 +410,59 @@ export class BearerCheck {
 
   #acceptKey(request: Received, known: CheckedCredentials, accepted: AcceptedKey): Admission | Promise<Admission> {
     const { principal } = accepted;
-    const { notes } = request;
+    const { notes, charge = ONCE } = request;
     if (notes) notes.keyId = principal.apiKey.id;
-    if (!principal.restrictions) return this.#use(request, known, accepted);
+    const { audiences = [] } = principal.restrictions ?? {};
+    if (audiences.length > 0 && !request.isSubject && !this.#isFor(audiences, request))
+      return this.#refuseAudience(request, principal);
+    const restrictions = restrictionsFor(principal, charge);
+    if (!restrictions) return this.#use(request, known, accepted);
     const settle = (held: LimitDecision): Admission => {
-      if (held === 'gone')
-        return this.#refuseKey(
-          request,
-          'unknown',
-          prefixOf(principal.apiKey.publicId),
-          this.#context.clients.of(request).address,
-        );
+      if (held === 'gone') return this.#refuseGone(request, principal);
       return 'refusal' in held ? held : this.#use(request, { ...known, fields: held.fields }, accepted);
     };
-    const held = this.#limits.enter(principal, principal.restrictions, request);
+    const held = this.#limits.enter(principal, restrictions, request);
     if (!(held instanceof Promise)) return settle(held);
     // While the store was asked for requests within the limits, the key may have changed.
     return held.then(settle).then((admission) => ('refusal' in admission ? admission : this.again(request, admission)));
+  }
+
+  /**
+   * Counts a request that was accepted and has not counted yet, now that it is known as what.
+   * @returns the same with the headers of its answer; where the store was asked, check it again
+   */
+  count(request: Received, admitted: Admitted): Admission | Promise<Admission> {
+    const { authenticated: principal, usedAt } = admitted;
+    const restrictions = restrictionsFor(principal, request.charge ?? ONCE);
+    if (!restrictions) return admitted;
+    const settle = (held: LimitDecision): Admission => {
+      if (held === 'gone') return this.#refuseGone(request, principal);
+      return 'refusal' in held ? held : { ...admitted, fields: held.fields };
+    };
+    const held = this.#limits.enter(principal, restrictions, request, usedAt);
+    return held instanceof Promise ? held.then(settle) : settle(held);
   }
 
   #acceptAgain(request: Received, admitted: Admitted, { principal }: AcceptedKey): Admission {
     const { restrictions } = principal;
     const refusal = restrictions && this.#limits.refuseAddress(principal, restrictions, request, admitted.usedAt);
     return refusal ? { refusal } : this.#admit(request, admitted, principal, admitted.usedAt);
+  }
+
+  /** Whether a request was made to what keys are for. */
+  #isFor(audiences: readonly string[], request: Received): boolean {
+    const to = request.to ? (this.#isOwn?.(request.to) ? request.to : undefined) : this.#toOf(request);
+    const address = to && addressOf(to);
+    return address !== undefined && audiences.every((audience) => isFor(audience, address));
+  }
+
+  /** Refuses a key that is for something else as if it were not valid (RFC 6750, section 3.1). */
+  #refuseAudience(request: Received, principal: Principal): { refusal: Reply } {
+    const { address } = this.#context.clients.of(request);
+    const refused = { reason: 'audience', prefix: prefixOf(principal.apiKey.publicId), address };
+    this.#context.refusals.add('key refused', refused, request.notes);
+    this.#keys.authenticator.noteRefusal(principal, 'audience', address);
+    return this.#refuse(request, 401, NOT_VALID, 'invalid_token');
   }
 
   #use(request: Received, known: CheckedCredentials, accepted: AcceptedKey): Admission {
@@ -375,7 +477,8 @@ export class BearerCheck {
     const missing = required && missingFrom(principal, required);
     if (!missing) return { principal, authenticated, token, digest, usedAt, fields, required };
     observer.lacked(missing);
-    return { refusal: withFields(this.lacking(missing, required.isEnough ? 'or' : 'and'), fields) };
+    const word = required.isEnough ? 'or' : 'and';
+    return { refusal: withFields(this.lacking(request, authenticated, missing, word), fields) };
   }
 
   /** Whether the key of a request came by Basic authentication. */
@@ -400,10 +503,19 @@ export class BearerCheck {
     return { ...this.#challenge.headers() };
   }
 
-  /** The reply to a key that lacks permissions. */
-  lacking(missing: readonly Permission[], word = 'and'): Reply {
-    const scope = `, scope="${missing.join(' ')}"`;
-    return this.#refuse(403, `This key lacks ${formatList(missing, word)}.`, 'insufficient_scope', scope).refusal;
+  /**
+   * The reply to a key that lacks permissions. An application that asks for the scope that it names gets what it had,
+   * too, by a key that takes the place of this one.
+   */
+  lacking(request: Received, { apiKey }: Principal, missing: readonly Permission[], word = 'and'): Reply {
+    const had = apiKey.audience === null ? [] : [...scopeItems(apiKey), replacing(apiKey.id)];
+    const scope = `, scope="${[...new Set([...had, ...missing])].join(' ')}"`;
+    const message = `This key lacks ${formatList(missing, word)}.`;
+    return this.#refuse(request, 403, message, 'insufficient_scope', scope).refusal;
+  }
+
+  #refuseGone(request: Received, { apiKey }: Principal): { refusal: Reply } {
+    return this.#refuseKey(request, 'unknown', prefixOf(apiKey.publicId), this.#context.clients.of(request).address);
   }
 
   /** Refuses a key that is not valid, or, after too many of those from one address, says so instead. */
@@ -416,18 +528,27 @@ export class BearerCheck {
     this.#context.refusals.add('key refused', { reason, prefix, address }, request.notes);
     const waitUs = address === undefined ? undefined : this.#failed?.add(sourceOf(address));
     if (waitUs !== undefined) return { refusal: tooManyFailures(waitUs) };
-    return this.#refuse(401, 'The API key is not valid.', 'invalid_token');
+    return this.#refuse(request, 401, NOT_VALID, 'invalid_token');
   }
 
   /** Refuses a request that has no credentials, or none that can be told. */
-  #refuseUnread({ kind, headers }: Exclude<Credentials, { kind: 'token' }>): { refusal: Reply } {
+  #refuseUnread(request: Received, { kind, headers }: Exclude<Credentials, { kind: 'token' }>): { refusal: Reply } {
     const challenge = this.#challenge;
-    if (kind === 'none') return this.#refuse(401, challenge.missing);
+    if (kind === 'none') return this.#refuse(request, 401, challenge.missing);
     const message = kind === 'several' ? challenge.several(headers) : challenge.malformed(headers[0]!);
-    return this.#refuse(400, message, 'invalid_request');
+    return this.#refuse(request, 400, message, 'invalid_request');
   }
 
-  #refuse(status: 400 | 401 | 403, message: string, problem?: Problem, more?: string): { refusal: Reply } {
-    return { refusal: errorReply(status, CODES[status], message, this.#challenge.headers(problem, more)) };
+  #refuse(
+    request: Received,
+    status: 400 | 401 | 403,
+    message: string,
+    problem?: Problem,
+    more = '',
+  ): { refusal: Reply } {
+    const found = status === 400 ? undefined : this.#discover?.(request);
+    const scope = found && found.scope.length > 0 && more === '' ? `, scope="${found.scope.join(' ')}"` : more;
+    const parameters = found ? `${scope}, resource_metadata="${found.metadata}"` : scope;
+    return { refusal: errorReply(status, CODES[status], message, this.#challenge.headers(problem, parameters)) };
   }
 }

@@ -2,7 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { MIMEType } from 'node:util';
 import type { Context, MiddlewareHandler } from 'hono';
 import Negotiator from 'negotiator';
-import { type ErrorCode, invalidOrigin, LIMIT_SECONDS, type LimitUnit, unitName } from '../keys/basics/index.ts';
+import {
+  type ErrorCode,
+  invalidOrigin,
+  isBudgetUnit,
+  LIMIT_SECONDS,
+  type LimitUnit,
+  unitName,
+} from '../keys/basics/index.ts';
 import type { Standing } from '../limits/index.ts';
 import { memoized } from './received.ts';
 
@@ -49,6 +56,7 @@ type ProtocolCode =
   | 'COST_EXCEEDED'
   | 'TIME_EXCEEDED'
   | 'RATE_LIMITED'
+  | 'BUDGET_SPENT'
   | 'SERVICE_UNAVAILABLE'
   | 'OVERLOADED'
   | 'BAD_GATEWAY'
@@ -76,6 +84,7 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   UNSUPPORTED_MEDIA_TYPE: [415, 'The body is of another type or charset than the address takes, or compressed.'],
   EXPECTATION_FAILED: [417, 'The Expect header asks for something other than 100-continue.'],
   RATE_LIMITED: [429, 'A limit of the key is used up, or there were too many failed credentials; see Retry-After.'],
+  BUDGET_SPENT: [429, 'A budget of the key, or its last use, is spent. Waiting does not help.'],
   HEADERS_TOO_LARGE: [431, 'The headers are larger than is allowed.'],
   INTERNAL_SERVER_ERROR: [500, 'A failure of the server; extensions.requestId finds it in the log.'],
   BAD_GATEWAY: [502, 'From guard: the service behind it cannot be reached, or did not answer properly.'],
@@ -96,6 +105,8 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   FORBIDDEN: ['GraphQL', 'The key lacks a permission; extensions.missing lists which. From bearerAuth: status 403.'],
   NAME_INVALID: ['GraphQL', 'The name breaks its rule.'],
   DESCRIPTION_INVALID: ['GraphQL', 'The description breaks its rule.'],
+  OWNER_INVALID: ['GraphQL', 'The owner breaks its rule.'],
+  TAG_INVALID: ['GraphQL', 'A tag breaks its rule.'],
   ROLE_INVALID: ['GraphQL', 'There is no such role.'],
   PERMISSION_INVALID: ['GraphQL', 'There is no such permission.'],
   NO_GRANTS: ['GraphQL', 'A key needs at least one role or permission.'],
@@ -294,12 +305,15 @@ export function headersOf({ type, headers = {} }: Pick<Reply, 'type' | 'headers'
 /** The fields that tell a client of its limits (draft-ietf-httpapi-ratelimit-headers-11). */
 export type RateLimitFields = Readonly<Record<'RateLimit-Policy' | 'RateLimit', string>>;
 
+/** What clients are told of a standing. */
+type ShownStanding = Omit<Standing, 'weight' | 'waitUs'>;
+
 /** Where a request stands to its limits: one policy for each unit, named after it, the one that leaves the fewest. */
-export function rateLimitFields(standings: readonly Standing[]): RateLimitFields {
+export function rateLimitFields(standings: readonly ShownStanding[]): RateLimitFields {
   const [first, ...others] = standings;
   // Most keys have one limit.
   if (first && others.length === 0) return { 'RateLimit-Policy': policyOf(first), RateLimit: serviceLimitOf(first) };
-  const closest = new Map<LimitUnit, Standing>();
+  const closest = new Map<LimitUnit, ShownStanding>();
   for (const standing of standings) {
     const other = closest.get(standing.unit);
     if (!other || standing.remaining < other.remaining) closest.set(standing.unit, standing);
@@ -318,13 +332,15 @@ export function secondsUntil(us: number): number {
   return Math.max(Math.ceil(us / 1_000_000), 1);
 }
 
-function policyOf({ count, unit }: Standing): string {
-  return `"${unitName(unit)}";q=${count};w=${LIMIT_SECONDS[unit]}`;
+function policyOf({ count, unit }: ShownStanding): string {
+  const window = isBudgetUnit(unit) ? '' : `;w=${LIMIT_SECONDS[unit as keyof typeof LIMIT_SECONDS]}`;
+  return `"${unitName(unit)}";q=${count}${window}`;
 }
 
-/** `t` is when more becomes available; there is no more where nothing was used. */
-function serviceLimitOf({ unit, remaining, moreIn }: Standing): string {
-  return `"${unitName(unit)}";r=${remaining}${moreIn > 0 ? `;t=${secondsUntil(moreIn)}` : ''}`;
+/** `t` is when more becomes available; there is no more where nothing was used, and none ever of a budget. */
+function serviceLimitOf({ unit, remaining, moreIn }: ShownStanding): string {
+  const more = moreIn > 0 && moreIn !== Infinity ? `;t=${secondsUntil(moreIn)}` : '';
+  return `"${unitName(unit)}";r=${remaining}${more}`;
 }
 
 /** Which pages of other origins may call the service from a browser (CORS, as the Fetch standard has it). */

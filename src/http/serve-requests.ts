@@ -74,14 +74,18 @@ function answerInvalidRequest(error: ParserError, socket: Duplex): { id: string;
   return { id, status: Number.parseInt(status, 10) };
 }
 
+/** By which a proxy takes a path for one of the pages that it passes on, and we for any other. */
+const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
+
 /**
  * Refuses a request that a proxy in front may have read otherwise: with two Hosts (RFC 9112, section 3.2), with a path
- * that is not UTF-8, or with a body that is encoded for its way (section 6.1), without reading that.
+ * that is not UTF-8 or has dot segments, or with a body that is encoded for its way (section 6.1), without reading that.
  * @returns whether it was refused
  */
 export function refuseAmbiguous({ rawHeaders, url = '' }: IncomingMessage, outgoing: ServerResponse): boolean {
   const coding = headerValue(rawHeaders, 'transfer-encoding');
-  const isOneAddress = !headerValue(rawHeaders, 'host')?.includes(',') && isDecodable(url.split('?', 1)[0]!);
+  const path = url.split('?', 1)[0]!;
+  const isOneAddress = !headerValue(rawHeaders, 'host')?.includes(',') && isDecodable(path) && !DOT_SEGMENT.test(path);
   if (isOneAddress && (coding === undefined || coding.toLowerCase() === 'chunked')) return false;
   const message = isOneAddress ? 'Only "Transfer-Encoding: chunked" is supported.' : 'The Host or target is invalid.';
   const body = JSON.stringify(errorBody(message, 'BAD_REQUEST'));

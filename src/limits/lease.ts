@@ -1,4 +1,5 @@
-import { type Limit, LIMIT_SECONDS, splitLimit } from '../keys/basics/index.ts';
+import type { AppliedLimit } from '../keys/authorization/index.ts';
+import { isBudget, type Limit, LIMIT_SECONDS, splitLimit } from '../keys/basics/index.ts';
 
 /**
  * A limit in the terms of the generic cell rate algorithm (GCRA, ITU-T I.371): `burst` requests at once, then one each
@@ -6,32 +7,40 @@ import { type Limit, LIMIT_SECONDS, splitLimit } from '../keys/basics/index.ts';
  *
  * What was used up of it is one number: the time at which it is unused again, which each request moves on by one
  * interval. That is at most `burst` intervals away.
+ *
+ * A budget is the same where time stands still at 0: its number is how much is spent.
  */
 export interface Rate {
   readonly burst: number;
   readonly intervalUs: number;
+  /** Whether something becomes available again, which is not so for budgets. */
+  readonly refills: boolean;
 }
 
 /** The rate of a limit. A part of a microsecond counts as a whole one. */
 export function computeRate(limit: Limit): Rate {
   const { count, unit } = splitLimit(limit);
-  return { burst: count, intervalUs: Math.ceil((LIMIT_SECONDS[unit] * 1_000_000) / count) };
+  const seconds = unit in LIMIT_SECONDS ? LIMIT_SECONDS[unit as keyof typeof LIMIT_SECONDS] : undefined;
+  return seconds === undefined
+    ? { burst: count, intervalUs: 1, refills: false }
+    : { burst: count, intervalUs: Math.ceil((seconds * 1_000_000) / count), refills: true };
 }
 
 /** When a limit is unused again after so many more requests. All times are in microseconds, by one clock. */
-export function spend(unusedAt: number, now: number, count: number, { intervalUs }: Rate): number {
-  return count === 0 ? unusedAt : Math.max(unusedAt, now) + count * intervalUs;
+export function spend(unusedAt: number, now: number, count: number, { intervalUs, refills }: Rate): number {
+  return count === 0 ? unusedAt : Math.max(unusedAt, refills ? now : 0) + count * intervalUs;
 }
 
 /** How many requests may be made now. */
 export function available(unusedAt: number, now: number, rate: Rate): number {
-  const used = Math.max(unusedAt - now, 0);
+  const used = Math.max(unusedAt - (rate.refills ? now : 0), 0);
   return Math.max(Math.floor((rate.burst * rate.intervalUs - used) / rate.intervalUs), 0);
 }
 
-/** The earliest time at which so many requests may be made. */
-export function availableAt(unusedAt: number, count: number, { burst, intervalUs }: Rate): number {
-  return unusedAt - (burst - count) * intervalUs;
+/** The earliest time at which so many requests may be made; Infinity for never. */
+export function availableAt(unusedAt: number, count: number, { burst, intervalUs, refills }: Rate): number {
+  const time = unusedAt - (burst - count) * intervalUs;
+  return refills || time <= 0 ? time : Infinity;
 }
 
 /** Requests that a process has taken in advance, and may accept until an end, in microseconds of the store's clock. */
@@ -50,9 +59,7 @@ export interface LimitState {
 }
 
 /** A limit that requests count against, and how the last lease of it was used. */
-export interface LeasedLimit {
-  readonly keyId: string;
-  readonly limit: Limit;
+export interface LeasedLimit extends AppliedLimit {
   /** When the limit would be unused again if nothing else had been used of it; 0 if nothing was. */
   readonly unusedAt: number;
 }
@@ -76,7 +83,7 @@ export interface LeaseGrant {
   readonly granted: number;
   /** How many more the process may accept. */
   readonly ahead: number;
-  /** For each limit, how far it is used up without those, and how many requests others have leased. */
+  /** For each limit, how far it is used up without those, and how much others have leased. */
   readonly limits: readonly { readonly unusedAt: number; readonly leased: number }[];
 }
 
@@ -86,6 +93,8 @@ export const MAX_LIFE_US = 10_000_000;
 const GRACE = 1_000_000;
 /** Nobody leases more than this part of a limit, so that small limits are not leased at all. */
 const LARGEST_PART = 1 / 10;
+/** The same of a budget: what gets lost of it never comes back, and people are told what is left. */
+const LARGEST_PART_OF_BUDGET = 1 / 1000;
 /** Of what is left, half can be leased, or what becomes available in this time, in microseconds. */
 const DRIP_US = 100_000;
 /** The most leases of one limit at a time. */
@@ -109,20 +118,21 @@ export function grantLease(
   { holder, used, limits, waiting, ahead, lifeUs }: LeaseRequest,
   now: number,
 ): { states: LimitState[]; grant: LeaseGrant } {
-  const settled = limits.map(({ limit, unusedAt }, index) => {
+  const settled = limits.map(({ limit, unusedAt, weight = 1 }, index) => {
     const rate = computeRate(limit);
-    const state = expired(settledBy({ holder, used, unusedAt }, resized(states[index]!, limit, now), rate), rate, now);
+    const last = { holder, used: used * weight, unusedAt };
+    const state = expired(settledBy(last, resized(states[index]!, limit, now), rate), rate, now);
     const leased = state.leases.reduce((sum, { count }) => sum + count, 0);
-    return { rate, state, leased, room: Math.max(available(state.unusedAt, now, rate) - leased, 0) };
+    return { rate, state, weight, leased, room: Math.max(available(state.unusedAt, now, rate) - leased, 0) };
   });
-  const granted = Math.min(waiting, ...settled.map(({ room }) => room));
-  const more = settled.map(({ rate, state, room }) => leasable(rate, room - granted, state));
+  const granted = Math.min(waiting, ...settled.map(({ room, weight }) => Math.floor(room / weight)));
+  const more = settled.map(({ rate, state, room, weight }) => leasable(rate, room - granted * weight, state) / weight);
   const count = Math.floor(Math.min(ahead, ...more));
-  const lease: Lease = { holder, count, endsAt: now + lifeUs + GRACE };
-  const after = settled.map(({ rate, state }) => ({
+  const endsAt = now + lifeUs + GRACE;
+  const after = settled.map(({ rate, state, weight }) => ({
     ...state,
-    unusedAt: spend(state.unusedAt, now, granted, rate),
-    leases: count > 0 ? [...state.leases, lease] : state.leases,
+    unusedAt: spend(state.unusedAt, now, granted * weight, rate),
+    leases: count > 0 ? [...state.leases, { holder, count: count * weight, endsAt }] : state.leases,
   }));
   const told = after.map(({ unusedAt }, index) => ({ unusedAt, leased: settled[index]!.leased }));
   return { states: after, grant: { now, granted, ahead: count, limits: told } };
@@ -136,7 +146,8 @@ function resized({ count: before, unusedAt, leases }: LimitState, limit: Limit, 
   const { count, unit } = splitLimit(limit);
   const rate = computeRate(limit);
   const used = Math.max(unusedAt - now, 0) / computeRate(`${before}/${unit}`).intervalUs;
-  const same = before === count && used <= count;
+  // A budget keeps what was spent, also beyond what it is now.
+  const same = isBudget(limit) || (before === count && used <= count);
   return {
     count,
     unusedAt: same ? unusedAt : now + Math.ceil(Math.min(used, count) * rate.intervalUs),
@@ -171,9 +182,10 @@ function expired(state: LimitState, rate: Rate, now: number): LimitState {
   };
 }
 
-/** How many requests may be leased where so many are left. */
-function leasable({ burst, intervalUs }: Rate, left: number, { leases }: LimitState): number {
+/** How much may be leased where so much is left. */
+function leasable({ burst, intervalUs, refills }: Rate, left: number, { leases }: LimitState): number {
   if (leases.length >= MAX_LEASES) return 0;
+  if (!refills) return Math.min(left / 2, burst * LARGEST_PART_OF_BUDGET);
   return Math.min(left, Math.max(left / 2, DRIP_US / intervalUs), burst * LARGEST_PART);
 }
 

@@ -2,9 +2,8 @@ import type { AppliedLimit, Restrictions } from '../keys/authorization/index.ts'
 import {
   debugTimed,
   type Limit,
-  LIMIT_SECONDS,
   type LimitParts,
-  parseLimits,
+  parseRates,
   type Source,
   splitLimit,
   WIDE_DIGITS,
@@ -24,16 +23,19 @@ import {
 /** How a request stands to one of its limits. */
 export interface Standing extends LimitParts {
   readonly limit: Limit;
-  /** How many requests may follow at once, as far as this process knows. */
+  /** How much of it a request counts as. */
+  readonly weight: number;
+  /** How much may follow at once, as far as this process knows. */
   readonly remaining: number;
-  /** In how many microseconds there will be one more; 0 where all of the limit is left. */
+  /** In how many microseconds there will be one more, Infinity for never; 0 where all of the limit is left. */
   readonly moreIn: number;
+  /** In how many microseconds there may be another such request, Infinity for never; 0 for now. */
+  readonly waitUs: number;
 }
 
 /** A limit, and what this process knows of its use. Times are those of the store's clock. */
-interface KnownLimit extends LimitParts {
-  readonly keyId: string;
-  readonly limit: Limit;
+interface KnownLimit extends LimitParts, AppliedLimit {
+  readonly weight: number;
   readonly rate: Rate;
   granted: LeaseGrant['limits'][number];
   /** See `LeasedLimit`. */
@@ -71,14 +73,15 @@ export class Allowance {
   constructor(holder: string, limits: readonly AppliedLimit[]) {
     this.#holder = holder;
     this.#limits = limits.map((applied) => ({
+      weight: 1,
       ...applied,
       ...splitLimit(applied.limit),
       rate: computeRate(applied.limit),
       granted: { unusedAt: 0, leased: 0 },
       unusedAt: 0,
     }));
-    const seconds = Math.min(...this.#limits.map(({ unit }) => LIMIT_SECONDS[unit]));
-    this.#lifeUs = Math.min(seconds * 1_000_000 * LIFE_PART, MAX_LIFE_US);
+    const fulls = this.#limits.map(({ rate }) => (rate.refills ? rate.burst * rate.intervalUs : Infinity));
+    this.#lifeUs = Math.min(Math.min(...fulls) * LIFE_PART, MAX_LIFE_US);
     // Where requests become available more slowly, each time when one does is waited for.
     this.#restUs = this.#limits.some(({ rate }) => rate.intervalUs < REST_US) ? REST_US : 0;
   }
@@ -98,8 +101,14 @@ export class Allowance {
     if (this.#left === 0 || now >= this.#endsAt) return now < this.#emptyUntil ? false : undefined;
     this.#left -= 1;
     this.#used += 1;
-    for (const known of this.#limits) known.unusedAt = spend(known.unusedAt, now + this.#offset, 1, known.rate);
+    for (const known of this.#limits)
+      known.unusedAt = spend(known.unusedAt, now + this.#offset, known.weight, known.rate);
     return true;
+  }
+
+  /** Whether `take` would refuse. */
+  isUsedUp(now: number): boolean {
+    return (this.#left === 0 || now >= this.#endsAt) && now < this.#emptyUntil;
   }
 
   /** What to ask the store for. It ends the lease: nothing may be taken until the answer is there. */
@@ -112,7 +121,9 @@ export class Allowance {
     return {
       holder: this.#holder,
       used: this.#used,
-      limits: this.#limits.map(({ keyId, limit, unusedAt }) => ({ keyId, limit, unusedAt })),
+      limits: this.#limits.map(({ keyId, limit, route, weight, unusedAt }) => {
+        return { keyId, limit, ...(route !== undefined && { route }), weight, unusedAt };
+      }),
       waiting,
       ahead: waiting > 0 ? this.#ahead : 0,
       lifeUs: this.#lifeUs,
@@ -130,8 +141,10 @@ export class Allowance {
     for (const [index, known] of this.#limits.entries()) {
       known.granted = limits[index]!;
       known.unusedAt = 0;
-      next = Math.max(next, availableAt(known.granted.unusedAt, ahead + 1, known.rate));
+      next = Math.max(next, availableAt(known.granted.unusedAt, (ahead + 1) * known.weight, known.rate));
     }
+    // What is spent for good is asked for again all the same: whoever may change keys may change that.
+    if (next === Infinity) next = storeTime + MAX_LIFE_US;
     // Where only what others have leased is left, that may be given back any time.
     if (next <= storeTime) this.#emptyUntil = granted < waiting ? this.#askedAt + REST_US : NEVER;
     else this.#emptyUntil = Math.max(next - storeTime + now, this.#askedAt + this.#restUs);
@@ -140,12 +153,14 @@ export class Allowance {
   /** How a request that was accepted or refused now stands to each of its limits. */
   standings(now: number): Standing[] {
     const storeTime = now + this.#offset;
-    return this.#limits.map(({ limit, count, unit, rate, granted, unusedAt }) => {
-      const known = granted.unusedAt + (granted.leased + this.#used) * rate.intervalUs;
-      const all = Math.max(known, unusedAt);
+    return this.#limits.map(({ limit, count, unit, weight, rate, granted, unusedAt }) => {
+      // Of a budget, what others have leased is not spent.
+      const leased = (rate.refills ? granted.leased : 0) + this.#used * weight;
+      const all = Math.max(granted.unusedAt + leased * rate.intervalUs, unusedAt);
       const remaining = available(all, storeTime, rate);
       const moreIn = remaining < rate.burst ? availableAt(all, remaining + 1, rate) - storeTime : 0;
-      return { limit, count, unit, remaining, moreIn };
+      const waitUs = remaining < weight ? availableAt(all, weight, rate) - storeTime : 0;
+      return { limit, count, unit, weight, remaining, moreIn, waitUs };
     });
   }
 }
@@ -215,6 +230,11 @@ export class Limiter {
   enter({ limitsId, limits }: Restrictions): Answer | Promise<Answer> {
     const entry = this.#entries.get(limitsId) ?? this.#add(limitsId, new Allowance(this.#holder(), limits));
     return (entry.isAsking ? undefined : this.#decide(entry)) ?? this.#wait(entry);
+  }
+
+  /** Whether a request would be refused, as far as is known here: before it is known what it counts as. */
+  isUsedUp({ limitsId }: Restrictions): boolean {
+    return this.#entries.get(limitsId)?.allowance.isUsedUp(this.#now()) ?? false;
   }
 
   /** How many allowances are kept: of keys with limits that are in use. */
@@ -365,7 +385,7 @@ export class AttemptCounter {
    */
   static of(limit: string | false, earlier?: AttemptCounter): AttemptCounter | undefined {
     if (limit === false) return undefined;
-    const { values, issues } = parseLimits([limit]);
+    const { values, issues } = parseRates([limit]);
     if (!values[0]) throw new RangeError(issues[0]!.message);
     return earlier && earlier.limit === values[0] ? earlier : new AttemptCounter(values[0]);
   }
@@ -417,7 +437,7 @@ class Width {
 
   constructor(limit: Limit, times: number) {
     const { burst, intervalUs } = computeRate(limit);
-    this.#rate = { burst: burst * times, intervalUs: Math.ceil(intervalUs / times) };
+    this.#rate = { burst: burst * times, intervalUs: Math.ceil(intervalUs / times), refills: true };
   }
 
   get size(): number {

@@ -1,6 +1,6 @@
 import type { Configuration, IDToken, UserInfoResponse } from 'openid-client';
 import type { SignInProvider } from '../keys/authentication/index.ts';
-import { KeysError, readSecretFile } from '../keys/basics/index.ts';
+import { KeysError, readBounded, readSecretFile } from '../keys/basics/index.ts';
 import { canName } from '../keys/key/index.ts';
 import { SignInFailed } from './failure.ts';
 import type { Identified } from './proxy-headers.ts';
@@ -102,7 +102,10 @@ export class Provider {
       try {
         const answer = await fetch(input, { ...init, signal: deadline });
         if (answer.status >= 500) throw new Error(`status ${answer.status}`);
-        return new Response(await readBounded(answer), { status: answer.status, headers: answer.headers });
+        return new Response(await readBounded(answer, MAX_ANSWER_BYTES), {
+          status: answer.status,
+          headers: answer.headers,
+        });
       } catch (error) {
         const { message, cause = { message } } = error as Error & { cause?: Partial<Error> & { code?: string } };
         const text = `${this.host} does not answer. Try again later.`;
@@ -177,16 +180,4 @@ function readSecret({ secretFile }: SignInProvider): string {
   const secret = readSecretFile(secretFile, words).text.trim();
   if (secret !== '') return secret;
   throw new KeysError('CONFIG_INVALID', `${words.what}, ${secretFile}, is empty. ${words.remedy}`);
-}
-
-async function readBounded({ body }: Response): Promise<Uint8Array<ArrayBuffer> | null> {
-  if (!body) return null;
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for await (const part of body) {
-    length += part.length;
-    if (length > MAX_ANSWER_BYTES) throw new Error(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
 }

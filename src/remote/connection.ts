@@ -78,7 +78,7 @@ export class ServerConnection {
     const { data, errors } = this.#parse(text, status);
     if (status === 401)
       throw new KeysError('UNAUTHENTICATED', `The server ${this.server} does not accept the key that was sent.`);
-    if (status === 429) throw rateLimited(this.server, headers.get('retry-after'));
+    if (status === 429) throw rateLimited(this.server, headers.get('retry-after'), text);
     const [error] = errors;
     const code = error?.extensions?.code;
     if (status === 404 || status === 405)
@@ -167,7 +167,9 @@ function hasControls(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.values(value).some(hasControls);
 }
 
-function rateLimited(server: string, retryAfter: string | null): KeysError {
+function rateLimited(server: string, retryAfter: string | null, text: string): KeysError {
+  if (text.includes('"BUDGET_SPENT"'))
+    return new KeysError('BUDGET_SPENT', `The key for ${server} has no budget or use left.`);
   const wait = /^\d{1,9}$/.test(retryAfter ?? '') ? ` Try again in ${retryAfter} s.` : '';
   return new KeysError('RATE_LIMITED', `The server ${server} accepts no more requests for now.${wait}`);
 }

@@ -3,6 +3,7 @@ import { OWN_CLIENT, readUserCode } from '../keys/consent/index.ts';
 import { readSecret } from '../keys/secret/index.ts';
 import { incompatible, isUntrusted, textOf, unreachable } from './connection.ts';
 
+const JWT_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
 export interface KeyWanted {
@@ -81,6 +82,32 @@ export async function askForKey(
       pause = Math.min(readRetryAfter(retryAfter, now()) ?? 0, MAX_PAUSE * 1000);
     }
   }
+}
+
+/**
+ * Exchanges a token of an issuer that a server trusts for a key (RFC 7523).
+ * @param wanted what may be narrower than what the server gives, and how many seconds it is to be valid
+ * @throws KeysError UNAUTHENTICATED for a token that is not accepted; INPUT_INVALID for a scope that is not granted;
+ * SERVER_…
+ */
+export async function exchangeToken(
+  server: string,
+  token: string,
+  { scope, name, seconds }: { scope: string; name: string | undefined; seconds: number | undefined },
+): Promise<GivenKey> {
+  const answer = await postForm(server, '/oauth/token', {
+    client_id: OWN_CLIENT.id,
+    grant_type: JWT_GRANT,
+    assertion: token,
+    ...(scope !== '' && { scope }),
+    ...(name !== undefined && { name }),
+    ...(seconds !== undefined && { expires_in: `${seconds}` }),
+  });
+  const { error } = answer;
+  if (error === undefined) return givenIn(answer, server);
+  if (error === 'invalid_grant') throw new KeysError('UNAUTHENTICATED', descriptionIn(answer));
+  if (error !== 'unsupported_grant_type') throw refused(server, answer);
+  throw new KeysError('UNAUTHENTICATED', `The server ${server} trusts no issuers: it has no "federation".`);
 }
 
 function givenIn(answer: Answer, server: string): GivenKey {

@@ -16,6 +16,7 @@ export {
   parseExpectation,
   requirementOf,
 } from './decide.ts';
+export { chargeOf, mostOfCharges, sumOfCharges } from './charge.ts';
 export { findRouteIssues, findWideRoutes, type WideRoute } from './route-issues.ts';
 export {
   canonicalSite,

@@ -53,6 +53,8 @@ function sayTheSame(one: Route, other: Route): boolean {
     one.mcp === other.mcp &&
     one.to === other.to &&
     one.preflightOpen === other.preflightOpen &&
+    one.limit === other.limit &&
+    one.cost === other.cost &&
     (one.crossSiteAllowed ?? false) === (other.crossSiteAllowed ?? false) &&
     normalizeAllow(one.allow) === normalizeAllow(other.allow)
   );

@@ -1,3 +1,4 @@
+import type { Limit } from '../keys/basics/index.ts';
 import type { Permission } from '../keys/permissions/index.ts';
 import { parseHostPattern, parsePathPattern, type Pattern, type RouteRequest } from './request.ts';
 
@@ -39,6 +40,10 @@ export interface Route {
    * may use any part of it may connect to it.
    */
   readonly mcp?: McpPatterns;
+  /** How many of its requests each key may make; with `mcp`, how many calls of these parts. */
+  readonly limit?: Limit;
+  /** How much one counts against limits and budgets. Default: 1. */
+  readonly cost?: number;
   /** Whether pages of other sites may send what browsers send a key with by themselves. */
   readonly crossSiteAllowed?: boolean;
   /** Whether CORS preflights pass without a key. */

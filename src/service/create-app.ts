@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts';
 import type { PeopleSettings } from '../keys/authentication/index.ts';
 import type { PeopleSignIn } from '../people/index.ts';
 import type { BudgetLimits, CreateContext, OwnSchema, RequiredByField, SchemaExtension } from '../graphql/index.ts';
-import type { HttpApp, ServiceApp } from '../http/app.ts';
+import type { ClientDocuments, HttpApp, ServiceApp } from '../http/app.ts';
 import {
   aFunction,
   type ClientAddresses,
@@ -45,6 +45,7 @@ import {
 } from '../keys/basics/index.ts';
 import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
 import { checkClients, type Client, unusableClients } from '../keys/consent/index.ts';
+import type { TokenIdentifier } from '../keys/exchange/index.ts';
 import { type KeysService, SERVICE } from '../keys/service/index.ts';
 import type { Log } from '../log.ts';
 import type { StartService } from './configured-server.ts';
@@ -127,7 +128,14 @@ const OPTIONS: Rules<Omit<CreateAppOptions, 'requires'>> = {
   clients: readBy(
     // Whether they may ask at all is said by the keys.
     (clients) => checkClients(clients, { consent: 'both' }),
-    list(optionsIn<Client>({ id: required(text), name: required(text), redirects: required(list(text)) })),
+    list(
+      optionsIn<Client>({
+        id: required(text),
+        name: required(text),
+        redirects: required(list(text)),
+        refreshes: yesOrNo,
+      }),
+    ),
   ),
   console: yesOrNo,
   replaces: having<ServiceApp>('what createApp gives', 'startedAt', 'refusals', 'failures'),
@@ -151,8 +159,15 @@ export function createApp(options: CreateAppOptions): Promise<ServiceApp> {
   return createAppOf(options, OWN_COMMANDS);
 }
 
-/** @param commands those that pages name */
-async function createAppOf(options: CreateAppOptions, commands: NamedCommands): Promise<ServiceApp> {
+/**
+ * @param commands those that pages name
+ * @param documents those of applications that describe themselves; default: as the configuration has it
+ */
+export async function createAppOf(
+  options: CreateAppOptions,
+  commands: NamedCommands,
+  documents?: ClientDocuments,
+): Promise<ServiceApp> {
   checkOptions<CreateAppOptions>('createApp', options, {
     ...OPTIONS,
     requires: requirements(() => options.keys[SERVICE].catalog),
@@ -168,8 +183,8 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
   await checkGraphQLRelease();
   const [
     { createSchema },
-    { createHttpApp },
-    { serveForwardAuth },
+    { createHttpApp, ClientDocuments },
+    { Discovery, byRoutes, serveForwardAuth },
     { createRouter },
     { describeService },
     { addPages },
@@ -190,6 +205,8 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
     introspection: config.introspection,
     publicUrl: config.publicUrl,
     clients: config.clients,
+    githubKeys: config.alerts.github,
+    dynamicRegistration: config.dynamicRegistration,
     failedCredentials: config.limits.failedCredentials,
   };
   const router = createRouter(config?.routes ?? []);
@@ -200,7 +217,17 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
     { extensions, own: own && { schema: own, requires: requires ?? {} } },
     described,
   );
-  const app = createHttpApp({ keys, schema, startedAt, hasConsole: console, commands, ...configured, ...others });
+  const tokens = config && (await tokensOf(config.federation, keys, others.replaces));
+  const allowed = config?.clientDocuments ?? 'off';
+  const publicUrl = others.publicUrl ?? configured?.publicUrl;
+  const parts = { keys, schema, startedAt, hasConsole: console, commands, tokens };
+  const app = createHttpApp({
+    ...parts,
+    ...configured,
+    ...others,
+    documents: documents ?? (allowed === 'off' ? undefined : new ClientDocuments({ allowed, clock: keys.clock })),
+    guarded: new Discovery(byRoutes(router), publicUrl),
+  });
   const { sessions, authenticator, clock } = keys;
   const people = config?.people && (await peopleSignIn(config.people, { keys, addresses: app.addresses }));
   addPages(app, {
@@ -238,6 +265,18 @@ async function peopleSignIn(
 ): Promise<PeopleSignIn> {
   const { PeopleSignIn } = await import('../people/index.ts');
   return new PeopleSignIn({ settings, people: keys.people, addresses, clock: keys.clock });
+}
+
+/** Knows whose tokens are exchanged for keys, also what was known before of their issuers. */
+async function tokensOf(
+  rules: Config['federation'],
+  { clock }: KeysService,
+  replaces: ServiceApp | undefined,
+): Promise<TokenIdentifier | undefined> {
+  if (rules.length === 0) return undefined;
+  const { Federation, IssuerKeys } = await import('../federation/index.ts');
+  const known = replaces?.tokens instanceof Federation ? replaces.tokens.keys : new IssuerKeys(clock);
+  return new Federation({ rules, keys: known, clock });
 }
 
 /** Adds the pages on which people sign in to services whose proxies ask. They are on the hosts of those. */

@@ -1,3 +1,4 @@
+import type { Config } from '../config/config.ts';
 import { configLocation, readConfigFile } from '../config/config-file.ts';
 import { parseConfig } from '../config/load-config.ts';
 import { readCertificate } from '../http/certificate.ts';
@@ -23,7 +24,7 @@ interface ExamineOptions {
 /** Checks all that the program depends on, and changes nothing. */
 export async function examine(options: ExamineOptions): Promise<Finding[]> {
   const { database, env, environment, onVerified } = options;
-  const config = await inspectConfig(options);
+  const { findings: config, rules } = await inspectConfig(options);
   const findings = [...environment, ...config];
   let auditKey;
   try {
@@ -32,20 +33,32 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
     findings.push(failureBy('AUDIT_LOG', error));
   }
   const isWithoutWebhook = config.includes(NO_WEBHOOK);
-  const inspected = await inspectStore(database, env, { auditKey, clock: Date.now, isWithoutWebhook, onVerified });
+  const inspected = await inspectStore(database, env, {
+    auditKey,
+    clock: Date.now,
+    isWithoutWebhook,
+    rules,
+    onVerified,
+  });
   return [...findings, ...inspected];
 }
 
-async function inspectConfig({ configFile, env, resources }: ExamineOptions): Promise<Finding[]> {
+/** Also the rules by which tokens are exchanged, which are looked for in the store. */
+async function inspectConfig({
+  configFile,
+  env,
+  resources,
+}: ExamineOptions): Promise<{ findings: Finding[]; rules?: Config['federation'] }> {
   try {
     const location = configLocation(configFile, env);
     const file = location && readConfigFile(location);
-    if (!file) return [ok('CONFIG', 'There is no svc-api.yaml, and none is needed.'), NO_WEBHOOK];
-    const { notices, tls } = await parseConfig(file, await resources());
+    if (!file) return { findings: [ok('CONFIG', 'There is no svc-api.yaml, and none is needed.'), NO_WEBHOOK] };
+    const { notices, tls, federation: rules } = await parseConfig(file, await resources());
     if (tls) await readCertificate(tls);
-    return [ok('CONFIG', `${file.path} has no errors.`), notices ? inspectSecrets(notices, env) : NO_WEBHOOK];
+    const ofNotices = notices ? inspectSecrets(notices, env) : NO_WEBHOOK;
+    return { findings: [ok('CONFIG', `${file.path} has no errors.`), ofNotices], rules };
   } catch (error) {
-    return [failureBy('CONFIG', error)];
+    return { findings: [failureBy('CONFIG', error)] };
   }
 }
 

@@ -20,7 +20,7 @@ import type { Connection, DialectName } from './connection.ts';
 import { findDue } from './due-entries.ts';
 import { insertRows } from './insert-rows.ts';
 import { BLOCK_ENTRIES } from './migrations.ts';
-import { amongTexts, chunksOf, readAuditEntry, readHash, storedHash, toAuditRow } from './rows.ts';
+import { chunksOf, hasHashed, idStart, isAbout, readAuditEntry, readHash, storedHash, toAuditRow } from './rows.ts';
 import type { Search } from './search-keys.ts';
 import type { AuditLogTable, NoticeStateTable, Tables } from './tables.ts';
 
@@ -250,16 +250,14 @@ function matching(
         select number from audit_start union all select cast(${after ?? 0} as bigint)) as starts)`,
     ),
     ...(owner === undefined ? [] : [visibleTo(row, owner, { apiKey: key, actor })]),
-    ...(key === undefined ? [] : [row.or([row('key_id', '=', key), row('key_name', '=', key)])]),
+    ...(key === undefined ? [] : [row.or([isAbout(dialect, [key]), hasHashed(dialect, 'key_name', [key])])]),
     ...(actor === undefined ? [] : [row.or([row('actor_id', '=', actor), row('actor_name', '=', actor)])]),
     ...(action === undefined ? [] : [row('action', '=', action)]),
     ...(outcome === undefined ? [] : [row('action', outcome === 'REFUSED' ? '=' : '!=', 'REFUSE')]),
     ...(since === undefined ? [] : [row('at', '>=', since)]),
     ...(until === undefined ? [] : [row('at', '<', until)]),
     ...(before === undefined ? [] : [row('number', '<', before)]),
-    ...(changesOf === undefined
-      ? []
-      : [sql<SqlBool>`key_id ${amongTexts(dialect, changesOf)}`, row('action', 'not in', NO_CHANGES)]),
+    ...(changesOf === undefined ? [] : [isAbout(dialect, changesOf), row('action', 'not in', NO_CHANGES)]),
   ];
 }
 
@@ -337,6 +335,7 @@ async function findLost(db: Kysely<Tables>, after: number, upTo: number): Promis
       const later = last
         .selectFrom('audit_log as later')
         .select('later.number')
+        .where(sql<SqlBool>`${idStart('later.key_id')} = ${idStart('last.key_id')}`)
         .whereRef('later.key_id', '=', 'last.key_id')
         .whereRef('later.number', '>', 'last.number')
         .where('later.action', 'not in', NO_CHANGES);
@@ -483,7 +482,7 @@ type Blocks = { ofEntries: RawBuilder<unknown> } | { from: RawBuilder<unknown> }
 /** The blocks of entries that may match a query, by each of its filters that has an index. */
 function blocksFor({ apiKey: key, actor, action, outcome, since, until }: AuditQuery): Blocks[][] {
   const withTerm = (term: string) => ({ from: sql`audit_terms where term = ${term}` });
-  const ofKey = (id: string) => ({ ofEntries: sql`key_id = ${id}` });
+  const ofKey = (id: string) => ({ ofEntries: isAbout('sqlite', [id]) });
   const [from, to] = [since ?? Number.MIN_SAFE_INTEGER, until ?? Number.MAX_SAFE_INTEGER];
   const inTime = { from: sql`audit_blocks where last_at >= ${from} and first_at < ${to}` };
   return [

@@ -7,7 +7,8 @@ import { portOfStore, type Writing } from './connection.ts';
 import { draftOf, draftsOf, dueHash, findDueRows } from './due-entries.ts';
 import { missingStore } from './errors.ts';
 import { insertLists, NOTED_CHANGES } from './insert-rows.ts';
-import { indexedText } from './migrations.ts';
+import { insertLabelRows } from './labels.ts';
+import { INDEXED_COLUMNS, indexedValues } from './migrations.ts';
 import { chunksOf } from './rows.ts';
 import type { ImportSpoolFile, SpooledKey } from './sqlite/import-spool.ts';
 import { API_KEY_COLUMNS, type Tables } from './tables.ts';
@@ -133,6 +134,11 @@ async function insertKeys(
   const columns = rowid === undefined ? API_KEY_COLUMNS : ['rowid', ...API_KEY_COLUMNS];
   const lists = keys.map(({ values }, index) => (rowid === undefined ? values : [rowid + index, ...values]));
   await insertLists(db, dialect, 'api_keys', columns, lists);
+  await insertLabelRows(
+    db,
+    dialect,
+    keys.flatMap(({ labels }) => labels),
+  );
   const entries = keys.map(({ line, id, hash }) => [number, line, id, hash]);
   await insertLists(db, dialect, 'import_entries', ['import', 'number', 'key_id', 'hash'], entries);
 }
@@ -155,8 +161,8 @@ async function insertIntoFile(writing: Writing, file: ImportSpoolFile): Promise<
   if (numUpdatedRows === 0n) await db.insertInto('pending_rows').values({ first, last }).execute();
   await db.updateTable('pending_import').set({ inserts: 1 }).execute();
   await insertKeys(writing, file.number, page, first);
-  await sql`insert into api_keys_search (rowid, search_text)
-    select rowid, ${sql.raw(indexedText('search_text'))} from main.api_keys
+  await sql`insert into api_keys_search ${sql.raw(INDEXED_COLUMNS)}
+    select ${sql.raw(indexedValues('stored'))} from main.api_keys as stored
     where rowid >= cast(${first} as integer)`.execute(db);
   await db
     .updateTable('pending_import')

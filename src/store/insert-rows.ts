@@ -1,6 +1,6 @@
 import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import { type DialectName, MAX_CHANGES } from './connection.ts';
-import { indexedText } from './migrations.ts';
+import { INDEXED_COLUMNS, indexedValues } from './migrations.ts';
 import { type ApiKeyTable, TABLE_NAMES, type Tables } from './tables.ts';
 
 /** A row of any table. */
@@ -119,8 +119,8 @@ export async function withoutTriggers(db: Kysely<Tables>, insert: () => Promise<
     const inserted = sql`from api_keys where rowid > ${sql.lit(rows[0]!.last)}`;
     const triggers = sql`type = 'trigger' and name in (${sql.join(REPLACED_TRIGGERS)})`;
     await without(await definitionsOnSqlite(db, triggers), db, insert);
-    await sql`insert or replace into api_keys_search (rowid, search_text)
-      select rowid, ${sql.raw(indexedText('search_text'))} ${inserted}`.execute(db);
+    await sql`insert or replace into api_keys_search ${sql.raw(INDEXED_COLUMNS)}
+      select ${sql.raw(indexedValues('api_keys'))} ${inserted}`.execute(db);
     await sql`insert into key_changes (key_id) select id ${inserted}
       order by rowid desc limit ${sql.lit(NOTED_CHANGES)}`.execute(db);
   } finally {

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
-import type { Kysely } from 'kysely';
+import { isDeepStrictEqual } from 'node:util';
+import type { ExpressionBuilder, Kysely } from 'kysely';
 import type { AuditQuery } from '../keys/audit/index.ts';
 import { KeysError, MAX_BACK_MS, yielding, mapYielding, type Port } from '../keys/basics/index.ts';
 import type { ApiKey, StoredKey } from '../keys/key/index.ts';
@@ -17,6 +18,7 @@ import {
 import type { Connection, DialectName, Reading, Writing } from './connection.ts';
 import { appendDueOf } from './imports.ts';
 import { updateRows, writable } from './insert-rows.ts';
+import { insertLabelRows, labelRowsOf, replaceLabels } from './labels.ts';
 import { portIn, PORTS } from './ports.ts';
 import {
   apiKeyOf,
@@ -24,10 +26,11 @@ import {
   computeChecksum,
   chunksOf,
   computeNameSkeleton,
+  hasHashed,
   rowOf,
   readStoredKey,
 } from './rows.ts';
-import { countKeys, findKeys, firstFound, hasSearchIndex } from './search-keys.ts';
+import { countKeys, findKeys, findLookalikes, firstFound, hasSearchIndex } from './search-keys.ts';
 import {
   addRotatedSecrets,
   countLive,
@@ -62,8 +65,6 @@ export async function keyNamesFrom(connection: Connection, start: string, limit:
   });
 }
 
-const COLUMNS = { id: 'id', name: 'name', publicId: 'public_id' } as const;
-
 /** The repository over an open database, with the key of its audit log, if it has one. */
 export function createKeyRepository(connection: Connection, auditKey?: KeyObject): KeyRepository {
   const { dialect } = connection;
@@ -82,15 +83,15 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
       if (!readers.has(wanted)) readers.set(wanted, portIn(wanted).read({ connection, run, auditKey }));
       return readers.get(wanted) as Reader;
     },
-    findById: (id) => run((db) => createFinder(db, apiKeyOf).findById(id)),
-    findByName: (name) => run((db) => createFinder(db, apiKeyOf).findByName(name)),
-    findBy: (field, values) => run((db) => createFinder(db, apiKeyOf).findBy(field, values)),
-    findByDigests: (digests) => run((db) => createFinder(db, apiKeyOf).findByDigests(digests)),
-    findConfusable: (names) => run((db) => createFinder(db, apiKeyOf).findConfusable(names)),
-    countLive: (creator, now) => run((db) => createFinder(db, apiKeyOf).countLive(creator, now)),
-    findManaged: () => run((db) => createFinder(db, apiKeyOf).findManaged()),
-    findAncestors: (ids) => run((db) => createFinder(db, apiKeyOf).findAncestors(ids)),
-    findWithDescendants: (ids) => run((db) => createFinder(db, apiKeyOf).findWithDescendants(ids)),
+    findById: (id) => run((db) => createFinder(db, dialect, apiKeyOf).findById(id)),
+    findByName: (name) => run((db) => createFinder(db, dialect, apiKeyOf).findByName(name)),
+    findBy: (field, values) => run((db) => createFinder(db, dialect, apiKeyOf).findBy(field, values)),
+    findByDigests: (digests) => run((db) => createFinder(db, dialect, apiKeyOf).findByDigests(digests)),
+    findConfusable: (names) => run((db) => createFinder(db, dialect, apiKeyOf).findConfusable(names)),
+    countLive: (creator, now) => run((db) => createFinder(db, dialect, apiKeyOf).countLive(creator, now)),
+    findManaged: () => run((db) => createFinder(db, dialect, apiKeyOf).findManaged()),
+    findAncestors: (ids) => run((db) => createFinder(db, dialect, apiKeyOf).findAncestors(ids)),
+    findWithDescendants: (ids) => run((db) => createFinder(db, dialect, apiKeyOf).findWithDescendants(ids)),
     revision: () => connection.revision(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (report) => connection.watchHearing(report),
@@ -156,6 +157,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
 
 function createFinder<Key extends ApiKey>(
   db: Kysely<Tables>,
+  dialect: DialectName,
   keyOf: (row: ApiKeyTable) => Key,
 ): Omit<KeyFinder<Key>, 'port'> {
   return {
@@ -171,21 +173,26 @@ function createFinder<Key extends ApiKey>(
 
     async findBy(field, values) {
       const rows = [];
-      for (const chunk of chunksOf(values))
-        rows.push(...(await db.selectFrom('api_keys').selectAll().where(COLUMNS[field], 'in', chunk).execute()));
+      for (const chunk of chunksOf(values)) {
+        const isOne =
+          field === 'publicId'
+            ? () => hasHashed(dialect, 'public_id', chunk)
+            : (row: ExpressionBuilder<Tables, 'api_keys'>) => row(field, 'in', chunk);
+        rows.push(...(await db.selectFrom('api_keys').selectAll().where(isOne).execute()));
+      }
       return mapYielding(rows, keyOf);
     },
 
     async findByDigests(digests) {
       const rows = [];
-      for (const chunk of chunksOf(digests)) rows.push(...(await selectByDigests(db, chunk)));
+      for (const chunk of chunksOf(digests)) rows.push(...(await selectByDigests(db, dialect, chunk)));
       return rows.map(readStoredKey);
     },
 
     async findConfusable(names) {
       const rows = [];
       for (const chunk of chunksOf([...new Set(await mapYielding(names, computeNameSkeleton))]))
-        rows.push(...(await db.selectFrom('api_keys').selectAll().where('name_skeleton', 'in', chunk).execute()));
+        rows.push(...(await findLookalikes(db, dialect, chunk)));
       return mapYielding(rows, keyOf);
     },
 
@@ -223,7 +230,7 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
     if (ids.length > 0) for (const port of PORTS) await port[what]?.(writing, ids);
   };
   return {
-    ...createFinder(db, readStoredKey),
+    ...createFinder(db, dialect, readStoredKey),
     port: <Writer>(wanted: Port<unknown, Writer>) => {
       const { read, write } = portIn(wanted);
       return { ...(read(reading) as object), ...write?.(writing) } as Writer;
@@ -237,6 +244,7 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
           .insertInto('api_keys')
           .values(await mapYielding(chunk, rowOf))
           .execute();
+      await insertLabelRows(db, dialect, keys.flatMap(labelRowsOf));
     },
 
     async update(changes) {
@@ -244,6 +252,13 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
       keysChanged(ids);
       await appendDueOf(writing, ids);
       for (const chunk of chunksOf(changes)) await updateKeys(db, dialect, chunk);
+      const isLabelled = ({ before, after }: (typeof changes)[number]) =>
+        !isDeepStrictEqual(labelRowsOf(before), labelRowsOf(after));
+      await replaceLabels(
+        db,
+        dialect,
+        changes.filter(isLabelled).map(({ after }) => after),
+      );
       const isDisabled = ({ before, after }: (typeof changes)[number]) =>
         before.disabledAt === null && after.disabledAt !== null;
       await tell(
@@ -265,6 +280,7 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
           .where('id', 'in', chunk)
           .execute();
       for (const key of keys) await target.updateTable('api_keys').set(rowOf(key)).where('id', '=', key.id).execute();
+      await replaceLabels(db, dialect, keys);
       await tell(
         'disabled',
         keys.filter(({ disabledAt }) => disabledAt !== null).map(({ id }) => id),

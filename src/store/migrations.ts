@@ -3,6 +3,8 @@ import { KeysError } from '../keys/basics/index.ts';
 import type { DialectName } from './connection.ts';
 import type { Tables } from './tables.ts';
 
+/** How many characters of the id of a key the index of entries has: few others begin with the same. */
+export const ID_START = 7;
 /** Up to how many characters the text that a key is searched by is short. */
 const SHORT_TEXT = 100;
 
@@ -23,16 +25,19 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     id ${text} primary key,
     name ${text} not null unique,
     description ${text},
+    owner ${text},
+    tags ${text},
     roles ${text} not null,
     permissions ${text} not null,
-    public_id ${text} not null unique,
-    digest ${text} not null unique,
+    public_id ${text} not null ${sql.raw(isPostgres ? '' : 'unique')},
+    digest ${text} not null ${sql.raw(isPostgres ? '' : 'unique')},
     created_at bigint not null,
     created_by ${text} references api_keys (id) on delete cascade,
     expires_at bigint,
     disabled_at bigint,
     limits ${text},
     allow_from ${text},
+    audience ${text},
     managed integer not null default 0,
     person ${text},
     previous_digest ${text},
@@ -47,6 +52,11 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
       (case when length(search_text) <= ${sql.lit(SHORT_TEXT)} then search_text end)
       ${sql.raw(isPostgres ? 'stored' : 'virtual')}
   )`.execute(db);
+  // An index of hashes takes a third of the room, and no two texts have the same one by chance: see `hasHashed`.
+  if (isPostgres)
+    for (const column of ['public_id', 'digest'])
+      await sql`create unique index ${sql.id(`api_keys_${column}_key`)}
+        on api_keys (hashtextextended(${sql.id(column)}, 0))`.execute(db);
   // The order of the list, with all that it is filtered by: whatever is looked for, it is read without the rows, which
   // are long. The few keys that are searched by a long text have an index of their own.
   await sql`create index api_keys_in_order
@@ -56,9 +66,19 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     where created_by is not null`.execute(db);
   await sql`create unique index api_keys_by_previous_digest on api_keys (previous_digest)
     where previous_digest is not null`.execute(db);
-  await sql`create index api_keys_by_name_skeleton on api_keys (name_skeleton)`.execute(db);
+  // In SQLite, each index is a page more for each change, and that of searches has it: see `findConfusable`.
+  if (isPostgres) await sql`create index api_keys_by_name_skeleton on api_keys (name_skeleton)`.execute(db);
   await sql`create index api_keys_of_people on api_keys (id) where person is not null`.execute(db);
   await sql`create index api_keys_by_expiry on api_keys (expires_at, id) where expires_at is not null`.execute(db);
+
+  // What keys are selected by, an owner or a tag: those of each stand in the order of the list.
+  await sql`create table key_labels (
+    label ${text} not null,
+    created_at bigint not null,
+    key_id ${text} not null references api_keys (id) on delete cascade,
+    constraint key_labels_in_order primary key (label, created_at, key_id)
+  )${clustered}`.execute(db);
+  await sql`create index key_labels_by_key on key_labels (key_id)`.execute(db);
 
   // The digests of secrets that keys had once: none is accepted, but it is still known whose they were.
   await sql`create table rotated_secrets (
@@ -69,10 +89,16 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   )`.execute(db);
   await sql`create index rotated_secrets_by_key on rotated_secrets (key_id)`.execute(db);
 
-  // Which applications were given which keys, so that they can end them, however long after the request for it.
+  // Which applications were given which keys, so that they can end them, however long after the request for it, and by
+  // which tokens they replace their secrets.
   await sql`create table application_keys (
     key_id ${text} primary key not null references api_keys (id) on delete cascade,
-    client_id ${text} not null
+    client_id ${text} not null,
+    refresh_family ${text} unique,
+    refresh_digest ${text},
+    refresh_previous ${text},
+    refresh_salt ${text},
+    refresh_ends_at bigint
   )`.execute(db);
 
   // What keys did to others, as long as it is in force. It outlives the keys: so nothing refers to them. Each is found
@@ -146,7 +172,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
 
   // Who did what: a chain of entries, which only grows; the number and hash of the newest one; and those of the last
   // one that was pruned. Each filter has an index, so that a search need not read all entries; in SQLite that of keys
-  // alone, as each index is a page more for each change: see `audit_terms`.
+  // alone, as each index is a page more for each change: see `audit_terms`. Short ones, as each entry is in all of them.
   await sql`create table audit_log (
     number ${sql.raw(isPostgres ? 'bigint' : 'integer')} primary key,
     at bigint not null,
@@ -161,12 +187,21 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     address ${text},
     hash ${text} not null
   )`.execute(db);
-  for (const column of isPostgres ? ['key_id', 'key_name', 'actor_id', 'actor_name', 'action'] : ['key_id'])
-    await sql`create index ${sql.id(`audit_log_by_${column}`)} on audit_log (${sql.id(column)}, number)
-      where ${sql.id(column)} is not null`.execute(db);
-  // Times are in the order of the entries, so that the first and last one of many pages tell enough.
-  if (isPostgres) await sql`create index audit_log_by_at on audit_log using brin (at)`.execute(db);
-  for (const table of ['audit_head', 'audit_start'])
+  const isAboutOne = sql.raw(isPostgres ? '' : 'where key_id is not null');
+  await sql`create index audit_log_by_key_id
+    on audit_log (substr(key_id, 1, ${sql.lit(ID_START)})) ${isAboutOne}`.execute(db);
+  if (isPostgres) {
+    // How many entries have which of these hashes, PostgreSQL knows by an index of all entries alone.
+    await sql`create index audit_log_by_key_name on audit_log (hashtextextended(key_name, 0))`.execute(db);
+    for (const column of ['actor_id', 'actor_name'])
+      await sql`create index ${sql.id(`audit_log_by_${column}`)} on audit_log (${sql.id(column)})
+        where ${sql.id(column)} is not null`.execute(db);
+    await sql`create index audit_log_by_action on audit_log (action, number)`.execute(db);
+    // Times are in the order of the entries, so that the first and last one of many pages tell enough.
+    await sql`create index audit_log_by_at on audit_log using brin (at)`.execute(db);
+  }
+  // In SQLite, the newest one is no table, which would be a page more for each change: see `key_changes`.
+  for (const table of isPostgres ? ['audit_head', 'audit_start'] : ['audit_start'])
     await sql`create table ${sql.id(table)} (
       one integer primary key check (one = 1),
       number bigint not null,
@@ -224,6 +259,13 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create index sessions_by_key on sessions (key_id, used_at)`.execute(db);
   await sql`create index sessions_by_use on sessions (used_at)`.execute(db);
 
+  // The tokens of issuers that were exchanged for keys, by their digests, as long as they could be shown again.
+  await sql`create table used_tokens (
+    digest ${text} primary key,
+    ends_at bigint not null
+  )`.execute(db);
+  await sql`create index used_tokens_by_end on used_tokens (ends_at)`.execute(db);
+
   // How far the store was looked through for notices, by which process, and how the webhook answered; and the notices
   // that were not delivered yet.
   await sql`create table notice_state (
@@ -262,13 +304,18 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
   );
 
   // Which keys were created, changed or deleted last, whoever did it. A change is known by its number and a random
-  // mark: where the mark is another, or gone, it is not known what was changed since.
+  // mark: where the mark is another, or gone, it is not known what was changed since. Between them, with no id, are the
+  // newest entries of the audit log, each when it was written: so a change writes one page for both.
   await sql`create table key_changes (
     number integer primary key,
-    key_id text not null,
-    mark text not null default (hex(randomblob(8)))
+    key_id text not null default '',
+    mark text not null default (hex(randomblob(8))),
+    log_number integer,
+    log_hash text
   )`.execute(db);
-  await sql`insert into key_changes (key_id) values ('')`.execute(db);
+  await sql`insert into key_changes default values`.execute(db);
+  await sql`create view audit_head as select 1 as one, log_number as number, log_hash as hash from key_changes
+    where log_hash is not null order by key_changes.number desc limit 1`.execute(db);
 
   // The import that is inserting keys, up to which line, and the rows of keys that nobody sees: see `VISIBLE_KEYS`.
   await sql`create table pending_import (
@@ -296,9 +343,11 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     last_at bigint not null
   )`.execute(db);
 
-  // The trigrams of what keys are searched by, so that a search need not read all of them.
+  // The trigrams of what keys are searched by, so that a search need not read all of them, and what their names look like.
   await sql`create virtual table api_keys_search
-    using fts5(search_text, content='', contentless_delete=1, tokenize='trigram case_sensitive 1')`.execute(db);
+    using fts5(search_text, skeleton, content='', contentless_delete=1, tokenize='trigram case_sensitive 1')`.execute(
+    db,
+  );
   // No deletion has to merge parts of the index.
   await sql`insert into api_keys_search (api_keys_search, rank) values ('deletemerge', 0)`.execute(db);
 
@@ -307,8 +356,7 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     or previous_digest = new.previous_digest`;
   // What these do for each row, an import does for many at once.
   const isNotPending = 'not exists (select 1 from pending_import where inserts)';
-  const indexed = indexedText('new.search_text');
-  const search = `insert or replace into api_keys_search (rowid, search_text) values (new.rowid, ${indexed});`;
+  const search = `insert or replace into api_keys_search ${INDEXED_COLUMNS} select ${indexedValues('new')};`;
   // What a deleted key leaves in the index finds nothing, and would take its deletion three pages to remove: so each
   // new key looks through some others, wherever they are.
   const lastRow = '(select coalesce(max(rowid), 0) from api_keys)';
@@ -321,6 +369,12 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     `audit_log_no_delete before delete on audit_log
       when old.number > coalesce((select number from audit_start), 0)
       begin select raise(abort, 'the audit log only grows'); end`,
+    ...['insert', 'update'].map(
+      (change) => `audit_head_${change} instead of ${change} on audit_head
+        begin insert into key_changes (log_number, log_hash) values (new.number, new.hash); end`,
+    ),
+    `audit_head_delete instead of delete on audit_head
+      begin delete from key_changes where log_hash is not null; end`,
     // Without them, entries would not be found.
     ...['audit_terms', 'audit_blocks'].flatMap((table) =>
       ['update', 'delete'].map(
@@ -341,7 +395,8 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
       begin insert into key_changes (key_id) values (old.id); end`,
     // Not each time: they stand at the other end of the table.
     `key_changes_are_few after insert on key_changes when new.number % ${KEPT_CHANGES / 16} = 0
-      begin delete from key_changes where number < new.number - ${KEPT_CHANGES}; end`,
+      begin delete from key_changes where number < new.number - ${KEPT_CHANGES} and number is not (
+        select number from key_changes where log_hash is not null order by number desc limit 1); end`,
     `api_keys_search_after_insert after insert on api_keys when ${isNotPending} begin ${search} ${sweep} end`,
     // What others write goes before what an import is still inserting, which then begins anew.
     ...['insert', 'update of id, name, public_id, digest, previous_digest'].map(
@@ -358,7 +413,8 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
       begin delete from api_keys_search
         where rowid in (select id from api_keys_search_docsize where id > ${lastRow}); end`,
     `api_keys_search_after_update after update on api_keys
-      when new.search_text is not old.search_text or new.rowid is not old.rowid begin ${search} end`,
+      when new.search_text is not old.search_text or new.name_skeleton is not old.name_skeleton
+        or new.rowid is not old.rowid begin ${search} end`,
   ])
     await sql.raw(`create trigger ${trigger}`).execute(db);
 }
@@ -370,12 +426,25 @@ export const BLOCK_ENTRIES = 32;
 /** How many rows of the index of searches a new key looks through for those of deleted keys. */
 const SWEPT_ROWS = 16;
 
+/** How many characters of what a name looks like are in the index of searches: few others begin with the same. */
+const SKELETON_START = 5;
+
+/** The beginning of what a name looks like, as it is in the index of searches. */
+export function indexedSkeleton(skeleton: string): string {
+  return skeleton.slice(0, SKELETON_START);
+}
+
+/** The columns of the index of searches of an SQLite store. */
+export const INDEXED_COLUMNS = '(rowid, search_text, skeleton)';
+
 /**
- * A text as it is in the index of searches of an SQLite store. That ends at a NUL, which only SQL by hand can write:
- * such a text is found by what stands here for it.
+ * What the index of searches of an SQLite store has of a key. A text in it ends at a NUL, which only SQL by hand can
+ * write: such a text is found by what stands here for it.
  */
-export function indexedText(column: string): string {
-  return `case when instr(${column}, char(0)) > 0 then char(1, 1, 1) else ${column} end`;
+export function indexedValues(table: string): string {
+  return `${table}.rowid,
+    case when instr(${table}.search_text, char(0)) > 0 then char(1, 1, 1) else ${table}.search_text end,
+    substr(${table}.name_skeleton, 1, ${SKELETON_START})`;
 }
 
 /** What only PostgreSQL needs: functions that guard the tables and notify of changes, and an extension. */
@@ -422,6 +491,13 @@ async function completePostgres(db: Kysely<Tables>): Promise<void> {
   for (const change of ['update', 'delete'])
     await sql`create trigger ${sql.id(`api_keys_${change}_announced`)} after ${sql.raw(change)} on api_keys
       referencing old table as changed for each statement execute function announce_changed_keys()`.execute(db);
+  // Who remembers keys and follows their changes, up to which change, and until when it trusts what it remembers, in
+  // milliseconds since 1970; and the number of the last change. See `announceChange`.
+  await sql`create table followers (id text primary key, seen bigint not null, leased_until bigint not null)`.execute(
+    db,
+  );
+  await sql`create table change_number (one integer primary key check (one = 1), number bigint not null)`.execute(db);
+  await sql`insert into change_number values (1, 0)`.execute(db);
   await sql`create function announce_truncated_keys() returns trigger language plpgsql as $$
     begin
       perform pg_notify('svc_api_changed_keys', json_build_object('schema', tg_table_schema)::text);

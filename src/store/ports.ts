@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, sql, type SqlBool } from 'kysely';
 import type { AuditAction, AuditActor } from '../keys/audit/index.ts';
 import { NETWORK_DIGITS, type Port } from '../keys/basics/index.ts';
 import { KEYS_IN_USE } from '../keys/changes/index.ts';
@@ -12,6 +12,7 @@ import {
   type NewEffect,
   type Widening,
 } from '../keys/key/index.ts';
+import { USED_TOKENS } from '../keys/exchange/index.ts';
 import {
   type ConsentFinder,
   type ConsentRequest,
@@ -25,7 +26,7 @@ import {
 import { type AnyPortOfStore, type Connection, type DialectName, portOfStore } from './connection.ts';
 import { imports } from './imports.ts';
 import { keyLists } from './key-lists.ts';
-import { chunksOf } from './rows.ts';
+import { chunksOf, idStart, isAbout, toNumber } from './rows.ts';
 import { findFamily } from './select-keys.ts';
 import type { ConsentRequestTable, KeyEffectTable, SessionTable, Tables } from './tables.ts';
 import { spentLimits, usage } from './usage.ts';
@@ -37,7 +38,12 @@ const consents = portOfStore({
   port: CONSENTS,
   read: ({ run }) => consentFinderOf(run),
   write: ({ db, dialect }) => consentWriterOf(db, dialect),
-  empty: () => ({ find: async () => undefined, listOpen: async () => [], clientOf: async () => undefined }),
+  empty: () => ({
+    find: async () => undefined,
+    listOpen: async () => [],
+    clientOf: async () => undefined,
+    findRefresh: async () => undefined,
+  }),
 });
 
 function consentFinderOf(run: Connection['run']): ConsentFinder {
@@ -63,6 +69,24 @@ function consentFinderOf(run: Connection['run']): ConsentFinder {
         return rows.map(requestOf);
       }),
     clientOf: (keyId) => run((db) => clientOf(db, keyId)),
+    findRefresh: (family) =>
+      run(async (db) => {
+        const row = await db
+          .selectFrom('application_keys')
+          .selectAll()
+          .where('refresh_family', '=', family)
+          .executeTakeFirst();
+        return (
+          row && {
+            keyId: row.key_id,
+            family,
+            current: row.refresh_digest!,
+            previous: row.refresh_previous,
+            salt: row.refresh_salt,
+            endsAt: toNumber(row.refresh_ends_at),
+          }
+        );
+      }),
   };
 }
 
@@ -104,6 +128,19 @@ function consentWriterOf(db: Kysely<Tables>, dialect: DialectName): Omit<Consent
     },
     clientsOf: (keyIds) => clientsOf(db, keyIds),
     rememberClient: (keyId, clientId) => rememberClient(db, keyId, clientId),
+    async keepRefresh(keyId, { family, current, previous, salt, endsAt }) {
+      await db
+        .updateTable('application_keys')
+        .set({
+          refresh_family: family,
+          refresh_digest: current,
+          refresh_previous: previous,
+          refresh_salt: salt,
+          refresh_ends_at: endsAt,
+        })
+        .where('key_id', '=', keyId)
+        .execute();
+    },
     replaceGivenKey: (from, to) => replaceGivenKey(db, from, to),
     async forget({ used, unused }) {
       await db
@@ -351,21 +388,26 @@ const BEGINNINGS: readonly AuditAction[] = [
 /** Which keys are in use. */
 const keysInUse = portOfStore({
   port: KEYS_IN_USE,
-  read: ({ run }) => ({
-    find: (ids, since) => run((db) => findInUse(db, ids, since)),
-    disabledByPolicy: (keys) => run((db) => findDisabledByPolicy(db, keys)),
+  read: ({ run, connection: { dialect } }) => ({
+    find: (ids, since) => run((db) => findInUse(db, dialect, ids, since)),
+    disabledByPolicy: (keys) => run((db) => findDisabledByPolicy(db, dialect, keys)),
   }),
   empty: () => ({ find: async () => new Set<string>(), disabledByPolicy: async () => new Set<string>() }),
 });
 
-async function findInUse(db: Kysely<Tables>, ids: readonly string[], since: number): Promise<Set<string>> {
-  const inUse = await findUsed(db, ids, since);
+async function findInUse(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  ids: readonly string[],
+  since: number,
+): Promise<Set<string>> {
+  const inUse = await findUsed(db, dialect, ids, since);
   for (const id of ids) {
     if (inUse.has(id)) continue;
     // It keeps those alive that it has created.
     const family = await findFamily(db, [id]);
     for (const chunk of chunksOf(family.slice(1))) {
-      if ((await findUsed(db, chunk, since)).size === 0) continue;
+      if ((await findUsed(db, dialect, chunk, since)).size === 0) continue;
       inUse.add(id);
       break;
     }
@@ -374,7 +416,12 @@ async function findInUse(db: Kysely<Tables>, ids: readonly string[], since: numb
 }
 
 /** Those of these keys that were themselves used, or began, since a time. */
-async function findUsed(db: Kysely<Tables>, ids: readonly string[], since: number): Promise<Set<string>> {
+async function findUsed(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  ids: readonly string[],
+  since: number,
+): Promise<Set<string>> {
   const used = new Set<string>();
   for (const chunk of chunksOf(ids)) {
     const rows = await db
@@ -395,6 +442,7 @@ async function findUsed(db: Kysely<Tables>, ids: readonly string[], since: numbe
             row
               .selectFrom('audit_log')
               .select(sql`1`.as('one'))
+              .where(sql<SqlBool>`${idStart('audit_log.key_id')} = ${idStart('api_keys.id')}`)
               .whereRef('key_id', '=', 'api_keys.id')
               .where('at', '>=', since)
               .where('action', 'in', BEGINNINGS),
@@ -411,18 +459,23 @@ async function findUsed(db: Kysely<Tables>, ids: readonly string[], since: numbe
       .execute();
     for (const { id } of rows) used.add(id);
     const others = chunk.filter((id) => !used.has(id));
-    for (const id of await findRevived(db, others, since)) used.add(id);
+    for (const id of await findRevived(db, dialect, others, since)) used.add(id);
   }
   return used;
 }
 
 /** Those of these keys that had ended, and got another end since a time. */
-async function findRevived(db: Kysely<Tables>, ids: readonly string[], since: number): Promise<string[]> {
+async function findRevived(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  ids: readonly string[],
+  since: number,
+): Promise<string[]> {
   if (ids.length === 0) return [];
   const rows = await db
     .selectFrom('audit_log')
     .select(['key_id', 'at', 'before'])
-    .where('key_id', 'in', ids)
+    .where(isAbout(dialect, ids))
     .where('at', '>=', since)
     .where('action', '=', 'UPDATE' satisfies AuditAction)
     .where('before', 'like', '%"expiresAt":%')
@@ -436,6 +489,7 @@ async function findRevived(db: Kysely<Tables>, ids: readonly string[], since: nu
 
 async function findDisabledByPolicy(
   db: Kysely<Tables>,
+  dialect: DialectName,
   keys: readonly Pick<ApiKey, 'id' | 'disabledAt'>[],
 ): Promise<Set<string>> {
   const disabled = new Map(keys.flatMap(({ id, disabledAt }) => (disabledAt === null ? [] : [[id, disabledAt]])));
@@ -444,7 +498,7 @@ async function findDisabledByPolicy(
     const rows = await db
       .selectFrom('audit_log')
       .select(['key_id', 'at'])
-      .where('key_id', 'in', chunk)
+      .where(isAbout(dialect, chunk))
       .where('action', '=', 'DISABLE' satisfies AuditAction)
       .where('actor_kind', '=', 'POLICY' satisfies AuditActor['kind'])
       .execute();
@@ -535,6 +589,25 @@ function sessionOf(row: SessionTable): Session {
   };
 }
 
+/** The tokens that were exchanged for keys. */
+const usedTokens = portOfStore({
+  port: USED_TOKENS,
+  read: () => ({}),
+  write: ({ db }) => ({
+    async use(digest, until, now) {
+      await db.deleteFrom('used_tokens').where('ends_at', '<=', now).execute();
+      const values = { digest, ends_at: until };
+      const { numInsertedOrUpdatedRows: inserted } = await db
+        .insertInto('used_tokens')
+        .values(values)
+        .onConflict((conflict) => conflict.doNothing())
+        .executeTakeFirstOrThrow();
+      return inserted === 1n;
+    },
+  }),
+  empty: () => ({}),
+});
+
 /** What the store keeps for features, each as the feature asks for it. */
 export const PORTS: readonly AnyPortOfStore[] = [
   consents,
@@ -545,6 +618,7 @@ export const PORTS: readonly AnyPortOfStore[] = [
   sessions,
   spentLimits,
   usage,
+  usedTokens,
 ];
 
 /** How the store does what a feature asks of it. */

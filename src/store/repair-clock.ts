@@ -207,7 +207,7 @@ async function moveTimes(db: Kysely<Tables>, { now, aheadMs }: Pick<ClockRepair,
     await db
       .updateTable('limit_states')
       .set((row) => ({ unused_at: sql`${row.ref('unused_at')} - ${sql.lit(aheadMs * 1000)}` }))
-      .where('unit', '=', unit)
+      .where((row) => row.or([row('unit', '=', unit), row('unit', 'like', `${unit} %`)]))
       .where('unused_at', '>', (limit + seconds * 1000) * 1000)
       .execute();
   const hour = Math.floor(now / UNIT_MS.h);

@@ -3,11 +3,12 @@ import { type Link, MAX_CHAIN_LENGTH } from '../keys/authorization/index.ts';
 import { yielding, yieldToEventLoop, sortYielding } from '../keys/basics/index.ts';
 import type { ApiKey, RotatedSecret } from '../keys/key/index.ts';
 import type { FoundBySecret, ListPosition } from '../keys/repository/index.ts';
-import type { Connection, KeyRowBySecret } from './connection.ts';
-import { apiKeyOf, chunksOf, toNumber } from './rows.ts';
+import type { Connection, DialectName, KeyRowBySecret } from './connection.ts';
+import { apiKeyOf, chunksOf, hasHashed, toNumber } from './rows.ts';
 import type { ApiKeyTable, KeyRow, Tables } from './tables.ts';
 
-type KeyColumns = ExpressionBuilder<Tables, 'api_keys'>;
+/** The columns of a key, in a condition. */
+export type KeyColumns = ExpressionBuilder<Tables, 'api_keys'>;
 /** Whether a key is selected. */
 export type Condition = (row: KeyColumns) => Expression<SqlBool>;
 
@@ -198,18 +199,22 @@ export function findByDigest(
   const found = connection.findByDigest?.(digest);
   if (found) return found.row && foundBy(digest, found.row, found.ancestors);
   return connection.run(async (db) => {
-    const [live] = await selectByDigests(db, [digest]);
+    const [live] = await selectByDigests(db, connection.dialect, [digest]);
     const row = live ?? (await findByRotatedDigest(db, digest));
     return row && foundBy(digest, row, await selectCreators(db, row));
   });
 }
 
 /** The rows of the keys that have a secret with one of these digests. */
-export function selectByDigests(db: Kysely<Tables>, digests: readonly string[]): Promise<ApiKeyTable[]> {
+export function selectByDigests(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  digests: readonly string[],
+): Promise<ApiKeyTable[]> {
   return db
     .selectFrom('api_keys')
     .selectAll()
-    .where((row) => row.or([row('digest', 'in', digests), row('previous_digest', 'in', digests)]))
+    .where((row) => row.or([hasHashed(dialect, 'digest', digests), row('previous_digest', 'in', digests)]))
     .execute();
 }
 

@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { type Limit, SPENT_LIMITS, splitLimit } from '../keys/basics/index.ts';
+import type { AppliedLimit } from '../keys/authorization/index.ts';
+import { SPENT_LIMITS, type SpentLimit, splitLimit } from '../keys/basics/index.ts';
 import {
   type KeyUsage,
+  MAX_TOOLS,
   type OutcomeCounts,
   OUTCOMES,
   PERIOD_MS,
@@ -158,7 +160,10 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
   if (past.length > 0) await addRows(past);
   if (grants.length > 0)
     await sql`insert into used_grants (key_id, permission, last_used_at)
-      select ${jsonRowText(0)}, ${jsonRowText(1)}, ${jsonRowNumber(2)} from ${jsonRows(dialect, grants)} where true
+      select ${jsonRowText(0)}, ${jsonRowText(1)}, ${jsonRowNumber(2)} from ${jsonRows(dialect, grants)}
+      where ${jsonRowText(1)} not like 'tool:%' or (select count(*) from used_grants as other
+        where other.key_id = ${jsonRowText(0)} and other.permission like 'tool:%'
+          and other.permission <> ${jsonRowText(1)}) < ${sql.lit(MAX_TOOLS)}
       on conflict (key_id, permission) do update set last_used_at = excluded.last_used_at
         where excluded.last_used_at > used_grants.last_used_at`.execute(db);
   // Last, as every process changes these rows: none waits for it longer than until the end of the transaction.
@@ -424,10 +429,7 @@ async function forgetUsage(
 export type StoreClock = (db: Kysely<Tables>) => Promise<number>;
 
 /** A limit of a key of which there is no state yet. */
-interface NewState {
-  keyId: string;
-  limit: Limit;
-}
+type NewState = Pick<AppliedLimit, 'keyId' | 'limit' | 'route'>;
 
 /**
  * What processes share of limits, as rows of the store.
@@ -515,8 +517,14 @@ async function lockStates(
   return states;
 }
 
-function nameOf({ keyId, limit }: NewState): string {
-  return `${keyId} ${splitLimit(limit).unit}`;
+function nameOf(state: NewState): string {
+  return `${state.keyId} ${unitOf(state)}`;
+}
+
+/** By what a key knows a limit: its unit, and for one of a route also that. */
+function unitOf({ limit, route }: NewState): string {
+  const { unit } = splitLimit(limit);
+  return route === undefined ? unit : `${unit} ${route}`;
 }
 
 /** The state in a row. One that cannot be read has nothing left. */
@@ -528,19 +536,19 @@ function stateOf({ count, unused_at: unusedAt, leases }: LimitStateTable): Limit
   }
 }
 
-function rowOf({ keyId, limit }: NewState, { count, unusedAt, leases }: LimitState): LimitStateTable {
-  return { key_id: keyId, unit: splitLimit(limit).unit, count, unused_at: unusedAt, leases: JSON.stringify(leases) };
+function rowOf(state: NewState, { count, unusedAt, leases }: LimitState): LimitStateTable {
+  return { key_id: state.keyId, unit: unitOf(state), count, unused_at: unusedAt, leases: JSON.stringify(leases) };
 }
 
 /** Inserts the states of limits of which nothing was used, as far as their keys are still there. */
 async function insertStates(db: Kysely<Tables>, dialect: DialectName, states: readonly NewState[]): Promise<void> {
   const byName = new Map(states.map((state) => [nameOf(state), state]));
-  for (const [, { keyId, limit }] of [...byName].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
-    const { count, unit } = splitLimit(limit);
+  for (const [, state] of [...byName].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
+    const { count } = splitLimit(state.limit);
     // The key must not be deleted before the row that refers to it is there.
     const lock = dialect === 'postgres' ? sql`for key share` : sql``;
     await sql`insert into limit_states (key_id, unit, count, unused_at, leases)
-      select id, ${unit}, ${sql.lit(count)}, 0, '[]' from api_keys where id = ${keyId} ${lock}
+      select id, ${unitOf(state)}, ${sql.lit(count)}, 0, '[]' from api_keys where id = ${state.keyId} ${lock}
       on conflict do nothing`.execute(db);
   }
 }
@@ -560,23 +568,24 @@ async function updateStates(db: Kysely<Tables>, dialect: DialectName, rows: read
 /** How far keys have used up their limits. */
 export const spentLimits = portOfStore({
   port: SPENT_LIMITS,
-  read: () => undefined,
+  read: ({ run }) => ({ find: (keyIds) => run((db) => findSpent(db, keyIds)) }),
   write: ({ db }) => ({
-    async find(keyId: string) {
-      const rows = await db
-        .selectFrom('limit_states')
-        .selectAll()
-        .where('key_id', '=', keyId)
-        .orderBy('unit')
-        .execute();
-      return rows.map(({ unit, count, unused_at: unusedAt, leases }) => {
-        return { unit, count: Number(count), unusedAt: Number(unusedAt), leases };
-      });
-    },
-    async insert(keyId, spent) {
-      const rows = spent.map(({ unusedAt, ...limit }) => ({ key_id: keyId, unused_at: unusedAt, ...limit }));
-      await db.insertInto('limit_states').values(rows).execute();
+    async insert(spent) {
+      for (const chunk of chunksOf(spent)) {
+        const rows = chunk.map(({ keyId, unusedAt, ...limit }) => ({ key_id: keyId, unused_at: unusedAt, ...limit }));
+        await db.insertInto('limit_states').values(rows).execute();
+      }
     },
   }),
-  empty: () => undefined,
+  empty: () => ({ find: async () => [] }),
 });
+
+async function findSpent(db: Kysely<Tables>, keyIds: readonly string[]): Promise<SpentLimit[]> {
+  const found: SpentLimit[] = [];
+  for (const chunk of chunksOf(keyIds)) {
+    const rows = await db.selectFrom('limit_states').selectAll().where('key_id', 'in', chunk).execute();
+    for (const { key_id: keyId, unit, count, unused_at: unusedAt, leases } of rows)
+      found.push({ keyId, unit, count: Number(count), unusedAt: Number(unusedAt), leases });
+  }
+  return found;
+}

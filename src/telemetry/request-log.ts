@@ -164,7 +164,9 @@ export const requestDebugLog: RequestWatcher = {
   },
 };
 
-const REFUSALS: ReadonlySet<string> = new Set(['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'RATE_LIMITED']);
+const REFUSALS: ReadonlySet<string> = new Set(
+  'INVALID_REQUEST UNAUTHENTICATED FORBIDDEN RATE_LIMITED BUDGET_SPENT'.split(' '),
+);
 
 /** What was decided about the key of a request; none, while the store did not answer. */
 function decisionOf({ code, prefix }: RequestDetails): 'refused' | 'allowed' | 'open' | undefined {

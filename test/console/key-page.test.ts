@@ -26,7 +26,7 @@ describe('the page of a key in the console', () => {
         name: 'CI',
         description: 'Ask <Ada>',
         roles: ['GUEST'],
-        limits: ['9/m'],
+        limits: ['9/m', '5/budget'],
         allowFrom: ['127.0.0.1'],
         expiresIn: '30d',
       },
@@ -40,7 +40,10 @@ describe('the page of a key in the console', () => {
       text,
       /CI active Edit Rotate Disable Create one like it Contain Delete Ask <Ada> Reads its own key GUEST role Secret svc_\w{12}_… Created 2 minutes ago by Ada/,
     );
-    assert.match(text, /Expires in 30 days Last used 2 minutes ago , 1 use in all Limits 9\/m Used from 127\.0\.0\.1/);
+    assert.match(
+      text,
+      /Expires in 30 days Last used 2 minutes ago , 1 use in all Limits 9\/m, 5\/budget Used from 127\.0\.0\.1 Left 4 of 5\/budget/,
+    );
     assert.ok(html.includes(`href="../keys/${ada.principal.apiKey.id}">Ada</a>`));
     assert.doesNotMatch(html, /<Ada>/);
   });

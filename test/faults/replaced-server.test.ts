@@ -22,7 +22,7 @@ import { until } from '../support/until.ts';
 const FOLLOWED_WITHIN = 10;
 /** When a process that listens sent its last heartbeat to a PostgreSQL server. */
 const LAST_HEARTBEAT = `select max(query_start)::text as at from pg_stat_activity
-  where query like 'select current_schema() as schema%'`;
+  where query ~ '^(with gone|update followers)'`;
 /** Those past the limit of failed credentials are refused by it. */
 const REFUSED: ReadonlySet<number> = new Set([401, 429]);
 

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { byRoutes } from '../../src/guard/access.ts';
 import type { Permission } from '../../src/keys/permissions/catalog.ts';
+import { suggestGrants } from '../../src/keys/authorization/explain.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createRouter, type McpPatterns, type Route } from '../../src/routes/index.ts';
 import { connectRaw, type GuardedService, startGuarded } from '../support/guard.ts';
@@ -113,6 +114,40 @@ describe('a guard of an MCP server', () => {
       (fields as { reason?: string; detail?: string }).reason === 'mcp' ? [fields] : [],
     );
     assert.match((noted[0] as { detail: string }).detail, /^tools\/call delete_file: POST /);
+  });
+
+  it('notes which tools a key has called and which it was refused, but never with what', async () => {
+    const { secret, principal } = await createPrincipal(service.keys, { name: 'Noted', permissions: [READ] });
+    await post(secret, [tool('search', 1), tool('read_file', 2), call('prompts/get', { name: 'hunter2' })]);
+    await post(secret, call('tools/call', { name: 'delete_file', arguments: { path: 'hunter2' } }));
+    await service.keys.finishActivity();
+    const { id } = principal.apiKey;
+    const used = await service.keys.usage.usedPermissionsOf(id);
+    assert.deepEqual([...used.keys()], [READ, 'tool:read_file', 'tool:search']);
+    assert.deepEqual(
+      suggestGrants(principal.chain, used, service.keys.catalog).tools.map(({ name }) => name),
+      ['read_file', 'search'],
+    );
+    const log = await service.keys.audit.read({ actor: 'Noted' }, OPERATOR);
+    const refusals = log.filter(({ action }) => action === 'REFUSE');
+    assert.deepEqual(
+      refusals.map(({ after }) => after),
+      [{ reason: 'forbidden', count: 1, missing: [DELETE], tool: 'delete_file' }],
+    );
+    assert.ok(!JSON.stringify([log, lines]).includes('hunter2'));
+  });
+
+  it('remembers so many tools of a key and no more, whatever names requests make up', async () => {
+    const { secret, principal } = await createPrincipal(service.keys, { name: 'Many', permissions: [READ] });
+    for (let batch = 0; batch < 12; batch += 1) {
+      await post(
+        secret,
+        Array.from({ length: 100 }, (_, index) => tool(`read_${batch}_${index}`, index)),
+      );
+      if (batch % 4 === 3) await service.keys.finishActivity();
+    }
+    const used = await service.keys.usage.usedPermissionsOf(principal.apiKey.id);
+    assert.ok(used.size > 400 && used.size <= 1000, `${used.size}`);
   });
 
   it('refuses to everybody what no route is for, and what is unknown to all but those who may use everything', async () => {
@@ -362,5 +397,25 @@ describe('a guard of an MCP server', () => {
     await service.keys.update(principal.apiKey.id, { permissions: [READ] }, OPERATOR);
     await raw.closed();
     begun!.destroy();
+  });
+
+  it('ends all streams of a key that is deleted, and no others', async () => {
+    const { secret, principal } = await createPrincipal(service.keys, { name: 'Streaming', permissions: [READ] });
+    answer = (_, outgoing) => {
+      outgoing.writeHead(200, { 'content-type': 'text/event-stream' }).write(': open\n\n');
+    };
+    const open = async (key: string) => {
+      const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream' };
+      const stream = (await fetch(url, { headers })).body!.getReader();
+      await stream.read();
+      return stream;
+    };
+    const [streams, other] = [await Promise.all(Array.from({ length: 40 }, () => open(secret))), await open(reader)];
+    const ended = Promise.all(streams.map((stream) => stream.read().catch(() => ({ done: true }))));
+    const more = other.read().catch(() => undefined);
+    await service.keys.delete([principal.apiKey.id], OPERATOR);
+    assert.ok((await ended).every(({ done }) => done));
+    assert.equal(await Promise.race([more, Promise.resolve('open')]), 'open');
+    await other.cancel();
   });
 });

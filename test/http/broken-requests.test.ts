@@ -57,12 +57,14 @@ describe('a request that is not valid HTTP', () => {
       [400, 'BAD_REQUEST', 'Only "Transfer-Encoding: chunked" is supported.'],
     ],
     ['with a bad Host', head('GET /graphql HTTP/1.1', 'Host: a b'), nowhere],
+    ['of a path that a proxy may take for another one', head('GET /.svc-api/../healthz HTTP/1.1', 'Host: x'), nowhere],
+    ['of such a path, encoded', head('POST /x/%2E./graphql?query HTTP/1.1', 'Host: x'), nowhere],
     ['with a bad address', head('GET http://[ HTTP/1.1', 'Host: x'), nowhere],
     ['with a backslash in its path', head('GET /a\\b HTTP/1.1', 'Host: x'), nowhere],
     ['for the server as a whole', head('OPTIONS * HTTP/1.1', 'Host: x'), nowhere],
     [
       'for another path',
-      head('GET /../etc/passwd HTTP/1.1', 'Host: x'),
+      head('GET /etc/passwd HTTP/1.1', 'Host: x'),
       [404, 'NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.'],
     ],
   ];

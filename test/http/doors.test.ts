@@ -92,6 +92,7 @@ const OK = '200';
 const UNAUTHENTICATED = '401 UNAUTHENTICATED';
 const FORBIDDEN = '403 FORBIDDEN';
 const LIMITED = '429 RATE_LIMITED';
+const SPENT = '429 BUDGET_SPENT';
 const FOREIGN = '203.0.113.7';
 
 /** A secret that is shown, from an address; what was done before; what is required; what is answered in turn. */
@@ -123,6 +124,8 @@ const CASES: Readonly<Record<string, Case>> = {
   'refuses a key in a foreign network': { key: { allowFrom: ['10.0.0.0/8'] }, from: FOREIGN, answers: [FORBIDDEN] },
   'lets a key in from its network': { key: { allowFrom: ['203.0.113.0/24'] }, from: FOREIGN, answers: [OK] },
   'holds a key to its limit': { key: { limits: ['2/h'] }, answers: [OK, OK, LIMITED, LIMITED] },
+  'holds a key to its budget': { key: { limits: ['2/budget'] }, answers: [OK, OK, SPENT, SPENT] },
+  'lets a key work once': { key: { limits: ['9/m', '1/uses'] }, answers: [OK, SPENT] },
   'refuses a key that lacks the permission': { required: { permission: 'DOCKER:READ_ANY' }, answers: [FORBIDDEN] },
   'lets a key in that has the permission': { required: { permission: 'ME:READ_OWN' }, answers: [OK] },
   'refuses a key that lacks one of all permissions': {
@@ -386,7 +389,7 @@ describe('keys.check', () => {
       [
         { secret },
         { credentials: [place] },
-        '"credentials" is not an option. The options are permission, all, any, resource, onRefused and address.',
+        '"credentials" is not an option. The options are permission, all, any, resource, onRefused, address and audience.',
       ],
       [{ secrets: secret }, {}, '"secrets" is not an option. Did you mean secret?'],
       [{ secret, address: '' }, {}, 'The option "address" is empty. Leave it out, or give it a value.'],

@@ -7,7 +7,7 @@ const SECOND = 1_000_000;
 describe('a limit', () => {
   it('accepts so many requests at once, then one each part of its time', () => {
     const rate = computeRate('100/m');
-    assert.deepEqual(rate, { burst: 100, intervalUs: 600_000 });
+    assert.deepEqual(rate, { burst: 100, intervalUs: 600_000, refills: true });
     let unusedAt = 0;
     const now = 5 * SECOND;
     for (let index = 0; index < 100; index += 1) {
@@ -23,9 +23,9 @@ describe('a limit', () => {
   });
 
   it('counts a part of a microsecond as a whole one, so that it never allows more', () => {
-    assert.deepEqual(computeRate('7/s'), { burst: 7, intervalUs: 142_858 });
-    assert.deepEqual(computeRate('1/month'), { burst: 1, intervalUs: 30 * 86_400 * SECOND });
-    assert.deepEqual(computeRate('10000/s'), { burst: 10_000, intervalUs: 100 });
+    assert.deepEqual(computeRate('7/s'), { burst: 7, intervalUs: 142_858, refills: true });
+    assert.deepEqual(computeRate('1/month'), { burst: 1, intervalUs: 30 * 86_400 * SECOND, refills: true });
+    assert.deepEqual(computeRate('10000/s'), { burst: 10_000, intervalUs: 100, refills: true });
   });
 
   it('accepts, in any span of time, no more than its number and one for each interval of the span', () => {
@@ -44,5 +44,13 @@ describe('a limit', () => {
         for (let last = first; last < admitted.length; last += 1)
           assert.ok(last - first + 1 <= rate.burst + (admitted[last]! - start) / rate.intervalUs);
     }
+  });
+
+  it('that is a budget is spent once, and never again, whatever the time is', () => {
+    const rate = computeRate('3/budget');
+    const spent = [0, 5 * SECOND, 9e15].reduce((unusedAt, now) => spend(unusedAt, now, 1, rate), 0);
+    assert.equal(spent, 3);
+    assert.deepEqual([available(spent, 1e16, rate), availableAt(spent, 1, rate)], [0, Infinity]);
+    assert.deepEqual([available(1, 1e16, rate), availableAt(1, 2, rate)], [2, 0]);
   });
 });

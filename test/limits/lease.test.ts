@@ -9,7 +9,7 @@ const SECOND = 1_000_000;
 const limitsOf = (...limits: Limit[]): AppliedLimit[] => limits.map((limit) => ({ keyId: 'key', limit }));
 
 describe('processes that lease a limit', () => {
-  for (const limit of ['7/s', '40/s', '100/m', '1000/m', '600000/m', '5/h'] as const)
+  for (const limit of ['7/s', '40/s', '100/m', '1000/m', '600000/m', '5/h', '30/budget', '5000/budget'] as const)
     it(`of ${limit} never accept what one alone would not, whatever they do, and are killed`, () => {
       for (let seed = 1; seed <= 20; seed += 1) {
         const { shared, asked } = simulate(limit, seed);
@@ -31,6 +31,29 @@ describe('processes that lease a limit', () => {
       );
       run(random, shared, processes, 2000);
       assert.deepEqual(shared.excess(), [], `seed ${seed}`);
+    }
+  });
+});
+
+describe('processes whose requests count as different numbers', () => {
+  it('never accept more than each of their limits has, and spend a budget to its end', () => {
+    for (let seed = 1; seed <= 20; seed += 1) {
+      const random = new Random(seed);
+      const shared = new SharedLimits();
+      const processes = [1, 1, 3, 5].map((cost, index) => {
+        const weighted = (['1000/m', '2500/budget', '1500/uses'] as const).map((limit) => {
+          return { keyId: 'key', limit, weight: limit === '1500/uses' ? 1 : cost };
+        });
+        return new LeasingProcess(shared, weighted, `${index}`);
+      });
+      run(random, shared, processes, 6000);
+      for (let index = 0; index < 300; index += 1) {
+        for (const process of processes) process.decide();
+        shared.now += SECOND;
+      }
+      assert.deepEqual(shared.excess(), [], `seed ${seed}`);
+      const { unusedAt, leases } = shared.states.get('key 2500/budget')!;
+      assert.deepEqual([unusedAt, leases], [2500, []], `seed ${seed}`);
     }
   });
 });
@@ -83,6 +106,21 @@ describe('a lease', () => {
     assert.equal(grant(unusedState('100/m'), { ahead: 1000 }, 0).ahead, 10);
     assert.equal(grant(unusedState('19/m'), { ahead: 1000, limit: '19/m' }, 0).ahead, 1);
     assert.equal(grant(unusedState('9/m'), { ahead: 1000, limit: '9/m' }, 0).ahead, 0);
+  });
+
+  it('is of a thousandth of a budget at most, so that nearly nothing of one gets lost', () => {
+    for (const [limit, ahead] of [
+      ['999/budget', 0],
+      ['50000/budget', 50],
+    ] as const)
+      assert.equal(grant(unusedState(limit), { ahead: 1000, limit }, 0).ahead, ahead);
+  });
+
+  it('of a budget that was changed goes on with what was spent, also beyond its end', () => {
+    const { state } = grant(unusedState('100/budget'), { waiting: 80, limit: '100/budget' }, 0);
+    const lowered = grant(state, { waiting: 1, limit: '50/budget' }, 0);
+    assert.deepEqual([lowered.granted, lowered.state.unusedAt], [0, 80]);
+    assert.equal(most(lowered.state, 0, '90/budget'), 10);
   });
 
   it('counts in full while it lasts', () => {

@@ -132,7 +132,7 @@ for (const { shape, packages, separator, files } of SHAPES) {
       assert.doesNotMatch(
         help,
         new RegExp(
-          `svc-api (apikey|backup|restore|compact|doctor|serve|guard|routes|notices|login|logout)|acme apikey${other}[a-z]`,
+          `svc-api (apikey|backup|restore|compact|doctor|serve|guard|routes|notices|federation|login|logout)|acme apikey${other}[a-z]`,
         ),
       );
       const exec = ['apikey', 'exec'].join(separator).split(' ');

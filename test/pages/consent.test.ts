@@ -37,6 +37,7 @@ describe('an application that asks for a key', () => {
     const folder = tempFolder();
     const blocks = blocksOf('docs/consent.md');
     const [ask, decide, fetchKey] = blocks as [string, string, string];
+    const exchangeKey = blocks.find((block) => block.includes('token-exchange'))!;
     const endKey = blocks.find((block) => block.includes('/oauth/revoke'))!;
     const env = { PATH: pathWithCli(folder), SVC_API_DATABASE: database, no_proxy: '*' };
     const run = async (block: string, more: NodeJS.ProcessEnv = {}) => {
@@ -58,6 +59,12 @@ describe('an application that asks for a key', () => {
     writeFileSync(join(folder, 'key'), `${answer['access_token']}\n`);
     assert.equal(await run(endKey), '{}');
     assert.equal(await accepts(answer['access_token']!), false);
+
+    const agent = { name: 'Agent', permissions: ['API_KEY:CREATE_OWN', 'DOCKER:READ_ANY'] };
+    writeFileSync(join(folder, 'key'), (await keys.create(agent, OPERATOR)).key);
+    const child = JSON.parse(await run(exchangeKey)) as Record<string, string>;
+    assert.deepEqual([child['scope'], child['expires_in']], ['DOCKER:READ_ANY', 600]);
+    assert.equal(await accepts(child['access_token']!), true);
   });
 
   it('gets one by svc-api login, which other commands then send', async () => {

@@ -164,7 +164,10 @@ for (const separator of [' ', ':']) {
         named.filter((words) => !isOurs(words)),
         [],
       );
-      assert.doesNotMatch(stdout, /svc-api (apikey|backup|restore|compact|doctor|serve|guard|routes|notices|log)/);
+      assert.doesNotMatch(
+        stdout,
+        /svc-api (apikey|backup|restore|compact|doctor|serve|guard|routes|notices|federation|log)/,
+      );
     });
   });
 }

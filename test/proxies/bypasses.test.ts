@@ -104,9 +104,23 @@ describeEachProxy(
     });
 
     it('GHSA-p224-6x5r-fjpm: the same by HTTP/2', async () => {
-      for (const path of ['/public/../admin/x', '/public/%2e%2e/admin/x', '/public/..%2fadmin/x', '//admin/x']) {
+      for (const path of [
+        '/public/../admin/x',
+        '/public/%2e%2e/admin/x',
+        '/public/..%2fadmin/x',
+        '/public/..\\admin/x',
+        '/public/..;/admin/x',
+        '/public/x#/../../admin/x',
+        '/admin/x?#/public/x',
+        '//admin/x',
+        'https://public.example.org/admin/x',
+      ]) {
         const before = site().service.requests();
-        const { status } = await askByHttp2(site().port, { path, headers: [guest] });
+        const status = await askByHttp2(site().port, { path, headers: [guest] }).then(
+          (answer) => answer.status,
+          // Some close the stream.
+          (error: NodeJS.ErrnoException) => (error.code === 'ERR_HTTP2_STREAM_ERROR' ? 400 : assert.fail(error)),
+        );
         assert.ok(REFUSALS.has(status) && site().service.requests() === before, `${path}: ${status}`);
       }
     });
@@ -123,6 +137,7 @@ describeEachProxy(
         'X-Method-Override',
         'X-Original-URL',
         'X-Rewrite-URL',
+        'X-Script-Name',
       ]) {
         await expectRefused({ path: '/public/x', headers: [[name, 'DELETE']] });
         // Proxies that do not pass on such names delete them.
@@ -174,8 +189,8 @@ describeEachProxy(
         const headers = [[name, 'ADMIN']] as const;
         const before = site().service.requests();
         const answer = await ask(site().port, { path: '/public/x', headers });
-        // The proxy deletes it. Caddy cannot delete all of them, or does not, and svc-api refuses the others.
-        const isDeleted = title === 'README.md' ? name.startsWith('X-Auth-') : !name.startsWith('X.');
+        // The proxy deletes it. Caddy cannot delete all of them, and svc-api refuses the others.
+        const isDeleted = !name.startsWith('X.');
         const isRefused = program === 'caddy' && !isDeleted;
         assert.deepEqual([name, answer.status], [name, isRefused ? 403 : 200]);
         assert.equal(site().service.requests() - before, isRefused ? 0 : 1);

@@ -7,16 +7,19 @@ import { end } from '../support/proxies/guarded-site.ts';
 /** How long a proxy may wait for svc-api, and some time for a busy machine. */
 const LONGEST_MS = 5000 + 1000;
 
-describeEachProxy('while svc-api', {}, (site) => {
+/** The page on which people sign in. */
+const DOOR: Sent = { path: '/.svc-api/' };
+
+describeEachProxy('while svc-api', { signIn: 'on' }, (site) => {
   let key: [string, string];
   before(async () => {
     key = await site().editor();
   });
   const send = (sent: Sent = {}) => ask(site().port, { ...sent, headers: [key] });
   /** Expects that nothing gets to the service. */
-  const expectUnavailable = async () => {
+  const expectUnavailable = async (...more: Sent[]) => {
     const before = site().service.requests();
-    for (const sent of [{}, { method: 'POST', body: 'x' }, {}]) {
+    for (const sent of [{}, { method: 'POST', body: 'x' }, {}, ...more]) {
       const start = performance.now();
       assert.equal((await send(sent)).status, 503);
       const took = performance.now() - start;
@@ -28,7 +31,7 @@ describeEachProxy('while svc-api', {}, (site) => {
   it('hangs, nobody is accepted, and nobody waits for long', async () => {
     assert.equal((await send()).status, 200);
     site().svcApi.kill('SIGSTOP');
-    await expectUnavailable();
+    await expectUnavailable(DOOR);
     site().svcApi.kill('SIGCONT');
     assert.equal((await send()).status, 200);
   });
@@ -40,7 +43,7 @@ describeEachProxy('while svc-api', {}, (site) => {
 
   it('is not there, nobody is accepted', async () => {
     await end(site().svcApi, 'SIGKILL');
-    await expectUnavailable();
+    await expectUnavailable(DOOR);
   });
 });
 

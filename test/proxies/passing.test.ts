@@ -7,7 +7,7 @@ import { until } from '../support/until.ts';
 import { ask, askByHttp2, askForWebSocket, begin, CLIENT } from '../support/proxies/client.ts';
 import { CONFIGURATIONS, SITE } from '../support/proxies/configurations.ts';
 import { describeEachProxy } from '../support/proxies/describe.ts';
-import { startGuardedSite } from '../support/proxies/guarded-site.ts';
+import { end, startGuardedSite } from '../support/proxies/guarded-site.ts';
 import { PIECE, valuesOf } from '../support/proxies/service.ts';
 import { needsPrograms } from '../support/skip.ts';
 
@@ -46,6 +46,13 @@ describeEachProxy('a service', {}, (site, { program, resource, by }) => {
     const forged = [
       ['X-Forwarded-For', '10.1.2.3'],
       ['X-Real-IP', '10.1.2.3'],
+      ['CF-Connecting-IP', '10.1.2.3'],
+      ['True-Client-IP', '10.1.2.3'],
+      ['X-Client-IP', '10.1.2.3'],
+      ['X_Forwarded_For', '10.1.2.3'],
+      ['X-Real_IP', '10.1.2.3'],
+      ['X_Forwarded_Host', 'admin.forged.example'],
+      ['X_Host', 'admin.forged.example'],
       ['Forwarded', 'for=10.1.2.3;host=admin.forged.example;proto=http'],
       ['X-Forwarded-Host', 'admin.forged.example'],
       ['X-Host', 'admin.forged.example'],
@@ -215,6 +222,34 @@ describeEachProxy('a service', {}, (site, { program, resource, by }) => {
     );
     assert.ok(site().service.connections() - before <= 50, `${site().service.connections() - before} connections`);
     agent.destroy();
+  });
+});
+
+describe('events behind Apache', () => {
+  it('may be silent for longer than it waits for anything else', async function () {
+    needsPrograms(this, 'apache2');
+    const configuration = CONFIGURATIONS.find(({ program }) => program === 'apache2')!;
+    const site = await startGuardedSite(configuration, { edits: { 'timeout=4 ': 'timeout=1 ' } });
+    const reader = await site.reader();
+    const path = '/events?%2F%20=%3F';
+    const open = async (...accept: Header[]) => {
+      const sent = begin(site.port, { path, headers: [reader, ...accept] }).end();
+      return ((await once(sent, 'response')) as [IncomingMessage])[0];
+    };
+    const events = await open(['Accept', 'text/event-stream']);
+    const others = await open();
+    await once(others, 'error');
+    const received = once(events.setEncoding('utf8'), 'data');
+    site.service.sendEvent('late');
+    assert.deepEqual(await received, ['data: late\n\n']);
+    for (const target of ['/@a%2Fb/c;d//e?f=%2F&%3F', '/é'.replace('é', '%C3%A9')]) {
+      const { got } = await ask(site.port, { path: target, headers: [reader, ['Accept', 'text/event-stream']] });
+      assert.equal(got?.url, target);
+    }
+    await end(site.svcApi, 'SIGKILL');
+    const { status } = await ask(site.port, { path, headers: [reader, ['Accept', 'text/event-stream']] });
+    assert.equal(status, 503);
+    await site.stop();
   });
 });
 

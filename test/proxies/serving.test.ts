@@ -1,57 +1,95 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess } from 'node:child_process';
-import { truncateSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { blockWith } from '../support/pages.ts';
 import { freePort } from '../support/port.ts';
 import { testCli } from '../support/cli.ts';
 import { configFile } from '../support/config-file.ts';
 import { type ServeProcess, startServe } from '../support/serve.ts';
+import { ROOT } from '../support/process.ts';
 import { needsPrograms } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 import { CERTIFICATE } from '../support/tls-proxy.ts';
 import { until } from '../support/until.ts';
 import { ask } from '../support/proxies/client.ts';
-import { KEY_FILE, SITE, writeCaddy, writeNginx } from '../support/proxies/configurations.ts';
+import {
+  CONFIGURATIONS as GUARDING,
+  KEY_FILE,
+  SITE,
+  writeCaddy,
+  writeNginx,
+} from '../support/proxies/configurations.ts';
 import { end, startProgram } from '../support/proxies/guarded-site.ts';
 
 const PAGE = 'docs/deploying.md';
 
-/** The configurations of the page, and where things are here. @returns the program's arguments */
-const CONFIGURATIONS: Readonly<Record<string, (folder: string, port: number, upstream: string) => string[]>> = {
-  nginx: (folder, port, upstream) =>
-    writeNginx(
-      blockWith('listen 443', PAGE, 'nginx')
-        .replace('listen 443', `listen 127.0.0.1:${port}`)
-        .replace('/etc/ssl/keys.example.org.pem', CERTIFICATE)
-        .replace('/etc/ssl/private/keys.example.org.key', KEY_FILE)
-        .replace('127.0.0.1:4000', upstream),
-      { folder },
-    ),
-  caddy: (folder, port, upstream) =>
-    writeCaddy(
-      blockWith('reverse_proxy', PAGE, 'text')
-        .replace('keys.example.org {', `https://${SITE}:${port} {\n\tbind 127.0.0.1\n\ttls ${CERTIFICATE} ${KEY_FILE}`)
-        .replace('127.0.0.1:4000', upstream),
-      { folder },
-    ),
-};
+/** A configuration of the page. */
+interface Shown {
+  title: string;
+  program: string;
+  /** Writes it for where things are here. @returns the program's arguments */
+  write: (folder: string, port: number, upstream: string) => string[];
+}
+
+/** Where serve has its socket, if a proxy reaches it by that. */
+const socketIn = (folder: string) => join(folder, 'api.sock');
+
+const CONFIGURATIONS: readonly Shown[] = [
+  {
+    title: 'nginx',
+    program: 'nginx',
+    write: (folder, port, upstream) =>
+      writeNginx(
+        blockWith('listen 443', PAGE, 'nginx')
+          .replace('listen 443', `listen 127.0.0.1:${port}`)
+          .replace('/etc/ssl/keys.example.org.pem', CERTIFICATE)
+          .replace('/etc/ssl/private/keys.example.org.key', KEY_FILE)
+          .replace('127.0.0.1:4000', upstream),
+        { folder },
+      ),
+  },
+  {
+    title: 'nginx on a socket',
+    program: 'nginx',
+    write(folder, port) {
+      const location = blockWith('unix:', PAGE, 'nginx').replace('/run/svc-api/api.sock', socketIn(folder));
+      const tls = `ssl_certificate ${CERTIFICATE}; ssl_certificate_key ${KEY_FILE};`;
+      return writeNginx(`server { listen 127.0.0.1:${port} ssl; ${tls} ${location} }`, { folder });
+    },
+  },
+  {
+    title: 'caddy',
+    program: 'caddy',
+    write: (folder, port, upstream) =>
+      writeCaddy(
+        blockWith('reverse_proxy', PAGE, 'caddyfile')
+          .replace(
+            'keys.example.org {',
+            `https://${SITE}:${port} {\n\tbind 127.0.0.1\n\ttls ${CERTIFICATE} ${KEY_FILE}`,
+          )
+          .replace('127.0.0.1:4000', upstream),
+        { folder },
+      ),
+  },
+];
 
 const QUERY = '{"query":"{ me { name } }"}';
 const POST = { method: 'POST', path: '/graphql', body: QUERY };
 const TYPE = ['Content-Type', 'application/json'] as const;
 
-for (const [program, configure] of Object.entries(CONFIGURATIONS)) {
-  describe(`${program} in front of serve, as docs/deploying.md has it`, () => {
+for (const { title, program, write } of CONFIGURATIONS) {
+  describe(`${title} in front of serve, as docs/deploying.md has it`, () => {
     let [server, proxy, port, key] = [] as unknown as [ServeProcess, ChildProcess, number, string];
     before(async function () {
       needsPrograms(this, program);
       const cli = testCli();
       ({ key } = await cli.given('Viewer'));
-      server = await startServe(cli.database, ['--port', '0', '--config', configFile('trust: [127.0.0.1]\n')]);
       const folder = tempFolder();
+      const address = title.endsWith('socket') ? ['--socket', socketIn(folder)] : ['--port', '0'];
+      server = await startServe(cli.database, [...address, '--config', configFile('trust: [127.0.0.1]\n')]);
       port = await freePort();
-      proxy = await startProgram(program, configure(folder, port, new URL(server.url).host), port, folder);
+      proxy = await startProgram(program, write(folder, port, new URL(server.url).host), port, folder);
     });
     after(async () => {
       if (proxy) await end(proxy, 'SIGTERM');
@@ -78,6 +116,21 @@ for (const [program, configure] of Object.entries(CONFIGURATIONS)) {
     });
   });
 }
+
+describe('each configuration of a proxy that is there to be pasted', () => {
+  it('is run by these tests, but for programs that are not to be had', () => {
+    const pages = globSync(['README.md', 'docs/*.md', 'examples/**/*.md'], { cwd: ROOT });
+    const shown = pages.flatMap((page) =>
+      Array.from(readFileSync(join(ROOT, page), 'utf8').matchAll(/^```\w*\n[^]*?^```$/gm), ([block]) => block)
+        .filter((block) => /^```(?:nginx|caddy|haproxy|apache)|proxy_pass|reverse_proxy|ProxyPass|httpchk/.test(block))
+        .map(() => page),
+    );
+    const run = [...CONFIGURATIONS.map(() => PAGE), ...GUARDING.map(({ title }) => title)];
+    const files = globSync('examples/{nginx,caddy,haproxy,apache}', { cwd: ROOT });
+    const expected = run.map((title) => (title === 'examples/guard' ? `${title}/README.md` : title));
+    assert.deepEqual([...shown, ...files].toSorted(), expected.toSorted());
+  });
+});
 
 describe('HAProxy with no more than "option httpchk"', () => {
   it('takes serve for up while its store answers, and for down afterwards', async function () {

@@ -4,7 +4,7 @@ import { inBrowserWithSites } from '../support/browser.ts';
 import { expectAccessible } from '../support/browser/accessible.ts';
 import { isHeaded, problem } from '../support/browser/page.ts';
 import { OPENS_PAGE, SENDS_FORM } from '../support/door.ts';
-import { type Answer, ask } from '../support/proxies/client.ts';
+import { type Answer, ask, askForWebSocket, sendBytes } from '../support/proxies/client.ts';
 import { CONFIGURATIONS, SITE } from '../support/proxies/configurations.ts';
 import { describeEachProxy } from '../support/proxies/describe.ts';
 import { valuesOf } from '../support/proxies/service.ts';
@@ -101,8 +101,23 @@ describeEachProxy(
         assert.equal((await send('/api/x', {}, headers)).status, 403);
         assert.equal((await send('/.svc-api/sign-in', { key }, foreign)).status, 403);
         assert.equal((await send('/.svc-api/sign-out', {}, headers)).status, 403);
+        const lines = linesOf(headers).map((header) => header.join(': '));
+        const [refused, answer] = await askForWebSocket(site().port, lines);
+        refused.destroy();
+        assert.match(answer, /^HTTP\/1\.1 403 /);
       }
+      const [socket, answer] = await askForWebSocket(site().port, [`Cookie: ${cookie}`, `Origin: https://${SITE}`]);
+      socket.destroy();
+      assert.match(answer, /^HTTP\/1\.1 101 /);
       assert.equal((await send('/api/x', {}, { cookie })).status, 200);
+    });
+
+    it('sees the pages for that, and nothing else of svc-api', async () => {
+      for (const path of ['/healthz', '/console/', '/graphql', '/auth/nginx?key'])
+        for (const up of ['..', '%2e%2e', '.%2E', '..\\..', '..%2f', './..', '/..', '..;']) {
+          const bytes = `GET /.svc-api/${up}${path} HTTP/1.1\r\nHost: ${SITE}\r\nConnection: close\r\n\r\n`;
+          assert.match(await sendBytes(site().port, bytes), /^HTTP\/1\.1 40[0134] /, up + path);
+        }
     });
 
     it('is led to no other site', async () => {

@@ -83,9 +83,7 @@ async function contentOf(database: string): Promise<object> {
     usage: await keys.usage.usageOf(ids),
     hours: await Promise.all(ids.map((id) => keys.usage.byPeriod(id))),
     days: await Promise.all(ids.map((id) => keys.usage.byPeriod(id, { by: 'DAY', from: '365d' }))),
-    limits: await store.repository.write((writer) => Promise.all(ids.map((id) => writer.port(SPENT_LIMITS).find(id))), {
-      now: 0,
-    }),
+    limits: await store.repository.port(SPENT_LIMITS).find(ids),
     grants: await Promise.all(ids.map((id) => keys.usage.usedPermissionsOf(id))),
     log: await keys.audit.read({ first: 500 }, OPERATOR),
     whole: await keys.audit.verify(),

@@ -41,8 +41,9 @@ export class SharedLimits {
     for (const { at, limits } of this.admitted)
       for (const limit of limits) {
         const [name, rate] = [nameOf(limit), computeRate(limit.limit)];
-        if (available(unusedAt.get(name) ?? 0, at, rate) === 0) excess.push(`${name} at ${at}`);
-        unusedAt.set(name, spend(unusedAt.get(name) ?? 0, at, 1, rate));
+        const { weight = 1 } = limit;
+        if (available(unusedAt.get(name) ?? 0, at, rate) < weight) excess.push(`${name} at ${at}`);
+        unusedAt.set(name, spend(unusedAt.get(name) ?? 0, at, weight, rate));
       }
     return excess;
   }

@@ -3,6 +3,8 @@ import { cleanEnv, startCli } from './process.ts';
 
 export interface ServeProcess {
   url: string;
+  /** Sends it a signal. */
+  kill(signal: NodeJS.Signals): void;
   /** Stops it with SIGTERM, or the given signal, and waits until it exits. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
@@ -20,6 +22,7 @@ export async function startServe(
   if (url === undefined) throw new Error(`serve did not start: ${line}`);
   return {
     url,
+    kill: (signal) => void child.kill(signal),
     async stop(signal = 'SIGTERM') {
       child.kill(signal);
       await ended;

@@ -23,6 +23,9 @@ export interface StrangerRequest {
 /** What a proxy of this machine says of where a request comes from. */
 const FROM = ['X-Forwarded-For', 'ADDRESS'];
 const FORM = ['Content-Type', 'application/x-www-form-urlencoded'];
+const EXCHANGE =
+  'grant_type=urn:ietf:params:oauth:grant-type:token-exchange' +
+  '&subject_token_type=urn:ietf:params:oauth:token-type:access_token';
 const CLIENT = 'grafana-sync';
 /** As it is in a form. */
 export const DEVICE_GRANT = 'urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code';
@@ -194,6 +197,7 @@ const DOORS: readonly Door[] = [
     ),
   ),
   post('/oauth/token', (random) => form(random, 'grant_type=TEXT', 'client_id=TEXT')),
+  post('/oauth/token', (random) => form(random, EXCHANGE, 'subject_token=TEXT', 'scope=TEXT', 'resource=TEXT')),
   post('/oauth/revoke', (random) => form(random, `client_id=${CLIENT}`, 'token=TEXT')),
   post('/oauth/revoke', () => `client_id=${CLIENT}&token=${UNKNOWN_KEY}`),
   get((random) => `/oauth/authorize?${form(random, ...AUTHORIZE)}`.slice(0, MAX_HEAD)),

@@ -104,30 +104,44 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   return 0;
 }
 
-/** What a worker sends: it wants to hear of changes, or relies on what it has received. */
+/** What a worker sends: it wants to hear of changes, relies on what it has received, or has taken what it was told. */
 interface ListeningMessage {
-  hears: 'changes' | 'asked';
+  hears: 'changes' | 'asked' | 'taken';
 }
 
 /** Hears of changes in the primary once for all workers. @returns ends it */
 function listenForWorkers(listen: WorkersOptions['listen']): () => void {
-  const listening = new Set<Worker>();
+  // Those that listen, each with what is to be done as it takes what it was told, in order.
+  const listening = new Map<Worker, (() => void)[]>();
   let source: Promise<ChangeSource | undefined> | undefined;
+  const tell = async (worker: Worker, received: Received) => {
+    if (!worker.isConnected()) return;
+    worker.send({ received }, () => {});
+    const { promise, resolve } = Promise.withResolvers<void>();
+    listening.get(worker)!.push(resolve);
+    await promise;
+  };
   const begin = async () => {
     const begun = await listen();
-    begun?.start((received) => {
-      for (const worker of listening) if (worker.isConnected()) worker.send({ received }, () => {});
+    begun?.start(async (received) => {
+      await Promise.all(Array.from(listening.keys(), (worker) => tell(worker, received)));
     });
     return begun;
   };
   cluster.on('message', (worker, message: object) => {
     if (!('hears' in message)) return;
-    if ((message as ListeningMessage).hears === 'changes') listening.add(worker);
+    const { hears } = message as ListeningMessage;
+    if (hears === 'taken') return listening.get(worker)?.shift()?.();
+    if (hears === 'changes') listening.set(worker, []);
     // A worker reports what keeps the store from being opened.
     source ??= begin().catch(() => undefined);
     void source.then((begun) => begun?.asked());
   });
-  cluster.on('exit', (worker) => listening.delete(worker));
+  cluster.on('exit', (worker) => {
+    const waiting = listening.get(worker) ?? [];
+    listening.delete(worker);
+    for (const taken of waiting) taken();
+  });
   return () => void source?.then((begun) => begun?.close());
 }
 
@@ -141,9 +155,11 @@ export function changesOfPrimary(): ChangeSource {
       process.on('message', (message: { received?: Received }) => {
         const { received } = message;
         if (received?.alive) hasAsked = false;
-        if (received) hear(received);
+        if (!received) return;
+        void hear(received);
+        tell('taken');
       });
-      process.on('disconnect', () => hear({ alive: null }));
+      process.on('disconnect', () => void hear({ alive: null }));
       tell('changes');
     },
     asked() {
@@ -151,7 +167,7 @@ export function changesOfPrimary(): ChangeSource {
       hasAsked = true;
       tell('asked');
     },
-    close() {},
+    async close() {},
   };
 }
 

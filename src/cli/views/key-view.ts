@@ -14,7 +14,7 @@ import {
   type Status,
   type UsageTotals,
 } from '../../keys/key/index.ts';
-import { formatTime, formatList, nearest, printable, relativeTime } from '../../keys/basics/index.ts';
+import { type Budget, formatTime, formatList, nearest, printable, relativeTime } from '../../keys/basics/index.ts';
 import { type Catalog, type Permission, splitPermission } from '../../keys/permissions/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 
@@ -23,6 +23,9 @@ export interface KeyJson extends KeyRestrictions {
   id: string;
   name: string;
   description: string | null;
+  /** Who answers for it. */
+  owner: string | null;
+  tags: readonly string[];
   roles: string[];
   permissions: string[];
   /** Those of its roles and permissions that are declared no longer, or only elsewhere: they allow nothing here. */
@@ -38,9 +41,13 @@ export interface KeyJson extends KeyRestrictions {
   /** Whether `apply` created it. */
   managed: boolean;
   uses: number;
+  /** What is left of those of its limits that never refill. */
+  budgets: readonly Budget[];
   lastUsedAt: string | null;
   /** Set while the previous secret is still accepted. */
   rotation: RotationJson | null;
+  /** The address that it is valid for alone; left out for wherever keys are. */
+  audience?: string;
   /** Who it stands for, of a person who signs in; null for any other key. */
   person: Person | null;
 }
@@ -66,15 +73,19 @@ interface LimitJson extends KeyRestrictions {
 }
 
 /** A key as JSON, with its status now, which counts its ancestors. */
-export function keyJson({ apiKey: key, status, disabledByPolicy, unknownGrants, rotation, usage }: KeyState): KeyJson {
+export function keyJson(state: KeyState): KeyJson {
+  const { apiKey: key, status, disabledByPolicy, unknownGrants, rotation, usage, budgets } = state;
   return {
     id: key.id,
     name: key.name,
     description: key.description,
+    owner: key.owner,
+    tags: key.tags,
     roles: key.roles,
     permissions: key.permissions,
     unknownGrants,
     ...keyRestrictions(key),
+    ...(key.audience !== null && { audience: key.audience }),
     prefix: prefixOf(key.publicId),
     status,
     createdAt: formatTime(key.createdAt),
@@ -84,6 +95,7 @@ export function keyJson({ apiKey: key, status, disabledByPolicy, unknownGrants, 
     disabledByPolicy,
     managed: key.managed,
     uses: usage.uses,
+    budgets: budgets.map(({ limit, left }) => ({ limit, left })),
     lastUsedAt: formatTime(usage.lastUsedAt),
     rotation: rotationJson(rotation, usage),
     person: key.person,
@@ -116,11 +128,14 @@ export function changeText({ field, before, after }: FieldChange): string {
   return `${field}: ${fieldText(before)} -> ${fieldText(after)}`;
 }
 
-export function fieldText(value: FieldValue | KeyJson[keyof KeyJson]): string {
+export function fieldText(value: FieldValue | Exclude<KeyJson[keyof KeyJson], undefined>): string {
   if (value === null || value === '') return '-';
   if (typeof value !== 'object') return printable(String(value), 1000);
   if ('startedAt' in value) return rotationText(value);
-  return 'issuer' in value ? personText(value) : value.join(', ') || '-';
+  if ('issuer' in value) return personText(value);
+  return (
+    value.map((item) => (typeof item === 'string' ? item : `${item.left} left of ${item.limit}`)).join(', ') || '-'
+  );
 }
 
 function personText({ issuer, subject, name }: Person): string {
@@ -233,14 +248,20 @@ const [NAME, TEXT] = [10, 8];
 
 const name = column('name', ({ name }) => name, { least: NAME });
 const status = column('status', ({ status }) => status, {
-  shown: ({ status, rotation, disabledByPolicy }) =>
-    [status, ...(disabledByPolicy ? ['unused'] : []), ...(rotation ? ['rotating'] : [])].join(', '),
+  shown: ({ status, rotation, disabledByPolicy, budgets }) =>
+    [
+      status,
+      ...(disabledByPolicy ? ['unused'] : []),
+      ...(rotation ? ['rotating'] : []),
+      ...budgets.map(({ left, limit }) => (left === 0 ? 'spent' : `${left} left of ${limit}`)),
+    ].join(', '),
 });
 const roles = grantColumn('roles', ({ roles }) => roles);
 const permissions = grantColumn('permissions', ({ permissions }) => permissions);
 const grants = grantColumn('grants', ({ roles, permissions }) => [...roles, ...permissions]);
 const unknownGrants = column('unknown-grants', (key) => key.unknownGrants, { least: TEXT });
 const limits = column('limits', (key) => key.limits, { least: TEXT });
+const budgets = column('budgets', (key) => key.budgets, { least: TEXT });
 const allowFrom = column('allow-from', (key) => key.allowFrom, { least: TEXT });
 const prefix = column('prefix', ({ prefix }) => prefix, { least: TEXT });
 const created = time('created', ({ createdAt }) => createdAt);
@@ -250,6 +271,8 @@ const uses = column('uses', (key) => key.uses);
 const rotation = column('rotation', (key) => key.rotation, { least: TEXT });
 const person = column('person', (key) => key.person, { least: TEXT });
 const id = column('id', (key) => key.id, { least: TEXT });
+const owner = column('owner', (key) => key.owner, { least: TEXT });
+const tags = column('tags', (key) => key.tags, { least: TEXT });
 const description = column('description', (key) => key.description, { least: TEXT });
 
 /** What a terminal shows unless told otherwise. */
@@ -267,7 +290,19 @@ export const ALL_COLUMNS: readonly KeyColumn[] = [
   uses,
   rotation,
 ];
-const PICKABLE = [...ALL_COLUMNS, grants, unknownGrants, limits, allowFrom, person, id, description];
+const PICKABLE = [
+  ...ALL_COLUMNS,
+  grants,
+  unknownGrants,
+  limits,
+  budgets,
+  allowFrom,
+  person,
+  id,
+  description,
+  owner,
+  tags,
+];
 
 export const COLUMN_NAMES: readonly string[] = PICKABLE.map((column) => column.name);
 
@@ -295,7 +330,7 @@ function formOf(text: string): string {
 
 function column(
   name: string,
-  value: (key: KeyJson) => KeyJson[keyof KeyJson],
+  value: (key: KeyJson) => Exclude<KeyJson[keyof KeyJson], undefined>,
   rest: Omit<Column, 'title'> & Pick<KeyColumn, 'shown'> = {},
 ): KeyColumn {
   const title = name.toUpperCase().replace('-', ' ');

@@ -10,6 +10,7 @@ import {
   type PeriodUsage,
   sumOf,
   type UsageByPeriod,
+  type UsedTool,
 } from '../../keys/key/index.ts';
 
 interface PlotSpace {
@@ -64,6 +65,13 @@ export function usageJson({ id, name }: KeyName, { by, from, to, periods }: Usag
     periods: periods.map(({ start, ...counts }) => ({ start: formatTime(start), ...counts })),
   };
 }
+
+/** A tool that a key has called, as JSON. */
+export function toolJson({ name, lastUsedAt }: UsedTool) {
+  return { name, lastUsedAt: formatTime(lastUsedAt) };
+}
+
+export const TOOL_COLUMNS: readonly Column[] = [{ title: 'TOOL' }, { title: 'LAST USED' }];
 
 export const USAGE_COLUMNS: readonly Column[] = ['start', ...OUTCOMES].map((name) => ({ title: name.toUpperCase() }));
 

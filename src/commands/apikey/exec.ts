@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags';
-import { BaseCommand } from '../../cli/base-command.ts';
+import { BaseCommand, type FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { keysPlace, serverFlags } from '../../cli/with-keys.ts';
-import { grantFlags } from '../../cli/input/key-flags.ts';
-import { childEnvironment, createTemporaryKey, runWithKey } from '../../cli/exec.ts';
+import { keysPlace, loginServer, type PlaceFlags, serverFlags } from '../../cli/with-keys.ts';
+import { grantFlags, limitsIn, restrictionFlags } from '../../cli/input/key-flags.ts';
+import { childEnvironment, createTemporaryKey, exchangeTemporaryKey, runWithKey } from '../../cli/exec.ts';
 import { commandText } from '../../cli/output.ts';
 import { explainSpacedList } from '../../cli/explain/did-you-mean.ts';
 import { ROLES } from '../../keys/permissions/index.ts';
@@ -24,6 +24,9 @@ export default class Exec extends BaseCommand {
     'Keys created with it are deleted with it. SVC_API_KEY and the credentials of a key store on PostgreSQL ' +
     '(SVC_API_DATABASE, PGPASSWORD and the like) are removed from the environment. ' +
     'The command has stdin, stdout and stderr to itself. ' +
+    'With --federated, nothing here is needed but a token: of SVC_API_ID_TOKEN (GitLab), ' +
+    'ACTIONS_ID_TOKEN_REQUEST_URL (GitHub, Forgejo), "buildkite-agent oidc", or ' +
+    '/var/run/secrets/svc-api/token; --roles and --permissions narrow what it gives. ' +
     'Exits with the exit code of the command: 128 plus the signal number if a signal ended it, 127 if it was not ' +
     'found, 126 if it could not be run.';
   static override usage = '<%= command.id %> [FLAGS] -- <command> [<argument>...]';
@@ -40,15 +43,30 @@ export default class Exec extends BaseCommand {
         `curl -H @- --json @query.json\nhttp://127.0.0.1:4000/graphql'`,
     },
     {
+      description: 'Learn which permissions a script needs',
+      command: '<%= config.bin %> <%= command.id %> --learn -- ./report.sh',
+    },
+    {
       description: 'Use another variable, and let the key expire after half an hour',
       command:
         '<%= config.bin %> <%= command.id %> --permissions DOCKER:READ_ANY\n' +
         '--env SVC_TOKEN --ttl 30m -- npm run deploy',
     },
+    {
+      description: 'In a pipeline that keeps no secret',
+      command: '<%= config.bin %> <%= command.id %> --federated\n--server https://keys.example.org -- ./deploy.sh',
+    },
   ];
   static override flags = {
     roles: grantFlags.roles,
     permissions: grantFlags.permissions,
+    budget: restrictionFlags.budget,
+    uses: restrictionFlags.uses,
+    learn: Flags.boolean({
+      description:
+        'Say afterwards, on stderr, which permissions the command used: as flags, and for keys.yaml. It takes some ' +
+        'seconds, until servers have written that. Without --roles and --permissions, the key has ADMIN.',
+    }),
     ttl: Flags.string({
       description: 'Let the key expire after this time: a number followed by s, m, h, d or w. Default: 10m.',
       helpValue: '90s|10m|1h',
@@ -56,6 +74,17 @@ export default class Exec extends BaseCommand {
     env: Flags.string({
       description: 'Environment variable for the secret. Default: API_KEY.',
       helpValue: '<variable>',
+    }),
+    federated: Flags.boolean({
+      description: 'Get the key from --server for the token by which the platform says who this is.',
+    }),
+    audience: Flags.string({
+      description: 'With --federated: for whom the token is to be. Default: the address of the server.',
+      helpValue: '<text>',
+    }),
+    'token-file': Flags.string({
+      description: 'With --federated: a file with the token; - for stdin. Default: as the platform has it.',
+      helpValue: '<path>|-',
     }),
     name: Flags.string({
       description: 'Name of the key. Default: exec, the date, the time and six random letters and digits.',
@@ -77,17 +106,21 @@ export default class Exec extends BaseCommand {
           `"${printable(misplaced)}" comes before --, where only flags are allowed. Put it after --.`,
       );
     }
-    const { roles, permissions, name, ttl = '10m', env = 'API_KEY', database } = flags;
+    const { permissions, name, ttl, env = 'API_KEY', database, learn = false } = flags;
+    const roles = flags.roles ?? (learn && !permissions ? ['ADMIN'] : undefined);
     const additions = (needed?: readonly string[]) => this.additions(needed);
-    const request = { roles, permissions, name, ttl, command };
+    const request = { roles, permissions, limits: limitsIn(flags), name, ttl, command };
     const note = (text: string) => this.terminal.note(text);
     const exitCode = await runWithKey({
       command,
       args,
       environment: childEnvironment(this.environment, database),
       variable: env,
-      create: async () =>
-        createTemporaryKey({
+      create: async () => {
+        if (flags.federated) return this.federated(flags, request);
+        for (const flag of ['audience', 'token-file'] as const)
+          if (flags[flag] !== undefined) throw new CliError('USAGE', `--${flag} belongs to --federated. Add that.`);
+        return createTemporaryKey({
           request,
           place: await keysPlace({
             flags,
@@ -97,11 +130,30 @@ export default class Exec extends BaseCommand {
           }),
           issues: validateVariable(env),
           note,
-        }),
+        });
+      },
+      learns: learn,
       note,
     });
     process.exitCode = exitCode;
     return { exitCode };
+  }
+
+  /** A key of the server for the token by which the platform says who this is. @throws CliError USAGE; KeysError */
+  private async federated(
+    flags: FlagsOf<typeof Exec> & PlaceFlags,
+    request: Parameters<typeof createTemporaryKey>[0]['request'],
+  ) {
+    if (flags.database !== undefined)
+      throw new CliError('USAGE', '--federated asks a server, and not a key store: leave --database out.');
+    for (const flag of ['budget', 'uses', 'learn'] as const)
+      if (flags[flag] !== undefined)
+        throw new CliError('USAGE', `--federated gets a key as the server's rule has it: leave --${flag} out.`);
+    const server = loginServer(flags, this.environment, { isSent: true });
+    const { findIdToken } = await import('../../cli/id-token.ts');
+    const places = { file: flags['token-file'], env: this.environment, audience: flags.audience ?? server };
+    const issues = validateVariable(flags.env ?? 'API_KEY');
+    return exchangeTemporaryKey({ request, server, token: () => findIdToken(places), issues });
   }
 
   /** Our arguments, and those after `--`, which oclif's parser must not see: it would reorder equal ones. */

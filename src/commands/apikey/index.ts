@@ -10,8 +10,12 @@ const CREATE_ONLY = [
   'roles',
   'permissions',
   'limit',
+  'budget',
+  'uses',
   'allow-from',
   'description',
+  'owner',
+  'tag',
   'expires-in',
   'expires-at',
   'overwrite',
@@ -28,7 +32,8 @@ export default class ApiKey extends KeyCommand {
     '"<%= config.bin %> <%= command.id %><%= config.topicSeparator %>help environment".';
   static override usage = [
     '<%= command.id %> --create --name <name> [--roles <role,…>] [--permissions <resource:action,…>] ' +
-      '[--limit 100/m] [--allow-from <network,…>] [--description <text>] [--expires-in 90m|12h|30d] ' +
+      '[--limit 100/m] [--budget <number>] [--uses <number>] [--allow-from <network,…>] ' +
+      '[--description <text>] [--owner <text>] [--tag <key=value,…>] [--expires-in 90m|12h|30d] ' +
       '[--expires-at <date>] [--overwrite] [--json]',
     '<%= command.id %> --delete [--name <name>] [--json]',
   ];

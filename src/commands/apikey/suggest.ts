@@ -1,6 +1,7 @@
 import { examplesOf } from '../../cli/base-command.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import { toolJson } from '../../cli/views/usage-view.ts';
 import type { KeyAdministration, KeyState } from '../../keys/service/index.ts';
 import type { Suggestion } from '../../keys/authorization/index.ts';
 import { formatTime, formatList } from '../../keys/basics/index.ts';
@@ -32,7 +33,8 @@ export default class Suggest extends KeyCommand {
       const { uses, lastUsedAt } = state.usage;
       const line = lineOf(suggestion);
       const explained = this.jsonEnabled() ? [] : await explain(state, suggestion, keys);
-      const shown = await this.print({ ...suggestion, uses, lastUsedAt: formatTime(lastUsedAt) }, line);
+      const tools = suggestion.tools.map(toolJson);
+      const shown = await this.print({ ...suggestion, tools, uses, lastUsedAt: formatTime(lastUsedAt) }, line);
       for (const text of explained) await this.terminal.note(text);
       return shown;
     });
@@ -48,7 +50,7 @@ function lineOf({ roles, permissions }: Suggestion): string | undefined {
 /** Explains the line on stdout to the user. */
 async function explain(
   { apiKey: key, usage: { uses } }: KeyState,
-  { roles: granted, permissions, unused }: Suggestion,
+  { roles: granted, permissions, unused, tools }: Suggestion,
   keys: KeyAdministration,
 ): Promise<string[]> {
   const usage = `API key "${key.name}" was used ${uses} ${uses === 1 ? 'time' : 'times'}`;
@@ -72,5 +74,6 @@ async function explain(
       : []),
     ...roles,
     ...(neverUsed.length > 0 ? [`Never used: ${formatList(neverUsed)}.`] : []),
+    ...(tools.length > 0 ? [`It has called the tools ${formatList(tools.map(({ name }) => name))}.`] : []),
   ];
 }

@@ -38,12 +38,14 @@ const VERBS: Readonly<Record<AuditAction, string | readonly [withKey: string, al
   CONSENT_EXCHANGE: ['received', 'received a key'],
   CONSENT_REPLAY: ['reused a code, which deleted', 'reused a code'],
   CONSENT_REVOKE: ['revoked', 'revoked a key'],
+  FEDERATE: ['issued', 'issued a key'],
   REFUSE: ['was refused for', 'was refused'],
   PRUNE: 'deleted the oldest entries',
   RESTORE: ['restored', 'restored a backup'],
   CLOCK_REPAIR: 'repaired times',
   LEAK: 'found a leaked secret of',
   CONTAIN: 'contained',
+  REVIEW: 'attested a review of the keys',
 };
 
 const DAY_MS = 86_400_000;

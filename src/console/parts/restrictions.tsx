@@ -44,7 +44,7 @@ export function RestrictionFields({
       <TextField
         name="limits"
         label={RESTRICTION_PLACES.limits.label}
-        help="How many requests, such as 100/m, 5000/d. Leave empty for the limits of the service."
+        help="How many requests, such as 100/m, or for good, such as 1/uses. Leave empty for the limits of the service."
         value={limits}
         problem={problems.get('limits')}
       />

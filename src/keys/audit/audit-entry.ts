@@ -22,18 +22,22 @@ export const AUDIT_ACTIONS = [
   'CONSENT_EXCHANGE',
   'CONSENT_REPLAY',
   'CONSENT_REVOKE',
+  'FEDERATE',
   'REFUSE',
   'PRUNE',
   'RESTORE',
   'CLOCK_REPAIR',
   'LEAK',
   'CONTAIN',
+  'REVIEW',
 ] as const;
 /**
  * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
  * entries; RESTORE is that of a backup and, with a key, what that did to it; CLOCK_REPAIR is that times were moved back
  * that were written while the clock was ahead; LEAK is that a scan has found a secret;
- * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it.
+ * FEDERATE is that a token of an issuer that is trusted was exchanged for a key;
+ * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it; REVIEW is that
+ * somebody has attested which keys there are.
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
@@ -243,17 +247,20 @@ export function auditValuesOf(key: ApiKey): AuditValues {
       previousEndsAt: formatTime(rotation.previousEndsAt),
     },
     ...(key.person && { person: key.person }),
+    ...(key.audience !== null && { audience: key.audience }),
+    ...(key.owner !== null && { owner: key.owner }),
+    ...(key.tags.length > 0 && { tags: key.tags }),
   };
 }
 
 /** The fields that differ between two states of a key. */
 export function auditChange(before: ApiKey, after: ApiKey): { before: AuditValues; after: AuditValues } {
   const [oldValues, newValues] = [auditValuesOf(before), auditValuesOf(after)];
-  const changed = Object.keys(oldValues).filter(
+  const changed = Object.keys({ ...oldValues, ...newValues }).filter(
     (field) =>
       oldValues[field] !== newValues[field] && JSON.stringify(oldValues[field]) !== JSON.stringify(newValues[field]),
   );
-  const pick = (values: AuditValues) => Object.fromEntries(changed.map((field) => [field, values[field]]));
+  const pick = (values: AuditValues) => Object.fromEntries(changed.map((field) => [field, values[field] ?? null]));
   return { before: pick(oldValues), after: pick(newValues) };
 }
 
@@ -294,6 +301,8 @@ export interface Refusal {
   apiKey: AuditDraft['apiKey'];
   /** The permissions that were missing. */
   missing?: readonly string[] | undefined;
+  /** The tool of an MCP server that was called. */
+  tool?: string | undefined;
   /** The client's address, if it is known. */
   address?: string | undefined;
 }
@@ -331,11 +340,11 @@ export class RefusalSampler {
   }
 
   #count(refusal: Refusal, now: number): void {
-    const { reason, actor, missing, address } = refusal;
+    const { reason, actor, missing, tool, address } = refusal;
     const key = keyOf(refusal);
     const kinds = this.#keys.get(key) ?? new Map<string, CountedRefusal>();
     this.#keys.set(key, kinds);
-    const kind = JSON.stringify([reason, actor.name, missing, address]);
+    const kind = JSON.stringify([reason, actor.name, missing, tool, address]);
     const counted = kinds.get(kind) ?? kinds.get(VARIOUS);
     if (counted) counted.count += 1;
     else if (kinds.size < MAX_KINDS) {
@@ -360,8 +369,8 @@ export class RefusalSampler {
     this.#periodEnd = now + PERIOD_MS;
   }
 
-  #addDraft({ reason, actor, apiKey, missing, address }: Refusal, count: number, at: number): void {
-    const after = { reason, count, ...(missing && { missing }) };
+  #addDraft({ reason, actor, apiKey, missing, tool, address }: Refusal, count: number, at: number): void {
+    const after = { reason, count, ...(missing && { missing }), ...(tool !== undefined && { tool }) };
     this.#due.push({
       at,
       actor,

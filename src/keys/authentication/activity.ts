@@ -7,6 +7,7 @@ import {
   firstKept,
   type HourUsage,
   type KeyUsage,
+  MAX_TOOLS,
   NO_REQUESTS,
   type Outcome,
   OUTCOMES,
@@ -46,7 +47,11 @@ class KeyObserver implements AccessObserver {
     this.#record.usedPermission(this.#key.id, `role:${role}`);
   }
 
-  lacked(permissions: readonly Permission[], address?: string): void {
+  called(tool: string): void {
+    this.#record.usedPermission(this.#key.id, `tool:${tool}`);
+  }
+
+  lacked(permissions: readonly Permission[], address?: string, tool?: string): void {
     const { id, name } = this.#key;
     this.#record.refused({
       reason: 'forbidden',
@@ -54,6 +59,7 @@ class KeyObserver implements AccessObserver {
       apiKey: null,
       missing: permissions.slice(0, 5),
       address,
+      tool,
     });
   }
 }
@@ -69,6 +75,8 @@ export function pauseAfter(began: number): Promise<void> {
 }
 /** How many hours of a key are told apart while they cannot be written: what comes then counts for the last of them. */
 const MAX_HOURS = 24;
+/** How many grants of a key are collected before no more tools are, whose names are from its requests. */
+const MAX_GRANTS = 2 * MAX_TOOLS;
 
 type CollectedHour = { -readonly [Field in keyof HourUsage]: HourUsage[Field] };
 
@@ -121,7 +129,7 @@ class CollectedUsage {
   addGrant(id: string, grant: UsedGrant, clock: () => number): void {
     const usage = this.#usageOf(id);
     usage.lastUsedAt ??= clock();
-    usage.permissions.add(grant);
+    if (usage.permissions.size < MAX_GRANTS || !grant.startsWith('tool:')) usage.permissions.add(grant);
   }
 
   /** The ids of the keys, in pieces to be taken. They are sorted, as neighbours share the pages of an index. */

@@ -1,21 +1,19 @@
 import { isWidened, OPERATOR } from '../authorization/index.ts';
 import { isLoopbackHost, printable } from '../basics/index.ts';
-import { findConfusableNames, type Parts, type Transaction } from '../changes/index.ts';
+import { freeName, type Parts, type Transaction } from '../changes/index.ts';
 import {
   type ApiKey,
   digestPerson,
-  MAX_NAME_LENGTH,
-  normalizeName,
   type Person,
   requireWhole,
   type StoredKey,
+  NO_LABELS,
   UNRESTRICTED,
-  validateName,
   withoutDigests,
 } from '../key/index.ts';
 import type { Grant, Permission, Role } from '../permissions/index.ts';
 import { SESSIONS } from '../repository/index.ts';
-import { createPersonId, type RandomBytes } from '../secret/index.ts';
+import { createPersonId } from '../secret/index.ts';
 
 /** What people are granted, by their groups; `*` is everybody who signs in. */
 export type GrantsByGroup = Readonly<Record<string, readonly Grant[]>>;
@@ -78,9 +76,6 @@ export interface SignedIn {
   readonly digest: string;
 }
 
-/** By whom the audit log says that people come, and what they may do. */
-const BY_CONFIGURATION = { kind: 'POLICY', id: null, name: 'people' } as const;
-
 /**
  * People who sign in elsewhere. Each is a key without a secret, whose grants are those of their latest sign-in: so what
  * they have created follows when they lose some.
@@ -95,10 +90,11 @@ export class People {
   /**
    * Somebody signs in, or is still there: their key is created, or gets the grants that they have now.
    * @param person as a provider or a proxy has said it, which was verified
+   * @param field of the configuration, which says what they may do, for the audit log
    * @returns undefined if nothing is granted to them; whether their key is accepted is decided by `Authenticator`
    * @throws KeysError STORE_…
    */
-  async signIn(person: Person, grants: Grants): Promise<SignedIn | undefined> {
+  async signIn(person: Person, grants: Grants, field = 'people'): Promise<SignedIn | undefined> {
     const { repository, transactions, catalog } = this.#options;
     const digest = digestPerson(person);
     const found = (await repository.findByDigest(digest))?.key;
@@ -107,7 +103,7 @@ export class People {
     const revokes = found !== undefined && !isWidened(found, { ...found, ...grants }, catalog);
     const key = await transactions.run(OPERATOR, (transaction) => this.#update(transaction, person, grants), {
       revokes,
-      auditActor: BY_CONFIGURATION,
+      auditActor: { kind: 'POLICY', id: null, name: field },
     });
     return key && signedIn(key);
   }
@@ -132,8 +128,8 @@ export class People {
     const { randomId, randomBytes } = this.#options;
     return {
       id: randomId(),
-      name: await freeName(transaction, person, randomBytes),
-      description: null,
+      name: await freeName(transaction.find, person.name, { otherwise: 'Person', randomBytes }),
+      ...NO_LABELS,
       ...grants,
       ...UNRESTRICTED,
       publicId: createPersonId(randomBytes),
@@ -142,6 +138,7 @@ export class People {
       expiresAt: null,
       disabledAt: null,
       managed: false,
+      audience: null,
       person,
       rotation: null,
       digest: digestPerson(person),
@@ -158,26 +155,4 @@ function isUpToDate(key: ApiKey, person: Person, grants: Grants): boolean {
   const state = ({ roles, permissions }: Grants, of: Person | null) =>
     JSON.stringify([roles, permissions, of?.issuer, of?.subject, of?.name]);
   return state(key, key.person) === state(grants, person);
-}
-
-/** How many random characters tell those of one name apart. */
-const MARK_LENGTH = 8;
-
-/**
- * The name of the key of somebody new: what they are called, as far as a key can be called so. Where another key is
- * called so, or looks so, something random is behind it: nobody takes the name of another, or is kept out by one.
- */
-async function freeName({ find }: Transaction, { name: given }: Person, randomBytes: RandomBytes): Promise<string> {
-  const allowed = given
-    .normalize('NFC')
-    .replaceAll(/[^\p{L}\p{M}\p{Nd} ]+/gu, ' ')
-    .replaceAll(/ {2,}/g, ' ');
-  const short = normalizeName(
-    Array.from(allowed, (character) => character)
-      .slice(0, MAX_NAME_LENGTH / 2)
-      .join(''),
-  );
-  const called = validateName(short) ? 'Person' : short;
-  for (let name = called; ; name = `${called} ${createPersonId(randomBytes).slice(-MARK_LENGTH)}`)
-    if (!(await find.findByName(name)) && (await findConfusableNames(OPERATOR, find, [name])).length === 0) return name;
 }

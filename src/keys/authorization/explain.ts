@@ -1,5 +1,5 @@
 import { assertValid } from '../basics/index.ts';
-import type { ApiKey, Status, UsedGrant } from '../key/index.ts';
+import type { ApiKey, Status, UsedGrant, UsedTool } from '../key/index.ts';
 import {
   type Catalog,
   type Grant,
@@ -67,12 +67,14 @@ export interface Suggestion {
   /** The smallest set of permissions that, with those roles, allows everything that the key has used. */
   permissions: Permission[];
   unused: Permission[];
+  /** The tools of MCP servers that it has called, by their names. */
+  tools: UsedTool[];
 }
 
 /** Compares what a key holds with what it has used. What it has used but no longer holds is ignored. */
-export function suggestGrants(chain: Chain, usedGrants: Iterable<UsedGrant>, catalog: Catalog): Suggestion {
+export function suggestGrants(chain: Chain, usedGrants: ReadonlyMap<UsedGrant, number>, catalog: Catalog): Suggestion {
   const held = chainAccess(chain, catalog);
-  const { roles: granted, permissions: usedPermissions } = splitUsed(usedGrants);
+  const { roles: granted, permissions: usedPermissions, tools } = splitUsed(usedGrants);
   const heldRoles = granted.filter((role) => catalog.knows(role) && chainHolds(chain, role, catalog));
   const roles = heldRoles.filter((role) => !heldRoles.some((one) => one !== role && catalog.includes(one, role)));
   const used = new PermissionSet(usedPermissions.filter((permission) => held.has(...splitPermission(permission))));
@@ -85,15 +87,18 @@ export function suggestGrants(chain: Chain, usedGrants: Iterable<UsedGrant>, cat
       .filter((permission) => any.has(permission) || !any.has(permission.replace(/_OWN$/, '_ANY') as Permission))
       .toSorted(),
     unused: held.missingFrom(used),
+    tools: tools.toSorted((one, other) => (one.name < other.name ? -1 : 1)),
   };
 }
 
-export function splitUsed(used: Iterable<UsedGrant>): { roles: Role[]; permissions: Permission[] } {
-  const [roles, permissions]: [Role[], Permission[]] = [[], []];
-  for (const grant of used)
+/** What a key has used, by its kinds. @param used with the times of the last use */
+export function splitUsed(used: ReadonlyMap<UsedGrant, number>) {
+  const [roles, permissions, tools]: [Role[], Permission[], UsedTool[]] = [[], [], []];
+  for (const [grant, lastUsedAt] of used)
     if (grant.startsWith(ROLE)) roles.push(grant.slice(ROLE.length));
+    else if (grant.startsWith(TOOL)) tools.push({ name: grant.slice(TOOL.length), lastUsedAt });
     else permissions.push(grant as Permission);
-  return { roles, permissions };
+  return { roles, permissions, tools };
 }
 
-const ROLE = 'role:';
+const [ROLE, TOOL] = ['role:', 'tool:'];

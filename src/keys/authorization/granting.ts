@@ -114,7 +114,7 @@ export function requireToHoldKey(actor: Actor, chain: Chain, key: ApiKey, catalo
 }
 
 /** Who grants a role holds that role; who grants a permission holds it, even one that is unknown at present. */
-function requireToGrant(actor: Principal, { roles, permissions }: Grants, catalog: Catalog): void {
+export function requireToGrant(actor: Principal, { roles, permissions }: Grants, catalog: Catalog): void {
   const { missing, foreign } = notHeld(actor, { roles, permissions }, catalog);
   if (missing.length > 0) throw forbidden(actor, missing, RULE);
   if (foreign.length > 0) {

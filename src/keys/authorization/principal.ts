@@ -5,12 +5,13 @@ import {
   type LimitUnit,
   formatList,
   invalidOption,
+  isBudget,
   kindOf,
   Networks,
   splitLimit,
   withoutStackTrace,
 } from '../basics/index.ts';
-import { type ApiKey, areWithin, isUnrestricted, type KeyRestrictions } from '../key/index.ts';
+import { type ApiKey, areWithin, isFor, isUnrestricted, type KeyRestrictions } from '../key/index.ts';
 import {
   type Action,
   type Catalog,
@@ -28,8 +29,10 @@ export interface AccessObserver {
   used(permission: Permission): void;
   /** The key has granted a role, which takes holding that role: its permissions alone do not do. */
   granted(role: Role): void;
-  /** A request of the key, from this address, was refused because it lacks these permissions. */
-  lacked(permissions: readonly Permission[], address?: string): void;
+  /** The key has called a tool of an MCP server. */
+  called(tool: string): void;
+  /** A request of the key, from this address, was refused because it lacks these permissions, for this tool. */
+  lacked(permissions: readonly Permission[], address?: string, tool?: string): void;
 }
 
 /** The key of a request that was accepted. */
@@ -195,13 +198,38 @@ export function operatorName(): string {
   }
 }
 
-type RestrictedKey = Pick<ApiKey, 'id'> & KeyRestrictions;
+type RestrictedKey = Pick<ApiKey, 'id' | 'audience'> & KeyRestrictions;
 
 /** A limit, against which the requests of its key and of all its child keys count. */
 export interface AppliedLimit {
   readonly keyId: string;
   readonly limit: Limit;
+  /** The route that it is of, as `RouteCharge` has it; undefined for one of the key itself. */
+  readonly route?: string;
+  /** How much of it a request counts as. Default: 1. */
+  readonly weight?: number;
 }
+
+/** What a request counts as: mostly once. */
+export interface Charge {
+  /** How many requests it is, which count as uses. */
+  readonly requests: number;
+  /** What it counts against all other limits of a key. */
+  readonly cost: number;
+  /** What it counts against limits of routes, which each key has of its own. */
+  readonly routes: readonly RouteCharge[];
+}
+
+export interface RouteCharge {
+  /** Identifies the route, whatever file it is in. */
+  readonly route: string;
+  readonly limit: Limit;
+  readonly cost: number;
+}
+
+export const ONCE: Charge = { requests: 1, cost: 1, routes: [] };
+/** What does not count yet, as it is not known as what. */
+export const NOT_YET: Charge = { requests: 0, cost: 0, routes: [] };
 
 /** What holds the requests of a key, whatever they ask for: its limits and networks, and those of its parent keys. */
 export interface Restrictions {
@@ -210,22 +238,56 @@ export interface Restrictions {
   readonly limits: readonly AppliedLimit[];
   /** A request must come from all of them. */
   readonly networks: readonly Networks[];
+  /** A request must be made to what each of them is for: see `ApiKey.audience`. */
+  readonly audiences: readonly string[];
 }
 
 /** The restrictions of the last key of a chain; undefined if there are none. */
 function restrictionsOf({ keys }: Chain, { defaultLimits }: Catalog): Restrictions | undefined {
-  if (defaultLimits.length === 0 && keys.every(isUnrestricted)) return undefined;
-  const limits = keys.flatMap((key) => limitsOf(key, defaultLimits).map((limit) => ({ keyId: key.id, limit })));
+  if (defaultLimits.length === 0 && keys.every((key) => key.audience === null && isUnrestricted(key))) return undefined;
+  const limits = keys.flatMap(({ id: keyId, limits: own }) =>
+    appliedLimits(own, defaultLimits).map((limit) => ({ keyId, limit })),
+  );
   return {
     limitsId: limits.map(({ keyId, limit }) => `${keyId} ${limit}`).join(),
     limits,
     networks: keys.flatMap(({ allowFrom }) => (allowFrom ? new Networks(allowFrom) : [])),
+    audiences: keys.flatMap(({ audience }) => audience ?? []),
   };
 }
 
-/** The limits of a key: its own, or those of keys that have none. */
-function limitsOf({ limits }: RestrictedKey, defaultLimits: readonly Limit[]): readonly Limit[] {
-  return limits.length > 0 ? limits : defaultLimits;
+const CHARGED = new WeakMap<Charge, WeakMap<Restrictions | Chain, Restrictions>>();
+
+/** What holds a request by what it counts as; undefined if nothing does. */
+export function restrictionsFor({ chain, restrictions }: Principal, charge: Charge): Restrictions | undefined {
+  const { requests, cost, routes } = charge;
+  if (charge === ONCE || charge === NOT_YET || (!restrictions && routes.length === 0)) return restrictions;
+  let known = CHARGED.get(charge);
+  if (!known) CHARGED.set(charge, (known = new WeakMap()));
+  const holder = restrictions ?? chain;
+  let charged = known.get(holder);
+  if (charged) return charged;
+  const { limitsId = '', limits = [], networks = [], audiences = [] } = restrictions ?? {};
+  const ofRoutes = chain.keys.flatMap(({ id: keyId }) =>
+    routes.map(({ cost: weight, ...limit }): AppliedLimit => ({ keyId, ...limit, weight })),
+  );
+  const weighted = limits.map((applied) => {
+    return { ...applied, weight: splitLimit(applied.limit).unit === 'uses' ? requests : cost };
+  });
+  const named = ofRoutes.map(({ keyId, limit, route, weight }) => `${keyId} ${limit} ${route} ${weight}`);
+  charged = {
+    limitsId: [limitsId, requests, cost, ...named].join(),
+    limits: [...weighted, ...ofRoutes],
+    networks,
+    audiences,
+  };
+  known.set(holder, charged);
+  return charged;
+}
+
+/** The limits of a key: its own rates, or those of keys that have none, and its budgets. */
+export function appliedLimits(limits: readonly Limit[], defaultLimits: readonly Limit[]): readonly Limit[] {
+  return limits.every(isBudget) ? [...defaultLimits, ...limits] : limits;
 }
 
 /**
@@ -244,13 +306,16 @@ export function closerRestriction(
   for (const { allowFrom } of closer)
     if (allowFrom && !allowed.some((networks) => areWithin(networks, allowFrom)))
       return `may be used from ${formatList(allowFrom, 'or')} alone`;
+  const audiences = than.flatMap(({ audience }) => audience ?? []);
+  for (const { audience } of closer)
+    if (audience !== null && !audiences.some((one) => isFor(audience, one))) return `is for ${audience} alone`;
   return undefined;
 }
 
 function countsOf(keys: readonly RestrictedKey[], defaultLimits: readonly Limit[]): Map<LimitUnit, number> {
   const counts = new Map<LimitUnit, number>();
   for (const key of keys)
-    for (const limit of limitsOf(key, defaultLimits)) {
+    for (const limit of appliedLimits(key.limits, defaultLimits)) {
       const { count, unit } = splitLimit(limit);
       counts.set(unit, Math.min(count, counts.get(unit) ?? Infinity));
     }

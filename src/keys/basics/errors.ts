@@ -4,6 +4,8 @@ export interface Issue {
   code:
     | 'NAME_INVALID'
     | 'DESCRIPTION_INVALID'
+    | 'OWNER_INVALID'
+    | 'TAG_INVALID'
     | 'ROLE_INVALID'
     | 'PERMISSION_INVALID'
     | 'NO_GRANTS'
@@ -55,6 +57,7 @@ export type ErrorCode =
   | 'TLS_INVALID'
   | 'UNAUTHENTICATED'
   | 'RATE_LIMITED'
+  | 'BUDGET_SPENT'
   | 'CREDENTIALS_INVALID'
   | 'SERVER_UNREACHABLE'
   | 'SERVER_INCOMPATIBLE'

@@ -2,6 +2,7 @@
  * What all rules rest on: errors, texts, times, limits, networks, options, documents, and how long work lets others
  * in.
  */
+export { csvLine } from './csv.ts';
 export { type DocumentIssue, type DocumentPath, DocumentReader, formatPath, isRecord } from './document.ts';
 export {
   assertValid,
@@ -54,6 +55,11 @@ export {
   isTime,
   LAST_MS,
   type Limit,
+  BUDGET_UNITS,
+  type Budget,
+  budgetsOf,
+  isBudget,
+  isBudgetUnit,
   LIMIT_SECONDS,
   MAX_BACK_MS,
   type LimitParts,
@@ -61,6 +67,7 @@ export {
   missingDay,
   NO_LIMITS,
   parseLimits,
+  parseRates,
   pastTimeRemedy,
   readDate,
   readDay,
@@ -70,6 +77,7 @@ export {
   relativeTime,
   requirePastTime,
   SPENT_LIMITS,
+  type SpentLimit,
   splitLimit,
   SteadyClock,
   clampTime,
@@ -117,3 +125,4 @@ export {
   withoutUndefined,
   yesOrNo,
 } from './values.ts';
+export { readBounded } from './read-answer.ts';

@@ -2,11 +2,14 @@ import { type Issue, KeysError } from './errors.ts';
 import { declarePort } from './port.ts';
 import { formatList, printable } from './values.ts';
 
-/** The seconds of each unit of a limit, shortest first. A month has 30 days. */
+/** The seconds of each unit of a rate limit, shortest first. A month has 30 days. */
 export const LIMIT_SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, month: 2_592_000 } as const;
-/** One of `s`, `m`, `h`, `d` and `month`. */
-export type LimitUnit = keyof typeof LIMIT_SECONDS;
-/** How many requests a key may make in a time, such as `100/m`. */
+/** Of what never becomes available again: a budget counts what requests cost, uses count requests. */
+export const BUDGET_UNITS = ['budget', 'uses'] as const;
+type RateUnit = keyof typeof LIMIT_SECONDS;
+/** One of `s`, `m`, `h`, `d` and `month`, or of budgets. */
+export type LimitUnit = RateUnit | (typeof BUDGET_UNITS)[number];
+/** How many requests a key may make in a time, such as `100/m`, or at all, such as `1000/budget` and `1/uses`. */
 export type Limit = `${number}/${LimitUnit}`;
 
 /** The parts of a limit. */
@@ -16,22 +19,50 @@ export interface LimitParts {
 }
 
 /** How far a key has used up its limit of a unit, as the store keeps it. */
-interface SpentLimit {
+export interface SpentLimit {
+  readonly keyId: string;
   readonly unit: string;
   readonly count: number;
-  /** In microseconds since 1970. */
+  /** In microseconds since 1970; of a budget, how much is spent. */
   readonly unusedAt: number;
   readonly leases: string;
 }
 
-/** How far keys have used up their limits, in a transaction. */
+/** How far keys have used up their limits. */
 interface SpentLimits {
-  find(keyId: string): Promise<SpentLimit[]>;
-  /** Lets a new key have used up so much. */
-  insert(keyId: string, spent: readonly SpentLimit[]): Promise<void>;
+  find(keyIds: readonly string[]): Promise<SpentLimit[]>;
+}
+/** The same in a transaction. */
+interface SpentLimitsWriter extends SpentLimits {
+  /** Lets new keys have used up so much. */
+  insert(spent: readonly SpentLimit[]): Promise<void>;
 }
 /** The port for it. */
-export const SPENT_LIMITS = declarePort<unknown, SpentLimits>('spent limits');
+export const SPENT_LIMITS = declarePort<SpentLimits, SpentLimitsWriter>('spent limits');
+
+/** A budget of a key, such as `1000/budget`, and how much of it is left. */
+export interface Budget {
+  readonly limit: Limit;
+  readonly left: number;
+}
+
+/** The budgets among the limits of a key, with what is left of each. @param spent of all its limits */
+export function budgetsOf(key: { id: string; limits: readonly Limit[] }, spent: readonly SpentLimit[]): Budget[] {
+  return key.limits.filter(isBudget).map((limit) => {
+    const { count, unit } = splitLimit(limit);
+    const used = spent.find((each) => each.keyId === key.id && each.unit === unit)?.unusedAt ?? 0;
+    return { limit, left: Math.max(count - used, 0) };
+  });
+}
+
+/** Whether a limit is one that never becomes available again. */
+export function isBudget(limit: Limit): boolean {
+  return isBudgetUnit(splitLimit(limit).unit);
+}
+
+export function isBudgetUnit(unit: string): boolean {
+  return BUDGET_UNITS.some((each) => each === unit);
+}
 
 /** No limits: one list for all keys that have none. */
 export const NO_LIMITS: readonly Limit[] = [];
@@ -56,26 +87,46 @@ function parseUnit(word: string): keyof typeof UNIT_WORDS | undefined {
 
 /** The most requests a second that a limit can allow, in whatever unit: times are counted in microseconds. */
 const MAX_PER_SECOND = 10_000;
-const LIMIT_UNITS = Object.keys(LIMIT_SECONDS) as LimitUnit[];
-const NAMES: Readonly<Record<LimitUnit, string>> = { s: 'second', m: 'minute', h: 'hour', d: 'day', month: 'month' };
+/** The most that a budget can have: what GraphQL's Int takes. */
+const MAX_BUDGET = 2_000_000_000;
+const RATE_UNITS = Object.keys(LIMIT_SECONDS) as RateUnit[];
+export const LIMIT_UNITS: readonly LimitUnit[] = [...RATE_UNITS, ...BUDGET_UNITS];
+const NAMES: Readonly<Record<LimitUnit, string>> = {
+  s: 'second',
+  m: 'minute',
+  h: 'hour',
+  d: 'day',
+  month: 'month',
+  budget: 'budget',
+  uses: 'uses',
+};
 const FORM = /^(\d{1,12}) *\/ *([a-z]{1,9})$/i;
 const UNITS_RULE = 'The units are s, m, h, d and month.';
 const REMEDY = 'Write a number and s, m, h, d or month, such as 100/m.';
 
+/** The same for limits that are not of one key alone: budgets are none. */
+export function parseRates(texts: readonly string[]): { values: Limit[]; issues: Issue[] } {
+  return parseLimits(texts, RATE_UNITS);
+}
+
 /**
  * Parses limits. One that is given twice counts once; of each unit there is one at most.
- * @returns the valid ones, from the shortest unit to the longest, and the issues with the others
+ * @returns the valid ones, from the shortest unit to the longest, budgets last, and the issues with the others
  */
-export function parseLimits(texts: readonly string[]): { values: Limit[]; issues: Issue[] } {
+export function parseLimits(
+  texts: readonly string[],
+  units: readonly LimitUnit[] = LIMIT_UNITS,
+): { values: Limit[]; issues: Issue[] } {
   const found = new Map<LimitUnit, number>();
   const issues: Issue[] = [];
   for (const text of texts) {
-    const read = readLimit(text.trim());
+    const read = readLimit(text.trim(), units);
     if (typeof read === 'string') issues.push({ code: 'LIMIT_INVALID', message: read });
     else if ((found.get(read.unit) ?? read.count) === read.count) found.set(read.unit, read.count);
     else {
       const both = formatList([found.get(read.unit)!, read.count].map((count) => `${count}/${read.unit}`));
-      const message = `${both} are two limits a ${NAMES[read.unit]}. Leave one of them out.`;
+      const of = isBudgetUnit(read.unit) ? 'of' : 'a';
+      const message = `${both} are two limits ${of} ${NAMES[read.unit]}. Leave one of them out.`;
       issues.push({ code: 'LIMIT_INVALID', message });
     }
   }
@@ -95,15 +146,17 @@ export function unitName(unit: LimitUnit): string {
 }
 
 /** The parts of a limit, or what is wrong with the text. */
-function readLimit(text: string): LimitParts | string {
+function readLimit(text: string, units: readonly LimitUnit[]): LimitParts | string {
   const [, digits, written = ''] = FORM.exec(text) ?? [];
   const count = Number(digits);
-  const unit = LIMIT_UNITS.find((known) => known === written);
+  const unit = units.find((known) => known === written);
   const shown = () => `"${printable(text)}"`;
   if (text === '') return `A limit is empty. ${REMEDY}`;
   if (digits === undefined || !unit) return `${shown()} is not a limit. ${remedyFor(written, count)}`;
   if (count === 0) return `${shown()} allows nothing. To stop a key, disable it.`;
-  if (count > MAX_PER_SECOND * LIMIT_SECONDS[unit])
+  if (isBudgetUnit(unit))
+    return count <= MAX_BUDGET ? { count, unit } : `${shown()} is more than ${MAX_BUDGET}, which is the most.`;
+  if (count > MAX_PER_SECOND * LIMIT_SECONDS[unit as RateUnit])
     return `${shown()} is more than ${MAX_PER_SECOND} a second, which is the most that a limit can allow.`;
   return { count, unit };
 }
@@ -111,7 +164,7 @@ function readLimit(text: string): LimitParts | string {
 function remedyFor(written: string, count: number): string {
   if (written === 'M')
     return `Units are lower case: write ${count}/m for a minute, or ${count}/month for a month of 30 days.`;
-  const meant = LIMIT_UNITS.find((unit) => unit === parseUnit(written));
+  const meant = RATE_UNITS.find((unit) => unit === parseUnit(written));
   return meant ? `Did you mean ${count}/${meant}? ${UNITS_RULE}` : REMEDY;
 }
 

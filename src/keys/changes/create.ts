@@ -12,23 +12,26 @@ import {
   violationsByCount,
   violationsOfNew,
 } from '../authorization/index.ts';
-import { KeysError, NameTakenError, SPENT_LIMITS } from '../basics/index.ts';
+import { isBudgetUnit, KeysError, NameTakenError, SPENT_LIMITS, type SpentLimit } from '../basics/index.ts';
 import {
   type ApiKey,
   describeLikeness,
   EFFECTS,
   expiryOf,
   type GivenFields,
+  MAX_NAME_LENGTH,
+  normalizeName,
   RESTRICTION_FIELDS,
   type NewKey,
   readNewFields,
   requireNoPerson,
   computeSkeleton,
   type StoredKey,
+  validateName,
 } from '../key/index.ts';
 import type { Catalog, Permission } from '../permissions/index.ts';
 import { CONSENTS, type KeyFinder } from '../repository/index.ts';
-import type { Secret } from '../secret/index.ts';
+import { createPersonId, type RandomBytes, type Secret } from '../secret/index.ts';
 import type { Place, Transaction } from './transaction.ts';
 
 interface Creation<Replaced extends ApiKey = StoredKey> {
@@ -43,6 +46,8 @@ interface Creation<Replaced extends ApiKey = StoredKey> {
 
 /** A creation that was made. */
 interface Created extends Creation {
+  /** What had been used up of the limits of what was deleted. */
+  spent: readonly SpentLimit[];
   /** The applications that had been given what was deleted, by the ids of the keys. */
   clients: ReadonlyMap<string, string>;
 }
@@ -60,11 +65,18 @@ export interface KeyPreview extends GivenFields {
 /** Builds a key from a validated request. Its creator is known when it is created. */
 export function buildKey(
   input: NewKey,
-  { catalog, now, id, secret }: { catalog: Catalog; now: number; id: string; secret: Secret },
+  {
+    catalog,
+    now,
+    id,
+    secret,
+    audience = null,
+  }: { catalog: Catalog; now: number; id: string; secret: Secret; audience?: string | null | undefined },
 ): StoredKey {
   return {
     id,
     ...readNewFields(input, catalog),
+    audience,
     publicId: secret.publicId,
     createdAt: now,
     createdBy: null,
@@ -128,37 +140,40 @@ function takeOwnPlace(caller: Principal, input: NewKey, key: StoredKey, catalog:
   const { chain } = caller;
   const [own] = chain.keys;
   key.createdBy = own.createdBy;
+  key.audience = own.audience;
   for (const field of RESTRICTION_FIELDS) if (input[field] === undefined) Object.assign(key, { [field]: own[field] });
   requireToLoosen(caller, chain, key, catalog);
 }
 
 /**
- * Creates a key, and deletes what it replaces. What that has used up of its limits, the new key has used up, too.
+ * Creates a key, and deletes what it replaces. What that has used up of its limits, the new key has used up, too; a
+ * budget begins anew, unless a key gives it to itself.
  * @throws what `planCreation` throws
  */
 export async function createKey(transaction: Transaction, input: NewKey, built: StoredKey): Promise<Created> {
   const creation = await planCreation(transaction, input, built);
   const { key, takesOwnPlace } = creation;
   const [replaced] = creation.replaced;
-  const spent = replaced ? await transaction.port(SPENT_LIMITS).find(replaced.id) : [];
+  const spent = await transaction.port(SPENT_LIMITS).find(creation.replaced.map(({ id }) => id));
   const consents = transaction.port(CONSENTS);
   const clients = await consents.clientsOf(creation.replaced.map(({ id }) => id));
   await transaction.delete(creation.replaced);
   await transaction.insert([key]);
-  if (spent.length > 0) await transaction.port(SPENT_LIMITS).insert(key.id, spent);
+  const kept = spent.filter(({ keyId, unit }) => keyId === replaced!.id && (takesOwnPlace || !isBudgetUnit(unit)));
+  await transaction.port(SPENT_LIMITS).insert(kept.map((each) => ({ ...each, keyId: key.id })));
   if (takesOwnPlace) {
     const client = clients.get(replaced!.id);
     if (client !== undefined) await consents.rememberClient(key.id, client);
     await consents.replaceGivenKey(replaced!.id, key.id);
     await transaction.port(EFFECTS).replaceKey(replaced!.id, key);
   }
-  return { ...creation, clients };
+  return { ...creation, clients, spent };
 }
 
 /** Reverts a creation: the key is deleted, and what it replaced works again, also for the applications that had it. */
 export async function revertCreation(
   transaction: Transaction,
-  { key, replaced, takesOwnPlace, clients }: Created,
+  { key, replaced, takesOwnPlace, clients, spent }: Created,
 ): Promise<void> {
   const created = await transaction.find.findById(key.id);
   // Deleted or replaced meanwhile: somebody else has decided already.
@@ -167,6 +182,7 @@ export async function revertCreation(
   const creator = replaced[0]?.createdBy;
   if (creator && !(await transaction.find.findById(creator))) return;
   await transaction.insert(replaced);
+  await transaction.port(SPENT_LIMITS).insert(spent);
   const consents = transaction.port(CONSENTS);
   for (const [id, client] of clients) await consents.rememberClient(id, client);
   if (!takesOwnPlace) return;
@@ -214,6 +230,35 @@ export async function findConfusableNames(
     earlier.set(skeleton, [...declared, name]);
   }
   return confusable;
+}
+
+/** How many random characters tell keys of one name apart. */
+const MARK_LENGTH = 8;
+
+/**
+ * A name that no key has, and that looks like none: what is given, as far as a key can be called so. Where another key
+ * is called so, or looks so, something random is behind it: nobody takes the name of another, or is kept out by one.
+ * @param otherwise what a key is called where nothing of that is left
+ * @param isMarked whether something random is behind it in any case
+ */
+export async function freeName(
+  find: Pick<KeyFinder, 'findByName' | 'findConfusable'>,
+  given: string,
+  { otherwise, isMarked = false, randomBytes }: { otherwise: string; isMarked?: boolean; randomBytes: RandomBytes },
+): Promise<string> {
+  const allowed = given
+    .normalize('NFC')
+    .replaceAll(/[^\p{L}\p{M}\p{Nd} ]+/gu, ' ')
+    .replaceAll(/ {2,}/g, ' ');
+  const short = normalizeName(
+    Array.from(allowed, (character) => character)
+      .slice(0, MAX_NAME_LENGTH / 2)
+      .join(''),
+  );
+  const called = validateName(short) ? otherwise : short;
+  const marked = () => `${called} ${createPersonId(randomBytes).slice(-MARK_LENGTH)}`;
+  for (let name = isMarked ? marked() : called; ; name = marked())
+    if (!(await find.findByName(name)) && (await findConfusableNames(OPERATOR, find, [name])).length === 0) return name;
 }
 
 /** @param other the name of the other key, if the caller may read it */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import {
   type Actor,
   addedGrants,
+  appliedLimits,
   type Chain,
   chainHolds,
   chainHoldsUnknown,
@@ -17,11 +18,12 @@ import {
   type EffectFinder,
   EFFECTS,
   GIVEN_FIELDS,
+  NO_LABELS,
   type NarrowerFields,
   type NewEffect,
   type Widening,
 } from '../key/index.ts';
-import { yielding, type Limit, NO_LIMITS, parseLimits, splitLimit, type WritePorts } from '../basics/index.ts';
+import { isBudget, type Limit, parseLimits, splitLimit, type WritePorts, yielding } from '../basics/index.ts';
 import { type Catalog, type Permission, PermissionSet, type Role, splitPermission } from '../permissions/index.ts';
 import type { KeyFinder } from '../repository/index.ts';
 
@@ -36,7 +38,7 @@ type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
 
 /** The fields by which a key may do more, or be another's. */
 const FIELDS = [
-  ...GIVEN_FIELDS.filter((field) => field !== 'description'),
+  ...GIVEN_FIELDS.filter((field) => !(field in NO_LABELS)),
   'publicId',
   'disabledAt',
   'createdBy',
@@ -306,14 +308,16 @@ function closestLimits(
 ): readonly Limit[] {
   const lowest = new Map<string, Limit>();
   for (const limits of [now, before])
-    for (const limit of limits.length > 0 ? limits : defaultLimits) {
+    for (const limit of appliedLimits(limits, defaultLimits)) {
       const { unit, count } = splitLimit(limit);
       const known = lowest.get(unit);
       if (!known || count < splitLimit(known).count) lowest.set(unit, limit);
     }
   const closest = parseLimits([...lowest.values()]).values;
-  const isDefault = before.length === 0 && closest.join() === parseLimits(defaultLimits).values.join();
-  return isDefault ? NO_LIMITS : closest;
+  const budgets = closest.filter(isBudget);
+  const isDefault =
+    before.every(isBudget) && closest.join() === [...parseLimits(defaultLimits).values, ...budgets].join();
+  return isDefault ? budgets : closest;
 }
 
 /** What lies in networks of both lists: two networks are apart, or one lies in the other. */

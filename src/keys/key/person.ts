@@ -54,7 +54,11 @@ export function requireNoPerson(
   why = NO_SECRET,
 ): void {
   if (!person) return;
-  throw new KeysError('NOT_FOR_PEOPLE', `"${printable(name)}" is a person who signs in at ${hostOf(person)}. ${why}`);
+  const what =
+    person.issuer === FEDERATION
+      ? 'stands for a rule of "federation" in svc-api.yaml, which decides that.'
+      : `is a person who signs in at ${hostOf(person)}. ${why}`;
+  throw new KeysError('NOT_FOR_PEOPLE', `"${printable(name)}" ${what}`);
 }
 
 const NO_SECRET = 'A person has no secret, and no other key takes their place.';
@@ -65,6 +69,8 @@ function hostOf({ issuer }: Pick<Person, 'issuer'>): string {
   return URL.canParse(issuer) ? new URL(issuer).host : issuer;
 }
 
+/** The issuer of keys that stand for rules by which tokens are exchanged: no provider or header is called so. */
+export const FEDERATION = 'federation';
 const BY_HEADER = 'header:';
 
 /** The issuer of people whom a proxy names in a header. @param header its name, in any case */

@@ -138,8 +138,18 @@ export interface UsageTotals {
   previousLastUsedAt: number | null;
 }
 
-/** What a key has used: a permission, or a role that it has granted, as `role:VIEWER`. */
-export type UsedGrant = Permission | `role:${Role}`;
+/** What a key has used: a permission, a role that it has granted, as `role:VIEWER`, or a tool, as `tool:search`. */
+export type UsedGrant = Permission | `role:${Role}` | `tool:${string}`;
+
+/** The most tools of a key that are remembered: their names are from its requests. */
+export const MAX_TOOLS = 500;
+
+/** A tool of an MCP server that a key has called. */
+export interface UsedTool {
+  name: string;
+  /** When it was last called, in milliseconds since 1970. */
+  lastUsedAt: number;
+}
 
 export interface KeyUsage extends UsageTotals {
   id: string;
@@ -197,6 +207,11 @@ export function previousUseSince(
   { previousLastUsedAt }: UsageTotals,
 ): number | null {
   return previousLastUsedAt !== null && previousLastUsedAt >= startedAt ? previousLastUsedAt : null;
+}
+
+/** Whether the new secret of a rotation was the last that was used: whoever uses the key has it. */
+export function isTakenUp({ startedAt }: Rotation, { lastUsedAt, previousLastUsedAt }: UsageTotals): boolean {
+  return lastUsedAt !== null && lastUsedAt > Math.max(startedAt, previousLastUsedAt ?? 0);
 }
 
 export const NO_USAGE: UsageTotals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null };

@@ -8,7 +8,7 @@ import {
   nearest,
   options,
   type OrRefusal,
-  parseLimits,
+  parseRates,
   printable,
   readDuration,
   required,
@@ -296,7 +296,7 @@ export function createCatalog({
     ...Object.entries(roles),
   ]);
   const known: ReadonlySet<string> = new Set(permissions.get('ADMIN'));
-  const limits = parseLimits(defaultLimits);
+  const limits = parseRates(defaultLimits);
   const { policy, issues } = readPolicy(rules);
   assertNone([
     ...own.map(invalidResource),

@@ -14,6 +14,7 @@ import { AuditAccess } from '../authorization/index.ts';
 import { isKeysError } from '../basics/index.ts';
 import { Containments, PermittedChanges, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
 import { Consent, type ConsentOptions } from '../consent/index.ts';
+import { Exchange } from '../exchange/index.ts';
 import { Usage, USAGE } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
@@ -105,6 +106,9 @@ export interface KeysOptions extends Omit<ConsentOptions & HealthOptions, 'trans
   maxVerifiedKeys?: number | undefined;
 }
 
+/** What features are made of. */
+type FeatureParts = KeysOptions & { transactions: Transactions };
+
 /** What services over the same store share in a process. */
 interface Shared {
   activity: Activity;
@@ -130,54 +134,19 @@ export class KeysService extends KeyManagement {
   readonly authenticator: Authenticator;
   /** The audit log, as far as each may read it. */
   readonly audit: AuditAccess;
-  /** How applications get keys that people agree to. */
-  readonly consent: Consent;
-  /** What keys did to others, and how that is undone. */
-  readonly containments: Containments;
-  /** Brings keys to what is declared. */
-  readonly declarations: Declarations;
-  /** What would be refused, told beforehand. */
-  readonly permittedChanges: PermittedChanges;
-  /** What scanners have found. */
-  readonly leaks: Leaks;
-  /** Keys as people look through them. */
-  readonly lists: KeyLists;
-  /** Those who sign in without a key. */
-  readonly people: People;
-  /** The sessions of people who have signed in with keys. */
-  readonly sessions: Sessions;
-  /** How the store answers. */
-  readonly store: StoreHealth;
-  /** Exports and imports keys. */
-  readonly transfer: Transfer;
-  /** The keys that the policy disables, as they were not used. */
-  readonly unusedKeys: UnusedKeys;
-  /** How often keys were used, and for what. */
-  readonly usage: Usage;
   /** The time by which it decides, in milliseconds since 1970. */
   readonly clock: () => number;
-  readonly #options: KeysOptions;
+  readonly #parts: FeatureParts;
+  readonly #features = new Map<unknown, unknown>();
   readonly #shared: Shared;
 
   /** @param shared that of a service over the same store; see `withCatalog` */
   constructor(options: KeysOptions, shared?: Shared) {
     const parts = { ...options, transactions: new Transactions(options) };
     super(parts);
-    this.consent = new Consent(parts);
-    this.containments = new Containments(parts);
-    this.declarations = new Declarations(parts);
-    this.permittedChanges = new PermittedChanges(parts);
-    this.leaks = new Leaks(parts);
-    this.lists = new KeyLists(parts);
-    this.people = new People(parts);
-    this.sessions = new Sessions(parts);
-    this.store = new StoreHealth(parts);
-    this.transfer = new Transfer(parts);
-    this.unusedKeys = new UnusedKeys(parts);
-    this.usage = new Usage(parts);
+    this.#parts = parts;
     const { clock, schedule } = options;
     const retention = new UsageRetention(options);
-    this.#options = options;
     this.#shared = shared ?? {
       activity: new Activity({
         clock,
@@ -198,6 +167,78 @@ export class KeysService extends KeyManagement {
     this.clock = clock;
   }
 
+  /** How applications get keys that people agree to. */
+  get consent(): Consent {
+    return this.#feature(Consent);
+  }
+
+  /** What keys did to others, and how that is undone. */
+  get containments(): Containments {
+    return this.#feature(Containments);
+  }
+
+  /** Brings keys to what is declared. */
+  get declarations(): Declarations {
+    return this.#feature(Declarations);
+  }
+
+  /** Keys for who shows something else that proves who asks. */
+  get exchange(): Exchange {
+    return this.#feature(Exchange);
+  }
+
+  /** What would be refused, told beforehand. */
+  get permittedChanges(): PermittedChanges {
+    return this.#feature(PermittedChanges);
+  }
+
+  /** What scanners have found. */
+  get leaks(): Leaks {
+    return this.#feature(Leaks);
+  }
+
+  /** Keys as people look through them. */
+  get lists(): KeyLists {
+    return this.#feature(KeyLists);
+  }
+
+  /** Those who sign in without a key. */
+  get people(): People {
+    return this.#feature(People);
+  }
+
+  /** The sessions of people who have signed in with keys. */
+  get sessions(): Sessions {
+    return this.#feature(Sessions);
+  }
+
+  /** How the store answers. */
+  get store(): StoreHealth {
+    return this.#feature(StoreHealth);
+  }
+
+  /** Exports and imports keys. */
+  get transfer(): Transfer {
+    return this.#feature(Transfer);
+  }
+
+  /** The keys that the policy disables, as they were not used. */
+  get unusedKeys(): UnusedKeys {
+    return this.#feature(UnusedKeys);
+  }
+
+  /** How often keys were used, and for what. */
+  get usage(): Usage {
+    return this.#feature(Usage);
+  }
+
+  /** Each feature is made when it is first asked for, since a command needs few of them. */
+  #feature<T>(Feature: new (parts: FeatureParts) => T): T {
+    let feature = this.#features.get(Feature) as T | undefined;
+    if (feature === undefined) this.#features.set(Feature, (feature = new Feature(this.#parts)));
+    return feature;
+  }
+
   /** A service stands for itself. */
   get [SERVICE](): this {
     return this;
@@ -213,7 +254,7 @@ export class KeysService extends KeyManagement {
 
   /** What a service over the same store with another catalog is made of. */
   protected partsWith(catalog: Catalog): ConstructorParameters<typeof KeysService> {
-    return [{ ...this.#options, catalog }, this.#shared];
+    return [{ ...this.#parts, catalog }, this.#shared];
   }
 
   /** How many uses of keys are not written yet. */

@@ -1,11 +1,16 @@
 import {
   aFunction,
+  budgetsOf,
   checkOptions,
   formatTime,
+  isBudget,
   MAX_PAGE_SIZE,
   orUndefined,
   type ProgressReport,
   required,
+  SPENT_LIMITS,
+  type SpentLimit,
+  splitLimit,
   yesOrNo,
 } from '../basics/index.ts';
 import type { Parts } from '../changes/index.ts';
@@ -89,14 +94,20 @@ export interface ExportedKey {
   name: string;
   /** The description; null if there is none. */
   description: string | null;
+  /** Who answers for it; left out if nobody is named. */
+  owner?: string;
+  /** Its tags, each as `key=value`; left out if it has none. */
+  tags?: string[];
   /** The granted roles. */
   roles: string[];
   /** The granted permissions, as `RESOURCE:ACTION`. */
   permissions: string[];
-  /** Its limits, such as `100/m`. */
+  /** Its limits, such as `100/m`; with `withDigests`, what is left of those that never refill. */
   limits: string[];
   /** The networks that it may be used from; null for anywhere. */
   allowFrom: string[] | null;
+  /** The address that it is valid for alone; left out for wherever keys are. */
+  audience?: string;
   /** `svc_<id>_…`, or `imported-<id>` for a secret in another format. */
   prefix: string;
   /** When it was created. */
@@ -105,7 +116,7 @@ export interface ExportedKey {
   createdBy: string | null;
   /** When it expires; null if it never does. */
   expiresAt: string | null;
-  /** Whether it is disabled. */
+  /** Whether it is disabled; with `withDigests`, also whether nothing is left of a budget. */
   disabled: boolean;
   /** Who signs in, of a key that stands for a person; that has no secret. */
   person?: Person;
@@ -143,8 +154,10 @@ async function* exportKeys(
     const keys = await repository.listCreatedBy(creators, { limit: MAX_PAGE_SIZE, after });
     const last = keys.at(-1);
     if (!last) continue;
+    const spenders = withDigests ? keys.filter(({ limits }) => limits.some(isBudget)).map(({ id }) => id) : [];
+    const spent = spenders.length > 0 ? await repository.port(SPENT_LIMITS).find(spenders) : [];
     yield {
-      keys: keys.map((key) => exportedKeyOf(key, withDigests)),
+      keys: keys.map((key) => exportedKeyOf(key, withDigests, spent)),
       rotating: keys.filter(({ rotation }) => isInProgress(rotation, now)).length,
     };
     if (keys.length === MAX_PAGE_SIZE) pending.push({ creators, after: { createdAt: last.createdAt, id: last.id } });
@@ -152,21 +165,25 @@ async function* exportKeys(
   }
 }
 
-function exportedKeyOf(key: StoredKey, withDigests: boolean): ExportedKey {
+function exportedKeyOf(key: StoredKey, withDigests: boolean, spent: readonly SpentLimit[]): ExportedKey {
   requireWhole(key);
+  const left = new Map(budgetsOf(key, spent).map((budget) => [budget.limit, budget.left]));
   return {
     id: key.id,
     name: key.name,
     description: key.description,
+    ...(key.owner !== null && { owner: key.owner }),
+    ...(key.tags.length > 0 && { tags: [...key.tags] }),
     roles: key.roles,
     permissions: key.permissions,
-    limits: [...key.limits],
+    limits: key.limits.map((limit) => (left.get(limit) ? `${left.get(limit)}/${splitLimit(limit).unit}` : limit)),
     allowFrom: key.allowFrom && [...key.allowFrom],
+    ...(key.audience !== null && { audience: key.audience }),
     prefix: prefixOf(key.publicId),
     createdAt: formatTime(key.createdAt),
     createdBy: key.createdBy,
     expiresAt: formatTime(key.expiresAt),
-    disabled: key.disabledAt !== null,
+    disabled: key.disabledAt !== null || [...left.values()].includes(0),
     ...(key.person ? { person: key.person } : withDigests && { sha256: toHex(key.digest) }),
   };
 }

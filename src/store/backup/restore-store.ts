@@ -30,7 +30,7 @@ import { type Connection, tracedKysely } from '../connection.ts';
 import { copyStore, notEmpty } from '../copy.ts';
 import { createKeyRepository } from '../key-repository.ts';
 import { isPostgresUrl, readPostgresUrl, storeLocation } from '../location.ts';
-import { indexedText } from '../migrations.ts';
+import { INDEXED_COLUMNS, indexedValues } from '../migrations.ts';
 import { openConnection, storeExists } from '../open.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
 import { dialectOf } from '../sqlite/sqlite-driver.ts';
@@ -167,6 +167,7 @@ async function copyInto(to: string, from: string, version: number): Promise<void
 /** Leaves out what an import had not finished in a file that is the copy of a store. */
 function isWhole(table: string): RawBuilder<unknown> {
   if (table === 'import_entries') return sql`where import in (select number from backup.imports)`;
+  if (table === 'key_labels') return sql`where key_id in (select id from main.api_keys)`;
   if (table !== 'api_keys') return sql``;
   return sql`where not exists (select 1 from backup.pending_rows where api_keys.rowid between first and last)`;
 }
@@ -180,14 +181,17 @@ async function copyRows(db: Kysely<Tables>): Promise<void> {
     const { rows } = await sql<{ name: string }>`select name from pragma_table_info(${table}, 'main')`.execute(db);
     // A qualified name is that of a column: SQLite takes another one that it does not know for a text.
     const columns = rows.map(({ name }) => sql.ref(`${table}.${name}`));
-    if (columns.length > 0)
+    if (columns.length > 0 && table !== 'audit_head')
       await sql`insert into main.${sql.id(table)} (${sql.join(rows.map(({ name }) => sql.id(name)))})
         select ${sql.join(columns)} from backup.${sql.id(table)} not indexed ${isWhole(table)}`.execute(db);
     await setImmediate();
   }
+  // It is a view of these.
+  await sql`insert into main.key_changes (log_number, log_hash) select log_number, log_hash from backup.key_changes
+    not indexed where log_hash is not null order by number desc limit 1`.execute(db);
   if (derived.some(({ name }) => name === 'api_keys_search_after_insert'))
-    await sql`insert into main.api_keys_search (rowid, search_text)
-      select rowid, ${sql.raw(indexedText('search_text'))} from main.api_keys`.execute(db);
+    await sql`insert into main.api_keys_search ${sql.raw(INDEXED_COLUMNS)}
+      select ${sql.raw(indexedValues('api_keys'))} from main.api_keys`.execute(db);
   for (const { definition } of derived) await sql.raw(definition).execute(db);
 }
 

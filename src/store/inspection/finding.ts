@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { isKeysError, printable, type ProgressReport } from '../../keys/basics/index.ts';
+import type { FederationRule } from '../../keys/exchange/index.ts';
 import { differenceText, type SchemaDifference } from '../../keys/repository/index.ts';
 
 /** What is checked. Codes are stable: scripts compare them. */
@@ -8,6 +9,7 @@ export const CHECKS = [
   'ENVIRONMENT',
   'CONFIG',
   'NOTICES',
+  'FEDERATION',
   'STORE',
   'ACCESS',
   'SPACE',
@@ -42,6 +44,8 @@ export interface InspectOptions {
   clock: () => number;
   /** Whether the configuration names no webhook; false where that is not known. */
   isWithoutWebhook: boolean;
+  /** The rules by which tokens are exchanged. Default: none are known. */
+  rules?: readonly FederationRule[] | undefined;
   /** In entries of the audit log. */
   onVerified?: ProgressReport | undefined;
 }

@@ -1,9 +1,13 @@
 import type { KeyObject } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { compareKeys, verifyAuditLog } from '../../keys/audit/index.ts';
+import { KEYS_IN_USE } from '../../keys/changes/index.ts';
+import { personOf } from '../../keys/exchange/index.ts';
+import { digestPerson } from '../../keys/key/index.ts';
 import { HISTORY_MS, MAX_WAITING, type NoticeStatus } from '../../keys/notices/index.ts';
 import {
   FIRST_MS,
+  formatList,
   formatTime,
   isTime,
   LAST_MS,
@@ -198,4 +202,33 @@ function inspectLeft({ waiting, seenAt }: NoticeStatus, now: number): Finding[] 
       ? `One that is named by ${formatTime(until)} gets what waits, and what has happened since; a later one nothing.`
       : 'One that is named gets nothing of it: that was too long ago.';
   return [ok('NOTICES', `${left}, until ${formatTime(seenAt)}. ${end}`)];
+}
+
+/** After how long without use a rule may not be needed any more. */
+const UNUSED_MS = 90 * UNIT_MS.d;
+
+/** Which rules by which tokens are exchanged are not used, or not any more. */
+export async function inspectFederation(
+  connection: Connection,
+  { clock, rules = [] }: Pick<InspectOptions, 'clock' | 'rules'>,
+): Promise<Finding[]> {
+  if (rules.length === 0) return [];
+  try {
+    const repository = createKeyRepository(connection, undefined);
+    const ids = new Map<string, string>();
+    for (const rule of rules) {
+      const key = (await repository.findByDigest(digestPerson(personOf(rule))))?.key;
+      if (key) ids.set(rule.name, key.id);
+    }
+    const used = await repository.port(KEYS_IN_USE).find([...ids.values()], clock() - UNUSED_MS);
+    const unused = [...ids].filter(([, id]) => !used.has(id)).map(([name]) => `"${printable(name)}"`);
+    const never = rules.length - ids.size;
+    if (unused.length === 0)
+      return [ok('FEDERATION', `${rules.length} rules exchange tokens, of which ${never} never did.`)];
+    const what = unused.length === 1 ? '1 rule was' : `${unused.length} rules were`;
+    const message = `${what} not used for 90 days: ${formatList(unused.slice(0, MAX_KEYS))}.`;
+    return [warning('FEDERATION', message, 'Remove from "federation" what nobody needs any more.')];
+  } catch (error) {
+    return [failureBy('FEDERATION', error)];
+  }
 }

@@ -4,12 +4,16 @@ import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/basics/index.ts';
 import type { ChangeSource, NotificationReport } from '../../keys/repository/index.ts';
 import { type Connection, type MustExist, Mutex, retry, type WriteOptions, type WriteWork } from '../connection.ts';
+import { driverCodeOf } from '../errors.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from '../location.ts';
 import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
-import { ReceivedChanges, PostgresListener, ServerClock } from './postgres-listener.ts';
+import { ReceivedChanges, PostgresListener, ServerClock, TRUST_MS } from './postgres-listener.ts';
 import {
+  announceChange,
+  isFollowed,
   lockWriters,
+  OWN_TABLES,
   tryLockWriters,
   PENDING_LIMIT,
   migratePostgres,
@@ -19,7 +23,7 @@ import {
   requireSearchPath,
   versionOf,
 } from './postgres-schema.ts';
-import { TRANSIENT_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
+import { TABLE_NAMES, type Tables } from '../tables.ts';
 import { clockOf } from '../usage.ts';
 
 /** How many lost connections are replaced before that is an error: several may have broken while idle. */
@@ -27,8 +31,14 @@ const MAX_RETRIES = 5;
 /** How long a migration may wait for others, and how long each of its steps may take. */
 const MIGRATION_WAIT_MS = 60_000;
 const MIGRATION_STEP_MS = 600_000;
+/** How long the pages of an index are waited for that are to be given back, in milliseconds. */
+const REINDEX_WAIT_MS = 50;
+/** What PostgreSQL answers to who does not own a table. */
+const NOT_OWNER = '42501';
 /** How often a change that has done most of its work asks for the lock of writers, in milliseconds. */
 const ASK_MS = 5;
+/** How often a change asks, at the least, whether all have confirmed it, in milliseconds. */
+const MAX_FOLLOWED_MS = 16;
 
 interface Parts {
   db: Kysely<Tables>;
@@ -129,21 +139,25 @@ export class PostgresConnection implements Connection {
   async write<Result>(work: WriteWork<Result>, { counts = false, before }: WriteOptions = {}): Promise<Result> {
     this.#requireAnswers();
     try {
-      if (counts) return await this.#retryWrite(work);
+      if (counts) return (await this.#retryWrite(work)).result;
       const locked: WriteWork<Result> = async (transaction, keysChanged) => {
         const askedAt = performance.now();
         this.#clock.answered(await lockWriters(transaction), askedAt);
         return work(transaction, keysChanged);
       };
-      if (!before) return await this.#mutex.run(this.#writeWaitMs, () => this.#retryWrite(locked));
-      // Other writers of this process have their turns meanwhile.
-      return await this.#retryWrite(async (transaction, keysChanged) => {
+      const begun: WriteWork<Result> = async (transaction, keysChanged) => {
+        if (!before) return locked(transaction, keysChanged);
         await sql`select set_config('gin_pending_list_limit', ${PENDING_LIMIT}, true)`.execute(transaction);
         const giveWay = await before(transaction, keysChanged);
         // In the queue, it would wait for whoever has the lock, who may be about to wait for what was inserted.
         for (; !(await tryLockWriters(transaction)); await delay(ASK_MS)) await giveWay();
         return locked(transaction, keysChanged);
-      });
+      };
+      // While something is done before, other writers of this process have their turns.
+      const written = () => this.#retryWrite(begun);
+      const { result, change } = await (before ? written() : this.#mutex.run(this.#writeWaitMs, written));
+      if (change !== undefined) await this.#followed(change);
+      return result;
     } catch (error) {
       throw postgresError(error, this.location);
     }
@@ -174,6 +188,11 @@ export class PostgresConnection implements Connection {
     const db = await openPool({ ...this.#config, ...timeouts, max: 1 });
     try {
       for (const table of TABLE_NAMES) await sql`vacuum (analyze) ${sql.table(table)}`.execute(db);
+      // What an import has left is empty, but for the pages of indexes. Others are not kept waiting for them.
+      await sql`set lock_timeout = ${sql.lit(REINDEX_WAIT_MS)}`.execute(db);
+      await sql`reindex table import_entries`.execute(db).catch((error: unknown) => {
+        if (!isLockTimeout(error) && driverCodeOf(error) !== NOT_OWNER) throw error;
+      });
     } catch (error) {
       throw postgresError(error, this.location);
     } finally {
@@ -182,7 +201,7 @@ export class PostgresConnection implements Connection {
   }
 
   async close(): Promise<void> {
-    this.#received.close();
+    await this.#received.close();
     await this.#db.destroy();
   }
 
@@ -192,7 +211,19 @@ export class PostgresConnection implements Connection {
     if (silence) throw silence;
   }
 
-  async #retryWrite<Result>(work: WriteWork<Result>): Promise<Result> {
+  /**
+   * Resolves once no other process lets a key pass as it was before a change: each has confirmed it, or has stopped
+   * trusting what it remembers, as all have that were not told for as long.
+   */
+  async #followed(change: number): Promise<void> {
+    const end = performance.now() + TRUST_MS;
+    for (let waitMs = 1; performance.now() < end; waitMs = Math.min(2 * waitMs, MAX_FOLLOWED_MS)) {
+      if (await isFollowed(this.#db, change).catch(() => false)) return;
+      await delay(waitMs);
+    }
+  }
+
+  async #retryWrite<Result>(work: WriteWork<Result>): Promise<{ result: Result; change: number | undefined }> {
     const deadline = performance.now() + this.#writeWaitMs;
     let changed: string[] = [];
     let committing = false;
@@ -205,8 +236,9 @@ export class PostgresConnection implements Connection {
           const result = await work(transaction, (ids) => {
             for (const id of ids) changed.push(id);
           });
+          const change = changed.length > 0 ? await announceChange(transaction) : undefined;
           committing = true;
-          return result;
+          return { result, change };
         });
     const attempt = async () => {
       try {
@@ -230,7 +262,7 @@ function findVersion(
   return retryLost(async () => {
     await requirePostgres(db, location);
     if (schema !== undefined) await requireSearchPath(db, location, schema);
-    await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', ...TRANSIENT_TABLES, ...TABLE_NAMES] });
+    await requireOwnTables(db, { location, owner, tables: OWN_TABLES });
     return versionOf(db, location);
   });
 }

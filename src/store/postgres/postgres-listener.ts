@@ -22,10 +22,18 @@ const RETRY_LOST_MS = 10_000;
 /**
  * The heartbeat: the schema, to ignore other stores; the head of the audit log, should a notification get lost: with
  * the hash of the head that was seen last, if it is still there, and the keys that were changed since; and a token for
- * who listens.
+ * who listens. It also renews the lease of a follower, which is worth no wait for the disk.
  */
-const HEARTBEAT = `select current_schema() as schema, extract(epoch from clock_timestamp()) * 1000 as time,
-    number, hash,
+const HEARTBEAT = `with gone as (
+      delete from followers where $1::bigint is null and leased_until < extract(epoch from now()) * 1000 - 3600000
+    ), renewed as (
+      insert into followers as follower (id, seen, leased_until)
+        select $4, least($5, number), extract(epoch from clock_timestamp()) * 1000 + ${TRUST_MS} from change_number
+        on conflict (id) do update set seen = excluded.seen, leased_until = excluded.leased_until
+        returning set_config('synchronous_commit', 'off', true)
+    )
+  select current_schema() as schema, extract(epoch from clock_timestamp()) * 1000 as time,
+    (select number from change_number) as change, number, hash,
     (select hash from audit_log where number = $1) as "seenHash",
     array(select key_id from audit_log
       where number > $1 and key_id is not null and action not in ('CREATE', 'IMPORT', 'REFUSE')
@@ -37,12 +45,19 @@ interface Heartbeat {
   schema: string;
   /** The server's, in milliseconds since 1970. */
   time: string;
+  /** The number of the last change. */
+  change: string;
   /** Of the head; null while the log is empty. */
   number: string | null;
   hash: string | null;
   seenHash: string | null;
   changed: string[];
 }
+
+/** Anybody who may connect can notify of any number: no more is confirmed than was committed. */
+const CONFIRM = `update followers set seen = least($2, (select number from change_number)) where id = $1
+  returning seen, set_config('synchronous_commit', 'off', true)`;
+const LEAVE = 'delete from followers where id = $1';
 
 /** The SQLSTATE of a standby, where nothing can be said. */
 const READ_ONLY = '25006';
@@ -135,8 +150,8 @@ export class ReceivedChanges {
     this.#changes.add(ids);
   }
 
-  close(): void {
-    this.#source.close();
+  close(): Promise<void> {
+    return this.#source.close();
   }
 
   get #isTrusted(): boolean {
@@ -178,6 +193,9 @@ export class ReceivedChanges {
  * behind a pooler that lends the session to others between transactions, nor when the address has come to lead to
  * another server while this one lives on. The connection that listens is asked nothing: such a pooler would lend it the
  * session for as long, and the token could arrive by chance.
+ *
+ * It is a follower of the store: it confirms each change once all that it tells has been taken. Notifications arrive in
+ * the order of commits, so the token of a heartbeat comes behind each change that was made before.
  */
 export class PostgresListener implements ChangeSource {
   readonly #config: ClientConfig;
@@ -185,7 +203,13 @@ export class PostgresListener implements ChangeSource {
   /** One for all connections: those that a pooler lends to others go on listening. */
   readonly #channel = `svc_api_${randomBytes(8).toString('hex')}`;
   readonly #closed = new AbortController();
-  #hear: (received: Received) => void = () => {};
+  #hear: (received: Received) => void | Promise<void> = () => {};
+  /** As what it follows, until its connection ends. */
+  #id = '';
+  /** The last change that was taken, and the last one that was confirmed. */
+  #seen = 0;
+  #confirmed = 0;
+  #isConfirming = false;
   #client: Client | undefined;
   #sender: { client: Client; madeAt: number } | undefined;
   #isBusy = false;
@@ -203,7 +227,7 @@ export class PostgresListener implements ChangeSource {
     };
   }
 
-  start(hear: (received: Received) => void): void {
+  start(hear: (received: Received) => void | Promise<void>): void {
     this.#hear = hear;
     void this.#run();
   }
@@ -214,9 +238,10 @@ export class PostgresListener implements ChangeSource {
     this.#busy.resolve();
   }
 
-  close(): void {
+  async close(): Promise<void> {
+    const left = this.#disconnect();
     this.#closed.abort();
-    this.#disconnect();
+    await left;
   }
 
   async #run(): Promise<void> {
@@ -224,13 +249,13 @@ export class PostgresListener implements ChangeSource {
     while (!this.#closed.signal.aborted) {
       const listened = { isProven: false };
       const error: unknown = await this.#listen(listened).catch((reason: unknown) => reason);
-      this.#disconnect();
+      void this.#disconnect();
       if (this.#closed.signal.aborted) return;
       if (listened.isProven) [silences, wasLost] = [0, false];
       silences = isSilence(error) ? silences + 1 : 0;
       const reason = postgresError(error, this.#location);
       const code = isKeysError(reason) ? reason.code : 'STORE_FAILED';
-      this.#hear({ problem: { code, message: reason.message, isSilence: silences >= SILENT_AFTER } });
+      void this.#hear({ problem: { code, message: reason.message, isSilence: silences >= SILENT_AFTER } });
       const isLostAgain = wasLost && error instanceof NotificationsLostError;
       wasLost = true;
       await this.#wait(isLostAgain ? RETRY_LOST_MS : RETRY_MS, this.#closed.signal);
@@ -243,7 +268,7 @@ export class PostgresListener implements ChangeSource {
     const ended = new AbortController();
     const { signal } = ended;
     const lost = (error = new Error('Connection terminated')) => {
-      if (this.#client === client) this.#disconnect();
+      if (this.#client === client) void this.#disconnect();
       ended.abort(error);
     };
     client.on('error', lost).on('end', lost);
@@ -256,24 +281,30 @@ export class PostgresListener implements ChangeSource {
     await client.query(`listen svc_api_changed_keys; listen ${this.#channel}`);
     debug('changes of keys are listened for', () => ({ store: this.#location }));
     // Earlier notifications were missed.
-    this.#hear({ changed: 'any' });
+    void this.#hear({ changed: 'any' });
+    this.#id = randomUUID();
     for (;;) {
       const isBusy = this.#isBusy || !seen;
       [this.#isBusy, this.#busy] = [false, Promise.withResolvers()];
       [token, arrived] = [randomUUID(), Promise.withResolvers()];
       const askedAt = performance.now();
-      const heartbeat = await this.#ask([seen ? (seen.number ?? 0) : null, this.#channel, token], isBusy);
+      const heartbeat = await this.#ask(seen, token, isBusy);
       const tooLate = delay(ARRIVAL_MS, false, { ref: false, signal }).catch(() => false);
       const isReceived = await Promise.race([arrived.promise, tooLate]);
       signal.throwIfAborted();
       // What is connected now leads to the server at the address; what was before may lead to another.
-      if (!seen || !isReceived) this.#hear({ renewsPool: true });
+      if (!seen || !isReceived) void this.#hear({ renewsPool: true });
       if (!isReceived) throw new NotificationsLostError(this.#location);
-      if (heartbeat.hash !== seen?.hash)
-        this.#hear({ changed: heartbeat.seenHash === seen?.hash ? heartbeat.changed : 'any' });
+      const isContinued = heartbeat.seenHash === seen?.hash;
+      if (heartbeat.hash !== seen?.hash) void this.#hear({ changed: isContinued ? heartbeat.changed : 'any' });
+      const change = Number(heartbeat.change);
+      // In a store that was put back, numbers come again.
+      if (!isContinued) this.#seen = change;
+      // Of the first heartbeat, it is what the store has written.
+      if (!seen) this.#confirmed = change;
       seen = heartbeat;
       listened.isProven = true;
-      this.#hear({ alive: { askedAt: askedAt + MACHINE_AHEAD_MS, time: Number(heartbeat.time) } });
+      this.#tell({ alive: { askedAt: askedAt + MACHINE_AHEAD_MS, time: Number(heartbeat.time) }, change });
       await this.#wait(HEARTBEAT_MS.busy, signal);
       if (!this.#isBusy)
         await Promise.race([this.#busy.promise, this.#wait(HEARTBEAT_MS.idle - HEARTBEAT_MS.busy, signal)]);
@@ -282,7 +313,7 @@ export class PostgresListener implements ChangeSource {
   }
 
   /** Sends a heartbeat, by a connection that was made not long ago. @throws what the driver throws */
-  async #ask(values: unknown[], isBusy: boolean): Promise<Heartbeat> {
+  async #ask(last: Heartbeat | undefined, token: string, isBusy: boolean): Promise<Heartbeat> {
     const age = performance.now() - (this.#sender?.madeAt ?? 0);
     if (age >= RENEWAL_MS[isBusy ? 'busy' : 'idle']) this.#endSender();
     for (;;) {
@@ -292,10 +323,12 @@ export class PostgresListener implements ChangeSource {
           const madeAt = performance.now();
           this.#sender = { client: await this.#connect(), madeAt };
         }
+        const head = last ? (last.number ?? '0') : null;
+        const values = [head, this.#channel, token, this.#id, last ? this.#seen : null];
         return (await this.#sender.client.query<Heartbeat>(HEARTBEAT, values)).rows[0]!;
       } catch (error) {
         this.#endSender();
-        if (driverCodeOf(error) === READ_ONLY) this.#hear({ renewsPool: true });
+        if (driverCodeOf(error) === READ_ONLY) void this.#hear({ renewsPool: true });
         // That it was cut off says nothing of the one that listens.
         if (isNew || !isLost(error)) throw error;
       }
@@ -309,25 +342,64 @@ export class PostgresListener implements ChangeSource {
     const client = new Client(this.#config);
     const end = () => void client.end().catch(() => {});
     signal.addEventListener('abort', end);
-    client.on('error', () => {}).on('end', () => signal.removeEventListener('abort', end));
-    await client.connect();
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      signal.throwIfAborted();
+    } finally {
+      signal.removeEventListener('abort', end);
+    }
     (client as Client & { unref(): void }).unref();
     return client;
   }
 
-  /** Takes a notification: see `announceChangedKeys`. Before the first heartbeat nothing is trusted anyway. */
+  /** Takes a notification: of the triggers, or of `announceChange`. @param ours unknown before the first heartbeat */
   #receive(payload: string | undefined, ours: string | undefined): void {
     const received = readPayload(payload);
-    if (received && received.schema !== ours) return;
-    this.#hear({ changed: received?.keys ?? 'any' });
+    if (received && ours !== undefined && received.schema !== ours) return;
+    this.#tell({ changed: received?.keys ?? 'any', ...(received?.number && { change: received.number }) });
   }
 
-  #disconnect(): void {
-    this.#hear({ alive: null });
-    const client = this.#client;
-    this.#client = undefined;
+  /** Tells something, and confirms its change once that is taken. */
+  #tell(received: Received): void {
+    const { change } = received;
+    const id = this.#id;
+    const taken = () => {
+      if (change === undefined || id !== this.#id) return;
+      this.#seen = Math.max(change, this.#seen);
+      void this.#confirm();
+    };
+    const heard = this.#hear(received);
+    if (heard) void heard.then(taken);
+    else taken();
+  }
+
+  /** Confirms what was taken. If that fails, the next heartbeat does. */
+  async #confirm(): Promise<void> {
+    if (this.#isConfirming) return;
+    this.#isConfirming = true;
+    try {
+      while (this.#sender && this.#confirmed !== this.#seen) {
+        const told = this.#seen;
+        const { rows } = await this.#sender.client.query<{ seen: string }>(CONFIRM, [this.#id, told]);
+        this.#confirmed = Number(rows[0]?.seen ?? told);
+        if (this.#seen === told) this.#seen = this.#confirmed;
+      }
+    } catch {
+      this.#endSender();
+    } finally {
+      this.#isConfirming = false;
+    }
+  }
+
+  /** Follows no longer, so that no change waits for it once nothing is trusted. */
+  async #disconnect(): Promise<void> {
+    const [client, sender, id] = [this.#client, this.#sender, this.#id];
+    [this.#client, this.#sender] = [undefined, undefined];
     client?.end().catch(() => {});
-    this.#endSender();
+    await this.#hear({ alive: null });
+    await sender?.client.query(LEAVE, [id]).catch(() => {});
+    await sender?.client.end().catch(() => {});
   }
 
   #endSender(): void {
@@ -342,10 +414,13 @@ export class PostgresListener implements ChangeSource {
 }
 
 /** Anybody who may connect can notify anything: undefined where it is not what the triggers say. */
-function readPayload(payload: string | undefined): { schema: unknown; keys?: readonly string[] } | undefined {
+function readPayload(
+  payload: string | undefined,
+): { schema: unknown; keys?: readonly string[]; number?: number } | undefined {
   try {
-    const { schema, keys } = JSON.parse(payload ?? '') as { schema: unknown; keys?: unknown };
-    return isTexts(keys) ? { schema, keys } : { schema };
+    const { schema, keys, number } = JSON.parse(payload ?? '') as { schema: unknown; keys?: unknown; number?: unknown };
+    if (!isTexts(keys)) return { schema };
+    return Number.isSafeInteger(number) ? { schema, keys, number: number as number } : { schema, keys };
   } catch {
     return undefined;
   }

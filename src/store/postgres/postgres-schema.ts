@@ -9,6 +9,9 @@ import { TRANSIENT_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
 /** How much the search index puts off in a transaction: little, so that no change has to do much of what others did. */
 export const PENDING_LIMIT = '64kB';
 
+/** The tables of a store. */
+export const OWN_TABLES = ['svc_api_schema', 'followers', 'change_number', ...TRANSIENT_TABLES, ...TABLE_NAMES];
+
 /**
  * Takes the lock that admits one writer at a time, until the transaction ends. Readers do not need it. What is reported
  * as done must not be undone by a crash, whatever the server is set to: with `off`, its commits are not on disk yet.
@@ -20,6 +23,28 @@ export async function lockWriters(transaction: Kysely<Tables>): Promise<number> 
     set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true),
     extract(epoch from clock_timestamp()) * 1000 as time`.execute(transaction);
   return Number(rows[0]!.time);
+}
+
+/**
+ * Notifies followers of the number of a change, at its end: a transaction that holds the lock of writers, so that numbers
+ * are in the order of commits. Its keys are announced by triggers.
+ * @returns the number
+ */
+export async function announceChange(transaction: Kysely<Tables>): Promise<number> {
+  const { rows } = await sql<{ number: string }>`with next as (
+      update change_number set number = number + 1 returning number
+    ) select number, pg_notify('svc_api_changed_keys', json_build_object('schema', current_schema(), 'keys', json_build_array(),
+      'number', number)::text) from next`.execute(transaction);
+  return Number(rows[0]!.number);
+}
+
+/** Whether all who trust what they remember know of a change. It is committed already. */
+export async function isFollowed(db: Kysely<Tables>, change: number): Promise<boolean> {
+  const { rows } = await sql<{ isFollowed: boolean }>`select not exists (select from followers
+    where seen < ${change} and leased_until > extract(epoch from clock_timestamp()) * 1000) as "isFollowed"`.execute(
+    db,
+  );
+  return rows[0]!.isFollowed;
 }
 
 /** Takes that lock if nobody has it. @returns whether it was free */
@@ -147,7 +172,7 @@ export function migratePostgres(db: Kysely<Tables>, { location, schema }: Postgr
         where table_schema = current_schema()`.execute(transaction);
       const found = new Set(rows.map((row) => row.found));
       const isNew = !found.has('svc_api_schema');
-      if (isNew && [...TRANSIENT_TABLES, ...TABLE_NAMES].some((table) => found.has(table))) {
+      if (isNew && OWN_TABLES.some((table) => found.has(table))) {
         throw new KeysError(
           'STORE_FOREIGN',
           `The database ${location} has tables of another program with the same names as those of svc-api. ` +
@@ -183,7 +208,6 @@ function lockKey(schema: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`hashtextextended('svc-api ' || ${schema}, 0)`;
 }
 
-const OWN_TABLES = ['svc_api_schema', ...TRANSIENT_TABLES, ...TABLE_NAMES];
 /** The index of searches, which a store has where the server has the extension for it. */
 const OPTIONAL = 'api_keys_by_search_text';
 /** Codes of PostgreSQL for what a user may not do, and for a server that can only be read. */

@@ -5,8 +5,8 @@ import type { Tables } from '../tables.ts';
 interface Index {
   name: string;
   table: string;
-  /** All that an entry has; null is the number of the row. */
-  columns: (string | null)[];
+  /** All that an entry has, as SQL. */
+  columns: string[];
   /** Which rows it has, of a partial one. */
   condition: string | undefined;
 }
@@ -15,13 +15,17 @@ interface Index {
 export async function indexesIn(db: Kysely<Tables>): Promise<Index[]> {
   const { rows } = await sql<{ name: string; table: string; definition: string | null; columns: string }>`
     select made.name, made.tbl_name as "table", made.sql as definition,
-      (select json_group_array(column.name) from pragma_index_xinfo(made.name, 'main') as column) as columns
+      (select json_group_array(
+          case cid when -1 then 'rowid' when -2 then 'expression' else '"' || column.name || '"' end)
+        from pragma_index_xinfo(made.name, 'main') as column) as columns
     from main.sqlite_schema as made where made.type = 'index' and substr(made.tbl_name, 1, 7) <> 'sqlite_'
       and substr(made.tbl_name, 1, 16) <> 'api_keys_search_'`.execute(db);
   return rows.map(({ name, table, definition, columns }) => ({
     name,
     table,
-    columns: JSON.parse(columns) as (string | null)[],
+    columns: (JSON.parse(columns) as string[]).map((column) =>
+      column === 'expression' ? /\((\w+\([^)]*\))\)/.exec(definition!)![1]! : column,
+    ),
     condition: /\swhere\s([^]*)$/i.exec(definition ?? '')?.[1],
   }));
 }
@@ -52,10 +56,10 @@ async function isDamaged(db: Kysely<Tables>, index: Index, expected: number): Pr
   const { name, table, columns } = index;
   const isIn = conditionOf(index);
   const entries = sql`${sql.id('main', table)} indexed by ${sql.id(name)}`;
-  const same = columns.map((column) => {
-    const reference = sql.raw(column === null ? 'rowid' : `"${column}"`);
-    return sql`entry.${reference} is line.${reference}`;
-  });
+  // Other columns than those of the line have no such names here.
+  const same = columns.map((column, place) =>
+    sql.raw(`entry.has_${place} is ${column.includes('(') ? column : `line.${column}`}`),
+  );
   const lost = sql`exists (select 1 from ${sql.id('main', table)} as line not indexed where ${isIn} and not exists (
     select 1 from (select ${listOf(columns)} from ${entries} where ${isIn}) as entry
     where ${sql.join(same, sql` and `)}))`;
@@ -69,6 +73,6 @@ function conditionOf({ condition }: Index): RawBuilder<unknown> {
   return condition === undefined ? sql`true` : sql.raw(`(${condition})`);
 }
 
-function listOf(columns: readonly (string | null)[]): RawBuilder<unknown> {
-  return sql.raw(columns.map((column) => (column === null ? 'rowid as rowid' : `"${column}"`)).join(', '));
+function listOf(columns: readonly string[]): RawBuilder<unknown> {
+  return sql.raw(columns.map((column, place) => `${column} as has_${place}`).join(', '));
 }

@@ -74,6 +74,7 @@ class KeyRows {
 
 interface ChangeRow {
   number: number;
+  /** Empty in the rows of the audit log's head. */
   key_id: string;
   mark: string;
 }
@@ -99,7 +100,7 @@ class ChangedKeys {
       return 'any';
     }
     this.#last = others.at(-1) ?? first;
-    return others.map(({ key_id }) => key_id);
+    return others.flatMap(({ key_id }) => (key_id === '' ? [] : key_id));
   }
 }
 
@@ -219,7 +220,12 @@ export class OpenFile {
 
   /** See `ChangedKeys`. */
   changedKeys(): readonly string[] | 'any' {
-    return this.#changedKeys.read();
+    try {
+      return this.#changedKeys.read();
+    } catch (error) {
+      if (isLocked(error)) throw error;
+      return 'any'; // A file may have been put in the place of this one: the next query tells, or is told what is wrong.
+    }
   }
 
   /** See `Connection.findByDigest`. */

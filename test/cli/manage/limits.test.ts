@@ -79,6 +79,40 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
     assert.match(deleting.stderr, /--limit cannot be used with --delete/);
   });
 
+  it('may be for good: a budget and a number of uses, of which what is left is shown', async () => {
+    const { stderr } = await cli.run('apikey create CI --roles GUEST --limit 9/m --budget 1000 --uses 1'.split(' '));
+    assert.match(stderr, /limited to 9\/m, 1000\/budget and 1\/uses/);
+    const budgets = [
+      { limit: '1000/budget', left: 1000 },
+      { limit: '1/uses', left: 1 },
+    ];
+    assert.deepEqual((await json('show', 'CI'))['budgets'], budgets);
+    assert.deepEqual(((await json('list'))['keys'] as { budgets: object }[])[0]!.budgets, budgets);
+    const shown = await cli.run(['apikey', 'show', 'CI']);
+    assert.match(shown.stdout, /^budgets +1000 left of 1000\/budget, 1 left of 1\/uses$/m);
+    const listed = await cli.run(['apikey', 'list', '--columns', 'name,budgets']);
+    assert.equal(listed.stdout, 'CI\t1000 left of 1000/budget, 1 left of 1/uses\n');
+  });
+
+  it('are changed apart: what is not named stays, and --no-limits removes all', async () => {
+    await cli.create('CI', '--limit', '9/m', '--budget', '1000', '--uses', '3');
+    const update = async (text: string) => (await cli.run(['apikey', 'update', 'CI', ...text.split(' ')])).stdout;
+    const [before, after] = ['9/m, 1000/budget, 3/uses', '9/m, 2000/budget, 3/uses'];
+    assert.equal(await update('--budget 2000'), `limits: ${before} -> ${after}\n`);
+    assert.equal(await update('--limit 5/h,6/d'), `limits: ${after} -> 5/h, 6/d, 2000/budget, 3/uses\n`);
+    assert.equal(await update('--uses 3'), 'Nothing has changed.\n');
+    assert.equal(await update('--no-limits'), 'limits: 5/h, 6/d, 2000/budget, 3/uses -> -\n');
+    for (const [args, expected] of [
+      ['update CI --budget 5 --no-limits', 'USAGE'],
+      ['update CI --uses 0', 'LIMIT_INVALID'],
+      ['update CI --uses many', 'INPUT_INVALID'],
+      ['create New --roles GUEST --budget 3000000000', 'LIMIT_INVALID'],
+    ] as const)
+      assert.deepEqual([args, (await json(...args.split(' ')))['code']], [args, expected]);
+    const temporary = await cli.run('apikey exec --roles GUEST --uses 0 -- true'.split(' '));
+    assert.match(temporary.stderr, /"0\/uses" allows nothing/);
+  });
+
   it('are columns of the list, where these are asked for', async () => {
     await cli.create('CI', ...HELD);
     const { stdout } = await cli.run(['apikey', 'list', '--columns', 'name,limits,allow-from']);
@@ -91,16 +125,16 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
       writeFileSync(file, `keys:\n  - name: CI\n    roles: [GUEST]\n${fields}`);
       return cli.run(['apikey', 'apply', '-f', file, ...args]);
     };
-    const fields = '    limits: [5/month, 100/m]\n    allowFrom: [10.0.0.0/8]\n';
+    const fields = '    limits: [5/month, 100/m, 7/budget]\n    allowFrom: [10.0.0.0/8]\n';
     const { stdout } = await apply(fields, '--secrets-dir', tempFolder());
     assert.match(
       stdout,
-      /^\+ create "CI"\n    roles: GUEST\n    limits: 100\/m, 5\/month\n    allowFrom: 10\.0\.0\.0\/8\n/,
+      /^\+ create "CI"\n    roles: GUEST\n    limits: 100\/m, 5\/month, 7\/budget\n    allowFrom: 10\.0\.0\.0\/8\n/,
     );
     assert.equal((await apply(fields, '--dry-run')).code, 0, 'nothing to change');
     assert.match(
       (await apply('')).stdout,
-      /^~ update "CI"\n    limits: 100\/m, 5\/month -> -\n    allowFrom: 10\.0\.0\.0\/8 -> -\n/,
+      /^~ update "CI"\n    limits: 100\/m, 5\/month, 7\/budget -> -\n    allowFrom: 10\.0\.0\.0\/8 -> -\n/,
     );
     const faults = await apply('    limits: [100/m, 5/x, 1/m]\n    allowFrom: []\n');
     assert.deepEqual(

@@ -107,6 +107,9 @@ describe('what others were got around by gets nobody around it, by exact request
           'X-Original-URL: /admin/x',
           'X-Rewrite-URL: /admin/x',
           'X_Rewrite_URL: /admin/x',
+          'Script_Name: /public',
+          'X-Script-Name: /public',
+          'Path_Info: /admin/x',
         ])
           assert.equal((await server.send(withHeaders(ask({ target: '/public/x' }), line))).status, 403);
         const many = Array<string>(1100).fill('a: b');

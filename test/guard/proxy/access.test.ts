@@ -276,6 +276,9 @@ describe('who may pass the guard', () => {
         'X_HTTP_METHOD_OVERRIDE: DELETE',
         'X-Original-URL: /admin',
         'X-Rewrite-URL: /admin',
+        'Script_Name: /public',
+        'X-Script-Name: /public',
+        'Path_Info: /admin',
       ];
       for (const line of forms) {
         const raw = connectRaw(url);

@@ -194,6 +194,11 @@ describe('the headers of a request that is passed on', () => {
       'X-Host: other.example',
       'X-HTTP-Host-Override: other.example',
       'X-Real-IP: 192.0.2.1',
+      'CF-Connecting-IP: 192.0.2.1',
+      'True-Client-IP: 192.0.2.1',
+      'X-Client-IP: 192.0.2.1',
+      'X-Forwarded: for=192.0.2.1',
+      'Forwarded-For: 192.0.2.1',
       'Forwarded: for=192.0.2.2;proto=http;host=other.example',
     ];
     const VARIANTS = [
@@ -203,6 +208,7 @@ describe('the headers of a request that is passed on', () => {
       'X.Forwarded.For: 192.0.2.3',
       'X-Forwarded-Client_Cert: other',
       'X_Original_Host: other.example',
+      'X_Client_IP: 192.0.2.3',
     ];
     /** What the service gets between the client's own headers and `Via`. */
     const saidIn = (headers: readonly string[]) => headers.slice(2, headers.indexOf('Via'));
@@ -232,6 +238,17 @@ describe('the headers of a request that is passed on', () => {
       );
       const several = ['X-Forwarded-For: 192.0.2.9, 192.0.2.3, 127.0.0.2', 'X-Forwarded-Proto: https, wss'];
       assert.deepEqual(saidIn(await headersOf(several)), saying('192.0.2.3, 127.0.0.2, 127.0.0.1', 'wss', '443'));
+    });
+
+    it('also by other names of the address, if they say the same', async () => {
+      for (const [name, said] of [
+        ['CF-Connecting-IP', '192.0.2.2'],
+        ['x-client-ip', '192.0.2.2'],
+        ['X-Client-IP', '192.0.2.1'],
+      ] as const) {
+        const headers = await headersOf(['X-Forwarded-For: 192.0.2.1, 192.0.2.2', `${name}: ${said}`]);
+        assert.deepEqual(valuesIn(headers, name), said === '192.0.2.2' ? [said] : [], `${name}: ${said}`);
+      }
     });
 
     it('and nothing of what anybody else says, however it is written', async () => {

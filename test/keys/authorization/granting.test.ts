@@ -37,6 +37,7 @@ describeOnEach('a key that changes keys', () => {
     const observer: AccessObserver = {
       used: () => {},
       granted: () => {},
+      called: () => {},
       lacked: (missing) => void lacked.push(missing),
     };
     const { chain } = await create('By', [], [...catalog.permissionsOf('ADMIN')]);
@@ -57,6 +58,7 @@ describeOnEach('a key that changes keys', () => {
     const observer: AccessObserver = {
       used: (permission) => void told.push(permission),
       granted: (role) => void told.push(role),
+      called: () => {},
       lacked: (missing) => void told.push(missing),
     };
     const { chain } = await create('By', [], ['API_KEY:CREATE_OWN', 'ME:READ_OWN']);

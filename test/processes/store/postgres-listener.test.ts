@@ -65,7 +65,7 @@ describeOn('postgres', 'a store that listens', () => {
     const name = new URL(database).searchParams.get('application_name');
     const [row] = await readDirectly(
       database,
-      `select query_start::text from pg_stat_activity where application_name = '${name}' and query like 'select current_schema()%'`,
+      `select query_start::text from pg_stat_activity where application_name = '${name}' and query ~ '^(with gone|update followers)'`,
     );
     return row!['query_start'];
   }

@@ -29,25 +29,31 @@ describeOn('sqlite', 'the indexes of a file', () => {
     assert.equal(await damageOf(database), undefined);
   });
 
-  for (const column of ['id', 'name', 'public_id', 'digest', 'name_skeleton'])
+  for (const [table, name, column, indexed] of [
+    ['api_keys', 'name', 'id', 'id'],
+    ['api_keys', 'name', 'name', 'name'],
+    ['api_keys', 'name', 'public_id', 'public_id'],
+    ['api_keys', 'name', 'digest', 'digest'],
+    ['audit_log', 'key_name', 'substr(key_id, 1, 7)', null],
+  ] as const)
     it(`are found to be damaged where a letter in that of ${column} is another one`, async () => {
       const db = new Database(database, { readonly: true });
-      const text = db.prepare(`select ${column} from api_keys where name = 'Two'`).pluck().get() as string;
+      const text = db.prepare(`select ${column} from ${table} where ${name} = 'Two'`).pluck().get() as string;
       const [root] = db
         .prepare(
           `select rootpage from sqlite_schema, pragma_index_info(sqlite_schema.name) as info
-            where type = 'index' and tbl_name = 'api_keys' and info.seqno = 0 and info.name = ?`,
+            where type = 'index' and tbl_name = '${table}' and info.seqno = 0 and info.name is ?`,
         )
         .pluck()
-        .all(column) as number[];
+        .all(indexed) as number[];
       const pageBytes = db.pragma('page_size', { simple: true }) as number;
       db.close();
       const bytes = readFileSync(database);
       const at = bytes.indexOf(text, (root! - 1) * pageBytes);
       assert.ok(at > 0 && at < root! * pageBytes);
       bytes[at + 1]! ^= 1;
-      const path = `${database}-${column}`;
+      const path = `${database}-${root}`;
       writeFileSync(path, bytes, { mode: 0o600 });
-      assert.match((await damageOf(path))!, /^the index \w+ does not have the rows of api_keys$/);
+      assert.match((await damageOf(path))!, /^the index \w+ does not have the rows of (api_keys|audit_log)$/);
     });
 });

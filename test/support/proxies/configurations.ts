@@ -157,6 +157,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     write({ folder, port, svcApi }, adapt) {
       const site = adapt(ofExample('apache/grafana.conf'), {
         '127.0.0.1:8080': `127.0.0.1:${svcApi}`,
+        'localhost:8080': `localhost:${svcApi}`,
         '*:443': `127.0.0.1:${port}`,
         '/etc/apache2/svc-api-unavailable.asis': join(folder, 'svc-api-unavailable.asis'),
         '/etc/ssl/grafana.example.org.pem': CERTIFICATE,

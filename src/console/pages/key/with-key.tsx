@@ -84,6 +84,21 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
           <code>{shown.prefix}</code>
         </Fact>
       )}
+      {shown.answering !== null && !shown.person && (
+        <Fact name="Owner">
+          <a href={`${root}keys?by=${encodeURIComponent(shown.answering)}`}>{shown.answering}</a>
+          {shown.owner === null && <span class="faint"> of a parent key</span>}
+        </Fact>
+      )}
+      {shown.tags.length > 0 && (
+        <Fact name="Tags">
+          {shown.tags.map((tag) => (
+            <>
+              <a href={`${root}keys?tag=${encodeURIComponent(tag)}`}>{tag}</a>{' '}
+            </>
+          ))}
+        </Fact>
+      )}
       <Fact name="Created">
         <Time at={shown.createdAt} now={now} />
         {' by '}
@@ -102,6 +117,9 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
         {shown.uses > 0 && <span class="faint">{`, ${formatCount(shown.uses, 'use')} in all`}</span>}
       </Fact>
       <RestrictionFacts of={shown} />
+      {shown.budgets.length > 0 && (
+        <Fact name="Left">{shown.budgets.map(({ limit, left }) => `${left} of ${limit}`).join(', ')}</Fact>
+      )}
       {shown.managed && (
         <Fact name="Managed">by an apply: the next one may undo what is changed here, or delete the key</Fact>
       )}

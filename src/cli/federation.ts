@@ -1,0 +1,61 @@
+import type { Config as OclifConfig } from '@oclif/core/interfaces';
+import { formatTime, KeysError, printable, withoutUndefined } from '../keys/basics/index.ts';
+import { TokenRefused } from '../keys/exchange/index.ts';
+import { hostResources } from './host.ts';
+import { readText } from './input/input.ts';
+
+/** What a token is by the rules of the configuration: a closed list of fields. */
+interface ExplainedToken {
+  /** The first that it meets; null if it meets none. */
+  rule: string | null;
+  issuer: string | null;
+  subject: string | null;
+  expiresAt: string | null;
+  rules: { name: string; met: boolean; refused: string | null; lacks: string[] }[];
+}
+
+/**
+ * What a token meets, and lacks. It is verified, but not used up.
+ * @param file its path, or `-` for stdin
+ * @throws KeysError INPUT_INVALID for what is no token; CONFIG_…
+ */
+export async function explainToken(
+  oclif: OclifConfig,
+  named: string | undefined,
+  file: string,
+): Promise<{ json: ExplainedToken; text: string }> {
+  const [{ loadConfig }, ofHost, { Federation, IssuerKeys }] = await Promise.all([
+    import('../config/load-config.ts'),
+    hostResources(oclif),
+    import('../federation/index.ts'),
+  ]);
+  const { federation: rules } = await loadConfig(withoutUndefined({ file: named, resources: ofHost }));
+  if (rules.length === 0)
+    throw new KeysError('CONFIG_UNAVAILABLE', 'The configuration has no "federation". Pass --config <path>.');
+  const token = (await readText(file, file)).trim();
+  const federation = new Federation({ rules, keys: new IssuerKeys(Date.now), clock: Date.now });
+  const judged = await federation.judge(token).catch((error: unknown) => {
+    throw error instanceof TokenRefused ? new KeysError('INPUT_INVALID', error.message) : error;
+  });
+  const { iss, sub, exp } = judged.claims;
+  const textOf = (claim: unknown) => (typeof claim === 'string' ? printable(claim, 300) : null);
+  const explained = judged.rules.map(({ rule, refused, lacks }) => ({
+    name: rule.name,
+    met: !refused && lacks.length === 0,
+    refused: refused?.message ?? null,
+    lacks: refused?.reason === 'issuer' ? [] : [...lacks],
+  }));
+  const json: ExplainedToken = {
+    rule: explained.find(({ met }) => met)?.name ?? null,
+    issuer: textOf(iss),
+    subject: textOf(sub),
+    expiresAt: typeof exp === 'number' ? formatTime(exp * 1000) : null,
+    rules: explained,
+  };
+  const lines = explained.map(({ name, met, refused, lacks }) => {
+    const why = [...(refused === null ? [] : [refused.replace(/\.$/, '')]), ...lacks].join('; ');
+    return `${name}: ${met ? 'met' : why}`;
+  });
+  const result = json.rule === null ? 'The token meets no rule' : `The token meets the rule "${json.rule}"`;
+  return { json, text: [result, ...lines].join('\n') };
+}

@@ -1,0 +1,109 @@
+import type { Context } from 'hono';
+import { formatList, isKeysError } from '../../keys/basics/index.ts';
+import type { NewSecret } from '../../keys/changes/index.ts';
+import { isFor } from '../../keys/key/index.ts';
+import { OWN_CLIENT } from '../../keys/consent/index.ts';
+import { type TokenIdentifier, TokenRefused, type WantedKey } from '../../keys/exchange/index.ts';
+import { admitKey } from '../form.ts';
+import { HonoHead } from '../received.ts';
+import { audienceIn, type ConsentParts, grantsIn, originOf } from './endpoints.ts';
+import { OAuthError, type Parameters } from './oauth-error.ts';
+
+const TYPE = 'urn:ietf:params:oauth:token-type:';
+const ACCESS_TOKEN = `${TYPE}access_token`;
+/** The types of tokens that other issuers sign. */
+const SIGNED = [`${TYPE}jwt`, `${TYPE}id_token`];
+
+/**
+ * Gives a key for something else (RFC 8693): the holder of a key gets a narrower child key that ends, for somebody who
+ * does a part of their work; whoever has a token of an issuer that is trusted gets what a rule says.
+ * @throws OAuthError
+ */
+export async function exchangeToken(
+  c: Context,
+  form: Parameters,
+  parts: ConsentParts,
+): Promise<NewSecret & { readonly more: object }> {
+  const subject = form.need('subject_token');
+  const type = form.need('subject_token_type');
+  const types = [ACCESS_TOKEN, ...(parts.tokens ? SIGNED : [])];
+  if (!types.includes(type))
+    throw new OAuthError('invalid_request', `The subject_token_type is ${formatList(types, 'or')}.`);
+  if ((form.get('requested_token_type') ?? ACCESS_TOKEN) !== ACCESS_TOKEN)
+    throw new OAuthError('invalid_request', `The requested_token_type is ${ACCESS_TOKEN}.`);
+  if (form.get('actor_token') !== undefined)
+    throw new OAuthError('invalid_request', 'An actor_token is not taken: the audit log names the key that asks.');
+  const wanted = wantedIn(c, form, parts);
+  const given =
+    type === ACCESS_TOKEN
+      ? await delegate(c, subject, wanted, parts)
+      : await federate(c, subject, wanted, { ...parts, tokens: parts.tokens!, refusal: 'invalid_request' });
+  return { ...given, more: { issued_token_type: ACCESS_TOKEN } };
+}
+
+/** The same for a token of an issuer that is trusted, as RFC 7523, section 2.1, has it. @throws OAuthError */
+export function exchangeAssertion(c: Context, form: Parameters, parts: ConsentParts): Promise<NewSecret> {
+  const token = form.need('assertion');
+  const wanted = wantedIn(c, form, parts);
+  return federate(c, token, wanted, { ...parts, tokens: parts.tokens!, refusal: 'invalid_grant' });
+}
+
+async function delegate(c: Context, key: string, wanted: WantedKey, parts: ConsentParts): Promise<NewSecret> {
+  const admission = await admitKey(c, key, parts.check, true);
+  if (!('refusal' in admission)) {
+    const { principal } = admission;
+    const { audience } = wanted;
+    const isWithin = principal.restrictions?.audiences.every((own) => audience === undefined || isFor(own, audience));
+    if (isWithin === false) throw new OAuthError('invalid_target', 'The resource is not one that the key is for.');
+    return asOAuth(parts.exchange.delegate(principal, wanted));
+  }
+  const { status, message, headers } = admission.refusal;
+  if (status === 429 || status === 503) throw new OAuthError('temporarily_unavailable', message, status, headers);
+  throw new OAuthError('invalid_request', message);
+}
+
+async function federate(
+  c: Context,
+  token: string,
+  wanted: WantedKey,
+  parts: ConsentParts & { tokens: TokenIdentifier; refusal: 'invalid_request' | 'invalid_grant' },
+): Promise<NewSecret> {
+  const { address } = originOf(c, parts);
+  try {
+    const given = await asOAuth(parts.exchange.federate(await parts.tokens.identify(token), wanted, address));
+    parts.countUse(given.principal);
+    return given;
+  } catch (error) {
+    if (!(error instanceof TokenRefused)) throw error;
+    parts.refusals.add('token refused', { reason: error.message, address }, new HonoHead(c).notes);
+    if (error.reason !== 'unavailable') throw new OAuthError(parts.refusal, error.message);
+    throw new OAuthError('temporarily_unavailable', error.message, 503, { 'Retry-After': '10' });
+  }
+}
+
+/** What is asked for of a key. @throws OAuthError */
+function wantedIn(c: Context, form: Parameters, parts: ConsentParts): WantedKey {
+  const own = parts.issuer.of(c);
+  const targets = new Set([...form.all('resource'), ...form.all('audience')].filter((target) => target !== ''));
+  const [target] = targets;
+  const audience = target === undefined || target === own ? target : audienceIn(form);
+  if (targets.size > 1 || (target !== undefined && audience === undefined))
+    throw new OAuthError('invalid_target', `A key is for one resource, by its address, as ${own} for this service.`);
+  return {
+    name: form.get('name'),
+    grants: form.get('scope') === undefined ? undefined : grantsIn(form, parts.catalog),
+    expiresIn: form.get('expires_in'),
+    audience,
+    clientId: form.get('client_id') === undefined ? OWN_CLIENT.id : parts.clients.idIn(form),
+  };
+}
+
+/** What the rules for keys refuse, in the terms of OAuth. @throws OAuthError; KeysError STORE_… */
+async function asOAuth<Result>(given: Promise<Result>): Promise<Result> {
+  try {
+    return await given;
+  } catch (error) {
+    if (!isKeysError(error) || error.code.startsWith('STORE_') || error.code === 'TOO_MANY_REQUESTS') throw error;
+    throw new OAuthError(error.code === 'FORBIDDEN' ? 'invalid_scope' : 'invalid_request', error.message);
+  }
+}

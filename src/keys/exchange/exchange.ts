@@ -1,0 +1,169 @@
+import { People } from '../authentication/index.ts';
+import { chainExpiry, heldGrants, OPERATOR, type Principal, requireToGrant } from '../authorization/index.ts';
+import { assertValid, formatTime, type Issue, printable } from '../basics/index.ts';
+import {
+  buildKey,
+  createKey,
+  freeName,
+  type NewSecret,
+  type Parts,
+  refreshed,
+  type Transaction,
+} from '../changes/index.ts';
+import {
+  type ApiKey,
+  FEDERATION,
+  type NewKey,
+  statusOf,
+  type StoredKey,
+  validateNewKey,
+  withoutDigests,
+} from '../key/index.ts';
+import { splitPermission } from '../permissions/index.ts';
+import { CONSENTS, type Grants } from '../repository/index.ts';
+import { createSecret, type Secret } from '../secret/index.ts';
+import { type IdentifiedToken, personOf, TokenRefused, USED_TOKENS } from './federation.ts';
+
+/** How long a key is valid that was given for another key, in seconds, unless something else is asked for. */
+const USUAL_SECONDS = 600;
+/** How long any key is valid that was given in exchange, at most, in seconds. */
+export const MAX_EXCHANGED_SECONDS = 86_400;
+/** How many keys that have ended are deleted for a new one of their rule. */
+const MAX_SWEPT = 20;
+
+/** What somebody asks for who gives something in exchange. */
+export interface WantedKey {
+  /** Default: that of the key it descends from, with something random behind it. */
+  readonly name: string | undefined;
+  /** Default: all that it can be given. */
+  readonly grants: Grants | undefined;
+  /** After how many seconds it is to end, as it was given. Default: 600 for a key, or as the rule says. */
+  readonly expiresIn: string | undefined;
+  /** What it is to be for alone, beside what its parent keys are for: see `ApiKey.audience`. */
+  readonly audience: string | undefined;
+  /** The application that may end it. */
+  readonly clientId: string;
+}
+
+/** Gives keys for something else that proves who asks (RFC 8693, RFC 7523). */
+export class Exchange {
+  readonly #options: Parts;
+  readonly #people: People;
+
+  constructor(options: Parts) {
+    this.#options = options;
+    this.#people = new People(options);
+  }
+
+  /**
+   * Gives the holder of a key a child key that ends soon, by the rules for creating one.
+   * @throws what `KeyManagement.create` throws; ValidationError for another time than 1 second to 1 day
+   */
+  async delegate(principal: Principal, wanted: WantedKey): Promise<NewSecret> {
+    const { transactions, clock } = this.#options;
+    const now = clock();
+    const seconds = readSeconds(wanted.expiresIn, { usual: USUAL_SECONDS, most: MAX_EXCHANGED_SECONDS });
+    const latest = wanted.expiresIn === undefined ? chainExpiry(principal.chain) : null;
+    const end = Math.min(now + seconds * 1000, latest ?? Infinity);
+    const built = await this.#build(wanted, { parent: principal.apiKey, grants: usableGrants(principal), now, end });
+    return transactions.run(principal, (transaction) => give(transaction, built, wanted), { now });
+  }
+
+  /**
+   * Gives whoever has a token a key, as the rule says that it meets: a child key of the one that stands for the rule.
+   * @param address where that is asked, for the audit log
+   * @returns also that of the rule
+   * @throws TokenRefused for one that was used; ValidationError; ForbiddenError for more than the rule grants, and
+   * where its key is disabled; KeysError STORE_…, POLICY_VIOLATED
+   */
+  async federate(
+    { rule, subject, id, digest, endsAt }: IdentifiedToken,
+    wanted: WantedKey,
+    address: string | undefined,
+  ): Promise<NewSecret & { readonly principal: Principal }> {
+    const { repository, transactions, catalog, clock } = this.#options;
+    const signedIn = await this.#people.signIn(personOf(rule), rule.grants, FEDERATION);
+    if (!signedIn) throw new TokenRefused('The rule that the token meets grants nothing.');
+    const { apiKey: parent } = signedIn;
+    const now = clock();
+    const end = now + readSeconds(wanted.expiresIn, { usual: rule.ttl, most: rule.ttl }) * 1000;
+    const built = await this.#build(wanted, { parent, grants: rule.grants, now, end });
+    built.key.createdBy = parent.id;
+    const oldestIds = (await repository.listCreatedBy([parent.id], { limit: MAX_SWEPT })).map(({ id }) => id);
+    const auditActor = { kind: 'KEY', id: parent.id, name: parent.name } as const;
+    const work = async (transaction: Transaction) => {
+      const principal = await refreshed({ apiKey: parent, secret: 'current' }, transaction.find, { catalog, now });
+      requireToGrant(principal, built.key, catalog);
+      if (!rule.reuse && !(await transaction.port(USED_TOKENS).use(digest, endsAt, now))) return undefined;
+      await sweep(transaction, oldestIds);
+      const given = await give(transaction, built, wanted);
+      const after = { rule: rule.name, issuer: rule.issuer.url, subject: printable(subject, 255), token: id };
+      transaction.note({ action: 'FEDERATE', key: given.apiKey, after, address });
+      return { ...given, principal };
+    };
+    const given = await transactions.run(OPERATOR, work, { now, auditActor });
+    if (!given) throw new TokenRefused('The token was used before. Get a new one.');
+    return given;
+  }
+
+  async #build(
+    { name, grants: asked, audience }: WantedKey,
+    { parent, grants, now, end }: { parent: ApiKey; grants: Grants; now: number; end: number },
+  ): Promise<BuiltKey> {
+    const { catalog, randomBytes, randomId, repository } = this.#options;
+    const naming = { otherwise: 'Key', isMarked: true, randomBytes };
+    const input: NewKey = {
+      name: name ?? (await freeName(repository, parent.name, naming)),
+      ...(asked ?? grants),
+      expiresAt: formatTime(end),
+    };
+    assertValid(validateNewKey(input, catalog, now));
+    const secret = createSecret(randomBytes);
+    return { input, secret, key: buildKey(input, { catalog, now, id: randomId(), secret, audience }) };
+  }
+}
+
+interface BuiltKey {
+  readonly input: NewKey;
+  readonly key: StoredKey;
+  readonly secret: Secret;
+}
+
+async function give(
+  transaction: Transaction,
+  { input, key: built, secret }: BuiltKey,
+  { clientId }: WantedKey,
+): Promise<NewSecret> {
+  const { key } = await createKey(transaction, input, built);
+  await transaction.port(CONSENTS).rememberClient(key.id, clientId);
+  return { key: secret.text, apiKey: withoutDigests(key) };
+}
+
+/** Deletes the oldest keys of a rule that have ended, so that they do not become ever more. */
+async function sweep(transaction: Transaction, oldestIds: readonly string[]): Promise<void> {
+  const oldest = await transaction.find.findBy('id', oldestIds);
+  const ended = oldest.filter((key) => statusOf(key, transaction.now) === 'EXPIRED').map(({ id }) => id);
+  if (ended.length > 0) await transaction.delete(await transaction.find.findWithDescendants(ended));
+}
+
+/** What a key grants that its parent keys let it use. */
+function usableGrants(principal: Principal): Grants {
+  const { apiKey, access, catalog } = principal;
+  const held = heldGrants(principal, catalog).roles;
+  return {
+    roles: apiKey.roles.filter((role) => held.includes(role)),
+    permissions: apiKey.permissions.filter((permission) => access.has(...splitPermission(permission))),
+  };
+}
+
+/** @throws ValidationError */
+function readSeconds(text: string | undefined, { usual, most }: { usual: number; most: number }): number {
+  if (text === undefined) return usual;
+  const seconds = /^[1-9]\d{0,5}$/.test(text) ? Number(text) : Infinity;
+  const issue: Issue = {
+    code: 'EXPIRY_INVALID',
+    message: `"${printable(text)}" is no number of seconds from 1 to ${most}, after which the key is to end.`,
+  };
+  assertValid(seconds > most ? [issue] : []);
+  return seconds;
+}

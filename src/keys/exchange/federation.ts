@@ -1,0 +1,120 @@
+import { hash } from 'node:crypto';
+import { declarePort, formatList, isRecord, printable } from '../basics/index.ts';
+import { FEDERATION, type Person } from '../key/index.ts';
+import type { Grants } from '../repository/index.ts';
+
+/** Who signs tokens that say who somebody is, and how these must be. */
+export interface TokenIssuer {
+  /** The `iss` of its tokens; its metadata are below it (OpenID Connect Discovery 1.0, section 4). */
+  readonly url: string;
+  /** Where its public keys are (RFC 7517); undefined where its metadata say so. */
+  readonly jwks: string | undefined;
+  /** What its tokens must be for: their `aud`. */
+  readonly audience: string;
+  /** By what they may be signed (RFC 7518). */
+  readonly algorithms: readonly string[];
+}
+
+/** A claim that a token must have, with one of some values. */
+export interface ClaimCondition {
+  /** Its name, behind those of the claims that it is in. */
+  readonly path: readonly string[];
+  readonly values: readonly string[];
+}
+
+/** Which tokens are exchanged for what. */
+export interface FederationRule {
+  /** Also the name of the key that what it issues descends from. */
+  readonly name: string;
+  readonly issuer: TokenIssuer;
+  /** What a token must say: all of it. */
+  readonly when: readonly ClaimCondition[];
+  readonly grants: Grants;
+  /** How long a key is valid that it issues, in seconds. */
+  readonly ttl: number;
+  /** Whether a token may be used more than once. */
+  readonly reuse: boolean;
+}
+
+/** What a token says (RFC 7519, section 4). */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** A token that was verified, and the rule that it meets. */
+export interface IdentifiedToken {
+  readonly rule: FederationRule;
+  readonly subject: string;
+  /** Its `jti`; null if it has none. */
+  readonly id: string | null;
+  /** What is remembered of it, so that it is used once. */
+  readonly digest: string;
+  /** From when on no clock takes it for valid, in milliseconds since 1970. */
+  readonly endsAt: number;
+}
+
+/** Finds out what a token proves. */
+export interface TokenIdentifier {
+  /** @throws TokenRefused */
+  identify(token: string): Promise<IdentifiedToken>;
+}
+
+/** A token is not accepted. The message is for whoever has it, and tells nothing of the rules. */
+export class TokenRefused extends Error {
+  /** Why: its issuer is another one, does not answer at present, or something is wrong with the token itself. */
+  readonly reason: 'issuer' | 'unavailable' | 'token';
+
+  constructor(message: string, reason: TokenRefused['reason'] = 'token') {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** Whether a token says all that a rule demands. */
+export function meets({ when }: Pick<FederationRule, 'when'>, claims: Claims): boolean {
+  return when.every(({ path, values }) => values.includes(claimAt(claims, path) ?? ''));
+}
+
+/** What a rule demands, and a token does not say, each as a sentence without its full stop. */
+export function lacksOf({ when }: Pick<FederationRule, 'when'>, claims: Claims): string[] {
+  return when.flatMap(({ path, values }) => {
+    const given = claimAt(claims, path);
+    if (given !== undefined && values.includes(given)) return [];
+    const name = printable(path.join('.'));
+    const demanded = formatList(
+      values.map((value) => `"${printable(value)}"`),
+      'or',
+    );
+    return [
+      given === undefined
+        ? `no ${name}, which must be ${demanded}`
+        : `${name} is "${printable(given)}", not ${demanded}`,
+    ];
+  });
+}
+
+/** A claim as text; undefined if there is none, or it is no text, number or truth value. */
+function claimAt(claims: Claims, path: readonly string[]): string | undefined {
+  let value: unknown = claims;
+  for (const name of path) value = isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined;
+}
+
+/** What is remembered of a token: its issuer's name for it, or what is signed: signatures can be written anew. */
+export function digestToken(issuer: string, id: string | null, token: string): string {
+  const named = id === null ? token.slice(0, token.lastIndexOf('.')) : id;
+  return hash('sha256', JSON.stringify([issuer, id === null ? 'token' : 'jti', named]), 'base64url');
+}
+
+/** For whom the key of a rule stands. */
+export function personOf({ name }: Pick<FederationRule, 'name'>): Person {
+  return { issuer: FEDERATION, subject: name, name };
+}
+
+/** Remembers which tokens were used. */
+interface UsedTokens {
+  /**
+   * Remembers a token until a time, in milliseconds since 1970, and forgets those whose time has come.
+   * @returns whether it was not used before
+   */
+  use(digest: string, until: number, now: number): Promise<boolean>;
+}
+export const USED_TOKENS = declarePort<object, UsedTokens>('used tokens');

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { parseConfig } from '../../src/config/load-config.ts';
+import { PRESETS } from '../../src/config/read-federation.ts';
+import { lacksOf } from '../../src/keys/exchange/index.ts';
+import { PLATFORM_CLAIMS } from '../support/platform-claims.ts';
+
+const PUBLIC_URL = 'publicUrl: https://keys.example.org\n';
+
+const read = async (text: string) => (await parseConfig({ path: '/f', text })).federation;
+
+/** What is wrong with a file, by lines and columns. */
+async function faultsIn(text: string): Promise<string> {
+  try {
+    await read(text);
+    return '';
+  } catch (error) {
+    return (error as Error).message.replaceAll('/f:', '');
+  }
+}
+const ruleWith = (fields: Record<string, string>) => {
+  const rule = {
+    name: 'deploys',
+    issuer: 'github',
+    when: '{ repository_id: "1" }',
+    grant: '[DOCKER:READ_ANY]',
+    ...fields,
+  };
+  const lines = Object.entries(rule).flatMap(([field, value]) => (value === '' ? [] : [`${field}: ${value}`]));
+  return `${PUBLIC_URL}federation:\n  - ${lines.join('\n    ')}\n`;
+};
+
+describe('the rules of federation', () => {
+  it('are read with what they leave out', async () => {
+    const [rule] = await read(ruleWith({}));
+    assert.deepEqual(rule, {
+      name: 'deploys',
+      issuer: {
+        url: 'https://token.actions.githubusercontent.com',
+        jwks: undefined,
+        audience: 'https://keys.example.org',
+        algorithms: ['RS256', 'ES256'],
+      },
+      when: [{ path: ['repository_id'], values: ['1'] }],
+      grants: { roles: [], permissions: ['DOCKER:READ_ANY'] },
+      ttl: 900,
+      reuse: false,
+    });
+    const issuer =
+      '{ url: "https://id.example.org", jwks: "https://id.example.org/k", audience: us, algorithms: [EdDSA] }';
+    const [own] = await read(ruleWith({ issuer, when: '{ a: { b: [x, "y"] } }', ttl: '1h', reuse: 'true' }));
+    assert.deepEqual(own, {
+      name: 'deploys',
+      issuer: {
+        url: 'https://id.example.org',
+        jwks: 'https://id.example.org/k',
+        audience: 'us',
+        algorithms: ['EdDSA'],
+      },
+      when: [{ path: ['a', 'b'], values: ['x', 'y'] }],
+      grants: { roles: [], permissions: ['DOCKER:READ_ANY'] },
+      ttl: 3600,
+      reuse: true,
+    });
+  });
+
+  it('are faults where they are wrong, by line and column', async () => {
+    const whens: [when: string, fault: RegExp][] = [
+      ['{ ref: refs/heads/main }', /^5:11: A rule for github must name repository_id or repository_owner_id: /],
+      ['{ repository: acme/app, sub: x }', /^5:11: A rule for github must name/],
+      ['{ repository_id: 1 }', /^5:\d+: .*must be text\. Quote it/],
+      ['{ repository_id: "1", ref: refs/heads/* }', /^5:\d+: "refs\/heads\/\*" is no value of a claim/],
+      ['{ repository_id: "" }', /is no value of a claim/],
+      ['{ repository_id: [] }', /A claim has from 1 to 100 values/],
+      ['{}', /names from 1 to 100 claims/],
+      ['repository_id', /must be a map of claims/],
+      ['', /The field "when" is missing/],
+    ];
+    const fields: [fields: Record<string, string>, fault: RegExp][] = [
+      ...whens.map(([when, fault]): [Record<string, string>, RegExp] => [{ when }, fault]),
+      [{ name: 'a/b' }, /^3:11: The name .*may only contain letters/],
+      [{ issuer: 'githb' }, /^4:13: "githb" is no issuer\. Did you mean github or gitlab\?/],
+      [{ issuer: 'kubernetes' }, /It is not said whose tokens are meant\. Write \{ preset: kubernetes, url: /],
+      [{ issuer: '{ jwks: "https://id.example.org" }' }, /It is not said whose tokens are meant/],
+      [{ issuer: '{ url: "http://id.example.org" }' }, /must begin with https:/],
+      [{ issuer: '{ url: "https://a.example.org", jwks: "http://b.example.org" }' }, /is no address of keys/],
+      [{ issuer: '{ url: "https://a.example.org", algorithms: [HS256] }' }, /"HS256" is no algorithm to sign with/],
+      [{ issuer: '{ url: "https://a.example.org", algorithms: [none] }' }, /"none" is no algorithm to sign with/],
+      [{ issuer: '{ url: "https://a.example.org", algorithms: [] }' }, /"algorithms" is empty/],
+      [{ issuer: '{ preset: github, audience: "" }' }, /"audience" is empty/],
+      [{ issuer: '{ preset: github, keys: x }' }, /"keys" is not a field/],
+      [{ grant: '[]' }, /The rule grants nothing/],
+      [{ grant: '[DOKER:READ_ANY]' }, /DOKER/],
+      [{ ttl: '25h' }, /up to a day/],
+      [{ ttl: '0s' }, /up to a day/],
+      [{ ttl: '15' }, /up to a day/],
+      [{ reuse: 'sometimes' }, /must be true or false/],
+      [{ whn: 'x' }, /"whn" is not a field/],
+    ];
+    for (const [given, fault] of fields) {
+      assert.match(await faultsIn(ruleWith(given)), fault, JSON.stringify(given));
+    }
+    const rule = ruleWith({});
+    assert.match(
+      await faultsIn(rule.replace(PUBLIC_URL, '')),
+      /^3:\d+: It is not known what tokens must be for: give "publicUrl"/,
+    );
+    assert.match(await faultsIn(`${rule}${rule.slice(rule.indexOf('  -'))}`), /There are two rules called "deploys"/);
+    assert.match(await faultsIn('federation: []'), /is empty/);
+  });
+
+  it('demand of each platform what cannot be registered again, and are met by its tokens', async () => {
+    const whens: Record<string, [met: string, ...unmet: string[]]> = {
+      github: [
+        '{ repository_id: "74", environment: production, ref: refs/heads/main }',
+        '{ repository: octo-org/octo-repo }',
+      ],
+      gitlab: ['{ project_id: "20", ref_path: refs/heads/feature-branch-1 }', '{ project_path: my-group/my-project }'],
+      buildkite: ['{ pipeline_id: 0184990a-4782-42b5-afc1-16715b10b1l0, build_number: "1" }', '{ pipeline_slug: x }'],
+      forgejo: ['{ repository_id: "456789" }', '{ sub: "repo:my-org/my-repo:ref:refs/heads/main" }'],
+      kubernetes: [
+        '{ kubernetes.io: { namespace: my-namespace, serviceaccount: { name: my-serviceaccount } } }',
+        '{ kubernetes.io: { namespace: my-namespace } }',
+      ],
+      spiffe: ['{ sub: "spiffe://example.org/ns/prod/sa/deployer" }', '{ iss: x }'],
+    };
+    assert.deepEqual(Object.keys(whens), Object.keys(PRESETS));
+    for (const [preset, [met, ...unmet]] of Object.entries(whens)) {
+      const claims = PLATFORM_CLAIMS[preset]!;
+      const issuer = `{ preset: ${preset}, url: "${claims['iss'] as string}" }`;
+      const [rule] = await read(ruleWith({ issuer, when: met }));
+      assert.equal(rule!.issuer.url, claims['iss']);
+      assert.deepEqual(lacksOf(rule!, claims), []);
+      assert.equal(PRESETS[preset]!.url ?? claims['iss'], claims['iss']);
+      for (const when of unmet)
+        assert.match(await faultsIn(ruleWith({ issuer, when })), new RegExp(`A rule for ${preset} must name`));
+    }
+  });
+
+  it('say what a token lacks', () => {
+    const when = [
+      { path: ['ref'], values: ['refs/heads/main', 'refs/heads/release'] },
+      { path: ['kubernetes.io', 'namespace'], values: ['prod'] },
+      { path: ['toString'], values: ['x'] },
+      { path: ['__proto__', 'x'], values: ['x'] },
+    ];
+    assert.deepEqual(lacksOf({ when }, { ref: 'refs/heads/dev', 'kubernetes.io': 'prod' }), [
+      'ref is "refs/heads/dev", not "refs/heads/main" or "refs/heads/release"',
+      'no kubernetes.io.namespace, which must be "prod"',
+      'no toString, which must be "x"',
+      'no __proto__.x, which must be "x"',
+    ]);
+  });
+});
