@@ -120,7 +120,10 @@ async function printAll(): Promise<Printed[]> {
   await apikey('create', 'CI', '--roles', 'VIEWER');
   await apikey('create', 'Dry', '--roles', 'VIEWER', '--limit', '9/m', '--allow-from', '10.0.0.0/8', '--dry-run');
   await apikey('--create', '--name', 'Flag', '--roles', 'GUEST');
-  await apikey('update', 'CI', '--description', 'Deploys');
+  await apikey('update', 'CI', '--description', 'Deploys', '--owner', 'Ada', '--tag', 'env=prod');
+  for (const verb of ['disable', 'delete']) await apikey(verb, '--tag', 'env=prod', '--dry-run');
+  await apikey('update', '--tagged', 'env=prod', '--owner', 'Bea', '--dry-run');
+  await apikey('review');
   await apikey('rotate', 'CI');
   await apikey('show', 'CI');
   await apikey('rotate', 'CI', '--rollback');
