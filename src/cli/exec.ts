@@ -167,6 +167,7 @@ function learnedText(command: string, learned: Suggestion | undefined): string {
     'The same in a file for apply:',
     `  - name: ${name || 'Learned'}`,
     ...grants.map(([field, list]) => `    ${field}: [${list.join(', ')}]`),
+    ...(learned.tools.length > 0 ? [`Tools that it called: ${learned.tools.map((tool) => tool.name).join(', ')}`] : []),
   ].join('\n');
 }
 
