@@ -10,7 +10,7 @@ import type { Visit } from '../../visit.tsx';
 const PERMISSIONS = '{ resource actions }';
 const FIELDS = `{
     id name prefix person { issuer name }
-    description roles permissions ${PERMISSIONS} unknownGrants grants ${RESTRICTIONS}
+    description roles permissions ${PERMISSIONS} unknownGrants grants audience ${RESTRICTIONS}
     status expiresAt lastUsedAt uses budgets { limit left } createdAt createdBy disabledAt managed
     effectivePermissions ${PERMISSIONS}
     usedPermissions ${PERMISSIONS} unusedPermissions ${PERMISSIONS} suggestedPermissions ${PERMISSIONS}
@@ -40,6 +40,8 @@ export interface ShownKey extends KeyRestrictions {
   readonly createdAt: string;
   readonly createdBy: string | null;
   readonly disabledAt: string | null;
+  /** The address that it is for alone; null for any. */
+  readonly audience: string | null;
   readonly managed: boolean;
   readonly effectivePermissions: readonly ResourceActions[];
   readonly usedPermissions: readonly ResourceActions[];
