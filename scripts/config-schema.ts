@@ -1,5 +1,7 @@
 import {
+  ALERTS_FIELDS,
   CLIENT_FIELDS,
+  CLIENTS_FIELDS,
   INTROSPECTION,
   MAX_CLIENTS,
   AUDIT_FIELDS,
@@ -32,12 +34,10 @@ import { OTHER_ORIGIN, PUBLIC_URL } from '../src/keys/basics/origin.ts';
 import { SERVER_NUMBERS } from '../src/config/config.ts';
 import { CONSENT_MODES, MAX_KEYS_PER_CREATOR, NAME, POLICY_RULES, ROLES } from '../src/keys/permissions/catalog.ts';
 import { CLIENT_ID, MAX_CLIENT_NAME_LENGTH, OWN_CLIENT } from '../src/keys/consent/clients.ts';
-import { inOrder, LIMIT, PERMISSION, SCHEMA_FIELD } from './schema-parts.ts';
+import { DURATION, inOrder, LIMIT, PERMISSION, SCHEMA_FIELD } from './schema-parts.ts';
 
 const name = { type: 'string', pattern: NAME.source };
 const permissions = { type: 'array', minItems: 1, items: PERMISSION };
-
-const DURATION = { type: 'string', pattern: '^\\s*[0-9]{1,9}[smhdw]\\s*$', examples: ['90d'] };
 
 const credentials = { type: 'boolean', description: 'Whether it holds credentials, which keeps it out of VIEWER.' };
 const header = { type: 'string', pattern: '^[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*$', examples: ['X-Api-Key'] };
@@ -141,7 +141,12 @@ const CLIENT = {
       examples: ['https://app.example.org/done', 'http://127.0.0.1/done'],
     },
   },
+  refreshes: {
+    type: 'boolean',
+    description: 'Whether its keys end after an hour, and it gets new secrets by a refresh token. Default: false.',
+  },
 };
+const REGISTERED = { type: 'array', maxItems: MAX_CLIENTS, items: mapOf(CLIENT_FIELDS, CLIENT, ['id', 'name']) };
 
 /** A role, where permissions stand as well. */
 const ROLE_GRANT = { type: 'string', pattern: '^\\s*[Rr][Oo][Ll][Ee]:\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*$' };
@@ -405,6 +410,14 @@ export function configSchema(): string {
         enum: SIGN_IN,
         description: 'Whether people sign in to guarded services, on a page. Default: behind guard alone.',
       },
+      alerts: {
+        description: 'Who may tell, at /alerts/github, that secrets were found in public. Default: nobody.',
+        ...mapOf(
+          ALERTS_FIELDS,
+          { github: { anyOf: [{ enum: ['on', 'off'] }, { type: 'string', pattern: '^https?://' }] } },
+          ['github'],
+        ),
+      },
       introspection: { enum: INTROSPECTION, description: 'Who may ask GraphQL for its schema. Default: on.' },
       publicUrl: {
         type: 'string',
@@ -420,10 +433,28 @@ export function configSchema(): string {
         enum: CONSENT_MODES,
       },
       clients: {
-        type: 'array',
         description: 'Applications that may ask for keys, beside svc-api itself.',
-        maxItems: MAX_CLIENTS,
-        items: mapOf(CLIENT_FIELDS, CLIENT, ['id', 'name']),
+        anyOf: [
+          REGISTERED,
+          {
+            ...mapOf(CLIENTS_FIELDS, {
+              registered: REGISTERED,
+              'metadata-documents': {
+                description:
+                  'Hosts whose applications are known by a document at the URL that is their id. Default: off.',
+                anyOf: [
+                  { enum: ['any', 'off'] },
+                  { type: 'array', minItems: 1, items: { type: 'string', pattern: '^[a-z0-9]' } },
+                ],
+              },
+              'dynamic-registration': {
+                type: 'boolean',
+                description: 'Whether any application may register itself. Default: false.',
+              },
+            }),
+            minProperties: 1,
+          },
+        ],
       },
     }),
     // An empty file is one without fields.

@@ -73,6 +73,8 @@ export interface Config {
   readonly audit: { readonly keep: number | null };
   /** Who is notified of what happens to keys; undefined for nobody. */
   readonly notices: NoticeSettings | undefined;
+  /** Where the keys are by which GitHub signs that it has found secrets; undefined if it is not listened to. */
+  readonly alerts: { readonly github: string | undefined };
   /** Whether GraphQL introspection is answered: always, never, or to keys with PERMISSION:READ_ANY. */
   readonly introspection: 'on' | 'off' | 'permitted';
   /** The address under which clients reach the service; undefined for the one that a request was made to. */
@@ -81,6 +83,10 @@ export interface Config {
   readonly consent: ConsentMode | undefined;
   /** Applications that may ask for keys. */
   readonly clients: readonly Client[];
+  /** At which hosts applications may describe themselves, at the URLs that are their ids. */
+  readonly clientDocuments: 'any' | 'off' | readonly string[];
+  /** Whether applications may register themselves. */
+  readonly dynamicRegistration: boolean;
   /** Whether people sign in to guarded services; undefined for those behind `guard` alone. */
   readonly signIn: 'on' | 'off' | undefined;
 }
@@ -104,9 +110,12 @@ export const DEFAULT_CONFIG: Config = {
   federation: [],
   audit: { keep: null },
   notices: undefined,
+  alerts: { github: undefined },
   introspection: 'on',
   publicUrl: undefined,
   consent: undefined,
   clients: [],
+  clientDocuments: 'off',
+  dynamicRegistration: false,
   signIn: undefined,
 };

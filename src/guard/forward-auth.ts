@@ -137,20 +137,20 @@ class ForwardAuth {
     if (match) asking.charge = chargeOf(match.route);
     const admission = this.#door.enter(asking, asked.parts);
     const settle = (admission: Admission) => {
-      const judged = this.#judge(admission, allow);
+      const judged = this.#judge(asking, admission, allow);
       return 'refusal' in judged ? this.#refusalOf(asking, asked, judged.refusal) : { ...judged, cookies };
     };
     return admission instanceof Promise ? admission.then(settle) : settle(admission);
   }
 
-  #judge(admission: Admission, allow: Needed): OrRefusal<Pick<PassedOn, 'identity'>, Reply> {
+  #judge(asking: Received, admission: Admission, allow: Needed): OrRefusal<Pick<PassedOn, 'identity'>, Reply> {
     const { check, catalog } = this.#options;
     if ('refusal' in admission) return admission;
     const { principal, fields } = admission;
     const checked = checkAllow(allow, principal.access);
     if (checked.outcome === 'forbidden') {
       principal.observer?.lacked(checked.missing);
-      return { refusal: withFields(check.lacking(checked.missing), fields) };
+      return { refusal: withFields(check.lacking(asking, principal, checked.missing), fields) };
     }
     for (const permission of checked.used) principal.observer?.used(permission);
     return { identity: identityHeaders(principal, checked.used, catalog) };
@@ -240,3 +240,6 @@ function answer(outgoing: ServerResponse, verdict: Verdict): void {
   if ('refusal' in verdict) return send(outgoing, verdict.refusal);
   outgoing.writeHead(200, headersTo(verdict)).end();
 }
+
+export { Discovery } from './discovery.ts';
+export { byRoutes } from './access.ts';

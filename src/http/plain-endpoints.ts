@@ -134,9 +134,9 @@ export function answerIntrospection(
   return async (c) => {
     let token;
     try {
-      token = await readToken(c);
+      token = await readToken(c, 'Keys are introspected');
     } catch (error) {
-      if (error instanceof RequestRefused) return respond(c, refusedIntrospection(error));
+      if (error instanceof RequestRefused) return respond(c, refusedForm(error));
       throw error;
     }
     const refusal = await c.get('checkAgain')();
@@ -156,20 +156,24 @@ function descriptionOf(found: VerifiedKey | undefined): object {
   if (!found) return { active: false };
   const { principal, expiresAt } = found;
   const { id, name, createdAt } = principal.apiKey;
+  const { audiences = [] } = principal.restrictions ?? {};
+  // Of one that a key for less than its parent key is for, that is the least.
+  const audience = audiences.toSorted((a, b) => b.length - a.length)[0];
   return {
     active: true,
     scope: principal.access.permissions().join(' '),
     sub: id,
     client_id: name,
     token_type: 'Bearer',
+    ...(audience !== undefined && { aud: audience }),
     iat: Math.floor(createdAt / 1000),
     ...(expiresAt !== null && { exp: Math.floor(expiresAt / 1000) }),
   };
 }
 
-/** The token in a form (RFC 7662, section 2.1), and nowhere else. @throws RequestRefused */
-async function readToken(c: Context): Promise<string> {
-  const tokens = (await readForm(c, 'Keys are introspected')).getAll('token');
+/** The token in a form (RFC 7662, section 2.1; RFC 7009, section 2.1), and nowhere else. @throws RequestRefused */
+export async function readToken(c: Context, what: string): Promise<string> {
+  const tokens = (await readForm(c, what)).getAll('token');
   const [token = ''] = tokens;
   if (token === '' || tokens.length > 1)
     throw new RequestRefused(400, 'BAD_REQUEST', 'The form must have exactly one "token", the API key in question.');
@@ -177,7 +181,7 @@ async function readToken(c: Context): Promise<string> {
 }
 
 /** In the form of RFC 6749, section 5.2, beside that of all other errors. */
-function refusedIntrospection({ status, code, message }: RequestRefused): Reply {
+export function refusedForm({ status, code, message }: RequestRefused): Reply {
   const text = JSON.stringify({
     error: 'invalid_request',
     error_description: message,

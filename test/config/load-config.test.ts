@@ -51,10 +51,13 @@ describe('the configuration', () => {
       federation: [],
       audit: { keep: null },
       notices: undefined,
+      alerts: { github: undefined },
       introspection: 'on',
       publicUrl: undefined,
       consent: undefined,
       clients: [],
+      clientDocuments: 'off',
+      dynamicRegistration: false,
       signIn: undefined,
     });
     assert.deepEqual(
@@ -98,10 +101,14 @@ people:
 audit: { keep: 400d }
 notices: { url: "https://hooks.example.org/n", secretFile: n.secret, events: [key.ended], refusedOften: 7 }
 server: { keepAlive: 90, maxConnections: 500, maxConnectionsPerAddress: 1, maxVerifiedKeys: 1000000, metricsHost: '::1' }
+alerts: { github: on }
 introspection: permitted
 publicUrl: https://keys.example.org
 consent: both
-clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"] }, { id: tv, name: TV }]
+clients:
+  registered: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"] }, { id: tv, name: TV, refreshes: true }]
+  metadata-documents: [claude.ai, "apps.example.org:8443"]
+  dynamic-registration: true
 sign-in: on
 `);
     const { trust, ...others } = await loadConfig({ file, env: {}, resources: ['BACKUP'] });
@@ -189,13 +196,16 @@ sign-in: on
       },
       audit: { keep: 400 * 86_400_000 },
       federation: [],
+      alerts: { github: 'https://api.github.com/meta/public_keys/secret_scanning' },
       introspection: 'permitted',
       publicUrl: 'https://keys.example.org',
       consent: 'both',
       clients: [
         { id: 'wiki-sync', name: 'Wiki sync', redirects: ['http://127.0.0.1/done'] },
-        { id: 'tv', name: 'TV', redirects: [] },
+        { id: 'tv', name: 'TV', redirects: [], refreshes: true },
       ],
+      clientDocuments: ['claude.ai', 'apps.example.org:8443'],
+      dynamicRegistration: true,
       signIn: 'on',
     });
     assert.deepEqual(trust.texts, ['10.0.0.0/8', 'fd00::/8']);
@@ -316,7 +326,7 @@ trust: [10.0.0.0/33]
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
         '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, upstreams, ' +
-          'routes, expect, cors, tls, server, limits, policy, people, federation, audit, notices, introspection, publicUrl, ' +
+          'routes, expect, cors, tls, server, limits, policy, people, federation, audit, notices, alerts, introspection, publicUrl, ' +
           'consent, clients and sign-in.',
         '7:15: "cookie" is no place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
@@ -336,6 +346,13 @@ trust: [10.0.0.0/33]
     ],
     ['credentials: [{ headr: X-Api-Key }]', '1:17: "headr" is not a field. Did you mean "header"?'],
     ['notices: { ulr: "https://h.example" }', '1:12: "ulr" is not a field. Did you mean "url"?'],
+    ['alerts: on', '1:9: The field "alerts" must be a map with the field "github".'],
+    ['alerts: {}', '1:9: The field "github" is missing.'],
+    [
+      'alerts: { github: "http://keys.example" }',
+      '1:19: "http://keys.example" is not on, off, or where the public keys are: an address that begins with https://, ' +
+        'or with http:// on loopback.',
+    ],
     ['tls: { crt: a.pem, key: b.pem }', '1:8: "crt" is not a field. Did you mean "cert"?'],
     ['roles: { R: [WIKI:READ_ANY] }', '1:14: "WIKI:READ_ANY" is not a permission: "WIKI" is not a resource.'],
     [
@@ -380,7 +397,23 @@ trust: [10.0.0.0/33]
       'clients: [{ id: a, name: A }]',
       '1:10: Clients are declared, but "consent" does not say how they may ask for keys',
     ],
-    ['clients: { id: x }', '1:10: The field "clients" must be a list.'],
+    ['clients: { id: x }', '1:12: "id" is not a field. The fields here are registered, metadata-documents'],
+    ['clients: { registered: x }', '1:24: The field "registered" must be a list.'],
+    [
+      '{ consent: both, clients: { metadata-documents: all } }',
+      '1:49: The field "metadata-documents" must be any, off',
+    ],
+    ['{ consent: both, clients: { metadata-documents: [] } }', '1:49: The field "metadata-documents" must be any, off'],
+    [
+      '{ consent: both, clients: { metadata-documents: [https://a.example] } }',
+      '1:50: "https://a.example" is not a host',
+    ],
+    ['{ consent: both, clients: { dynamic-registration: 1 } }', '1:51: The field "dynamic-registration" must be true'],
+    [
+      '{ consent: device, clients: { dynamic-registration: true } }',
+      '1:29: Clients that are not registered open pages',
+    ],
+    ['clients: [{ id: a, name: A, refreshes: 1 }]', '1:40: The field "refreshes" must be true or false.'],
     ['clients: [wiki]', '1:11: A client must be a map'],
     ['clients: [{ id: wiki }]', '1:11: The field "name" is missing.'],
     ['clients: [{ id: svc-api, name: A }]', '1:17: "svc-api" is the id of this program itself.'],

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { parse } from 'yaml';
+import { delimiter, dirname, join } from 'node:path';
+import { parse, parseAllDocuments } from 'yaml';
 import { parseConfig } from '../../src/config/load-config.ts';
 import { testCli, UUID } from '../support/cli.ts';
+import { changeDirectly } from '../support/direct.ts';
+import { FakeCluster } from '../support/fake-cluster.ts';
 import { startIssuer } from '../support/issuer.ts';
 import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { type Finished, finished, ROOT } from '../support/process.ts';
@@ -26,6 +28,12 @@ function workspace(): { folder: string; run: (script: string, input?: string) =>
   const database = join(folder, 'store', 'keys.sqlite');
   const env = { PATH: pathWithCli(folder), SVC_API_DATABASE: database, SECRETS: join(folder, 'keys') };
   return { folder, run: (script, input) => runBlock(script, folder, env, input), database };
+}
+
+/** Lets the keys of a store be older, and end earlier, by so many days. */
+function letAge(database: string, days: number): Promise<void> {
+  const [created, ends] = ['created_at', 'expires_at'].map((name) => `${name} = ${name} - ${days * 86_400_000}`);
+  return changeDirectly(database, `update api_keys set ${created}, ${ends} where managed = 1`);
 }
 
 const example = (path: string) => readFileSync(join(ROOT, 'examples', path), 'utf8');
@@ -231,6 +239,62 @@ describe('the examples', () => {
     });
   });
 
+  describe('for Kubernetes, a job that keeps a Secret fresh', () => {
+    interface Manifest {
+      kind: string;
+      metadata: { name: string };
+      data?: Record<string, string>;
+      rules?: object[];
+      spec?: { jobTemplate: { spec: { template: { spec: { containers: [{ command: string[] }] } } } } };
+    }
+    const documents = parseAllDocuments(example('kubernetes/rotation.yaml')).map((each) => each.toJS() as Manifest);
+    const of = (kind: string) => documents.find((each) => each.kind === kind)!;
+
+    it('may change that Secret, and nothing else', () => {
+      const { name } = of('Secret').metadata;
+      assert.deepEqual(of('Role').rules, [
+        { apiGroups: [''], resources: ['secrets'], resourceNames: [name], verbs: ['get', 'patch'] },
+      ]);
+    });
+
+    it('puts each new secret there; one that it cannot put is taken back, and made the next time', async function () {
+      needsPrograms(this, 'kubectl');
+      const { folder, database } = workspace();
+      const path = [join(folder, 'bin'), process.env['PATH']].join(delimiter);
+      for (const [name, text] of Object.entries(of('ConfigMap').data!)) writeFileSync(join(folder, name), text);
+      const [, permissions = ''] = /--permissions (\S+)/.exec(example('kubernetes/rotation.yaml'))!;
+      const { key } = await testCli(database).given('Rotation', { permissions: permissions.split(',') });
+      const server = await startServe(database);
+      const cluster = await FakeCluster.start();
+      const [{ command }] = of('CronJob').spec!.jobTemplate.spec.template.spec.containers;
+      const apply = (...more: string[]) => {
+        const words = [...command, ...more].map((word) => `'${word.replace('/etc/svc-api-rotation', folder)}'`);
+        writeFileSync(join(folder, 'kubeconfig'), cluster.config);
+        const env = { SVC_API_SERVER: server.url, SVC_API_KEY: key, KUBECONFIG: join(folder, 'kubeconfig') };
+        return runBlock(words.join(' '), folder, { PATH: path, HOME: folder, ...env });
+      };
+      try {
+        cluster.isDown = true;
+        const failed = await apply('--json');
+        assert.equal((JSON.parse(failed.stdout) as { code: string }).code, 'OUTPUT_FAILED', failed.stderr);
+        cluster.isDown = false;
+        for (const days of [0, 31]) {
+          await letAge(database, days);
+          const { code, stdout, stderr } = await apply();
+          assert.equal(code, 0, stderr);
+          assert.match(stdout, days === 0 ? /\+ create "CI deploy"/ : /~ rotate "CI deploy"/);
+          assert.equal(cluster.patches.length, 1);
+          const { stringData } = JSON.parse(cluster.patches.pop()!) as { stringData: Record<string, string> };
+          assert.deepEqual(Object.keys(stringData), ['CI-deploy']);
+          assert.ok(await isAccepted(database, stringData['CI-deploy']!));
+        }
+      } finally {
+        await cluster.stop();
+        await server.stop();
+      }
+    });
+  });
+
   describe('for Terraform, an external data source', () => {
     const ask = (run: (script: string, input: string) => Promise<Finished>, name: string) =>
       run(`node '${join(ROOT, 'examples/terraform/key.mjs')}'`, JSON.stringify({ name }));
@@ -274,6 +338,26 @@ describe('the examples', () => {
         'CI deploy',
       );
       assert.deepEqual([stdout, stderr, code], ['', 'svc-api cannot be run: spawnSync svc-api ENOENT\n', 1]);
+    });
+
+    it('applies keys from a file, and again when they are due', async function () {
+      needsPrograms(this, 'terraform');
+      const { folder, run, database } = workspace();
+      writeFileSync(join(folder, 'main.tf'), example('terraform/keys/main.tf'));
+      const terraform = async (...args: string[]) => {
+        const { code, stdout, stderr } = await run(`HOME='${folder}' terraform ${args.join(' ')} -no-color`);
+        assert.equal(code, 0, stdout + stderr);
+        return stdout;
+      };
+      await terraform('init');
+      assert.match(await terraform('apply', '-auto-approve'), /Applied: 4 created/);
+      await letAge(database, 92);
+      const stdout = await terraform('apply', '-auto-approve');
+      assert.match(stdout, /~ rotate "CI deploy" \(secret is 92 days old\)/);
+      assert.match(stdout, /\+ renew "Night report"/);
+      const secret = readFileSync(join(folder, 'secrets', 'CI deploy'), 'utf8').trim();
+      assert.ok(await isAccepted(database, secret));
+      assert.ok(!readFileSync(join(folder, 'terraform.tfstate'), 'utf8').includes('svc_'));
     });
 
     it('is called by its own program', () => {
