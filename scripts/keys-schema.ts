@@ -46,7 +46,7 @@ export function keysSchema(): string {
           },
           owner: {
             type: ['string', 'null'],
-            description: `Who answers for the key, such as a person or a team, in at most ${MAX_OWNER_LENGTH} characters.`,
+            description: `Who answers for the key, such as a person or a team, at most ${MAX_OWNER_LENGTH} characters.`,
             pattern: LINE_PATTERN,
             maxLength: MAX_OWNER_LENGTH,
           },
@@ -56,7 +56,8 @@ export function keysSchema(): string {
             items: {
               type: 'string',
               pattern:
-                '^\\s*[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}._/-]*\\s*=[^\\p{Cc}\\p{Cs}\\u2028\\u2029,]*[^\\p{Cc}\\p{Cs}\\u2028\\u2029,\\s][^,]*$',
+                '^\\s*[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}._/-]*\\s*' +
+                '=[^\\p{Cc}\\p{Cs}\\u2028\\u2029,]*[^\\p{Cc}\\p{Cs}\\u2028\\u2029,\\s][^,]*$',
               examples: ['env=prod', 'team=payments'],
             },
           },

@@ -31,7 +31,7 @@ description = "An API key of svc-api, which opens a service until it is disabled
 regex = '''${SECRET_PATTERN}'''
 keywords = ["${SECRET_START}"]
 `,
-  trufflehog: `# trufflehog git file://. --config trufflehog.yaml: finds API keys of svc-api beside all that TruffleHog knows.
+  trufflehog: `# trufflehog git file://. --config trufflehog.yaml: finds API keys of svc-api beside all others.
 
 detectors:
   - name: svc-api-key
@@ -39,8 +39,8 @@ detectors:
     regex:
       key: '${SECRET_PATTERN}'
 `,
-  'pre-commit': `# pre-commit run svc-api-keys: stops a commit with an API key of svc-api, found by form and checksum. As a part of
-# .pre-commit-config.yaml. It needs python3, and no key store.
+  'pre-commit': `# pre-commit run svc-api-keys: stops a commit with an API key of svc-api, found by form and checksum.
+# A part of .pre-commit-config.yaml. It needs python3, and no key store.
 
 repos:
   - repo: local

@@ -162,7 +162,7 @@ function isForwarding(name: string): boolean {
 }
 
 /**
- * Whether such a header is passed on as it is: an address that was judged, or what a trusted proxy knows, and we do not.
+ * Whether such a header is passed on as it is: a judged address, or what a trusted proxy knows, and we do not.
  * Under a name that is only taken for the canonical one, it may be a client's: proxies replace what they know by its
  * name.
  */

@@ -172,7 +172,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
 
   // Who did what: a chain of entries, which only grows; the number and hash of the newest one; and those of the last
   // one that was pruned. Each filter has an index, so that a search need not read all entries; in SQLite that of keys
-  // alone, as each index is a page more for each change: see `audit_terms`. Short ones, as each entry is in all of them.
+  // alone, as each index is a page more for each change: see `audit_terms`. They are short, as each entry is in all.
   await sql`create table audit_log (
     number ${sql.raw(isPostgres ? 'bigint' : 'integer')} primary key,
     at bigint not null,
@@ -343,7 +343,8 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     last_at bigint not null
   )`.execute(db);
 
-  // The trigrams of what keys are searched by, so that a search need not read all of them, and what their names look like.
+  // The trigrams of what keys are searched by, so that a search need not read all of them, and what their names look
+  // like.
   await sql`create virtual table api_keys_search
     using fts5(search_text, skeleton, content='', contentless_delete=1, tokenize='trigram case_sensitive 1')`.execute(
     db,

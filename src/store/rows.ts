@@ -326,7 +326,7 @@ export function jsonRows(dialect: DialectName, rows: readonly (readonly unknown[
   return dialect === 'sqlite' ? sql`json_each(${json})` : sql`jsonb_array_elements(${json}::jsonb) as given(value)`;
 }
 
-/** What a column must be to have one of these texts: as one parameter, too. Of one, an index has rows in their order. */
+/** What a column must be to have one of these texts: one parameter, too. Of one, an index has rows in their order. */
 export function amongTexts(dialect: DialectName, texts: readonly string[]): RawBuilder<unknown> {
   if (texts.length === 1) return sql`= ${texts[0]}`;
   return dialect === 'sqlite'

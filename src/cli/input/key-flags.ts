@@ -123,8 +123,8 @@ export function inGroup<Of extends Interfaces.FlagInput>(helpGroup: string, flag
 
 const ownerFilter = Flags.string({
   description:
-    'Only keys that answer to somebody: those with this owner, the key or person of this name, and what these created, ' +
-    'that created, and so on.',
+    'Only keys that answer to somebody: those with this owner, the key or person of this name, and what these ' +
+    'created, that created, and so on.',
   helpValue: '<name>',
 });
 const tagFilter = Flags.string({ ...list, description: 'Only keys with all these tags.', helpValue: '<key=value,…>' });
@@ -258,7 +258,7 @@ export function selects(
   { args, flags }: { args: { name?: string | undefined }; flags: Readonly<Record<string, unknown>> },
   filters: Interfaces.FlagInput,
 ): boolean {
-  const [filter] = Object.keys(filters).filter((flag) => flags[flag] !== undefined);
+  const filter = Object.keys(filters).find((flag) => flags[flag] !== undefined);
   const name = args.name ?? flags['name'];
   if (filter !== undefined && name !== undefined)
     throw new CliError('USAGE', `--${filter} selects keys, and a name is given as well. Leave one out.`);

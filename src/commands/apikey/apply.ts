@@ -10,7 +10,8 @@ export default class Apply extends KeyCommand {
   static override summary = 'Create and update API keys to match a file.';
   static override description =
     'A field that a declared key leaves out is empty, except "enabled": a disabled key stays disabled. ' +
-    'A key whose end by "expiresIn" has passed is renewed, and one whose secret is older than "rotate" says is rotated. ' +
+    'A key whose end by "expiresIn" has passed is renewed, and one whose secret is older than "rotate" says ' +
+    'is rotated. ' +
     'All changes are made in one transaction; if there are none, nothing is written. ' +
     'With --dry-run, exit code 2 means that there are changes, and every failure exits with 1.';
   static override examples = examplesOf([

@@ -106,7 +106,7 @@ export default class Exec extends BaseCommand {
           `"${printable(misplaced)}" comes before --, where only flags are allowed. Put it after --.`,
       );
     }
-    const { permissions, name, ttl, env = 'API_KEY', database, learn = false } = flags;
+    const { permissions, name, ttl, env = 'API_KEY', database, learn } = flags;
     const roles = flags.roles ?? (learn && !permissions ? ['ADMIN'] : undefined);
     const additions = (needed?: readonly string[]) => this.additions(needed);
     const request = { roles, permissions, limits: limitsIn(flags), name, ttl, command };

@@ -32,7 +32,6 @@ import {
   DELIVERY_OPTIONS,
   findConfusableNames,
   findUnused,
-  finishedKey,
   type KeyStep,
   type NewSecret,
   type Parts,
@@ -43,6 +42,7 @@ import {
 } from '../changes/index.ts';
 import {
   type ApiKey,
+  finishedKey,
   GIVEN_FIELDS,
   type KeyChange,
   NO_LABELS,

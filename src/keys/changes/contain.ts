@@ -33,6 +33,7 @@ import {
   EFFECTS,
   type FieldChange,
   fieldChanges,
+  finishedKey,
   isInProgress,
   normalizeName,
   type PlannedChange,
@@ -42,7 +43,6 @@ import {
 import { type ConsentRequest, CONSENTS, MAX_REQUESTS, requestEntry } from '../repository/index.ts';
 import { createSecret, prefixOf, type Secret } from '../secret/index.ts';
 import { mayBeInForce, withoutWidening } from './effects.ts';
-import { finishedKey } from './rotate.ts';
 import { type Parts, type Place, refreshed, type Transaction, type Transactions } from './transaction.ts';
 
 /** What a key did to others: as `EffectKind`, or agreed to a request whose application has no key yet. */
@@ -584,7 +584,7 @@ export class Leaks {
   }
 
   /**
-   * Revokes a secret for whoever has it (RFC 7009): its key is disabled, and all beneath it with it. Of two secrets, the
+   * Revokes a secret for whoever has it (RFC 7009): its key is disabled, with its child keys. Of two secrets, the
    * previous one ends alone.
    * @throws KeysError STORE_…
    */

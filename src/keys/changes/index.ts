@@ -37,7 +37,6 @@ export { attest, type Attestation, readAttestation } from './review.ts';
 export {
   activateRotation,
   findUnused,
-  finishedKey,
   finishRotation,
   type KeyRotation,
   revertRotation,

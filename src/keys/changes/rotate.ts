@@ -2,6 +2,7 @@ import { findChain, requireToHoldKey } from '../authorization/index.ts';
 import {
   type Activation,
   type ApiKey,
+  finishedKey,
   isInProgress,
   isTakenUp,
   NO_USAGE,
@@ -66,13 +67,6 @@ export function rotatedKey(
     previousDigest: key.digest,
     rotation: { previousPublicId: key.publicId, startedAt: now, grace, previousEndsAt },
   };
-}
-
-/** A key without its previous secret; the same object if it has none that works. */
-export function finishedKey(key: StoredKey, now: number): StoredKey {
-  const { rotation } = key;
-  if (!isInProgress(rotation, now)) return key;
-  return { ...key, rotation: { ...rotation, grace: 0, previousEndsAt: now }, previousDigest: null };
 }
 
 /** Refuses who may not give a key another secret now. @throws KeysError ROTATION_IN_PROGRESS; ForbiddenError */

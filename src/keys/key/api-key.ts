@@ -33,7 +33,7 @@ import {
 import { type Catalog, parsePermissions, parseRoles, type Permission, type Role } from '../permissions/index.ts';
 import { normalizeLine, parseTags, validateLine } from './labels.ts';
 import type { Person } from './person.ts';
-import type { Rotation } from './rotation.ts';
+import { isInProgress, type Rotation } from './rotation.ts';
 
 /** When a key is to expire, as the user wrote it: after a duration, at a date, or never (null). */
 export interface ExpiryRequest {
@@ -111,7 +111,7 @@ export interface ApiKey {
   name: string;
   /** Free text of at most 1,000 code points; null if there is none. */
   description: string | null;
-  /** Who answers for it, such as a person or a team, as free text of at most 200 code points; null if nobody is named. */
+  /** Who answers for it, such as a person or a team, as text of at most 200 code points; null if nobody is named. */
   owner: string | null;
   /** What it is sorted by, each as `key=value`, in the form of `parseTags`; at most 16. */
   tags: readonly string[];
@@ -554,6 +554,13 @@ export interface RotatedSecret {
   keyId: string;
   /** When the key lost it, in milliseconds since 1970. */
   rotatedAt: number;
+}
+
+/** A key without its previous secret; the same object if it has none that works. */
+export function finishedKey(key: StoredKey, now: number): StoredKey {
+  const { rotation } = key;
+  if (!isInProgress(rotation, now)) return key;
+  return { ...key, rotation: { ...rotation, grace: 0, previousEndsAt: now }, previousDigest: null };
 }
 
 /** The secrets that a key loses by a change. */

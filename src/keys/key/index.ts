@@ -41,6 +41,7 @@ export {
   type Status,
   STATUSES,
   statusOf,
+  finishedKey,
   type StoredKey,
   UNRESTRICTED,
   validateChange,
@@ -51,7 +52,7 @@ export {
   validateNewKey,
   withoutDigests,
 } from './api-key.ts';
-export { MAX_DESCRIPTION_LENGTH, MAX_OWNER_LENGTH, normalizeLine, parseTags, validateLine } from './labels.ts';
+export { MAX_DESCRIPTION_LENGTH, normalizeLine, parseTags, validateLine } from './labels.ts';
 export {
   canName,
   digestPerson,

@@ -30,8 +30,9 @@ export const SECRET_START = 'svc_';
 /** The length of a secret in our own format, in characters. */
 export const SECRET_LENGTH = SECRET_START.length + PUBLIC_ID_LENGTH + 1 + BODY_LENGTH + CHECKSUM_LENGTH;
 
-/** What all secrets in our own format match, as the source of a regular expression: a checksum says whether it is one. */
-export const SECRET_PATTERN = `${SECRET_START}[0-9A-Za-z]{${PUBLIC_ID_LENGTH}}_[0-9A-Za-z]{${BODY_LENGTH + CHECKSUM_LENGTH}}`;
+const SECRET_PART_LENGTH = BODY_LENGTH + CHECKSUM_LENGTH;
+/** What all secrets in our own format match, as the source of a regular expression. A checksum tells more. */
+export const SECRET_PATTERN = `${SECRET_START}[0-9A-Za-z]{${PUBLIC_ID_LENGTH}}_[0-9A-Za-z]{${SECRET_PART_LENGTH}}`;
 const FORM = new RegExp(`^${SECRET_PATTERN}$`);
 
 /**

@@ -369,8 +369,8 @@ export class PostgresListener implements ChangeSource {
       this.#seen = Math.max(change, this.#seen);
       void this.#confirm();
     };
-    const heard = this.#hear(received);
-    if (heard) void heard.then(taken);
+    const told = this.#hear(received);
+    if (told) void told.then(taken);
     else taken();
   }
 

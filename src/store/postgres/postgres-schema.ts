@@ -26,15 +26,15 @@ export async function lockWriters(transaction: Kysely<Tables>): Promise<number> 
 }
 
 /**
- * Notifies followers of the number of a change, at its end: a transaction that holds the lock of writers, so that numbers
- * are in the order of commits. Its keys are announced by triggers.
+ * Notifies followers of the number of a change, at its end: a transaction that holds the lock of writers, so that
+ * numbers are in the order of commits. Its keys are announced by triggers.
  * @returns the number
  */
 export async function announceChange(transaction: Kysely<Tables>): Promise<number> {
   const { rows } = await sql<{ number: string }>`with next as (
       update change_number set number = number + 1 returning number
-    ) select number, pg_notify('svc_api_changed_keys', json_build_object('schema', current_schema(), 'keys', json_build_array(),
-      'number', number)::text) from next`.execute(transaction);
+    ) select number, pg_notify('svc_api_changed_keys', json_build_object('schema', current_schema(),
+      'keys', json_build_array(), 'number', number)::text) from next`.execute(transaction);
   return Number(rows[0]!.number);
 }
 

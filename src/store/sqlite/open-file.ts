@@ -224,7 +224,8 @@ export class OpenFile {
       return this.#changedKeys.read();
     } catch (error) {
       if (isLocked(error)) throw error;
-      return 'any'; // A file may have been put in the place of this one: the next query tells, or is told what is wrong.
+      // A file may have been put in the place of this one: the next query tells, or is told what is wrong.
+      return 'any';
     }
   }
 
