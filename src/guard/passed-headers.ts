@@ -162,9 +162,9 @@ function isForwarding(name: string): boolean {
 }
 
 /**
- * Whether such a header is passed on as it is: a judged address, or what a trusted proxy knows, and we do not.
- * Under a name that is only taken for the canonical one, it may be a client's: proxies replace what they know by its
- * name.
+ * Whether such a header is passed on as it is: the address that was judged, or what a trusted proxy knows, and we do
+ * not. Under a name that is only taken for the canonical one, it may be a client's: proxies replace what they know by
+ * its name.
  */
 function isBelieved(name: string, value: string, { arrival, isTrusted }: RequestToPass): boolean {
   const canonical = canonicalName(name);

@@ -79,7 +79,8 @@ const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**
  * Refuses a request that a proxy in front may have read otherwise: with two Hosts (RFC 9112, section 3.2), with a path
- * that is not UTF-8 or has dot segments, or with a body that is encoded for its way (section 6.1), which is not read.
+ * that is not UTF-8 or has dot segments, or with a body that is encoded for its way (section 6.1), without reading
+ * that.
  * @returns whether it was refused
  */
 export function refuseAmbiguous({ rawHeaders, url = '' }: IncomingMessage, outgoing: ServerResponse): boolean {
