@@ -505,7 +505,7 @@ function DecisionPage({
         <dt>Application</dt>
         <dd>
           <ApplicationName client={client} />
-          {redirect && hostOfClient(client) !== undefined && /^http:/.test(redirect.uri) && (
+          {redirect && hostOfClient(client) !== undefined && redirect.uri.startsWith('http:') && (
             <>, or any other program on your device: continue only if you just started it</>
           )}
         </dd>
