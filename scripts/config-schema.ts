@@ -1,4 +1,5 @@
 import {
+  ALERTS_FIELDS,
   CLIENT_FIELDS,
   CLIENTS_FIELDS,
   INTROSPECTION,
@@ -33,12 +34,10 @@ import { OTHER_ORIGIN, PUBLIC_URL } from '../src/keys/basics/origin.ts';
 import { SERVER_NUMBERS } from '../src/config/config.ts';
 import { CONSENT_MODES, MAX_KEYS_PER_CREATOR, NAME, POLICY_RULES, ROLES } from '../src/keys/permissions/catalog.ts';
 import { CLIENT_ID, MAX_CLIENT_NAME_LENGTH, OWN_CLIENT } from '../src/keys/consent/clients.ts';
-import { inOrder, LIMIT, PERMISSION, SCHEMA_FIELD } from './schema-parts.ts';
+import { DURATION, inOrder, LIMIT, PERMISSION, SCHEMA_FIELD } from './schema-parts.ts';
 
 const name = { type: 'string', pattern: NAME.source };
 const permissions = { type: 'array', minItems: 1, items: PERMISSION };
-
-const DURATION = { type: 'string', pattern: '^\\s*[0-9]{1,9}[smhdw]\\s*$', examples: ['90d'] };
 
 const credentials = { type: 'boolean', description: 'Whether it holds credentials, which keeps it out of VIEWER.' };
 const header = { type: 'string', pattern: '^[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*$', examples: ['X-Api-Key'] };
@@ -85,6 +84,7 @@ const ROUTE = {
   },
   'cross-site': { const: 'allowed', description: 'Pages of other sites may send what has a key by Basic.' },
   preflight: { const: 'open', description: 'CORS preflights pass without a key.' },
+  observe: { const: true, description: 'Lets pass what it would refuse, and notes that.' },
 };
 
 const FILE = { type: 'string', minLength: 1, description: 'From the folder of this file.' };
@@ -410,6 +410,14 @@ export function configSchema(): string {
       'sign-in': {
         enum: SIGN_IN,
         description: 'Whether people sign in to guarded services, on a page. Default: behind guard alone.',
+      },
+      alerts: {
+        description: 'Who may tell, at /alerts/github, that secrets were found in public. Default: nobody.',
+        ...mapOf(
+          ALERTS_FIELDS,
+          { github: { anyOf: [{ enum: ['on', 'off'] }, { type: 'string', pattern: '^https?://' }] } },
+          ['github'],
+        ),
       },
       introspection: { enum: INTROSPECTION, description: 'Who may ask GraphQL for its schema. Default: on.' },
       publicUrl: {

@@ -1,8 +1,12 @@
 import { ROLES } from '../src/keys/permissions/catalog.ts';
-import { TOP_FIELDS } from '../src/keys/apply/declaration.ts';
-import { KEY_FIELDS, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_NETWORKS } from '../src/keys/key/api-key.ts';
+import { DECLARED_FIELDS, SCHEDULE_FIELDS, TOP_FIELDS } from '../src/keys/apply/declaration.ts';
+import { MAX_NAME_LENGTH, MAX_NETWORKS } from '../src/keys/key/api-key.ts';
+import { MAX_DESCRIPTION_LENGTH, MAX_OWNER_LENGTH } from '../src/keys/key/labels.ts';
 import { DATE, LIMIT_UNITS } from '../src/keys/basics/time.ts';
-import { KEY_LIMIT, PERMISSION, SCHEMA_FIELD, inOrder } from './schema-parts.ts';
+import { DURATION, KEY_LIMIT, PERMISSION, SCHEMA_FIELD, inOrder } from './schema-parts.ts';
+
+/** Texts of one line. */
+const LINE_PATTERN = '^[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$';
 
 const NETWORK_PATTERN = '^\\s*[0-9A-Fa-f.:]+(?:/\\d{1,3})?\\s*$';
 
@@ -27,7 +31,7 @@ export function keysSchema(): string {
         required: ['name'],
         additionalProperties: false,
         anyOf: ['roles', 'permissions'].map((list) => ({ required: [list], properties: { [list]: { minItems: 1 } } })),
-        properties: inOrder(KEY_FIELDS, {
+        properties: inOrder(DECLARED_FIELDS, {
           name: {
             type: 'string',
             description: `Letters, digits and spaces, at most ${MAX_NAME_LENGTH} characters. Each name is unique.`,
@@ -37,8 +41,24 @@ export function keysSchema(): string {
           description: {
             type: ['string', 'null'],
             description: `What the key is for, at most ${MAX_DESCRIPTION_LENGTH} characters on one line.`,
-            pattern: '^[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$',
+            pattern: LINE_PATTERN,
             maxLength: MAX_DESCRIPTION_LENGTH,
+          },
+          owner: {
+            type: ['string', 'null'],
+            description: `Who answers for the key, such as a person or a team, in at most ${MAX_OWNER_LENGTH} characters.`,
+            pattern: LINE_PATTERN,
+            maxLength: MAX_OWNER_LENGTH,
+          },
+          tags: {
+            type: 'array',
+            description: 'Tags of the key, each as key=value, each key once.',
+            items: {
+              type: 'string',
+              pattern:
+                '^\\s*[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}._/-]*\\s*=[^\\p{Cc}\\p{Cs}\\u2028\\u2029,]*[^\\p{Cc}\\p{Cs}\\u2028\\u2029,\\s][^,]*$',
+              examples: ['env=prod', 'team=payments'],
+            },
           },
           roles: {
             type: 'array',
@@ -73,6 +93,25 @@ export function keysSchema(): string {
             description:
               'When the key expires: an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, within ten years.',
             pattern: DATE.source.replace(/^\^/, '^\\s*').replace(/\$$/, '\\s*$'),
+          },
+          expiresIn: {
+            ...DURATION,
+            description:
+              'How long the key lives from when it gets a secret, in place of expiresAt. It is renewed then.',
+          },
+          rotate: {
+            type: 'object',
+            description: 'When the secret of the key is replaced.',
+            required: ['every'],
+            additionalProperties: false,
+            properties: inOrder(SCHEDULE_FIELDS, {
+              every: { ...DURATION, description: 'The age at which it is replaced.' },
+              grace: {
+                type: 'string',
+                pattern: '^\\s*(?:[0-9]{1,9}[smhdw]|0+)\\s*$',
+                description: 'How long the previous one works once the new one is first used. Default: 24h.',
+              },
+            }),
           },
           enabled: {
             type: 'boolean',

@@ -7,6 +7,7 @@ import { createCatalog } from '../src/keys/permissions/catalog.ts';
 import { configSchema } from './config-schema.ts';
 import { errorReference } from './error-reference.ts';
 import { operationTypes, resolverTypes } from './graphql-types.ts';
+import { SCANNER_RULES } from '../src/cli/scanner-rules.ts';
 import { keysSchema } from './keys-schema.ts';
 import { surfaceReport } from './library-surface.ts';
 import { pagesWithParts } from './tables.ts';
@@ -25,6 +26,9 @@ export async function references(): Promise<Record<string, string>> {
     'src/remote/operations.ts': await operationTypes(),
     'schemas/config.schema.json': configSchema(),
     'schemas/keys.schema.json': keysSchema(),
+    'examples/scanners/gitleaks.toml': SCANNER_RULES.gitleaks,
+    'examples/scanners/trufflehog.yaml': SCANNER_RULES.trufflehog,
+    'examples/scanners/pre-commit.yaml': SCANNER_RULES['pre-commit'],
   };
 }
 

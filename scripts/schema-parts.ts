@@ -32,3 +32,5 @@ export function anyOf(words: readonly string[]): string {
   const letters = (word: string) => word.replaceAll(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`);
   return `^\\s*(?:${words.map(letters).join('|')})\\s*$`;
 }
+
+export const DURATION = { type: 'string', pattern: '^\\s*[0-9]{1,9}[smhdw]\\s*$', examples: ['90d'] };

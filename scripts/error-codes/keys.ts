@@ -48,7 +48,7 @@ export const KEY_CODES: Readonly<Record<KeyCode | ImportWarning['code'], Explana
     remedy: 'Grant the key the permission, or make the change on the command line.',
   },
   ROTATION_IN_PROGRESS: {
-    meaning: 'The key has two secrets already, which is the most that it can have.',
+    meaning: 'The key has two secrets already, the most that it can have, and the new one was not the last in use.',
     causes: ['it was rotated, and the grace of the previous secret has not ended'],
     remedy: 'End that rotation with `apikey rotate --finish` or `--rollback`, then rotate again.',
   },

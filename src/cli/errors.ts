@@ -82,6 +82,8 @@ export const EXIT_CODES: readonly ExitCode[] = [
       'USAGE',
       'NAME_INVALID',
       'DESCRIPTION_INVALID',
+      'OWNER_INVALID',
+      'TAG_INVALID',
       'NO_GRANTS',
       'ROLE_INVALID',
       'PERMISSION_INVALID',
@@ -171,7 +173,7 @@ export interface PresentedError {
 /** What to do about an error, in terms of flags. */
 const REMEDIES: Readonly<Record<string, string>> = {
   NO_GRANTS: 'Pass --roles, --permissions or both.',
-  ROTATION_IN_PROGRESS: 'End that rotation first, with --finish or --rollback.',
+  ROTATION_IN_PROGRESS: 'Or end that rotation, with --finish or --rollback.',
 };
 
 /** Turns whatever was thrown into what the user sees: a message, a stable code and an exit code. */

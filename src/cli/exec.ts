@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { isatty } from 'node:tty';
-import { CliError, exitCodeOf, presentError, TERMINATING_SIGNALS } from './errors.ts';
+import { CliError, exitCodeOf, presentError, TERMINATING_SIGNALS, waitUnlessSignalled } from './errors.ts';
 import { warn } from './terminal.ts';
 import { type KeysPlace, withAdministration } from './with-keys.ts';
 import { warningsOf } from '../keys/changes/index.ts';
@@ -16,9 +16,11 @@ import {
   printable,
   readDuration,
 } from '../keys/basics/index.ts';
+import type { Suggestion } from '../keys/authorization/index.ts';
 import { scopeItems } from '../keys/consent/index.ts';
-import { type NewKey, validateNewKey } from '../keys/key/index.ts';
+import { MAX_NAME_LENGTH, type NewKey, validateNewKey } from '../keys/key/index.ts';
 import { prefixOf, readSecret } from '../keys/secret/index.ts';
+import type { KeyAdministration, KeyState } from '../keys/service/index.ts';
 
 /** Variables of libpq that hold a credential, or name a file that does. */
 const CREDENTIALS = new Set([
@@ -33,8 +35,8 @@ const CREDENTIALS = new Set([
 
 /**
  * The environment for a command that gets a temporary key: it must not also get the credentials of the key store, the
- * key for a server or the token that is exchanged for one, with which it could make itself any key. The path of a file stays: it grants nothing that the
- * file's mode does not.
+ * key for a server or the token that is exchanged for one, with which it could make itself any key. The path of a file
+ * stays: it grants nothing that the file's mode does not.
  */
 export function childEnvironment(env: NodeJS.ProcessEnv, database: string | undefined): NodeJS.ProcessEnv {
   const isOnServer = isServer(database ?? env['SVC_API_DATABASE']);
@@ -120,6 +122,53 @@ export interface TemporaryKey {
   expiresAt: number | null;
   /** Deletes it, and the keys that it created; one that is gone already is fine. @throws KeysError STORE_… */
   remove: () => Promise<void>;
+  /** The fewest grants for what it has used, once servers have written that; undefined if it was not used. */
+  learn?: (wait: (ms: number) => Promise<unknown>) => Promise<Suggestion | undefined>;
+}
+
+/** Servers write use behind, at most every two seconds, or a little later under load. */
+const LEARN_STEP_MS = 1000;
+/** For how many steps nothing must have come, and how many there are at most. */
+const [LEARN_QUIET, LEARN_STEPS] = [5, 35];
+
+/** Waits until no more use of a key is written. @returns what it used */
+async function learnUse(
+  keys: KeyAdministration,
+  { id, name }: { id: string; name: string },
+  wait: (ms: number) => Promise<unknown>,
+): Promise<Suggestion | undefined> {
+  let [seen, quiet] = ['', 0];
+  for (let step = 0; step < LEARN_STEPS && quiet < LEARN_QUIET; step += 1) {
+    await wait(LEARN_STEP_MS);
+    const state = await keys.find(name);
+    if (state?.apiKey.id !== id) return undefined;
+    const now = JSON.stringify([state.usage, await keys.suggest(state.apiKey)]);
+    [seen, quiet] = [now, now === seen ? quiet + 1 : 0];
+  }
+  const [{ uses }, suggestion] = JSON.parse(seen) as [KeyState['usage'], Suggestion];
+  return uses > 0 ? suggestion : undefined;
+}
+
+/** What a command needs, as flags and as an entry of a file for `apply`. */
+function learnedText(command: string, learned: Suggestion | undefined): string {
+  const program = printable(basename(command));
+  if (!learned) return `"${program}" used no key: no server has seen it.`;
+  const grants = Object.entries({ roles: learned.roles, permissions: learned.permissions }).filter(
+    ([, list]) => list.length > 0,
+  );
+  if (grants.length === 0) return `"${program}" used its key, and needs none of its grants.`;
+  const name = basename(command)
+    .replaceAll(/[^\p{L}\p{Nd}]+/gu, ' ')
+    .trim()
+    .slice(0, MAX_NAME_LENGTH);
+  return [
+    `What "${program}" used:`,
+    `  ${grants.map(([flag, list]) => `--${flag} ${list.join(',')}`).join(' ')}`,
+    'The same in a file for apply:',
+    `  - name: ${name || 'Learned'}`,
+    ...grants.map(([field, list]) => `    ${field}: [${list.join(', ')}]`),
+    ...(learned.tools.length > 0 ? [`Tools that it called: ${learned.tools.map((tool) => tool.name).join(', ')}`] : []),
+  ].join('\n');
 }
 
 interface TemporaryKeyOptions {
@@ -163,6 +212,8 @@ export async function createTemporaryKey({ request, place, issues, note }: Tempo
     // By id, since another key may have got the name meanwhile. A store that is gone is not created again.
     remove: () =>
       withAdministration(place, { ifMissing: 'fail', grants: 'none' }, async (keys) => void (await keys.delete([id]))),
+    learn: (wait) =>
+      withAdministration(place, { ifMissing: 'fail' }, (keys) => learnUse(keys, { id, name: given }, wait)),
   };
 }
 
@@ -221,6 +272,8 @@ interface RunOptions {
   /** The environment variable for the secret. */
   variable: string;
   create: () => Promise<TemporaryKey>;
+  /** Whether to say what the command used. */
+  learns?: boolean;
   /** Shows a line to the user. */
   note: (text: string) => Promise<void>;
 }
@@ -231,7 +284,15 @@ interface RunOptions {
  * @returns the exit code for this process
  * @throws CliError COMMAND_NOT_FOUND or COMMAND_NOT_RUN; what `create` throws
  */
-export async function runWithKey({ command, args, environment, variable, create, note }: RunOptions): Promise<number> {
+export async function runWithKey({
+  command,
+  args,
+  environment,
+  variable,
+  create,
+  learns,
+  note,
+}: RunOptions): Promise<number> {
   let key: TemporaryKey | undefined;
   // Listening starts before the key exists, so that no signal leaves it behind. A failed removal is retried at the end.
   const signals = new SignalRelay(() => void key?.remove().catch(() => {}));
@@ -243,12 +304,22 @@ export async function runWithKey({ command, args, environment, variable, create,
       const env = { ...environment, [variable]: key.secret };
       const runIt = async () => (signals.first ? exitCodeOf(signals.first) : run(command, args, env, signals));
       code = await debugTimed('another command was run', runIt, (exit) => ({ program: printable(command), exit }));
+      if (learns && key.learn && !signals.first) await note(await learned(command, key.learn));
     } finally {
       removed = await remove(key, note);
     }
     return removed ? code : code || 1;
   } finally {
     signals.stop();
+  }
+}
+
+/** What a command used, or why that is not known: it must not hide the command's own result. */
+async function learned(command: string, learn: NonNullable<TemporaryKey['learn']>): Promise<string> {
+  try {
+    return learnedText(command, await learn(waitUnlessSignalled));
+  } catch (error) {
+    return `Error: What the command used could not be read: ${presentError(error).message.replaceAll('\n', ' ')}`;
   }
 }
 

@@ -18,6 +18,7 @@ import { readPeople } from './read-people.ts';
 import { readLimits, readPolicySection, readResources, readRoles, readRoutes } from './read-access.ts';
 import { readUpstreams } from './read-upstreams.ts';
 import {
+  readAlerts,
   readAudit,
   readClients,
   readConsent,
@@ -106,6 +107,7 @@ export const CONFIG_FIELDS = [
   'federation',
   'audit',
   'notices',
+  'alerts',
   'introspection',
   'publicUrl',
   'consent',
@@ -162,6 +164,7 @@ export function readConfig(
     federation: readFederation(reader, fields.federation, { catalog: withRoles, publicUrl }),
     audit: readAudit(reader, fields.audit),
     notices: readNotices(reader, fields.notices, file),
+    alerts: readAlerts(reader, fields.alerts),
     introspection: readIntrospection(reader, fields.introspection),
     publicUrl,
     consent: readConsent(reader, fields.consent),

@@ -1,12 +1,12 @@
 import { type DeclaredKey, type Plan, readDeclaration } from '../keys/apply/index.ts';
 import { auditChange, type AuditValues } from '../keys/audit/index.ts';
 import { mayFor } from '../keys/authorization/index.ts';
-import { type ApiKey, type NewKey, REMOVABLE_FIELDS } from '../keys/key/index.ts';
+import { type ApiKey, type NewKey, REMOVABLE_FIELDS, secretSince } from '../keys/key/index.ts';
 import { containedAs } from '../keys/changes/index.ts';
 import { formatTime, MAX_PAGE_SIZE, withoutUndefined } from '../keys/basics/index.ts';
 import { groupPermissions } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
-import { auditChanges, badInput, grantsIn, issuedAs, refuseNulls } from './resolve.ts';
+import { auditChanges, badInput, grantsIn, issuedAs, readKeyChange, refuseNulls } from './resolve.ts';
 import type {
   AppliedChange,
   CreateApiKeyInput,
@@ -39,11 +39,7 @@ export function changeResolversOf(keys: KeysService): Resolvers {
       return { key, apiKey, replaced };
     },
     updateApiKey: async (_, { input: { id, ...input } }, { principal }) => {
-      refuseNulls(input, REMOVABLE_FIELDS);
-      const { roles, permissions, ...change } = input;
-      const granted = grantsIn({ roles, permissions });
-      const grants = { roles: roles && granted.roles, permissions: permissions && granted.permissions };
-      return (await keys.update(id, withoutUndefined({ ...change, ...grants }), principal)).after;
+      return (await keys.update(id, readKeyChange(input), principal)).after;
     },
     setApiKeyEnabled: async (_, { id, enabled }, { principal }) =>
       (await keys.setEnabled(id, enabled, principal)).after,
@@ -100,14 +96,10 @@ export function changeResolversOf(keys: KeysService): Resolvers {
       const options = { prune: input.prune ?? false };
       if (input.dryRun) {
         const plan = await keys.declarations.plan(declared, options, principal);
-        return { changes: changesIn(plan), created: [], unchanged: plan.unchanged };
+        return { ...appliedIn(plan), created: [], rotated: [] };
       }
-      const { plan, created } = await keys.declarations.apply(declared, options, principal);
-      return {
-        changes: changesIn(plan),
-        created: created.map((each) => ({ ...each, replaced: [] })),
-        unchanged: plan.unchanged,
-      };
+      const { plan, created, rotated } = await keys.declarations.apply(declared, options, principal);
+      return { ...appliedIn(plan), created: created.map((each) => ({ ...each, replaced: [] })), rotated };
     },
   };
 
@@ -128,6 +120,10 @@ function declarationOf({ permissions, ...fields }: DeclaredApiKeyInput): object 
   return { ...fields, permissions: permissions && grantsIn({ permissions }).permissions };
 }
 
+function appliedIn(plan: Plan) {
+  return { changes: changesIn(plan), waiting: plan.waiting, unchanged: plan.unchanged };
+}
+
 function changesIn({ creates, updates, deletes }: Plan): AppliedChange[] {
   return [
     ...creates.map((key): AppliedChange => ({
@@ -135,12 +131,13 @@ function changesIn({ creates, updates, deletes }: Plan): AppliedChange[] {
       name: key.name,
       changes: auditChanges(null, valuesOf(key)),
     })),
-    ...updates.map(({ before, after }): AppliedChange => {
+    ...updates.map(({ action, before, after }): AppliedChange => {
       const change = auditChange(before, after);
       return {
-        action: 'UPDATE',
+        action,
         name: after.name,
         keyId: after.id,
+        secretSince: action === 'ROTATE' ? secretSince(before) : null,
         changes: auditChanges(change.before, change.after),
       };
     }),
@@ -148,6 +145,6 @@ function changesIn({ creates, updates, deletes }: Plan): AppliedChange[] {
   ];
 }
 
-function valuesOf({ expiresAt, ...key }: DeclaredKey): AuditValues {
+function valuesOf({ expiresAt, expiresIn: _expiresIn, rotate: _rotate, ...key }: DeclaredKey): AuditValues {
   return { ...key, expiresAt: formatTime(expiresAt) };
 }

@@ -29,6 +29,7 @@ import {
   type NamedCommands,
   OWN_COMMANDS,
 } from './plain-endpoints.ts';
+import { addLeaks } from './leaks.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
 import { ClientDocuments } from './oauth/client-documents.ts';
 import { Clients } from './oauth/clients.ts';
@@ -59,6 +60,8 @@ export interface AppOptions {
   guarded?: GuardedDiscovery | undefined;
   /** Knows whose tokens are exchanged for keys. */
   tokens?: TokenIdentifier | undefined;
+  /** Where GitHub's public keys are; undefined if it may tell nothing. */
+  githubKeys?: string | undefined;
   /** Whether the page at `/` leads to a console. */
   hasConsole?: boolean;
   commands?: NamedCommands;
@@ -112,6 +115,7 @@ export function createHttpApp({
   dynamicRegistration = false,
   guarded,
   tokens,
+  githubKeys,
   hasConsole = false,
   commands = OWN_COMMANDS,
   log = NO_LOG,
@@ -158,6 +162,7 @@ export function createHttpApp({
     bearerAuthBy(new RequestChecker(introspecting, asGraphQL)),
     answerIntrospection(keys, parts.failures),
   );
+  addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
   addHomePage(app, { hasConsole, commands });

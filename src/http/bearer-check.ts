@@ -172,7 +172,7 @@ class LimitCheck {
 }
 
 /** The reply to a request whose key is not valid, as those of too many others were from its address. */
-function tooManyFailures(waitUs: number): Reply {
+export function tooManyFailures(waitUs: number): Reply {
   const seconds = secondsUntil(waitUs);
   const message = `Too many requests from here had API keys that are not valid. Try again in ${inWords(seconds)}.`;
   return errorReply(429, 'RATE_LIMITED', message, { 'Retry-After': `${seconds}` });
@@ -413,7 +413,8 @@ export class BearerCheck {
     const { notes, charge = ONCE } = request;
     if (notes) notes.keyId = principal.apiKey.id;
     const { audiences = [] } = principal.restrictions ?? {};
-    if (audiences.length > 0 && !this.#isFor(audiences, request)) return this.#refuseAudience(request, principal);
+    if (audiences.length > 0 && !request.isSubject && !this.#isFor(audiences, request))
+      return this.#refuseAudience(request, principal);
     const restrictions = restrictionsFor(principal, charge);
     if (!restrictions) return this.#use(request, known, accepted);
     const settle = (held: LimitDecision): Admission => {

@@ -134,9 +134,9 @@ export function answerIntrospection(
   return async (c) => {
     let token;
     try {
-      token = await readToken(c);
+      token = await readToken(c, 'Keys are introspected');
     } catch (error) {
-      if (error instanceof RequestRefused) return respond(c, refusedIntrospection(error));
+      if (error instanceof RequestRefused) return respond(c, refusedForm(error));
       throw error;
     }
     const refusal = await c.get('checkAgain')();
@@ -171,9 +171,9 @@ function descriptionOf(found: VerifiedKey | undefined): object {
   };
 }
 
-/** The token in a form (RFC 7662, section 2.1), and nowhere else. @throws RequestRefused */
-async function readToken(c: Context): Promise<string> {
-  const tokens = (await readForm(c, 'Keys are introspected')).getAll('token');
+/** The token in a form (RFC 7662, section 2.1; RFC 7009, section 2.1), and nowhere else. @throws RequestRefused */
+export async function readToken(c: Context, what: string): Promise<string> {
+  const tokens = (await readForm(c, what)).getAll('token');
   const [token = ''] = tokens;
   if (token === '' || tokens.length > 1)
     throw new RequestRefused(400, 'BAD_REQUEST', 'The form must have exactly one "token", the API key in question.');
@@ -181,7 +181,7 @@ async function readToken(c: Context): Promise<string> {
 }
 
 /** In the form of RFC 6749, section 5.2, beside that of all other errors. */
-function refusedIntrospection({ status, code, message }: RequestRefused): Reply {
+export function refusedForm({ status, code, message }: RequestRefused): Reply {
   const text = JSON.stringify({
     error: 'invalid_request',
     error_description: message,

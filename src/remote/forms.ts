@@ -6,6 +6,7 @@ import type {
   KeyName,
   KeyState,
   KeyWithAccess,
+  ManyPlan,
   NamedIssue,
   Preview,
   Rotated,
@@ -36,7 +37,7 @@ import {
   splitPermission,
 } from '../keys/permissions/index.ts';
 import { publicIdOfPrefix, readSecret } from '../keys/secret/index.ts';
-import { type Budget, formatTime, readDate } from '../keys/basics/index.ts';
+import { type Budget, type ErrorCode, formatTime, readDate } from '../keys/basics/index.ts';
 import type {
   ApplyMutation,
   AuditLogQuery,
@@ -49,6 +50,7 @@ import type {
   DeclaredApiKeyInput,
   IssueFragment,
   PermissionInput,
+  PlanManyQuery,
   PreviewQuery,
   RotateMutation,
   ShowQuery,
@@ -81,12 +83,14 @@ export function readState(data: StateFragment): KeyState {
 }
 
 function readFields(data: StateFragment): KeyFields {
-  const { id, name, description, createdBy, managed } = data;
+  const { id, name, description, owner, tags, createdBy, managed } = data;
   if (typeof id !== 'string' || typeof name !== 'string') throw new TypeError('a key without an id and a name');
   return {
     id,
     name,
     description,
+    owner,
+    tags,
     ...grantsIn(data.grants),
     ...restrictionsIn(data),
     publicId: publicIdIn(data.prefix),
@@ -115,10 +119,12 @@ export function readAccess(data: Answered<ShowQuery>): KeyWithAccess {
 }
 
 export function readPreview(data: Answered<PreviewQuery>): Preview {
-  const { name, description, grants, expiresAt, effectivePermissions } = data;
+  const { name, description, owner, tags, grants, expiresAt, effectivePermissions } = data;
   return {
     name,
     description,
+    owner,
+    tags,
     ...grantsIn(grants),
     ...restrictionsIn(data),
     expiresAt: timeIn(expiresAt),
@@ -146,6 +152,20 @@ export function readRotated({ key, apiKey, created, disabled, issued }: Answered
 export function readIssue({ name, what, at, disabled }: IssueFragment): NamedIssue {
   if (typeof name !== 'string' || typeof what !== 'string') throw new TypeError('not what a key did');
   return { name, what, at: timeIn(at)!, isDisabled: disabled };
+}
+
+export function readManyPlan(plan: Answered<PlanManyQuery>): ManyPlan {
+  const { changing, unchanged, refused, total: keys, lastUsedAt } = plan;
+  return {
+    changing: changing.map(readName),
+    unchanged: unchanged.map(readName),
+    refused: refused.map(({ apiKey, reason, code }) => ({
+      key: readName(apiKey),
+      refusal: { reason, code: code as ErrorCode },
+    })),
+    keys,
+    lastUsedAt: timeIn(lastUsedAt),
+  };
 }
 
 type UsagePeriodData = NonNullable<Answered<UsageQuery>['usage']>[number];
@@ -196,22 +216,29 @@ function publicIdIn(prefix: unknown): string {
 
 /** Reads what an apply changes. @param ids of the keys that were created, in the order of their declarations */
 export function readPlanned(
-  { changes, unchanged }: Answered<ApplyMutation>,
+  { changes, unchanged, waiting }: Answered<ApplyMutation>,
   declared: readonly DeclaredKey[],
   ids: readonly string[],
 ): PlannedChanges {
   let created = 0;
-  const read = changes.map(({ action, name, keyId, changes: fields }): PlannedChange => {
+  const read = changes.map(({ action, name, keyId, secretSince, changes: fields }): PlannedChange => {
     if (action === 'CREATE') {
       const key = declared.find((each) => each.name === name);
       if (!key) throw new TypeError('a key that is not declared');
       return plannedCreation(key, ids[created++]);
     }
     if (action === 'DELETE') return { action, name, id: keyId! };
-    return { action: 'UPDATE', name, id: keyId!, changes: fieldsIn(fields) };
+    return {
+      action,
+      name,
+      id: keyId!,
+      ...(secretSince !== null && { secretSince: timeIn(secretSince)! }),
+      changes: fieldsIn(fields),
+    };
   });
   if (!Number.isInteger(unchanged)) throw new TypeError('not a number');
-  return { changes: read, unchanged, confusable: [] };
+  const waits = waiting.map(({ name, previousEndsAt }) => ({ name, previousEndsAt: timeIn(previousEndsAt) }));
+  return { changes: read, unchanged, confusable: [], waiting: waits };
 }
 
 /** The log has when a key was disabled; commands show whether it is enabled, before who created it. */

@@ -25,6 +25,8 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     id ${text} primary key,
     name ${text} not null unique,
     description ${text},
+    owner ${text},
+    tags ${text},
     roles ${text} not null,
     permissions ${text} not null,
     public_id ${text} not null ${sql.raw(isPostgres ? '' : 'unique')},
@@ -68,6 +70,15 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   if (isPostgres) await sql`create index api_keys_by_name_skeleton on api_keys (name_skeleton)`.execute(db);
   await sql`create index api_keys_of_people on api_keys (id) where person is not null`.execute(db);
   await sql`create index api_keys_by_expiry on api_keys (expires_at, id) where expires_at is not null`.execute(db);
+
+  // What keys are selected by, an owner or a tag: those of each stand in the order of the list.
+  await sql`create table key_labels (
+    label ${text} not null,
+    created_at bigint not null,
+    key_id ${text} not null references api_keys (id) on delete cascade,
+    constraint key_labels_in_order primary key (label, created_at, key_id)
+  )${clustered}`.execute(db);
+  await sql`create index key_labels_by_key on key_labels (key_id)`.execute(db);
 
   // The digests of secrets that keys had once: none is accepted, but it is still known whose they were.
   await sql`create table rotated_secrets (
@@ -176,12 +187,12 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     address ${text},
     hash ${text} not null
   )`.execute(db);
-  await sql`create index audit_log_by_key_id on audit_log (substr(key_id, 1, ${sql.lit(ID_START)}))
-    where key_id is not null`.execute(db);
+  const isAboutOne = sql.raw(isPostgres ? '' : 'where key_id is not null');
+  await sql`create index audit_log_by_key_id
+    on audit_log (substr(key_id, 1, ${sql.lit(ID_START)})) ${isAboutOne}`.execute(db);
   if (isPostgres) {
-    await sql`create index audit_log_by_key_name on audit_log (hashtext(key_name)) where key_name is not null`.execute(
-      db,
-    );
+    // How many entries have which of these hashes, PostgreSQL knows by an index of all entries alone.
+    await sql`create index audit_log_by_key_name on audit_log (hashtextextended(key_name, 0))`.execute(db);
     for (const column of ['actor_id', 'actor_name'])
       await sql`create index ${sql.id(`audit_log_by_${column}`)} on audit_log (${sql.id(column)})
         where ${sql.id(column)} is not null`.execute(db);

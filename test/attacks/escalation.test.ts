@@ -170,7 +170,8 @@ describeOnEach('attacks: escalation', () => {
       await test.keys.setEnabled(id, false, weak);
       await assert.rejects(test.keys.setEnabled(id, true, weak), FORBIDDEN);
       const now = await test.keys.findById(id, OPERATOR);
-      assert.deepEqual({ ...now, disabledAt: null }, { ...after, rotation: null });
+      const rotation = { ...after.rotation, grace: 0, previousEndsAt: test.time.now };
+      assert.deepEqual({ ...now, disabledAt: null }, { ...after, rotation });
     });
 
     it('can narrow it: fewer grants, an earlier expiry, another name, disabled, deleted', async () => {

@@ -16,16 +16,16 @@ const END = ['--expires-at <date>', '--expires-in 90m|12h|30d'];
 const NAMED = ['[name]', '--name <name>'];
 const GRANTS = ['--permissions <resource:action,…> (list)', '--roles <role,…> (list)'];
 const HELD = ['--allow-from <network,…> (list)', '--limit 100/m (list)', '--budget <number>', '--uses <number>'];
-const NEW_KEY = [
-  ...ALWAYS,
-  ...PLACE,
-  ...END,
-  ...GRANTS,
-  ...HELD,
-  '--name <name>',
-  '--description <text>',
-  '--overwrite',
+const LABELS = ['--description <text>', '--owner <text>', '--tag <key=value,…> (list)'];
+const FILTERS = [
+  '--created-by <name>',
+  '--expires-within 14d',
+  '--search <text>',
+  '--status <status>',
+  '--unused-for 90d',
 ];
+const ALL_FILTERS = [...FILTERS, '--owner <name>', '--roles <role,…> (list)', '--tag <key=value,…> (list)'];
+const NEW_KEY = [...ALWAYS, ...PLACE, ...END, ...GRANTS, ...HELD, ...LABELS, '--name <name>', '--overwrite'];
 const SERVING = [
   '--config <path>',
   '--database <path>',
@@ -51,6 +51,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:apply': [
     '--adopt',
     '--dry-run',
+    '--exec <command>',
     '--file <path> (-f)',
     '--prune',
     '--secrets-dir <folder>',
@@ -63,9 +64,9 @@ const SURFACE: Record<string, string[]> = {
   'apikey:completion': ['<shell>', '--config <path>', '--database <path>', '--no-color'],
   'apikey:can': ['<name>', '<permission>', ...ALWAYS, ...PLACE],
   'apikey:contain': [...NAMED, ...ALWAYS, ...PLACE, ...ASKING, '--dry-run', '--since <date>|24h'],
-  'apikey:delete': [...NAMED, ...ALWAYS, ...PLACE, ...ASKING],
+  'apikey:delete': [...NAMED, '--dry-run', ...ALL_FILTERS, ...ALWAYS, ...PLACE, ...ASKING],
   'apikey:deny': ['<code>', ...ALWAYS, ...PLACE, ...ASKING],
-  'apikey:disable': [...NAMED, ...ALWAYS, ...PLACE],
+  'apikey:disable': [...NAMED, '--dry-run', ...ALL_FILTERS, ...ALWAYS, ...PLACE, ...ASKING],
   'apikey:enable': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:exec': [
     '--config <path>',
@@ -76,6 +77,7 @@ const SURFACE: Record<string, string[]> = {
     '--federated',
     '--name <name>',
     '--token-file <path>|-',
+    '--learn',
     '--ttl 90s|10m|1h',
     '--budget <number>',
     '--uses <number>',
@@ -90,12 +92,11 @@ const SURFACE: Record<string, string[]> = {
     '--after <cursor>',
     '--all',
     '--columns <column,…> (list)',
+    '--exit-code',
     '--limit <number>',
-    '--owner <name>',
-    '--roles <role,…> (list)',
-    '--search <text>',
-    '--status <status>',
+    '--sort <field>',
     '--wide',
+    ...ALL_FILTERS,
     ...ALWAYS,
     ...PLACE,
   ],
@@ -118,6 +119,7 @@ const SURFACE: Record<string, string[]> = {
     ...ASKING,
   ],
   'apikey:requests': ['--limit <number>', ...ALWAYS, ...PLACE],
+  'apikey:review': ['--attest <text>', '--csv', ...ALWAYS, ...PLACE],
   'apikey:rotate': [
     '--activate now|on-first-use',
     '--disable-created',
@@ -129,17 +131,30 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
-  'apikey:scan': ['[path]', '--report <file> (list)', '--revoke', ...ALWAYS, ...PLACE],
+  'apikey:scan': [
+    '[path]',
+    '--report <file> (list)',
+    '--revoke',
+    '--rules gitleaks|trufflehog|pre-commit',
+    ...ALWAYS,
+    ...PLACE,
+  ],
   'apikey:show': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:suggest': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:update': [
-    '--description <text>',
+    '--dry-run',
     '--no-allow-from',
     '--no-expiry',
     '--no-limits',
     '--no-permissions',
     '--no-roles',
+    '--no-tags',
+    '--owned-by <name>',
     '--rename <name>',
+    '--tagged <key=value,…> (list)',
+    ...LABELS,
+    ...FILTERS,
+    ...ASKING,
     ...NAMED,
     ...END,
     ...GRANTS,
@@ -160,6 +175,7 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
+  'apikey:routes:observed': [...ALWAYS, ...PLACE],
   'apikey:routes:template': ['<service>', '--credential <file>', '--host <host>', '--url <url>', ...ALWAYS],
   'apikey:backup': ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
   'apikey:compact': [...ALWAYS, ...PLACE],
@@ -264,7 +280,7 @@ describe('the commands', () => {
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
     const atTop =
-      'backup compact doctor federation:explain guard login logout notices:test restore routes:check routes:explain routes:template'.split(
+      'backup compact doctor federation:explain guard login logout notices:test restore routes:check routes:explain routes:observed routes:template'.split(
         ' ',
       );
     const ids = Object.keys(manifest.commands);

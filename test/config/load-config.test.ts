@@ -51,6 +51,7 @@ describe('the configuration', () => {
       federation: [],
       audit: { keep: null },
       notices: undefined,
+      alerts: { github: undefined },
       introspection: 'on',
       publicUrl: undefined,
       consent: undefined,
@@ -100,6 +101,7 @@ people:
 audit: { keep: 400d }
 notices: { url: "https://hooks.example.org/n", secretFile: n.secret, events: [key.ended], refusedOften: 7 }
 server: { keepAlive: 90, maxConnections: 500, maxConnectionsPerAddress: 1, maxVerifiedKeys: 1000000, metricsHost: '::1' }
+alerts: { github: on }
 introspection: permitted
 publicUrl: https://keys.example.org
 consent: both
@@ -194,6 +196,7 @@ sign-in: on
       },
       audit: { keep: 400 * 86_400_000 },
       federation: [],
+      alerts: { github: 'https://api.github.com/meta/public_keys/secret_scanning' },
       introspection: 'permitted',
       publicUrl: 'https://keys.example.org',
       consent: 'both',
@@ -323,7 +326,7 @@ trust: [10.0.0.0/33]
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
         '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, upstreams, ' +
-          'routes, expect, cors, tls, server, limits, policy, people, federation, audit, notices, introspection, publicUrl, ' +
+          'routes, expect, cors, tls, server, limits, policy, people, federation, audit, notices, alerts, introspection, publicUrl, ' +
           'consent, clients and sign-in.',
         '7:15: "cookie" is no place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
@@ -339,10 +342,32 @@ trust: [10.0.0.0/33]
     [
       'routes: [{ host: "*", pth: /, allow: key }, { host: h, location: /x, allow: open }]',
       '1:23: "pth" is not a field. Did you mean "path"?',
-      '1:56: "location" is not a field. The fields here are host, path, methods, allow, resource, mcp, limit, cost, to, cross-site and preflight.',
+      '1:56: "location" is not a field. The fields here are host, path, methods, allow, resource, mcp, limit, cost, to, cross-site, preflight and observe.',
     ],
     ['credentials: [{ headr: X-Api-Key }]', '1:17: "headr" is not a field. Did you mean "header"?'],
     ['notices: { ulr: "https://h.example" }', '1:12: "ulr" is not a field. Did you mean "url"?'],
+    ...[
+      ['observe: false, allow: key', 'The field "observe" must be true, or left out.'],
+      ['observe: true, allow: open', 'An open route refuses nothing that could be observed. Leave "observe" out.'],
+      [
+        'observe: true, allow: key, mcp: { tools: ["*"] }',
+        'With "mcp", leave out "observe": single tools are not observed.',
+      ],
+      [
+        'observe: true, allow: key, to: s',
+        'With "observe", everybody would act with the credentials that "s" gets. Leave it out.',
+      ],
+    ].map(([fields, problem]): [string, string] => [
+      `routes: [{ ${fields}, host: a, path: / }]\nupstreams: { s: { url: "http://127.0.0.1:1", send: { X: { file: s } } } }`,
+      `1:21: ${problem}`,
+    ]),
+    ['alerts: on', '1:9: The field "alerts" must be a map with the field "github".'],
+    ['alerts: {}', '1:9: The field "github" is missing.'],
+    [
+      'alerts: { github: "http://keys.example" }',
+      '1:19: "http://keys.example" is not on, off, or where the public keys are: an address that begins with https://, ' +
+        'or with http:// on loopback.',
+    ],
     ['tls: { crt: a.pem, key: b.pem }', '1:8: "crt" is not a field. Did you mean "cert"?'],
     ['roles: { R: [WIKI:READ_ANY] }', '1:14: "WIKI:READ_ANY" is not a permission: "WIKI" is not a resource.'],
     [

@@ -73,7 +73,11 @@ describe('docs/schema.graphql', () => {
       FieldDefinition: ({ name, type }) => void (name.value === 'key' && named.push(print(type))),
       InputValueDefinition: ({ name }) => void (name.value === 'key' && named.push('an argument')),
     });
-    assert.deepEqual(named, ['String!', 'String!'], 'CreatedApiKey.key and RotatedApiKey.key');
+    assert.deepEqual(
+      named,
+      ['String!', 'String!', 'String!'],
+      'CreatedApiKey.key, RotatedApiKey.key and NewSecret.key',
+    );
   });
 });
 
@@ -91,6 +95,7 @@ async function printAll(): Promise<Printed[]> {
     { host: 'a.example', path: '/x', allow: ['DOCKER:READ_ANY'] },
     { host: 'a.example', path: '/x', methods: ['PUT'], allow: 'open' },
     { host: 'a.example', path: '/x/**', allow: 'key' },
+    { host: 'b.example', path: '/**', allow: 'key', observe: true },
   ];
   const config = write(
     'svc-api.yaml',
@@ -116,7 +121,10 @@ async function printAll(): Promise<Printed[]> {
   await apikey('create', 'CI', '--roles', 'VIEWER');
   await apikey('create', 'Dry', '--roles', 'VIEWER', '--limit', '9/m', '--allow-from', '10.0.0.0/8', '--dry-run');
   await apikey('--create', '--name', 'Flag', '--roles', 'GUEST');
-  await apikey('update', 'CI', '--description', 'Deploys');
+  await apikey('update', 'CI', '--description', 'Deploys', '--owner', 'Ada', '--tag', 'env=prod');
+  for (const verb of ['disable', 'delete']) await apikey(verb, '--tag', 'env=prod', '--dry-run');
+  await apikey('update', '--tagged', 'env=prod', '--owner', 'Bea', '--dry-run');
+  await apikey('review');
   await apikey('rotate', 'CI');
   await apikey('show', 'CI');
   await apikey('rotate', 'CI', '--rollback');
@@ -133,6 +141,7 @@ async function printAll(): Promise<Printed[]> {
   await apikey('scan', write('leak', key));
   const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
   await run(['federation', 'explain', '-'], `${encode({ alg: 'ES256' })}.${encode({ iss: 'x', exp: 1 })}.x`);
+  await apikey('scan', '--rules', 'gitleaks');
   const [one, other] = await withKeys({ database: cli.database }, async (keys) => {
     const { principal } = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'] });
     await keys.create({ name: 'Child', roles: ['VIEWER'] }, principal);
@@ -178,6 +187,7 @@ async function printAll(): Promise<Printed[]> {
   await run(['routes', 'check']);
   await run(['routes', 'explain', 'GET', 'https://a.example/x', '--key', 'CI']);
   await run(['routes', 'explain', 'GET', 'https://a.example//x']);
+  await run(['routes', 'observed']);
   await run(['routes', 'template', 'sonarr']);
   await run(['notices', 'test']);
   await run(['logout', '--server', 'http://127.0.0.1:9']);

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
+import { changeDirectly } from '../support/direct.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const PAGE = 'docs/apply.md';
@@ -51,14 +52,27 @@ describe('docs/apply.md', () => {
   });
 
   it('has a plan as it is shown', async () => {
-    const { declare, run } = workspace();
+    const { folder, declare, run } = workspace();
     const key = (name: string, grants: string) => `  - name: ${name}\n    ${grants}\n`;
     const others = ['A', 'B', 'C'].map((name) => key(name, 'roles: [GUEST]')).join('');
-    declare(`keys:\n${others}${key('CI deploy', 'roles: [VIEWER]')}${key('Old report', 'roles: [GUEST]')}`);
+    const backup = key('Backup', 'roles: [GUEST]\n    rotate: { every: 90d }');
+    declare(`keys:\n${others}${key('CI deploy', 'roles: [VIEWER]')}${key('Old report', 'roles: [GUEST]')}${backup}`);
     await run('svc-api apikey apply -f keys.yaml --secrets-dir secrets');
+    await changeDirectly(
+      join(folder, 'store', 'keys.sqlite'),
+      `update api_keys set created_at = created_at - ${92 * 86_400_000} where name = 'Backup'`,
+    );
     const changed = key('CI deploy', 'roles: [VIEWER]\n    permissions: [DOCKER:UPDATE_ANY]');
-    declare(`keys:\n${key('Dashboard', 'roles: [GUEST]')}${changed}${others}`);
+    declare(`keys:\n${key('Dashboard', 'roles: [GUEST]')}${changed}${backup}${others}`);
     const { code, stdout } = await run('svc-api apikey apply -f keys.yaml --prune --dry-run');
     assert.deepEqual([code, stdout], [2, blockWith('Plan:', PAGE, 'text')]);
+  });
+
+  it('hands new secrets to a command', async () => {
+    const { declare, run } = workspace();
+    declare(blockWith('name: CI deploy', PAGE, 'yaml'));
+    const { code, stderr } = await run(blockWith('--exec', PAGE));
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /^Success! Data written to: secret\/ci\/CI deploy\nSuccess! .*Dashboard\n$/);
   });
 });

@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { parse } from 'yaml';
+import { delimiter, dirname, join } from 'node:path';
+import { parse, parseAllDocuments } from 'yaml';
+import { parseConfig } from '../../src/config/load-config.ts';
 import { testCli, UUID } from '../support/cli.ts';
-import { pathWithCli, runBlock } from '../support/pages.ts';
+import { changeDirectly } from '../support/direct.ts';
+import { FakeCluster } from '../support/fake-cluster.ts';
+import { startIssuer } from '../support/issuer.ts';
+import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { type Finished, finished, ROOT } from '../support/process.ts';
 import { needsPrograms, needsRoot } from '../support/skip.ts';
 import { startServe } from '../support/serve.ts';
+import { startTestService } from '../support/server.ts';
 import { isAccepted } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
 
@@ -23,6 +28,12 @@ function workspace(): { folder: string; run: (script: string, input?: string) =>
   const database = join(folder, 'store', 'keys.sqlite');
   const env = { PATH: pathWithCli(folder), SVC_API_DATABASE: database, SECRETS: join(folder, 'keys') };
   return { folder, run: (script, input) => runBlock(script, folder, env, input), database };
+}
+
+/** Lets the keys of a store be older, and end earlier, by so many days. */
+function letAge(database: string, days: number): Promise<void> {
+  const [created, ends] = ['created_at', 'expires_at'].map((name) => `${name} = ${name} - ${days * 86_400_000}`);
+  return changeDirectly(database, `update api_keys set ${created}, ${ends} where managed = 1`);
 }
 
 const example = (path: string) => readFileSync(join(ROOT, 'examples', path), 'utf8');
@@ -95,6 +106,40 @@ describe('the examples', () => {
     await server.stop();
     for (const name of ['CI deploy', 'Night report'])
       assert.ok(await isAccepted(database, readFileSync(join(folder, `stored ${name}`), 'utf8').trim()), name);
+  });
+
+  it('on hosted runners work: the token of the platform is all that they need', async () => {
+    const platforms = [
+      ['github', 'github-actions/hosted.yml', { repository_id: '123456', environment: 'production' }],
+      ['gitlab', 'gitlab-ci/hosted.yml', { project_id: '123456', ref_path: 'refs/heads/main', ref_protected: 'true' }],
+    ] as const;
+    for (const [preset, path, claims] of platforms) {
+      const issuer = await startIssuer();
+      const comment = example(path).match(/^#   .*$/gm)!;
+      const rules = comment.map((line) => line.replace(/^#   /, '')).join('\n');
+      const ofIssuer = rules.replace(`issuer: ${preset}`, `issuer: { preset: ${preset}, url: "${issuer.url}" }`);
+      const config = await parseConfig({ path: '/svc-api.yaml', text: ofIssuer });
+      assert.equal((await parseConfig({ path: '/svc-api.yaml', text: rules })).federation.length, 1);
+      const test = await startTestService({ app: { config } });
+      test.time.now = Date.now();
+      const exp = Math.floor(test.time.now / 1000) + 300;
+      const token = await issuer.sign({ aud: 'https://keys.example.org', sub: 'job', exp, ...claims });
+      const { jobs, deploy } = parse(example(path)) as {
+        jobs?: { deploy: { steps: { run?: string }[] } };
+        deploy?: { script: string[] };
+      };
+      const scripts = deploy?.script ?? jobs!.deploy.steps.flatMap(({ run }) => run ?? []);
+      const script = scripts.find((line) => line.startsWith('svc-api'))!;
+      assert.equal(blockWith('--federated', 'docs/reference.md').trim(), script);
+      const folder = tempFolder();
+      writeFileSync(join(folder, 'deploy.sh'), '#!/bin/sh\nenv | grep -c "=svc_" > deployed\n', { mode: 0o755 });
+      const env = { PATH: pathWithCli(folder), SVC_API_ID_TOKEN: token, no_proxy: '*' };
+      const { code, stderr } = await runBlock(script.replace('https://keys.example.org', test.url), folder, env);
+      assert.equal(code, 0, stderr);
+      assert.equal(readFileSync(join(folder, 'deployed'), 'utf8'), '1\n');
+      await test.stop();
+      await issuer.stop();
+    }
   });
 
   it('for GitLab CI work: grants are checked, a deployment, a rotation', async () => {
@@ -194,6 +239,62 @@ describe('the examples', () => {
     });
   });
 
+  describe('for Kubernetes, a job that keeps a Secret fresh', () => {
+    interface Manifest {
+      kind: string;
+      metadata: { name: string };
+      data?: Record<string, string>;
+      rules?: object[];
+      spec?: { jobTemplate: { spec: { template: { spec: { containers: [{ command: string[] }] } } } } };
+    }
+    const documents = parseAllDocuments(example('kubernetes/rotation.yaml')).map((each) => each.toJS() as Manifest);
+    const of = (kind: string) => documents.find((each) => each.kind === kind)!;
+
+    it('may change that Secret, and nothing else', () => {
+      const { name } = of('Secret').metadata;
+      assert.deepEqual(of('Role').rules, [
+        { apiGroups: [''], resources: ['secrets'], resourceNames: [name], verbs: ['get', 'patch'] },
+      ]);
+    });
+
+    it('puts each new secret there; one that it cannot put is taken back, and made the next time', async function () {
+      needsPrograms(this, 'kubectl');
+      const { folder, database } = workspace();
+      const path = [join(folder, 'bin'), process.env['PATH']].join(delimiter);
+      for (const [name, text] of Object.entries(of('ConfigMap').data!)) writeFileSync(join(folder, name), text);
+      const [, permissions = ''] = /--permissions (\S+)/.exec(example('kubernetes/rotation.yaml'))!;
+      const { key } = await testCli(database).given('Rotation', { permissions: permissions.split(',') });
+      const server = await startServe(database);
+      const cluster = await FakeCluster.start();
+      const [{ command }] = of('CronJob').spec!.jobTemplate.spec.template.spec.containers;
+      const apply = (...more: string[]) => {
+        const words = [...command, ...more].map((word) => `'${word.replace('/etc/svc-api-rotation', folder)}'`);
+        writeFileSync(join(folder, 'kubeconfig'), cluster.config);
+        const env = { SVC_API_SERVER: server.url, SVC_API_KEY: key, KUBECONFIG: join(folder, 'kubeconfig') };
+        return runBlock(words.join(' '), folder, { PATH: path, HOME: folder, ...env });
+      };
+      try {
+        cluster.isDown = true;
+        const failed = await apply('--json');
+        assert.equal((JSON.parse(failed.stdout) as { code: string }).code, 'OUTPUT_FAILED', failed.stderr);
+        cluster.isDown = false;
+        for (const days of [0, 31]) {
+          await letAge(database, days);
+          const { code, stdout, stderr } = await apply();
+          assert.equal(code, 0, stderr);
+          assert.match(stdout, days === 0 ? /\+ create "CI deploy"/ : /~ rotate "CI deploy"/);
+          assert.equal(cluster.patches.length, 1);
+          const { stringData } = JSON.parse(cluster.patches.pop()!) as { stringData: Record<string, string> };
+          assert.deepEqual(Object.keys(stringData), ['CI-deploy']);
+          assert.ok(await isAccepted(database, stringData['CI-deploy']!));
+        }
+      } finally {
+        await cluster.stop();
+        await server.stop();
+      }
+    });
+  });
+
   describe('for Terraform, an external data source', () => {
     const ask = (run: (script: string, input: string) => Promise<Finished>, name: string) =>
       run(`node '${join(ROOT, 'examples/terraform/key.mjs')}'`, JSON.stringify({ name }));
@@ -237,6 +338,26 @@ describe('the examples', () => {
         'CI deploy',
       );
       assert.deepEqual([stdout, stderr, code], ['', 'svc-api cannot be run: spawnSync svc-api ENOENT\n', 1]);
+    });
+
+    it('applies keys from a file, and again when they are due', async function () {
+      needsPrograms(this, 'terraform');
+      const { folder, run, database } = workspace();
+      writeFileSync(join(folder, 'main.tf'), example('terraform/keys/main.tf'));
+      const terraform = async (...args: string[]) => {
+        const { code, stdout, stderr } = await run(`HOME='${folder}' terraform ${args.join(' ')} -no-color`);
+        assert.equal(code, 0, stdout + stderr);
+        return stdout;
+      };
+      await terraform('init');
+      assert.match(await terraform('apply', '-auto-approve'), /Applied: 4 created/);
+      await letAge(database, 92);
+      const stdout = await terraform('apply', '-auto-approve');
+      assert.match(stdout, /~ rotate "CI deploy" \(secret is 92 days old\)/);
+      assert.match(stdout, /\+ renew "Night report"/);
+      const secret = readFileSync(join(folder, 'secrets', 'CI deploy'), 'utf8').trim();
+      assert.ok(await isAccepted(database, secret));
+      assert.ok(!readFileSync(join(folder, 'terraform.tfstate'), 'utf8').includes('svc_'));
     });
 
     it('is called by its own program', () => {

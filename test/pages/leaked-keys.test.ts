@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
+import { parse } from 'yaml';
 import { testCli, type TestCli } from '../support/cli.ts';
 import { BIN, cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
+import { startServe } from '../support/serve.ts';
+import { isAccepted } from '../support/stored.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 const text = readFileSync(join(ROOT, 'docs/leaked-keys.md'), 'utf8');
-const [contain, hook, inCi, inGit, verify] = Array.from(
+const [contain, hook, inCi, inGit, revoke, verify] = Array.from(
   text.matchAll(/^```sh\n(.*?)^```$/gms),
   (match) => match[1]!,
-) as [string, string, string, string, string];
+) as [string, string, string, string, string, string];
 
 describe('docs/leaked-keys.md', () => {
   let cli: TestCli;
@@ -87,6 +90,7 @@ describe('docs/leaked-keys.md', () => {
     for (const [file, pattern] of [
       ['gitleaks.toml', /^regex = '{3}(.*)'{3}$/m],
       ['trufflehog.yaml', /^ *key: '(.*)'$/m],
+      ['pre-commit.yaml', /rb"(.*)"/],
     ] as const) {
       assert.ok(text.includes(`../examples/scanners/${file}`));
       const rule = new RegExp(pattern.exec(readFileSync(join(ROOT, 'examples/scanners', file), 'utf8'))![1]!);
@@ -106,6 +110,48 @@ describe('docs/leaked-keys.md', () => {
     );
     assert.match(stdout, /^[\da-f]{40}:notes:\d+:\d+ {2}svc_\w{12}_… {2}ACTIVE {2}"CI deploy"\n/);
     assert.equal(code, 3);
+  });
+
+  describe('has a hook for pre-commit, which', () => {
+    const config = parse(readFileSync(join(ROOT, 'examples/scanners/pre-commit.yaml'), 'utf8')) as {
+      repos: [{ hooks: [{ entry: string }] }];
+    };
+
+    it('finds keys by form and checksum, and says no secret', async () => {
+      const { key } = await cli.given('CI deploy');
+      const typo = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
+      writeFileSync(join(folder, 'leaks'), `first line\nKEY=${key}\n`);
+      writeFileSync(join(folder, 'harmless'), `${typo}\n${key.slice(0, -1)}\n`);
+      const { entry } = config.repos[0].hooks[0];
+      const { stdout, code, stderr } = await run(`${entry.trimEnd()} leaks harmless`);
+      assert.deepEqual([stdout, code], [`leaks:2: ${key.slice(0, 17)} is an API key\n`, 1], stderr);
+      assert.equal((await run(`${entry.trimEnd()} harmless`)).code, 0);
+    });
+
+    it('stops a commit, where pre-commit is installed', async function () {
+      if ((await run('command -v pre-commit')).code !== 0) this.skip();
+      const { key } = await cli.given('CI deploy');
+      writeFileSync(join(folder, 'notes'), `KEY=${key}\n`);
+      copyFileSync(join(ROOT, 'examples/scanners/pre-commit.yaml'), join(folder, '.pre-commit-config.yaml'));
+      const env = { HOME: folder, PRE_COMMIT_HOME: join(folder, '..', 'pre-commit') };
+      const committed = await run('git add . && pre-commit install && git commit --quiet --message leak', env);
+      assert.match(committed.stderr + committed.stdout, /notes:1: svc_\w{12}_ is an API key/);
+      assert.notEqual(committed.code, 0);
+      writeFileSync(join(folder, 'notes'), 'none\n');
+      assert.equal((await run('git add . && git commit --quiet --message none', env)).code, 0);
+    });
+  });
+
+  it('has a request that ends a key', async () => {
+    const { key } = await cli.given('CI deploy');
+    const server = await startServe(cli.database);
+    try {
+      const { stdout, stderr } = await run(revoke.replace('http://127.0.0.1:4000', server.url), { API_KEY: key });
+      assert.equal(stdout, '{}', stderr);
+      assert.ok(!(await isAccepted(cli.database, key)));
+    } finally {
+      await server.stop();
+    }
   });
 
   it('has a check before a deployment', async () => {

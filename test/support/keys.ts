@@ -114,6 +114,8 @@ export function storedKey(id: string, fields: Partial<StoredKey> = {}): StoredKe
     id,
     name: id,
     description: null,
+    owner: null,
+    tags: [],
     roles: [],
     permissions: ['ME:READ_OWN'],
     limits: [],

@@ -8,17 +8,18 @@ import {
 } from '../../keys/apply/index.ts';
 import type { PlannedChange } from '../../keys/key/index.ts';
 import type { SecretDelivery } from '../../keys/changes/index.ts';
-import { type DocumentIssue, KeysError, printable } from '../../keys/basics/index.ts';
+import { type DocumentIssue, formatTime, KeysError, printable, relativeTime } from '../../keys/basics/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
 import { describeIssues, locatedText, readYaml } from '../../yaml/read-yaml.ts';
 import { CliError, deliverSecrets } from '../errors.ts';
 import { readText } from '../input/input.ts';
 import { changeText, fieldText } from '../views/key-view.ts';
 import type { KeysPlace } from '../with-keys.ts';
+import { SecretCommand } from './secret-command.ts';
 import { SecretFiles, tidyLeftovers, validateFileNames } from './secret-files.ts';
 
 const REVERTED = 'All changes were reverted, because nobody has the new secrets.';
-const REMOVED = 'New keys were removed again, because nobody has their secrets. Other changes stay.';
+const REMOVED = 'New secrets were taken back, because nobody has them. Other changes stay.';
 
 interface ApplyRequest {
   /** A path, or `-` for stdin. */
@@ -29,8 +30,10 @@ interface ApplyRequest {
   adopt: boolean;
   /** Show what would change, and change nothing. */
   dryRun: boolean;
-  /** The folder for the secrets of new keys. */
+  /** The folder for new secrets. */
   secretsDir: string | undefined;
+  /** The command of a shell that gets each new secret on stdin. */
+  command: string | undefined;
   /** Whether the output is JSON, which holds the secrets that are not in files. */
   json: boolean;
   print: (json: object, text: string) => Promise<void>;
@@ -61,11 +64,8 @@ async function preview(
   { prune, adopt, print }: ApplyRequest,
 ): Promise<PlannedChanges> {
   const plan = await keys.declarations.plan(declaration.keys, { prune, adopt });
-  const counts = countsOf(plan);
-  const { changes } = plan;
-  const { created, updated, deleted, unchanged } = counts;
-  const total = `Plan: ${created} to create, ${updated} to update, ${deleted} to delete, ${unchanged} unchanged.`;
-  await print({ dryRun: true, changes, ...counts, keys: [] }, [...formatDiff(changes), total].join('\n'));
+  const words = ['to create', 'to update', 'to rotate', 'to renew', 'to delete'] as const;
+  await print({ dryRun: true, ...shownOf(plan), keys: [] }, textOf('Plan', plan, words));
   return plan;
 }
 
@@ -74,7 +74,7 @@ async function apply(
   declaration: DeclarationFile,
   request: ApplyRequest,
 ): Promise<PlannedChanges> {
-  const { prune, adopt, secretsDir, print, note } = request;
+  const { prune, adopt, secretsDir, command, print, note } = request;
   let files: SecretFiles | undefined;
   if (secretsDir !== undefined) {
     const nameOf = keys.findNameOfWorking?.bind(keys);
@@ -82,12 +82,14 @@ async function apply(
     for (const line of nameOf ? await tidyLeftovers({ ...left, nameOf }) : []) await note(line);
     files = new SecretFiles(secretsDir, keys.location);
   }
-  const delivery = files ? deliveryInFiles(files) : deliveryInJson(request);
+  const sink = command === undefined ? undefined : new SecretCommand(command, keys.declarations);
+  const delivery = sink ?? (files ? deliveryInFiles(files) : deliveryInJson(request));
   try {
     const applied = await deliverSecrets(delivery, keys.revertsAll ? REVERTED : REMOVED, (safe) =>
       keys.declarations.apply(declaration.keys, { prune, adopt }, safe),
     );
-    if (files || applied.created.length === 0) await showOrSay(applied, files, print);
+    sink?.requireTaken();
+    if (files || sink || secretsOf(applied).length === 0) await showOrSay(applied, { files, sink }, print);
     return applied;
   } catch (error) {
     files?.remove();
@@ -96,54 +98,64 @@ async function apply(
 }
 
 function deliveryInFiles(files: SecretFiles): SecretDelivery<Applied> {
-  return { prepare: ({ created }) => files.write(created), deliver: () => files.publish() };
+  return { prepare: (applied) => files.write(secretsOf(applied)), deliver: () => files.publish() };
 }
 
 /** Secrets on stdout, which must be JSON. The text has no place for them. */
 function deliveryInJson({ json, printSecrets }: ApplyRequest): SecretDelivery<Applied> {
   return {
-    prepare: ({ created }) => {
-      if (created.length > 0 && !json) throw nowhereToGo(created.length);
+    prepare: (applied) => {
+      if (secretsOf(applied).length > 0 && !json) throw nowhereToGo(applied);
     },
     deliver: async (applied) => {
-      if (applied.created.length > 0) await show(applied, undefined, printSecrets);
+      if (secretsOf(applied).length > 0) await show(applied, {}, printSecrets);
     },
   };
 }
 
 /** Shows a result without secrets: that it cannot be written changes nothing about what was done. */
-async function showOrSay(
-  applied: Applied,
-  files: SecretFiles | undefined,
-  print: ApplyRequest['print'],
-): Promise<void> {
+async function showOrSay(applied: Applied, sinks: Sinks, print: ApplyRequest['print']): Promise<void> {
   try {
-    await show(applied, files, print);
+    await show(applied, sinks, print);
   } catch (error) {
     throw outputFailed(error, applied.changes.length > 0 ? 'The changes were made.' : 'There was nothing to change.');
   }
 }
 
-function show(applied: Applied, files: SecretFiles | undefined, print: ApplyRequest['print']): Promise<void> {
-  const { changes, created } = applied;
-  const counts = countsOf(applied);
-  const secrets = created.map(({ key, apiKey: { name, id } }) =>
-    files ? { name, id, file: files.pathOf(name) } : { key, name, id },
-  );
-  const { created: made, updated, deleted, unchanged } = counts;
-  const total = `Applied: ${made} created, ${updated} updated, ${deleted} deleted, ${unchanged} unchanged.`;
-  return print({ dryRun: false, changes, ...counts, keys: secrets }, [...formatDiff(changes), total].join('\n'));
+/** Where secrets went, if not to stdout. */
+interface Sinks {
+  files?: SecretFiles | undefined;
+  sink?: SecretCommand | undefined;
+}
+
+async function show(applied: Applied, { files, sink }: Sinks, print: ApplyRequest['print']): Promise<void> {
+  const keys = secretsOf(applied).map(({ key, apiKey: { name, id } }) => ({
+    ...(!files && !sink && { key }),
+    name,
+    id,
+    ...(files && { file: files.pathOf(name) }),
+  }));
+  const words = ['created', 'updated', 'rotated', 'renewed', 'deleted'] as const;
+  await print({ dryRun: false, ...shownOf(applied), keys }, textOf('Applied', applied, words));
+}
+
+/** All new secrets, with the keys that have them. */
+function secretsOf({ created, rotated }: Applied): Applied['created'] {
+  return [...created, ...rotated];
 }
 
 function outputFailed(error: unknown, outcome: string): CliError {
   return new CliError('OUTPUT_FAILED', `${(error as Error).message} ${outcome}`, { cause: error });
 }
 
-function nowhereToGo(secrets: number): KeysError {
-  const what = secrets === 1 ? 'One key is new, and its secret has' : `${secrets} keys are new, and their secrets have`;
+function nowhereToGo({ created, rotated }: Applied): KeysError {
+  const secrets = created.length + rotated.length;
+  const kind = rotated.length === 0 ? 'new' : created.length === 0 ? 'to be rotated' : 'new or to be rotated';
+  const what =
+    secrets === 1 ? `One key is ${kind}, and its secret has` : `${secrets} keys are ${kind}, and their secrets have`;
   return new KeysError(
     'USAGE',
-    `${what} nowhere to go. Pass --secrets-dir <folder> or --json; --dry-run shows the changes.`,
+    `${what} nowhere to go. Pass --secrets-dir <folder>, --exec <command> or --json; --dry-run shows the changes.`,
   );
 }
 
@@ -179,24 +191,53 @@ async function readDeclarationFile(
   }
 }
 
-/** How many keys a plan creates, updates and deletes, and how many it leaves unchanged. */
-interface PlanCounts {
-  created: number;
-  updated: number;
-  deleted: number;
-  unchanged: number;
+/** What a plan changes, as JSON. */
+function shownOf(plan: PlannedChanges): object {
+  const { unchanged } = plan;
+  const changes = plan.changes.map(({ secretSince, ...change }) => ({
+    ...change,
+    ...(secretSince !== undefined && { secretSince: formatTime(secretSince) }),
+  }));
+  const [created, updated, rotated, renewed, deleted] = countsOf(plan);
+  const waiting = plan.waiting.map(({ name, previousEndsAt }) => ({ name, until: formatTime(previousEndsAt) }));
+  return { changes, created, updated, rotated, renewed, deleted, unchanged, waiting };
 }
 
-function countsOf({ changes, unchanged }: PlannedChanges): PlanCounts {
-  const count = (action: PlannedChange['action']) => changes.filter((change) => change.action === action).length;
-  return { created: count('CREATE'), updated: count('UPDATE'), deleted: count('DELETE'), unchanged };
+/** How many keys a plan creates, updates, rotates, renews and deletes. */
+function countsOf({ changes }: PlannedChanges): number[] {
+  return ACTIONS.map((action) => changes.filter((change) => change.action === action).length);
 }
 
-/** Changes as a diff: `+` for a new key, `~` for one that changes, `-` for one that is deleted. */
-export function formatDiff(changes: readonly PlannedChange[]): string[] {
-  return changes.flatMap(({ action, name, changes: fields = [] }) => {
-    if (action === 'DELETE') return [`- delete "${name}"`];
-    if (action === 'UPDATE') return [`~ update "${name}"`, ...fields.map((change) => `    ${changeText(change)}`)];
-    return [`+ create "${name}"`, ...fields.map(({ field, after }) => `    ${field}: ${fieldText(after)}`)];
+const ACTIONS = ['CREATE', 'UPDATE', 'ROTATE', 'RENEW', 'DELETE'] as const satisfies PlannedChange['action'][];
+/** Those that are counted where there are none, too. */
+const COUNTED = new Set<PlannedChange['action']>(['CREATE', 'UPDATE', 'DELETE']);
+
+function textOf(what: string, plan: PlannedChanges, words: readonly string[]): string {
+  const counts = countsOf(plan).flatMap((count, index) =>
+    count > 0 || COUNTED.has(ACTIONS[index]!) ? `${count} ${words[index]!}` : [],
+  );
+  const waiting = plan.waiting.map(({ name, previousEndsAt }) => {
+    const end = previousEndsAt === null ? '' : `, or from ${formatTime(previousEndsAt)} on`;
+    return `= wait "${name}" (rotated once its last new secret is in use${end})`;
   });
+  const total = `${what}: ${[...counts, `${plan.unchanged} unchanged`].join(', ')}.`;
+  return [...formatDiff(plan.changes), ...waiting, total].join('\n');
+}
+
+/** Changes as a diff: `+` for a new or renewed key, `~` for one that changes, `-` for one that is deleted. */
+export function formatDiff(changes: readonly PlannedChange[]): string[] {
+  return changes.flatMap(({ action, name, secretSince, changes: fields = [] }) => {
+    if (action === 'DELETE') return [`- delete "${name}"`];
+    if (action === 'CREATE')
+      return [`+ create "${name}"`, ...fields.map(({ field, after }) => `    ${field}: ${fieldText(after)}`)];
+    const age = secretSince === undefined ? '' : ` (secret is ${ageOf(secretSince)})`;
+    const head = action === 'RENEW' ? `+ renew "${name}"` : `~ ${action.toLowerCase()} "${name}"${age}`;
+    return [head, ...fields.map((change) => `    ${changeText(change)}`)];
+  });
+}
+
+/** `92 days old`. */
+function ageOf(since: number): string {
+  const now = Date.now();
+  return relativeTime(Math.min(since, now - 1000), now).replace(/ ago$/, ' old');
 }

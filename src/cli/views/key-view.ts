@@ -23,6 +23,9 @@ export interface KeyJson extends KeyRestrictions {
   id: string;
   name: string;
   description: string | null;
+  /** Who answers for it. */
+  owner: string | null;
+  tags: readonly string[];
   roles: string[];
   permissions: string[];
   /** Those of its roles and permissions that are declared no longer, or only elsewhere: they allow nothing here. */
@@ -76,6 +79,8 @@ export function keyJson(state: KeyState): KeyJson {
     id: key.id,
     name: key.name,
     description: key.description,
+    owner: key.owner,
+    tags: key.tags,
     roles: key.roles,
     permissions: key.permissions,
     unknownGrants,
@@ -266,6 +271,8 @@ const uses = column('uses', (key) => key.uses);
 const rotation = column('rotation', (key) => key.rotation, { least: TEXT });
 const person = column('person', (key) => key.person, { least: TEXT });
 const id = column('id', (key) => key.id, { least: TEXT });
+const owner = column('owner', (key) => key.owner, { least: TEXT });
+const tags = column('tags', (key) => key.tags, { least: TEXT });
 const description = column('description', (key) => key.description, { least: TEXT });
 
 /** What a terminal shows unless told otherwise. */
@@ -283,7 +290,19 @@ export const ALL_COLUMNS: readonly KeyColumn[] = [
   uses,
   rotation,
 ];
-const PICKABLE = [...ALL_COLUMNS, grants, unknownGrants, limits, budgets, allowFrom, person, id, description];
+const PICKABLE = [
+  ...ALL_COLUMNS,
+  grants,
+  unknownGrants,
+  limits,
+  budgets,
+  allowFrom,
+  person,
+  id,
+  description,
+  owner,
+  tags,
+];
 
 export const COLUMN_NAMES: readonly string[] = PICKABLE.map((column) => column.name);
 

@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
+import { exclusiveFlags } from '../../cli/input/key-flags.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { warn } from '../../cli/terminal.ts';
 import { warningsOf } from '../../keys/changes/index.ts';
@@ -9,6 +10,7 @@ export default class Apply extends KeyCommand {
   static override summary = 'Create and update API keys to match a file.';
   static override description =
     'A field that a declared key leaves out is empty, except "enabled": a disabled key stays disabled. ' +
+    'A key whose end by "expiresIn" has passed is renewed, and one whose secret is older than "rotate" says is rotated. ' +
     'All changes are made in one transaction; if there are none, nothing is written. ' +
     'With --dry-run, exit code 2 means that there are changes, and every failure exits with 1.';
   static override examples = examplesOf([
@@ -16,6 +18,10 @@ export default class Apply extends KeyCommand {
     [
       'Make the changes; the secret of each new key goes to a file named after the key',
       '-f keys.yaml --secrets-dir ./secrets',
+    ],
+    [
+      'Hand each new secret to Vault; a key whose secret it does not take is as before',
+      `-f keys.yaml --exec 'vault kv put "secret/$SVC_API_KEY_NAME" key=-'`,
     ],
     ['Also delete keys that an earlier apply created and the file no longer declares', '-f keys.yaml --prune --json'],
   ]);
@@ -35,21 +41,29 @@ export default class Apply extends KeyCommand {
       description: 'Delete keys that an apply created and the file no longer declares; never others.',
     }),
     'secrets-dir': Flags.string({
-      description:
-        'Folder for the secrets of new keys, each in a file named after its key that only its owner can read.',
+      description: 'Folder for new secrets, each in a file named after its key that only its owner can read.',
       helpValue: '<folder>',
+    }),
+    exec: Flags.string({
+      description:
+        'Command of the shell that gets each new secret on stdin, one run a key, with SVC_API_KEY_NAME and ' +
+        'SVC_API_KEY_ID in its environment. If it fails, the secret of that key is taken back.',
+      helpValue: '<command>',
     }),
   };
 
   async run(): Promise<object> {
     const { flags } = await this.parse(Apply);
-    const { file, prune, adopt, 'dry-run': dryRun, 'secrets-dir': secretsDir } = flags;
+    const { file, prune, adopt, 'dry-run': dryRun, 'secrets-dir': secretsDir, exec: command } = flags;
     if (!file) throw new CliError('USAGE', 'The file is missing. Pass -f <path>, or -f - for stdin.');
     if (secretsDir === '')
       throw new CliError(
         'USAGE',
         'The folder for the secrets is missing. Pass --secrets-dir <folder>, or leave it out.',
       );
+    if (command !== undefined && command.trim() === '')
+      throw new CliError('USAGE', 'The command for the secrets is empty. Pass --exec <command>, or leave it out.');
+    if (command !== undefined && secretsDir !== undefined) throw exclusiveFlags('--secrets-dir', '--exec');
     const { applyKeys } = await import('../../cli/apply/apply-keys.ts');
     let shown: object = {};
     const plan = await applyKeys({
@@ -59,6 +73,7 @@ export default class Apply extends KeyCommand {
       adopt,
       dryRun,
       secretsDir,
+      command,
       json: this.jsonEnabled(),
       print: async (json, text) => void (shown = await this.print(json, text)),
       printSecrets: async (json, text) => void (shown = await this.deliver(json, text)),

@@ -43,6 +43,10 @@ export default class Exec extends BaseCommand {
         `curl -H @- --json @query.json\nhttp://127.0.0.1:4000/graphql'`,
     },
     {
+      description: 'Learn which permissions a script needs',
+      command: '<%= config.bin %> <%= command.id %> --learn -- ./report.sh',
+    },
+    {
       description: 'Use another variable, and let the key expire after half an hour',
       command:
         '<%= config.bin %> <%= command.id %> --permissions DOCKER:READ_ANY\n' +
@@ -58,6 +62,11 @@ export default class Exec extends BaseCommand {
     permissions: grantFlags.permissions,
     budget: restrictionFlags.budget,
     uses: restrictionFlags.uses,
+    learn: Flags.boolean({
+      description:
+        'Say afterwards, on stderr, which permissions the command used: as flags, and for keys.yaml. It takes some ' +
+        'seconds, until servers have written that. Without --roles and --permissions, the key has ADMIN.',
+    }),
     ttl: Flags.string({
       description: 'Let the key expire after this time: a number followed by s, m, h, d or w. Default: 10m.',
       helpValue: '90s|10m|1h',
@@ -97,7 +106,8 @@ export default class Exec extends BaseCommand {
           `"${printable(misplaced)}" comes before --, where only flags are allowed. Put it after --.`,
       );
     }
-    const { roles, permissions, name, ttl, env = 'API_KEY', database } = flags;
+    const { permissions, name, ttl, env = 'API_KEY', database, learn = false } = flags;
+    const roles = flags.roles ?? (learn && !permissions ? ['ADMIN'] : undefined);
     const additions = (needed?: readonly string[]) => this.additions(needed);
     const request = { roles, permissions, limits: limitsIn(flags), name, ttl, command };
     const note = (text: string) => this.terminal.note(text);
@@ -122,6 +132,7 @@ export default class Exec extends BaseCommand {
           note,
         });
       },
+      learns: learn,
       note,
     });
     process.exitCode = exitCode;
@@ -135,7 +146,7 @@ export default class Exec extends BaseCommand {
   ) {
     if (flags.database !== undefined)
       throw new CliError('USAGE', '--federated asks a server, and not a key store: leave --database out.');
-    for (const flag of ['budget', 'uses'] as const)
+    for (const flag of ['budget', 'uses', 'learn'] as const)
       if (flags[flag] !== undefined)
         throw new CliError('USAGE', `--federated gets a key as the server's rule has it: leave --${flag} out.`);
     const server = loginServer(flags, this.environment, { isSent: true });

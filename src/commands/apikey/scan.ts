@@ -3,6 +3,7 @@ import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../cli/base-command.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { CliError } from '../../cli/errors.ts';
+import { exclusiveFlags } from '../../cli/input/key-flags.ts';
 import { commandText, formatCount } from '../../cli/output.ts';
 import { requireStore, withKeys } from '../../cli/with-keys.ts';
 import { withProgress } from '../../cli/terminal.ts';
@@ -29,6 +30,7 @@ export default class Scan extends StoreCommand {
       'Look up what gitleaks has found in the history of a repository',
       'gitleaks git --report-format json --report-path - . | <%= config.bin %> <%= command.id %> --report -',
     ],
+    ['Let gitleaks find keys, too', '--rules gitleaks > gitleaks.toml'],
     ['Disable the live keys that have leaked into logs', '--revoke ./logs'],
   ]);
   static override args = {
@@ -41,12 +43,23 @@ export default class Scan extends StoreCommand {
       multiple: true,
       multipleNonGreedy: true,
     }),
+    rules: Flags.option({
+      description: 'Print the rule by which another scanner finds keys, in place of scanning.',
+      options: ['gitleaks', 'trufflehog', 'pre-commit'] as const,
+      helpValue: 'gitleaks|trufflehog|pre-commit',
+    })(),
     revoke: Flags.boolean({ description: 'Disable the live keys that are found.' }),
   };
 
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Scan);
     const [paths, reports] = [args.path ?? [], flags.report ?? []];
+    if (flags.rules !== undefined) {
+      if (paths.length + reports.length > 0 || flags.revoke) throw exclusiveFlags('--rules', 'what to scan');
+      const { SCANNER_RULES } = await import('../../cli/scanner-rules.ts');
+      const text = SCANNER_RULES[flags.rules];
+      return this.print({ scanner: flags.rules, rules: text }, text.trimEnd());
+    }
     if (paths.length + reports.length === 0)
       throw new CliError('USAGE', 'Name what to scan: files, folders, - for stdin, or a report with --report.');
     if ([...paths, ...reports].filter((path) => path === '-').length > 1)

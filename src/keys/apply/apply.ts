@@ -10,6 +10,7 @@ import {
   requirePolicy,
   requireToChange,
   requireToCreate,
+  requireToHoldKey,
   violationsByCount,
   violationsOfChange,
   violationsOfNew,
@@ -18,6 +19,7 @@ import {
   checkOptions,
   type DocumentIssue,
   formatTime,
+  readDuration,
   yielding,
   KeysError,
   formatList,
@@ -29,17 +31,25 @@ import {
 import {
   DELIVERY_OPTIONS,
   findConfusableNames,
+  findUnused,
+  finishedKey,
   type KeyStep,
   type NewSecret,
   type Parts,
   presented,
+  rotatedKey,
   type SecretDelivery,
   type Transaction,
 } from '../changes/index.ts';
 import {
   type ApiKey,
   GIVEN_FIELDS,
+  type KeyChange,
+  NO_LABELS,
+  type PlannedChange,
+  readSchedule,
   requireNoPerson,
+  secretSince,
   type StoredKey,
   UNRESTRICTED,
   validateExpiry,
@@ -56,10 +66,14 @@ import {
   type Plan,
   plannedChanges,
   type PlannedChanges,
+  type PlannedUpdate,
 } from './declaration.ts';
 
 /** In what keys differ from their declarations. */
-interface Differences<Key extends ApiKey = ApiKey> extends Pick<Plan<Key>, 'creates' | 'updates' | 'deletes'> {
+interface Differences<Key extends ApiKey = ApiKey> extends Pick<
+  Plan<Key>,
+  'creates' | 'updates' | 'deletes' | 'waiting'
+> {
   existing: Key[];
 }
 
@@ -86,6 +100,7 @@ function applyPlaceOf(
 interface AppliedChanges {
   plan: Plan<StoredKey>;
   created: { secret: Secret; key: StoredKey }[];
+  rotated: { secret: Secret; key: StoredKey }[];
 }
 
 /** What an apply changed. */
@@ -93,6 +108,8 @@ export interface AppliedKeys {
   plan: Plan;
   /** The new keys with their secrets, in the order of their declarations. */
   created: NewSecret[];
+  /** Those that were rotated or renewed with their new secrets, likewise. */
+  rotated: NewSecret[];
 }
 
 /** How many keys are looked up at once where one that differs is enough. */
@@ -100,14 +117,18 @@ const PIECE_KEYS = 100;
 const BATCH_KEYS = 500;
 const BATCH_ENTRIES = 500;
 
-function withoutDigestsIn({ plan, created }: AppliedChanges): AppliedKeys {
-  const updates = plan.updates.map(({ before, after }) => ({
+function withoutDigestsIn({ plan, created, rotated }: AppliedChanges): AppliedKeys {
+  const updates = plan.updates.map(({ before, after, ...change }) => ({
+    ...change,
     before: withoutDigests(before),
     after: withoutDigests(after),
   }));
+  const shown = (made: AppliedChanges['created']) =>
+    made.map(({ secret, key }): NewSecret => ({ key: secret.text, apiKey: withoutDigests(key) }));
   return {
     plan: { ...plan, updates, deletes: plan.deletes.map(withoutDigests) },
-    created: created.map(({ secret, key }) => ({ key: secret.text, apiKey: withoutDigests(key) })),
+    created: shown(created),
+    rotated: shown(rotated),
   };
 }
 
@@ -117,25 +138,45 @@ async function applyDeclaration(
   declared: readonly DeclaredKey[],
   { newSecret, newId, ...rules }: ApplyRules & { newSecret: () => Secret; newId: () => string },
 ): Promise<AppliedChanges> {
+  const { now } = transaction;
   const plan = await planChanges(transaction, declared, rules);
   const created = await mapYielding(plan.creates, (key) => {
     const secret = newSecret();
     return { secret, key: buildDeclaredKey(key, secret, newId(), transaction) };
   });
+  const rotated: AppliedChanges['rotated'] = [];
+  const changes = await mapYielding(plan.updates, ({ action, grace, before, after }) => {
+    if (action === 'UPDATE') return { before, steps: stepsTo(before, after) };
+    const secret = newSecret();
+    const single = finishedKey(before, now);
+    const { rotation, previousDigest } = single;
+    const changed = { ...after, rotation, previousDigest };
+    const key =
+      action === 'ROTATE'
+        ? rotatedKey(changed, secret, { now, grace, previousEndsAt: null })
+        : { ...rotatedKey(changed, secret, { now, grace: 0, previousEndsAt: now }), previousDigest: null };
+    rotated.push({ secret, key });
+    const finish: KeyStep = { action: 'ROTATE_FINISH', after: single };
+    return { before, steps: [finish, ...stepsTo(single, changed), { action: 'ROTATE' as const, after: key }] };
+  });
   await transaction.insert(created.map(({ key }) => key));
-  await transaction.changeAll(plan.updates.map(({ before, after }) => ({ before, steps: stepsTo(before, after) })));
+  await transaction.changeAll(changes);
   await transaction.delete(plan.deletes);
-  return { plan, created };
+  return { plan, created, rotated };
 }
 
 /** Reverts an apply, but for keys that have been changed since. */
-async function revertApply(transaction: Transaction, { plan, created }: AppliedChanges): Promise<void> {
-  const { find } = transaction;
+async function revertApply(transaction: Transaction, { plan, created, rotated }: AppliedChanges): Promise<void> {
+  const { find, now } = transaction;
   await transaction.delete(await find.findWithDescendants(created.map(({ key }) => key.id)));
+  const renewed = new Map(rotated.map(({ key }) => [key.id, key]));
   for (const { before, after } of plan.updates) {
+    const made = renewed.get(after.id) ?? after;
     const current = await find.findById(after.id);
-    if (current && Object.keys(auditChange(after, current).after).length === 0)
-      await transaction.change(current, before, 'UPDATE');
+    if (!current || Object.keys(auditChange(made, current).after).length > 0) continue;
+    await (made === after
+      ? transaction.change(current, before, 'UPDATE')
+      : transaction.change(current, finishedKey(before, now), 'ROTATE_ROLLBACK'));
   }
   const deletedNames = plan.deletes.map(({ name }) => name);
   const taken = new Set((await find.findBy('name', deletedNames)).map(({ name }) => name));
@@ -156,12 +197,13 @@ function stepsTo(before: StoredKey, after: StoredKey): KeyStep[] {
 }
 
 function buildDeclaredKey(
-  { enabled, ...declared }: DeclaredKey,
+  { enabled, expiresIn: _expiresIn, rotate: _rotate, ...declared }: DeclaredKey,
   secret: Secret,
   id: string,
   { caller, now }: Transaction,
 ): StoredKey {
   return {
+    ...NO_LABELS,
     ...UNRESTRICTED,
     ...declared,
     id,
@@ -206,7 +248,7 @@ async function findDifferences<Key extends ApiKey>(
   { prune, adopt }: ApplyRules,
   { upToFirst = false }: { upToFirst?: boolean } = {},
 ): Promise<Differences<Key>> {
-  const differences: Differences<Key> = { creates: [], updates: [], deletes: [], existing: [] };
+  const differences: Differences<Key> = { creates: [], updates: [], deletes: [], existing: [], waiting: [] };
   const names = declared.map(({ name }) => name);
   const issues: DocumentIssue[] = [];
   const found = new Map<string, Key>();
@@ -215,13 +257,17 @@ async function findDifferences<Key extends ApiKey>(
     if (index % size === 0)
       for (const each of await find.findBy('name', names.slice(index, index + size))) found.set(each.name, each);
     const before = found.get(key.name);
-    if (key.expiresAt !== (before?.expiresAt ?? null))
+    if (key.expiresIn === undefined && key.expiresAt !== (before?.expiresAt ?? null))
       issues.push(...validateDeclaredExpiry(key, ['keys', index, 'expiresAt'], now));
-    if (!before) differences.creates.push(key);
+    if (!before) differences.creates.push({ ...key, expiresAt: endOf(key, now) });
     else {
       differences.existing.push(before);
-      const after = asDeclared(before, key, { adopt, now });
-      if (after !== before) differences.updates.push({ before, after });
+      const due = dueOf(before, key, now);
+      const waiting = due?.action === 'ROTATE' ? await findUnused(find, before, now) : null;
+      if (waiting) differences.waiting.push({ name: before.name, previousEndsAt: waiting.previousEndsAt });
+      const change = waiting || !due ? NO_SECRET : due;
+      const after = asDeclared(before, key, { adopt, now, renews: change.action !== 'UPDATE' });
+      if (after !== before || change.action !== 'UPDATE') differences.updates.push({ ...change, before, after });
     }
     if (upToFirst && hasChanges(differences)) return differences;
   }
@@ -236,7 +282,7 @@ async function findDifferences<Key extends ApiKey>(
  */
 async function decideChanges<Key extends ApiKey>(
   place: ApplyPlace<Key>,
-  { creates, updates, deletes, existing }: Differences<Key>,
+  { creates, updates, deletes, existing, waiting }: Differences<Key>,
   { adopt }: ApplyRules,
 ): Promise<Plan<Key>> {
   const { caller, catalog, find } = place;
@@ -252,8 +298,9 @@ async function decideChanges<Key extends ApiKey>(
   if (!adopt) await refuseTakeover(place, existing, updates);
   const befores = updates.map(({ before }) => before);
   const chains = await findChains(find, befores);
-  for await (const [index, { after }] of yielding(updates.entries())) {
+  for await (const [index, { action, after }] of yielding(updates.entries())) {
     requireToChange(caller, chains[index]!, after, catalog);
+    if (action !== 'UPDATE') requireToHoldKey(caller, chains[index]!, after, catalog);
     violations.push(...violationsOfChange(chains[index]!, after, place));
   }
   requireFor(caller, 'DELETE', deletes);
@@ -268,7 +315,7 @@ async function decideChanges<Key extends ApiKey>(
   ]);
   const names = creates.map(({ name }) => name);
   const confusable = await findConfusableNames(caller, find, names, new Set(deletes.map(({ id }) => id)));
-  return { creates, updates, deletes, unchanged: existing.length - updates.length, confusable };
+  return { creates, updates, deletes, unchanged: existing.length - updates.length, confusable, waiting };
 }
 
 /**
@@ -336,17 +383,50 @@ async function refusal({ find, caller }: ApplyPlace, { name }: ApiKey, how: stri
   return new KeysError('TAKEOVER_REFUSED', `The API key "${name}" ${how} ${by}. ${remedy}`);
 }
 
-/** The key as declared; the same object if nothing changes. */
+const NO_SECRET = { action: 'UPDATE', grace: 0 } as const;
+
+/**
+ * Whether a declared key is to get another secret: one that has expired by age for good, and one whose secret is too
+ * old. A disabled key gets none.
+ */
+function dueOf(
+  before: ApiKey,
+  { enabled, expiresIn, rotate }: DeclaredKey,
+  now: number,
+): Pick<PlannedUpdate, 'action' | 'grace'> | undefined {
+  if (!(enabled ?? before.disabledAt === null)) return undefined;
+  const isExpired = before.expiresAt !== null && before.expiresAt <= now;
+  if (isExpired) return expiresIn === undefined ? undefined : { action: 'RENEW', grace: 0 };
+  if (!rotate) return undefined;
+  const { every, grace } = readSchedule(rotate);
+  return now - secretSince(before) < every ? undefined : { action: 'ROTATE', grace };
+}
+
+/** When a key that gets a secret now is to end. */
+function endOf({ expiresIn, expiresAt }: DeclaredKey, now: number): number | null {
+  return expiresIn === undefined ? expiresAt : now + readDuration(expiresIn)!;
+}
+
+/** When a key is to end that has its secret already: one that lived too long by that lives no longer than a new one. */
+function endOfPresent(before: ApiKey, declared: DeclaredKey, now: number): number | null {
+  const end = endOf(declared, secretSince(before));
+  const latest = endOf(declared, now);
+  if (latest === null || end === null || declared.expiresIn === undefined || end > now) return end;
+  return before.expiresAt !== null && before.expiresAt <= latest ? before.expiresAt : latest;
+}
+
+/** The key as declared; the same object if nothing changes. @param renews whether it gets another secret */
 function asDeclared<Key extends ApiKey>(
   before: Key,
   declared: DeclaredKey,
-  { adopt, now }: { adopt: boolean; now: number },
+  { adopt, now, renews }: { adopt: boolean; now: number; renews: boolean },
 ): Key {
   const { enabled } = declared;
   const toggled = enabled !== undefined && enabled !== (before.disabledAt === null);
   const disabledAt = toggled ? (enabled ? null : now) : before.disabledAt;
   const createdBy = adopt ? null : before.createdBy;
-  const wanted = { ...UNRESTRICTED, ...withoutUndefined(declared) };
+  const expiresAt = renews ? endOf(declared, now) : endOfPresent(before, declared, now);
+  const wanted = { ...NO_LABELS, ...UNRESTRICTED, ...withoutUndefined(declared), expiresAt };
   const changed = GIVEN_FIELDS.filter((field) => !isSame(before[field], wanted[field]));
   const after = {
     ...before,
@@ -446,7 +526,7 @@ export class Declarations {
     const place = applyPlaceOf(this.#options, actor);
     const checked = await checkDeclared('keys.declarations.apply', declared, place);
     const found = await findDifferences(place, checked, rules, { upToFirst: true });
-    if (!hasChanges(found)) return { plan: await decideChanges(place, found, rules), created: [] };
+    if (!hasChanges(found)) return { plan: await decideChanges(place, found, rules), created: [], rotated: [] };
     const newSecret = () => createSecret(randomBytes);
     return transactions.runWithSecrets(
       actor,
@@ -462,20 +542,49 @@ export class Declarations {
 
 export interface Applied extends PlannedChanges {
   /** The new keys with their secrets, in the order of their declarations. */
-  readonly created: { readonly key: string; readonly apiKey: Pick<ApiKey, 'id' | 'name'> }[];
+  readonly created: readonly AppliedSecret[];
+  /** Those that were rotated or renewed with their new secrets, likewise. */
+  readonly rotated: readonly AppliedSecret[];
+}
+
+interface AppliedSecret {
+  readonly key: string;
+  readonly apiKey: Pick<ApiKey, 'id' | 'name'>;
 }
 
 export interface ApplyOperations {
   plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges>;
   /** With a server, `prepare` is called before anything is changed, too: with the names of new keys alone. */
   apply(declared: readonly DeclaredKey[], rules: ApplyRules, delivery: SecretDelivery<Applied>): Promise<Applied>;
+  /**
+   * Takes back a secret that was made and that nobody got: a new key is deleted, a rotated one has its previous secret
+   * alone, and a renewed one has ended again.
+   */
+  revert(id: string, action: PlannedChange['action']): Promise<void>;
+}
+
+/** The shortest life: nobody has the secret. */
+export const ENDS_AT_ONCE = { expiresIn: '1s' } as const;
+
+interface KeyReverts {
+  delete(ids: readonly string[], actor: Actor): Promise<unknown>;
+  rollBackRotation(id: string, actor: Actor): Promise<unknown>;
+  update(id: string, change: KeyChange, actor: Actor): Promise<unknown>;
 }
 
 export class OperatorDeclarations implements ApplyOperations {
   readonly #declarations: Declarations;
+  readonly #keys: KeyReverts;
 
-  constructor({ declarations }: { readonly declarations: Declarations }) {
-    this.#declarations = declarations;
+  constructor(keys: KeyReverts & { readonly declarations: Declarations }) {
+    this.#declarations = keys.declarations;
+    this.#keys = keys;
+  }
+
+  async revert(id: string, action: PlannedChange['action']): Promise<void> {
+    if (action === 'CREATE') await this.#keys.delete([id], OPERATOR);
+    else if (action === 'ROTATE') await this.#keys.rollBackRotation(id, OPERATOR);
+    else if (action === 'RENEW') await this.#keys.update(id, ENDS_AT_ONCE, OPERATOR);
   }
 
   async plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges> {
@@ -487,9 +596,9 @@ export class OperatorDeclarations implements ApplyOperations {
     rules: ApplyRules,
     delivery: SecretDelivery<Applied>,
   ): Promise<Applied> {
-    const present = ({ plan, created }: AppliedKeys): Applied => {
+    const present = ({ plan, created, rotated }: AppliedKeys): Applied => {
       const keys = created.map(({ apiKey }) => apiKey);
-      return { ...plannedChanges(plan, keys), created };
+      return { ...plannedChanges(plan, keys), created, rotated };
     };
     const options = { ...withoutUndefined(rules), delivery: presented(delivery, present) };
     return present(await this.#declarations.apply(declared, options, OPERATOR));

@@ -3,14 +3,20 @@ import {
   type FieldChange,
   fieldChanges,
   KEY_FIELDS,
-  normalizeDescription,
+  NO_LABELS,
+  normalizeLine,
   normalizeName,
   notADate,
   parseNetworks,
+  parseTags,
   type PlannedChange,
   readGrants,
-  validateDescription,
+  readSchedule,
+  secretSince,
+  type RotationSchedule,
+  validateExpiry,
   validateGrants,
+  validateLine,
   validateName,
   validateNetworks,
   validateNewKey,
@@ -29,6 +35,7 @@ import {
   formatTime,
   invalidOption,
   isRecord,
+  type Issue,
   KeysError,
   list,
   formatList,
@@ -40,6 +47,8 @@ import {
   required,
   type Rule,
   type Rules,
+  options,
+  readDuration,
   yesOrNo,
 } from '../basics/index.ts';
 
@@ -47,10 +56,19 @@ import {
 export interface DeclaredKey
   extends
     Pick<ApiKey, 'name' | 'description' | 'roles' | 'permissions' | 'expiresAt'>,
-    Partial<Pick<ApiKey, 'limits' | 'allowFrom'>> {
+    Partial<Pick<ApiKey, 'owner' | 'tags' | 'limits' | 'allowFrom'>> {
   /** Whether the key is accepted. A new key is, unless this is false. */
   enabled?: boolean;
+  /** How long it lives from when it gets a secret, in place of `expiresAt`: a duration such as `30d`. */
+  expiresIn?: string;
+  /** When its secret is replaced. */
+  rotate?: RotationSchedule;
 }
+
+/** The fields of a declared key. */
+export const DECLARED_FIELDS = [...KEY_FIELDS, 'expiresIn', 'rotate'] as const;
+/** Those of `rotate`. */
+export const SCHEDULE_FIELDS = ['every', 'grace'] as const;
 
 /** An invalid declaration: `issues` lists every problem with its location. */
 export class DeclarationError extends KeysError {
@@ -72,12 +90,16 @@ const texts = <Texts>() => list(anyText) as Rule<unknown> as Rule<Texts>;
 const DECLARED_KEY: Rules<DeclaredKey> = {
   name: required(anyText),
   description: required(orNull(anyText)),
+  owner: orNull(anyText),
+  tags: texts(),
   roles: required(texts()),
   permissions: required(texts()),
   expiresAt: required(orNull(amount)),
   limits: texts(),
   allowFrom: orNull(texts()),
   enabled: yesOrNo,
+  expiresIn: anyText,
+  rotate: options<RotationSchedule>({ every: required(anyText), grace: anyText }),
 };
 
 /** The lists that `readDeclaration` has made, with the catalog that says what may be granted. */
@@ -100,16 +122,36 @@ export async function checkDeclared(
   const names = new Set<string>();
   return mapYielding(declared, (key) => {
     checkOptions(caller, key, DECLARED_KEY, 'A declared key is');
-    const { expiresAt: _, enabled: __, ...input } = key;
-    assertValid(validateNewKey(input, catalog, now));
+    const { expiresAt: _, expiresIn: __, rotate: ___, enabled: ____, ...input } = key;
+    assertValid([...validateNewKey(input, catalog, now), ...scheduleIssues(key).map(({ issue }) => issue)]);
     const name = normalizeName(key.name);
     if (names.has(name)) throw invalidOption(caller, `"${printable(name)}" is declared more than once.`);
     names.add(name);
     const limits = key.limits && { limits: parseLimits(key.limits).values };
     const allowFrom = key.allowFrom && { allowFrom: parseNetworks(key.allowFrom).values };
-    const description = normalizeDescription(key.description);
-    return { ...key, name, description, ...readGrants(key, catalog), ...limits, ...allowFrom };
+    const description = normalizeLine(key.description);
+    const owner = key.owner === undefined ? {} : { owner: normalizeLine(key.owner) };
+    const tags = key.tags && { tags: parseTags(key.tags).values };
+    return { ...key, name, description, ...owner, ...tags, ...readGrants(key, catalog), ...limits, ...allowFrom };
   });
+}
+
+/** What is wrong with when a declared key is to end, and to get another secret, and where. */
+function scheduleIssues({
+  expiresAt,
+  expiresIn,
+  rotate,
+}: Pick<DeclaredKey, 'expiresAt' | 'expiresIn' | 'rotate'>): { path: DocumentPath; issue: Issue }[] {
+  const end = expiresAt === null ? {} : { expiresAt: formatTime(expiresAt) };
+  const ends = expiresIn === undefined ? [] : validateExpiry({ expiresIn, ...end }, 0);
+  const { every, issues } = rotate ? readSchedule(rotate) : { every: 0, issues: [] };
+  const all = [
+    ...ends.map((issue) => ({ path: ['expiresIn'], issue })),
+    ...issues.map((issue) => ({ path: ['rotate', issue.field!], issue })),
+  ];
+  if (all.length > 0 || expiresIn === undefined || every < readDuration(expiresIn)!) return all;
+  const message = `The key would end before it is rotated. Choose less than ${expiresIn.trim()}, or a later end.`;
+  return [{ path: ['rotate', 'every'], issue: { code: 'EXPIRY_INVALID', message, field: 'every' } }];
 }
 
 /** The fields of a declaration; `$schema` names its JSON Schema for editors. */
@@ -160,7 +202,7 @@ class DeclarationReader extends DocumentReader {
   #key(value: unknown, path: DocumentPath): DeclaredKey {
     const key: DeclaredKey = {
       name: '',
-      description: null,
+      ...NO_LABELS,
       roles: [],
       permissions: [],
       limits: [],
@@ -168,15 +210,19 @@ class DeclarationReader extends DocumentReader {
       expiresAt: null,
     };
     if (!isRecord(value)) {
-      this.report(path, `A key must be a map with the field "name", and some of ${formatList(KEY_FIELDS.slice(1))}.`);
+      const others = formatList(DECLARED_FIELDS.slice(1));
+      this.report(path, `A key must be a map with the field "name", and some of ${others}.`);
       return key;
     }
-    const fields = this.knownFields(value, path, KEY_FIELDS);
-    const { name, description, roles, permissions, limits, allowFrom, expiresAt, enabled } = fields;
+    const fields = this.knownFields(value, path, DECLARED_FIELDS);
+    const { name, description, owner, tags, roles, permissions, limits, allowFrom } = fields;
+    const { expiresAt, expiresIn, rotate, enabled } = fields;
     if (name === undefined) this.missing(path, 'name');
     else key.name = this.#name(name, [...path, 'name']);
     if (description !== undefined && description !== null)
-      key.description = this.#description(description, [...path, 'description']);
+      key.description = this.#line(description, 'description', path);
+    if (owner !== undefined && owner !== null) key.owner = this.#line(owner, 'owner', path);
+    key.tags = this.parsedList(tags, [...path, 'tags'], parseTags);
     key.roles = this.parsedList(roles, [...path, 'roles'], (items) => parseRoles(items, this.#catalog));
     key.permissions = this.parsedList(permissions, [...path, 'permissions'], (items) =>
       parsePermissions(items, this.#catalog),
@@ -187,6 +233,9 @@ class DeclarationReader extends DocumentReader {
     if (!this.mayHaveMeant(path))
       for (const { message } of validateGrants(itemsOf(roles), itemsOf(permissions))) this.report(path, message);
     if (expiresAt !== undefined && expiresAt !== null) key.expiresAt = this.#expiry(expiresAt, [...path, 'expiresAt']);
+    if (expiresIn !== undefined) this.#set(key, 'expiresIn', this.text(expiresIn, [...path, 'expiresIn']));
+    if (rotate !== undefined) this.#set(key, 'rotate', this.#schedule(rotate, [...path, 'rotate']));
+    for (const { path: at, issue } of scheduleIssues(key)) this.report([...path, ...at], issue.message);
     if (typeof enabled === 'boolean') key.enabled = enabled;
     else if (enabled !== undefined) this.report([...path, 'enabled'], 'The field "enabled" must be true or false.');
     return key;
@@ -203,16 +252,29 @@ class DeclarationReader extends DocumentReader {
     return name;
   }
 
-  #description(value: unknown, path: DocumentPath): string | null {
-    const text = this.text(value, path);
-    const issue = text === undefined ? undefined : validateDescription(text);
-    if (issue) this.report(path, issue.message);
-    return normalizeDescription(text);
+  #line(value: unknown, field: 'description' | 'owner', path: DocumentPath): string | null {
+    const text = this.text(value, [...path, field]);
+    const issue = text === undefined ? undefined : validateLine(text, field);
+    if (issue) this.report([...path, field], issue.message);
+    return normalizeLine(text);
   }
 
   #networks(value: unknown, path: DocumentPath): string[] {
     if (itemsOf(value).length === 0) for (const { message } of validateNetworks([])) this.report(path, message);
     return this.parsedList(value, path, parseNetworks);
+  }
+
+  #set<Field extends 'expiresIn' | 'rotate'>(key: DeclaredKey, field: Field, value: DeclaredKey[Field] | undefined) {
+    if (value !== undefined) key[field] = value;
+  }
+
+  #schedule(value: unknown, path: DocumentPath): RotationSchedule | undefined {
+    if (!isRecord(value)) return this.report(path, 'The field "rotate" must be a map with the fields every and grace.');
+    const { every, grace } = this.knownFields(value, path, SCHEDULE_FIELDS);
+    if (every === undefined) return this.missing(path, 'every');
+    const age = this.text(every, [...path, 'every']);
+    const lasts = grace === undefined ? undefined : this.text(grace, [...path, 'grace']);
+    return age === undefined ? undefined : { every: age, ...(lasts !== undefined && { grace: lasts }) };
   }
 
   #expiry(value: unknown, path: DocumentPath): number | null {
@@ -241,18 +303,40 @@ export interface Plan<Key extends ApiKey = ApiKey> {
   /** The keys to create, in the order of their declaration. */
   creates: DeclaredKey[];
   /** The keys to change. */
-  updates: { before: Key; after: Key }[];
+  updates: PlannedUpdate<Key>[];
   /** The keys to delete, each after the key that created it. */
   deletes: Key[];
   /** How many declared keys need no change. */
   unchanged: number;
   /** The names of keys to create that look like others. */
   confusable: ConfusableName[];
+  /** Those whose secret is too old, and that still wait for the use of the last one. */
+  waiting: WaitingKey[];
+}
+
+/** A key to change. */
+export interface PlannedUpdate<Key extends ApiKey = ApiKey> {
+  /** Whether it gets another secret: beside the one that it has, or in place of one that has expired. */
+  action: 'UPDATE' | 'ROTATE' | 'RENEW';
+  /** How long the secret that it has works on once the new one is used, in milliseconds. */
+  grace: number;
+  before: Key;
+  /** With the secret that it has. */
+  after: Key;
+}
+
+/** A key that is not rotated yet, as its new secret is not in use. */
+export interface WaitingKey {
+  name: string;
+  /** When the previous secret ends, in milliseconds since 1970; null until the new one is first used. */
+  previousEndsAt: number | null;
 }
 
 /** A plan as it is shown. */
 export interface PlannedChanges {
   changes: PlannedChange[];
+  /** Those whose secret is too old, and that still wait for the use of the last one. */
+  waiting: WaitingKey[];
   /** How many declared keys need no change. */
   unchanged: number;
   /** The names of keys to create that look like others. */
@@ -261,18 +345,19 @@ export interface PlannedChanges {
 
 /** A plan as it is shown. Once it is applied, `created` has the new keys in the order of `plan.creates`. */
 export function plannedChanges(plan: Plan, created: readonly Pick<ApiKey, 'id'>[] = []): PlannedChanges {
-  const { creates, updates, deletes, unchanged, confusable } = plan;
+  const { creates, updates, deletes, unchanged, confusable, waiting } = plan;
   const changes = [
     ...creates.map((key, index) => plannedCreation(key, created[index]?.id)),
-    ...updates.map(({ before, after }): PlannedChange => ({
-      action: 'UPDATE',
+    ...updates.map(({ action, before, after }): PlannedChange => ({
+      action,
       name: after.name,
       id: after.id,
+      ...(action === 'ROTATE' && { secretSince: secretSince(before) }),
       changes: fieldChanges(before, after),
     })),
     ...deletes.map(({ name, id }): PlannedChange => ({ action: 'DELETE', name, id })),
   ];
-  return { changes, unchanged, confusable };
+  return { changes, unchanged, confusable, waiting };
 }
 
 /** The creation of a declared key. @param id of the key, once there is one */
@@ -282,20 +367,26 @@ export function plannedCreation(key: DeclaredKey, id?: string): PlannedChange {
 
 function fieldsOfNew({
   description,
+  owner = null,
+  tags = [],
   roles,
   permissions,
   limits = [],
   allowFrom = null,
   expiresAt,
+  expiresIn,
   enabled,
 }: DeclaredKey): FieldChange[] {
   const fields = {
     description,
+    owner,
+    tags: tags.length > 0 ? tags : null,
     roles: roles.length > 0 ? roles : null,
     permissions: permissions.length > 0 ? permissions : null,
     limits: limits.length > 0 ? limits : null,
     allowFrom,
-    expiresAt: formatTime(expiresAt),
+    expiresAt: expiresIn === undefined ? formatTime(expiresAt) : null,
+    expiresIn: expiresIn ?? null,
     enabled: enabled ?? null,
   };
   return Object.entries(fields)

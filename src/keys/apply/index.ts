@@ -1,5 +1,5 @@
 /** Keys as they are declared in a file: what is declared, planned and applied. */
-export { type Applied, type ApplyOperations, Declarations, OperatorDeclarations } from './apply.ts';
+export { type Applied, type ApplyOperations, Declarations, ENDS_AT_ONCE, OperatorDeclarations } from './apply.ts';
 export {
   type ApplyRules,
   assertValidDeclaration,

@@ -1,5 +1,5 @@
 import { createHmac, hash, type KeyObject } from 'node:crypto';
-import { formatTime, KeysError } from '../basics/index.ts';
+import { formatTime, KeysError, withoutUndefined } from '../basics/index.ts';
 import { type ApiKey, keyRestrictions } from '../key/index.ts';
 import { prefixOf } from '../secret/index.ts';
 
@@ -29,13 +29,17 @@ export const AUDIT_ACTIONS = [
   'CLOCK_REPAIR',
   'LEAK',
   'CONTAIN',
+  'REVIEW',
+  'OBSERVE',
 ] as const;
 /**
  * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
  * entries; RESTORE is that of a backup and, with a key, what that did to it; CLOCK_REPAIR is that times were moved back
  * that were written while the clock was ahead; LEAK is that a scan has found a secret;
  * FEDERATE is that a token of an issuer that is trusted was exchanged for a key;
- * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it.
+ * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it; REVIEW is that
+ * somebody has attested which keys there are; OBSERVE is that a route that observes has begun to, or has let pass what it
+ * would refuse.
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
@@ -246,17 +250,19 @@ export function auditValuesOf(key: ApiKey): AuditValues {
     },
     ...(key.person && { person: key.person }),
     ...(key.audience !== null && { audience: key.audience }),
+    ...(key.owner !== null && { owner: key.owner }),
+    ...(key.tags.length > 0 && { tags: key.tags }),
   };
 }
 
 /** The fields that differ between two states of a key. */
 export function auditChange(before: ApiKey, after: ApiKey): { before: AuditValues; after: AuditValues } {
   const [oldValues, newValues] = [auditValuesOf(before), auditValuesOf(after)];
-  const changed = Object.keys(oldValues).filter(
+  const changed = Object.keys({ ...oldValues, ...newValues }).filter(
     (field) =>
       oldValues[field] !== newValues[field] && JSON.stringify(oldValues[field]) !== JSON.stringify(newValues[field]),
   );
-  const pick = (values: AuditValues) => Object.fromEntries(changed.map((field) => [field, values[field]]));
+  const pick = (values: AuditValues) => Object.fromEntries(changed.map((field) => [field, values[field] ?? null]));
   return { before: pick(oldValues), after: pick(newValues) };
 }
 
@@ -301,6 +307,8 @@ export interface Refusal {
   tool?: string | undefined;
   /** The client's address, if it is known. */
   address?: string | undefined;
+  /** The pattern of the route that has let it pass nevertheless, since it only observes. */
+  route?: string | undefined;
 }
 
 /** A kind of refusals, and how many of it were not recorded yet. */
@@ -332,7 +340,7 @@ export class RefusalSampler {
   add(refusal: Refusal, now: number): void {
     this.#endPeriod(now);
     const hasRoom = this.#keys.size < MAX_KEYS || this.#keys.has(keyOf(refusal));
-    this.#count(hasRoom ? refusal : generalize({ actor: NOBODY, apiKey: null }), now);
+    this.#count(hasRoom ? refusal : generalize({ ...refusal, actor: NOBODY, apiKey: null }), now);
   }
 
   #count(refusal: Refusal, now: number): void {
@@ -365,12 +373,13 @@ export class RefusalSampler {
     this.#periodEnd = now + PERIOD_MS;
   }
 
-  #addDraft({ reason, actor, apiKey, missing, tool, address }: Refusal, count: number, at: number): void {
-    const after = { reason, count, ...(missing && { missing }), ...(tool !== undefined && { tool }) };
+  #addDraft({ reason, actor, apiKey, missing, tool, address, route }: Refusal, count: number, at: number): void {
+    const optional = { missing, tool, route };
+    const after = { reason, count, ...withoutUndefined(optional) };
     this.#due.push({
       at,
       actor,
-      action: 'REFUSE',
+      action: route === undefined ? 'REFUSE' : 'OBSERVE',
       apiKey,
       before: null,
       after,
@@ -382,11 +391,11 @@ export class RefusalSampler {
 const NOBODY: AuditActor = { kind: 'REQUEST', id: null, name: null };
 
 /** What identifies the key that a refusal concerns; the same for all that concern none. */
-function keyOf({ actor, apiKey }: Refusal): string {
-  return JSON.stringify([actor.id, apiKey?.id]);
+function keyOf({ actor, apiKey, route }: Refusal): string {
+  return JSON.stringify([actor.id, apiKey?.id, route]);
 }
 
 /** What refusals of different kinds have in common: the key, if it is known. */
-function generalize({ actor, apiKey }: Pick<Refusal, 'actor' | 'apiKey'>): Refusal {
-  return { reason: 'various', actor: actor.kind === 'KEY' ? actor : NOBODY, apiKey };
+function generalize({ actor, apiKey, route }: Pick<Refusal, 'actor' | 'apiKey' | 'route'>): Refusal {
+  return { reason: 'various', actor: actor.kind === 'KEY' ? actor : NOBODY, apiKey, route };
 }

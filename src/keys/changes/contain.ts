@@ -42,6 +42,7 @@ import {
 import { type ConsentRequest, CONSENTS, MAX_REQUESTS, requestEntry } from '../repository/index.ts';
 import { createSecret, prefixOf, type Secret } from '../secret/index.ts';
 import { mayBeInForce, withoutWidening } from './effects.ts';
+import { finishedKey } from './rotate.ts';
 import { type Parts, type Place, refreshed, type Transaction, type Transactions } from './transaction.ts';
 
 /** What a key did to others: as `EffectKind`, or agreed to a request whose application has no key yet. */
@@ -581,10 +582,32 @@ export class Leaks {
     });
     return this.#transactions.run(OPERATOR, (transaction) => noteLeak(transaction, leak));
   }
+
+  /**
+   * Revokes a secret for whoever has it (RFC 7009): its key is disabled, and all beneath it with it. Of two secrets, the
+   * previous one ends alone.
+   * @throws KeysError STORE_…
+   */
+  revoke(leak: RevokedSecret): Promise<void> {
+    const auditActor = { kind: 'REQUEST', id: null, name: null } as const;
+    return this.#transactions.run(OPERATOR, (transaction) => revokeSecret(transaction, leak), {
+      revokes: true,
+      auditActor,
+    });
+  }
+}
+
+/** A secret that whoever has it wants revoked: it is the proof that they may. */
+export interface RevokedSecret extends Leak {
+  /** Where that is asked from, for the audit log. */
+  address?: string | undefined;
 }
 
 /** Notes in the audit log that a secret was found. @returns whether it was not noted lately */
-async function noteLeak(transaction: Transaction, { id, publicId, place }: Leak): Promise<boolean> {
+async function noteLeak(
+  transaction: Transaction,
+  { id, publicId, place, address }: Leak & Pick<RevokedSecret, 'address'>,
+): Promise<boolean> {
   const { find, auditLog, now } = transaction;
   const key = await find.findById(id);
   if (!key) return false;
@@ -593,6 +616,18 @@ async function noteLeak(transaction: Transaction, { id, publicId, place }: Leak)
   const secret = prefixOf(publicId);
   if (noted.some(({ after }) => after?.['secret'] === secret)) return false;
   const after = { secret, place: printable(place, MAX_PLACE_LENGTH) };
-  transaction.note({ action: 'LEAK', key, after });
+  transaction.note({ action: 'LEAK', key, after, address });
   return true;
+}
+
+/** Disables the key of a secret; a previous one, which only works during a grace, ends alone. */
+async function revokeSecret(transaction: Transaction, leak: RevokedSecret): Promise<void> {
+  await noteLeak(transaction, leak);
+  const { now, find } = transaction;
+  const key = await find.findById(leak.id);
+  if (!key || key.damaged) return;
+  const single = finishedKey(key, now);
+  if (key.publicId !== leak.publicId) {
+    if (key.rotation?.previousPublicId === leak.publicId) await transaction.change(key, single, 'ROTATE_FINISH');
+  } else if (key.disabledAt === null) await transaction.change(key, { ...key, disabledAt: now }, 'DISABLE');
 }

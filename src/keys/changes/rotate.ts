@@ -3,12 +3,16 @@ import {
   type Activation,
   type ApiKey,
   isInProgress,
+  isTakenUp,
+  NO_USAGE,
   requireNoPerson,
   type Rotation,
   type StoredKey,
+  USAGE,
   withoutDigests,
 } from '../key/index.ts';
-import { KeysError } from '../basics/index.ts';
+import { formatTime, KeysError } from '../basics/index.ts';
+import type { KeyFinder } from '../repository/index.ts';
 import type { Secret } from '../secret/index.ts';
 import { findIssued, type Issued } from './contain.ts';
 import { type ChangedKey, type Place, requireToUpdate, type Transaction } from './transaction.ts';
@@ -24,8 +28,9 @@ export interface KeyRotation extends ChangedKey {
 }
 
 /**
- * Gives a key a new secret; the previous one keeps working until the grace ends.
- * @throws KeysError NOT_FOUND; ROTATION_IN_PROGRESS while it has two; ForbiddenError
+ * Gives a key a new secret; the previous one keeps working until the grace ends. A rotation that is under way is
+ * finished before, if its new secret is in use.
+ * @throws KeysError NOT_FOUND; ROTATION_IN_PROGRESS while that is not; ForbiddenError
  */
 export async function rotateKey(
   transaction: Transaction,
@@ -34,20 +39,11 @@ export async function rotateKey(
   { grace, activate, disableSince }: { grace: number; activate: Activation; disableSince: number | null },
 ): Promise<KeyRotation> {
   const { now } = transaction;
-  const before = await transaction.findToChange(id);
-  await requireToRotate(transaction, before);
-  const after = {
-    ...before,
-    publicId: secret.publicId,
-    digest: secret.digest,
-    previousDigest: before.digest,
-    rotation: {
-      previousPublicId: before.publicId,
-      startedAt: now,
-      grace,
-      previousEndsAt: activate === 'NOW' ? now + grace : null,
-    },
-  };
+  const found = await transaction.findToChange(id);
+  await requireToRotate(transaction, found);
+  const before = finishedKey(found, now);
+  if (before !== found) await transaction.change(found, before, 'ROTATE_FINISH');
+  const after = rotatedKey(before, secret, { now, grace, previousEndsAt: activate === 'NOW' ? now + grace : null });
   const rotated = await transaction.change(before, after, 'ROTATE');
   const created = await disableCreated(transaction, id, disableSince);
   return {
@@ -57,16 +53,49 @@ export async function rotateKey(
   };
 }
 
+/** A key with a new secret, beside the one that it had. @param at times in milliseconds since 1970, and the grace */
+export function rotatedKey(
+  key: StoredKey,
+  { publicId, digest }: Secret,
+  { now, grace, previousEndsAt }: { now: number; grace: number; previousEndsAt: number | null },
+): StoredKey {
+  return {
+    ...key,
+    publicId,
+    digest,
+    previousDigest: key.digest,
+    rotation: { previousPublicId: key.publicId, startedAt: now, grace, previousEndsAt },
+  };
+}
+
+/** A key without its previous secret; the same object if it has none that works. */
+export function finishedKey(key: StoredKey, now: number): StoredKey {
+  const { rotation } = key;
+  if (!isInProgress(rotation, now)) return key;
+  return { ...key, rotation: { ...rotation, grace: 0, previousEndsAt: now }, previousDigest: null };
+}
+
 /** Refuses who may not give a key another secret now. @throws KeysError ROTATION_IN_PROGRESS; ForbiddenError */
 export async function requireToRotate({ caller, catalog, find, now }: Place, key: ApiKey): Promise<void> {
   requireNoPerson(key);
   // Whoever gets the secret can do all that the key can do.
   requireToHoldKey(caller, await findChain(find, key), key, catalog);
-  if (!isInProgress(key.rotation, now)) return;
+  const waiting = await findUnused(find, key, now);
+  if (!waiting) return;
+  const { previousEndsAt } = waiting;
+  const end = previousEndsAt === null ? '' : `, or from ${formatTime(previousEndsAt)} on`;
   throw new KeysError(
     'ROTATION_IN_PROGRESS',
-    `The API key "${key.name}" is being rotated already: it has two secrets that work.`,
+    `The API key "${key.name}" is being rotated already, and its new secret was not the last one in use. ` +
+      `It can be rotated once that is in use${end}.`,
   );
+}
+
+/** The rotation of a key that is under way, unless its new secret is in use, so that it may end. */
+export async function findUnused(find: KeyFinder, { id, rotation }: ApiKey, now: number): Promise<Rotation | null> {
+  if (!isInProgress(rotation, now)) return null;
+  const usage = (await find.port(USAGE).totals([id])).get(id) ?? NO_USAGE;
+  return isTakenUp(rotation, usage) ? null : rotation;
 }
 
 async function disableCreated(
@@ -119,7 +148,7 @@ export async function startGrace(transaction: Transaction, id: string): Promise<
 /** Revokes the previous secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError */
 export async function finishRotation(transaction: Transaction, id: string): Promise<ChangedKey> {
   const before = await findRotating(transaction, id);
-  return transaction.change(before, { ...before, rotation: null, previousDigest: null }, 'ROTATE_FINISH');
+  return transaction.change(before, finishedKey(before, transaction.now), 'ROTATE_FINISH');
 }
 
 /**
@@ -143,7 +172,8 @@ export async function rollBackRotation(transaction: Transaction, id: string): Pr
 /** Reverts a rotation whose secret was not delivered, unless the key has got another secret since. */
 export async function revertRotation(transaction: Transaction, { after, disabled }: KeyRotation): Promise<void> {
   const key = await transaction.find.findById(after.id);
-  if (key?.publicId === after.publicId && key.rotation) await rollBackRotation(transaction, after.id);
+  if (key?.publicId === after.publicId && isInProgress(key.rotation, transaction.now))
+    await rollBackRotation(transaction, after.id);
   for (const { id, disabledAt } of disabled) {
     const created = await transaction.find.findById(id);
     if (created?.disabledAt === disabledAt)

@@ -20,12 +20,11 @@ export {
   type KeyFields,
   type KeyRestrictions,
   keyRestrictions,
-  MAX_DESCRIPTION_LENGTH,
   MAX_DURATION_MS,
   MAX_NAME_LENGTH,
   NEW_KEY_OPTIONS,
+  NO_LABELS,
   type NewKey,
-  normalizeDescription,
   normalizeName,
   notADate,
   parseNetworks,
@@ -45,7 +44,6 @@ export {
   type StoredKey,
   UNRESTRICTED,
   validateChange,
-  validateDescription,
   validateExpiry,
   validateGrants,
   validateName,
@@ -53,6 +51,7 @@ export {
   validateNewKey,
   withoutDigests,
 } from './api-key.ts';
+export { MAX_DESCRIPTION_LENGTH, MAX_OWNER_LENGTH, normalizeLine, parseTags, validateLine } from './labels.ts';
 export {
   canName,
   digestPerson,
@@ -79,14 +78,18 @@ export {
   DEFAULT_GRACE,
   isInProgress,
   readRotation,
+  readSchedule,
   type Rotation,
   ROTATION_OPTIONS,
   type RotationRequest,
+  type RotationSchedule,
+  secretSince,
 } from './rotation.ts';
 export { describeLikeness, computeSkeleton } from './skeleton.ts';
 export {
   firstKept,
   type HourUsage,
+  isTakenUp,
   type KeyUsage,
   NO_REQUESTS,
   NO_USAGE,

@@ -16,7 +16,7 @@ import {
 export interface Rotation {
   /** The public id of the previous secret. */
   previousPublicId: string;
-  /** When the key got its new secret, in milliseconds since 1970. */
+  /** When the key got its new secret, in milliseconds since 1970. Kept when the rotation has ended. */
   startedAt: number;
   /** How long the previous secret works once the grace period has begun, in milliseconds. */
   grace: number;
@@ -49,6 +49,14 @@ export const ROTATION_OPTIONS: Rules<RotationRequest> = {
   createdSince: orNull(anyText),
 };
 
+/** How often the secret of a key is replaced, as the user wrote it. */
+export interface RotationSchedule {
+  /** The age at which a secret is replaced: a duration such as `90d`. */
+  every: string;
+  /** How long the previous secret still works once the new one is first used. Default: `24h`. */
+  grace?: string;
+}
+
 /** The grace period if none is given. */
 export const DEFAULT_GRACE = '24h';
 const MAX_GRACE_DAYS = 90;
@@ -56,6 +64,20 @@ const MAX_GRACE_DAYS = 90;
 /** Whether the previous secret still works, so that the key has two. */
 export function isInProgress(rotation: Rotation | null, now: number): rotation is Rotation {
   return rotation !== null && (rotation.previousEndsAt === null || now < rotation.previousEndsAt);
+}
+
+/** Since when a key has its secret, in milliseconds since 1970: at the latest, where a rotation was rolled back. */
+export function secretSince({ rotation, createdAt }: { rotation: Rotation | null; createdAt: number }): number {
+  return rotation?.startedAt ?? createdAt;
+}
+
+/** Parses a schedule of rotations, in milliseconds. With issues, the values are meaningless. */
+export function readSchedule({ every, grace }: RotationSchedule): { every: number; grace: number; issues: Issue[] } {
+  const age = readDuration(every);
+  const { grace: lasts, issues } = readRotation(grace === undefined ? {} : { grace }, 0);
+  if (age === undefined)
+    issues.unshift(notADuration(every, 'every', 'Write a number with s, m, h, d or w, such as 90d.'));
+  return { every: age ?? 0, grace: lasts, issues };
 }
 
 /**
@@ -76,11 +98,11 @@ export function readRotation(
   const wanted = (activate ?? 'now').trim().toUpperCase().replaceAll('-', '_');
   const activation = ACTIVATIONS.find((name) => name === wanted);
   const issues: Issue[] = [];
-  if (duration === undefined) {
-    const remedy = durationHint(text) ?? 'Write a number with s, m, h, d or w, such as 90m or 24h, or 0s for none.';
-    const message = `"${printable(text)}" is not a duration. ${remedy}`;
-    issues.push({ code: 'EXPIRY_INVALID', message, field: 'grace' });
-  } else if (duration > MAX_GRACE_DAYS * UNIT_MS.d) {
+  if (duration === undefined)
+    issues.push(
+      notADuration(text, 'grace', 'Write a number with s, m, h, d or w, such as 90m or 24h, or 0s for none.'),
+    );
+  else if (duration > MAX_GRACE_DAYS * UNIT_MS.d) {
     const message = `"${printable(text)}" is longer than ${MAX_GRACE_DAYS} days. Choose a shorter grace period.`;
     issues.push({ code: 'EXPIRY_INVALID', message, field: 'grace' });
   }
@@ -108,4 +130,9 @@ export function readRotation(
     disableSince: disableCreated ? (since ?? 0) : null,
     issues,
   };
+}
+
+function notADuration(text: string, field: string, remedy: string): Issue {
+  const message = `"${printable(text)}" is not a duration. ${durationHint(text) ?? remedy}`;
+  return { code: 'EXPIRY_INVALID', message, field };
 }

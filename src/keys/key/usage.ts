@@ -209,6 +209,11 @@ export function previousUseSince(
   return previousLastUsedAt !== null && previousLastUsedAt >= startedAt ? previousLastUsedAt : null;
 }
 
+/** Whether the new secret of a rotation was the last that was used: whoever uses the key has it. */
+export function isTakenUp({ startedAt }: Rotation, { lastUsedAt, previousLastUsedAt }: UsageTotals): boolean {
+  return lastUsedAt !== null && lastUsedAt > Math.max(startedAt, previousLastUsedAt ?? 0);
+}
+
 export const NO_USAGE: UsageTotals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null };
 
 /** What telling how keys are used needs from outside. */

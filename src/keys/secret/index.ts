@@ -2,6 +2,7 @@
 export { type FoundSecret, SecretFinder } from './secret-finder.ts';
 export {
   BEARER_ALONE,
+  CHECKSUM_LENGTH,
   checkCredentialPlaces,
   createImportedId,
   createPersonId,
@@ -20,5 +21,7 @@ export {
   readDigest,
   readSecret,
   redactSecrets,
+  SECRET_PATTERN,
+  SECRET_START,
   type Secret,
 } from './secret.ts';

@@ -18,7 +18,8 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PUBLIC_ID_LENGTH = 12;
 const BODY_BYTES = 32;
 const BODY_LENGTH = 43;
-const CHECKSUM_LENGTH = 6;
+/** How many characters at its end are the checksum of all before them. */
+export const CHECKSUM_LENGTH = 6;
 const IMPORTED = 'imported-';
 const PERSON = 'person-';
 const OWN_PREFIX = /^svc_([0-9A-Za-z]{12})_…$/;
@@ -29,7 +30,9 @@ export const SECRET_START = 'svc_';
 /** The length of a secret in our own format, in characters. */
 export const SECRET_LENGTH = SECRET_START.length + PUBLIC_ID_LENGTH + 1 + BODY_LENGTH + CHECKSUM_LENGTH;
 
-const FORM = /^svc_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
+/** What all secrets in our own format match, as the source of a regular expression: a checksum says whether it is one. */
+export const SECRET_PATTERN = `${SECRET_START}[0-9A-Za-z]{${PUBLIC_ID_LENGTH}}_[0-9A-Za-z]{${BODY_LENGTH + CHECKSUM_LENGTH}}`;
+const FORM = new RegExp(`^${SECRET_PATTERN}$`);
 
 /**
  * Creates a secret: `svc_<id>_<secret><check>`, all base62, with 12 characters of public id, 43 of secret (32 random
@@ -45,10 +48,9 @@ export function createSecret(randomBytes: RandomBytes): Secret {
 
 /** The public id of a secret in our own format; undefined if its form or checksum is wrong. */
 export function readSecret(text: string): { publicId: string } | undefined {
-  const publicId = FORM.exec(text)?.[1];
-  if (publicId === undefined || computeChecksum(text.slice(0, -CHECKSUM_LENGTH)) !== text.slice(-CHECKSUM_LENGTH))
+  if (!FORM.test(text) || computeChecksum(text.slice(0, -CHECKSUM_LENGTH)) !== text.slice(-CHECKSUM_LENGTH))
     return undefined;
-  return { publicId };
+  return { publicId: text.slice(SECRET_START.length, SECRET_START.length + PUBLIC_ID_LENGTH) };
 }
 
 /** Whether a text has the form of our own secrets, whatever its checksum. */

@@ -94,6 +94,10 @@ export interface ExportedKey {
   name: string;
   /** The description; null if there is none. */
   description: string | null;
+  /** Who answers for it; left out if nobody is named. */
+  owner?: string;
+  /** Its tags, each as `key=value`; left out if it has none. */
+  tags?: string[];
   /** The granted roles. */
   roles: string[];
   /** The granted permissions, as `RESOURCE:ACTION`. */
@@ -168,6 +172,8 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean, spent: readonly Spe
     id: key.id,
     name: key.name,
     description: key.description,
+    ...(key.owner !== null && { owner: key.owner }),
+    ...(key.tags.length > 0 && { tags: [...key.tags] }),
     roles: key.roles,
     permissions: key.permissions,
     limits: key.limits.map((limit) => (left.get(limit) ? `${left.get(limit)}/${splitLimit(limit).unit}` : limit)),

@@ -16,7 +16,13 @@ import {
   skipped,
   warning,
 } from './finding.ts';
-import { inspectAuditLog, inspectClock, inspectFederation, inspectNotices } from './inspect-contents.ts';
+import {
+  inspectAuditLog,
+  inspectClock,
+  inspectFederation,
+  inspectNotices,
+  inspectObserving,
+} from './inspect-contents.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
@@ -24,6 +30,7 @@ type Privilege = 'select' | 'insert' | 'update' | 'delete';
 const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly Privilege[]>>> = {
   svc_api_schema: ['select'],
   api_keys: ['select', 'update'],
+  key_labels: ['select'],
   key_usage: ['select', 'insert', 'update', 'delete'],
   used_grants: ['select', 'insert', 'update', 'delete'],
   key_usage_hours: ['select', 'insert', 'update', 'delete'],
@@ -63,6 +70,7 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
       ...(await inspectAuditLog(connection, auditKey, onVerified)),
       ...(await inspectClock(connection, clock)),
       ...(await inspectNotices(connection, options)),
+      ...(await inspectObserving(connection, options)),
       ...(await inspectFederation(connection, options)),
     ];
   } finally {

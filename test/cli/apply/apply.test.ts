@@ -118,7 +118,8 @@ Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.
       },
       { action: 'DELETE', name: 'Beta', id: ids['Beta'] },
     ];
-    const counts = { created: 1, updated: 1, deleted: 1, unchanged: 1 };
+    const others = { rotated: 0, renewed: 0, waiting: [] };
+    const counts = { created: 1, updated: 1, deleted: 1, unchanged: 1, ...others };
     assert.deepEqual(await test.json('--dry-run', '--prune'), { code: 2, dryRun: true, changes, ...counts, keys: [] });
     const { keys, ...done } = (await test.json('--prune')) as unknown as {
       keys: { key: string; id: string; name: string }[];
@@ -132,7 +133,7 @@ Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.
     });
     assert.deepEqual([name, keys.length], ['Delta', 1]);
     assert.match(key, SECRET);
-    const again = { dryRun: false, changes: [], created: 0, updated: 0, deleted: 0, unchanged: 3, keys: [] };
+    const again = { dryRun: false, changes: [], created: 0, updated: 0, deleted: 0, unchanged: 3, ...others, keys: [] };
     assert.deepEqual(await test.json('--prune'), { code: 0, ...again });
   });
 
@@ -142,7 +143,7 @@ Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.
     assert.deepEqual([stdout, code], ['', 2]);
     assert.match(
       stderr,
-      /^Error: 2 keys are new, and their secrets have nowhere to go\. Pass --secrets-dir <folder> or --json;/,
+      /^Error: 2 keys are new, and their secrets have nowhere to go\. Pass --secrets-dir <folder>, --exec <command> or --json;/,
     );
     assert.deepEqual(await test.names(), ['Gamma']);
     test.declare('keys: [{name: Gamma, roles: [GUEST]}]');

@@ -107,6 +107,32 @@ describeOnEach('rotating a key', () => {
     await assert.rejects(rotate('1h'), hasCode('ROTATION_IN_PROGRESS'));
   });
 
+  it('finishes one that is under way once its new secret is the last in use', async () => {
+    const days: string[] = [old];
+    for (let day = 0; day < 5; day += 1) {
+      const { key: secret } = await rotate('24h');
+      days.push(secret);
+      test.time.now += 23 * HOUR;
+      assert.deepEqual([await enter(secret), await enter(days.at(-2)!)], [true, true]);
+      await test.keys.finishActivity();
+      const said = new Date(test.time.now + HOUR).toISOString();
+      await assert.rejects(rotate('24h'), {
+        code: 'ROTATION_IN_PROGRESS',
+        message:
+          'The API key "CI" is being rotated already, and its new secret was not the last one in use. ' +
+          `It can be rotated once that is in use, or from ${said} on.`,
+      });
+      test.time.now += 1;
+      assert.equal(await enter(secret), true);
+      await test.keys.finishActivity();
+    }
+    const { key: last } = await rotate('24h');
+    assert.deepEqual(
+      [await enter(days.at(-2)!), await enter(days.at(-1)!), await enter(last)],
+      ['rotated', true, true],
+    );
+  });
+
   it('requested twice at once happens once', async () => {
     const results = await Promise.allSettled([rotate(), rotate(), rotate()]);
     assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1);
@@ -115,7 +141,8 @@ describeOnEach('rotating a key', () => {
   it('can be finished and rolled back early, once', async () => {
     const { key: secret } = await rotate('1h', 'on-first-use');
     const { after } = await test.keys.finishRotation(id, OPERATOR);
-    assert.deepEqual([after.rotation, await enter(old), await enter(secret)], [null, 'rotated', true]);
+    const end = after.rotation?.previousEndsAt;
+    assert.deepEqual([end, await enter(old), await enter(secret)], [test.time.now, 'rotated', true]);
     await assert.rejects(test.keys.finishRotation(id, OPERATOR), hasCode('ROTATION_NONE'));
     const second = await rotate('1h');
     const back = await test.keys.rollBackRotation(id, OPERATOR);
@@ -198,7 +225,7 @@ describeOnEach('rotating a key', () => {
     it('begins none where the previous secret was revoked by then', async () => {
       await test.keys.finishRotation(id, OPERATOR);
       await test.keys.finishActivity();
-      assert.equal((await test.keys.findById(id, OPERATOR))!.rotation, null);
+      assert.equal(await endOf(), test.time.now);
     });
 
     it('begins it once, though several servers have seen the new secret', async () => {
@@ -217,7 +244,7 @@ describeOnEach('rotating a key', () => {
     await test.keys.rotate(id, {}, OPERATOR, {
       deliver: async () => void (await test.keys.finishRotation(id, OPERATOR)),
     });
-    assert.equal((await test.keys.findById(id, OPERATOR))!.rotation, null);
+    assert.equal((await test.keys.findById(id, OPERATOR))!.rotation!.previousEndsAt, test.time.now);
     await test.keys.rotate(id, {}, OPERATOR, { deliver: async () => void (await test.keys.delete([id], OPERATOR)) });
     assert.equal(await test.keys.findById(id, OPERATOR), undefined);
   });

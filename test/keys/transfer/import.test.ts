@@ -47,6 +47,8 @@ describeOnEach('importing keys', () => {
       id: '0B7F3AD1-5D7E-4F1B-9C51-3F0F1C9A7D10',
       name: '  Cafe\u0301 ',
       description: ' for the\u00a0build ',
+      owner: ' Build team ',
+      tags: ['env=ci'],
       roles: ['viewer', 'VIEWER', 'guest'],
       permissions: ['docker:update_any'],
       limits: ['5/month', '100 / m'],
@@ -66,6 +68,8 @@ describeOnEach('importing keys', () => {
       id: OTHER,
       name: 'Caf\u00e9',
       description: 'for the\u00a0build',
+      owner: 'Build team',
+      tags: ['env=ci'],
       roles: ['VIEWER', 'GUEST'],
       permissions: ['DOCKER:UPDATE_ANY'],
       limits: ['100/m', '5/month'],
@@ -86,6 +90,8 @@ describeOnEach('importing keys', () => {
     assert.deepEqual(plain, {
       name: 'Plain',
       description: null,
+      owner: null,
+      tags: [],
       roles: ['VIEWER'],
       permissions: [],
       limits: [],
@@ -398,6 +404,16 @@ describeOnEach('importing keys', () => {
       assert.match((await load(key({ [field]: 1 }))).lines[0]!.errors[0]!.message, new RegExp(`^"${field}" is`));
     // A short secret may stand in a name by chance.
     assert.equal((await load(key({ name: 'Team abcdefg', secret: 'abcdefg' }))).imported, 1);
+  });
+
+  it('is listed in the order of its lines', async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `Line ${(index * 7) % 20}`);
+    await load(...names.map((name, index) => hashed(String(index).padStart(64, '0'), { name })));
+    const listed = await test.store.repository.list({ limit: 50 });
+    assert.deepEqual(
+      listed.map(({ name }) => name),
+      names,
+    );
   });
 
   it('is in the audit log, one entry a key, without digests', async () => {

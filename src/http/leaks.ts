@@ -1,0 +1,122 @@
+import type { Context, Handler, Hono, MiddlewareHandler } from 'hono';
+import { OPERATOR } from '../keys/authorization/index.ts';
+import { isRecord, sourceOf } from '../keys/basics/index.ts';
+import { digestSecret, prefixOf } from '../keys/secret/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
+import type { BearerEnv } from './bearer-auth.ts';
+import { tooManyFailures } from './bearer-check.ts';
+import type { CheckParts } from './bearer-options.ts';
+import { GithubKeys } from './github-keys.ts';
+import { readToken, refusedForm } from './plain-endpoints.ts';
+import { type ClientAddresses, HonoHead, requestIdIn } from './received.ts';
+import { errorReply, jsonReply, type Reply, RequestRefused, respond, unavailable } from './replies.ts';
+import { bodyCutOff, badRequest, collectBody, parseJson } from './request-body.ts';
+
+interface LeakParts extends CheckParts {
+  readonly keys: Pick<KeysService, 'identify' | 'leaks'>;
+  readonly addresses: ClientAddresses;
+  /** Where GitHub's public keys are; undefined if it may tell nothing. */
+  readonly githubKeys: string | undefined;
+}
+
+const MAX_ALERT_BYTES = 256 * 1024;
+const MAX_ALERTS = 1000;
+
+/** Adds the endpoints by which whoever has found a secret ends it. Pages of other origins may call the first. */
+export function addLeaks(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, parts: LeakParts): void {
+  app.all('/revoke', allowOrigins, answering(parts, answerRevocation));
+  if (parts.githubKeys === undefined) return;
+  const github = new GithubKeys(parts.githubKeys);
+  app.post(
+    '/alerts/github',
+    answering(parts, (c) => answerAlert(c, parts, github)),
+  );
+}
+
+function answering(parts: LeakParts, answer: (c: Context, parts: LeakParts) => Promise<Reply>): Handler {
+  return async (c) => {
+    try {
+      return respond(c, await answer(c, parts));
+    } catch (error) {
+      if (error instanceof RequestRefused) return respond(c, refusedForm(error));
+      parts.failures.add(error, requestIdIn(c));
+      return respond(c, unavailable());
+    }
+  };
+}
+
+/**
+ * Revokes a key for whoever has its secret, which is the proof that they may (RFC 7009, section 2). What is no key, or
+ * is refused already, is answered alike, until there was too much of it from one address.
+ */
+async function answerRevocation(c: Context, parts: LeakParts): Promise<Reply> {
+  const token = (await readToken(c, 'Keys are revoked')).trim();
+  const isKnown = await revoke(c, token, 'POST /revoke', parts);
+  return (isKnown ? undefined : countFailure(c, parts)) ?? jsonReply({});
+}
+
+/**
+ * Revokes what GitHub has found in public, by the protocol of its secret scanning partner program.
+ * @returns which of the texts are secrets of keys, or were
+ */
+async function answerAlert(c: Context, parts: LeakParts, github: GithubKeys): Promise<Reply> {
+  const body = await readBytes(c.req.raw);
+  const id = c.req.header('github-public-key-identifier') ?? '';
+  const signature = c.req.header('github-public-key-signature') ?? '';
+  if (!(await github.isSigned(body, { id, signature }))) {
+    const reason = 'signature';
+    parts.refusals.add('alert refused', { reason, address: addressOf(c, parts) }, new HonoHead(c).notes);
+    return countFailure(c, parts) ?? errorReply(403, 'FORBIDDEN', 'The alert has no valid signature of GitHub.');
+  }
+  const alerts = parseJson(Buffer.from(body).toString(), 'The alert');
+  if (!Array.isArray(alerts) || alerts.length > MAX_ALERTS)
+    throw badRequest(`The alert is a list of at most ${MAX_ALERTS}.`);
+  const labels = [];
+  for (const alert of alerts as unknown[]) {
+    if (!isRecord(alert) || typeof alert['token'] !== 'string') throw badRequest('An alert has no token.');
+    const { token, type, url, source } = alert;
+    const place = ['GitHub', url ?? source].filter((part) => typeof part === 'string' && part !== '').join(': ');
+    const isKnown = await revoke(c, token, place, parts);
+    labels.push({
+      token_hash: Buffer.from(digestSecret(token), 'base64url').toString('base64'),
+      token_type: typeof type === 'string' ? type : '',
+      label: isKnown ? 'true_positive' : 'false_positive',
+    });
+  }
+  return jsonReply(labels);
+}
+
+/** Revokes a secret. @returns whether a key has it, or had it @throws KeysError STORE_… */
+async function revoke(c: Context, secret: string, place: string, parts: LeakParts): Promise<boolean> {
+  const { keys, refusals } = parts;
+  const address = addressOf(c, parts);
+  const { notes } = new HonoHead(c);
+  const found = await keys.identify(secret, OPERATOR);
+  if ('unknown' in found) {
+    refusals.add('revocation refused', { reason: found.unknown, address }, notes);
+    return false;
+  }
+  const { apiKey, publicId, status } = found;
+  refusals.add('secret revoked', { reason: status.toLowerCase(), prefix: prefixOf(publicId), address }, notes);
+  if (status !== 'ROTATED') await keys.leaks.revoke({ id: apiKey.id, publicId, place, address });
+  return true;
+}
+
+function addressOf(c: Context, { addresses }: LeakParts): string | undefined {
+  return addresses.of(new HonoHead(c)).address;
+}
+
+/** Counts what was not valid. @returns the reply in place of any other, once there was too much of it */
+function countFailure(c: Context, parts: LeakParts): Reply | undefined {
+  const address = addressOf(c, parts);
+  const waitUs = address === undefined ? undefined : parts.failedCredentials?.add(sourceOf(address));
+  return waitUs === undefined ? undefined : tooManyFailures(waitUs);
+}
+
+async function readBytes({ body }: Request): Promise<Uint8Array> {
+  try {
+    return await collectBody((body ?? []) as AsyncIterable<Uint8Array> | [], MAX_ALERT_BYTES);
+  } catch (error) {
+    throw error instanceof RequestRefused ? error : bodyCutOff();
+  }
+}

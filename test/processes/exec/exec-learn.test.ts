@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { parse } from 'yaml';
+import { testCli } from '../../support/cli.ts';
+import { runCli } from '../../support/process.ts';
+import { startServe } from '../../support/serve.ts';
+import { migratedStore } from '../../support/temp.ts';
+
+describe('exec --learn', () => {
+  const learn = async (database: string, script: string) => {
+    const args = ['apikey', 'exec', '--learn', '--database', database, '--', process.execPath, '-e', script];
+    const { code, stderr } = await runCli(args);
+    return { code, stderr };
+  };
+
+  it('says which permissions a command used, as flags and as an entry of a file, and deletes its key', async () => {
+    const database = await migratedStore();
+    const server = await startServe(database);
+    try {
+      const query = JSON.stringify({ query: '{ info { name } apiKeys { edges { node { name } } } }' });
+      const { code, stderr } = await learn(
+        database,
+        `fetch('${server.url}/graphql', {
+          method: 'POST',
+          headers: { authorization: 'Bearer ' + process.env.API_KEY, 'content-type': 'application/json' },
+          body: ${JSON.stringify(query)},
+        }).then(async (answer) => process.exit((await answer.json()).errors ? 9 : 3))`,
+      );
+      assert.equal(code, 3, stderr);
+      const [, flags, entry] = /:\n {2}(.*)\nThe same in a file for apply:\n([^]*)$/.exec(stderr)!;
+      assert.equal(flags, '--permissions API_KEY:READ_ANY,INFO:READ_ANY');
+      const permissions = ['API_KEY:READ_ANY', 'INFO:READ_ANY'];
+      assert.deepEqual(parse(entry!), [{ name: 'node', permissions }]);
+      assert.deepEqual(JSON.parse((await testCli(database).run(['apikey', 'list', '--json'])).stdout).keys, []);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('says so where no server has seen the key', async () => {
+    const { code, stderr } = await learn(await migratedStore(), '0');
+    assert.deepEqual([code, stderr], [0, '"node" used no key: no server has seen it.\n']);
+  });
+});
