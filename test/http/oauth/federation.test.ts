@@ -204,8 +204,10 @@ federation:
     for (const aud of ['https://other.example.org', `${AUDIENCE}/`, test.url, [], undefined, [[AUDIENCE]]])
       await refusal(await tokenFor({ aud }));
     assert.equal((await exchange(await tokenFor({ aud: ['https://other.example.org', AUDIENCE] }))).status, 200);
-    const { body } = await exchange(await tokenFor(), { resource: 'https://other.example.org' });
+    const { body } = await exchange(await tokenFor(), { audience: 'other' });
     assert.equal(body['error'], 'invalid_target');
+    const bound = await exchange(await tokenFor(), { resource: 'https://other.example.org/mcp' });
+    assert.equal(await statusOf(bound.body['access_token'] as string), 401, 'a key for another resource');
   });
 
   it('goes by the time, a minute more or less', async () => {
