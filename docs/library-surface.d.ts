@@ -8,6 +8,8 @@ export interface ApiKey {
     id: string;
     name: string;
     description: string | null;
+    owner: string | null;
+    tags: readonly string[];
     roles: Role[];
     permissions: Permission[];
     limits: readonly Limit[];
@@ -79,6 +81,9 @@ export interface Config {
         readonly keep: number | null;
     };
     readonly notices: NoticeSettings | undefined;
+    readonly alerts: {
+        readonly github: string | undefined;
+    };
     readonly introspection: 'on' | 'off' | 'permitted';
     readonly publicUrl: string | undefined;
     readonly consent: ConsentMode | undefined;
@@ -120,6 +125,8 @@ export declare function isKeysError(error: unknown): error is KeysError;
 export interface KeyChange extends ExpiryRequest {
     name?: string;
     description?: string | null;
+    owner?: string | null;
+    tags?: readonly string[];
     roles?: readonly string[];
     permissions?: readonly string[];
     limits?: readonly string[];
@@ -183,13 +190,9 @@ export interface Page {
     hasNextPage: boolean;
 }
 
-export interface PageQuery {
+export interface PageQuery extends KeyFilters {
     first?: number | null;
     after?: string | null;
-    search?: string | null;
-    roles?: readonly string[] | null;
-    status?: string | null;
-    owner?: string | null;
 }
 
 export type Permission = `${string}:${Action}`;
@@ -443,7 +446,7 @@ export type HostResource = string | {
 export type IntrospectionMode = 'on' | 'off' | 'permitted';
 
 export interface Issue {
-    code: 'NAME_INVALID' | 'DESCRIPTION_INVALID' | 'ROLE_INVALID' | 'PERMISSION_INVALID' | 'NO_GRANTS' | 'EXPIRY_INVALID' | 'LIMIT_INVALID' | 'NETWORK_INVALID' | 'SECRET_INVALID' | 'INPUT_INVALID' | 'USAGE';
+    code: 'NAME_INVALID' | 'DESCRIPTION_INVALID' | 'OWNER_INVALID' | 'TAG_INVALID' | 'ROLE_INVALID' | 'PERMISSION_INVALID' | 'NO_GRANTS' | 'EXPIRY_INVALID' | 'LIMIT_INVALID' | 'NETWORK_INVALID' | 'SECRET_INVALID' | 'INPUT_INVALID' | 'USAGE';
     message: string;
     field?: string;
 }
@@ -456,6 +459,18 @@ export interface Issued<Key extends ApiKey = ApiKey> {
 }
 
 export type IssuedKind = EffectKind | 'APPROVAL';
+
+export interface KeyFilters {
+    search?: string | null;
+    roles?: readonly string[] | null;
+    status?: string | null;
+    owner?: string | null;
+    tags?: readonly string[] | null;
+    createdBy?: string | null;
+    expiresBefore?: string | null;
+    unusedSince?: string | null;
+    neverUsed?: boolean | null;
+}
 
 export interface KeyRotation extends ChangedKey {
     created: ApiKey[];
@@ -683,6 +698,7 @@ export interface Route {
     readonly cost?: number;
     readonly crossSiteAllowed?: boolean;
     readonly preflightOpen: boolean;
+    readonly observe?: boolean;
     readonly line?: number;
 }
 
