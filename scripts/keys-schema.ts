@@ -8,6 +8,10 @@ import { DURATION, KEY_LIMIT, PERMISSION, SCHEMA_FIELD, inOrder } from './schema
 /** Texts of one line. */
 const LINE_PATTERN = '^[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$';
 
+const TAG_KEY_PATTERN = '^\\s*[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}._/-]*\\s*';
+/** At least one character that shows, and no comma. */
+const TAG_VALUE_PATTERN = '[^\\p{Cc}\\p{Cs}\\u2028\\u2029,]*[^\\p{Cc}\\p{Cs},\\s][^,]*';
+
 const NETWORK_PATTERN = '^\\s*[0-9A-Fa-f.:]+(?:/\\d{1,3})?\\s*$';
 
 /**
@@ -46,7 +50,7 @@ export function keysSchema(): string {
           },
           owner: {
             type: ['string', 'null'],
-            description: `Who answers for the key, such as a person or a team, in at most ${MAX_OWNER_LENGTH} characters.`,
+            description: `Who answers for the key, a person or a team, in at most ${MAX_OWNER_LENGTH} characters.`,
             pattern: LINE_PATTERN,
             maxLength: MAX_OWNER_LENGTH,
           },
@@ -55,8 +59,7 @@ export function keysSchema(): string {
             description: 'Tags of the key, each as key=value, each key once.',
             items: {
               type: 'string',
-              pattern:
-                '^\\s*[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}._/-]*\\s*=[^\\p{Cc}\\p{Cs}\\u2028\\u2029,]*[^\\p{Cc}\\p{Cs}\\u2028\\u2029,\\s][^,]*$',
+              pattern: `${TAG_KEY_PATTERN}=${TAG_VALUE_PATTERN}$`,
               examples: ['env=prod', 'team=payments'],
             },
           },

@@ -90,6 +90,9 @@ export const restrictionFlags = {
   }),
 };
 
+/** How tags are typed. */
+const TAGS = '<key=value,…>';
+
 /** The flags that say what a key is for. */
 export const labelFlags = {
   description: Flags.string({
@@ -103,7 +106,7 @@ export const labelFlags = {
   tag: Flags.string({
     ...list,
     description: 'Tags of the key, up to 16, such as env=prod. Can be repeated.',
-    helpValue: '<key=value,…>',
+    helpValue: TAGS,
   }),
 };
 
@@ -123,11 +126,11 @@ export function inGroup<Of extends Interfaces.FlagInput>(helpGroup: string, flag
 
 const ownerFilter = Flags.string({
   description:
-    'Only keys that answer to somebody: those with this owner, the key or person of this name, and what these created, ' +
-    'that created, and so on.',
+    'Only keys that answer to somebody: those with this owner, the key or person of this name, and what these ' +
+    'created, that created, and so on.',
   helpValue: '<name>',
 });
-const tagFilter = Flags.string({ ...list, description: 'Only keys with all these tags.', helpValue: '<key=value,…>' });
+const tagFilter = Flags.string({ ...list, description: 'Only keys with all these tags.', helpValue: TAGS });
 
 export const listFlags = {
   roles: rolesFlag('Only keys with one of these roles.'),
@@ -258,7 +261,7 @@ export function selects(
   { args, flags }: { args: { name?: string | undefined }; flags: Readonly<Record<string, unknown>> },
   filters: Interfaces.FlagInput,
 ): boolean {
-  const [filter] = Object.keys(filters).filter((flag) => flags[flag] !== undefined);
+  const filter = Object.keys(filters).find((flag) => flags[flag] !== undefined);
   const name = args.name ?? flags['name'];
   if (filter !== undefined && name !== undefined)
     throw new CliError('USAGE', `--${filter} selects keys, and a name is given as well. Leave one out.`);

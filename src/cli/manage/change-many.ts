@@ -35,7 +35,7 @@ export async function selectAll(keys: KeyAdministration, filters: KeyFilters): P
   }
 }
 
-/** What a change of those keys would do. @throws KeysError with what refuses it for one of them: none is changed then */
+/** What a change of those keys would do. @throws KeysError with what refuses it for one of them */
 export async function planAll(
   keys: KeyAdministration,
   found: readonly KeyName[],

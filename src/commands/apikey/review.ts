@@ -10,9 +10,8 @@ import { readAttestation } from '../../keys/changes/index.ts';
 export default class Review extends KeyCommand {
   static override summary = 'List all API keys for a review: who answers for each, and what it may do.';
   static override description =
-    'A key without an owner of its own is shown with that of the nearest parent key that has one. What a key may do is ' +
-    'what its parent keys allow. --attest records in the audit log who says what of it, and the SHA-256 of what --csv ' +
-    'prints.';
+    'A key without an owner of its own is shown with that of the nearest parent key that has one, and may do what ' +
+    'its parent keys allow. --attest records in the audit log who says what of it, and the SHA-256 of the CSV.';
   static override examples = examplesOf([
     ['Review all keys in a table of a spreadsheet', '--csv > review.csv'],
     ['Attest what was reviewed', '--csv --attest "Reviewed by Ada Lovelace, 4th quarter" > review.csv'],

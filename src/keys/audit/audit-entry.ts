@@ -36,8 +36,8 @@ export const AUDIT_ACTIONS = [
  * entries; RESTORE is that of a backup and, with a key, what that did to it; CLOCK_REPAIR is that times were moved back
  * that were written while the clock was ahead; LEAK is that a scan has found a secret;
  * FEDERATE is that a token of an issuer that is trusted was exchanged for a key;
- * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it; REVIEW is that
- * somebody has attested which keys there are.
+ * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it; REVIEW is
+ * that somebody has attested which keys there are.
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

@@ -111,7 +111,7 @@ export interface ApiKey {
   name: string;
   /** Free text of at most 1,000 code points; null if there is none. */
   description: string | null;
-  /** Who answers for it, such as a person or a team, as free text of at most 200 code points; null if nobody is named. */
+  /** Who answers for it, such as a person or a team: at most 200 code points; null if nobody is named. */
   owner: string | null;
   /** What it is sorted by, each as `key=value`, in the form of `parseTags`; at most 16. */
   tags: readonly string[];

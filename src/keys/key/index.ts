@@ -51,7 +51,7 @@ export {
   validateNewKey,
   withoutDigests,
 } from './api-key.ts';
-export { MAX_DESCRIPTION_LENGTH, MAX_OWNER_LENGTH, normalizeLine, parseTags, validateLine } from './labels.ts';
+export { MAX_DESCRIPTION_LENGTH, normalizeLine, parseTags, validateLine } from './labels.ts';
 export {
   canName,
   digestPerson,

@@ -19,8 +19,8 @@ export interface KeyFilter {
   /** Only the key with this id, and the keys that it created. */
   ownedBy?: string | undefined;
   /**
-   * Only keys that answer to somebody: those with this owner, in whatever case, the key of this name, and the person who
-   * is called so where they sign in, in whatever case; and those that these created, and so on.
+   * Only keys that answer to somebody: those with this owner, the key of this name, and the person who is called so
+   * where they sign in, owner and person in whatever case; and those that these created, and so on.
    */
   owner?: string | undefined;
   /** Only keys with all these tags. */
