@@ -698,6 +698,7 @@ export interface Route {
     readonly cost?: number;
     readonly crossSiteAllowed?: boolean;
     readonly preflightOpen: boolean;
+    readonly observe?: boolean;
     readonly line?: number;
 }
 

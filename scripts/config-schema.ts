@@ -84,6 +84,7 @@ const ROUTE = {
   },
   'cross-site': { const: 'allowed', description: 'Pages of other sites may send what has a key by Basic.' },
   preflight: { const: 'open', description: 'CORS preflights pass without a key.' },
+  observe: { const: true, description: 'Lets pass what it would refuse, and notes that.' },
 };
 
 const FILE = { type: 'string', minLength: 1, description: 'From the folder of this file.' };

@@ -2,7 +2,16 @@ import type { Config as OclifConfig } from '@oclif/core/interfaces';
 import { hostResources } from './host.ts';
 import { formatCount } from './output.ts';
 import type { Config } from '../config/config.ts';
-import { KeysError, formatList, printable, withoutUndefined } from '../keys/basics/index.ts';
+import type { AuditEntry, AuditRequest } from '../keys/audit/index.ts';
+import {
+  formatList,
+  formatTime,
+  KeysError,
+  printable,
+  relativeTime,
+  timeAndDistance,
+  withoutUndefined,
+} from '../keys/basics/index.ts';
 import type { ApiKey, Status } from '../keys/key/index.ts';
 import type { CatalogAdditions } from '../keys/permissions/index.ts';
 import type { Allow, Explanation, Match, McpPatterns, WideRoute } from '../routes/index.ts';
@@ -112,6 +121,7 @@ interface RouteJson {
   cost: number | null;
   crossSite: 'allowed' | null;
   preflight: 'open' | null;
+  observe: boolean;
 }
 
 function routeJson({ route, index }: Match): RouteJson {
@@ -127,6 +137,7 @@ function routeJson({ route, index }: Match): RouteJson {
     cost = null,
     crossSiteAllowed,
     preflightOpen,
+    observe = false,
   } = route;
   return {
     number: index + 1,
@@ -142,6 +153,7 @@ function routeJson({ route, index }: Match): RouteJson {
     cost,
     crossSite: crossSiteAllowed ? 'allowed' : null,
     preflight: preflightOpen ? 'open' : null,
+    observe,
   };
 }
 
@@ -154,6 +166,92 @@ function allowJson(allow: Allow): RouteJson['allow'] {
 /** What there is to say about a route, after where it is: `/etc/svc-api.yaml:12: …`. */
 function atRoute(file: string, { route }: Match, text: string): string {
   return `${printable(file, 200)}:${route.line ?? 1}: ${text}`;
+}
+
+/** What a route has let pass that it would refuse. */
+interface Observed {
+  /** The name of the key; null without a valid one. */
+  key: string | null;
+  /** What the key lacks. */
+  missing: readonly string[];
+  requests: number;
+  /** Milliseconds since 1970. */
+  lastAt: number;
+}
+
+interface ObservingRoute {
+  match: Match;
+  /** Since when that is known, in milliseconds since 1970; null if no request has come. */
+  since: number | null;
+  observed: Observed[];
+}
+
+const PAGE_ENTRIES = 500;
+const MAX_PAGES = 20;
+
+/** What routes that observe have let pass, by the audit log: the newest 10,000 entries about that. */
+export async function findObserved(
+  { routes }: DeclaredRoutes,
+  read: (request: AuditRequest, place: { before?: number }) => Promise<AuditEntry[]>,
+): Promise<ObservingRoute[]> {
+  const { describePattern } = await import('../routes/index.ts');
+  const found = new Map<string, ObservingRoute>();
+  for (const [index, route] of routes.entries())
+    if (route.observe) found.set(describePattern(route), { match: { route, index }, since: null, observed: [] });
+  let place = {};
+  for (let page = 0; page < MAX_PAGES && found.size > 0; page += 1) {
+    const entries = await read({ action: 'OBSERVE', first: PAGE_ENTRIES }, place);
+    for (const entry of entries) addObserved(entry, found);
+    if (entries.length < PAGE_ENTRIES) break;
+    place = { before: entries.at(-1)!.number };
+  }
+  return [...found.values()];
+}
+
+function addObserved({ at, actor, after }: AuditEntry, found: ReadonlyMap<string, ObservingRoute>): void {
+  const {
+    route,
+    reason,
+    count = 1,
+    missing = [],
+  } = after as { route?: string; reason?: string; count?: number; missing?: string[] };
+  const observing = found.get(route ?? '');
+  if (!observing) return;
+  observing.since = Math.min(at, observing.since ?? at);
+  if (reason === 'observing') return;
+  const key = actor.kind === 'KEY' ? actor.name : null;
+  const same = observing.observed.find((each) => each.key === key && each.missing.join() === missing.join());
+  if (!same) observing.observed.push({ key, missing, requests: count, lastAt: at });
+  else {
+    same.requests += count;
+    same.lastAt = Math.max(same.lastAt, at);
+  }
+}
+
+/** What would change if routes did not observe any more, as JSON and as text. */
+export async function observedView(
+  file: string,
+  observing: readonly ObservingRoute[],
+): Promise<{ json: object; text: string }> {
+  const { describeMatch } = await import('../routes/index.ts');
+  const json = observing.map(({ match, since, observed }) => ({
+    route: routeJson(match),
+    since: formatTime(since),
+    observed: observed.map(({ lastAt, ...each }) => ({ ...each, lastAt: formatTime(lastAt) })),
+  }));
+  const lines = observing.flatMap(({ match, since, observed }) => {
+    const what = observed.length > 0 ? 'would refuse:' : 'would refuse nothing that has come';
+    const started = since === null ? 'and no request has come' : `since ${timeAndDistance(since)}, and ${what}`;
+    return [
+      atRoute(file, match, `${describeMatch(match)} observes${since === null ? ', ' : ' '}${started}`),
+      ...observed.map(({ key, missing, requests, lastAt }) => {
+        const lacks = missing.length > 0 ? `, which lacks ${formatList(missing)}` : '';
+        const who = key === null ? 'without a valid key, or otherwise not allowed' : `of "${printable(key)}"${lacks}`;
+        return `  ${formatCount(requests, 'request', 'requests')} ${who}, the last ${relativeTime(lastAt)}`;
+      }),
+    ];
+  });
+  return { json: { file, observing: json }, text: lines.length > 0 ? lines.join('\n') : 'No route observes.' };
 }
 
 export interface ExplainedRequest {

@@ -181,6 +181,7 @@ export const ROUTE_FIELDS = [
   'to',
   'cross-site',
   'preflight',
+  'observe',
 ] as const;
 const ALLOW_FORMS =
   'Write a permission, a list of permissions that are all required, { any: [...] }, key for any valid key, or open.';
@@ -197,9 +198,11 @@ export function readRoutes(
 ): Pick<Config, 'routes' | 'expect'> & { unmet: readonly DocumentIssue[] } {
   const issuesBefore = reader.issues.length;
   const names = isRecord(upstreams) ? Object.keys(upstreams) : [];
+  const swapping = new Set(names.filter((name) => sendsCredentials((upstreams as Record<string, unknown>)[name])));
+  const place: RoutePlace = { catalog, upstreams: names, swapping };
   const routes = reader
     .list(value, ['routes'])
-    .flatMap((item, index) => readRoute(reader, item, ['routes', index], { catalog, upstreams: names }) ?? []);
+    .flatMap((item, index) => readRoute(reader, item, ['routes', index], place) ?? []);
   const areRead = reader.issues.length === issuesBefore;
   const expectations = readExpectations(reader, expect, catalog);
   const unmet: DocumentIssue[] = [];
@@ -232,11 +235,23 @@ function readExpectations(
   });
 }
 
+interface RoutePlace {
+  catalog: Catalog;
+  /** The names of upstreams. */
+  upstreams: readonly string[];
+  /** Those that get credentials in the place of the caller's key. */
+  swapping: ReadonlySet<string>;
+}
+
+function sendsCredentials(upstream: unknown): boolean {
+  return isRecord(upstream) && ['send', 'query', 'basic'].some((field) => upstream[field] !== undefined);
+}
+
 function readRoute(
   reader: DocumentReader,
   item: unknown,
   path: DocumentPath,
-  { catalog, upstreams }: { catalog: Catalog; upstreams: readonly string[] },
+  { catalog, upstreams, swapping }: RoutePlace,
 ): Route | undefined {
   if (!isRecord(item)) {
     reader.report(path, 'A route must be a map with the fields "host", "path" and "allow".');
@@ -254,6 +269,7 @@ function readRoute(
     to: upstream,
     'cross-site': crossSite,
     preflight,
+    observe,
   } = reader.knownFields(item, path, ROUTE_FIELDS);
   const host = readPattern(reader, givenHost, [...path, 'host'], parseHostPattern);
   const pattern = readPattern(reader, givenPath, [...path, 'path'], parsePathPattern);
@@ -286,6 +302,15 @@ function readRoute(
       upstreams.length > 0 ? `The upstreams are ${formatList(upstreams)}.` : 'There is no field "upstreams".';
     reader.report([...path, 'to'], `${suggestion(to, upstreams)}There is no upstream "${printable(to)}". ${known}`);
   }
+  if (observe !== undefined) {
+    const problem = problemOfObserving(observe, {
+      isOpen: allow?.kind === 'open',
+      isMcp: mcp !== undefined,
+      to,
+      swapping,
+    });
+    if (problem !== undefined) reader.report([...path, 'observe'], problem);
+  }
   if (host === undefined || pattern === undefined || !allow) return undefined;
   return {
     host,
@@ -298,7 +323,25 @@ function readRoute(
     ...(cost !== undefined && { cost }),
     ...(crossSite === 'allowed' && { crossSiteAllowed: true }),
     preflightOpen: preflight === 'open',
+    ...(observe === true && { observe }),
   };
+}
+
+/** Why a route cannot let pass what it would refuse. */
+function problemOfObserving(
+  observe: unknown,
+  {
+    isOpen,
+    isMcp,
+    to,
+    swapping,
+  }: { isOpen: boolean; isMcp: boolean; to: string | undefined; swapping: ReadonlySet<string> },
+): string | undefined {
+  if (observe !== true) return 'The field "observe" must be true, or left out.';
+  if (isOpen) return 'An open route refuses nothing that could be observed. Leave "observe" out.';
+  if (isMcp) return 'With "mcp", leave out "observe": single tools are not observed.';
+  if (to === undefined || !swapping.has(to)) return undefined;
+  return `With "observe", everybody would act with the credentials that "${to}" gets. Leave it out.`;
 }
 
 /** The most that one request can count as. */

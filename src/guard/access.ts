@@ -5,6 +5,7 @@ import type { Context } from 'hono';
 import { BY_BROWSER, crossSiteRefused, isCrossSite } from './cross-site.ts';
 import { Discovery } from './discovery.ts';
 import { refusedRequest, rewritingHeader } from './identity-headers.ts';
+import { ObservedRoutes } from './observed-routes.ts';
 import { SentCredentials } from './sent-credentials.ts';
 import {
   type Arrival,
@@ -79,7 +80,7 @@ interface Required {
 }
 
 /** Who may make a request; or why nobody may. */
-type Requirement = OrRefusal<Required>;
+type Requirement = Required | { readonly refusal: string; readonly match?: Match | undefined };
 
 /** Says who may make a request. */
 type Requirements = (request: JudgedRequest) => Requirement;
@@ -232,6 +233,7 @@ interface AccessOptions {
   readonly requirements: Requirements;
   readonly refusals: RefusalLog;
   readonly clients: ClientAddresses;
+  readonly observed: ObservedRoutes;
 }
 
 /** Decides which requests may pass. */
@@ -278,6 +280,22 @@ export class Access {
     authenticate: () => Admission | Promise<Admission>,
   ): Entry | Promise<Entry> {
     const requirement = this.#options.requirements(request);
+    const { match } = requirement;
+    const judged = this.#judge(request, at, requirement, authenticate);
+    if (!this.#options.observed.has(match)) return judged;
+    const settle = (entry: Entry): Entry =>
+      'refusal' in entry && this.#options.observed.passes(match, entry.refusal)
+        ? { admitted: undefined, permissions: [], match }
+        : entry;
+    return judged instanceof Promise ? judged.then(settle) : settle(judged);
+  }
+
+  #judge(
+    request: GuardedRequest,
+    at: RequestTo,
+    requirement: Requirement,
+    authenticate: () => Admission | Promise<Admission>,
+  ): Entry | Promise<Entry> {
     if ('refusal' in requirement) return { refusal: this.#refuse(request, requirement.refusal) };
     const { allow, match } = requirement;
     const details = request.notes?.details;
@@ -300,6 +318,10 @@ export class Access {
     if ('refusal' in admission) return admission;
     const { principal } = admission;
     const checked = checkAllow(allow, principal.access);
+    if (checked.outcome === 'forbidden' && match?.route.observe) {
+      this.#options.observed.noteLacking(match, principal, checked.missing);
+      return { admitted: admission, permissions: [], match };
+    }
     if (checked.outcome === 'forbidden') {
       principal.observer?.lacked(checked.missing);
       const refusal = this.#options.check.lacking(request, principal, checked.missing);
@@ -451,7 +473,14 @@ export function applyRules(
     pages: async () => (await load()).pages,
   };
   return {
-    access: new Access({ check, signIn, requirements, refusals: parts.refusals, clients }),
+    access: new Access({
+      check,
+      signIn,
+      requirements,
+      refusals: parts.refusals,
+      clients,
+      observed: new ObservedRoutes(authenticator),
+    }),
     catalog: keys.catalog,
     isCredential: passCredential ? () => false : credentialHeaders(credentials),
     saysWho: new Set(settings && 'header' in settings.by ? [settings.by.header, settings.by.groups ?? ''] : []),

@@ -35,6 +35,8 @@ import {
   unavailable,
   withFields,
 } from '../http/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
+import { ObservedRoutes } from './observed-routes.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import {
   canonicalSite,
@@ -58,6 +60,7 @@ interface ForwardAuthOptions {
   /** The proxies that are believed. */
   readonly trust: Networks;
   readonly logs: Pick<CheckParts, 'refusals' | 'failures'>;
+  readonly observed: ObservedRoutes;
 }
 
 /** Whether a request may pass, and who makes it; or the reply to one that may not, of status 401, 403, 429 or 503. */
@@ -125,11 +128,18 @@ class ForwardAuth {
     if ('refusal' in asked) return this.#refuse(asking, asked.refusal);
     if (this.#options.signIn && isAtDoor(asked.parts.target)) return this.#refuse(asking, NOT_PASSED_ON);
     const requirement = required(asked, router, asking.notes);
-    if ('refusal' in requirement) return this.#refuse(asking, requirement.refusal);
-    const { allow, match } = requirement;
+    const { match } = requirement;
+    const { observed } = this.#options;
+    const isObserved = observed.has(match);
+    if ('refusal' in requirement) {
+      if (isObserved && observed.passes(match, { status: 403 })) return { identity: NOBODY, cookies };
+      return this.#refuse(asking, requirement.refusal);
+    }
+    const { allow } = requirement;
     if (allow.kind === 'open') return { identity: NOBODY, cookies };
     const mayBeForeign = !match?.route.crossSiteAllowed && isCrossSite(asking, asked.parts);
     if (mayBeForeign && this.#door.isByBrowser(asking, asked.parts)) {
+      if (isObserved && observed.passes(match, { status: 403 })) return { identity: NOBODY, cookies };
       const detail = refusedRequest(BY_BROWSER, asked.parts);
       this.#refuse(asking, { reason: 'cross-site', detail });
       return { refusal: crossSiteRefused() };
@@ -137,17 +147,28 @@ class ForwardAuth {
     if (match) asking.charge = chargeOf(match.route);
     const admission = this.#door.enter(asking, asked.parts);
     const settle = (admission: Admission) => {
-      const judged = this.#judge(asking, admission, allow);
+      const judged = this.#judge(asking, admission, allow, isObserved ? match : undefined);
+      if ('refusal' in judged && isObserved && observed.passes(match, judged.refusal))
+        return { identity: NOBODY, cookies };
       return 'refusal' in judged ? this.#refusalOf(asking, asked, judged.refusal) : { ...judged, cookies };
     };
     return admission instanceof Promise ? admission.then(settle) : settle(admission);
   }
 
-  #judge(asking: Received, admission: Admission, allow: Needed): OrRefusal<Pick<PassedOn, 'identity'>, Reply> {
-    const { check, catalog } = this.#options;
+  #judge(
+    asking: Received,
+    admission: Admission,
+    allow: Needed,
+    observing: Match | undefined,
+  ): OrRefusal<Pick<PassedOn, 'identity'>, Reply> {
+    const { check, catalog, observed } = this.#options;
     if ('refusal' in admission) return admission;
     const { principal, fields } = admission;
     const checked = checkAllow(allow, principal.access);
+    if (checked.outcome === 'forbidden' && observing) {
+      observed.noteLacking(observing, principal, checked.missing);
+      return { identity: identityHeaders(principal, [], catalog) };
+    }
     if (checked.outcome === 'forbidden') {
       principal.observer?.lacked(checked.missing);
       return { refusal: withFields(check.lacking(asking, principal, checked.missing), fields) };
@@ -188,7 +209,7 @@ function required(
   { allow, parts }: AskedRequest,
   router: Router,
   notes: Received['notes'],
-): OrRefusal<{ readonly allow: Needed; readonly match?: Match | undefined }, RequestIssue> {
+): OrRefusal<{ readonly allow: Needed }, RequestIssue> & { readonly match?: Match | undefined } {
   if (allow) {
     // Its path does not matter.
     const canonical = canonicalSite(parts);
@@ -199,7 +220,8 @@ function required(
   if (router.routes.length === 0) return { refusal: NOT_CONFIGURED };
   const required = requirementOf(router, parts);
   if (notes?.details && required.match) notes.details.route = describeMatch(required.match);
-  if ('refusal' in required) return refuse('no route', refusedRequest(required.refusal, parts));
+  if ('refusal' in required)
+    return { ...refuse('no route', refusedRequest(required.refusal, parts)), match: required.match };
   // A proxy does not show the messages.
   if (required.match.also) return refuse('mcp', refusedRequest('this route is for guard alone', parts));
   return required;
@@ -212,8 +234,15 @@ function headersTo({ identity, cookies }: PassedOn): Record<string, string> {
 }
 
 /** Adds the endpoints of forward-auth to an app, at `/auth/…`. */
-export function serveForwardAuth(app: HttpApp, options: Omit<ForwardAuthOptions, 'check' | 'logs'>): ServiceApp {
-  const forwardAuth = new ForwardAuth({ check: app.check, logs: app, ...options });
+export function serveForwardAuth(
+  app: HttpApp,
+  {
+    authenticator,
+    ...options
+  }: Omit<ForwardAuthOptions, 'check' | 'logs' | 'observed'> & Pick<KeysService, 'authenticator'>,
+): ServiceApp {
+  const observed = new ObservedRoutes(authenticator);
+  const forwardAuth = new ForwardAuth({ check: app.check, logs: app, observed, ...options });
   // For an app that is mounted in another one, whose middleware comes first.
   app.all('/auth/*', async (c) => {
     const verdict = await forwardAuth.decide(new HonoHead(c), (requirements) => {

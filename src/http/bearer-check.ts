@@ -413,7 +413,8 @@ export class BearerCheck {
     const { notes, charge = ONCE } = request;
     if (notes) notes.keyId = principal.apiKey.id;
     const { audiences = [] } = principal.restrictions ?? {};
-    if (audiences.length > 0 && !this.#isFor(audiences, request)) return this.#refuseAudience(request, principal);
+    if (audiences.length > 0 && !request.isSubject && !this.#isFor(audiences, request))
+      return this.#refuseAudience(request, principal);
     const restrictions = restrictionsFor(principal, charge);
     if (!restrictions) return this.#use(request, known, accepted);
     const settle = (held: LimitDecision): Admission => {

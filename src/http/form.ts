@@ -57,10 +57,12 @@ async function readText({ body }: Request, maxBytes: number): Promise<string> {
 
 /** A key in a form, in place of the header that programs send. */
 class KeyInForm extends HonoHead implements Received {
+  readonly isSubject: boolean;
   readonly #key: string;
 
-  constructor(c: Context, key: string) {
+  constructor(c: Context, key: string, isSubject: boolean) {
     super(c);
+    this.isSubject = isSubject;
     this.#key = key;
   }
 
@@ -76,13 +78,14 @@ export interface RefusedPerson {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Accepts a person who shows a key in a form, by the rules for all requests. */
+/** Accepts whoever shows a key in a form, by the rules for all requests. @param isSubject see `Received` */
 export async function admitKey(
   c: Context,
   key: string,
   check: BearerCheck,
+  isSubject = false,
 ): Promise<OrRefusal<Admitted, RefusedPerson>> {
-  const admission = await check.enter(new KeyInForm(c, key));
+  const admission = await check.enter(new KeyInForm(c, key, isSubject));
   return 'refusal' in admission ? { refusal: refusedPerson(admission.refusal) } : admission;
 }
 

@@ -168,6 +168,8 @@ export interface Received extends HeaderValues {
   readonly notes?: RequestNotes | undefined;
   /** What it was made to, as its client has written it, where that is known. */
   to?: RequestTo | undefined;
+  /** Whether its key is only exchanged, and may be one that is for something else: see `ApiKey.audience`. */
+  readonly isSubject?: boolean;
 }
 
 /** What a request was made to. */

@@ -224,7 +224,7 @@ function whyBefore(first: Route, second: Route): string {
 }
 
 /** `GET, HEAD example.org/api/**`; without methods if it is for all of them. */
-function describePattern({ methods, host, path }: Pick<Route, 'methods' | 'host' | 'path'>): string {
+export function describePattern({ methods, host, path }: Pick<Route, 'methods' | 'host' | 'path'>): string {
   return `${methods ? `${methods.join(', ')} ` : ''}${host}${path}`;
 }
 

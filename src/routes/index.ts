@@ -5,6 +5,7 @@ export {
   describeAllow,
   describeExplanation,
   describeMatch,
+  describePattern,
   type Expectation,
   explain,
   type Explanation,

@@ -48,6 +48,8 @@ export interface Route {
   readonly crossSiteAllowed?: boolean;
   /** Whether CORS preflights pass without a key. */
   readonly preflightOpen: boolean;
+  /** Whether it lets pass what it would refuse, and that is noted. */
+  readonly observe?: boolean;
   /** Its line in the file that declares it. */
   readonly line?: number;
 }

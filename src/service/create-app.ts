@@ -246,6 +246,7 @@ export async function createAppOf(
   const trust = others.trust ?? configured?.trust ?? LOOPBACK;
   const pages = config?.signIn === 'on' ? await addDoorTo(app, { sessions, authenticator, people }, trust) : undefined;
   return serveForwardAuth(app, {
+    authenticator,
     catalog: keys.catalog,
     router,
     trust: new Networks(trust),

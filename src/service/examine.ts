@@ -6,6 +6,7 @@ import { type NoticeSettings, shownWebhook } from '../keys/notices/index.ts';
 import type { HostResource } from '../keys/permissions/index.ts';
 import type { ProgressReport } from '../keys/basics/index.ts';
 import { readSigningKeys } from '../notices/index.ts';
+import { describePattern } from '../routes/index.ts';
 import { readAuditKey } from '../store/audit-log.ts';
 import { failureBy, type Finding, inspectStore, ok } from '../store/index.ts';
 
@@ -24,7 +25,7 @@ interface ExamineOptions {
 /** Checks all that the program depends on, and changes nothing. */
 export async function examine(options: ExamineOptions): Promise<Finding[]> {
   const { database, env, environment, onVerified } = options;
-  const { findings: config, rules } = await inspectConfig(options);
+  const { findings: config, rules, observing } = await inspectConfig(options);
   const findings = [...environment, ...config];
   let auditKey;
   try {
@@ -37,26 +38,28 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
     auditKey,
     clock: Date.now,
     isWithoutWebhook,
+    observing,
     rules,
     onVerified,
   });
   return [...findings, ...inspected];
 }
 
-/** Also the rules by which tokens are exchanged, which are looked for in the store. */
+/** Also the rules by which tokens are exchanged, and the patterns of routes that observe: the store tells of them. */
 async function inspectConfig({
   configFile,
   env,
   resources,
-}: ExamineOptions): Promise<{ findings: Finding[]; rules?: Config['federation'] }> {
+}: ExamineOptions): Promise<{ findings: Finding[]; rules?: Config['federation']; observing?: string[] }> {
   try {
     const location = configLocation(configFile, env);
     const file = location && readConfigFile(location);
     if (!file) return { findings: [ok('CONFIG', 'There is no svc-api.yaml, and none is needed.'), NO_WEBHOOK] };
-    const { notices, tls, federation: rules } = await parseConfig(file, await resources());
+    const { notices, routes, tls, federation: rules } = await parseConfig(file, await resources());
     if (tls) await readCertificate(tls);
     const ofNotices = notices ? inspectSecrets(notices, env) : NO_WEBHOOK;
-    return { findings: [ok('CONFIG', `${file.path} has no errors.`), ofNotices], rules };
+    const observing = routes.filter(({ observe }) => observe).map(describePattern);
+    return { findings: [ok('CONFIG', `${file.path} has no errors.`), ofNotices], rules, observing };
   } catch (error) {
     return { findings: [failureBy('CONFIG', error)] };
   }

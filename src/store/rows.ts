@@ -326,8 +326,9 @@ export function jsonRows(dialect: DialectName, rows: readonly (readonly unknown[
   return dialect === 'sqlite' ? sql`json_each(${json})` : sql`jsonb_array_elements(${json}::jsonb) as given(value)`;
 }
 
-/** What a column must be to have one of these texts: as one parameter, too. */
+/** What a column must be to have one of these texts: as one parameter, too. Of one, an index has rows in their order. */
 export function amongTexts(dialect: DialectName, texts: readonly string[]): RawBuilder<unknown> {
+  if (texts.length === 1) return sql`= ${texts[0]}`;
   return dialect === 'sqlite'
     ? sql`in (select value from json_each(${JSON.stringify(texts)}))`
     : sql`= any(${texts}::text[])`;
@@ -337,13 +338,13 @@ export function amongTexts(dialect: DialectName, texts: readonly string[]): RawB
 export function hasHashed(dialect: DialectName, column: string, texts: readonly string[]): RawBuilder<SqlBool> {
   const hasOne = sql<SqlBool>`${sql.ref(column)} ${amongTexts(dialect, texts)}`;
   if (dialect === 'sqlite') return hasOne;
-  return sql`(hashtextextended(${sql.ref(column)}, 0)
-    = any(array(select hashtextextended(text, 0) from unnest(${texts}::text[]) as text)) and ${hasOne})`;
+  const hashOf = (text: unknown) => sql`hashtextextended(${text}, 0)`;
+  return sql`(${hashOf(sql.ref(column))} in (${sql.join(texts.map(hashOf))}) and ${hasOne})`;
 }
 
 /** Whether an entry of the audit log is about one of these keys: by an index of how their ids begin. */
 export function isAbout(dialect: DialectName, ids: readonly string[]): RawBuilder<SqlBool> {
-  const starts = new Set(ids.map((id) => [...id].slice(0, ID_START).join('')));
+  const starts = new Set(ids.map((id) => Array.from(id).slice(0, ID_START).join('')));
   return sql<SqlBool>`(${idStart('audit_log.key_id')} ${amongTexts(dialect, [...starts])}
     and audit_log.key_id ${amongTexts(dialect, ids)})`;
 }

@@ -170,7 +170,7 @@ describeOnEach('attacks: escalation', () => {
       await test.keys.setEnabled(id, false, weak);
       await assert.rejects(test.keys.setEnabled(id, true, weak), FORBIDDEN);
       const now = await test.keys.findById(id, OPERATOR);
-      const rotation = { ...after.rotation, previousEndsAt: test.time.now };
+      const rotation = { ...after.rotation, grace: 0, previousEndsAt: test.time.now };
       assert.deepEqual({ ...now, disabledAt: null }, { ...after, rotation });
     });
 

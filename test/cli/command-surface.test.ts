@@ -175,6 +175,7 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
+  'apikey:routes:observed': [...ALWAYS, ...PLACE],
   'apikey:routes:template': ['<service>', '--credential <file>', '--host <host>', '--url <url>', ...ALWAYS],
   'apikey:backup': ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
   'apikey:compact': [...ALWAYS, ...PLACE],
@@ -279,7 +280,7 @@ describe('the commands', () => {
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
     const atTop =
-      'backup compact doctor federation:explain guard login logout notices:test restore routes:check routes:explain routes:template'.split(
+      'backup compact doctor federation:explain guard login logout notices:test restore routes:check routes:explain routes:observed routes:template'.split(
         ' ',
       );
     const ids = Object.keys(manifest.commands);

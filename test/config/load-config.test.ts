@@ -342,10 +342,25 @@ trust: [10.0.0.0/33]
     [
       'routes: [{ host: "*", pth: /, allow: key }, { host: h, location: /x, allow: open }]',
       '1:23: "pth" is not a field. Did you mean "path"?',
-      '1:56: "location" is not a field. The fields here are host, path, methods, allow, resource, mcp, limit, cost, to, cross-site and preflight.',
+      '1:56: "location" is not a field. The fields here are host, path, methods, allow, resource, mcp, limit, cost, to, cross-site, preflight and observe.',
     ],
     ['credentials: [{ headr: X-Api-Key }]', '1:17: "headr" is not a field. Did you mean "header"?'],
     ['notices: { ulr: "https://h.example" }', '1:12: "ulr" is not a field. Did you mean "url"?'],
+    ...[
+      ['observe: false, allow: key', 'The field "observe" must be true, or left out.'],
+      ['observe: true, allow: open', 'An open route refuses nothing that could be observed. Leave "observe" out.'],
+      [
+        'observe: true, allow: key, mcp: { tools: ["*"] }',
+        'With "mcp", leave out "observe": single tools are not observed.',
+      ],
+      [
+        'observe: true, allow: key, to: s',
+        'With "observe", everybody would act with the credentials that "s" gets. Leave it out.',
+      ],
+    ].map(([fields, problem]): [string, string] => [
+      `routes: [{ ${fields}, host: a, path: / }]\nupstreams: { s: { url: "http://127.0.0.1:1", send: { X: { file: s } } } }`,
+      `1:21: ${problem}`,
+    ]),
     ['alerts: on', '1:9: The field "alerts" must be a map with the field "github".'],
     ['alerts: {}', '1:9: The field "github" is missing.'],
     [

@@ -42,6 +42,7 @@ const TAKEN: unknown[] = [
     route({ allow }),
   ),
   route({ preflight: 'open' }),
+  route({ observe: true }),
   { expect: [] },
   ...['Remote-User', 'X-Forwarded-User', 'X-authentik-username'].map((header) => ({
     people: { header, grant: { admins: ['role:ADMIN', ' role: viewer '], '*': ['BACKUP:READ_ANY'] } },

@@ -95,6 +95,7 @@ async function printAll(): Promise<Printed[]> {
     { host: 'a.example', path: '/x', allow: ['DOCKER:READ_ANY'] },
     { host: 'a.example', path: '/x', methods: ['PUT'], allow: 'open' },
     { host: 'a.example', path: '/x/**', allow: 'key' },
+    { host: 'b.example', path: '/**', allow: 'key', observe: true },
   ];
   const config = write(
     'svc-api.yaml',
@@ -186,6 +187,7 @@ async function printAll(): Promise<Printed[]> {
   await run(['routes', 'check']);
   await run(['routes', 'explain', 'GET', 'https://a.example/x', '--key', 'CI']);
   await run(['routes', 'explain', 'GET', 'https://a.example//x']);
+  await run(['routes', 'observed']);
   await run(['routes', 'template', 'sonarr']);
   await run(['notices', 'test']);
   await run(['logout', '--server', 'http://127.0.0.1:9']);

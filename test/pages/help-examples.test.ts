@@ -89,6 +89,7 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
   },
   'routes check': declareRoutes,
   'routes explain': declareRoutes,
+  'routes observed': declareRoutes,
   login: async (desk) => void (desk.server = await startServe(desk.cli.database)),
   'apikey suggest': useKey,
   'apikey usage': useKey,

@@ -46,6 +46,7 @@ const VERBS: Readonly<Record<AuditAction, string | readonly [withKey: string, al
   LEAK: 'found a leaked secret of',
   CONTAIN: 'contained',
   REVIEW: 'attested a review of the keys',
+  OBSERVE: 'let pass what a route would refuse',
 };
 
 const DAY_MS = 86_400_000;

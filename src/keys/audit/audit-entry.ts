@@ -1,5 +1,5 @@
 import { createHmac, hash, type KeyObject } from 'node:crypto';
-import { formatTime, KeysError } from '../basics/index.ts';
+import { formatTime, KeysError, withoutUndefined } from '../basics/index.ts';
 import { type ApiKey, keyRestrictions } from '../key/index.ts';
 import { prefixOf } from '../secret/index.ts';
 
@@ -30,6 +30,7 @@ export const AUDIT_ACTIONS = [
   'LEAK',
   'CONTAIN',
   'REVIEW',
+  'OBSERVE',
 ] as const;
 /**
  * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
@@ -37,7 +38,8 @@ export const AUDIT_ACTIONS = [
  * that were written while the clock was ahead; LEAK is that a scan has found a secret;
  * FEDERATE is that a token of an issuer that is trusted was exchanged for a key;
  * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it; REVIEW is
- * that somebody has attested which keys there are.
+ * that somebody has attested which keys there are; OBSERVE is that a route that observes has begun to, or has let pass
+ * what it would refuse.
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
@@ -305,6 +307,8 @@ export interface Refusal {
   tool?: string | undefined;
   /** The client's address, if it is known. */
   address?: string | undefined;
+  /** The pattern of the route that has let it pass nevertheless, since it only observes. */
+  route?: string | undefined;
 }
 
 /** A kind of refusals, and how many of it were not recorded yet. */
@@ -336,7 +340,7 @@ export class RefusalSampler {
   add(refusal: Refusal, now: number): void {
     this.#endPeriod(now);
     const hasRoom = this.#keys.size < MAX_KEYS || this.#keys.has(keyOf(refusal));
-    this.#count(hasRoom ? refusal : generalize({ actor: NOBODY, apiKey: null }), now);
+    this.#count(hasRoom ? refusal : generalize({ ...refusal, actor: NOBODY, apiKey: null }), now);
   }
 
   #count(refusal: Refusal, now: number): void {
@@ -369,12 +373,13 @@ export class RefusalSampler {
     this.#periodEnd = now + PERIOD_MS;
   }
 
-  #addDraft({ reason, actor, apiKey, missing, tool, address }: Refusal, count: number, at: number): void {
-    const after = { reason, count, ...(missing && { missing }), ...(tool !== undefined && { tool }) };
+  #addDraft({ reason, actor, apiKey, missing, tool, address, route }: Refusal, count: number, at: number): void {
+    const optional = { missing, tool, route };
+    const after = { reason, count, ...withoutUndefined(optional) };
     this.#due.push({
       at,
       actor,
-      action: 'REFUSE',
+      action: route === undefined ? 'REFUSE' : 'OBSERVE',
       apiKey,
       before: null,
       after,
@@ -386,11 +391,11 @@ export class RefusalSampler {
 const NOBODY: AuditActor = { kind: 'REQUEST', id: null, name: null };
 
 /** What identifies the key that a refusal concerns; the same for all that concern none. */
-function keyOf({ actor, apiKey }: Refusal): string {
-  return JSON.stringify([actor.id, apiKey?.id]);
+function keyOf({ actor, apiKey, route }: Refusal): string {
+  return JSON.stringify([actor.id, apiKey?.id, route]);
 }
 
 /** What refusals of different kinds have in common: the key, if it is known. */
-function generalize({ actor, apiKey }: Pick<Refusal, 'actor' | 'apiKey'>): Refusal {
-  return { reason: 'various', actor: actor.kind === 'KEY' ? actor : NOBODY, apiKey };
+function generalize({ actor, apiKey, route }: Pick<Refusal, 'actor' | 'apiKey' | 'route'>): Refusal {
+  return { reason: 'various', actor: actor.kind === 'KEY' ? actor : NOBODY, apiKey, route };
 }

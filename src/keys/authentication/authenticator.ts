@@ -10,7 +10,7 @@ import {
   principalOf,
 } from '../authorization/index.ts';
 import { type ApiKey, isInProgress, type Status } from '../key/index.ts';
-import type { Catalog } from '../permissions/index.ts';
+import type { Catalog, Permission } from '../permissions/index.ts';
 import type { FoundBySecret, KeyRepository } from '../repository/index.ts';
 import { digestSecret, hasOwnForm, prefixOf, readSecret } from '../secret/index.ts';
 
@@ -392,6 +392,18 @@ export class Authenticator {
     const { activity } = this.#options;
     activity.ended(id, reason === 'limited' ? 'limited' : 'forbidden', usedAt);
     activity.refused({ reason, actor: { kind: 'KEY', id, name }, apiKey: null, address });
+  }
+
+  /** Records that a route that only observes begins to, or lets a request pass that it would refuse. */
+  noteObserved(route: string, reason: string, by?: { principal: Principal; missing: readonly Permission[] }): void {
+    const key = by?.principal.apiKey;
+    this.#options.activity.refused({
+      reason,
+      actor: key ? { kind: 'KEY', id: key.id, name: key.name } : { kind: 'REQUEST', id: null, name: null },
+      apiKey: null,
+      missing: by?.missing,
+      route,
+    });
   }
 
   /**

@@ -71,7 +71,7 @@ export function buildKey(
     id,
     secret,
     audience = null,
-  }: { catalog: Catalog; now: number; id: string; secret: Secret; audience?: string | null },
+  }: { catalog: Catalog; now: number; id: string; secret: Secret; audience?: string | null | undefined },
 ): StoredKey {
   return {
     id,

@@ -72,7 +72,7 @@ export function rotatedKey(
 export function finishedKey(key: StoredKey, now: number): StoredKey {
   const { rotation } = key;
   if (!isInProgress(rotation, now)) return key;
-  return { ...key, rotation: { ...rotation, previousEndsAt: now }, previousDigest: null };
+  return { ...key, rotation: { ...rotation, grace: 0, previousEndsAt: now }, previousDigest: null };
 }
 
 /** Refuses who may not give a key another secret now. @throws KeysError ROTATION_IN_PROGRESS; ForbiddenError */

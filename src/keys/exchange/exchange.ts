@@ -24,7 +24,7 @@ import { CONSENTS, type Grants } from '../repository/index.ts';
 import { createSecret, type Secret } from '../secret/index.ts';
 import { type IdentifiedToken, personOf, TokenRefused, USED_TOKENS } from './federation.ts';
 
-/** How long a key is valid that was given for another key, in seconds: unless something else is asked for, and at most. */
+/** How long a key is valid that was given for another key, in seconds, unless something else is asked for. */
 const USUAL_SECONDS = 600;
 /** How long any key is valid that was given in exchange, at most, in seconds. */
 export const MAX_EXCHANGED_SECONDS = 86_400;
@@ -39,6 +39,8 @@ export interface WantedKey {
   readonly grants: Grants | undefined;
   /** After how many seconds it is to end, as it was given. Default: 600 for a key, or as the rule says. */
   readonly expiresIn: string | undefined;
+  /** What it is to be for alone, beside what its parent keys are for: see `ApiKey.audience`. */
+  readonly audience: string | undefined;
   /** The application that may end it. */
   readonly clientId: string;
 }
@@ -71,8 +73,8 @@ export class Exchange {
    * Gives whoever has a token a key, as the rule says that it meets: a child key of the one that stands for the rule.
    * @param address where that is asked, for the audit log
    * @returns also that of the rule
-   * @throws TokenRefused for one that was used; ValidationError; ForbiddenError for more than the rule grants, and where
-   * its key is disabled; KeysError STORE_…, POLICY_VIOLATED
+   * @throws TokenRefused for one that was used; ValidationError; ForbiddenError for more than the rule grants, and
+   * where its key is disabled; KeysError STORE_…, POLICY_VIOLATED
    */
   async federate(
     { rule, subject, id, digest, endsAt }: IdentifiedToken,
@@ -105,7 +107,7 @@ export class Exchange {
   }
 
   async #build(
-    { name, grants: asked }: WantedKey,
+    { name, grants: asked, audience }: WantedKey,
     { parent, grants, now, end }: { parent: ApiKey; grants: Grants; now: number; end: number },
   ): Promise<BuiltKey> {
     const { catalog, randomBytes, randomId, repository } = this.#options;
@@ -117,7 +119,7 @@ export class Exchange {
     };
     assertValid(validateNewKey(input, catalog, now));
     const secret = createSecret(randomBytes);
-    return { input, secret, key: buildKey(input, { catalog, now, id: randomId(), secret }) };
+    return { input, secret, key: buildKey(input, { catalog, now, id: randomId(), secret, audience }) };
   }
 }
 

@@ -88,9 +88,6 @@ function readTag(text: string): { key: string; tag: string; problem?: string } {
     return { ...read, problem: `The value of the tag ${shown} has a comma, which separates tags.` };
   const length = codePoints(value);
   if (length <= MAX_TAG_VALUE) return read;
-  return {
-    ...read,
-    problem:
-      `The value of the tag ${printable(key)} is ${length} characters long; ` + `at most ${MAX_TAG_VALUE} are allowed.`,
-  };
+  const rule = `at most ${MAX_TAG_VALUE} are allowed.`;
+  return { ...read, problem: `The value of the tag ${printable(key)} is ${length} characters long; ${rule}` };
 }

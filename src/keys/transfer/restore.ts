@@ -115,7 +115,8 @@ function previousOf(rotation: Rotation | null, now: number): string[] {
 }
 
 function shorterGrace(backup: Rotation | null, present: Rotation | null): Rotation | null {
-  if (!backup || present?.previousPublicId !== backup.previousPublicId) return backup;
+  // One that was finished has no grace any more: what is brought back has that of the backup.
+  if (!backup || present?.previousPublicId !== backup.previousPublicId || present.grace === 0) return backup;
   const ends = [backup.previousEndsAt, present.previousEndsAt].filter((end) => end !== null);
   return { ...backup, previousEndsAt: ends.length > 0 ? Math.min(...ends) : null };
 }

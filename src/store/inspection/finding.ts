@@ -44,6 +44,8 @@ export interface InspectOptions {
   clock: () => number;
   /** Whether the configuration names no webhook; false where that is not known. */
   isWithoutWebhook: boolean;
+  /** The patterns of the routes that observe. Default: there are none. */
+  observing?: readonly string[] | undefined;
   /** The rules by which tokens are exchanged. Default: none are known. */
   rules?: readonly FederationRule[] | undefined;
   /** In entries of the audit log. */

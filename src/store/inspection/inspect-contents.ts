@@ -156,6 +156,38 @@ function noTime(what: string, time: number, remedy: string): Finding {
   return failure('CLOCK', `${what} the time ${time}, which is none.`, remedy);
 }
 
+/** So long may a route observe before somebody is reminded of it. */
+const OBSERVING_MS = 30 * UNIT_MS.d;
+const PAGE_ENTRIES = 500;
+
+/** Which routes have let pass for long what they would refuse. */
+export async function inspectObserving(
+  connection: Connection,
+  { clock, observing = [] }: Pick<InspectOptions, 'clock' | 'observing'>,
+): Promise<Finding[]> {
+  const { auditLog } = createKeyRepository(connection);
+  const [recent, long] = [new Set(observing), new Set<string>()];
+  try {
+    for (let before: number | undefined; recent.size > 0;) {
+      const place = before === undefined ? {} : { before };
+      const until = clock() - OBSERVING_MS;
+      const entries = await auditLog.find({ action: 'OBSERVE', until, order: 'newest', limit: PAGE_ENTRIES, ...place });
+      for (const { after } of entries) if (recent.delete(String(after?.['route']))) long.add(String(after!['route']));
+      if (entries.length < PAGE_ENTRIES) break;
+      before = entries.at(-1)!.number;
+    }
+    return [...long].map((route) =>
+      warning(
+        'CONFIG',
+        `The route ${printable(route, 300)} observes for more than 30 days: it lets pass what it would refuse.`,
+        'See "svc-api apikey routes observed", grant what is missing, and remove "observe".',
+      ),
+    );
+  } catch (error) {
+    return [failureBy('CONFIG', error)];
+  }
+}
+
 /** So long may a notice wait before something is wrong. */
 const LATE_MS = 10 * UNIT_MS.m;
 /** A server with a webhook looks through the store every few seconds. */

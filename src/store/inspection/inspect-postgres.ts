@@ -16,7 +16,13 @@ import {
   skipped,
   warning,
 } from './finding.ts';
-import { inspectAuditLog, inspectClock, inspectFederation, inspectNotices } from './inspect-contents.ts';
+import {
+  inspectAuditLog,
+  inspectClock,
+  inspectFederation,
+  inspectNotices,
+  inspectObserving,
+} from './inspect-contents.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
@@ -64,6 +70,7 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
       ...(await inspectAuditLog(connection, auditKey, onVerified)),
       ...(await inspectClock(connection, clock)),
       ...(await inspectNotices(connection, options)),
+      ...(await inspectObserving(connection, options)),
       ...(await inspectFederation(connection, options)),
     ];
   } finally {

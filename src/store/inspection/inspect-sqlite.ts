@@ -25,7 +25,13 @@ import {
   skipped,
   warning,
 } from './finding.ts';
-import { inspectAuditLog, inspectClock, inspectFederation, inspectNotices } from './inspect-contents.ts';
+import {
+  inspectAuditLog,
+  inspectClock,
+  inspectFederation,
+  inspectNotices,
+  inspectObserving,
+} from './inspect-contents.ts';
 import { openDatabase, requireDriver } from '../sqlite/database.ts';
 
 /** How long to wait for a lock, in milliseconds. */
@@ -77,7 +83,7 @@ export async function inspectSqlite(path: string, options: InspectOptions): Prom
 async function inspectOpened(
   file: PrivateFile,
   files: readonly Finding[],
-  { auditKey, clock, isWithoutWebhook, rules, onVerified }: InspectOptions,
+  { auditKey, clock, isWithoutWebhook, observing, rules, onVerified }: InspectOptions,
 ): Promise<Finding[]> {
   const { location } = file;
   let version: number;
@@ -112,6 +118,7 @@ async function inspectOpened(
           ...(await inspectAuditLog(file, auditKey, onVerified)),
           ...(await inspectClock(file, clock)),
           ...(await inspectNotices(file, { clock, isWithoutWebhook })),
+          ...(await inspectObserving(file, { clock, observing })),
           ...(await inspectFederation(file, { clock, rules })),
         ]),
   ];
