@@ -8,6 +8,10 @@ import { DURATION, KEY_LIMIT, PERMISSION, SCHEMA_FIELD, inOrder } from './schema
 /** Texts of one line. */
 const LINE_PATTERN = '^[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$';
 
+const TAG_KEY_PATTERN = '^\\s*[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}._/-]*\\s*';
+/** At least one character that shows, and no comma. */
+const TAG_VALUE_PATTERN = '[^\\p{Cc}\\p{Cs}\\u2028\\u2029,]*[^\\p{Cc}\\p{Cs},\\s][^,]*';
+
 const NETWORK_PATTERN = '^\\s*[0-9A-Fa-f.:]+(?:/\\d{1,3})?\\s*$';
 
 /**

@@ -90,6 +90,9 @@ export const restrictionFlags = {
   }),
 };
 
+/** How tags are typed. */
+const TAGS = '<key=value,…>';
+
 /** The flags that say what a key is for. */
 export const labelFlags = {
   description: Flags.string({
@@ -103,7 +106,7 @@ export const labelFlags = {
   tag: Flags.string({
     ...list,
     description: 'Tags of the key, up to 16, such as env=prod. Can be repeated.',
-    helpValue: '<key=value,…>',
+    helpValue: TAGS,
   }),
 };
 
@@ -127,7 +130,7 @@ const ownerFilter = Flags.string({
     'created, that created, and so on.',
   helpValue: '<name>',
 });
-const tagFilter = Flags.string({ ...list, description: 'Only keys with all these tags.', helpValue: '<key=value,…>' });
+const tagFilter = Flags.string({ ...list, description: 'Only keys with all these tags.', helpValue: TAGS });
 
 export const listFlags = {
   roles: rolesFlag('Only keys with one of these roles.'),

@@ -245,6 +245,7 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
       disabledByPolicy: false,
       managed: false,
       uses: 0,
+      budgets: [],
       lastUsedAt: null,
       rotation: null,
       person: null,
