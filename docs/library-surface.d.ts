@@ -8,10 +8,13 @@ export interface ApiKey {
     id: string;
     name: string;
     description: string | null;
+    owner: string | null;
+    tags: readonly string[];
     roles: Role[];
     permissions: Permission[];
     limits: readonly Limit[];
     allowFrom: readonly string[] | null;
+    audience: string | null;
     publicId: string;
     createdAt: number;
     createdBy: string | null;
@@ -27,6 +30,7 @@ export declare function bearerAuth(options: HonoAuthOptions): MiddlewareHandler<
 
 export interface BearerAuthOptions extends RequiredPermissions {
     keys: OpenedStore;
+    audience?: string;
     realm?: string;
     credentials?: readonly CredentialPlace[];
     trust?: readonly string[];
@@ -46,6 +50,7 @@ export type CheckedRequest = AllowedRequest | RefusedRequest;
 
 export interface CheckRequestOptions extends RequiredOptions {
     address?: string | undefined;
+    audience?: string | undefined;
 }
 
 export interface Config {
@@ -83,6 +88,8 @@ export interface Config {
     readonly publicUrl: string | undefined;
     readonly consent: ConsentMode | undefined;
     readonly clients: readonly Client[];
+    readonly clientDocuments: 'any' | 'off' | readonly string[];
+    readonly dynamicRegistration: boolean;
     readonly signIn: 'on' | 'off' | undefined;
 }
 
@@ -118,6 +125,8 @@ export declare function isKeysError(error: unknown): error is KeysError;
 export interface KeyChange extends ExpiryRequest {
     name?: string;
     description?: string | null;
+    owner?: string | null;
+    tags?: readonly string[];
     roles?: readonly string[];
     permissions?: readonly string[];
     limits?: readonly string[];
@@ -181,13 +190,9 @@ export interface Page {
     hasNextPage: boolean;
 }
 
-export interface PageQuery {
+export interface PageQuery extends KeyFilters {
     first?: number | null;
     after?: string | null;
-    search?: string | null;
-    roles?: readonly string[] | null;
-    status?: string | null;
-    owner?: string | null;
 }
 
 export type Permission = `${string}:${Action}`;
@@ -351,6 +356,7 @@ export interface Client {
     readonly id: string;
     readonly name: string;
     readonly redirects: readonly string[];
+    readonly refreshes?: boolean;
 }
 
 export interface ClientAddress {
@@ -440,7 +446,7 @@ export type HostResource = string | {
 export type IntrospectionMode = 'on' | 'off' | 'permitted';
 
 export interface Issue {
-    code: 'NAME_INVALID' | 'DESCRIPTION_INVALID' | 'ROLE_INVALID' | 'PERMISSION_INVALID' | 'NO_GRANTS' | 'EXPIRY_INVALID' | 'LIMIT_INVALID' | 'NETWORK_INVALID' | 'SECRET_INVALID' | 'INPUT_INVALID' | 'USAGE';
+    code: 'NAME_INVALID' | 'DESCRIPTION_INVALID' | 'OWNER_INVALID' | 'TAG_INVALID' | 'ROLE_INVALID' | 'PERMISSION_INVALID' | 'NO_GRANTS' | 'EXPIRY_INVALID' | 'LIMIT_INVALID' | 'NETWORK_INVALID' | 'SECRET_INVALID' | 'INPUT_INVALID' | 'USAGE';
     message: string;
     field?: string;
 }
@@ -453,6 +459,18 @@ export interface Issued<Key extends ApiKey = ApiKey> {
 }
 
 export type IssuedKind = EffectKind | 'APPROVAL';
+
+export interface KeyFilters {
+    search?: string | null;
+    roles?: readonly string[] | null;
+    status?: string | null;
+    owner?: string | null;
+    tags?: readonly string[] | null;
+    createdBy?: string | null;
+    expiresBefore?: string | null;
+    unusedSince?: string | null;
+    neverUsed?: boolean | null;
+}
 
 export interface KeyRotation extends ChangedKey {
     created: ApiKey[];
@@ -657,6 +675,7 @@ export interface Restrictions {
     readonly limitsId: string;
     readonly limits: readonly AppliedLimit[];
     readonly networks: readonly Networks[];
+    readonly audiences: readonly string[];
 }
 
 export type Role = string;

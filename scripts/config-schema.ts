@@ -1,6 +1,7 @@
 import {
   ALERTS_FIELDS,
   CLIENT_FIELDS,
+  CLIENTS_FIELDS,
   INTROSPECTION,
   MAX_CLIENTS,
   AUDIT_FIELDS,
@@ -141,7 +142,12 @@ const CLIENT = {
       examples: ['https://app.example.org/done', 'http://127.0.0.1/done'],
     },
   },
+  refreshes: {
+    type: 'boolean',
+    description: 'Whether its keys end after an hour, and it gets new secrets by a refresh token. Default: false.',
+  },
 };
+const REGISTERED = { type: 'array', maxItems: MAX_CLIENTS, items: mapOf(CLIENT_FIELDS, CLIENT, ['id', 'name']) };
 
 /** A role, where permissions stand as well. */
 const ROLE_GRANT = { type: 'string', pattern: '^\\s*[Rr][Oo][Ll][Ee]:\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*$' };
@@ -428,10 +434,28 @@ export function configSchema(): string {
         enum: CONSENT_MODES,
       },
       clients: {
-        type: 'array',
         description: 'Applications that may ask for keys, beside svc-api itself.',
-        maxItems: MAX_CLIENTS,
-        items: mapOf(CLIENT_FIELDS, CLIENT, ['id', 'name']),
+        anyOf: [
+          REGISTERED,
+          {
+            ...mapOf(CLIENTS_FIELDS, {
+              registered: REGISTERED,
+              'metadata-documents': {
+                description:
+                  'Hosts whose applications are known by a document at the URL that is their id. Default: off.',
+                anyOf: [
+                  { enum: ['any', 'off'] },
+                  { type: 'array', minItems: 1, items: { type: 'string', pattern: '^[a-z0-9]' } },
+                ],
+              },
+              'dynamic-registration': {
+                type: 'boolean',
+                description: 'Whether any application may register itself. Default: false.',
+              },
+            }),
+            minProperties: 1,
+          },
+        ],
       },
     }),
     // An empty file is one without fields.

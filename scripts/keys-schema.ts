@@ -1,8 +1,12 @@
 import { ROLES } from '../src/keys/permissions/catalog.ts';
 import { DECLARED_FIELDS, SCHEDULE_FIELDS, TOP_FIELDS } from '../src/keys/apply/declaration.ts';
-import { MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_NETWORKS } from '../src/keys/key/api-key.ts';
+import { MAX_NAME_LENGTH, MAX_NETWORKS } from '../src/keys/key/api-key.ts';
+import { MAX_DESCRIPTION_LENGTH, MAX_OWNER_LENGTH } from '../src/keys/key/labels.ts';
 import { DATE, LIMIT_UNITS } from '../src/keys/basics/time.ts';
 import { DURATION, KEY_LIMIT, PERMISSION, SCHEMA_FIELD, inOrder } from './schema-parts.ts';
+
+/** Texts of one line. */
+const LINE_PATTERN = '^[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$';
 
 const NETWORK_PATTERN = '^\\s*[0-9A-Fa-f.:]+(?:/\\d{1,3})?\\s*$';
 
@@ -37,8 +41,24 @@ export function keysSchema(): string {
           description: {
             type: ['string', 'null'],
             description: `What the key is for, at most ${MAX_DESCRIPTION_LENGTH} characters on one line.`,
-            pattern: '^[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$',
+            pattern: LINE_PATTERN,
             maxLength: MAX_DESCRIPTION_LENGTH,
+          },
+          owner: {
+            type: ['string', 'null'],
+            description: `Who answers for the key, such as a person or a team, in at most ${MAX_OWNER_LENGTH} characters.`,
+            pattern: LINE_PATTERN,
+            maxLength: MAX_OWNER_LENGTH,
+          },
+          tags: {
+            type: 'array',
+            description: 'Tags of the key, each as key=value, each key once.',
+            items: {
+              type: 'string',
+              pattern:
+                '^\\s*[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}._/-]*\\s*=[^\\p{Cc}\\p{Cs}\\u2028\\u2029,]*[^\\p{Cc}\\p{Cs}\\u2028\\u2029,\\s][^,]*$',
+              examples: ['env=prod', 'team=payments'],
+            },
           },
           roles: {
             type: 'array',

@@ -32,6 +32,20 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
     ],
     remedy: 'Shorten it, write it in one line, or leave the secret out.',
   },
+  OWNER_INVALID: {
+    meaning: 'The owner of a key breaks its rule.',
+    causes: ['it is longer than 200 characters, or not of one line', 'it contains what looks like a secret'],
+    remedy: 'Write who answers for the key in one line, such as `Payments team`.',
+  },
+  TAG_INVALID: {
+    meaning: 'A tag of a key breaks its rule.',
+    causes: [
+      'it is not of the form `key=value`, or one of the two is empty or too long',
+      'its key has other characters than letters, digits and `.` `_` `-` `/`, or its value has a comma',
+      'a key is given twice, or there are more than 16 tags',
+    ],
+    remedy: 'Write each as `env=prod`, and each key once.',
+  },
   ROLE_INVALID: {
     meaning: 'There is no such role.',
     causes: ['it is misspelled', 'an item of the list is empty, as in `VIEWER,,GUEST`'],

@@ -82,6 +82,8 @@ export const EXIT_CODES: readonly ExitCode[] = [
       'USAGE',
       'NAME_INVALID',
       'DESCRIPTION_INVALID',
+      'OWNER_INVALID',
+      'TAG_INVALID',
       'NO_GRANTS',
       'ROLE_INVALID',
       'PERMISSION_INVALID',

@@ -7,7 +7,6 @@ import { CliError, exitCodeOf, presentError, TERMINATING_SIGNALS, waitUnlessSign
 import { warn } from './terminal.ts';
 import { type KeysPlace, withAdministration } from './with-keys.ts';
 import { warningsOf } from '../keys/changes/index.ts';
-import type { Suggestion } from '../keys/authorization/index.ts';
 import {
   assertValid,
   debugTimed,
@@ -17,6 +16,7 @@ import {
   printable,
   readDuration,
 } from '../keys/basics/index.ts';
+import type { Suggestion } from '../keys/authorization/index.ts';
 import { scopeItems } from '../keys/consent/index.ts';
 import { MAX_NAME_LENGTH, type NewKey, validateNewKey } from '../keys/key/index.ts';
 import { prefixOf, readSecret } from '../keys/secret/index.ts';

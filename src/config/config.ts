@@ -83,6 +83,10 @@ export interface Config {
   readonly consent: ConsentMode | undefined;
   /** Applications that may ask for keys. */
   readonly clients: readonly Client[];
+  /** At which hosts applications may describe themselves, at the URLs that are their ids. */
+  readonly clientDocuments: 'any' | 'off' | readonly string[];
+  /** Whether applications may register themselves. */
+  readonly dynamicRegistration: boolean;
   /** Whether people sign in to guarded services; undefined for those behind `guard` alone. */
   readonly signIn: 'on' | 'off' | undefined;
 }
@@ -111,5 +115,7 @@ export const DEFAULT_CONFIG: Config = {
   publicUrl: undefined,
   consent: undefined,
   clients: [],
+  clientDocuments: 'off',
+  dynamicRegistration: false,
   signIn: undefined,
 };

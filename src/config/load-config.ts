@@ -168,7 +168,7 @@ export function readConfig(
     introspection: readIntrospection(reader, fields.introspection),
     publicUrl,
     consent: readConsent(reader, fields.consent),
-    clients: readClients(reader, fields.clients, fields.consent),
+    ...readClients(reader, fields.clients, fields.consent),
     signIn: readSignIn(reader, fields['sign-in']),
   };
   return reader.issues.length > 0 ? { issues: reader.ownIssues } : { config };

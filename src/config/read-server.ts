@@ -78,7 +78,8 @@ export function readTrust(reader: DocumentReader, value: unknown): Networks {
   );
 }
 
-export const CLIENT_FIELDS = ['id', 'name', 'redirects'] as const;
+export const CLIENT_FIELDS = ['id', 'name', 'redirects', 'refreshes'] as const;
+export const CLIENTS_FIELDS = ['registered', 'metadata-documents', 'dynamic-registration'] as const;
 /** The most applications. */
 export const MAX_CLIENTS = 1000;
 
@@ -92,27 +93,60 @@ export function readConsent(reader: DocumentReader, value: unknown): ConsentMode
   return mode;
 }
 
-/** Reads the applications that may ask for keys. @param consent how they may; undefined if that is not said */
-export function readClients(reader: DocumentReader, value: unknown, consent: unknown): Client[] {
+/**
+ * Reads the applications that may ask for keys: a list, or a map where others than those may, too.
+ * @param consent how they may; undefined if that is not said
+ */
+export function readClients(
+  reader: DocumentReader,
+  value: unknown,
+  consent: unknown,
+): Pick<Config, 'clients' | 'clientDocuments' | 'dynamicRegistration'> {
   const issuesBefore = reader.issues.length;
-  const list = reader.list(value, ['clients']);
+  const fields = isRecord(value) ? reader.knownFields(value, ['clients'], CLIENTS_FIELDS) : undefined;
+  if (fields && Object.keys(fields).length === 0)
+    reader.report(['clients'], 'The map "clients" is empty. Leave it out, or write a list of clients.');
+  const path = fields ? ['clients', 'registered'] : ['clients'];
+  const list = reader.list(fields ? fields.registered : value, path);
   if (list.length > MAX_CLIENTS)
-    reader.report(['clients'], `There are ${list.length} clients; at most ${MAX_CLIENTS} are allowed.`);
+    reader.report(path, `There are ${list.length} clients; at most ${MAX_CLIENTS} are allowed.`);
   const ids = new Set<string>();
   const clients = list.slice(0, MAX_CLIENTS).flatMap((item, index) => {
-    const client = readClient(reader, item, index);
+    const client = readClient(reader, item, [...path, index]);
     if (!client) return [];
-    if (ids.has(client.id)) reader.report(['clients', index], `"${printable(client.id)}" is declared more than once.`);
+    if (ids.has(client.id)) reader.report([...path, index], `"${printable(client.id)}" is declared more than once.`);
     ids.add(client.id);
     return [client];
   });
+  const { 'metadata-documents': documents = 'off', 'dynamic-registration': dynamic = false } = fields ?? {};
+  const clientDocuments = readDocumentHosts(reader, documents);
+  if (typeof dynamic !== 'boolean')
+    reader.report(['clients', 'dynamic-registration'], 'The field "dynamic-registration" must be true or false.');
+  const others = clientDocuments !== 'off' || dynamic === true;
+  if (others && consent !== 'code' && consent !== 'both' && reader.issues.length === issuesBefore)
+    reader.report(['clients'], 'Clients that are not registered open pages: write "consent: code" or "consent: both".');
   const unusable = consent === undefined ? unusableClients(clients, undefined) : undefined;
   if (unusable !== undefined && reader.issues.length === issuesBefore) reader.report(['clients'], unusable);
-  return clients;
+  return { clients, clientDocuments, dynamicRegistration: dynamic === true };
 }
 
-function readClient(reader: DocumentReader, item: unknown, index: number): Client | undefined {
-  const path = ['clients', index];
+const HOST = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/;
+
+function readDocumentHosts(reader: DocumentReader, value: unknown): Config['clientDocuments'] {
+  const path = ['clients', 'metadata-documents'];
+  if (value === 'any' || value === 'off') return value;
+  if (!Array.isArray(value) || value.length === 0) {
+    reader.report(path, 'The field "metadata-documents" must be any, off, or a list of hosts, such as [claude.ai].');
+    return 'off';
+  }
+  return reader.textsOf(value, path, (text, at) =>
+    HOST.test(text)
+      ? text
+      : reader.report(at, `"${printable(text)}" is not a host: write it in small letters, as claude.ai.`),
+  );
+}
+
+function readClient(reader: DocumentReader, item: unknown, path: DocumentPath): Client | undefined {
   if (!isRecord(item)) {
     reader.report(path, 'A client must be a map with the fields "id" and "name", and "redirects", a list.');
     return undefined;
@@ -127,7 +161,9 @@ function readClient(reader: DocumentReader, item: unknown, index: number): Clien
     return text === undefined ? [] : [text];
   });
   if (id === undefined || name === undefined) return undefined;
-  const client = { id, name, redirects };
+  if (fields.refreshes !== undefined && typeof fields.refreshes !== 'boolean')
+    reader.report([...path, 'refreshes'], 'The field "refreshes" must be true or false.');
+  const client = { id, name, redirects, ...(fields.refreshes === true && { refreshes: true }) };
   for (const problem of invalidClient(client)) reader.report([...path, ...problem.path], problem.message);
   return client;
 }

@@ -41,6 +41,12 @@ export function auditResolversOf(keys: KeysService): Resolvers {
         return { ...verified, newest, broken, reason: failure?.reason };
       },
     },
+    Mutation: {
+      attestReview: async (_, { input }, { principal }) => {
+        await keys.attest(input, principal);
+        return true;
+      },
+    },
     AuditActor: { keyId: ({ id }) => id },
     AuditEntry: {
       keyId: ({ apiKey }) => apiKey?.id,

@@ -6,7 +6,7 @@ import { containedAs } from '../keys/changes/index.ts';
 import { formatTime, MAX_PAGE_SIZE, withoutUndefined } from '../keys/basics/index.ts';
 import { groupPermissions } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
-import { auditChanges, badInput, grantsIn, issuedAs, refuseNulls } from './resolve.ts';
+import { auditChanges, badInput, grantsIn, issuedAs, readKeyChange, refuseNulls } from './resolve.ts';
 import type {
   AppliedChange,
   CreateApiKeyInput,
@@ -39,11 +39,7 @@ export function changeResolversOf(keys: KeysService): Resolvers {
       return { key, apiKey, replaced };
     },
     updateApiKey: async (_, { input: { id, ...input } }, { principal }) => {
-      refuseNulls(input, REMOVABLE_FIELDS);
-      const { roles, permissions, ...change } = input;
-      const granted = grantsIn({ roles, permissions });
-      const grants = { roles: roles && granted.roles, permissions: permissions && granted.permissions };
-      return (await keys.update(id, withoutUndefined({ ...change, ...grants }), principal)).after;
+      return (await keys.update(id, readKeyChange(input), principal)).after;
     },
     setApiKeyEnabled: async (_, { id, enabled }, { principal }) =>
       (await keys.setEnabled(id, enabled, principal)).after,

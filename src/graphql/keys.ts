@@ -2,6 +2,7 @@ import DataLoader from 'dataloader';
 import {
   type AncestorLimit,
   type Chain,
+  findAnswering,
   mayFor,
   readPermission,
   splitUsed,
@@ -72,6 +73,11 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
     unknownGrants: (key) => unknownGrantsOf(key, catalog),
     issued: ({ id }, _, { principal, budget }) =>
       budget.inSequence(async () => (await keys.containments.issuedBy([id], principal)).map(issuedAs)),
+    answering: (key, _, context) =>
+      withChain(key, context, (chain) => {
+        const found = findAnswering(chain);
+        return found && mayFor(context.principal, 'READ', found.by) ? found.answering : null;
+      }),
     prefix: ({ publicId }) => prefixOf(publicId),
     effectivePermissions: (key, _, context) => withChain(key, context, (chain) => accessOf(chain).byResource()),
     status: (key, _, context) => withChain(key, context, (chain) => keys.statusOf(chain)),

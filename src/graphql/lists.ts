@@ -1,6 +1,6 @@
 import { MAX_PAGE_SIZE } from '../keys/basics/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
-import { badInput } from './resolve.ts';
+import { badInput, readKeyChange } from './resolve.ts';
 import type { MutationResolvers, QueryResolvers, Resolvers } from './schema-types.ts';
 
 /** The resolvers for keys as people look through them, and for changes of many. */
@@ -24,12 +24,13 @@ export function listResolversOf(keys: KeysService): Resolvers {
       return { ...page, sorted: isSorted };
     },
     serviceUsage: async (_, request) => (await keys.usage.ofAll(request)).periods,
-    apiKeyChangePlan: async (_, { ids, change: what, expiresAt }, { principal }) => {
-      const { keys: total, ...plan } = await keys.permittedChanges.planOf(atMost(ids), { what, expiresAt }, principal);
+    apiKeyChangePlan: async (_, { ids, change: what, expiresAt, update }, { principal }) => {
+      const request = { what, expiresAt, change: update == null ? undefined : readKeyChange(update) };
+      const { keys: total, ...plan } = await keys.permittedChanges.planOf(atMost(ids), request, principal);
       return {
         ...plan,
         total,
-        refused: plan.refused.map(({ key: apiKey, refusal }) => ({ apiKey, reason: refusal.reason })),
+        refused: plan.refused.map(({ key: apiKey, refusal }) => ({ apiKey, ...refusal })),
       };
     },
   };
@@ -37,6 +38,11 @@ export function listResolversOf(keys: KeysService): Resolvers {
     narrowApiKeys: async (_, { input: { ids, expiresAt } }, { principal }) => {
       const what = expiresAt == null ? 'DISABLE' : 'EXPIRE';
       const changed = await keys.changeAll(atMost(ids), { what, expiresAt }, principal);
+      return { keys: changed.map(({ after }) => after) };
+    },
+    updateApiKeys: async (_, { ids, update }, { principal }) => {
+      const request = { what: 'UPDATE', change: readKeyChange(update) } as const;
+      const changed = await keys.changeAll(atMost(ids), request, principal);
       return { keys: changed.map(({ after }) => after) };
     },
   };

@@ -20,8 +20,9 @@ import {
 } from 'graphql';
 import type { AuditValues } from '../keys/audit/index.ts';
 import { requirePermission } from '../keys/authorization/index.ts';
-import { assertValid, type Issue, missingDay, readDate, clampTime } from '../keys/basics/index.ts';
+import { assertValid, type Issue, missingDay, readDate, clampTime, withoutUndefined } from '../keys/basics/index.ts';
 import type { Issued } from '../keys/changes/index.ts';
+import { type KeyChange, REMOVABLE_FIELDS } from '../keys/key/index.ts';
 import {
   type Action,
   type Catalog,
@@ -32,7 +33,7 @@ import {
   splitPermission,
 } from '../keys/permissions/index.ts';
 import type { GraphQLContext } from './context.ts';
-import type { AuditChange, IssuedChange, PageInfo, PermissionInput } from './schema-types.ts';
+import type { AuditChange, IssuedChange, PageInfo, PermissionInput, UpdateApiKeyInput } from './schema-types.ts';
 
 export function connectionOf<Node>(
   nodes: readonly Node[],
@@ -77,6 +78,15 @@ export function grantsIn({ roles, permissions }: GrantsInput): { roles: readonly
     actions.map((action): Permission => `${resource}:${action}`),
   );
   return { roles: roles ?? [], permissions: grants };
+}
+
+/** A change of a key as the rules take it. @throws ValidationError INPUT_INVALID */
+export function readKeyChange(input: Omit<UpdateApiKeyInput, 'id'>): KeyChange {
+  refuseNulls(input, REMOVABLE_FIELDS);
+  const { roles, permissions, ...change } = input;
+  const granted = grantsIn({ roles, permissions });
+  const grants = { roles: roles && granted.roles, permissions: permissions && granted.permissions };
+  return withoutUndefined({ ...change, ...grants });
 }
 
 interface GrantsInput {

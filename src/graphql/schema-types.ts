@@ -7,7 +7,9 @@ export type AuthAction = | 'CREATE_ANY' | 'CREATE_OWN' | 'READ_ANY' | 'READ_OWN'
 export type ApiKeyStatus = | 'ACTIVE' | 'DISABLED' | 'EXPIRED';
 export type Node = { id: EntireFieldWrapper<string>; };
 export type QueryApiKeysArgs = { first?: InputMaybe<number>; after?: InputMaybe<string>; search?: InputMaybe<string>;
-  roles?: InputMaybe<ReadonlyArray<string>>; status?: InputMaybe<ApiKeyStatus>; owner?: InputMaybe<string>; };
+  roles?: InputMaybe<ReadonlyArray<string>>; status?: InputMaybe<ApiKeyStatus>; owner?: InputMaybe<string>; tags?:
+  InputMaybe<ReadonlyArray<string>>; createdBy?: InputMaybe<string>; expiresBefore?: InputMaybe<string>; unusedSince?:
+  InputMaybe<string>; };
 export type QueryApiKeyArgs = { id?: InputMaybe<string>; name?: InputMaybe<string>; };
 export type QueryNodeArgs = { id: string; };
 export type QueryPreviewApiKeyArgs = { input: CreateApiKeyInput; };
@@ -15,13 +17,14 @@ export type QueryPreviewPermissionsArgs = { roles?: InputMaybe<ReadonlyArray<str
   InputMaybe<ReadonlyArray<PermissionInput>>; };
 export type QueryApiKeyListArgs = { first?: InputMaybe<number>; offset?: InputMaybe<number>; sort?:
   InputMaybe<ApiKeySort>; descending?: InputMaybe<boolean>; search?: InputMaybe<string>; roles?:
-  InputMaybe<ReadonlyArray<string>>; status?: InputMaybe<ApiKeyStatus>; owner?: InputMaybe<string>; createdBy?:
-  InputMaybe<string>; createdByOperator?: InputMaybe<boolean>; expiresBefore?: InputMaybe<string>; neverUsed?:
-  InputMaybe<boolean>; countUpTo?: InputMaybe<number>; };
+  InputMaybe<ReadonlyArray<string>>; status?: InputMaybe<ApiKeyStatus>; owner?: InputMaybe<string>; tags?:
+  InputMaybe<ReadonlyArray<string>>; createdBy?: InputMaybe<string>; createdByOperator?: InputMaybe<boolean>;
+  expiresBefore?: InputMaybe<string>; unusedSince?: InputMaybe<string>; neverUsed?: InputMaybe<boolean>; countUpTo?:
+  InputMaybe<number>; };
 export type QueryServiceUsageArgs = { from?: InputMaybe<string>; to?: InputMaybe<string>; by?:
   InputMaybe<UsagePeriod>; };
 export type QueryApiKeyChangePlanArgs = { ids: ReadonlyArray<string>; change: ManyKeysChange; expiresAt?:
-  InputMaybe<string>; };
+  InputMaybe<string>; update?: InputMaybe<ManyKeysUpdate>; };
 export type QueryAuditLogArgs = { first?: InputMaybe<number>; after?: InputMaybe<string>; beforeNumber?:
   InputMaybe<number>; afterNumber?: InputMaybe<number>; apiKey?: InputMaybe<string>; actor?: InputMaybe<string>;
   action?: InputMaybe<AuditAction>; outcome?: InputMaybe<AuditOutcome>; since?: InputMaybe<string>; until?:
@@ -38,12 +41,14 @@ export type QueryExplainRequestArgs = { method?: InputMaybe<string>; url: string
 export type QueryRouteKeysArgs = { route: number; method?: InputMaybe<string>; first?: InputMaybe<number>; after?:
   InputMaybe<string>; };
 export type ApiKey = Node & { id: EntireFieldWrapper<string>; name: EntireFieldWrapper<string>; description?:
-  EntireFieldWrapper<Maybe<string>>; roles: EntireFieldWrapper<ReadonlyArray<string>>; permissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; unknownGrants: EntireFieldWrapper<ReadonlyArray<string>>; grants:
-  EntireFieldWrapper<ReadonlyArray<string>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; budgets:
-  EntireFieldWrapper<ReadonlyArray<ApiKeyBudget>>; allowFrom?: EntireFieldWrapper<Maybe<ReadonlyArray<string>>>;
-  access: EntireFieldWrapper<ApiKeyAccess>; effectivePermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
-  limitedBy: EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>; ancestors: EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>;
+  EntireFieldWrapper<Maybe<string>>; owner?: EntireFieldWrapper<Maybe<string>>; answering?:
+  EntireFieldWrapper<Maybe<string>>; tags: EntireFieldWrapper<ReadonlyArray<string>>; roles:
+  EntireFieldWrapper<ReadonlyArray<string>>; permissions: EntireFieldWrapper<ReadonlyArray<Permission>>; unknownGrants:
+  EntireFieldWrapper<ReadonlyArray<string>>; grants: EntireFieldWrapper<ReadonlyArray<string>>; limits:
+  EntireFieldWrapper<ReadonlyArray<string>>; budgets: EntireFieldWrapper<ReadonlyArray<ApiKeyBudget>>; allowFrom?:
+  EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; audience?: EntireFieldWrapper<Maybe<string>>; access:
+  EntireFieldWrapper<ApiKeyAccess>; effectivePermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; limitedBy:
+  EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>; ancestors: EntireFieldWrapper<ReadonlyArray<ApiKeyLimit>>;
   descendants?: EntireFieldWrapper<Maybe<ApiKeyDescendants>>; branch: EntireFieldWrapper<ApiKeyBranch>; issued:
   EntireFieldWrapper<ReadonlyArray<IssuedChange>>; prefix: EntireFieldWrapper<string>; createdAt:
   EntireFieldWrapper<number>; createdBy?: EntireFieldWrapper<Maybe<string>>; status: EntireFieldWrapper<ApiKeyStatus>;
@@ -104,16 +109,19 @@ export type MutationDeleteApiKeysArgs = { ids: ReadonlyArray<string>; };
 export type MutationContainKeyArgs = { input: ContainKeyInput; };
 export type MutationApplyApiKeysArgs = { input: ApplyApiKeysInput; };
 export type MutationNarrowApiKeysArgs = { input: NarrowApiKeysInput; };
+export type MutationUpdateApiKeysArgs = { ids: ReadonlyArray<string>; update: ManyKeysUpdate; };
+export type MutationAttestReviewArgs = { input: AttestReviewInput; };
 export type MutationApproveConsentRequestArgs = { input: ApproveConsentRequestInput; };
 export type MutationDenyConsentRequestArgs = { userCode?: InputMaybe<string>; requestId?: InputMaybe<string>; };
-export type CreateApiKeyInput = { name: string; description?: InputMaybe<string>; roles?:
-  InputMaybe<ReadonlyArray<string>>; permissions?: InputMaybe<ReadonlyArray<PermissionInput>>; limits?:
-  InputMaybe<ReadonlyArray<string>>; allowFrom?: InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>;
-  expiresIn?: InputMaybe<string>; overwrite?: InputMaybe<boolean>; };
-export type UpdateApiKeyInput = { id: string; name?: InputMaybe<string>; description?: InputMaybe<string>; roles?:
-  InputMaybe<ReadonlyArray<string>>; permissions?: InputMaybe<ReadonlyArray<PermissionInput>>; limits?:
-  InputMaybe<ReadonlyArray<string>>; allowFrom?: InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>;
-  expiresIn?: InputMaybe<string>; };
+export type CreateApiKeyInput = { name: string; description?: InputMaybe<string>; owner?: InputMaybe<string>; tags?:
+  InputMaybe<ReadonlyArray<string>>; roles?: InputMaybe<ReadonlyArray<string>>; permissions?:
+  InputMaybe<ReadonlyArray<PermissionInput>>; limits?: InputMaybe<ReadonlyArray<string>>; allowFrom?:
+  InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>; expiresIn?: InputMaybe<string>; overwrite?:
+  InputMaybe<boolean>; };
+export type UpdateApiKeyInput = { id: string; name?: InputMaybe<string>; description?: InputMaybe<string>; owner?:
+  InputMaybe<string>; tags?: InputMaybe<ReadonlyArray<string>>; roles?: InputMaybe<ReadonlyArray<string>>;
+  permissions?: InputMaybe<ReadonlyArray<PermissionInput>>; limits?: InputMaybe<ReadonlyArray<string>>; allowFrom?:
+  InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>; expiresIn?: InputMaybe<string>; };
 export type RotateApiKeyInput = { id: string; grace?: InputMaybe<string>; activate?: InputMaybe<RotationActivation>;
   disableCreated?: InputMaybe<boolean>; createdSince?: InputMaybe<string>; };
 export type RotatedApiKey = { key: EntireFieldWrapper<string>; apiKey: EntireFieldWrapper<ApiKey>; created:
@@ -122,7 +130,8 @@ export type RotatedApiKey = { key: EntireFieldWrapper<string>; apiKey: EntireFie
 export type CreatedApiKey = { key: EntireFieldWrapper<string>; apiKey: EntireFieldWrapper<ApiKey>; replaced:
   EntireFieldWrapper<ReadonlyArray<DeletedApiKey>>; };
 export type ApiKeyPreview = { name: EntireFieldWrapper<string>; description?: EntireFieldWrapper<Maybe<string>>;
-  grants: EntireFieldWrapper<ReadonlyArray<string>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; allowFrom?:
+  owner?: EntireFieldWrapper<Maybe<string>>; tags: EntireFieldWrapper<ReadonlyArray<string>>; grants:
+  EntireFieldWrapper<ReadonlyArray<string>>; limits: EntireFieldWrapper<ReadonlyArray<string>>; allowFrom?:
   EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; expiresAt?: EntireFieldWrapper<Maybe<number>>;
   effectivePermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; replaced:
   EntireFieldWrapper<ReadonlyArray<DeletedApiKey>>; };
@@ -141,10 +150,11 @@ export type CancelledRequest = { requestId: EntireFieldWrapper<string>; clientNa
 export type DeletedApiKey = { id: EntireFieldWrapper<string>; name: EntireFieldWrapper<string>; };
 export type ApplyApiKeysInput = { keys: ReadonlyArray<DeclaredApiKeyInput>; prune?: InputMaybe<boolean>; dryRun?:
   InputMaybe<boolean>; };
-export type DeclaredApiKeyInput = { name: string; description?: InputMaybe<string>; roles?:
-  InputMaybe<ReadonlyArray<string>>; permissions?: InputMaybe<ReadonlyArray<PermissionInput>>; limits?:
-  InputMaybe<ReadonlyArray<string>>; allowFrom?: InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>;
-  expiresIn?: InputMaybe<string>; rotate?: InputMaybe<RotationScheduleInput>; enabled?: InputMaybe<boolean>; };
+export type DeclaredApiKeyInput = { name: string; description?: InputMaybe<string>; owner?: InputMaybe<string>;
+  tags?: InputMaybe<ReadonlyArray<string>>; roles?: InputMaybe<ReadonlyArray<string>>; permissions?:
+  InputMaybe<ReadonlyArray<PermissionInput>>; limits?: InputMaybe<ReadonlyArray<string>>; allowFrom?:
+  InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>; expiresIn?: InputMaybe<string>; rotate?:
+  InputMaybe<RotationScheduleInput>; enabled?: InputMaybe<boolean>; };
 export type RotationScheduleInput = { every: string; grace?: InputMaybe<string>; };
 export type AppliedApiKeys = { changes: EntireFieldWrapper<ReadonlyArray<AppliedChange>>; created:
   EntireFieldWrapper<ReadonlyArray<CreatedApiKey>>; rotated: EntireFieldWrapper<ReadonlyArray<NewSecret>>; waiting:
@@ -159,13 +169,19 @@ export type ApiKeySort = | 'CREATED' | 'NAME' | 'EXPIRES' | 'LAST_USED';
 export type ApiKeyList = { keys: EntireFieldWrapper<ReadonlyArray<ApiKey>>; total: EntireFieldWrapper<number>;
   hasMore: EntireFieldWrapper<boolean>; sorted: EntireFieldWrapper<boolean>; };
 export type ApiKeyBranch = { count: EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>; };
-export type ManyKeysChange = | 'DISABLE' | 'EXPIRE' | 'DELETE';
+export type ManyKeysChange = | 'DISABLE' | 'EXPIRE' | 'DELETE' | 'UPDATE';
+export type ManyKeysUpdate = { description?: InputMaybe<string>; owner?: InputMaybe<string>; tags?:
+  InputMaybe<ReadonlyArray<string>>; roles?: InputMaybe<ReadonlyArray<string>>; permissions?:
+  InputMaybe<ReadonlyArray<PermissionInput>>; limits?: InputMaybe<ReadonlyArray<string>>; allowFrom?:
+  InputMaybe<ReadonlyArray<string>>; expiresAt?: InputMaybe<string>; expiresIn?: InputMaybe<string>; };
 export type NarrowApiKeysInput = { ids: ReadonlyArray<string>; expiresAt?: InputMaybe<string>; };
-export type NarrowedApiKeys = { keys: EntireFieldWrapper<ReadonlyArray<ApiKey>>; };
+export type ChangedApiKeys = { keys: EntireFieldWrapper<ReadonlyArray<ApiKey>>; };
 export type ApiKeyChangePlan = { changing: EntireFieldWrapper<ReadonlyArray<ApiKey>>; unchanged:
   EntireFieldWrapper<ReadonlyArray<ApiKey>>; refused: EntireFieldWrapper<ReadonlyArray<RefusedKeyChange>>; total:
   EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>; };
-export type RefusedKeyChange = { apiKey: EntireFieldWrapper<ApiKey>; reason: EntireFieldWrapper<string>; };
+export type RefusedKeyChange = { apiKey: EntireFieldWrapper<ApiKey>; reason: EntireFieldWrapper<string>; code:
+  EntireFieldWrapper<string>; };
+export type AttestReviewInput = { text: string; sha256: string; keys: number; };
 export type AuditCounts = { complete: EntireFieldWrapper<boolean>; counts:
   EntireFieldWrapper<ReadonlyArray<AuditCount>>; };
 export type AuditCount = { start: EntireFieldWrapper<number>; entries: EntireFieldWrapper<number>; refused:
@@ -177,7 +193,7 @@ export type AuditOutcome = | 'DONE' | 'REFUSED';
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
   'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'FEDERATE' | 'REFUSE' | 'PRUNE' | 'RESTORE' |
-  'CLOCK_REPAIR' | 'LEAK' | 'CONTAIN' | 'OBSERVE';
+  'CLOCK_REPAIR' | 'LEAK' | 'CONTAIN' | 'OBSERVE' | 'REVIEW';
 export type AuditActorKind = | 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
 export type AuditActor = { kind: EntireFieldWrapper<AuditActorKind>; keyId?: EntireFieldWrapper<Maybe<string>>;
   name?: EntireFieldWrapper<Maybe<string>>; };
@@ -287,12 +303,13 @@ export type ResolversTypes = { DateTime: ResolverTypeWrapper<number>; AuthAction
   ResolversTypes['ApiKey'] }>; WaitingApiKey: ResolverTypeWrapper<WaitingApiKey>; AppliedAction: AppliedAction;
   AppliedChange: ResolverTypeWrapper<AppliedChange>; ApiKeySort: ApiKeySort; ApiKeyList:
   ResolverTypeWrapper<Omit<ApiKeyList, 'keys'> & { keys: ReadonlyArray<ResolversTypes['ApiKey']> }>; ApiKeyBranch:
-  ResolverTypeWrapper<ApiKeyBranch>; ManyKeysChange: ManyKeysChange; NarrowApiKeysInput: NarrowApiKeysInput;
-  NarrowedApiKeys: ResolverTypeWrapper<Omit<NarrowedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversTypes['ApiKey']>
-  }>; ApiKeyChangePlan: ResolverTypeWrapper<Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
-  ReadonlyArray<ResolversTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversTypes['ApiKey']>, refused:
-  ReadonlyArray<ResolversTypes['RefusedKeyChange']> }>; RefusedKeyChange: ResolverTypeWrapper<Omit<RefusedKeyChange,
-  'apiKey'> & { apiKey: ResolversTypes['ApiKey'] }>; AuditCounts: ResolverTypeWrapper<AuditCounts>; AuditCount:
+  ResolverTypeWrapper<ApiKeyBranch>; ManyKeysChange: ManyKeysChange; ManyKeysUpdate: ManyKeysUpdate;
+  NarrowApiKeysInput: NarrowApiKeysInput; ChangedApiKeys: ResolverTypeWrapper<Omit<ChangedApiKeys, 'keys'> & { keys:
+  ReadonlyArray<ResolversTypes['ApiKey']> }>; ApiKeyChangePlan: ResolverTypeWrapper<Omit<ApiKeyChangePlan, 'changing' |
+  'unchanged' | 'refused'> & { changing: ReadonlyArray<ResolversTypes['ApiKey']>, unchanged:
+  ReadonlyArray<ResolversTypes['ApiKey']>, refused: ReadonlyArray<ResolversTypes['RefusedKeyChange']> }>;
+  RefusedKeyChange: ResolverTypeWrapper<Omit<RefusedKeyChange, 'apiKey'> & { apiKey: ResolversTypes['ApiKey'] }>;
+  AttestReviewInput: AttestReviewInput; AuditCounts: ResolverTypeWrapper<AuditCounts>; AuditCount:
   ResolverTypeWrapper<AuditCount>; AuditChain: ResolverTypeWrapper<AuditChain>; AuditOutcome: AuditOutcome;
   AuditAction: AuditAction; AuditActorKind: AuditActorKind; AuditActor: ResolverTypeWrapper<AuditActorSource>;
   AuditChange: ResolverTypeWrapper<AuditChange>; AuditEntry: ResolverTypeWrapper<AuditEntrySource>; AuditLogConnection:
@@ -330,13 +347,14 @@ export type ResolversParentTypes = { DateTime: number; Node: ResolversInterfaceT
   ReadonlyArray<ResolversParentTypes['CreatedApiKey']>, rotated: ReadonlyArray<ResolversParentTypes['NewSecret']> };
   NewSecret: Omit<NewSecret, 'apiKey'> & { apiKey: ResolversParentTypes['ApiKey'] }; WaitingApiKey: WaitingApiKey;
   AppliedChange: AppliedChange; ApiKeyList: Omit<ApiKeyList, 'keys'> & { keys:
-  ReadonlyArray<ResolversParentTypes['ApiKey']> }; ApiKeyBranch: ApiKeyBranch; NarrowApiKeysInput: NarrowApiKeysInput;
-  NarrowedApiKeys: Omit<NarrowedApiKeys, 'keys'> & { keys: ReadonlyArray<ResolversParentTypes['ApiKey']> };
-  ApiKeyChangePlan: Omit<ApiKeyChangePlan, 'changing' | 'unchanged' | 'refused'> & { changing:
-  ReadonlyArray<ResolversParentTypes['ApiKey']>, unchanged: ReadonlyArray<ResolversParentTypes['ApiKey']>, refused:
-  ReadonlyArray<ResolversParentTypes['RefusedKeyChange']> }; RefusedKeyChange: Omit<RefusedKeyChange, 'apiKey'> & {
-  apiKey: ResolversParentTypes['ApiKey'] }; AuditCounts: AuditCounts; AuditCount: AuditCount; AuditChain: AuditChain;
-  AuditActor: AuditActorSource; AuditChange: AuditChange; AuditEntry: AuditEntrySource; AuditLogConnection:
+  ReadonlyArray<ResolversParentTypes['ApiKey']> }; ApiKeyBranch: ApiKeyBranch; ManyKeysUpdate: ManyKeysUpdate;
+  NarrowApiKeysInput: NarrowApiKeysInput; ChangedApiKeys: Omit<ChangedApiKeys, 'keys'> & { keys:
+  ReadonlyArray<ResolversParentTypes['ApiKey']> }; ApiKeyChangePlan: Omit<ApiKeyChangePlan, 'changing' | 'unchanged' |
+  'refused'> & { changing: ReadonlyArray<ResolversParentTypes['ApiKey']>, unchanged:
+  ReadonlyArray<ResolversParentTypes['ApiKey']>, refused: ReadonlyArray<ResolversParentTypes['RefusedKeyChange']> };
+  RefusedKeyChange: Omit<RefusedKeyChange, 'apiKey'> & { apiKey: ResolversParentTypes['ApiKey'] }; AttestReviewInput:
+  AttestReviewInput; AuditCounts: AuditCounts; AuditCount: AuditCount; AuditChain: AuditChain; AuditActor:
+  AuditActorSource; AuditChange: AuditChange; AuditEntry: AuditEntrySource; AuditLogConnection:
   Omit<AuditLogConnection, 'edges'> & { edges: ReadonlyArray<ResolversParentTypes['AuditLogEdge']> }; AuditLogEdge:
   Omit<AuditLogEdge, 'node'> & { node: ResolversParentTypes['AuditEntry'] }; ConsentRequest: ConsentRequestSource;
   ApproveConsentRequestInput: ApproveConsentRequestInput; Route: RouteSource; RouteConnection: Omit<RouteConnection,
@@ -381,15 +399,19 @@ export type QueryResolvers<ContextType = BudgetedContext, ParentType extends Res
 export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends ResolversParentTypes['ApiKey'] =
   ResolversParentTypes['ApiKey']> = { id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>; name?:
   Resolver<ResolversTypes['String'], ParentType, ContextType>; description?: Resolver<Maybe<ResolversTypes['String']>,
-  ParentType, ContextType>; roles?: Resolver<ReadonlyArray<ResolversTypes['Role']>, ParentType, ContextType>;
-  permissions?: Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; unknownGrants?:
+  ParentType, ContextType>; owner?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>; answering?:
+  Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>; tags?:
+  Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; roles?:
+  Resolver<ReadonlyArray<ResolversTypes['Role']>, ParentType, ContextType>; permissions?:
+  Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; unknownGrants?:
   Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; grants?:
   Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; limits?:
   Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; budgets?:
   Resolver<ReadonlyArray<ResolversTypes['ApiKeyBudget']>, ParentType, ContextType>; allowFrom?:
-  Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType>; access?:
-  Resolver<ResolversTypes['ApiKeyAccess'], ParentType, ContextType, RequireFields<ApiKeyAccessArgs, 'permission'>>;
-  effectivePermissions?: Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; limitedBy?:
+  Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType>; audience?:
+  Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>; access?: Resolver<ResolversTypes['ApiKeyAccess'],
+  ParentType, ContextType, RequireFields<ApiKeyAccessArgs, 'permission'>>; effectivePermissions?:
+  Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; limitedBy?:
   Resolver<ReadonlyArray<ResolversTypes['ApiKeyLimit']>, ParentType, ContextType>; ancestors?:
   Resolver<ReadonlyArray<ResolversTypes['ApiKeyLimit']>, ParentType, ContextType>; descendants?:
   Resolver<Maybe<ResolversTypes['ApiKeyDescendants']>, ParentType, ContextType, RequireFields<ApiKeyDescendantsArgs,
@@ -429,7 +451,10 @@ export type MutationResolvers<ContextType = BudgetedContext, ParentType extends 
   'ids'>>; containKey?: Resolver<Maybe<ResolversTypes['ContainedKey']>, ParentType, ContextType,
   RequireFields<MutationContainKeyArgs, 'input'>>; applyApiKeys?: Resolver<Maybe<ResolversTypes['AppliedApiKeys']>,
   ParentType, ContextType, RequireFields<MutationApplyApiKeysArgs, 'input'>>; narrowApiKeys?:
-  Resolver<Maybe<ResolversTypes['NarrowedApiKeys']>, ParentType, ContextType, RequireFields<MutationNarrowApiKeysArgs,
+  Resolver<Maybe<ResolversTypes['ChangedApiKeys']>, ParentType, ContextType, RequireFields<MutationNarrowApiKeysArgs,
+  'input'>>; updateApiKeys?: Resolver<Maybe<ResolversTypes['ChangedApiKeys']>, ParentType, ContextType,
+  RequireFields<MutationUpdateApiKeysArgs, 'ids' | 'update'>>; attestReview?:
+  Resolver<Maybe<ResolversTypes['Boolean']>, ParentType, ContextType, RequireFields<MutationAttestReviewArgs,
   'input'>>; approveConsentRequest?: Resolver<Maybe<ResolversTypes['ConsentRequest']>, ParentType, ContextType,
   RequireFields<MutationApproveConsentRequestArgs, 'input'>>; denyConsentRequest?:
   Resolver<Maybe<ResolversTypes['ConsentRequest']>, ParentType, ContextType, Partial<MutationDenyConsentRequestArgs>>;

@@ -3,6 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import { BY_BROWSER, crossSiteRefused, isCrossSite } from './cross-site.ts';
+import { Discovery } from './discovery.ts';
 import { refusedRequest, rewritingHeader } from './identity-headers.ts';
 import { ObservedRoutes } from './observed-routes.ts';
 import { SentCredentials } from './sent-credentials.ts';
@@ -22,12 +23,13 @@ import {
   ClientAddresses,
   Door,
   type DoorParts,
-  type DoorRequest,
+  type RequestTo,
   errorReply,
   HonoHead,
   type LoadedDoor,
   NodeHead,
   type PeopleAtDoor,
+  type Received,
   type RefusalLog,
   type Reply,
   RequestRefused,
@@ -39,7 +41,8 @@ import {
 } from '../http/index.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
 import type { PeopleSettings } from '../keys/authentication/index.ts';
-import { NOT_YET, ONCE } from '../keys/authorization/index.ts';
+import { consentFlows } from '../keys/repository/index.ts';
+import { NOT_YET, ONCE, type Principal } from '../keys/authorization/index.ts';
 import { assertValid, KeysError, type Networks, type OrRefusal, sourceOf } from '../keys/basics/index.ts';
 import { type Catalog, parsePermissions, parseResource, type Permission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
@@ -211,7 +214,7 @@ function schemeOf(request: GuardedRequest, isTrusted: boolean): string {
 }
 
 /** A request as its browser has made it. */
-function atDoor(request: GuardedRequest, clients: ClientAddresses): DoorRequest {
+function atDoor(request: GuardedRequest, clients: ClientAddresses): RequestTo {
   const { method, host, target } = request.parts;
   return {
     method,
@@ -265,7 +268,7 @@ export class Access {
     return this.#options.check.count(request, admitted);
   }
 
-  #shown(request: GuardedRequest, at: DoorRequest, entry: Entry): Entry | Promise<Entry> {
+  #shown(request: GuardedRequest, at: RequestTo, entry: Entry): Entry | Promise<Entry> {
     const shown = 'refusal' in entry ? this.#door.show(request, at, entry.refusal) : undefined;
     if (!shown) return entry;
     return shown instanceof Promise ? shown.then((refusal) => ({ refusal })) : { refusal: shown };
@@ -273,7 +276,7 @@ export class Access {
 
   #decide(
     request: GuardedRequest,
-    at: DoorRequest,
+    at: RequestTo,
     authenticate: () => Admission | Promise<Admission>,
   ): Entry | Promise<Entry> {
     const requirement = this.#options.requirements(request);
@@ -289,7 +292,7 @@ export class Access {
 
   #judge(
     request: GuardedRequest,
-    at: DoorRequest,
+    at: RequestTo,
     requirement: Requirement,
     authenticate: () => Admission | Promise<Admission>,
   ): Entry | Promise<Entry> {
@@ -307,11 +310,11 @@ export class Access {
     if (match) request.charge ??= !match.also ? chargeOf(match.route) : request.method === 'POST' ? NOT_YET : ONCE;
     const admission = authenticate();
     return admission instanceof Promise
-      ? admission.then((settled) => this.#authorize(settled, requirement))
-      : this.#authorize(admission, requirement);
+      ? admission.then((settled) => this.#authorize(request, settled, requirement))
+      : this.#authorize(request, admission, requirement);
   }
 
-  #authorize(admission: Admission, { allow, match }: Required): Entry {
+  #authorize(request: GuardedRequest, admission: Admission, { allow, match }: Required): Entry {
     if ('refusal' in admission) return admission;
     const { principal } = admission;
     const checked = checkAllow(allow, principal.access);
@@ -321,7 +324,8 @@ export class Access {
     }
     if (checked.outcome === 'forbidden') {
       principal.observer?.lacked(checked.missing);
-      return { refusal: withFields(this.#options.check.lacking(checked.missing), admission.fields) };
+      const refusal = this.#options.check.lacking(request, principal, checked.missing);
+      return { refusal: withFields(refusal, admission.fields) };
     }
     for (const permission of checked.used) principal.observer?.used(permission);
     return { admitted: admission, permissions: checked.used, match };
@@ -363,6 +367,8 @@ export interface GuardRules {
   readonly loadDoor?: ((parts: DoorParts & { people: PeopleSignIn | undefined }) => Promise<LoadedDoor>) | undefined;
   /** Who signs people in without a key; undefined for nobody. */
   readonly people?: PeopleSettings | undefined;
+  /** The address of the service at which applications ask for keys; undefined where clients are told of none. */
+  readonly publicUrl?: string | undefined;
 }
 
 /** Where requests are passed on to. */
@@ -406,7 +412,9 @@ export interface AppliedRules {
   /** The upstream that a request goes to, and its credentials. @param match the route that has let it pass */
   upstreamOf(match: Match | undefined): Target;
   /** The reply to a key that lacks permissions. */
-  lacking(missing: readonly Permission[]): Reply;
+  lacking(request: GuardedRequest, principal: Principal, missing: readonly Permission[]): Reply;
+  /** The reply to a client that asks where it gets a key; undefined for any other request. */
+  answerClient(request: GuardedRequest): Reply | undefined;
   /** Answers what people open at the door; undefined where nobody can sign in. */
   readonly door: { load(): Promise<LoadedDoor> } | undefined;
   /** Resolves when the store answers. */
@@ -425,7 +433,7 @@ interface Target {
  *   secret for a provider
  */
 export function applyRules(
-  { keys, requirements, credentials, trust, upstreams, loadDoor, people: settings }: GuardRules,
+  { keys, requirements, credentials, trust, upstreams, loadDoor, people: settings, publicUrl }: GuardRules,
   parts: CheckParts,
   { passCredential, log }: { passCredential: boolean; log: Log },
 ): AppliedRules {
@@ -436,7 +444,11 @@ export function applyRules(
   const otherwise = upstreams.otherwise && targetOf(upstreams.otherwise);
   const targets = new Map(Array.from(upstreams.byName, ([name, upstream]) => [name, targetOf(upstream)]));
   const { sessions, authenticator } = keys;
-  const check = new BearerCheck({ keys, credentials, trust: trust.texts }, parts);
+  const isFound = publicUrl !== undefined && consentFlows(keys.catalog).includes('CODE');
+  const discovery = new Discovery(requirements, isFound ? publicUrl : undefined);
+  const isOwn = (to: RequestTo) => discovery.isOwn(to);
+  const discover = ({ to }: Received) => to && discovery.find(to);
+  const check = new BearerCheck({ keys, credentials, trust: trust.texts, isOwn, discover }, parts);
   const clients = new ClientAddresses(trust.texts);
   const forms = new BearerCheck({ keys, trust: trust.texts }, parts);
   const people =
@@ -474,7 +486,8 @@ export function applyRules(
     saysWho: new Set(settings && 'header' in settings.by ? [settings.by.header, settings.by.groups ?? ''] : []),
     clients,
     upstreamOf: (match) => (match?.route.to === undefined ? otherwise! : targets.get(match.route.to)!),
-    lacking: (missing) => check.lacking(missing),
+    lacking: (...lacking) => check.lacking(...lacking),
+    answerClient: (request) => discovery.answer(atDoor(request, clients)),
     door,
     check: () => keys.store.check(),
   };

@@ -2,7 +2,7 @@ import { type OrRefusal, printable } from '../keys/basics/index.ts';
 import type { IncomingMessage } from 'node:http';
 import { isAliasOfIdentity, rewritingHeader } from './identity-headers.ts';
 import { valuesOf, withoutOwnCookies } from './passed-headers.ts';
-import { type DoorRequest, headerValue, isDecodable, memoized } from '../http/index.ts';
+import { type RequestTo, headerValue, isDecodable, memoized } from '../http/index.ts';
 import { type Catalog, parsePermissions, parseResource, type Permission } from '../keys/permissions/index.ts';
 import { type Allow, goesByMethod, preflightParts, type RequestParts } from '../routes/index.ts';
 
@@ -201,7 +201,7 @@ function readRequirement(query: string, catalog: Catalog): OrRefusal<Allow> {
 
 /** The request that a proxy asks about. */
 export interface AskedRequest {
-  readonly parts: RequestParts & DoorRequest;
+  readonly parts: RequestParts & RequestTo;
   /** What the configuration of the proxy requires; undefined where routes decide. */
   readonly allow: Allow | undefined;
   /** Whether the client gets answers as they are: with a status of 429, and with their bodies. */

@@ -147,7 +147,7 @@ class ForwardAuth {
     if (match) asking.charge = chargeOf(match.route);
     const admission = this.#door.enter(asking, asked.parts);
     const settle = (admission: Admission) => {
-      const judged = this.#judge(admission, allow, isObserved ? match : undefined);
+      const judged = this.#judge(asking, admission, { allow, observing: isObserved ? match : undefined });
       if ('refusal' in judged && isObserved && observed.passes(match, judged.refusal))
         return { identity: NOBODY, cookies };
       return 'refusal' in judged ? this.#refusalOf(asking, asked, judged.refusal) : { ...judged, cookies };
@@ -156,9 +156,9 @@ class ForwardAuth {
   }
 
   #judge(
+    asking: Received,
     admission: Admission,
-    allow: Needed,
-    observing: Match | undefined,
+    { allow, observing }: { allow: Needed; observing: Match | undefined },
   ): OrRefusal<Pick<PassedOn, 'identity'>, Reply> {
     const { check, catalog, observed } = this.#options;
     if ('refusal' in admission) return admission;
@@ -170,7 +170,7 @@ class ForwardAuth {
     }
     if (checked.outcome === 'forbidden') {
       principal.observer?.lacked(checked.missing);
-      return { refusal: withFields(check.lacking(checked.missing), fields) };
+      return { refusal: withFields(check.lacking(asking, principal, checked.missing), fields) };
     }
     for (const permission of checked.used) principal.observer?.used(permission);
     return { identity: identityHeaders(principal, checked.used, catalog) };
@@ -268,3 +268,6 @@ function answer(outgoing: ServerResponse, verdict: Verdict): void {
   if ('refusal' in verdict) return send(outgoing, verdict.refusal);
   outgoing.writeHead(200, headersTo(verdict)).end();
 }
+
+export { Discovery } from './discovery.ts';
+export { byRoutes } from './access.ts';

@@ -72,7 +72,7 @@ interface OpenExchange {
 }
 
 /** How often is looked whether what is open may go on: so a key ends what it has begun within a second. */
-const CHECK_MS = 500;
+const CHECK_MS = 250;
 
 /** Ends what is open once its key does: when that is deleted, disabled, narrowed or expires, or routes change. */
 export class OpenExchanges {
@@ -289,6 +289,8 @@ class Guard implements RequestHandler, ConnectionHandler {
   #judge(received: ReceivedRequest): void {
     const { incoming, outgoing, target, framing } = received;
     const request = new GuardedRequest(incoming, target);
+    const answer = target.path.startsWith('/.well-known/') ? this.#rules.answerClient(request) : undefined;
+    if (answer) return refuse(received, answer, framing);
     const settle = (entry: Entry) => {
       if ('refusal' in entry) refuse(received, entry.refusal, framing);
       else if (!outgoing.destroyed) this.#pass(received, request, entry);
@@ -395,7 +397,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     principal: Principal,
   ): OrRefusal<{ readonly charge: Charge }, Reply> {
     const challenge = (missing: readonly Permission[]) =>
-      missing.length > 0 ? this.#rules.lacking(missing) : notMcp('No key may do this.');
+      missing.length > 0 ? this.#rules.lacking(request, principal, missing) : notMcp('No key may do this.');
     const judged = judgeMessages(rules, messages, principal.access, challenge);
     if ('used' in judged) {
       for (const permission of judged.used) principal.observer?.used(permission);

@@ -7,6 +7,7 @@ import type { CredentialPlace } from '../keys/secret/index.ts';
 import { LOOPBACK } from '../keys/basics/index.ts';
 import type { Principal } from '../keys/authorization/index.ts';
 import { checkClients, type Client } from '../keys/consent/index.ts';
+import { consentFlows } from '../keys/repository/index.ts';
 import type { TokenIdentifier } from '../keys/exchange/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import type { AttemptCounter, Limited } from '../limits/index.ts';
@@ -14,7 +15,7 @@ import { type Log, NO_LOG } from '../log.ts';
 import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
 import { type CheckParts, partsOf, type RefusalReply } from './bearer-options.ts';
-import { ClientAddresses, HonoHead } from './received.ts';
+import { ClientAddresses, HonoHead, type NodeHead, type Received, type RequestTo } from './received.ts';
 import { Cors, corsBy, type CorsOptions, errorBody, errorReply, type ReplyCode, respond } from './replies.ts';
 import type { FailureLog, RefusalLog } from './refusal-log.ts';
 import { RequestChecker } from './request-check.ts';
@@ -30,8 +31,10 @@ import {
 } from './plain-endpoints.ts';
 import { addLeaks } from './leaks.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
-import type { ConsentParts } from './oauth/endpoints.ts';
-import { Issuer } from './oauth/issuer.ts';
+import { ClientDocuments } from './oauth/client-documents.ts';
+import { Clients } from './oauth/clients.ts';
+import type { ConsentParts, GuardedDiscovery } from './oauth/endpoints.ts';
+import { Issuer, PROTECTED_RESOURCE } from './oauth/issuer.ts';
 
 /** What the service is made of. */
 export interface AppOptions {
@@ -51,10 +54,14 @@ export interface AppOptions {
   /** See `CreateAppOptions`. */
   publicUrl?: string | undefined;
   clients?: readonly Client[];
-  /** Where GitHub's public keys are; undefined if it may tell nothing. */
-  githubKeys?: string | undefined;
+  documents?: ClientDocuments | undefined;
+  dynamicRegistration?: boolean | undefined;
+  /** See `ConsentParts`. */
+  guarded?: GuardedDiscovery | undefined;
   /** Knows whose tokens are exchanged for keys. */
   tokens?: TokenIdentifier | undefined;
+  /** Where GitHub's public keys are; undefined if it may tell nothing. */
+  githubKeys?: string | undefined;
   /** Whether the page at `/` leads to a console. */
   hasConsole?: boolean;
   commands?: NamedCommands;
@@ -104,8 +111,11 @@ export function createHttpApp({
   cors: corsOptions,
   publicUrl,
   clients = [],
-  githubKeys,
+  documents,
+  dynamicRegistration = false,
+  guarded,
   tokens,
+  githubKeys,
   hasConsole = false,
   commands = OWN_COMMANDS,
   log = NO_LOG,
@@ -115,7 +125,19 @@ export function createHttpApp({
   const app = new Hono<BearerEnv>();
   const parts = partsOf({ log, ...from }, replaces);
   const addresses = new ClientAddresses(from.trust);
-  const check = new BearerCheck({ keys, ...from }, parts);
+  const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
+  const isFound = consentFlows(keys.catalog).includes('CODE');
+  const at = (endpoint: string) => ({
+    toOf: (request: Received) => issuer.ownOf(request as NodeHead | HonoHead, endpoint),
+    isOwn: (to: RequestTo) => guarded?.isOwn(to) === true,
+    discover: (request: Received) => {
+      if (!isFound) return undefined;
+      if (request.to) return guarded?.find(request.to);
+      const { scheme, host, target } = issuer.to(request as NodeHead | HonoHead, endpoint);
+      return { metadata: `${scheme}://${host}${PROTECTED_RESOURCE}${target}`, scope: [] };
+    },
+  });
+  const check = new BearerCheck({ keys, ...from, ...at('/graphql') }, parts);
   const cors = new Cors(corsOptions);
   const pipeline = new GraphQLPipeline({
     schema,
@@ -130,7 +152,10 @@ export function createHttpApp({
   const asGraphQL = { onRefused: ({ message, code }: RefusalReply) => errorBody(message, code as ReplyCode) };
   const auth = bearerAuthBy(new RequestChecker(check, asGraphQL));
   app.all('/graphql', ...handlersOf(pipeline, allowOrigins, auth));
-  const introspecting = new BearerCheck({ keys, permission: 'API_KEY:READ_ANY', ...from }, parts);
+  const introspecting = new BearerCheck(
+    { keys, permission: 'API_KEY:READ_ANY', ...from, toOf: at('/introspect').toOf },
+    parts,
+  );
   app.all(
     '/introspect',
     allowOrigins,
@@ -148,8 +173,9 @@ export function createHttpApp({
     tokens,
     countUse: (principal: Principal) => void keys.authenticator.countUse({ principal }),
     catalog: keys.catalog,
-    clients: checkClients(clients, keys.catalog),
-    issuer: new Issuer(publicUrl, from.trust ?? LOOPBACK),
+    clients: new Clients(checkClients(clients, keys.catalog), documents, dynamicRegistration),
+    issuer,
+    guarded,
     addresses,
     check: new BearerCheck({ keys, ...fromForms }, parts),
     ...parts,
@@ -160,3 +186,5 @@ export function createHttpApp({
   app.onError((error, c) => respond(c, pipeline.failed(error, new HonoHead(c))));
   return Object.assign(app, parts, { startedAt, check, pipeline, addresses, tokens, consentParts });
 }
+
+export { ClientDocuments };

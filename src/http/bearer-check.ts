@@ -1,7 +1,14 @@
 import { formatList, type OrRefusal, sourceOf } from '../keys/basics/index.ts';
 import type { BearerAuthOptions, CheckParts, RequiredPermissions } from './bearer-options.ts';
 import { Challenge, CredentialReader, type Credentials, type Problem } from './credentials.ts';
-import { ClientAddresses, type Received, type RequestDetails } from './received.ts';
+import {
+  addressOf,
+  ClientAddresses,
+  type Received,
+  type RequestDetails,
+  requestTo,
+  type RequestTo,
+} from './received.ts';
 import type { FailureLog, RefusalLog } from './refusal-log.ts';
 import {
   codeOf,
@@ -22,6 +29,8 @@ import {
   type Restrictions,
   restrictionsFor,
 } from '../keys/authorization/index.ts';
+import { replacing, scopeItems } from '../keys/consent/index.ts';
+import { isFor } from '../keys/key/index.ts';
 import { BEARER_ALONE, digestSecret, prefixOf } from '../keys/secret/index.ts';
 import { type Action, type Permission, type Role, splitPermission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
@@ -204,6 +213,7 @@ function spentText(unit: Standing['unit'], count: number): string {
   return count === 1 ? 'The key has been used, and works once.' : `The key has been used, and works ${count} times.`;
 }
 
+const NOT_VALID = 'The API key is not valid.';
 /** The codes of refusals, by their status. */
 const CODES = { 400: 'INVALID_REQUEST', 401: 'UNAUTHENTICATED', 403: 'FORBIDDEN' } as const;
 
@@ -269,9 +279,23 @@ function withDetails(
   return admission instanceof Promise ? admission.then(note) : note(admission);
 }
 
+/** What clients are told who want to get a key (RFC 9728, section 5.1). */
+export interface Discovery {
+  /** Where the metadata of what is guarded is. */
+  readonly metadata: string;
+  /** What a key needs for a request; empty where that is not said. */
+  readonly scope: readonly string[];
+}
+
 /** What requests are checked by. */
 export interface CheckOptions extends Omit<BearerAuthOptions, 'keys'> {
   keys: Pick<KeysService, 'authenticator' | 'catalog'> & Limited;
+  /** What a request was made to that does not know it itself: what is surely our own. */
+  toOf?: ((request: Received) => RequestTo | undefined) | undefined;
+  /** Whether what a request says that it was made to is surely our own. Default: nothing is. */
+  isOwn?: ((to: RequestTo) => boolean) | undefined;
+  /** Where somebody gets a key for a request; undefined where nobody is told. */
+  discover?: ((request: Received) => Discovery | undefined) | undefined;
 }
 
 /** Checks the API keys of requests (RFC 6750, RFC 7617). */
@@ -285,10 +309,17 @@ export class BearerCheck {
   readonly #failed: AttemptCounter | undefined;
   readonly #context: CheckContext;
   readonly #limits: LimitCheck;
+  readonly #toOf: (request: Received) => RequestTo | undefined;
+  readonly #isOwn: CheckOptions['isOwn'];
+  readonly #discover: CheckOptions['discover'];
 
   /** @throws RangeError if a place for credentials or a network is invalid */
   constructor(options: CheckOptions, { refusals, failures, failedCredentials }: CheckParts) {
-    const { keys, realm = 'svc-api', credentials = BEARER_ALONE, trust } = options;
+    const { keys, realm = 'svc-api', credentials = BEARER_ALONE, trust, audience } = options;
+    const to = audience === undefined ? undefined : requestTo(audience);
+    this.#toOf = options.toOf ?? (() => to);
+    this.#isOwn = options.isOwn;
+    this.#discover = options.discover;
     this.#keys = keys;
     this.#required = requirementOf(options);
     this.#reader = new CredentialReader(credentials);
@@ -316,7 +347,7 @@ export class BearerCheck {
   enter(request: Received, required = this.#required): Admission | Promise<Admission> {
     const credentials = this.#reader.read(request);
     if (credentials.kind !== 'token') {
-      const refused = this.#refuseUnread(credentials);
+      const refused = this.#refuseUnread(request, credentials);
       return request.notes?.details ? withDetails(request.notes.details, refused) : refused;
     }
     const { token } = credentials;
@@ -381,6 +412,9 @@ export class BearerCheck {
     const { principal } = accepted;
     const { notes, charge = ONCE } = request;
     if (notes) notes.keyId = principal.apiKey.id;
+    const { audiences = [] } = principal.restrictions ?? {};
+    if (audiences.length > 0 && !request.isSubject && !this.#isFor(audiences, request))
+      return this.#refuseAudience(request, principal);
     const restrictions = restrictionsFor(principal, charge);
     if (!restrictions) return this.#use(request, known, accepted);
     const settle = (held: LimitDecision): Admission => {
@@ -415,6 +449,22 @@ export class BearerCheck {
     return refusal ? { refusal } : this.#admit(request, admitted, principal, admitted.usedAt);
   }
 
+  /** Whether a request was made to what keys are for. */
+  #isFor(audiences: readonly string[], request: Received): boolean {
+    const to = request.to ? (this.#isOwn?.(request.to) ? request.to : undefined) : this.#toOf(request);
+    const address = to && addressOf(to);
+    return address !== undefined && audiences.every((audience) => isFor(audience, address));
+  }
+
+  /** Refuses a key that is for something else as if it were not valid (RFC 6750, section 3.1). */
+  #refuseAudience(request: Received, principal: Principal): { refusal: Reply } {
+    const { address } = this.#context.clients.of(request);
+    const refused = { reason: 'audience', prefix: prefixOf(principal.apiKey.publicId), address };
+    this.#context.refusals.add('key refused', refused, request.notes);
+    this.#keys.authenticator.noteRefusal(principal, 'audience', address);
+    return this.#refuse(request, 401, NOT_VALID, 'invalid_token');
+  }
+
   #use(request: Received, known: CheckedCredentials, accepted: AcceptedKey): Admission {
     const usedAt = this.#keys.authenticator.countUse(accepted);
     return this.#admit(request, known, accepted.principal, usedAt);
@@ -427,7 +477,8 @@ export class BearerCheck {
     const missing = required && missingFrom(principal, required);
     if (!missing) return { principal, authenticated, token, digest, usedAt, fields, required };
     observer.lacked(missing);
-    return { refusal: withFields(this.lacking(missing, required.isEnough ? 'or' : 'and'), fields) };
+    const word = required.isEnough ? 'or' : 'and';
+    return { refusal: withFields(this.lacking(request, authenticated, missing, word), fields) };
   }
 
   /** Whether the key of a request came by Basic authentication. */
@@ -452,10 +503,15 @@ export class BearerCheck {
     return { ...this.#challenge.headers() };
   }
 
-  /** The reply to a key that lacks permissions. */
-  lacking(missing: readonly Permission[], word = 'and'): Reply {
-    const scope = `, scope="${missing.join(' ')}"`;
-    return this.#refuse(403, `This key lacks ${formatList(missing, word)}.`, 'insufficient_scope', scope).refusal;
+  /**
+   * The reply to a key that lacks permissions. An application that asks for the scope that it names gets what it had,
+   * too, by a key that takes the place of this one.
+   */
+  lacking(request: Received, { apiKey }: Principal, missing: readonly Permission[], word = 'and'): Reply {
+    const had = apiKey.audience === null ? [] : [...scopeItems(apiKey), replacing(apiKey.id)];
+    const scope = `, scope="${[...new Set([...had, ...missing])].join(' ')}"`;
+    const message = `This key lacks ${formatList(missing, word)}.`;
+    return this.#refuse(request, 403, message, 'insufficient_scope', scope).refusal;
   }
 
   #refuseGone(request: Received, { apiKey }: Principal): { refusal: Reply } {
@@ -472,18 +528,27 @@ export class BearerCheck {
     this.#context.refusals.add('key refused', { reason, prefix, address }, request.notes);
     const waitUs = address === undefined ? undefined : this.#failed?.add(sourceOf(address));
     if (waitUs !== undefined) return { refusal: tooManyFailures(waitUs) };
-    return this.#refuse(401, 'The API key is not valid.', 'invalid_token');
+    return this.#refuse(request, 401, NOT_VALID, 'invalid_token');
   }
 
   /** Refuses a request that has no credentials, or none that can be told. */
-  #refuseUnread({ kind, headers }: Exclude<Credentials, { kind: 'token' }>): { refusal: Reply } {
+  #refuseUnread(request: Received, { kind, headers }: Exclude<Credentials, { kind: 'token' }>): { refusal: Reply } {
     const challenge = this.#challenge;
-    if (kind === 'none') return this.#refuse(401, challenge.missing);
+    if (kind === 'none') return this.#refuse(request, 401, challenge.missing);
     const message = kind === 'several' ? challenge.several(headers) : challenge.malformed(headers[0]!);
-    return this.#refuse(400, message, 'invalid_request');
+    return this.#refuse(request, 400, message, 'invalid_request');
   }
 
-  #refuse(status: 400 | 401 | 403, message: string, problem?: Problem, more?: string): { refusal: Reply } {
-    return { refusal: errorReply(status, CODES[status], message, this.#challenge.headers(problem, more)) };
+  #refuse(
+    request: Received,
+    status: 400 | 401 | 403,
+    message: string,
+    problem?: Problem,
+    more = '',
+  ): { refusal: Reply } {
+    const found = status === 400 ? undefined : this.#discover?.(request);
+    const scope = found && found.scope.length > 0 && more === '' ? `, scope="${found.scope.join(' ')}"` : more;
+    const parameters = found ? `${scope}, resource_metadata="${found.metadata}"` : scope;
+    return { refusal: errorReply(status, CODES[status], message, this.#challenge.headers(problem, parameters)) };
   }
 }

@@ -14,6 +14,7 @@ import {
   text,
   textOr,
 } from '../keys/basics/index.ts';
+import { readAudience } from '../keys/key/index.ts';
 import { checkCredentialPlaces, type CredentialPlace } from '../keys/secret/index.ts';
 import { type Catalog, invalidPermission, parseResource, type Permission } from '../keys/permissions/index.ts';
 import { type KeysService, SERVICE } from '../keys/service/index.ts';
@@ -59,6 +60,11 @@ export interface OpenedStore {
 export interface BearerAuthOptions extends RequiredPermissions {
   /** An open key store, see `openKeys`. */
   keys: OpenedStore;
+  /**
+   * The address of what is guarded, such as `https://mcp.example.org/mcp`: keys that an application has got for one
+   * address alone (RFC 8707) are accepted only if it is that, or a path under it. Default: none of those is.
+   */
+  audience?: string;
   /** The realm in `WWW-Authenticate`. Default: `svc-api`. */
   realm?: string;
   /** Where a key may stand in a request. Default: `['bearer']`. */
@@ -131,6 +137,13 @@ export function permissionOptions(
   return { permission, all: list(permission, 1), any: list(permission, 1), resource, onRefused: aFunction };
 }
 
+/** An address that keys can be for. */
+export const audience: Rule<string> = (value, name) =>
+  text(value, name) ??
+  (readAudience(value as string) === undefined
+    ? 'is not an address of http or https without a query, such as https://mcp.example.org/mcp.'
+    : undefined);
+
 /** A realm stands in quotes in a header (RFC 9110, section 5.6.4). */
 function invalidRealm(realm: string): string | undefined {
   return /^[\x20-\x7e]*$/.test(realm) && !/["\\]/.test(realm)
@@ -144,6 +157,7 @@ export function checkBearerOptions(given: BearerAuthOptions, added: object): voi
     ...COMMON_OPTIONS,
     ...permissionOptions(() => given.keys[SERVICE].catalog),
     realm: (value, name) => text(value, name) ?? invalidRealm(value as string),
+    audience,
     ...added,
   });
   checkOneOf('bearerAuth', given);

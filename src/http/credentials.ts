@@ -166,7 +166,7 @@ export class Challenge {
     const offers: string[] = [];
     const mayHelp = problem === undefined || problem === 'invalid_token';
     if (mayHelp && this.#places.includes('basic')) offers.push(`Basic realm="${this.#realm}", charset="UTF-8"`);
-    const error = problem ? `, error="${problem}"${more}` : '';
+    const error = `${problem ? `, error="${problem}"` : ''}${more}`;
     if (this.#places.includes('bearer')) offers.push(`Bearer realm="${this.#realm}"${error}`);
     // Every 401 needs a challenge (RFC 9110, section 15.5.2), and there is no registered scheme for such headers.
     else if (!this.#places.includes('basic')) offers.push(`ApiKey realm="${this.#realm}"${error}`);

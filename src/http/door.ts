@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import Negotiator from 'negotiator';
 import type { Authenticator, Sessions } from '../keys/authentication/index.ts';
 import type { Admission, Admitted, BearerCheck } from './bearer-check.ts';
-import { memoized, type Received } from './received.ts';
+import { memoized, type Received, type RequestTo } from './received.ts';
 import type { FailureLog, RefusalLog } from './refusal-log.ts';
 import type { Reply } from './replies.ts';
 import { admitSession, cookieParts, DOOR_COOKIE, SeenOrigin, SESSION_COOKIE, tokenAt } from './sessions.ts';
@@ -14,17 +14,6 @@ export const DOOR_PATH = '/.svc-api/';
 /** Whether a target is one of ours on the host of a guarded service. */
 export function isAtDoor(target: string): boolean {
   return target.startsWith('/.svc-api') && (target.length === 9 || target[9] === '/' || target[9] === '?');
-}
-
-/** A request for a guarded service, as its browser has made it. */
-export interface DoorRequest {
-  readonly method: string;
-  /** As `Host` has it. */
-  readonly host: string;
-  /** By which scheme it has come: http, https, ws or wss. */
-  readonly scheme: string;
-  /** Its path and query. */
-  readonly target: string;
 }
 
 /** The pages at the door. */
@@ -98,7 +87,8 @@ export class Door {
   }
 
   /** Checks a request that has just arrived. Counts as a use of its key. */
-  enter(request: Received, at: DoorRequest): Admission | Promise<Admission> {
+  enter(request: Received, at: RequestTo): Admission | Promise<Admission> {
+    request.to = at;
     if (this.#isNamed(request)) return this.#signIn!.people!.enter!(request);
     const token = this.#sessionIn(request, at);
     return token === undefined ? this.#check.enter(request) : this.#enterBySession(request, token);
@@ -108,7 +98,7 @@ export class Door {
    * Checks a request again that was accepted. Counts as no further use of its key.
    * @param isInUse whether it counts as a use of its session
    */
-  again(request: Received, at: DoorRequest, admitted: Admitted, isInUse: boolean): Admission | Promise<Admission> {
+  again(request: Received, at: RequestTo, admitted: Admitted, isInUse: boolean): Admission | Promise<Admission> {
     const token = admitted.token === undefined ? this.#sessionIn(request, at) : undefined;
     return token === undefined
       ? this.#check.again(request, admitted)
@@ -118,7 +108,7 @@ export class Door {
   }
 
   /** Whether a browser has sent by itself what a request is accepted by: another site may have made it do so. */
-  isByBrowser(request: Received, at: DoorRequest): boolean {
+  isByBrowser(request: Received, at: RequestTo): boolean {
     return this.#check.isByBasic(request) || this.#isNamed(request) || this.#sessionIn(request, at) !== undefined;
   }
 
@@ -126,7 +116,7 @@ export class Door {
    * What a request that is refused is answered: to a person, a page in place of what programs get. Its status is the
    * same, so that nothing takes it for what was asked for.
    */
-  show(request: Received, at: DoorRequest, refusal: Reply): Reply | Promise<Reply> {
+  show(request: Received, at: RequestTo, refusal: Reply): Reply | Promise<Reply> {
     const seen = this.#isPerson(request, at) ? seenOrigin(at) : undefined;
     if (!seen) return refusal;
     if (refusal.status === 401)
@@ -141,7 +131,7 @@ export class Door {
    * The headers of a refusal to a proxy that passes no page on: they say where the page is, on the host of the service.
    * Undefined where none is shown.
    */
-  pageFor(request: Received, at: DoorRequest, { status, headers }: Reply): Reply['headers'] | undefined {
+  pageFor(request: Received, at: RequestTo, { status, headers }: Reply): Reply['headers'] | undefined {
     if (!this.#isPerson(request, at) || !seenOrigin(at)) return undefined;
     if (status === 401) return { ...this.#check.challengeToPeople, [PAGE]: `${DOOR_PATH}sign-in` };
     const isSignedIn = this.#sessionIn(request, at) !== undefined;
@@ -154,7 +144,7 @@ export class Door {
   }
 
   /** The token of the session by which a request comes: none if it has a key, or something like one. */
-  #sessionIn(request: Received, at: DoorRequest): string | undefined {
+  #sessionIn(request: Received, at: RequestTo): string | undefined {
     const cookies = this.#signIn && request.header('cookie');
     if (!cookies?.includes(SESSION_COOKIE) || this.#isNamed(request)) return undefined;
     const seen = seenOrigin(at);
@@ -179,13 +169,13 @@ export class Door {
   }
 
   /** Whether a browser opens a page for somebody, without a key. */
-  #isPerson(request: Received, { method }: DoorRequest): boolean {
+  #isPerson(request: Received, { method }: RequestTo): boolean {
     return this.#signIn !== undefined && isNavigation(request, method) && !this.#check.hasCredentials(request);
   }
 }
 
 /** The address that a browser has opened; undefined if it is none. */
-export function seenOrigin({ scheme, host }: DoorRequest): SeenOrigin | undefined {
+export function seenOrigin({ scheme, host }: RequestTo): SeenOrigin | undefined {
   const origin = `${scheme.replace(/^ws/, 'http')}://${host}`;
   return URL.canParse(origin) ? new SeenOrigin(origin) : undefined;
 }

@@ -1,7 +1,7 @@
 import type { OrRefusal } from '../keys/basics/index.ts';
 import type { Context } from 'hono';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
-import { bodyCutOff, collectBody } from './request-body.ts';
+import { bodyCutOff, collectBody, parseJson } from './request-body.ts';
 import { HonoHead, isDecodable, type Received } from './received.ts';
 import { readMediaType, type Reply, RequestRefused } from './replies.ts';
 
@@ -23,6 +23,16 @@ export async function readForm(c: Context, what: string, maxBytes = MAX_FORM_BYT
   if (type !== FORM || !isUtf8 || encoding.toLowerCase() !== 'identity')
     throw new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', `The body must be ${FORM} in UTF-8, uncompressed.`);
   return parseParameters(await readText(raw, maxBytes));
+}
+
+/** Reads the JSON that a request was sent with by POST. @throws RequestRefused */
+export async function readJson(c: Context, what: string): Promise<unknown> {
+  const { raw, method } = c.req;
+  if (method !== 'POST') throw new RequestRefused(405, 'METHOD_NOT_ALLOWED', `${what} by POST only.`);
+  const { type } = readMediaType(c.req.header('content-type') ?? '');
+  if (type !== 'application/json')
+    throw new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json.');
+  return parseJson(await readText(raw, MAX_FORM_BYTES), 'The body');
 }
 
 /** The parameters in the query of a URL. @throws RequestRefused */
@@ -47,10 +57,12 @@ async function readText({ body }: Request, maxBytes: number): Promise<string> {
 
 /** A key in a form, in place of the header that programs send. */
 class KeyInForm extends HonoHead implements Received {
+  readonly isSubject: boolean;
   readonly #key: string;
 
-  constructor(c: Context, key: string) {
+  constructor(c: Context, key: string, isSubject: boolean) {
     super(c);
+    this.isSubject = isSubject;
     this.#key = key;
   }
 
@@ -66,13 +78,14 @@ export interface RefusedPerson {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Accepts a person who shows a key in a form, by the rules for all requests. */
+/** Accepts whoever shows a key in a form, by the rules for all requests. @param isSubject see `Received` */
 export async function admitKey(
   c: Context,
   key: string,
   check: BearerCheck,
+  isSubject = false,
 ): Promise<OrRefusal<Admitted, RefusedPerson>> {
-  const admission = await check.enter(new KeyInForm(c, key));
+  const admission = await check.enter(new KeyInForm(c, key, isSubject));
   return 'refusal' in admission ? { refusal: refusedPerson(admission.refusal) } : admission;
 }
 

@@ -1,7 +1,7 @@
 /** Who may enter, what is answered, and the server. */
 export { answersOfTurn } from './adapters.ts';
 export { type Authenticated, bearerAuth, type BearerEnv } from './bearer-auth.ts';
-export { type Admission, type Admitted, BearerCheck, type CheckOptions } from './bearer-check.ts';
+export { type Admission, type Admitted, BearerCheck, type CheckOptions, type Discovery } from './bearer-check.ts';
 export {
   type BearerAuthOptions,
   type CheckParts,
@@ -18,7 +18,6 @@ export {
   type DoorPages,
   type DoorParts,
   type PeopleAtDoor,
-  type DoorRequest,
   isAtDoor,
   type LoadedDoor,
   readReturnTarget,
@@ -32,7 +31,7 @@ export type { GraphQLRequest } from './graphql-request.ts';
 export { oauthErrorFor } from './oauth/answers.ts';
 export { authorizationIn, type ReturnAddress, returnAddressIn } from './oauth/authorization-request.ts';
 export { type ConsentParts, originOf } from './oauth/endpoints.ts';
-export { Issuer, OAUTH_PATHS } from './oauth/issuer.ts';
+export { Issuer, OAUTH_PATHS, PROTECTED_RESOURCE } from './oauth/issuer.ts';
 export { Parameters } from './oauth/oauth-error.ts';
 export { isOldHealthCheck, type NamedCommands, OWN_COMMANDS } from './plain-endpoints.ts';
 export {
@@ -40,6 +39,7 @@ export {
   headerValue,
   HonoHead,
   isDecodable,
+  isLoopbackHost,
   memoized,
   type NamedOperation,
   NodeHead,
@@ -47,6 +47,7 @@ export {
   type Received,
   RequestDetails,
   type RequestHead,
+  type RequestTo,
   requestIdIn,
 } from './received.ts';
 export { atPeriodEnd, FailureLog, type RefusalLog } from './refusal-log.ts';

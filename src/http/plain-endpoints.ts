@@ -156,12 +156,16 @@ function descriptionOf(found: VerifiedKey | undefined): object {
   if (!found) return { active: false };
   const { principal, expiresAt } = found;
   const { id, name, createdAt } = principal.apiKey;
+  const { audiences = [] } = principal.restrictions ?? {};
+  // Of one that a key for less than its parent key is for, that is the least.
+  const audience = audiences.toSorted((a, b) => b.length - a.length)[0];
   return {
     active: true,
     scope: principal.access.permissions().join(' '),
     sub: id,
     client_id: name,
     token_type: 'Bearer',
+    ...(audience !== undefined && { aud: audience }),
     iat: Math.floor(createdAt / 1000),
     ...(expiresAt !== null && { exp: Math.floor(expiresAt / 1000) }),
   };

@@ -4,6 +4,7 @@ import type { Context } from 'hono';
 import type { HeaderValues } from './credentials.ts';
 import type { Charge } from '../keys/authorization/index.ts';
 import { LOOPBACK, Networks } from '../keys/basics/index.ts';
+import { readAudience } from '../keys/key/index.ts';
 
 /**
  * Keeps what was computed from texts, of which clients send few. Once there are too many, all are forgotten: to know
@@ -165,6 +166,36 @@ export interface Received extends HeaderValues {
   readonly charge?: Charge | undefined;
   /** What is noted of it; undefined where it came by a server of somebody else. */
   readonly notes?: RequestNotes | undefined;
+  /** What it was made to, as its client has written it, where that is known. */
+  to?: RequestTo | undefined;
+  /** Whether its key is only exchanged, and may be one that is for something else: see `ApiKey.audience`. */
+  readonly isSubject?: boolean;
+}
+
+/** What a request was made to. */
+export interface RequestTo {
+  readonly method: string;
+  /** As `Host` has it. */
+  readonly host: string;
+  /** By which scheme it has come: http, https, ws or wss. */
+  readonly scheme: string;
+  /** Its path and query. */
+  readonly target: string;
+}
+
+/** The same of an address. */
+export function requestTo(address: string): RequestTo {
+  const { protocol, host, pathname } = new URL(address);
+  return { method: 'GET', scheme: protocol.slice(0, -1), host, target: pathname };
+}
+
+/** What some servers take for the end of a segment, or for another path. */
+const UNCLEAR_PATH = /[\\;]|\/\/|%(?:2e|2f|5c|25|00)/i;
+
+/** The address of a request, by which a key for one address is held; undefined where another one could be meant. */
+export function addressOf({ scheme, host, target }: RequestTo): string | undefined {
+  const path = target.split('?', 1)[0]!;
+  return UNCLEAR_PATH.test(path) ? undefined : readAudience(`${scheme.replace(/^ws/, 'http')}://${host}${path}`);
 }
 
 /** Where a request comes from. */
@@ -288,6 +319,12 @@ export function isLoopback(address: string): boolean {
   return address === '::1' || (isIPv4(address) && address.startsWith('127.'));
 }
 
+/** Whether a host, which may have a port, is a name or an address of this machine for itself. */
+export function isLoopbackHost(host: string): boolean {
+  const { hostname = '' } = URL.parse(`http://${host}`) ?? {};
+  return hostname === 'localhost' || isLoopback(hostname.replace(/^\[|\]$/g, ''));
+}
+
 /** The headers of a request that decide how it is handled, with their values as they came. */
 export interface RequestHead {
   host?: string | undefined;
@@ -398,6 +435,7 @@ export function isDecodable(text: string): boolean {
 /** The head of a request as Node has it. */
 export class NodeHead implements Received {
   client: ClientAddress | undefined = undefined;
+  to: RequestTo | undefined = undefined;
   charge: Charge | undefined = undefined;
   protected readonly incoming: IncomingMessage;
 
@@ -418,6 +456,11 @@ export class NodeHead implements Received {
     return notesOf(this.incoming);
   }
 
+  /** The address that it was made to, as this server sees it. */
+  get url(): string {
+    return `${'encrypted' in this.incoming.socket ? 'https' : 'http'}://${this.header('host')}${this.incoming.url}`;
+  }
+
   peer(): string | undefined {
     return peerOf(this.incoming.socket);
   }
@@ -431,6 +474,7 @@ export class NodeHead implements Received {
 /** The head of a request as Hono has it. */
 export class HonoHead implements Received {
   client: ClientAddress | undefined = undefined;
+  to: RequestTo | undefined = undefined;
   charge: Charge | undefined = undefined;
   protected readonly c: Context;
 
@@ -448,6 +492,11 @@ export class HonoHead implements Received {
 
   get notes(): RequestNotes | undefined {
     return notesOf(this.#incoming);
+  }
+
+  /** The address that it was made to, as this server sees it. */
+  get url(): string {
+    return this.c.req.url;
   }
 
   peer(): string | undefined {

@@ -105,6 +105,8 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   FORBIDDEN: ['GraphQL', 'The key lacks a permission; extensions.missing lists which. From bearerAuth: status 403.'],
   NAME_INVALID: ['GraphQL', 'The name breaks its rule.'],
   DESCRIPTION_INVALID: ['GraphQL', 'The description breaks its rule.'],
+  OWNER_INVALID: ['GraphQL', 'The owner breaks its rule.'],
+  TAG_INVALID: ['GraphQL', 'A tag breaks its rule.'],
   ROLE_INVALID: ['GraphQL', 'There is no such role.'],
   PERMISSION_INVALID: ['GraphQL', 'There is no such permission.'],
   NO_GRANTS: ['GraphQL', 'A key needs at least one role or permission.'],

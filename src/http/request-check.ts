@@ -5,6 +5,7 @@ import { actionByMethod } from '../keys/permissions/index.ts';
 import { SERVICE } from '../keys/service/index.ts';
 import { type Admission, type Admitted, BearerCheck, type CheckOptions, requirementOf } from './bearer-check.ts';
 import {
+  audience,
   type BearerAuthOptions,
   checkBearerOptions,
   checkOneOf,
@@ -13,7 +14,7 @@ import {
   permissionOptions,
   type RefusalReply,
 } from './bearer-options.ts';
-import { NodeHead, plainAddress, type Received } from './received.ts';
+import { NodeHead, plainAddress, type Received, requestTo } from './received.ts';
 import { errorIn, errorReply, headersOf, type Reply, withFields } from './replies.ts';
 
 /** A request of any protocol, such as one of tRPC or gRPC, or the message by which a WebSocket signs in. */
@@ -36,6 +37,8 @@ export interface CheckRequestOptions extends RequiredOptions {
    * `Request`, a key that is bound to networks is refused.
    */
   address?: string | undefined;
+  /** See `BearerAuthOptions`. */
+  audience?: string | undefined;
 }
 
 type RequiredOptions = Pick<BearerAuthOptions, 'permission' | 'all' | 'any' | 'resource' | 'onRefused'>;
@@ -174,12 +177,17 @@ const REQUEST_OPTIONS: Rules<PlainRequest> = {
 
 /** What checks requests of any form by the same rules as `bearerAuth`, with one count of failed credentials. */
 export function requestCheck(keys: CheckOptions['keys']): RequestCheck {
-  const checker = new RequestChecker(new BearerCheck({ keys }, partsOf({})), {});
-  const rules: Rules<CheckRequestOptions> = { ...permissionOptions(() => keys.catalog), address: orUndefined(text) };
+  const checker = new RequestChecker(new BearerCheck({ keys, isOwn: () => true }, partsOf({})), {});
+  const rules: Rules<CheckRequestOptions> = {
+    ...permissionOptions(() => keys.catalog),
+    address: orUndefined(text),
+    audience: orUndefined(audience),
+  };
   return async (request, options = {}) => {
     checkOptions(CALLER, options, rules);
     checkOneOf(CALLER, options);
     const received = receivedBy(request, options);
+    if (options.audience !== undefined) received.to = requestTo(options.audience);
     if (options.resource !== undefined && received.method === undefined)
       throw invalidOption(CALLER, '"resource" is decided by the method of a request, which this one does not say.');
     return checker.enter(received, askedBy(options));
@@ -205,6 +213,7 @@ function isFetched(request: unknown): request is Request {
 
 /** The head of a request that is not one of Node. */
 class PlainHead implements Received {
+  to: Received['to'] = undefined;
   readonly #request: PlainRequest;
   readonly #headers: Headers | ReadonlyMap<string, string>;
 
@@ -236,6 +245,7 @@ class PlainHead implements Received {
 
 /** A request whose client's address is known from elsewhere. */
 export class AddressedHead implements Received {
+  to: Received['to'] = undefined;
   readonly #received: Received;
   readonly #address: string | undefined;
 

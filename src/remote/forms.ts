@@ -6,6 +6,7 @@ import type {
   KeyName,
   KeyState,
   KeyWithAccess,
+  ManyPlan,
   NamedIssue,
   Preview,
   Rotated,
@@ -36,7 +37,7 @@ import {
   splitPermission,
 } from '../keys/permissions/index.ts';
 import { publicIdOfPrefix, readSecret } from '../keys/secret/index.ts';
-import { type Budget, formatTime, readDate } from '../keys/basics/index.ts';
+import { type Budget, type ErrorCode, formatTime, readDate } from '../keys/basics/index.ts';
 import type {
   ApplyMutation,
   AuditLogQuery,
@@ -49,6 +50,7 @@ import type {
   DeclaredApiKeyInput,
   IssueFragment,
   PermissionInput,
+  PlanManyQuery,
   PreviewQuery,
   RotateMutation,
   ShowQuery,
@@ -81,12 +83,14 @@ export function readState(data: StateFragment): KeyState {
 }
 
 function readFields(data: StateFragment): KeyFields {
-  const { id, name, description, createdBy, managed } = data;
+  const { id, name, description, owner, tags, createdBy, managed } = data;
   if (typeof id !== 'string' || typeof name !== 'string') throw new TypeError('a key without an id and a name');
   return {
     id,
     name,
     description,
+    owner,
+    tags,
     ...grantsIn(data.grants),
     ...restrictionsIn(data),
     publicId: publicIdIn(data.prefix),
@@ -95,6 +99,7 @@ function readFields(data: StateFragment): KeyFields {
     expiresAt: timeIn(data.expiresAt),
     disabledAt: timeIn(data.disabledAt),
     managed,
+    audience: data.audience,
     person: personIn(data.person) ?? null,
   };
 }
@@ -114,10 +119,12 @@ export function readAccess(data: Answered<ShowQuery>): KeyWithAccess {
 }
 
 export function readPreview(data: Answered<PreviewQuery>): Preview {
-  const { name, description, grants, expiresAt, effectivePermissions } = data;
+  const { name, description, owner, tags, grants, expiresAt, effectivePermissions } = data;
   return {
     name,
     description,
+    owner,
+    tags,
     ...grantsIn(grants),
     ...restrictionsIn(data),
     expiresAt: timeIn(expiresAt),
@@ -145,6 +152,20 @@ export function readRotated({ key, apiKey, created, disabled, issued }: Answered
 export function readIssue({ name, what, at, disabled }: IssueFragment): NamedIssue {
   if (typeof name !== 'string' || typeof what !== 'string') throw new TypeError('not what a key did');
   return { name, what, at: timeIn(at)!, isDisabled: disabled };
+}
+
+export function readManyPlan(plan: Answered<PlanManyQuery>): ManyPlan {
+  const { changing, unchanged, refused, total: keys, lastUsedAt } = plan;
+  return {
+    changing: changing.map(readName),
+    unchanged: unchanged.map(readName),
+    refused: refused.map(({ apiKey, reason, code }) => ({
+      key: readName(apiKey),
+      refusal: { reason, code: code as ErrorCode },
+    })),
+    keys,
+    lastUsedAt: timeIn(lastUsedAt),
+  };
 }
 
 type UsagePeriodData = NonNullable<Answered<UsageQuery>['usage']>[number];

@@ -7,14 +7,16 @@ export type ApiKeyStatus = | 'ACTIVE' | 'DISABLED' | 'EXPIRED';
 export type UsagePeriod = | 'HOUR' | 'DAY';
 export type RotationActivation = | 'NOW' | 'ON_FIRST_USE';
 export type PermissionInput = { resource: string; actions: ReadonlyArray<AuthAction>; };
-export type CreateApiKeyInput = { name: string; description?: string | null | undefined; roles?:
+export type CreateApiKeyInput = { name: string; description?: string | null | undefined; owner?: string | null |
+  undefined; tags?: ReadonlyArray<string> | null | undefined; roles?: ReadonlyArray<string> | null | undefined;
+  permissions?: ReadonlyArray<PermissionInput> | null | undefined; limits?: ReadonlyArray<string> | null | undefined;
+  allowFrom?: ReadonlyArray<string> | null | undefined; expiresAt?: string | null | undefined; expiresIn?: string |
+  null | undefined; overwrite?: boolean | null | undefined; };
+export type UpdateApiKeyInput = { id: string; name?: string | null | undefined; description?: string | null |
+  undefined; owner?: string | null | undefined; tags?: ReadonlyArray<string> | null | undefined; roles?:
   ReadonlyArray<string> | null | undefined; permissions?: ReadonlyArray<PermissionInput> | null | undefined; limits?:
   ReadonlyArray<string> | null | undefined; allowFrom?: ReadonlyArray<string> | null | undefined; expiresAt?: string |
-  null | undefined; expiresIn?: string | null | undefined; overwrite?: boolean | null | undefined; };
-export type UpdateApiKeyInput = { id: string; name?: string | null | undefined; description?: string | null |
-  undefined; roles?: ReadonlyArray<string> | null | undefined; permissions?: ReadonlyArray<PermissionInput> | null |
-  undefined; limits?: ReadonlyArray<string> | null | undefined; allowFrom?: ReadonlyArray<string> | null | undefined;
-  expiresAt?: string | null | undefined; expiresIn?: string | null | undefined; };
+  null | undefined; expiresIn?: string | null | undefined; };
 export type RotateApiKeyInput = { id: string; grace?: string | null | undefined; activate?: RotationActivation | null
   | undefined; disableCreated?: boolean | null | undefined; createdSince?: string | null | undefined; };
 export type IssuedKind = | 'SECRET' | 'WIDENING' | 'ENABLING' | 'APPROVAL' | 'ADOPTION' | 'CREATION';
@@ -22,30 +24,40 @@ export type ContainKeyInput = { id?: string | null | undefined; name?: string | 
   null | undefined; dryRun?: boolean | null | undefined; };
 export type ApplyApiKeysInput = { keys: ReadonlyArray<DeclaredApiKeyInput>; prune?: boolean | null | undefined;
   dryRun?: boolean | null | undefined; };
-export type DeclaredApiKeyInput = { name: string; description?: string | null | undefined; roles?:
-  ReadonlyArray<string> | null | undefined; permissions?: ReadonlyArray<PermissionInput> | null | undefined; limits?:
-  ReadonlyArray<string> | null | undefined; allowFrom?: ReadonlyArray<string> | null | undefined; expiresAt?: string |
-  null | undefined; expiresIn?: string | null | undefined; rotate?: RotationScheduleInput | null | undefined; enabled?:
-  boolean | null | undefined; };
+export type DeclaredApiKeyInput = { name: string; description?: string | null | undefined; owner?: string | null |
+  undefined; tags?: ReadonlyArray<string> | null | undefined; roles?: ReadonlyArray<string> | null | undefined;
+  permissions?: ReadonlyArray<PermissionInput> | null | undefined; limits?: ReadonlyArray<string> | null | undefined;
+  allowFrom?: ReadonlyArray<string> | null | undefined; expiresAt?: string | null | undefined; expiresIn?: string |
+  null | undefined; rotate?: RotationScheduleInput | null | undefined; enabled?: boolean | null | undefined; };
 export type RotationScheduleInput = { every: string; grace?: string | null | undefined; };
 export type AppliedAction = | 'CREATE' | 'UPDATE' | 'ROTATE' | 'RENEW' | 'DELETE';
+export type ApiKeySort = | 'CREATED' | 'NAME' | 'EXPIRES' | 'LAST_USED';
+export type ManyKeysChange = | 'DISABLE' | 'EXPIRE' | 'DELETE' | 'UPDATE';
+export type ManyKeysUpdate = { description?: string | null | undefined; owner?: string | null | undefined; tags?:
+  ReadonlyArray<string> | null | undefined; roles?: ReadonlyArray<string> | null | undefined; permissions?:
+  ReadonlyArray<PermissionInput> | null | undefined; limits?: ReadonlyArray<string> | null | undefined; allowFrom?:
+  ReadonlyArray<string> | null | undefined; expiresAt?: string | null | undefined; expiresIn?: string | null |
+  undefined; };
+export type NarrowApiKeysInput = { ids: ReadonlyArray<string>; expiresAt?: string | null | undefined; };
+export type AttestReviewInput = { text: string; sha256: string; keys: number; };
 export type AuditOutcome = | 'DONE' | 'REFUSED';
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
   'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'FEDERATE' | 'REFUSE' | 'PRUNE' | 'RESTORE' |
-  'CLOCK_REPAIR' | 'LEAK' | 'CONTAIN' | 'OBSERVE';
+  'CLOCK_REPAIR' | 'LEAK' | 'CONTAIN' | 'OBSERVE' | 'REVIEW';
 export type AuditActorKind = | 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
 export type ConsentFlow = | 'DEVICE' | 'CODE';
 export type ConsentStatus = | 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';
 export type ApproveConsentRequestInput = { userCode: string; roles?: ReadonlyArray<string> | null | undefined;
   permissions?: ReadonlyArray<PermissionInput> | null | undefined; expiresAt?: string | null | undefined; expiresIn?:
   string | null | undefined; };
-export type StateFragment = { id: string, name: string, description: string | null, grants: Array<string>, limits:
-  Array<string>, allowFrom: Array<string> | null, prefix: string, createdAt: string, createdBy: string | null,
-  expiresAt: string | null, disabledAt: string | null, managed: boolean, status: ApiKeyStatus, disabledByPolicy:
-  boolean, unknownGrants: Array<string>, uses: number, lastUsedAt: string | null, budgets: Array<{ limit: string, left:
-  number }>, rotation: { startedAt: string, previousPrefix: string, previousEndsAt: string | null, previousLastUsedAt:
-  string | null } | null, person: { issuer: string, subject: string, name: string } | null };
+export type StateFragment = { id: string, name: string, description: string | null, owner: string | null, tags:
+  Array<string>, grants: Array<string>, limits: Array<string>, allowFrom: Array<string> | null, audience: string |
+  null, prefix: string, createdAt: string, createdBy: string | null, expiresAt: string | null, disabledAt: string |
+  null, managed: boolean, status: ApiKeyStatus, disabledByPolicy: boolean, unknownGrants: Array<string>, uses: number,
+  lastUsedAt: string | null, budgets: Array<{ limit: string, left: number }>, rotation: { startedAt: string,
+  previousPrefix: string, previousEndsAt: string | null, previousLastUsedAt: string | null } | null, person: { issuer:
+  string, subject: string, name: string } | null };
 export type IssueFragment = { name: string, what: IssuedKind, at: string, disabled: boolean };
 export type CatalogQueryVariables = Exact<{ [key: string]: never; }>;
 export type CatalogQuery = { permissions: { resources: Array<string>, actions: Array<AuthAction>, roles: Array<{
@@ -59,7 +71,8 @@ export type ShowQuery = { apiKey: ( { effectivePermissions: Array<{ resource: st
   }>, issued: Array<IssueFragment> } & StateFragment ) | null };
 export type ListQueryVariables = Exact<{ first: number; after?: string | null | undefined; search?: string | null |
   undefined; roles?: ReadonlyArray<string> | null | undefined; status?: ApiKeyStatus | null | undefined; owner?: string
-  | null | undefined; }>;
+  | null | undefined; tags?: ReadonlyArray<string> | null | undefined; createdBy?: string | null | undefined;
+  expiresBefore?: string | null | undefined; unusedSince?: string | null | undefined; }>;
 export type ListQuery = { apiKeys: { edges: Array<{ node: StateFragment }>, pageInfo: { hasNextPage: boolean } } |
   null };
 export type AccessQueryVariables = Exact<{ id: string; permission: string; }>;
@@ -72,10 +85,22 @@ export type SuggestQuery = { apiKey: { suggestedRoles: Array<string>, suggestedP
 export type UsageQueryVariables = Exact<{ id: string; from: string; to: string; by: UsagePeriod; }>;
 export type UsageQuery = { apiKey: { usage: Array<{ start: string, accepted: number, forbidden: number, limited:
   number, refused: number }> | null } | null };
+export type SelectQueryVariables = Exact<{ first: number; offset: number; sort: ApiKeySort; descending: boolean;
+  search?: string | null | undefined; roles?: ReadonlyArray<string> | null | undefined; status?: ApiKeyStatus | null |
+  undefined; owner?: string | null | undefined; tags?: ReadonlyArray<string> | null | undefined; createdBy?: string |
+  null | undefined; expiresBefore?: string | null | undefined; unusedSince?: string | null | undefined; }>;
+export type SelectQuery = { apiKeyList: { total: number, hasMore: boolean, sorted: boolean, keys:
+  Array<StateFragment> } | null };
+export type ReviewQueryVariables = Exact<{ first: number; after?: string | null | undefined; }>;
+export type ReviewQuery = { apiKeys: { edges: Array<{ node: ( { answering: string | null, effectivePermissions:
+  Array<{ resource: string, actions: Array<AuthAction> }>, ancestors: Array<{ name: string | null }> } & StateFragment
+  ) }>, pageInfo: { hasNextPage: boolean } } | null };
+export type AttestMutationVariables = Exact<{ input: AttestReviewInput; }>;
+export type AttestMutation = { attestReview: boolean | null };
 export type PreviewQueryVariables = Exact<{ input: CreateApiKeyInput; }>;
-export type PreviewQuery = { previewApiKey: { name: string, description: string | null, grants: Array<string>,
-  limits: Array<string>, allowFrom: Array<string> | null, expiresAt: string | null, effectivePermissions: Array<{
-  resource: string, actions: Array<AuthAction> }> } | null };
+export type PreviewQuery = { previewApiKey: { name: string, description: string | null, owner: string | null, tags:
+  Array<string>, grants: Array<string>, limits: Array<string>, allowFrom: Array<string> | null, expiresAt: string |
+  null, effectivePermissions: Array<{ resource: string, actions: Array<AuthAction> }> } | null };
 export type CreateMutationVariables = Exact<{ input: CreateApiKeyInput; }>;
 export type CreateMutation = { createApiKey: { key: string, apiKey: StateFragment, replaced: Array<{ id: string,
   name: string }> } | null };
@@ -94,6 +119,15 @@ export type FinishRotationMutationVariables = Exact<{ id: string; }>;
 export type FinishRotationMutation = { apiKey: StateFragment | null };
 export type RollBackRotationMutationVariables = Exact<{ id: string; }>;
 export type RollBackRotationMutation = { apiKey: StateFragment | null };
+export type PlanManyQueryVariables = Exact<{ ids: ReadonlyArray<string>; change: ManyKeysChange; expiresAt?: string |
+  null | undefined; update?: ManyKeysUpdate | null | undefined; }>;
+export type PlanManyQuery = { apiKeyChangePlan: { total: number, lastUsedAt: string | null, changing: Array<{ id:
+  string, name: string }>, unchanged: Array<{ id: string, name: string }>, refused: Array<{ reason: string, code:
+  string, apiKey: { id: string, name: string } }> } | null };
+export type NarrowManyMutationVariables = Exact<{ input: NarrowApiKeysInput; }>;
+export type NarrowManyMutation = { narrowApiKeys: { keys: Array<{ id: string, name: string }> } | null };
+export type UpdateManyMutationVariables = Exact<{ ids: ReadonlyArray<string>; update: ManyKeysUpdate; }>;
+export type UpdateManyMutation = { updateApiKeys: { keys: Array<{ id: string, name: string }> } | null };
 export type DeleteMutationVariables = Exact<{ ids: ReadonlyArray<string>; }>;
 export type DeleteMutation = { deleteApiKeys: { keys: Array<{ id: string, name: string }>, issued:
   Array<IssueFragment> } | null };
@@ -132,13 +166,17 @@ export interface Operations { Catalog: { data: CatalogQuery; variables: CatalogQ
   FindQuery; variables: FindQueryVariables }; Show: { data: ShowQuery; variables: ShowQueryVariables }; List: { data:
   ListQuery; variables: ListQueryVariables }; Access: { data: AccessQuery; variables: AccessQueryVariables }; Suggest:
   { data: SuggestQuery; variables: SuggestQueryVariables }; Usage: { data: UsageQuery; variables: UsageQueryVariables
-  }; Preview: { data: PreviewQuery; variables: PreviewQueryVariables }; Create: { data: CreateMutation; variables:
-  CreateMutationVariables }; Update: { data: UpdateMutation; variables: UpdateMutationVariables }; Enable: { data:
-  EnableMutation; variables: EnableMutationVariables }; Disable: { data: DisableMutation; variables:
-  DisableMutationVariables }; Rotate: { data: RotateMutation; variables: RotateMutationVariables }; ActivateRotation: {
-  data: ActivateRotationMutation; variables: ActivateRotationMutationVariables }; FinishRotation: { data:
-  FinishRotationMutation; variables: FinishRotationMutationVariables }; RollBackRotation: { data:
-  RollBackRotationMutation; variables: RollBackRotationMutationVariables }; Delete: { data: DeleteMutation; variables:
+  }; Select: { data: SelectQuery; variables: SelectQueryVariables }; Review: { data: ReviewQuery; variables:
+  ReviewQueryVariables }; Attest: { data: AttestMutation; variables: AttestMutationVariables }; Preview: { data:
+  PreviewQuery; variables: PreviewQueryVariables }; Create: { data: CreateMutation; variables: CreateMutationVariables
+  }; Update: { data: UpdateMutation; variables: UpdateMutationVariables }; Enable: { data: EnableMutation; variables:
+  EnableMutationVariables }; Disable: { data: DisableMutation; variables: DisableMutationVariables }; Rotate: { data:
+  RotateMutation; variables: RotateMutationVariables }; ActivateRotation: { data: ActivateRotationMutation; variables:
+  ActivateRotationMutationVariables }; FinishRotation: { data: FinishRotationMutation; variables:
+  FinishRotationMutationVariables }; RollBackRotation: { data: RollBackRotationMutation; variables:
+  RollBackRotationMutationVariables }; PlanMany: { data: PlanManyQuery; variables: PlanManyQueryVariables };
+  NarrowMany: { data: NarrowManyMutation; variables: NarrowManyMutationVariables }; UpdateMany: { data:
+  UpdateManyMutation; variables: UpdateManyMutationVariables }; Delete: { data: DeleteMutation; variables:
   DeleteMutationVariables }; Contain: { data: ContainMutation; variables: ContainMutationVariables }; Apply: { data:
   ApplyMutation; variables: ApplyMutationVariables }; ConsentRequests: { data: ConsentRequestsQuery; variables:
   ConsentRequestsQueryVariables }; Request: { data: RequestQuery; variables: RequestQueryVariables }; Approve: { data:

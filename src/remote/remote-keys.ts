@@ -10,11 +10,15 @@ import {
   type KeyAdministration,
   type KeyDecision,
   type KeyPage,
+  type KeyName,
   type KeyState,
+  type ManyPlan,
   type KeyWithAccess,
   type PageQuery,
   type Preview,
+  type ReviewedKey,
   type Rotated,
+  type SortedKeys,
 } from '../keys/service/index.ts';
 import {
   type ApplyOperations,
@@ -25,7 +29,15 @@ import {
 } from '../keys/apply/index.ts';
 import { type AuditEntry, type AuditRequest, readAuditRequest } from '../keys/audit/index.ts';
 import type { Suggestion } from '../keys/authorization/index.ts';
-import type { ContainmentOperations, ContainRequest, SecretDelivery } from '../keys/changes/index.ts';
+import {
+  type Attestation,
+  type ContainmentOperations,
+  type ContainRequest,
+  type ManyChangeRequest,
+  readAttestation,
+  type SecretDelivery,
+  type UndeletingChange,
+} from '../keys/changes/index.ts';
 import { type ConsentChoice, type ConsentOperations, validateChosen } from '../keys/consent/index.ts';
 import {
   assertValid,
@@ -33,6 +45,7 @@ import {
   formatTime,
   isKeysError,
   KeysError,
+  MAX_PAGE_SIZE,
   requirePastTime,
 } from '../keys/basics/index.ts';
 import {
@@ -49,7 +62,7 @@ import {
   validateExpiry,
   validateNewKey,
 } from '../keys/key/index.ts';
-import { readRoles, readStatus } from '../keys/lists/index.ts';
+import { type KeyFilters, readRoles, readStatus, readTags, type SelectionQuery } from '../keys/lists/index.ts';
 import { type Catalog, createCatalog, type Permission } from '../keys/permissions/index.ts';
 import { ServerConnection, type ServerOptions } from './connection.ts';
 import {
@@ -64,6 +77,7 @@ import {
   readCreated,
   readEntry,
   readIssue,
+  readManyPlan,
   readName,
   readPeriod,
   readPlanned,
@@ -77,6 +91,8 @@ import type { CreateApiKeyInput, Operations } from './operations.ts';
 
 /** More keys at a time would cost more than a request may. */
 const PAGE_KEYS = 200;
+/** The same of keys with all that they may do. */
+const REVIEWED_KEYS = 100;
 
 /**
  * What commands do with the keys of a running server, over its GraphQL, as the key that they send. The rules run on the
@@ -86,6 +102,7 @@ export class RemoteKeys implements KeyAdministration {
   readonly location: string;
   readonly exists = true;
   readonly revertsAll = false;
+  readonly mostAtOnce = MAX_PAGE_SIZE;
   readonly pollMs = 1000;
   readonly consents: ConsentOperations;
   readonly containments: ContainmentOperations;
@@ -113,13 +130,8 @@ export class RemoteKeys implements KeyAdministration {
     return this.#connection.ask('Show', { name }, ({ apiKey }) => (apiKey === null ? undefined : readAccess(apiKey)));
   }
 
-  async list({ first, after, search, roles, status, owner }: PageQuery): Promise<KeyPage> {
-    const filters = {
-      search: search ?? undefined,
-      roles: roles ? readRoles(roles, await this.catalog()) : undefined,
-      status: status == null ? undefined : readStatus(status),
-      owner: owner ?? undefined,
-    };
+  async list({ first, after, ...query }: PageQuery): Promise<KeyPage> {
+    const filters = await this.#filters(query);
     const keys: KeyState[] = [];
     const wanted = first ?? DEFAULT_PAGE_SIZE;
     for (let cursor = after ?? undefined; ;) {
@@ -130,6 +142,45 @@ export class RemoteKeys implements KeyAdministration {
       if (!page.hasNextPage || !last || keys.length >= wanted) return { keys, hasNextPage: page.hasNextPage };
       cursor = formatCursor(last.apiKey);
     }
+  }
+
+  async *review(): AsyncGenerator<readonly ReviewedKey[]> {
+    for (let after: string | undefined; ;) {
+      const { keys, hasNextPage } = await this.#connection.ask('Review', { first: REVIEWED_KEYS, after }, readReviewed);
+      yield keys;
+      const last = keys.at(-1);
+      if (!hasNextPage || !last) return;
+      after = formatCursor(last.apiKey);
+    }
+  }
+
+  attest(input: Attestation): Promise<void> {
+    return this.#connection.ask('Attest', { input: readAttestation(input) }, () => undefined);
+  }
+
+  async select({ first, offset, sort, descending, ...query }: SelectionQuery): Promise<SortedKeys> {
+    const filters = await this.#filters(query);
+    const found: SortedKeys = { keys: [], total: 0, isSorted: true };
+    for (;;) {
+      const place = { first: Math.min(first - found.keys.length, PAGE_KEYS), offset: offset + found.keys.length };
+      const page = await this.#connection.ask('Select', { ...filters, ...place, sort, descending }, readSorted);
+      const keys = [...found.keys, ...page.keys];
+      if (page.keys.length < place.first || keys.length >= first) return { ...page, keys };
+      found.keys.push(...page.keys);
+    }
+  }
+
+  async #filters({ search, roles, status, owner, tags, createdBy, expiresBefore, unusedSince }: KeyFilters) {
+    return {
+      search: search ?? undefined,
+      roles: roles ? readRoles(roles, await this.catalog()) : undefined,
+      status: status == null ? undefined : readStatus(status),
+      owner: owner ?? undefined,
+      tags: tags ? readTags(tags) : undefined,
+      createdBy: createdBy ?? undefined,
+      expiresBefore: expiresBefore ?? undefined,
+      unusedSince: unusedSince ?? undefined,
+    };
   }
 
   /** None: a server refuses such names. */
@@ -196,9 +247,7 @@ export class RemoteKeys implements KeyAdministration {
   }
 
   async update(before: KeyFields, change: KeyChange): Promise<Changed & { confusable: [] }> {
-    const catalog = (change.roles ?? change.permissions) ? await this.catalog() : createCatalog();
-    assertValid(validateChange(change, catalog, Date.now()));
-    const variables = { input: { id: before.id, ...changeInput(change, catalog) } };
+    const variables = { input: { id: before.id, ...(await this.#change(change)) } };
     const after = await this.#connection.ask('Update', variables, ({ updateApiKey }) => readState(updateApiKey!));
     return { before, after, confusable: [] };
   }
@@ -245,10 +294,34 @@ export class RemoteKeys implements KeyAdministration {
     return changeRotation(this.#connection, 'RollBackRotation', id);
   }
 
+  async planMany(ids: readonly string[], { what, expiresAt, change }: ManyChangeRequest): Promise<ManyPlan> {
+    const update = change && (await this.#change(change));
+    return this.#connection.ask('PlanMany', { ids, change: what, expiresAt, update }, ({ apiKeyChangePlan: plan }) =>
+      readManyPlan(plan!),
+    );
+  }
+
+  async changeMany(ids: readonly string[], { what, expiresAt, change }: UndeletingChange): Promise<KeyName[]> {
+    if (what === 'UPDATE')
+      return this.#connection.ask('UpdateMany', { ids, update: await this.#change(change!) }, ({ updateApiKeys }) =>
+        updateApiKeys!.keys.map(readName),
+      );
+    return this.#connection.ask('NarrowMany', { input: { ids, expiresAt } }, ({ narrowApiKeys }) =>
+      narrowApiKeys!.keys.map(readName),
+    );
+  }
+
   delete(ids: readonly string[]): Promise<Deleted> {
     return this.#connection.ask('Delete', { ids }, ({ deleteApiKeys: deleted }) => {
       return { keys: deleted!.keys.map(readName), issued: deleted!.issued.map(readIssue) };
     });
+  }
+
+  /** A change of keys as the schema takes it. @throws ValidationError */
+  async #change(change: KeyChange) {
+    const catalog = (change.roles ?? change.permissions) ? await this.catalog() : createCatalog();
+    assertValid(validateChange(change, catalog, Date.now()));
+    return changeInput(change, catalog);
   }
 
   /** A new key as the schema takes it. @throws ValidationError */
@@ -385,6 +458,22 @@ class RemoteDeclarations implements ApplyOperations {
 function readPage({ apiKeys }: Operations['List']['data']): KeyPage {
   const { edges, pageInfo } = apiKeys!;
   return { keys: edges.map(({ node }) => readState(node)), hasNextPage: pageInfo.hasNextPage === true };
+}
+
+function readReviewed({ apiKeys }: Operations['Review']['data']) {
+  const { edges, pageInfo } = apiKeys!;
+  const keys = edges.map(({ node }): ReviewedKey => ({
+    ...readState(node),
+    effectivePermissions: permissionsIn(node.effectivePermissions),
+    answering: node.answering,
+    creator: node.ancestors[0]?.name ?? null,
+  }));
+  return { keys, hasNextPage: pageInfo.hasNextPage === true };
+}
+
+function readSorted({ apiKeyList }: Operations['Select']['data']): SortedKeys {
+  const { keys, total, sorted } = apiKeyList!;
+  return { keys: keys.map(readState), total, isSorted: sorted === true };
 }
 
 /** A key that was there a moment ago. @throws KeysError NOT_FOUND */

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts';
 import type { PeopleSettings } from '../keys/authentication/index.ts';
 import type { PeopleSignIn } from '../people/index.ts';
 import type { BudgetLimits, CreateContext, OwnSchema, RequiredByField, SchemaExtension } from '../graphql/index.ts';
-import type { HttpApp, ServiceApp } from '../http/app.ts';
+import type { ClientDocuments, HttpApp, ServiceApp } from '../http/app.ts';
 import {
   aFunction,
   type ClientAddresses,
@@ -128,7 +128,14 @@ const OPTIONS: Rules<Omit<CreateAppOptions, 'requires'>> = {
   clients: readBy(
     // Whether they may ask at all is said by the keys.
     (clients) => checkClients(clients, { consent: 'both' }),
-    list(optionsIn<Client>({ id: required(text), name: required(text), redirects: required(list(text)) })),
+    list(
+      optionsIn<Client>({
+        id: required(text),
+        name: required(text),
+        redirects: required(list(text)),
+        refreshes: yesOrNo,
+      }),
+    ),
   ),
   console: yesOrNo,
   replaces: having<ServiceApp>('what createApp gives', 'startedAt', 'refusals', 'failures'),
@@ -152,8 +159,15 @@ export function createApp(options: CreateAppOptions): Promise<ServiceApp> {
   return createAppOf(options, OWN_COMMANDS);
 }
 
-/** @param commands those that pages name */
-async function createAppOf(options: CreateAppOptions, commands: NamedCommands): Promise<ServiceApp> {
+/**
+ * @param commands those that pages name
+ * @param documents those of applications that describe themselves; default: as the configuration has it
+ */
+export async function createAppOf(
+  options: CreateAppOptions,
+  commands: NamedCommands,
+  documents?: ClientDocuments,
+): Promise<ServiceApp> {
   checkOptions<CreateAppOptions>('createApp', options, {
     ...OPTIONS,
     requires: requirements(() => options.keys[SERVICE].catalog),
@@ -169,8 +183,8 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
   await checkGraphQLRelease();
   const [
     { createSchema },
-    { createHttpApp },
-    { serveForwardAuth },
+    { createHttpApp, ClientDocuments },
+    { Discovery, byRoutes, serveForwardAuth },
     { createRouter },
     { describeService },
     { addPages },
@@ -192,6 +206,7 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
     publicUrl: config.publicUrl,
     clients: config.clients,
     githubKeys: config.alerts.github,
+    dynamicRegistration: config.dynamicRegistration,
     failedCredentials: config.limits.failedCredentials,
   };
   const router = createRouter(config?.routes ?? []);
@@ -203,8 +218,16 @@ async function createAppOf(options: CreateAppOptions, commands: NamedCommands): 
     described,
   );
   const tokens = config && (await tokensOf(config.federation, keys, others.replaces));
+  const allowed = config?.clientDocuments ?? 'off';
+  const publicUrl = others.publicUrl ?? configured?.publicUrl;
   const parts = { keys, schema, startedAt, hasConsole: console, commands, tokens };
-  const app = createHttpApp({ ...parts, ...configured, ...others });
+  const app = createHttpApp({
+    ...parts,
+    ...configured,
+    ...others,
+    documents: documents ?? (allowed === 'off' ? undefined : new ClientDocuments({ allowed, clock: keys.clock })),
+    guarded: new Discovery(byRoutes(router), publicUrl),
+  });
   const { sessions, authenticator, clock } = keys;
   const people = config?.people && (await peopleSignIn(config.people, { keys, addresses: app.addresses }));
   addPages(app, {

@@ -198,6 +198,8 @@ async function* pagesOf(db: Kysely<Tables>, { table, order }: OrderedTable): Asy
       .$if(table !== 'api_keys', (query) => query.selectAll())
       .$if(table === 'api_keys', (query) => query.select(API_KEY_COLUMNS as never))
       .$if(table === 'import_entries', (query) => query.where(isPublished))
+      // Those of keys that nobody sees are left out with them.
+      .$if(table === 'key_labels', (query) => query.where(sql<SqlBool>`key_id in (select id from api_keys)`))
       .$if(after !== undefined, (query) => query.where(after!))
       .orderBy(sql`${sql.join(columns)}`)
       .limit(PAGE_ROWS)

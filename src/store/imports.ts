@@ -7,6 +7,7 @@ import { portOfStore, type Writing } from './connection.ts';
 import { draftOf, draftsOf, dueHash, findDueRows } from './due-entries.ts';
 import { missingStore } from './errors.ts';
 import { insertLists, NOTED_CHANGES } from './insert-rows.ts';
+import { insertLabelRows } from './labels.ts';
 import { INDEXED_COLUMNS, indexedValues } from './migrations.ts';
 import { chunksOf } from './rows.ts';
 import type { ImportSpoolFile, SpooledKey } from './sqlite/import-spool.ts';
@@ -133,6 +134,11 @@ async function insertKeys(
   const columns = rowid === undefined ? API_KEY_COLUMNS : ['rowid', ...API_KEY_COLUMNS];
   const lists = keys.map(({ values }, index) => (rowid === undefined ? values : [rowid + index, ...values]));
   await insertLists(db, dialect, 'api_keys', columns, lists);
+  await insertLabelRows(
+    db,
+    dialect,
+    keys.flatMap(({ labels }) => labels),
+  );
   const entries = keys.map(({ line, id, hash }) => [number, line, id, hash]);
   await insertLists(db, dialect, 'import_entries', ['import', 'number', 'key_id', 'hash'], entries);
 }

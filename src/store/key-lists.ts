@@ -1,22 +1,26 @@
-import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely';
+import { sql } from 'kysely';
 import { MAX_CHAIN_LENGTH } from '../keys/authorization/index.ts';
 import { sortYielding, yieldToEventLoop } from '../keys/basics/index.ts';
 import { type Branch, type Branches, KEY_LISTS, type KeySelection, type SelectedKeys } from '../keys/lists/index.ts';
 import type { ListPosition } from '../keys/repository/index.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
-import { apiKeyOf, chunksOf, searchTextOf, toNumber } from './rows.ts';
+import { apiKeyOf, chunksOf, labelOfTag, searchTextOf, toNumber } from './rows.ts';
 import {
+  findEnding,
   findIndexed,
+  findLabelled,
+  findOwned,
   findOwners,
   isAmong,
+  isFiltered,
   isFoundByParts,
   KeyReader,
+  type Owners,
   rarePartsOf,
   readRows,
   slicesOf,
 } from './search-keys.ts';
 import { type Condition, findFamily, selectKeys } from './select-keys.ts';
-import type { Tables } from './tables.ts';
 
 /** Keys as people look through them. */
 export const keyLists = portOfStore({
@@ -33,12 +37,10 @@ export const keyLists = portOfStore({
 
 /** Among how many an index leads to keys: each has to be looked up. */
 const MAX_CANDIDATES = 10_000;
-/** How many keys are looked through at once; fewer where each has to be looked up in another table. */
-const [SLICE_KEYS, LOOKED_UP_KEYS] = [32_000, 4000];
 
 async function select(connection: Connection, selection: KeySelection): Promise<SelectedKeys> {
   const { sort, descending, offset, limit } = selection;
-  if (isAll(selection)) {
+  if (!isFiltered(selection)) {
     const total = await connection.run((db) => countAll(db, connection.dialect));
     const isSorted = sort === 'CREATED' || total <= selection.most;
     if (sort === 'CREATED' || !isSorted) {
@@ -69,13 +71,6 @@ async function select(connection: Connection, selection: KeySelection): Promise<
     page.map(({ id }) => id),
   );
   return { keys, total: positions.length, hasMore, isSorted };
-}
-
-/** Whether nothing narrows a selection. */
-function isAll({ search, roles, status, ownedBy, owner, createdBy, expires, neverUsed }: KeySelection): boolean {
-  return (
-    (search ?? roles ?? status ?? ownedBy ?? owner ?? expires) === undefined && createdBy === undefined && !neverUsed
-  );
 }
 
 /** How many keys there are: in a file without those of an import that has not inserted all, see `VISIBLE_KEYS`. */
@@ -112,9 +107,8 @@ async function findPositions(connection: Connection, selection: KeySelection): P
   const descending = sort === 'CREATED' ? selection.descending : true;
   const { owner } = selection;
   const owners = owner === undefined ? undefined : await findOwners(connection, owner);
-  if (owners?.length === 0) return { positions: [], hasMore: false };
-  const reader = new KeyReader(connection, selection, owners && new Set(owners));
-  const among = conditionOf(selection);
+  if (owners?.isNobody) return { positions: [], hasMore: false };
+  const reader = new KeyReader(connection, selection, owners);
   const enough = (positions: ListPosition[], hasMore = false): FoundPositions => ({
     positions: positions.slice(0, most),
     hasMore: hasMore || positions.length > most,
@@ -124,41 +118,23 @@ async function findPositions(connection: Connection, selection: KeySelection): P
     const found: ListPosition[] = [];
     for (const isOne of candidates) {
       const all = { limit: MAX_CANDIDATES + 1, descending };
-      found.push(...(await reader.positions(all, (row) => row.and([isOne(row), among(row)]))));
+      found.push(...(await reader.positions(all, isOne)));
       await yieldToEventLoop();
     }
     const sign = descending ? -1 : 1;
     return enough(await sortYielding(found, (one, other) => sign * compare(one, other)));
   }
-  const step = selection.neverUsed ? LOOKED_UP_KEYS : SLICE_KEYS;
   const began = performance.now();
   const found: ListPosition[] = [];
-  const slices = await slicesOf(connection, reader, { descending, step });
+  const slices = await slicesOf(connection, reader, descending);
   for (const [index, slice] of slices.entries()) {
-    found.push(...(await reader.positions({ ...slice, limit: most + 1 - found.length }, among)));
+    found.push(...(await reader.positions({ ...slice, limit: most + 1 - found.length })));
     if (found.length > most) break;
     const isFull = found.length >= offset + limit;
     if (isFull && performance.now() - began > lookingMs) return enough(found, index < slices.length - 1);
     await yieldToEventLoop();
   }
   return enough(found);
-}
-
-/** What of a selection the filter of a list does not have. */
-function conditionOf({ createdBy, expires, neverUsed }: KeySelection): Condition {
-  return (row) =>
-    row.and([
-      ...(createdBy === undefined
-        ? []
-        : [createdBy === null ? row('created_by', 'is', null) : row('created_by', '=', createdBy)]),
-      ...(expires ? [row('expires_at', '>', expires.after), row('expires_at', '<=', expires.until)] : []),
-      ...(neverUsed ? [wasNeverUsed(row)] : []),
-    ]);
-}
-
-function wasNeverUsed(row: ExpressionBuilder<Tables, 'api_keys'>): Expression<SqlBool> {
-  return sql<SqlBool>`not exists (select 1 from key_usage
-    where key_id = ${row.ref('api_keys.id')} and last_used_at is not null)`;
 }
 
 /**
@@ -168,9 +144,9 @@ function wasNeverUsed(row: ExpressionBuilder<Tables, 'api_keys'>): Expression<Sq
 async function findCandidates(
   connection: Connection,
   selection: KeySelection,
-  owners: readonly string[] | undefined,
+  owners: Owners | undefined,
 ): Promise<Condition[] | undefined> {
-  const { createdBy, ownedBy, expires, search } = selection;
+  const { createdBy, ownedBy, expires, tags = [], search } = selection;
   const withIds = (ids: readonly string[]) =>
     ids.length > MAX_CANDIDATES
       ? undefined
@@ -192,20 +168,16 @@ async function findCandidates(
     );
     return withIds(createdBy === undefined || createdBy === null ? [creator, ...created] : created);
   }
-  if (expires)
-    return withIds(
-      await idsBy(connection, (db) =>
-        db
-          .selectFrom('api_keys')
-          .select('id')
-          .where('expires_at', '>', expires.after)
-          .where('expires_at', '<=', expires.until)
-          .orderBy('expires_at')
-          .orderBy('id')
-          .limit(MAX_CANDIDATES + 1),
-      ),
-    );
-  if (owners) return withIds(await connection.run((db) => findFamily(db, owners)));
+  if (expires) return withIds(await connection.run((db) => findEnding(db, expires, MAX_CANDIDATES + 1)));
+  const limit = MAX_CANDIDATES + 1;
+  if (owners) {
+    const owned = await connection.run((db) => findOwned(db, owners, limit));
+    if (owned.size < limit) return withIds(await connection.run((db) => findFamily(db, [...owned])));
+  }
+  for (const tag of tags) {
+    const labelled = await connection.run((db) => findLabelled(db, labelOfTag(tag), { limit }));
+    if (labelled.length < limit) return withIds(labelled.map(({ id }) => id));
+  }
   if (search === undefined) return undefined;
   if (connection.dialect === 'sqlite') {
     const numbers = await findIndexed(connection, search);

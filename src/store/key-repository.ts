@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { ExpressionBuilder, Kysely } from 'kysely';
 import type { AuditQuery } from '../keys/audit/index.ts';
 import { KeysError, MAX_BACK_MS, yielding, mapYielding, type Port } from '../keys/basics/index.ts';
@@ -17,6 +18,7 @@ import {
 import type { Connection, DialectName, Reading, Writing } from './connection.ts';
 import { appendDueOf } from './imports.ts';
 import { updateRows, writable } from './insert-rows.ts';
+import { insertLabelRows, labelRowsOf, replaceLabels } from './labels.ts';
 import { portIn, PORTS } from './ports.ts';
 import {
   apiKeyOf,
@@ -242,6 +244,7 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
           .insertInto('api_keys')
           .values(await mapYielding(chunk, rowOf))
           .execute();
+      await insertLabelRows(db, dialect, keys.flatMap(labelRowsOf));
     },
 
     async update(changes) {
@@ -249,6 +252,13 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
       keysChanged(ids);
       await appendDueOf(writing, ids);
       for (const chunk of chunksOf(changes)) await updateKeys(db, dialect, chunk);
+      const isLabelled = ({ before, after }: (typeof changes)[number]) =>
+        !isDeepStrictEqual(labelRowsOf(before), labelRowsOf(after));
+      await replaceLabels(
+        db,
+        dialect,
+        changes.filter(isLabelled).map(({ after }) => after),
+      );
       const isDisabled = ({ before, after }: (typeof changes)[number]) =>
         before.disabledAt === null && after.disabledAt !== null;
       await tell(
@@ -270,6 +280,7 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
           .where('id', 'in', chunk)
           .execute();
       for (const key of keys) await target.updateTable('api_keys').set(rowOf(key)).where('id', '=', key.id).execute();
+      await replaceLabels(db, dialect, keys);
       await tell(
         'disabled',
         keys.filter(({ disabledAt }) => disabledAt !== null).map(({ id }) => id),

@@ -25,6 +25,8 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     id ${text} primary key,
     name ${text} not null unique,
     description ${text},
+    owner ${text},
+    tags ${text},
     roles ${text} not null,
     permissions ${text} not null,
     public_id ${text} not null ${sql.raw(isPostgres ? '' : 'unique')},
@@ -35,6 +37,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     disabled_at bigint,
     limits ${text},
     allow_from ${text},
+    audience ${text},
     managed integer not null default 0,
     person ${text},
     previous_digest ${text},
@@ -68,6 +71,15 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create index api_keys_of_people on api_keys (id) where person is not null`.execute(db);
   await sql`create index api_keys_by_expiry on api_keys (expires_at, id) where expires_at is not null`.execute(db);
 
+  // What keys are selected by, an owner or a tag: those of each stand in the order of the list.
+  await sql`create table key_labels (
+    label ${text} not null,
+    created_at bigint not null,
+    key_id ${text} not null references api_keys (id) on delete cascade,
+    constraint key_labels_in_order primary key (label, created_at, key_id)
+  )${clustered}`.execute(db);
+  await sql`create index key_labels_by_key on key_labels (key_id)`.execute(db);
+
   // The digests of secrets that keys had once: none is accepted, but it is still known whose they were.
   await sql`create table rotated_secrets (
     digest ${text} primary key,
@@ -77,10 +89,16 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   )`.execute(db);
   await sql`create index rotated_secrets_by_key on rotated_secrets (key_id)`.execute(db);
 
-  // Which applications were given which keys, so that they can end them, however long after the request for it.
+  // Which applications were given which keys, so that they can end them, however long after the request for it, and by
+  // which tokens they replace their secrets.
   await sql`create table application_keys (
     key_id ${text} primary key not null references api_keys (id) on delete cascade,
-    client_id ${text} not null
+    client_id ${text} not null,
+    refresh_family ${text} unique,
+    refresh_digest ${text},
+    refresh_previous ${text},
+    refresh_salt ${text},
+    refresh_ends_at bigint
   )`.execute(db);
 
   // What keys did to others, as long as it is in force. It outlives the keys: so nothing refers to them. Each is found
@@ -169,12 +187,12 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     address ${text},
     hash ${text} not null
   )`.execute(db);
-  await sql`create index audit_log_by_key_id on audit_log (substr(key_id, 1, ${sql.lit(ID_START)}))
-    where key_id is not null`.execute(db);
+  const isAboutOne = sql.raw(isPostgres ? '' : 'where key_id is not null');
+  await sql`create index audit_log_by_key_id
+    on audit_log (substr(key_id, 1, ${sql.lit(ID_START)})) ${isAboutOne}`.execute(db);
   if (isPostgres) {
-    await sql`create index audit_log_by_key_name on audit_log (hashtext(key_name)) where key_name is not null`.execute(
-      db,
-    );
+    // How many entries have which of these hashes, PostgreSQL knows by an index of all entries alone.
+    await sql`create index audit_log_by_key_name on audit_log (hashtextextended(key_name, 0))`.execute(db);
     for (const column of ['actor_id', 'actor_name'])
       await sql`create index ${sql.id(`audit_log_by_${column}`)} on audit_log (${sql.id(column)})
         where ${sql.id(column)} is not null`.execute(db);

@@ -26,7 +26,7 @@ import {
 import { type AnyPortOfStore, type Connection, type DialectName, portOfStore } from './connection.ts';
 import { imports } from './imports.ts';
 import { keyLists } from './key-lists.ts';
-import { chunksOf, idStart, isAbout } from './rows.ts';
+import { chunksOf, idStart, isAbout, toNumber } from './rows.ts';
 import { findFamily } from './select-keys.ts';
 import type { ConsentRequestTable, KeyEffectTable, SessionTable, Tables } from './tables.ts';
 import { spentLimits, usage } from './usage.ts';
@@ -38,7 +38,12 @@ const consents = portOfStore({
   port: CONSENTS,
   read: ({ run }) => consentFinderOf(run),
   write: ({ db, dialect }) => consentWriterOf(db, dialect),
-  empty: () => ({ find: async () => undefined, listOpen: async () => [], clientOf: async () => undefined }),
+  empty: () => ({
+    find: async () => undefined,
+    listOpen: async () => [],
+    clientOf: async () => undefined,
+    findRefresh: async () => undefined,
+  }),
 });
 
 function consentFinderOf(run: Connection['run']): ConsentFinder {
@@ -64,6 +69,24 @@ function consentFinderOf(run: Connection['run']): ConsentFinder {
         return rows.map(requestOf);
       }),
     clientOf: (keyId) => run((db) => clientOf(db, keyId)),
+    findRefresh: (family) =>
+      run(async (db) => {
+        const row = await db
+          .selectFrom('application_keys')
+          .selectAll()
+          .where('refresh_family', '=', family)
+          .executeTakeFirst();
+        return (
+          row && {
+            keyId: row.key_id,
+            family,
+            current: row.refresh_digest!,
+            previous: row.refresh_previous,
+            salt: row.refresh_salt,
+            endsAt: toNumber(row.refresh_ends_at),
+          }
+        );
+      }),
   };
 }
 
@@ -105,6 +128,19 @@ function consentWriterOf(db: Kysely<Tables>, dialect: DialectName): Omit<Consent
     },
     clientsOf: (keyIds) => clientsOf(db, keyIds),
     rememberClient: (keyId, clientId) => rememberClient(db, keyId, clientId),
+    async keepRefresh(keyId, { family, current, previous, salt, endsAt }) {
+      await db
+        .updateTable('application_keys')
+        .set({
+          refresh_family: family,
+          refresh_digest: current,
+          refresh_previous: previous,
+          refresh_salt: salt,
+          refresh_ends_at: endsAt,
+        })
+        .where('key_id', '=', keyId)
+        .execute();
+    },
     replaceGivenKey: (from, to) => replaceGivenKey(db, from, to),
     async forget({ used, unused }) {
       await db

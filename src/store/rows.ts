@@ -26,19 +26,29 @@ export function apiKeyOf(row: KeyRow): ApiKey {
   const isIntact = row.checksum !== null && row.checksum === computeChecksum(row);
   // What was checked before it was written, and is as it was written, need not be parsed once more.
   const allowFrom = row.allow_from === null ? null : listIn(row.allow_from, isIntact ? undefined : parseNetworks);
+  const tags = row.tags === null ? [] : listIn(row.tags);
   const person = row.person ? readPerson(row.person) : null;
   const isReadable =
-    roles && permissions && limits && allowFrom !== undefined && allowFrom?.length !== 0 && person !== undefined;
+    roles &&
+    permissions &&
+    limits &&
+    tags &&
+    allowFrom !== undefined &&
+    allowFrom?.length !== 0 &&
+    person !== undefined;
   const hasTimes = TIME_COLUMNS.every((column) => row[column] === null || isTime(Number(row[column])));
   const isDamaged = !isReadable || !hasTimes || (row.checksum !== null && !isIntact);
   return {
     id: row.id,
     name: row.name,
     description: row.description,
+    owner: row.owner,
+    tags: tags ?? [],
     roles: roles ?? [],
     permissions: (permissions ?? []) as Permission[],
     limits: limits ?? NO_LIMITS,
     allowFrom: allowFrom ?? null,
+    audience: row.audience,
     publicId: row.public_id,
     createdAt: Number(row.created_at),
     createdBy: row.created_by,
@@ -81,10 +91,13 @@ function columnsOf(key: StoredKey) {
     id: key.id,
     name: key.name,
     description: key.description,
+    owner: key.owner,
+    tags: key.tags.length > 0 ? JSON.stringify(key.tags) : null,
     roles: JSON.stringify(key.roles),
     permissions: JSON.stringify(key.permissions),
     limits: key.limits.length > 0 ? JSON.stringify(key.limits) : null,
     allow_from: key.allowFrom && JSON.stringify(key.allowFrom),
+    audience: key.audience,
     public_id: key.publicId,
     digest: key.digest,
     created_at: key.createdAt,
@@ -127,6 +140,8 @@ export function computeChecksum(row: Omit<KeyRow, 'checksum'>): string {
     // Keys without them keep the checksum that they had before there were any.
     ...(row.limits || row.allow_from ? [row.limits, row.allow_from] : []),
     ...(row.person ? [row.person] : []),
+    ...(row.audience ? ['audience', row.audience] : []),
+    ...(row.owner || row.tags ? ['labels', row.owner, row.tags] : []),
   ];
   return hash('sha256', JSON.stringify(fields), 'base64url').slice(0, 11);
 }
@@ -209,13 +224,30 @@ export function readAuditEntry(row: AuditLogTable): AuditEntry {
   };
 }
 
+/** What a key is selected by: its owner in whatever case, and each tag as it is. */
+export function labelsOf({ owner, tags }: { owner?: string | null | undefined; tags?: readonly string[] }): string[] {
+  return [...(owner ? [labelOfOwner(owner)] : []), ...(tags ?? []).map(labelOfTag)];
+}
+
+export function labelOfOwner(owner: string): string {
+  return `owner:${foldedCase(owner)}`;
+}
+
+export function labelOfTag(tag: string): string {
+  return `tag:${tag}`;
+}
+
 type Searched = Pick<ApiKey, 'name'> & Partial<Pick<ApiKey, 'description' | 'person'>>;
 
 /** The text in which a key is searched, without differences in case and Unicode form. */
 export function searchTextOf({ name, description, person }: Searched): string {
   const texts = [name, description, person?.name, person?.subject];
-  // Lower case alone would keep ß distinct from SS, and ς from σ.
-  return texts.filter(Boolean).join('\n').normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
+  return foldedCase(texts.filter(Boolean).join('\n'));
+}
+
+/** Lower case alone would keep ß distinct from SS, and ς from σ. */
+function foldedCase(text: string): string {
+  return text.normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
 }
 
 /** What a name looks like, as a digest: a skeleton may be longer than PostgreSQL indexes. Few others have the same. */
@@ -260,8 +292,8 @@ const USUAL_VALUES: AuditValues = {
   rotation: null,
 };
 
-/** Those that entries of a key may have, each by its place; few keys stand for a person. */
-const FIELDS = [...Object.keys(USUAL_VALUES), 'person'];
+/** Those that entries of a key may have, each by its place; few keys have the last ones. */
+const FIELDS = [...Object.keys(USUAL_VALUES), 'person', 'audience', 'owner', 'tags'];
 
 /** Values of an entry about a key, as JSON: of a whole key, a list of what is unusual, each behind its place. */
 function valuesText(values: AuditValues, name: string | undefined): string {
@@ -294,8 +326,9 @@ export function jsonRows(dialect: DialectName, rows: readonly (readonly unknown[
   return dialect === 'sqlite' ? sql`json_each(${json})` : sql`jsonb_array_elements(${json}::jsonb) as given(value)`;
 }
 
-/** What a column must be to have one of these texts: as one parameter, too. */
+/** What a column must be to have one of these texts: as one parameter, too. Of one, an index has rows in their order. */
 export function amongTexts(dialect: DialectName, texts: readonly string[]): RawBuilder<unknown> {
+  if (texts.length === 1) return sql`= ${texts[0]}`;
   return dialect === 'sqlite'
     ? sql`in (select value from json_each(${JSON.stringify(texts)}))`
     : sql`= any(${texts}::text[])`;
@@ -305,13 +338,13 @@ export function amongTexts(dialect: DialectName, texts: readonly string[]): RawB
 export function hasHashed(dialect: DialectName, column: string, texts: readonly string[]): RawBuilder<SqlBool> {
   const hasOne = sql<SqlBool>`${sql.ref(column)} ${amongTexts(dialect, texts)}`;
   if (dialect === 'sqlite') return hasOne;
-  return sql`(hashtextextended(${sql.ref(column)}, 0)
-    = any(array(select hashtextextended(text, 0) from unnest(${texts}::text[]) as text)) and ${hasOne})`;
+  const hashOf = (text: unknown) => sql`hashtextextended(${text}, 0)`;
+  return sql`(${hashOf(sql.ref(column))} in (${sql.join(texts.map(hashOf))}) and ${hasOne})`;
 }
 
 /** Whether an entry of the audit log is about one of these keys: by an index of how their ids begin. */
 export function isAbout(dialect: DialectName, ids: readonly string[]): RawBuilder<SqlBool> {
-  const starts = new Set(ids.map((id) => [...id].slice(0, ID_START).join('')));
+  const starts = new Set(ids.map((id) => Array.from(id).slice(0, ID_START).join('')));
   return sql<SqlBool>`(${idStart('audit_log.key_id')} ${amongTexts(dialect, [...starts])}
     and audit_log.key_id ${amongTexts(dialect, ids)})`;
 }

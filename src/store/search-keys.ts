@@ -5,15 +5,13 @@ import type { Status } from '../keys/key/index.ts';
 import type { KeyCounts, KeyFilter, ListPosition, ListQuery } from '../keys/repository/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { indexedSkeleton } from './migrations.ts';
-import { amongTexts, chunksOf, searchTextOf } from './rows.ts';
-import { addAncestors, type Condition, selectKeys } from './select-keys.ts';
+import { amongTexts, chunksOf, labelOfOwner, labelOfTag, searchTextOf } from './rows.ts';
+import { addAncestors, type Condition, type KeyColumns, selectKeys } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 
 /** The keys that match a query, by time of creation, then id. */
 export async function findKeys(connection: Connection, query: ListQuery): Promise<ApiKeyTable[]> {
-  const { search, roles, status, ownedBy, owner } = query;
-  if ((search ?? roles ?? status ?? ownedBy ?? owner) !== undefined)
-    return firstFound(await searchesFor(connection, query));
+  if (isFiltered(query)) return firstFound(await searchesFor(connection, query));
   return connection.run((db) =>
     selectKeys(db, query, (row) => row.lit(true))
       .selectAll()
@@ -22,17 +20,27 @@ export async function findKeys(connection: Connection, query: ListQuery): Promis
   );
 }
 
+/** Whether something narrows a filter. */
+export function isFiltered(filter: KeyFilter): boolean {
+  const { search, roles, status, ownedBy, owner, tags, createdBy, expires, unusedSince, neverUsed } = filter;
+  const given = [search, roles, status, ownedBy, owner, tags, createdBy, expires, unusedSince, neverUsed];
+  return given.some((value) => value !== undefined);
+}
+
 /**
  * The ways to search for the keys that match a query, which all find the same: through the keys in their order, which
  * is fast where many match, and through indexes, which are fast where few do.
  */
 export async function searchesFor(connection: Connection, query: ListQuery): Promise<Search<ApiKeyTable[]>[]> {
-  const { search, ownedBy, owner } = query;
-  const owners = owner === undefined ? undefined : new Set(await findOwners(connection, owner));
+  const { search, ownedBy, owner, tags = [], createdBy, expires } = query;
+  const owners = owner === undefined ? undefined : await findOwners(connection, owner);
   const reader = new KeyReader(connection, query, owners);
-  if (owners?.size === 0) return [inOnePiece(async () => [])];
+  if (owners?.isNobody) return [inOnePiece(async () => [])];
   const ways = [searchSlices(connection, query, reader)];
-  if (ownedBy !== undefined) ways.push(searchChildren(connection, query, ownedBy, reader));
+  if (ownedBy !== undefined) ways.push(searchChildren(connection, query, { creator: ownedBy, isOne: true }, reader));
+  if (createdBy != null) ways.push(searchChildren(connection, query, { creator: createdBy, isOne: false }, reader));
+  if (expires) ways.push(searchEnding(connection, query, expires, reader));
+  for (const tag of tags) ways.push(searchLabelled(connection, query, labelOfTag(tag), reader));
   if (owners) ways.push(searchFamily(connection, query, owners, reader));
   if (search === undefined) return ways;
   if (connection.dialect === 'sqlite') {
@@ -60,15 +68,15 @@ interface KeySlice {
 export class KeyReader {
   readonly #connection: Connection;
   readonly #filter: KeyFilter;
-  readonly #owners: ReadonlySet<string> | undefined;
+  readonly #owners: Owners | undefined;
   readonly #creators: Creators | undefined;
 
-  /** @param owners the ids of keys to which all that are read answer */
-  constructor(connection: Connection, filter: KeyFilter, owners?: ReadonlySet<string>) {
+  /** @param owners to whom all that are read answer */
+  constructor(connection: Connection, filter: KeyFilter, owners?: Owners) {
     this.#connection = connection;
     this.#filter = filter;
     this.#owners = owners;
-    if (filter.status || owners) this.#creators = new Creators(connection, filter.status?.now ?? 0);
+    if (filter.status || owners) this.#creators = new Creators(connection, filter.status?.now ?? 0, owners);
   }
 
   /** Those of a slice, if they fulfil one more condition. */
@@ -93,6 +101,12 @@ export class KeyReader {
     return [...found.values()].toSorted((one, other) => sign * compare(one, other)).slice(0, slice.limit);
   }
 
+  /** About how many keys are looked through at a time: fewer where each has to be looked up in another table. */
+  get sliceKeys(): number {
+    const { owner, tags, unusedSince, neverUsed } = this.#filter;
+    return [owner, tags, unusedSince, neverUsed].some((value) => value !== undefined) ? LOOKED_UP_KEYS : SLICE_KEYS;
+  }
+
   /** Whether nothing has to be known of those that created the keys of a slice before it is read. */
   async isReady(): Promise<boolean> {
     return (await this.#creators?.learnAll()) ?? true;
@@ -101,7 +115,7 @@ export class KeyReader {
   /** By the index of their order alone, where it has all that is asked for. */
   async #find(slice: KeySlice, among: Condition): Promise<ListPosition[]> {
     const { dialect } = this.#connection;
-    const { roles, ownedBy, status } = this.#filter;
+    const { roles, ownedBy, status, createdBy, expires, unusedSince, neverUsed, tags = [] } = this.#filter;
     // In the order in which they are tested: what takes more time comes later.
     const conditions: Condition[] = [
       // No index of ids or creators is in this order.
@@ -109,6 +123,14 @@ export class KeyReader {
         ? []
         : [() => sql<SqlBool>`case when id = ${ownedBy} then true else created_by = ${ownedBy} end`]),
       among,
+      ...(createdBy === undefined ? [] : [isCreatedBy(createdBy)]),
+      ...(expires
+        ? [
+            (row: KeyColumns) =>
+              row.and([row('expires_at', '>', expires.after), row('expires_at', '<=', expires.until)]),
+          ]
+        : []),
+      ...(unusedSince === undefined ? [] : [(row: KeyColumns) => row('created_at', '<', unusedSince)]),
       ...(roles
         ? [
             () =>
@@ -118,6 +140,9 @@ export class KeyReader {
               )})`,
           ]
         : []),
+      ...tags.map((tag) => () => hasLabel(labelOfTag(tag))),
+      ...(neverUsed ? [() => wasNotUsed(sql`last_used_at is not null`)] : []),
+      ...(unusedSince === undefined ? [] : [() => wasNotUsed(sql`last_used_at >= ${unusedSince}`)]),
     ];
     const select = (db: Kysely<Tables>) =>
       selectKeys(db, slice, (row) => row.and(conditions.map((condition) => condition(row))));
@@ -187,10 +212,26 @@ function hasStatus(
   return conditions[is];
 }
 
-/** Whether a key is one of some, or was created by one of them, and so on. */
-function answersTo(dialect: DialectName, owners: ReadonlySet<string>, creators: Creators): RawBuilder<SqlBool> {
-  const [own, created] = [[...owners], creators.within(owners)].map((ids) => amongTexts(dialect, ids));
-  return sql<SqlBool>`case when id ${own} then true else created_by is not null and created_by ${created} end`;
+/** Whether a key is one of some, has their owner, or was created by one of them, and so on. */
+function answersTo(dialect: DialectName, { ids, label }: Owners, creators: Creators): RawBuilder<SqlBool> {
+  const [own, created] = [[...ids], creators.within()].map((found) => amongTexts(dialect, found));
+  return sql<SqlBool>`case when id ${own} then true when created_by is not null and created_by ${created} then true
+    else ${hasLabel(label)} end`;
+}
+
+/** Whether a key has a label. */
+function hasLabel(label: string): RawBuilder<SqlBool> {
+  return sql<SqlBool>`exists (select 1 from key_labels where label = ${label}
+    and key_labels.created_at = api_keys.created_at and key_id = api_keys.id)`;
+}
+
+function isCreatedBy(creator: string | null): Condition {
+  return (row) => (creator === null ? row('created_by', 'is', null) : row('created_by', '=', creator));
+}
+
+/** Whether a key has no use that fulfils a condition. */
+function wasNotUsed(use: RawBuilder<unknown>): RawBuilder<SqlBool> {
+  return sql<SqlBool>`not exists (select 1 from key_usage where key_id = api_keys.id and ${use})`;
 }
 
 /** How many keys that create others are looked at before it is known whose keys are asked for. */
@@ -202,11 +243,15 @@ class Creators {
   readonly #now: number;
   readonly #links = new Map<string, Link>();
   readonly #statuses = new Map<string, Status>();
+  readonly #owners: Owners | undefined;
+  /** Those of the links that are the owners themselves, or have their label. */
+  readonly #owning = new Set<string>();
   #areAllKnown: boolean | undefined;
 
-  constructor(connection: Connection, now: number) {
+  constructor(connection: Connection, now: number, owners?: Owners) {
     this.#connection = connection;
     this.#now = now;
+    this.#owners = owners;
   }
 
   /** Those of which it is known that others have a status by them. */
@@ -214,10 +259,10 @@ class Creators {
     return [...this.#statuses].flatMap(([id, known]) => (known === status ? id : []));
   }
 
-  /** Those of which it is known that they are one of these keys, or were created by one of them, and so on. */
-  within(owners: ReadonlySet<string>): string[] {
+  /** Those of which it is known that they are one of the owners, or were created by one of them, and so on. */
+  within(): string[] {
     return [...this.#statuses.keys()].filter((id) =>
-      chainOf(childOf(id), this.#links).keys.some((link) => owners.has(link.id)),
+      chainOf(childOf(id), this.#links).keys.some((link) => this.#owning.has(link.id)),
     );
   }
 
@@ -253,8 +298,19 @@ class Creators {
     await this.#learn(rows.flatMap(({ creator }) => (creator === '' ? [] : creator)));
   }
 
+  async #learnOwning({ ids, label }: Owners): Promise<void> {
+    for (const id of ids) this.#owning.add(id);
+    for (const chunk of chunksOf([...this.#links.keys()])) {
+      const rows = await this.#connection.run((db) =>
+        db.selectFrom('key_labels').select('key_id').where('label', '=', label).where('key_id', 'in', chunk).execute(),
+      );
+      for (const { key_id: id } of rows) this.#owning.add(id);
+    }
+  }
+
   async #learn(ids: readonly string[]): Promise<void> {
     await addAncestors(this.#connection, ids, this.#links);
+    if (this.#owners) await this.#learnOwning(this.#owners);
     for (const id of ids) {
       this.#statuses.set(id, chainStatus(chainOf(childOf(id), this.#links), this.#now));
     }
@@ -269,8 +325,8 @@ function childOf(creator: string): Link {
 /** With more keys, a search through an index is given up: each takes several times as long as one of those in order. */
 const MAX_BY_INDEX = 3000;
 
-/** How many keys are read first, by an index alone, and about how many at a time after that. */
-const [FIRST_KEYS, SLICE_KEYS] = [1000, 32_000];
+/** How many keys are read first, by an index alone, and about how many at a time after that: see `sliceKeys`. */
+const [FIRST_KEYS, SLICE_KEYS, LOOKED_UP_KEYS] = [1000, 32_000, 4000];
 
 /** The keys that are found in a search through all, slice by slice until there are enough. */
 async function* searchSlices(
@@ -279,7 +335,7 @@ async function* searchSlices(
   reader: KeyReader,
 ): Search<ApiKeyTable[]> {
   const found: ApiKeyTable[] = [];
-  for await (const slice of slicesAfter(connection, after, () => reader.isReady())) {
+  for await (const slice of slicesAfter(connection, after, () => reader.isReady(), reader.sliceKeys)) {
     found.push(...(await reader.read({ ...slice, limit: limit - found.length })));
     if (found.length >= limit) break;
     yield;
@@ -296,6 +352,7 @@ async function* slicesAfter(
   connection: Connection,
   after: ListPosition | undefined,
   isReady: () => Promise<boolean>,
+  step = SLICE_KEYS,
 ): AsyncGenerator<Omit<KeySlice, 'limit'>> {
   const first = await connection.run((db) => lastOf(db, after, FIRST_KEYS));
   yield { after, upTo: first };
@@ -305,7 +362,7 @@ async function* slicesAfter(
   const ends =
     connection.dialect === 'postgres' && areReady
       ? []
-      : await connection.run((db) => samplePositions(db, connection.dialect));
+      : await connection.run((db) => samplePositions(db, connection.dialect, step));
   for (const upTo of ends) {
     if (compare(upTo, start) <= 0) continue;
     yield { after: start, upTo };
@@ -321,10 +378,10 @@ async function* slicesAfter(
 export async function slicesOf(
   connection: Connection,
   reader: KeyReader,
-  { descending, step }: { descending: boolean; step: number },
+  descending: boolean,
 ): Promise<Omit<KeySlice, 'limit'>[]> {
   const isOne = (await reader.isReady()) && connection.dialect === 'postgres';
-  const ends = isOne ? [] : await connection.run((db) => samplePositions(db, connection.dialect, step));
+  const ends = isOne ? [] : await connection.run((db) => samplePositions(db, connection.dialect, reader.sliceKeys));
   const slices = [...ends, undefined].map((upTo, index) => ({ after: ends[index - 1], upTo, descending }));
   return descending ? slices.toReversed() : slices;
 }
@@ -348,7 +405,7 @@ async function lastOf(
  * The positions of some keys, in their order: between two of them are about so many as a slice has. To count them would
  * take half as long as to read them. So they are those with certain row numbers, whatever order the rows have.
  */
-async function samplePositions(db: Kysely<Tables>, dialect: DialectName, step = SLICE_KEYS): Promise<ListPosition[]> {
+async function samplePositions(db: Kysely<Tables>, dialect: DialectName, step: number): Promise<ListPosition[]> {
   const select = db.selectFrom('api_keys').select(['created_at', 'id']);
   const rows =
     dialect === 'postgres'
@@ -404,17 +461,17 @@ function positionOf(row: Pick<ApiKeyTable, 'created_at' | 'id'>): ListPosition {
 }
 
 /**
- * A key and those that it created, by the index of creators, which is in the order of the list; undefined where many of
- * them have to be read.
+ * Those that a key created, and maybe that key itself, by the index of creators, which is in the order of the list;
+ * undefined where many of them have to be read.
  */
 async function* searchChildren(
   connection: Connection,
   query: KeySlice,
-  creator: string,
+  { creator, isOne }: { creator: string; isOne: boolean },
   reader: KeyReader,
 ): Search<ApiKeyTable[]> {
-  const found = await reader.read(query, (row) => row('id', '=', creator));
-  const isCreated: Condition = (row) => row('created_by', '=', creator);
+  const found = isOne ? await reader.read(query, (row) => row('id', '=', creator)) : [];
+  const isCreated = isCreatedBy(creator);
   let after = query.after;
   for (let read = 0; read < MAX_BY_INDEX; read += FIRST_KEYS) {
     const start = after;
@@ -427,37 +484,139 @@ async function* searchChildren(
   return undefined;
 }
 
+/** Those that expire between two times, by the index of expiries; undefined where they are many. */
+async function* searchEnding(
+  connection: Connection,
+  query: KeySlice,
+  ends: NonNullable<KeyFilter['expires']>,
+  reader: KeyReader,
+): Search<ApiKeyTable[]> {
+  const ids = await connection.run((db) => findEnding(db, ends, MAX_BY_INDEX + 1));
+  yield;
+  return ids.length > MAX_BY_INDEX ? undefined : reader.read(query, isAmongIds(connection.dialect, ids));
+}
+
+/** The ids of keys that expire between two times, the first of them first. */
+export async function findEnding(
+  db: Kysely<Tables>,
+  { after, until }: NonNullable<KeyFilter['expires']>,
+  limit: number,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('api_keys')
+    .select('id')
+    .where('expires_at', '>', after)
+    .where('expires_at', '<=', until)
+    .orderBy('expires_at')
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** Those with a label, whose index is in the order of the list. */
+async function* searchLabelled(
+  connection: Connection,
+  query: KeySlice,
+  label: string,
+  reader: KeyReader,
+): Search<ApiKeyTable[]> {
+  const found: ApiKeyTable[] = [];
+  for (let { after } = query; ;) {
+    const start = after;
+    const ids = await connection.run((db) => findLabelled(db, label, { after: start, limit: FIRST_KEYS }));
+    const limit = query.limit - found.length;
+    found.push(
+      ...(await reader.read(
+        { limit },
+        isAmongIds(
+          connection.dialect,
+          ids.map(({ id }) => id),
+        ),
+      )),
+    );
+    if (found.length >= query.limit || ids.length < FIRST_KEYS) return found;
+    after = ids.at(-1);
+    yield;
+  }
+}
+
+/** Where keys with a label stand, in the order of the list, or the other way round. */
+export async function findLabelled(
+  db: Kysely<Tables>,
+  label: string,
+  { after, limit, descending }: { after?: ListPosition | undefined; limit: number; descending?: boolean },
+): Promise<ListPosition[]> {
+  const direction = descending ? 'desc' : 'asc';
+  const rows = await db
+    .selectFrom('key_labels')
+    .select(['created_at', 'key_id as id'])
+    .where('label', '=', label)
+    .$if(after !== undefined, (select) =>
+      select.where((row) => row(row.refTuple('created_at', 'key_id'), '>', row.tuple(after!.createdAt, after!.id))),
+    )
+    .orderBy('created_at', direction)
+    .orderBy('key_id', direction)
+    .limit(limit)
+    .execute();
+  return rows.map(positionOf);
+}
+
+function isAmongIds(dialect: DialectName, ids: readonly string[]): Condition {
+  return () => sql<SqlBool>`id ${amongTexts(dialect, ids)}`;
+}
+
 /** The most keys that are named by one text as owners: people may be called the same. */
 const MAX_OWNERS = 100;
 
-/** The ids of the keys that are meant as owners: see `KeyFilter.owner`. */
-export async function findOwners(connection: Connection, owner: string): Promise<string[]> {
+/** To whom keys answer: see `KeyFilter.owner`. */
+export interface Owners {
+  /** The keys and people who are called so. */
+  readonly ids: ReadonlySet<string>;
+  /** What keys have whose owner they are. */
+  readonly label: string;
+  /** Whether no key answers to them. */
+  readonly isNobody: boolean;
+}
+
+export async function findOwners(connection: Connection, owner: string): Promise<Owners> {
   const line = sql<string>`cast(${'\n'} as text)`;
   const text = searchTextOf({ name: owner });
+  const label = labelOfOwner(owner);
   const isCalled = has(connection.dialect, sql`(${line} || search_text || ${line})`, `\n${text}\n`);
-  const rows = await connection.run(async (db) => [
-    ...(await db.selectFrom('api_keys').select('id').where('name', '=', owner).execute()),
-    ...(await db
-      .selectFrom('api_keys')
-      .select('id')
-      .where('person', 'is not', null)
-      .where(isCalled)
-      .orderBy('id')
-      .limit(MAX_OWNERS)
-      .execute()),
-  ]);
-  return rows.map(({ id }) => id);
+  return connection.run(async (db) => {
+    const rows = [
+      ...(await db.selectFrom('api_keys').select('id').where('name', '=', owner).execute()),
+      ...(await db
+        .selectFrom('api_keys')
+        .select('id')
+        .where('person', 'is not', null)
+        .where(isCalled)
+        .orderBy('id')
+        .limit(MAX_OWNERS)
+        .execute()),
+    ];
+    const ids = new Set(rows.map(({ id }) => id));
+    return { ids, label, isNobody: ids.size === 0 && (await findLabelled(db, label, { limit: 1 })).length === 0 };
+  });
+}
+
+/** The keys that are the owners, or have them as owners. @param limit of the latter */
+export async function findOwned(db: Kysely<Tables>, { ids, label }: Owners, limit: number): Promise<Set<string>> {
+  const labelled = await findLabelled(db, label, { limit });
+  return new Set([...ids, ...labelled.map(({ id }) => id)]);
 }
 
 /** Keys, those that they created, and so on, by the index of creators; undefined where they are many. */
 async function* searchFamily(
   connection: Connection,
   query: KeySlice,
-  owners: ReadonlySet<string>,
+  owners: Owners,
   reader: KeyReader,
 ): Search<ApiKeyTable[]> {
-  const family = new Set(owners);
-  for (let generation = [...owners]; generation.length > 0;) {
+  const family = await connection.run((db) => findOwned(db, owners, MAX_BY_INDEX + 1));
+  for (let generation = [...family]; generation.length > 0;) {
+    if (family.size > MAX_BY_INDEX) return undefined;
     const next: string[] = [];
     for (const chunk of chunksOf(generation)) {
       const rows = await connection.run((db) =>
@@ -474,7 +633,7 @@ async function* searchFamily(
     }
     generation = next;
   }
-  return reader.read(query, () => sql<SqlBool>`id ${amongTexts(connection.dialect, [...family])}`);
+  return reader.read(query, isAmongIds(connection.dialect, [...family]));
 }
 
 /** What takes one piece. */

@@ -7,7 +7,8 @@ import type { Connection, DialectName, KeyRowBySecret } from './connection.ts';
 import { apiKeyOf, chunksOf, hasHashed, toNumber } from './rows.ts';
 import type { ApiKeyTable, KeyRow, Tables } from './tables.ts';
 
-type KeyColumns = ExpressionBuilder<Tables, 'api_keys'>;
+/** The columns of a key, in a condition. */
+export type KeyColumns = ExpressionBuilder<Tables, 'api_keys'>;
 /** Whether a key is selected. */
 export type Condition = (row: KeyColumns) => Expression<SqlBool>;
 

@@ -3,6 +3,9 @@ export interface ApiKeyTable {
   id: string;
   name: string;
   description: string | null;
+  owner: string | null;
+  /** Null for none. */
+  tags: string | null;
   roles: string;
   permissions: string;
   public_id: string;
@@ -11,9 +14,10 @@ export interface ApiKeyTable {
   created_by: string | null;
   expires_at: number | null;
   disabled_at: number | null;
-  /** This and the next one are null for none. */
+  /** This and the next two are null for none. */
   limits: string | null;
   allow_from: string | null;
+  audience: string | null;
   /** 1 for a key that an apply created. */
   managed: number;
   /** See `personText`; null for a key with a secret. */
@@ -39,6 +43,8 @@ export const KEY_COLUMNS = [
   'id',
   'name',
   'description',
+  'owner',
+  'tags',
   'roles',
   'permissions',
   'public_id',
@@ -49,6 +55,7 @@ export const KEY_COLUMNS = [
   'disabled_at',
   'limits',
   'allow_from',
+  'audience',
   'managed',
   'person',
   'previous_digest',
@@ -68,6 +75,14 @@ export const API_KEY_COLUMNS = [
 
 /** These columns of a row. */
 export type KeyRow = Pick<ApiKeyTable, (typeof KEY_COLUMNS)[number]>;
+
+/** A row of `key_labels`: what a key is selected by. See `labelsOf`. */
+export interface KeyLabelTable {
+  label: string;
+  /** As the key has it: so keys with a label are found in the order of the list. */
+  created_at: number;
+  key_id: string;
+}
 
 /** How many requests ended in each way. */
 interface OutcomeColumns {
@@ -227,6 +242,12 @@ export interface ConsentRequestTable {
 export interface ApplicationKeyTable {
   key_id: string;
   client_id: string;
+  /** This and the next four are null for one whose secret its application cannot replace: see `Refresh`. */
+  refresh_family: string | null;
+  refresh_digest: string | null;
+  refresh_previous: string | null;
+  refresh_salt: string | null;
+  refresh_ends_at: number | null;
 }
 
 /** A row of `sessions`. Times are milliseconds since 1970. */
@@ -301,6 +322,7 @@ export interface NoticeOutboxTable {
 
 export interface Tables {
   api_keys: ApiKeyTable;
+  key_labels: KeyLabelTable;
   key_usage: KeyUsageTable;
   key_usage_hours: KeyUsageHourTable;
   key_usage_days: KeyUsageDayTable;
@@ -333,6 +355,7 @@ type PendingTables = 'pending_import' | 'pending_rows';
 /** The tables that make a store, each before those that refer to it, with their primary keys. */
 export const TABLES = {
   api_keys: ['id'],
+  key_labels: ['label', 'created_at', 'key_id'],
   key_usage: ['key_id'],
   key_usage_hours: ['hour', 'key_number'],
   key_usage_days: ['day', 'key_number'],

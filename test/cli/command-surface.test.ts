@@ -16,16 +16,16 @@ const END = ['--expires-at <date>', '--expires-in 90m|12h|30d'];
 const NAMED = ['[name]', '--name <name>'];
 const GRANTS = ['--permissions <resource:action,…> (list)', '--roles <role,…> (list)'];
 const HELD = ['--allow-from <network,…> (list)', '--limit 100/m (list)', '--budget <number>', '--uses <number>'];
-const NEW_KEY = [
-  ...ALWAYS,
-  ...PLACE,
-  ...END,
-  ...GRANTS,
-  ...HELD,
-  '--name <name>',
-  '--description <text>',
-  '--overwrite',
+const LABELS = ['--description <text>', '--owner <text>', '--tag <key=value,…> (list)'];
+const FILTERS = [
+  '--created-by <name>',
+  '--expires-within 14d',
+  '--search <text>',
+  '--status <status>',
+  '--unused-for 90d',
 ];
+const ALL_FILTERS = [...FILTERS, '--owner <name>', '--roles <role,…> (list)', '--tag <key=value,…> (list)'];
+const NEW_KEY = [...ALWAYS, ...PLACE, ...END, ...GRANTS, ...HELD, ...LABELS, '--name <name>', '--overwrite'];
 const SERVING = [
   '--config <path>',
   '--database <path>',
@@ -64,9 +64,9 @@ const SURFACE: Record<string, string[]> = {
   'apikey:completion': ['<shell>', '--config <path>', '--database <path>', '--no-color'],
   'apikey:can': ['<name>', '<permission>', ...ALWAYS, ...PLACE],
   'apikey:contain': [...NAMED, ...ALWAYS, ...PLACE, ...ASKING, '--dry-run', '--since <date>|24h'],
-  'apikey:delete': [...NAMED, ...ALWAYS, ...PLACE, ...ASKING],
+  'apikey:delete': [...NAMED, '--dry-run', ...ALL_FILTERS, ...ALWAYS, ...PLACE, ...ASKING],
   'apikey:deny': ['<code>', ...ALWAYS, ...PLACE, ...ASKING],
-  'apikey:disable': [...NAMED, ...ALWAYS, ...PLACE],
+  'apikey:disable': [...NAMED, '--dry-run', ...ALL_FILTERS, ...ALWAYS, ...PLACE, ...ASKING],
   'apikey:enable': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:exec': [
     '--config <path>',
@@ -76,8 +76,8 @@ const SURFACE: Record<string, string[]> = {
     '--env <variable>',
     '--federated',
     '--name <name>',
-    '--learn',
     '--token-file <path>|-',
+    '--learn',
     '--ttl 90s|10m|1h',
     '--budget <number>',
     '--uses <number>',
@@ -92,12 +92,11 @@ const SURFACE: Record<string, string[]> = {
     '--after <cursor>',
     '--all',
     '--columns <column,…> (list)',
+    '--exit-code',
     '--limit <number>',
-    '--owner <name>',
-    '--roles <role,…> (list)',
-    '--search <text>',
-    '--status <status>',
+    '--sort <field>',
     '--wide',
+    ...ALL_FILTERS,
     ...ALWAYS,
     ...PLACE,
   ],
@@ -120,6 +119,7 @@ const SURFACE: Record<string, string[]> = {
     ...ASKING,
   ],
   'apikey:requests': ['--limit <number>', ...ALWAYS, ...PLACE],
+  'apikey:review': ['--attest <text>', '--csv', ...ALWAYS, ...PLACE],
   'apikey:rotate': [
     '--activate now|on-first-use',
     '--disable-created',
@@ -142,13 +142,19 @@ const SURFACE: Record<string, string[]> = {
   'apikey:show': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:suggest': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:update': [
-    '--description <text>',
+    '--dry-run',
     '--no-allow-from',
     '--no-expiry',
     '--no-limits',
     '--no-permissions',
     '--no-roles',
+    '--no-tags',
+    '--owned-by <name>',
     '--rename <name>',
+    '--tagged <key=value,…> (list)',
+    ...LABELS,
+    ...FILTERS,
+    ...ASKING,
     ...NAMED,
     ...END,
     ...GRANTS,

@@ -56,6 +56,8 @@ describe('the configuration', () => {
       publicUrl: undefined,
       consent: undefined,
       clients: [],
+      clientDocuments: 'off',
+      dynamicRegistration: false,
       signIn: undefined,
     });
     assert.deepEqual(
@@ -103,7 +105,10 @@ alerts: { github: on }
 introspection: permitted
 publicUrl: https://keys.example.org
 consent: both
-clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"] }, { id: tv, name: TV }]
+clients:
+  registered: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"] }, { id: tv, name: TV, refreshes: true }]
+  metadata-documents: [claude.ai, "apps.example.org:8443"]
+  dynamic-registration: true
 sign-in: on
 `);
     const { trust, ...others } = await loadConfig({ file, env: {}, resources: ['BACKUP'] });
@@ -190,15 +195,17 @@ sign-in: on
         metricsHost: '::1',
       },
       audit: { keep: 400 * 86_400_000 },
-      alerts: { github: 'https://api.github.com/meta/public_keys/secret_scanning' },
       federation: [],
+      alerts: { github: 'https://api.github.com/meta/public_keys/secret_scanning' },
       introspection: 'permitted',
       publicUrl: 'https://keys.example.org',
       consent: 'both',
       clients: [
         { id: 'wiki-sync', name: 'Wiki sync', redirects: ['http://127.0.0.1/done'] },
-        { id: 'tv', name: 'TV', redirects: [] },
+        { id: 'tv', name: 'TV', redirects: [], refreshes: true },
       ],
+      clientDocuments: ['claude.ai', 'apps.example.org:8443'],
+      dynamicRegistration: true,
       signIn: 'on',
     });
     assert.deepEqual(trust.texts, ['10.0.0.0/8', 'fd00::/8']);
@@ -405,7 +412,23 @@ trust: [10.0.0.0/33]
       'clients: [{ id: a, name: A }]',
       '1:10: Clients are declared, but "consent" does not say how they may ask for keys',
     ],
-    ['clients: { id: x }', '1:10: The field "clients" must be a list.'],
+    ['clients: { id: x }', '1:12: "id" is not a field. The fields here are registered, metadata-documents'],
+    ['clients: { registered: x }', '1:24: The field "registered" must be a list.'],
+    [
+      '{ consent: both, clients: { metadata-documents: all } }',
+      '1:49: The field "metadata-documents" must be any, off',
+    ],
+    ['{ consent: both, clients: { metadata-documents: [] } }', '1:49: The field "metadata-documents" must be any, off'],
+    [
+      '{ consent: both, clients: { metadata-documents: [https://a.example] } }',
+      '1:50: "https://a.example" is not a host',
+    ],
+    ['{ consent: both, clients: { dynamic-registration: 1 } }', '1:51: The field "dynamic-registration" must be true'],
+    [
+      '{ consent: device, clients: { dynamic-registration: true } }',
+      '1:29: Clients that are not registered open pages',
+    ],
+    ['clients: [{ id: a, name: A, refreshes: 1 }]', '1:40: The field "refreshes" must be true or false.'],
     ['clients: [wiki]', '1:11: A client must be a map'],
     ['clients: [{ id: wiki }]', '1:11: The field "name" is missing.'],
     ['clients: [{ id: svc-api, name: A }]', '1:17: "svc-api" is the id of this program itself.'],

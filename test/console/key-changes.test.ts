@@ -82,6 +82,20 @@ describe('changing a key in the console', () => {
       assert.deepEqual(await find(id), { ...before, description: 'Builds', allowFrom: ['10.0.0.0/8', '::1'] });
     });
 
+    it('changes and removes the owner and the tags, and says what is wrong with one', async () => {
+      const id = await create();
+      await visitor.open(`keys/${id}/edit`);
+      const { text, html } = await visitor.submit('/edit', { owner: 'Payments team', tags: 'team=pay; env=prod' });
+      assert.match(text, /Owner Payments team Tags env=prod team=pay/);
+      assert.match(html, /href="[^"]*keys\?by=Payments%20team"/);
+      assert.match(html, /href="[^"]*keys\?tag=env%3Dprod"/);
+      await visitor.open(`keys/${id}/edit`);
+      assert.match((await visitor.submit('/edit', { tags: 'env' })).text, /"env" is not a tag\. Write key=value/);
+      await visitor.submit('/edit', { owner: '', tags: '' });
+      const { owner, tags } = (await find(id))!;
+      assert.deepEqual([owner, tags], [null, []]);
+    });
+
     it('takes away and adds grants, limits, networks, and the end', async () => {
       const id = await create({ limits: ['9/m'], allowFrom: ['10.0.0.0/8'], expiresIn: '30d' });
       await visitor.open(`keys/${id}/edit`);

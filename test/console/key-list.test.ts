@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { startConsoleService, Visitor, visitorWith } from '../support/console.ts';
 import { createPrincipal } from '../support/keys.ts';
@@ -50,6 +51,19 @@ describe('the list of keys in the console', () => {
     assert.match(visitor.page!.html, /value="BACKUP"/);
     const nothing = await visitor.submit('keys', { search: 'nobody', status: '' });
     assert.match(nothing.text, /No key matches\. Show all keys/);
+  });
+
+  it('is narrowed to an owner, to tags, and to what was not used for long', async () => {
+    await create('Mine', { owner: 'Payments team', tags: ['env=prod', 'a=b'] });
+    await create('Other', { tags: ['env=prod'] });
+    assert.deepEqual(namesIn((await visitor.open('keys?by=payments+team')).html), ['Mine']);
+    assert.deepEqual(namesIn((await visitor.open('keys?tag=env%3Dprod')).html), ['Other', 'Mine']);
+    assert.deepEqual(namesIn((await visitor.open('keys?tag=env%3Dprod%2C+a%3Db')).html), ['Mine']);
+    assert.match((await visitor.open('keys?tag=env')).text, /"env" is not a tag\. Write key=value/);
+    assert.match((await visitor.open('keys?used=90d')).text, /No key matches\./);
+    const old = { name: 'Old', sha256: 'ab'.repeat(32), roles: ['GUEST'], createdAt: '2029-09-01T00:00:00Z' };
+    await test.keys.transfer.import(Readable.from([Buffer.from(JSON.stringify(old))]));
+    assert.deepEqual(namesIn((await visitor.open('keys?used=90d')).html), ['Old']);
   });
 
   it('goes on over pages, each of which knows where it is', async () => {

@@ -348,10 +348,20 @@ describe('creating a key in the console', () => {
     assert.match(page.text, /Fix 4 fields: Name , Limits , Used from , Permissions/);
   });
 
+  it('makes one with an owner and tags', async () => {
+    const visitor = await signedIn();
+    const page = await preview(visitor, { name: 'Backup', owner: 'Ada', tags: 'b=2, a=1' });
+    assert.match(page.text, /Owner Ada Tags a=1, b=2/);
+    await create(visitor);
+    const { owner, tags } = (await find('Backup'))!;
+    assert.deepEqual([owner, tags], ['Ada', ['a=1', 'b=2']]);
+  });
+
   it('goes back from the preview to what was filled in', async () => {
     const visitor = await signedIn();
-    await preview(visitor, { name: 'Backup', description: 'Nightly', expiry: '7d' });
+    await preview(visitor, { name: 'Backup', description: 'Nightly', owner: 'Ada', expiry: '7d' });
     const form = await visitor.submit('keys/new', { step: 'change' });
+    assert.match(form.html, /value="Ada"/);
     assert.match(form.html, /value="Backup"/);
     assert.match(form.html, /<option value="7d" selected/);
     assert.match(form.html, /value="DOCKER:READ_ANY" checked/);

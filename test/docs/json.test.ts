@@ -121,7 +121,10 @@ async function printAll(): Promise<Printed[]> {
   await apikey('create', 'CI', '--roles', 'VIEWER');
   await apikey('create', 'Dry', '--roles', 'VIEWER', '--limit', '9/m', '--allow-from', '10.0.0.0/8', '--dry-run');
   await apikey('--create', '--name', 'Flag', '--roles', 'GUEST');
-  await apikey('update', 'CI', '--description', 'Deploys');
+  await apikey('update', 'CI', '--description', 'Deploys', '--owner', 'Ada', '--tag', 'env=prod');
+  for (const verb of ['disable', 'delete']) await apikey(verb, '--tag', 'env=prod', '--dry-run');
+  await apikey('update', '--tagged', 'env=prod', '--owner', 'Bea', '--dry-run');
+  await apikey('review');
   await apikey('rotate', 'CI');
   await apikey('show', 'CI');
   await apikey('rotate', 'CI', '--rollback');
@@ -136,9 +139,9 @@ async function printAll(): Promise<Printed[]> {
   await run(['apikey', 'verify', '-'], key);
   await run(['apikey', 'verify', '-'], 'nonsense');
   await apikey('scan', write('leak', key));
-  await apikey('scan', '--rules', 'gitleaks');
   const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
   await run(['federation', 'explain', '-'], `${encode({ alg: 'ES256' })}.${encode({ iss: 'x', exp: 1 })}.x`);
+  await apikey('scan', '--rules', 'gitleaks');
   const [one, other] = await withKeys({ database: cli.database }, async (keys) => {
     const { principal } = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'] });
     await keys.create({ name: 'Child', roles: ['VIEWER'] }, principal);

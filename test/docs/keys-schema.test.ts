@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
-import { MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH } from '../../src/keys/key/api-key.ts';
+import { MAX_NAME_LENGTH } from '../../src/keys/key/api-key.ts';
+import { MAX_DESCRIPTION_LENGTH, MAX_OWNER_LENGTH } from '../../src/keys/key/labels.ts';
 import { readDeclaration } from '../../src/keys/apply/declaration.ts';
 import { ROOT } from '../support/process.ts';
 
@@ -30,6 +31,8 @@ const TAKEN: unknown[] = [
   key({}),
   ...['CI deploy', ' Ключ 1 ', 'e\u0301', '日本', 'हिन्दी', 'a'.repeat(MAX_NAME_LENGTH)].map((name) => key({ name })),
   ...[null, '', 'What it is for', 'é'.repeat(MAX_DESCRIPTION_LENGTH)].map((description) => key({ description })),
+  ...[null, '', 'Ada Lovelace', 'é'.repeat(MAX_OWNER_LENGTH)].map((owner) => key({ owner })),
+  ...[[], ['env=prod'], [' a.b/c-d_1 = Crème brûlée; x=1 ']].map((tags) => key({ tags })),
   ...[[], ['guest', ' Viewer ', 'CONNECT', 'admin']].map((roles) => key({ roles, permissions: ['DOCKER:READ_ANY'] })),
   ...[
     [],

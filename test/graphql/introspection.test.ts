@@ -36,13 +36,15 @@ const QUERY = {
   limits: '(): ServiceLimits',
   health: '(): Health',
   info: '(): Info',
-  apiKeyChangePlan: '(ids: [ID!]!, change: ManyKeysChange!, expiresAt: DateTime): ApiKeyChangePlan',
+  apiKeyChangePlan:
+    '(ids: [ID!]!, change: ManyKeysChange!, expiresAt: DateTime, update: ManyKeysUpdate): ApiKeyChangePlan',
   apiKeyList:
     '(first: Int = 50, offset: Int = 0, sort: ApiKeySort = "CREATED", descending: Boolean = true, search: String, roles: [Role!], ' +
-    'status: ApiKeyStatus, owner: String, createdBy: ID, createdByOperator: Boolean = false, expiresBefore: DateTime, ' +
-    'neverUsed: Boolean = false, countUpTo: Int = 10000): ApiKeyList',
+    'status: ApiKeyStatus, owner: String, tags: [String!], createdBy: ID, createdByOperator: Boolean = false, ' +
+    'expiresBefore: DateTime, unusedSince: DateTime, neverUsed: Boolean = false, countUpTo: Int = 10000): ApiKeyList',
   apiKeys:
-    '(first: Int = 50, after: String, search: String, roles: [Role!], status: ApiKeyStatus, owner: String): ApiKeyConnection',
+    '(first: Int = 50, after: String, search: String, roles: [Role!], status: ApiKeyStatus, owner: String, ' +
+    'tags: [String!], createdBy: ID, expiresBefore: DateTime, unusedSince: DateTime): ApiKeyConnection',
   apiKey: '(id: ID, name: String): ApiKey',
   node: '(id: ID!): Node',
   permissions: '(): PermissionCatalog',
@@ -56,14 +58,16 @@ const QUERY = {
     '(first: Int = 50, after: String, beforeNumber: Int, afterNumber: Int, apiKey: String, actor: String, action: AuditAction, outcome: AuditOutcome, since: DateTime, until: DateTime): AuditLogConnection',
 };
 const MUTATION = {
+  attestReview: '(input: AttestReviewInput!): Boolean',
   approveConsentRequest: '(input: ApproveConsentRequestInput!): ConsentRequest',
   denyConsentRequest: '(userCode: String, requestId: ID): ConsentRequest',
   containKey: '(input: ContainKeyInput!): ContainedKey',
   createApiKey: '(input: CreateApiKeyInput!): CreatedApiKey',
+  updateApiKeys: '(ids: [ID!]!, update: ManyKeysUpdate!): ChangedApiKeys',
   updateApiKey: '(input: UpdateApiKeyInput!): ApiKey',
   setApiKeyEnabled: '(id: ID!, enabled: Boolean!): ApiKey',
   rotateApiKey: '(input: RotateApiKeyInput!): RotatedApiKey',
-  narrowApiKeys: '(input: NarrowApiKeysInput!): NarrowedApiKeys',
+  narrowApiKeys: '(input: NarrowApiKeysInput!): ChangedApiKeys',
   activateApiKeyRotation: '(id: ID!): ApiKey',
   finishApiKeyRotation: '(id: ID!): ApiKey',
   rollBackApiKeyRotation: '(id: ID!): ApiKey',

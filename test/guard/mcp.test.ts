@@ -398,4 +398,24 @@ describe('a guard of an MCP server', () => {
     await raw.closed();
     begun!.destroy();
   });
+
+  it('ends all streams of a key that is deleted, and no others', async () => {
+    const { secret, principal } = await createPrincipal(service.keys, { name: 'Streaming', permissions: [READ] });
+    answer = (_, outgoing) => {
+      outgoing.writeHead(200, { 'content-type': 'text/event-stream' }).write(': open\n\n');
+    };
+    const open = async (key: string) => {
+      const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream' };
+      const stream = (await fetch(url, { headers })).body!.getReader();
+      await stream.read();
+      return stream;
+    };
+    const [streams, other] = [await Promise.all(Array.from({ length: 40 }, () => open(secret))), await open(reader)];
+    const ended = Promise.all(streams.map((stream) => stream.read().catch(() => ({ done: true }))));
+    const more = other.read().catch(() => undefined);
+    await service.keys.delete([principal.apiKey.id], OPERATOR);
+    assert.ok((await ended).every(({ done }) => done));
+    assert.equal(await Promise.race([more, Promise.resolve('open')]), 'open');
+    await other.cancel();
+  });
 });

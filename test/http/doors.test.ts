@@ -389,7 +389,7 @@ describe('keys.check', () => {
       [
         { secret },
         { credentials: [place] },
-        '"credentials" is not an option. The options are permission, all, any, resource, onRefused and address.',
+        '"credentials" is not an option. The options are permission, all, any, resource, onRefused, address and audience.',
       ],
       [{ secrets: secret }, {}, '"secrets" is not an option. Did you mean secret?'],
       [{ secret, address: '' }, {}, 'The option "address" is empty. Leave it out, or give it a value.'],

@@ -149,7 +149,12 @@ describeOnEach('limits of requests', () => {
     const { key: secret, apiKey: key } = await create({ limits: ['5/m'] });
     assert.deepEqual(await statuses(secret, 1), [200]);
     // As if the deletion had not been notified yet.
-    const restrictions = { limitsId: 'x', limits: [{ keyId: key.id, limit: '5/m' as const }], networks: [] };
+    const restrictions = {
+      limitsId: 'x',
+      limits: [{ keyId: key.id, limit: '5/m' as const }],
+      networks: [],
+      audiences: [],
+    };
     await test.keys.delete([key.id], OPERATOR);
     assert.equal(await test.keys.limiter.enter(restrictions), 'gone');
   });

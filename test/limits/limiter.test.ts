@@ -35,7 +35,7 @@ describeOnEach('what a process knows of limits', () => {
       { name: `Key ${count}`, roles: ['GUEST'], limits: [limit] },
       OPERATOR,
     );
-    return { limitsId: key.id, limits: [{ keyId: key.id, limit }], networks: [] };
+    return { limitsId: key.id, limits: [{ keyId: key.id, limit }], networks: [], audiences: [] };
   };
   const isWithin = (answer: Answer) => answer !== 'gone' && answer.isWithin;
   const enter = (restrictions: Restrictions, times = 1) =>

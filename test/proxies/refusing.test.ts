@@ -183,3 +183,33 @@ describeEachProxy('a refused request', {}, (site, { program, resource }) => {
     assert.equal(await send([await site().reader()]), 200);
   });
 });
+
+describeEachProxy(
+  'a request where a permission to read is asked for, whatever its method',
+  { rule: 'permission' },
+  (site) => {
+    it('only reads, with every permission there is', async () => {
+      const key = await site().editor();
+      const allowed = {
+        GET: 200,
+        HEAD: 200,
+        OPTIONS: 200,
+        POST: 403,
+        PUT: 403,
+        PATCH: 403,
+        DELETE: 403,
+        PROPFIND: 403,
+      };
+      for (const [method, expected] of Object.entries(allowed))
+        for (const path of ['/api/x', '/@acme%2Ftool', '/a//b;c?_method=GET']) {
+          const before = site().service.requests();
+          const { status } = await ask(site().port, { method, path, headers: [key] });
+          const seen = site().service.requests() - before;
+          assert.deepEqual([method, path, status, seen], [method, path, expected, expected === 200 ? 1 : 0]);
+        }
+      const [socket, answer] = await askForWebSocket(site().port, [key.join(': ')]);
+      socket.destroy();
+      assert.match(answer, /^HTTP\/1\.1 101 /);
+    });
+  },
+);

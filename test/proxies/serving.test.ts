@@ -29,7 +29,7 @@ interface Shown {
   title: string;
   program: string;
   /** Writes it for where things are here. @returns the program's arguments */
-  write(folder: string, port: number, upstream: string): string[];
+  write: (folder: string, port: number, upstream: string) => string[];
 }
 
 /** Where serve has its socket, if a proxy reaches it by that. */
@@ -119,7 +119,7 @@ for (const { title, program, write } of CONFIGURATIONS) {
 
 describe('each configuration of a proxy that is there to be pasted', () => {
   it('is run by these tests, but for programs that are not to be had', () => {
-    const pages = globSync(['README.md', 'docs/*.md', 'examples/**/*.md'], { cwd: ROOT }).sort();
+    const pages = globSync(['README.md', 'docs/*.md', 'examples/**/*.md'], { cwd: ROOT });
     const shown = pages.flatMap((page) =>
       Array.from(readFileSync(join(ROOT, page), 'utf8').matchAll(/^```\w*\n[^]*?^```$/gm), ([block]) => block)
         .filter((block) => /^```(?:nginx|caddy|haproxy|apache)|proxy_pass|reverse_proxy|ProxyPass|httpchk/.test(block))
@@ -128,7 +128,7 @@ describe('each configuration of a proxy that is there to be pasted', () => {
     const run = [...CONFIGURATIONS.map(() => PAGE), ...GUARDING.map(({ title }) => title)];
     const files = globSync('examples/{nginx,caddy,haproxy,apache}', { cwd: ROOT });
     const expected = run.map((title) => (title === 'examples/guard' ? `${title}/README.md` : title));
-    assert.deepEqual([...shown, ...files].sort(), expected.sort());
+    assert.deepEqual([...shown, ...files].toSorted(), expected.toSorted());
   });
 });
 

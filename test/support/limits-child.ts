@@ -24,7 +24,7 @@ const limiter = new Limiter({
   schedule: (work, delay) => void setTimeout(work, delay).unref(),
   id: `${process.pid}`,
 });
-const restrictions = { limitsId: 'key', limits: [{ keyId, limit: limit as Limit }], networks: [] };
+const restrictions = { limitsId: 'key', limits: [{ keyId, limit: limit as Limit }], networks: [], audiences: [] };
 
 writeSync(1, 'ready\n');
 await once(process.stdin, 'data');

@@ -3,6 +3,7 @@ import type { CommandLine } from './command-line.ts';
 import { COLUMN_NAMES } from '../views/key-view.ts';
 import { AUDIT_ACTIONS, AUDIT_OUTCOMES } from '../../keys/audit/index.ts';
 import { PERIODS, STATUSES } from '../../keys/key/index.ts';
+import { KEY_SORTS } from '../../keys/lists/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
 import { hasControlCharacters } from '../../keys/basics/index.ts';
 
@@ -68,6 +69,7 @@ const KINDS_OF_FLAGS: Readonly<Record<string, ValueKind>> = {
   key: 'names',
   actor: 'names',
   owner: 'names',
+  'created-by': 'names',
   'bring-back': 'names',
   roles: 'roles',
   permissions: 'permissions',
@@ -76,6 +78,7 @@ const KINDS_OF_FLAGS: Readonly<Record<string, ValueKind>> = {
   action: AUDIT_ACTIONS,
   outcome: AUDIT_OUTCOMES,
   columns: COLUMN_NAMES,
+  sort: KEY_SORTS.map((sort) => sort.toLowerCase().replace('_', '-')),
   activate: ['now', 'on-first-use'],
   by: PERIODS.map((period) => period.toLowerCase()),
 };

@@ -1,6 +1,6 @@
 /** The verbs of `apikey` by what they are for. One that is in no group is shown after them. */
 export const VERB_GROUPS: Readonly<Record<string, readonly string[]>> = {
-  Keys: 'create list show update rotate disable enable delete adopt can usage suggest'.split(' '),
+  Keys: 'create list show update rotate disable enable delete adopt can usage suggest review'.split(' '),
   Automation: ['apply', 'exec'],
   Leaks: ['contain', 'scan', 'verify'],
   Applications: ['requests', 'approve', 'deny'],

@@ -4,15 +4,20 @@ import type * as Interfaces from '@oclif/core/interfaces';
 import { CliError } from '../errors.ts';
 import {
   BUDGET_UNITS,
+  clampTime,
   DEFAULT_PAGE_SIZE,
+  durationHint,
   formatList,
+  formatTime,
   KeysError,
   type Limit,
   MAX_PAGE_SIZE,
   printable,
+  readDuration,
   splitLimit,
 } from '../../keys/basics/index.ts';
 import type { KeyChange } from '../../keys/key/index.ts';
+import type { KeyFilters } from '../../keys/lists/index.ts';
 import { isCursor } from '../../keys/service/index.ts';
 
 export function exclusiveFlags(...flags: readonly string[]): CliError {
@@ -85,11 +90,28 @@ export const restrictionFlags = {
   }),
 };
 
+/** The flags that say what a key is for. */
+export const labelFlags = {
+  description: Flags.string({
+    description: 'What the key is for, at most 1,000 characters; empty for nothing.',
+    helpValue: '<text>',
+  }),
+  owner: Flags.string({
+    description: 'Who answers for the key, such as a person or a team; empty for nobody.',
+    helpValue: '<text>',
+  }),
+  tag: Flags.string({
+    ...list,
+    description: 'Tags of the key, up to 16, such as env=prod. Can be repeated.',
+    helpValue: '<key=value,…>',
+  }),
+};
+
 /** The flags that describe a new key, besides its name. */
 export const newKeyFlags = {
   ...grantFlags,
   ...restrictionFlags,
-  description: Flags.string({ description: 'What the key is for, at most 1,000 characters.', helpValue: '<text>' }),
+  ...labelFlags,
   overwrite: Flags.boolean({
     description: 'Replace an existing key of that name: new secret, new id. Keys that it created are deleted.',
   }),
@@ -99,6 +121,14 @@ export function inGroup<Of extends Interfaces.FlagInput>(helpGroup: string, flag
   return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, helpGroup }])) as Of;
 }
 
+const ownerFilter = Flags.string({
+  description:
+    'Only keys that answer to somebody: those with this owner, the key or person of this name, and what these created, ' +
+    'that created, and so on.',
+  helpValue: '<name>',
+});
+const tagFilter = Flags.string({ ...list, description: 'Only keys with all these tags.', helpValue: '<key=value,…>' });
+
 export const listFlags = {
   roles: rolesFlag('Only keys with one of these roles.'),
   status: Flags.string({
@@ -106,20 +136,44 @@ export const listFlags = {
     helpValue: '<status>',
   }),
   search: Flags.string({ description: 'Only keys whose name or description contains this text.', helpValue: '<text>' }),
-  owner: Flags.string({
-    description:
-      'Only this key or person, and the keys that answer to it: those that it created, that these created, and so on.',
+  owner: ownerFilter,
+  tag: tagFilter,
+  'created-by': Flags.string({
+    description: 'Only keys that the key with this name or id created.',
     helpValue: '<name>',
+  }),
+  'unused-for': Flags.string({
+    description: 'Only keys that were neither created nor accepted for this time.',
+    helpValue: '90d',
+  }),
+  'expires-within': Flags.string({
+    description: 'Only keys that are to expire within this time, and have not yet.',
+    helpValue: '14d',
   }),
 };
 
+const { roles: _roles, owner: _owner, tag: _tag, ...otherFilters } = listFlags;
+/** The flags of `listFlags` for a change that has flags of these names itself. */
+export const filtersOfChange = { 'owned-by': ownerFilter, tagged: tagFilter, ...otherFilters };
+
+/** The flags of a command that changes the keys which filters select, where no name is given. */
+export function selectFlags<Filters extends Interfaces.FlagInput>(filters: Filters) {
+  return {
+    ...inGroup('SELECT', filters),
+    'dry-run': Flags.boolean({ description: 'Show which keys would be changed, and change nothing.' }),
+    'no-input': noInputFlag,
+    yes: yesFlag,
+  };
+}
+
 export const changeFlags = {
   rename: Flags.string({ description: 'New name.', helpValue: '<name>' }),
-  description: Flags.string({ description: 'New description; an empty one removes it.', helpValue: '<text>' }),
+  ...labelFlags,
   ...grantFlags,
   ...restrictionFlags,
   'no-roles': Flags.boolean({ description: 'Remove all roles, but for those of --roles.' }),
   'no-permissions': Flags.boolean({ description: 'Remove all permissions, but for those of --permissions.' }),
+  'no-tags': Flags.boolean({ description: 'Remove all tags.' }),
   'no-limits': Flags.boolean({ description: 'Remove all limits, also --budget and --uses.' }),
   'no-allow-from': Flags.boolean({ description: 'Let the key be used from anywhere.' }),
   'no-expiry': Flags.boolean({ description: 'Remove the expiry.' }),
@@ -128,6 +182,7 @@ export const changeFlags = {
 /** Which flags of a change say the same. */
 const EXCLUSIVE = [
   ['expires-in', 'expires-at', 'no-expiry'],
+  ['tag', 'no-tags'],
   ['limit', 'no-limits'],
   ['budget', 'no-limits'],
   ['uses', 'no-limits'],
@@ -138,13 +193,11 @@ const EXCLUSIVE = [
 type FlagValues<Of extends Interfaces.FlagInput> = Partial<Interfaces.InferredFlags<Of>>;
 
 /** The fields that the flags of a new key and of a change have alike, under the names that the rules use. */
-function fieldsIn(
-  flags: FlagValues<typeof grantFlags & typeof restrictionFlags> & { description?: string | undefined },
-) {
-  const { roles, permissions, description } = flags;
+function fieldsIn(flags: FlagValues<typeof labelFlags & typeof grantFlags & typeof restrictionFlags>) {
+  const { roles, permissions, description, owner, tag: tags } = flags;
   const limits = limitsIn(flags);
   const expiry = { expiresIn: flags['expires-in'], expiresAt: flags['expires-at'] };
-  return { description, roles, permissions, limits, allowFrom: flags['allow-from'], ...expiry };
+  return { description, owner, tags, roles, permissions, limits, allowFrom: flags['allow-from'], ...expiry };
 }
 
 /** The limits that flags name; undefined for none. @throws KeysError INPUT_INVALID */
@@ -184,12 +237,13 @@ export function changeOf(flags: FlagValues<typeof changeFlags>): KeyChange {
     const given = exclusive.filter((flag) => flags[flag as keyof typeof flags] !== undefined);
     if (given.length > 1) throw exclusiveFlags(...given.map((flag) => `--${flag}`));
   }
-  const { roles, permissions, limits, allowFrom, expiresAt, ...fields } = fieldsIn(flags);
+  const { tags, roles, permissions, limits, allowFrom, expiresAt, ...fields } = fieldsIn(flags);
   const change = {
     ...fields,
     name: flags.rename,
     roles: roles ?? (flags['no-roles'] ? [] : undefined),
     permissions: permissions ?? (flags['no-permissions'] ? [] : undefined),
+    tags: flags['no-tags'] ? [] : tags,
     limits: flags['no-limits'] ? [] : limits,
     allowFrom: flags['no-allow-from'] ? null : allowFrom,
     expiresAt: flags['no-expiry'] ? null : expiresAt,
@@ -197,6 +251,42 @@ export function changeOf(flags: FlagValues<typeof changeFlags>): KeyChange {
   if (Object.values(change).some((value) => value !== undefined)) return change;
   const names = Object.keys(changeFlags).map((flag) => `--${flag}`);
   throw new CliError('USAGE', `There is nothing to change. Pass ${formatList(names, 'or')}.`);
+}
+
+/** Whether filters select the keys of a command, and no name does. @throws CliError USAGE */
+export function selects(
+  { args, flags }: { args: { name?: string | undefined }; flags: Readonly<Record<string, unknown>> },
+  filters: Interfaces.FlagInput,
+): boolean {
+  const [filter] = Object.keys(filters).filter((flag) => flags[flag] !== undefined);
+  const name = args.name ?? flags['name'];
+  if (filter !== undefined && name !== undefined)
+    throw new CliError('USAGE', `--${filter} selects keys, and a name is given as well. Leave one out.`);
+  if (filter === undefined && flags['dry-run'])
+    throw new CliError('USAGE', '--dry-run shows which keys are selected. Pass a filter, such as --unused-for 90d.');
+  return filter !== undefined;
+}
+
+/** The filters in flags, but for who created the keys. @throws KeysError INPUT_INVALID */
+export function filtersOf(flags: FlagValues<typeof listFlags>, now = Date.now()): KeyFilters {
+  const { roles, status, search, owner, tag: tags } = flags;
+  return {
+    roles,
+    status,
+    search,
+    owner,
+    tags,
+    unusedSince: timeAway(flags['unused-for'], '--unused-for', (span) => now - span),
+    expiresBefore: timeAway(flags['expires-within'], '--expires-within', (span) => now + span),
+  };
+}
+
+function timeAway(text: string | undefined, flag: string, timeOf: (span: number) => number): string | undefined {
+  if (text === undefined) return undefined;
+  const span = readDuration(text);
+  if (span !== undefined && span > 0) return formatTime(clampTime(timeOf(span)));
+  const remedy = durationHint(text) ?? 'Write a number with s, m, h, d or w, such as 90d.';
+  throw new KeysError('INPUT_INVALID', `${flag} is "${printable(text)}", which is not a span of time. ${remedy}`);
 }
 
 /** Reads the value of a numeric flag. @param remedy what to do about another value @throws KeysError INPUT_INVALID */

@@ -9,7 +9,7 @@ import {
   printable,
   timeAndDistance,
 } from '../../keys/basics/index.ts';
-import { warningsOf } from '../../keys/changes/index.ts';
+import { type ManyChangeRequest, type UndeletingChange, warningsOf } from '../../keys/changes/index.ts';
 import {
   type ApiKey,
   keyRestrictions,
@@ -18,6 +18,7 @@ import {
   validateName,
   validateNewKey,
 } from '../../keys/key/index.ts';
+import type { KeyFilters } from '../../keys/lists/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 import type {
   Created,
@@ -30,8 +31,9 @@ import type {
 } from '../../keys/service/index.ts';
 import type { OpenKeys, OpenKeysOptions } from '../../service/open-keys.ts';
 import { BaseCommand } from '../base-command.ts';
-import { CliError, deliverSecrets, ReportedFailure } from '../errors.ts';
+import { CliError, deliverSecrets, ReportedFailure, shownText } from '../errors.ts';
 import { commandText, formatCount } from '../output.ts';
+import { filtersOf } from '../input/key-flags.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import type { Page } from '../prompts/with-prompts.ts';
 import { type Terminal, warn } from '../terminal.ts';
@@ -46,6 +48,8 @@ import {
   withAdministration,
   withKeys,
 } from '../with-keys.ts';
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** A key whose secret nobody has must not exist: only an attacker could still find the secret. */
 const REVERTED = 'The key was removed again, because nobody has its secret.';
@@ -267,18 +271,20 @@ export abstract class KeyCommand extends BaseCommand {
     const place = await this.place(flags);
     const result = await runDelete({ name, place, interactive, assumesYes, json: this.jsonEnabled() });
     if ('deleted' in result) {
-      const { issued } = result.deleted;
-      const keys = result.deleted.keys.map((key) => ({ id: key.id, name: key.name }));
-      const deleted = keys.length;
-      const text = `Successfully deleted ${formatCount(deleted, 'API key', 'API keys')}`;
-      const shown = await this.printLines({ deleted, keys, ...issuedJson(issued) }, text);
-      await this.warnOfIssued(issued, result.deleted.keys[0]!);
-      return shown;
+      return this.showDeleted(result.deleted);
     }
     const text = `No API keys found to delete: ${'missing' in result ? result.missing : result.nothing}`;
     if ('nothing' in result) return this.printLines({ deleted: 0, message: text }, text);
     await this.fail({ deleted: 0, error: text }, text);
     throw new ReportedFailure({ code: 'NOT_FOUND', message: text, exit: 1 });
+  }
+
+  private async showDeleted({ keys: all, issued }: Deleted): Promise<object> {
+    const keys = all.map(({ id, name }) => ({ id, name }));
+    const text = `Successfully deleted ${formatCount(keys.length, 'API key', 'API keys')}`;
+    const shown = await this.printLines({ deleted: keys.length, keys, ...issuedJson(issued) }, text);
+    if (keys.length > 0) await this.warnOfIssued(issued, keys[0]!);
+    return shown;
   }
 
   protected async setEnabled({ args, flags }: NamedInput, enabled: boolean): Promise<object> {
@@ -294,6 +300,45 @@ export abstract class KeyCommand extends BaseCommand {
       );
       await this.warnOfIssued(issued, key);
       return shown;
+    });
+  }
+
+  /**
+   * Changes all keys that filters select, or none: shows which, asks, and does it.
+   * @param verb such as `disable`, which gets a d
+   */
+  protected async changeSelected(
+    flags: PlaceFlags & Parameters<typeof filtersOf>[0] & { 'dry-run'?: boolean | undefined },
+    request: ManyChangeRequest,
+    verb: string,
+  ): Promise<object> {
+    const dryRun = flags['dry-run'] ?? false;
+    if (!dryRun && !this.assumesYes && !this.interactive)
+      throw new CliError(
+        'USAGE',
+        `Pass --yes to ${verb} the keys, or --dry-run to see which: you can only be asked on a terminal, ` +
+          'without --json and --no-input.',
+      );
+    const { planAll, planJson, planText, selectAll } = await import('./change-many.ts');
+    return this.withKeys(flags, async (keys) => {
+      const plan = await planAll(keys, await selectAll(keys, await this.filters(keys, flags)), request);
+      const ids = plan.changing.map(({ id }) => id);
+      const text = shownText(planText(plan, verb));
+      if (dryRun || (ids.length === 0 && request.what !== 'DELETE')) return this.print(planJson(plan, dryRun), text);
+      if (ids.length > 0 && !this.assumesYes) {
+        await this.terminal.note(text);
+        const { confirmOrCancel } = await import('../prompts/with-prompts.ts');
+        await confirmOrCancel(
+          `${verb[0]!.toUpperCase()}${verb.slice(1)} ${formatCount(ids.length, 'API key', 'API keys')}?`,
+        );
+      }
+      if (request.what === 'DELETE')
+        return this.showDeleted(ids.length > 0 ? await keys.delete(ids) : { keys: [], issued: [] });
+      const changed = await keys.changeMany(ids, request as UndeletingChange);
+      return this.printLines(
+        planJson({ ...plan, changing: changed }, false),
+        `Successfully ${verb}d ${formatCount(changed.length, 'API key', 'API keys')}`,
+      );
     });
   }
 
@@ -341,6 +386,14 @@ export abstract class KeyCommand extends BaseCommand {
   /** Refuses a server, before something is asked for in vain. @throws KeysError STORE_REQUIRED, USAGE */
   protected requireStore(flags: PlaceFlags): void {
     requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
+  }
+
+  /** What selects keys. @throws KeysError INPUT_INVALID, NOT_FOUND for a key that is not there */
+  protected async filters(keys: KeyAdministration, flags: Parameters<typeof filtersOf>[0]): Promise<KeyFilters> {
+    const filters = filtersOf(flags);
+    const creator = flags['created-by'];
+    if (creator === undefined || UUID.test(creator)) return { ...filters, createdBy: creator?.toLowerCase() };
+    return { ...filters, createdBy: (await this.findKey(keys, creator)).apiKey.id };
   }
 
   /** The key of that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */

@@ -9,7 +9,7 @@ import {
   type ExpiryRequest,
   type NewKey,
   normalizeName,
-  validateDescription,
+  validateLine,
   validateExpiry,
   validateName,
 } from '../../keys/key/index.ts';
@@ -77,7 +77,7 @@ export function askForKey(request: KeyRequest, catalog: Catalog, names: TakenNam
       request.description ??
       (await prompts.input({
         message: 'Description (optional)',
-        validate: (text) => verdict(validateDescription(text)),
+        validate: (text) => verdict(validateLine(text, 'description')),
       }));
     const grants = await askForGrants(prompts, request, catalog);
     const hasExpiry = (request.expiresIn ?? request.expiresAt) !== undefined;

@@ -23,6 +23,9 @@ export interface KeyJson extends KeyRestrictions {
   id: string;
   name: string;
   description: string | null;
+  /** Who answers for it. */
+  owner: string | null;
+  tags: readonly string[];
   roles: string[];
   permissions: string[];
   /** Those of its roles and permissions that are declared no longer, or only elsewhere: they allow nothing here. */
@@ -43,6 +46,8 @@ export interface KeyJson extends KeyRestrictions {
   lastUsedAt: string | null;
   /** Set while the previous secret is still accepted. */
   rotation: RotationJson | null;
+  /** The address that it is valid for alone; left out for wherever keys are. */
+  audience?: string;
   /** Who it stands for, of a person who signs in; null for any other key. */
   person: Person | null;
 }
@@ -74,10 +79,13 @@ export function keyJson(state: KeyState): KeyJson {
     id: key.id,
     name: key.name,
     description: key.description,
+    owner: key.owner,
+    tags: key.tags,
     roles: key.roles,
     permissions: key.permissions,
     unknownGrants,
     ...keyRestrictions(key),
+    ...(key.audience !== null && { audience: key.audience }),
     prefix: prefixOf(key.publicId),
     status,
     createdAt: formatTime(key.createdAt),
@@ -120,7 +128,7 @@ export function changeText({ field, before, after }: FieldChange): string {
   return `${field}: ${fieldText(before)} -> ${fieldText(after)}`;
 }
 
-export function fieldText(value: FieldValue | KeyJson[keyof KeyJson]): string {
+export function fieldText(value: FieldValue | Exclude<KeyJson[keyof KeyJson], undefined>): string {
   if (value === null || value === '') return '-';
   if (typeof value !== 'object') return printable(String(value), 1000);
   if ('startedAt' in value) return rotationText(value);
@@ -263,6 +271,8 @@ const uses = column('uses', (key) => key.uses);
 const rotation = column('rotation', (key) => key.rotation, { least: TEXT });
 const person = column('person', (key) => key.person, { least: TEXT });
 const id = column('id', (key) => key.id, { least: TEXT });
+const owner = column('owner', (key) => key.owner, { least: TEXT });
+const tags = column('tags', (key) => key.tags, { least: TEXT });
 const description = column('description', (key) => key.description, { least: TEXT });
 
 /** What a terminal shows unless told otherwise. */
@@ -280,7 +290,19 @@ export const ALL_COLUMNS: readonly KeyColumn[] = [
   uses,
   rotation,
 ];
-const PICKABLE = [...ALL_COLUMNS, grants, unknownGrants, limits, budgets, allowFrom, person, id, description];
+const PICKABLE = [
+  ...ALL_COLUMNS,
+  grants,
+  unknownGrants,
+  limits,
+  budgets,
+  allowFrom,
+  person,
+  id,
+  description,
+  owner,
+  tags,
+];
 
 export const COLUMN_NAMES: readonly string[] = PICKABLE.map((column) => column.name);
 
@@ -308,7 +330,7 @@ function formOf(text: string): string {
 
 function column(
   name: string,
-  value: (key: KeyJson) => KeyJson[keyof KeyJson],
+  value: (key: KeyJson) => Exclude<KeyJson[keyof KeyJson], undefined>,
   rest: Omit<Column, 'title'> & Pick<KeyColumn, 'shown'> = {},
 ): KeyColumn {
   const title = name.toUpperCase().replace('-', ' ');

@@ -1,18 +1,20 @@
 import { examplesOf } from '../../cli/base-command.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
-import { nameArgs, nameFlag, noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
+import { listFlags, nameArgs, nameFlag, selectFlags, selects } from '../../cli/input/key-flags.ts';
 
 export default class Delete extends KeyCommand {
   static override summary = 'Delete API keys, and the keys that they created.';
   static override description =
     'Deleted keys are refused from the next request on. ' +
-    'Without a name, the keys are searched for and chosen on the terminal.';
+    'Without a name, all keys are deleted that filters select, or none of them, and the plan is shown first; without ' +
+    'filters, they are searched for and chosen on the terminal.';
   static override examples = examplesOf([
     ['Delete a key', '--name "CI deploy"'],
     ['Choose from a list', ''],
+    ['Delete what has a tag, all of it or nothing', '--tag env=preview --yes'],
   ]);
   static override args = nameArgs;
-  static override flags = { name: nameFlag, 'no-input': noInputFlag, yes: yesFlag };
+  static override flags = { name: nameFlag, ...selectFlags(listFlags) };
 
   protected override get errorFields(): object {
     return { deleted: 0 };
@@ -20,6 +22,7 @@ export default class Delete extends KeyCommand {
 
   async run(): Promise<object> {
     const input = await this.parse(Delete);
+    if (selects(input, listFlags)) return this.changeSelected(input.flags, { what: 'DELETE' }, 'delete');
     return this.delete({ ...input.flags, name: nameOf(input) });
   }
 }

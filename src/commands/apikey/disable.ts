@@ -1,19 +1,26 @@
 import { examplesOf } from '../../cli/base-command.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import { listFlags, nameArgs, nameFlag, selectFlags, selects } from '../../cli/input/key-flags.ts';
 import { warn } from '../../cli/terminal.ts';
 import { isKeysError } from '../../keys/basics/index.ts';
 import type { CatalogAdditions } from '../../keys/permissions/index.ts';
 
 export default class Disable extends KeyCommand {
-  static override summary = 'Disable an API key, until it is enabled again.';
-  static override description = 'A disabled key is refused from the next request on.';
-  static override examples = examplesOf([['Disable a key', '--name "CI deploy"']]);
+  static override summary = 'Disable API keys, until they are enabled again.';
+  static override description =
+    'A disabled key is refused from the next request on. Without a name, all keys are disabled that filters select, ' +
+    'or none of them: the plan is shown first.';
+  static override examples = examplesOf([
+    ['Disable a key', '--name "CI deploy"'],
+    ['See which keys nobody has used for 90 days', '--unused-for 90d --dry-run'],
+  ]);
   static override args = nameArgs;
-  static override flags = { name: nameFlag };
+  static override flags = { name: nameFlag, ...selectFlags(listFlags) };
 
   async run(): Promise<object> {
-    return this.setEnabled(await this.parse(Disable), false);
+    const input = await this.parse(Disable);
+    if (selects(input, listFlags)) return this.changeSelected(input.flags, { what: 'DISABLE' }, 'disable');
+    return this.setEnabled(input, false);
   }
 
   /** What can be granted: where that can't be told, a key must be disabled all the same. */

@@ -60,13 +60,13 @@ export default class Exec extends BaseCommand {
   static override flags = {
     roles: grantFlags.roles,
     permissions: grantFlags.permissions,
+    budget: restrictionFlags.budget,
+    uses: restrictionFlags.uses,
     learn: Flags.boolean({
       description:
         'Say afterwards, on stderr, which permissions the command used: as flags, and for keys.yaml. It takes some ' +
         'seconds, until servers have written that. Without --roles and --permissions, the key has ADMIN.',
     }),
-    budget: restrictionFlags.budget,
-    uses: restrictionFlags.uses,
     ttl: Flags.string({
       description: 'Let the key expire after this time: a number followed by s, m, h, d or w. Default: 10m.',
       helpValue: '90s|10m|1h',
@@ -148,7 +148,7 @@ export default class Exec extends BaseCommand {
   ) {
     if (flags.database !== undefined)
       throw new CliError('USAGE', '--federated asks a server, and not a key store: leave --database out.');
-    for (const flag of ['budget', 'uses'] as const)
+    for (const flag of ['budget', 'uses', 'learn'] as const)
       if (flags[flag] !== undefined)
         throw new CliError('USAGE', `--federated gets a key as the server's rule has it: leave --${flag} out.`);
     const server = loginServer(flags, this.environment, { isSent: true });

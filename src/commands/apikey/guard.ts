@@ -124,7 +124,7 @@ export default class Guard extends ServingCommand {
     ]);
     const rulesBy = ({
       keys,
-      config: { routes, credentials, trust, limits, upstreams, signIn, people },
+      config: { routes, credentials, trust, limits, upstreams, signIn, people, publicUrl },
     }: OpenedService): GuardRules => ({
       keys,
       upstreams: readUpstreams(upstreams, asked.upstream, routesThatDecide(asked, routes)),
@@ -133,6 +133,7 @@ export default class Guard extends ServingCommand {
       trust,
       failedCredentials: limits.failedCredentials,
       people,
+      publicUrl,
       loadDoor:
         signIn === 'off' ? undefined : async (parts) => (await import('../../console/door.tsx')).openDoor(parts),
     });

@@ -14,6 +14,8 @@ const CREATE_ONLY = [
   'uses',
   'allow-from',
   'description',
+  'owner',
+  'tag',
   'expires-in',
   'expires-at',
   'overwrite',
@@ -31,7 +33,7 @@ export default class ApiKey extends KeyCommand {
   static override usage = [
     '<%= command.id %> --create --name <name> [--roles <role,…>] [--permissions <resource:action,…>] ' +
       '[--limit 100/m] [--budget <number>] [--uses <number>] [--allow-from <network,…>] ' +
-      '[--description <text>] [--expires-in 90m|12h|30d] ' +
+      '[--description <text>] [--owner <text>] [--tag <key=value,…>] [--expires-in 90m|12h|30d] ' +
       '[--expires-at <date>] [--overwrite] [--json]',
     '<%= command.id %> --delete [--name <name>] [--json]',
   ];

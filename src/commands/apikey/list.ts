@@ -13,10 +13,32 @@ import {
 } from '../../cli/views/key-view.ts';
 import { openTable, titlesLeftOut } from '../../cli/output.ts';
 import { formatCursor, type KeyAdministration, type PageQuery } from '../../keys/service/index.ts';
-import { formatList, MAX_PAGE_SIZE } from '../../keys/basics/index.ts';
+import {
+  DEFAULT_PAGE_SIZE,
+  formatList,
+  KeysError,
+  MAX_PAGE_SIZE,
+  printable,
+  suggestion,
+} from '../../keys/basics/index.ts';
+import { KEY_SORTS, type KeyFilters, type KeySort, MAX_SELECTED } from '../../keys/lists/index.ts';
+
+/** The exit code where there is any key. */
+const ANY = 1;
+const SORTS = KEY_SORTS.map((sort) => sort.toLowerCase().replace('_', '-'));
+
+/** @throws KeysError INPUT_INVALID */
+function readSort(text: string): KeySort {
+  const at = SORTS.indexOf(text.trim().toLowerCase().replace('_', '-'));
+  if (at !== -1) return KEY_SORTS[at]!;
+  const remedy = `${suggestion(text.trim(), SORTS)}Write one of ${formatList(SORTS)}.`;
+  throw new KeysError('INPUT_INVALID', `Keys are not sorted by "${printable(text)}". ${remedy}`);
+}
 
 interface ListedKeys {
   keys: KeyJson[];
+  /** Whether there are more that no cursor leads to. */
+  hasMore?: boolean;
   /** The cursor after which the next page starts; null on the last. */
   next: string | null;
 }
@@ -35,6 +57,23 @@ async function* listPages(open: KeyAdministration, query: PageQuery, all: boolea
   } while (after !== null);
 }
 
+/** The same in another order, with as many as are wanted. @throws KeysError INPUT_INVALID, STORE_… */
+async function* listSorted(
+  open: KeyAdministration,
+  { first, ...query }: KeyFilters & { first: number; sort: KeySort },
+): AsyncGenerator<ListedKeys> {
+  for (let offset = 0; offset < first;) {
+    const size = Math.min(first - offset, MAX_PAGE_SIZE);
+    const { keys, total, isSorted } = await open.select({ ...query, first: size, offset, descending: false });
+    if (!isSorted)
+      throw new KeysError('INPUT_INVALID', `More than ${MAX_SELECTED} keys cannot be sorted. Select fewer of them.`);
+    offset += keys.length;
+    const isLast = keys.length < size || offset >= first;
+    yield { keys: keys.map(keyJson), next: null, hasMore: isLast && offset < total };
+    if (isLast) return;
+  }
+}
+
 async function readPage(open: KeyAdministration, query: PageQuery): Promise<ListedKeys> {
   const { keys, hasNextPage } = await open.list(query);
   const last = keys.at(-1);
@@ -51,6 +90,8 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     ['List the names of the expired keys', '--all --status expired | cut -f 1'],
     ['List when keys expire, and what they may do', '--columns name,expires,grants'],
     ['List what a person has created, and what came of that', '--owner "Ada Lovelace"'],
+    ['Fail if a key is to expire within two weeks', '--expires-within 14d --exit-code'],
+    ['List what nobody has used, the oldest use first', '--unused-for 90d --sort last-used --all'],
     ['List the first ten, as JSON', '--limit 10 --json'],
   ]);
   static override flags = {
@@ -61,6 +102,11 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
       helpValue: '<cursor>',
     }),
     all: Flags.boolean({ description: 'List all keys, not one page of them.' }),
+    sort: Flags.string({
+      description: `By what to sort, at most ${MAX_SELECTED} keys: ${SORTS.join(', ')}. What has none comes last.`,
+      helpValue: '<field>',
+    }),
+    'exit-code': Flags.boolean({ description: 'Exit with 1 if there is any such key, and with 0 if there is none.' }),
     wide: Flags.boolean({
       description: 'On a terminal, show every column that a pipe gets, and shorten nothing: long lines wrap.',
     }),
@@ -80,11 +126,19 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     const { flags } = await this.parse(List);
     const columns = this.columnsOf(flags);
     if (flags.all && flags.limit !== undefined) throw exclusiveFlags('--all', '--limit');
-    const { roles, status, search, owner, all } = flags;
-    const page = { first: readLimit(flags.limit, 'keys'), after: readAfter(flags.after) };
-    const query = { ...page, roles, status, search, owner };
+    if (flags.sort !== undefined && flags.after !== undefined) throw exclusiveFlags('--sort', '--after');
+    const { all } = flags;
+    const sort = flags.sort === undefined ? undefined : readSort(flags.sort);
+    const [first, after] = [readLimit(flags.limit, 'keys'), readAfter(flags.after)];
     return this.withKeys(flags, async (open) => {
-      const pages = listPages(open, query, all);
+      const filters = await this.filters(open, flags);
+      const most = all ? MAX_SELECTED : (first ?? DEFAULT_PAGE_SIZE);
+      const pages = this.noting(
+        sort === undefined
+          ? listPages(open, { ...filters, first, after }, all)
+          : listSorted(open, { ...filters, first: most, sort }),
+        flags['exit-code'],
+      );
       if (this.jsonEnabled()) return this.printJson(pages);
       const last = await this.printTable(pages, columns, flags.wide);
       if (flags.columns) await this.noteLeftOut(columns);
@@ -99,6 +153,14 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     if (columns) return pickColumns(columns);
     if (!this.terminal.isTerminal) return ALL_COLUMNS;
     return wide ? pickColumns(ALL_COLUMNS.map(({ name }) => name)) : DEFAULT_COLUMNS;
+  }
+
+  /** Lets the exit code tell whether there was any key. */
+  private async *noting(pages: AsyncIterable<ListedKeys>, isToldByExit: boolean): AsyncGenerator<ListedKeys> {
+    for await (const page of pages) {
+      if (isToldByExit && page.keys.length > 0) process.exitCode = ANY;
+      yield page;
+    }
   }
 
   private async printJson(pages: AsyncIterable<ListedKeys>): Promise<object> {
@@ -134,6 +196,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
       if (page.keys.length > 0) await this.write(`${table(page.keys.map((key) => columns.map(cell(key))))}\n`);
       last = page;
     }
+    if (last?.hasMore) await this.terminal.note('More keys follow: pass --all, or a higher --limit.');
     if (last?.next) await this.terminal.note(`More keys follow: pass --all, or --after ${last.next}`);
     return last;
   }

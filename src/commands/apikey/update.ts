@@ -1,5 +1,15 @@
 import { examplesOf } from '../../cli/base-command.ts';
-import { changeFlags, changeOf, nameArgs, nameFlag, withLimitsKept } from '../../cli/input/key-flags.ts';
+import { CliError } from '../../cli/errors.ts';
+import {
+  changeFlags,
+  changeOf,
+  filtersOfChange,
+  nameArgs,
+  nameFlag,
+  selectFlags,
+  selects,
+  withLimitsKept,
+} from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { changeText, keyJson } from '../../cli/views/key-view.ts';
 import { warn } from '../../cli/terminal.ts';
@@ -7,19 +17,32 @@ import { warningsOf } from '../../keys/changes/index.ts';
 import { fieldChanges } from '../../keys/key/index.ts';
 
 export default class Update extends KeyCommand {
-  static override summary = 'Change an API key: name, description, grants, limits, expiry.';
+  static override summary = 'Change API keys: name, description, owner, tags, grants, limits, expiry.';
   static override description =
-    'What is left out does not change. The secret stays; to replace it, see rotate or create --overwrite.';
+    'What is left out does not change. The secret stays; to replace it, see rotate or create --overwrite. Without a ' +
+    'name, all keys are changed that filters select, or none of them: the plan is shown first.';
   static override examples = examplesOf([
     ['Reduce what a key may do', '--name "CI deploy" --roles GUEST'],
+    ['Hand over what answers to somebody', '--owned-by "Ada Lovelace"\n--owner "Payments team" --dry-run'],
     ['Rename a key, and remove its expiry', '--name "CI deploy"\n--rename "CI deploy 2" --no-expiry'],
   ]);
   static override args = nameArgs;
-  static override flags = { name: nameFlag, ...changeFlags };
+  static override flags = {
+    name: nameFlag,
+    ...changeFlags,
+    ...selectFlags(filtersOfChange),
+  };
 
   async run(): Promise<object> {
     const input = await this.parse(Update);
     const change = changeOf(input.flags);
+    if (selects(input, filtersOfChange)) {
+      const { 'owned-by': owner, tagged: tag, ...flags } = input.flags;
+      // What they do not name stays, and is another thing for each key.
+      if (change.limits && !flags['no-limits'])
+        throw new CliError('USAGE', '--limit, --budget and --uses change one key at a time. Pass its name.');
+      return this.changeSelected({ ...flags, owner, tag, roles: undefined }, { what: 'UPDATE', change }, 'update');
+    }
     return this.withKeys(input.flags, async (keys) => {
       const { apiKey: key } = await this.findKey(keys, nameOf(input));
       const { before, after, confusable } = await keys.update(key, withLimitsKept(change, input.flags, key.limits));

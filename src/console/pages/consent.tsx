@@ -25,12 +25,14 @@ import type { Principal } from '../../keys/authorization/index.ts';
 import {
   type ApprovedConsent,
   type ConsentChoice,
+  hostOfClient,
+  isSelfRegistered,
   redirectTo,
   scopeItems,
   TooManyRequestsError,
 } from '../../keys/consent/index.ts';
 import { formatTime, isKeysError, KeysError } from '../../keys/basics/index.ts';
-import { expiryIn } from '../../keys/key/index.ts';
+import { type ApiKey, expiryIn } from '../../keys/key/index.ts';
 import { createsKeys, wordsOfScope } from '../../keys/permissions/meanings.ts';
 import { type ConsentRequest, requireFlow } from '../../keys/repository/index.ts';
 import type { Sessions } from '../../keys/authentication/index.ts';
@@ -217,7 +219,8 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
     door: Door,
     { request, handle, visit, chosen, refused }: Decision & { chosen?: Chosen; refused?: DecisionRefused },
   ): Promise<Response> => {
-    const title = `${request.client.name} asks for an API key`;
+    const title = `${hostOfClient(request.client) ?? request.client.name} asks for an API key`;
+    const replaced = await consent.replacedBy(request);
     const means = visit && (await meansOf(visit));
     const items = scopeItems(request).map((scope) => {
       const role = /^role:(.+)$/.exec(scope)?.[1];
@@ -230,10 +233,10 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
         host: parts.providerHost,
         href: startOf(`${door.root}sign-in`, 'next', `..${door.path}${c.req.method === 'GET' ? search : ''}`),
       };
-    const shown = { door, request, handle, items, means, chosen, refused, now: clock(), ...(signIn && { signIn }) };
+    const shown = { door, request, handle, replaced, items, means, chosen, refused, now: clock() };
     const target = request.redirect === null ? undefined : formTargetOf(request.redirect.uri);
     const { status, headers } = refused ?? {};
-    const content = <DecisionPage title={title} {...shown} />;
+    const content = <DecisionPage title={title} {...shown} {...(signIn && { signIn })} />;
     return show(c, door, {
       title,
       content,
@@ -289,7 +292,7 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
       const { address, ...source } = originOf(c, parts);
       consent.countRequest(source);
       const given = new Parameters(readQuery(c));
-      const from = returnAddressIn(given, parts);
+      const from = await returnAddressIn(given, parts);
       let asked: Decision;
       try {
         asked = await consent.ask({ ...authorizationIn(given, from, parts), address });
@@ -455,6 +458,7 @@ function DecisionPage({
   door,
   request,
   handle,
+  replaced,
   items,
   means,
   chosen,
@@ -466,6 +470,8 @@ function DecisionPage({
   door: Door;
   request: ConsentRequest;
   handle: string;
+  /** The key whose place the new one takes. */
+  replaced: ApiKey | undefined;
   /** What it asks for, with what the roles among it are. */
   items: readonly { readonly scope: string; readonly meaning: string | undefined }[];
   /** What they may grant; undefined if they enter their key. */
@@ -477,7 +483,7 @@ function DecisionPage({
   signIn?: { readonly host: string; readonly href: string };
   now: number;
 }) {
-  const { client, address, expiresAt, redirect } = request;
+  const { client, address, audience, expiresAt, redirect } = request;
   const problemAt = (field: DecisionRefused['field']) => (refused?.field === field ? refused?.message : undefined);
   const mayAgree = !means || means.grantable.reason === null;
   return (
@@ -498,8 +504,25 @@ function DecisionPage({
       <dl class="facts">
         <dt>Application</dt>
         <dd>
-          {client.name} <code class="faint">{client.id}</code>
+          <ApplicationName client={client} />
+          {redirect && hostOfClient(client) !== undefined && /^http:/.test(redirect.uri) && (
+            <>, or any other program on your device: continue only if you just started it</>
+          )}
         </dd>
+        {audience && (
+          <>
+            <dt>Key valid for</dt>
+            <dd>
+              <code>{audience}</code> alone
+            </dd>
+          </>
+        )}
+        {replaced && (
+          <>
+            <dt>Replaces</dt>
+            <dd>its key {replaced.name}, which ends</dd>
+          </>
+        )}
         <dt>Requested from</dt>
         <dd>{address ?? 'an unknown address'}</dd>
         <dt>{redirect ? 'Redirects to' : 'Code'}</dt>
@@ -561,6 +584,24 @@ function DecisionPage({
           </button>
         </p>
       </form>
+    </>
+  );
+}
+
+/** What an application is: what is known of it comes before what it says. */
+function ApplicationName({ client }: Pick<ConsentRequest, 'client'>) {
+  const host = hostOfClient(client);
+  if (host === undefined && !isSelfRegistered(client))
+    return (
+      <>
+        {client.name} <code class="faint">{client.id}</code>
+      </>
+    );
+  return host === undefined ? (
+    <>calls itself {client.name}, as any other may do: continue only if you just started it</>
+  ) : (
+    <>
+      <strong>{host}</strong>, which calls itself {client.name} <code class="faint">{client.id}</code>
     </>
   );
 }

@@ -1,8 +1,10 @@
 import type { Child } from 'hono/jsx';
+import { NO_LABELS } from '../../keys/key/index.ts';
 import type { ResourceActions } from '../../keys/permissions/index.ts';
 import { OperationFailed } from '../operations.ts';
 import { AccessLine } from '../permission-words.tsx';
 import { permissionsOf } from '../parts/grants.ts';
+import { labelsInput, labelTexts } from '../parts/labels.tsx';
 import {
   Done,
   Empty,
@@ -24,9 +26,11 @@ const ARGUMENTS = {
   roles: '[Role!]',
   status: 'ApiKeyStatus',
   owner: 'String',
+  tags: '[String!]',
   createdBy: 'ID',
   createdByOperator: 'Boolean',
   expiresBefore: 'DateTime',
+  unusedSince: 'DateTime',
   neverUsed: 'Boolean',
   sort: 'ApiKeySort',
   descending: 'Boolean',
@@ -74,6 +78,7 @@ const PAGE_SIZE = 100;
 const DAY_MS = 86_400_000;
 const STATUSES: readonly KeyStatus[] = ['ACTIVE', 'DISABLED', 'EXPIRED'];
 const ENDS = { '1d': 'within a day', '7d': 'within 7 days', '14d': 'within 14 days', '90d': 'within 90 days' } as const;
+const USES = { never: 'never', '90d': 'not for 90 days' } as const;
 /** Who created a key that no key did, as an address has it. */
 const OPERATOR = 'operator';
 
@@ -91,8 +96,10 @@ interface ListRequest {
   readonly search: string;
   readonly status: string;
   readonly role: string;
-  /** The name of a key or person to which they answer, or the id of the key that created them. */
+  /** Who answers for them, the name of a key or person, or the id of the key that created them. */
   readonly by: string;
+  /** Tags, which they all have. */
+  readonly tag: string;
   readonly ends: string;
   readonly used: string;
   readonly sort: string;
@@ -131,7 +138,8 @@ function askedIn(visit: Visit): ListRequest {
     role: given('role'),
     by: given('by'),
     ends: known('ends', Object.keys(ENDS)),
-    used: known('used', ['never']),
+    tag: given('tag'),
+    used: known('used', Object.keys(USES)),
     sort: known('sort', Object.keys(SORTS)),
     order: known('order', ['up', 'down']),
     from: /^[1-9]\d{0,8}$/.exec(given('from'))?.[0] ?? '',
@@ -147,7 +155,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** @throws OperationFailed */
 async function askPage(visit: Visit, asked: ListRequest): Promise<KeyPage> {
-  const { search, status, role, by, ends, used, from } = asked;
+  const { search, status, role, by, tag, ends, used, from } = asked;
   const { sort, isDescending } = sortOf(asked);
   const isNewestFirst = sort === 'created' && isDescending;
   const isId = UUID.test(by);
@@ -160,6 +168,8 @@ async function askPage(visit: Visit, asked: ListRequest): Promise<KeyPage> {
     createdBy: isId ? by : undefined,
     createdByOperator: by === OPERATOR || undefined,
     expiresBefore: until && new Date(until).toISOString(),
+    tags: tag === '' ? undefined : labelsInput({ ...labelTexts(NO_LABELS), tags: tag }).tags,
+    unusedSince: used === '90d' ? new Date(visit.now - 90 * DAY_MS).toISOString() : undefined,
     neverUsed: used === 'never' || undefined,
     sort: isNewestFirst ? undefined : SORTS[sort].by,
     descending: isNewestFirst ? undefined : isDescending,
@@ -232,10 +242,14 @@ function FilterForm({ root, asked, roles }: { root: string; asked: ListRequest; 
       />
       <Choice name="role" label="Role" none="Any" chosen={asked.role} options={roles.map((role) => [role, role])} />
       <Choice name="ends" label="Expires" none="Any time" chosen={asked.ends} options={Object.entries(ENDS)} />
-      <Choice name="used" label="Used" none="Any" chosen={asked.used} options={[['never', 'never']]} />
+      <Choice name="used" label="Used" none="Any" chosen={asked.used} options={Object.entries(USES)} />
       <label>
         <span>Owner</span>
-        <input name="by" value={asked.by} placeholder={`Key, person, ${OPERATOR}`} />
+        <input name="by" value={asked.by} placeholder={`Team, person, key, ${OPERATOR}`} />
+      </label>
+      <label>
+        <span>Tags</span>
+        <input name="tag" value={asked.tag} placeholder="env=prod" />
       </label>
       {asked.sort !== '' && <input type="hidden" name="sort" value={asked.sort} />}
       {asked.order !== '' && <input type="hidden" name="order" value={asked.order} />}
@@ -463,6 +477,7 @@ const NOTHING: ListRequest = {
   status: '',
   role: '',
   by: '',
+  tag: '',
   ends: '',
   used: '',
   sort: '',

@@ -46,6 +46,7 @@ const VERBS: Readonly<Record<AuditAction, string | readonly [withKey: string, al
   LEAK: 'found a leaked secret of',
   CONTAIN: 'contained',
   OBSERVE: 'let pass what a route would refuse',
+  REVIEW: 'attested a review of the keys',
 };
 
 const DAY_MS = 86_400_000;

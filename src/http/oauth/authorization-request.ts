@@ -1,6 +1,6 @@
 import { type Client, hasRedirect, isChallenge, type NewConsentRequest } from '../../keys/consent/index.ts';
 import type { ConsentRedirect } from '../../keys/repository/index.ts';
-import { clientIn, type ConsentParts, grantsIn } from './endpoints.ts';
+import { askedIn, type ConsentParts } from './endpoints.ts';
 import { OAuthError, type Parameters } from './oauth-error.ts';
 
 const MAX_STATE_LENGTH = 2000;
@@ -13,8 +13,11 @@ export type ReturnAddress = Pick<ConsentRedirect, 'uri' | 'state'>;
  * what is wrong: nobody is sent anywhere else (RFC 9700, section 4.11).
  * @throws OAuthError for the person alone
  */
-export function returnAddressIn(given: Parameters, parts: ConsentParts): { client: Client; back: ReturnAddress } {
-  const client = clientIn(given, parts);
+export async function returnAddressIn(
+  given: Parameters,
+  { clients }: ConsentParts,
+): Promise<{ client: Client; back: ReturnAddress }> {
+  const client = await clients.find(given);
   const uri = given.need('redirect_uri');
   if (!hasRedirect(client, uri))
     throw new OAuthError('invalid_request', `The redirect_uri is none that "${client.name}" is registered with.`);
@@ -28,7 +31,7 @@ export function returnAddressIn(given: Parameters, parts: ConsentParts): { clien
 export function authorizationIn(
   given: Parameters,
   { client, back }: { client: Client; back: ReturnAddress },
-  { catalog }: ConsentParts,
+  parts: ConsentParts,
 ): Omit<NewConsentRequest, 'address'> {
   if (given.need('response_type') !== 'code')
     throw new OAuthError('unsupported_response_type', 'The response_type is code.');
@@ -40,5 +43,5 @@ export function authorizationIn(
   if (!isChallenge(challenge))
     throw new OAuthError('invalid_request', 'The code_challenge is no SHA-256 in base64url.');
   const keyExpiresIn = given.get('key_expires_in');
-  return { client, ...grantsIn(given, catalog), keyExpiresIn, redirect: { ...back, challenge } };
+  return { client, ...askedIn(given, parts), keyExpiresIn, redirect: { ...back, challenge } };
 }

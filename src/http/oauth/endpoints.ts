@@ -1,17 +1,26 @@
 import type { Context } from 'hono';
-import { type Client, type Consent, findClient, parseScope, POLL_SECONDS } from '../../keys/consent/index.ts';
+import { type Consent, type NewConsentRequest, parseScope, POLL_SECONDS } from '../../keys/consent/index.ts';
 import { sourceOf } from '../../keys/basics/index.ts';
 import type { Principal } from '../../keys/authorization/index.ts';
 import type { Exchange, TokenIdentifier } from '../../keys/exchange/index.ts';
+import { readAudience } from '../../keys/key/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
 import { type Grants, requireFlow } from '../../keys/repository/index.ts';
-import type { BearerCheck } from '../bearer-check.ts';
-import { type ClientAddresses, HonoHead } from '../received.ts';
+import type { BearerCheck, Discovery } from '../bearer-check.ts';
+import { type ClientAddresses, HonoHead, requestTo, type RequestTo } from '../received.ts';
 import type { FailureLog, RefusalLog } from '../refusal-log.ts';
 import { readForm } from '../form.ts';
 import { jsonReply, type Reply } from '../replies.ts';
 import { type Issuer, OAUTH_PATHS } from './issuer.ts';
+import type { Clients } from './clients.ts';
 import { OAuthError, Parameters } from './oauth-error.ts';
+
+/** Where clients get keys for what is guarded for proxies. */
+export interface GuardedDiscovery {
+  isOwn(to: RequestTo): boolean;
+  find(to: RequestTo): Discovery | undefined;
+  answer(to: RequestTo): Reply | undefined;
+}
 
 /** What the endpoints for applications, and the pages for people, share. */
 export interface ConsentParts {
@@ -22,9 +31,9 @@ export interface ConsentParts {
   /** Counts a use of a key. */
   readonly countUse: (principal: Principal) => void;
   readonly catalog: Catalog;
-  /** Those that are registered. */
-  readonly clients: readonly Client[];
+  readonly clients: Clients;
   readonly issuer: Issuer;
+  readonly guarded?: GuardedDiscovery | undefined;
   readonly addresses: ClientAddresses;
   /** Takes keys that people show in forms, wherever programs put theirs. */
   readonly check: BearerCheck;
@@ -44,9 +53,8 @@ export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<
   const { address, ...source } = originOf(c, parts);
   parts.consent.countRequest(source);
   const form = await applicationForm(c);
-  const client = clientIn(form, parts);
-  const grants = grantsIn(form, parts.catalog);
-  const wanted = { client, ...grants, keyExpiresIn: form.get('key_expires_in'), address };
+  const client = await parts.clients.find(form);
+  const wanted = { client, ...askedIn(form, parts), keyExpiresIn: form.get('key_expires_in'), address };
   const { request, handle, deviceCode } = await parts.consent.ask(wanted);
   parts.refusals.add('key asked for', { reason: client.id, address }, new HonoHead(c).notes);
   const page = parts.issuer.of(c) + OAUTH_PATHS.device;
@@ -60,18 +68,44 @@ export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<
   });
 }
 
-/** The client that a request names. @throws OAuthError invalid_client */
-export function clientIn(given: Parameters, { clients }: Pick<ConsentParts, 'clients'>): Client {
-  const client = findClient(clients, given.need('client_id'));
-  if (!client) throw new OAuthError('invalid_client', 'There is no client with this client_id: register it first.');
-  return client;
+/** The grants in a scope. @throws OAuthError invalid_scope */
+export function grantsIn(given: Parameters, catalog: Catalog): Grants {
+  return scopeIn(given.get('scope') ?? '', catalog).grants;
 }
 
-/** What a request asks for. @throws OAuthError invalid_scope */
-export function grantsIn(given: Parameters, catalog: Catalog): Grants {
-  const parsed = parseScope(given.get('scope') ?? '', catalog);
+function scopeIn(scope: string, catalog: Catalog) {
+  const parsed = parseScope(scope, catalog);
   if ('issue' in parsed) throw new OAuthError('invalid_scope', parsed.issue.message);
-  return parsed.grants;
+  return parsed;
+}
+
+/**
+ * What a request asks for. Without a scope, that is what it takes to reach the resource that it names, if that is
+ * guarded by the same configuration.
+ * @throws OAuthError invalid_scope, invalid_target
+ */
+export function askedIn(
+  given: Parameters,
+  { catalog, guarded }: Pick<ConsentParts, 'catalog' | 'guarded'>,
+): Pick<NewConsentRequest, 'roles' | 'permissions' | 'replaces' | 'audience'> {
+  const audience = audienceIn(given);
+  const scope = given.get('scope') ?? (audience === undefined ? '' : leastScope(audience, guarded));
+  const { grants, replaces } = scopeIn(scope, catalog);
+  return { ...grants, replaces, audience };
+}
+
+function leastScope(audience: string, guarded: ConsentParts['guarded']): string {
+  const to = requestTo(audience);
+  const found = guarded?.find({ ...to, method: 'POST' }) ?? guarded?.find(to);
+  return found?.scope.join(' ') ?? '';
+}
+
+/** What a key is to be for alone (RFC 8707, section 2). @throws OAuthError invalid_target */
+export function audienceIn(given: Parameters): string | undefined {
+  const resource = given.get('resource');
+  const audience = resource === undefined ? undefined : readAudience(resource);
+  if (resource === undefined || audience !== undefined) return audience;
+  throw new OAuthError('invalid_target', 'The resource is not an address of http or https without a query.');
 }
 
 /** The form of a public client, which proves nothing by a secret. @throws OAuthError; RequestRefused */

@@ -1,11 +1,12 @@
 import type { Context } from 'hono';
 import { formatList, isKeysError } from '../../keys/basics/index.ts';
 import type { NewSecret } from '../../keys/changes/index.ts';
+import { isFor } from '../../keys/key/index.ts';
 import { OWN_CLIENT } from '../../keys/consent/index.ts';
 import { type TokenIdentifier, TokenRefused, type WantedKey } from '../../keys/exchange/index.ts';
 import { admitKey } from '../form.ts';
 import { HonoHead } from '../received.ts';
-import { clientIn, type ConsentParts, grantsIn, originOf } from './endpoints.ts';
+import { audienceIn, type ConsentParts, grantsIn, originOf } from './endpoints.ts';
 import { OAuthError, type Parameters } from './oauth-error.ts';
 
 const TYPE = 'urn:ietf:params:oauth:token-type:';
@@ -48,8 +49,14 @@ export function exchangeAssertion(c: Context, form: Parameters, parts: ConsentPa
 }
 
 async function delegate(c: Context, key: string, wanted: WantedKey, parts: ConsentParts): Promise<NewSecret> {
-  const admission = await admitKey(c, key, parts.check);
-  if (!('refusal' in admission)) return asOAuth(parts.exchange.delegate(admission.principal, wanted));
+  const admission = await admitKey(c, key, parts.check, true);
+  if (!('refusal' in admission)) {
+    const { principal } = admission;
+    const { audience } = wanted;
+    const isWithin = principal.restrictions?.audiences.every((own) => audience === undefined || isFor(own, audience));
+    if (isWithin === false) throw new OAuthError('invalid_target', 'The resource is not one that the key is for.');
+    return asOAuth(parts.exchange.delegate(principal, wanted));
+  }
   const { status, message, headers } = admission.refusal;
   if (status === 429 || status === 503) throw new OAuthError('temporarily_unavailable', message, status, headers);
   throw new OAuthError('invalid_request', message);
@@ -77,13 +84,17 @@ async function federate(
 /** What is asked for of a key. @throws OAuthError */
 function wantedIn(c: Context, form: Parameters, parts: ConsentParts): WantedKey {
   const own = parts.issuer.of(c);
-  const other = [...form.all('resource'), ...form.all('audience')].find((target) => target !== '' && target !== own);
-  if (other !== undefined) throw new OAuthError('invalid_target', `Keys are for this service alone, which is ${own}.`);
+  const targets = new Set([...form.all('resource'), ...form.all('audience')].filter((target) => target !== ''));
+  const [target] = targets;
+  const audience = target === undefined || target === own ? target : audienceIn(form);
+  if (targets.size > 1 || (target !== undefined && audience === undefined))
+    throw new OAuthError('invalid_target', `A key is for one resource, by its address, as ${own} for this service.`);
   return {
     name: form.get('name'),
     grants: form.get('scope') === undefined ? undefined : grantsIn(form, parts.catalog),
     expiresIn: form.get('expires_in'),
-    clientId: form.get('client_id') === undefined ? OWN_CLIENT.id : clientIn(form, parts).id,
+    audience,
+    clientId: form.get('client_id') === undefined ? OWN_CLIENT.id : parts.clients.idIn(form),
   };
 }
 

@@ -2,8 +2,9 @@ import type { Context } from 'hono';
 import { basePath } from 'hono/route';
 import { invalidPublicUrl, Networks } from '../../keys/basics/index.ts';
 import type { ConsentFlow } from '../../keys/repository/index.ts';
-import { HonoHead } from '../received.ts';
+import { HonoHead, isLoopbackHost, type NodeHead, requestTo, type RequestTo } from '../received.ts';
 import { jsonReply, type Reply } from '../replies.ts';
+import type { Clients } from './clients.ts';
 
 /** Where applications and people find what. */
 export const OAUTH_PATHS = {
@@ -12,9 +13,13 @@ export const OAUTH_PATHS = {
   token: '/oauth/token',
   deviceAuthorization: '/oauth/device_authorization',
   revoke: '/oauth/revoke',
+  register: '/oauth/register',
   /** Short, since people type it. */
   device: '/device',
 } as const;
+
+/** Where the metadata of what is guarded is (RFC 9728, section 3). */
+export const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource';
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 export const JWT_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
@@ -26,7 +31,15 @@ export const EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
  */
 export function metadataReply(
   issuer: string,
-  { flows, grantTypes }: { flows: readonly ConsentFlow[]; grantTypes: readonly string[] },
+  {
+    flows,
+    grantTypes,
+    clients,
+  }: {
+    flows: readonly ConsentFlow[];
+    grantTypes: readonly string[];
+    clients: Pick<Clients, 'mayRegister' | 'haveDocuments'>;
+  },
 ): Reply {
   const [byCode, byPage] = [flows.includes('DEVICE'), flows.includes('CODE')];
   return jsonReply({
@@ -35,12 +48,14 @@ export function metadataReply(
     token_endpoint: issuer + OAUTH_PATHS.token,
     ...(byCode && { device_authorization_endpoint: issuer + OAUTH_PATHS.deviceAuthorization }),
     revocation_endpoint: issuer + OAUTH_PATHS.revoke,
+    ...(clients.mayRegister && { registration_endpoint: issuer + OAUTH_PATHS.register }),
     ...(byPage && { response_types_supported: ['code'], response_modes_supported: ['query'] }),
     grant_types_supported: grantTypes,
     ...(byPage && { code_challenge_methods_supported: ['S256'] }),
     token_endpoint_auth_methods_supported: ['none'],
     revocation_endpoint_auth_methods_supported: ['none'],
     ...(byPage && { authorization_response_iss_parameter_supported: true }),
+    ...(clients.haveDocuments && { client_id_metadata_document_supported: true }),
   });
 }
 
@@ -69,17 +84,38 @@ export class Issuer {
   /** The address, such as `https://keys.example.org`, or `https://example.org/keys` for an app under that path. */
   of(c: Context): string {
     if (this.#configured !== undefined) return this.#configured;
-    const url = new URL(this.#originOf(c));
+    const url = new URL(this.seenBy(new HonoHead(c)));
     // Another app may have this one under a path of its own.
     url.pathname = basePath(c);
     return url.href.replace(/\/$/, '');
   }
 
-  #originOf(c: Context): string {
-    const { protocol, host } = new URL(c.req.url);
-    const peer = new HonoHead(c).peer();
+  /**
+   * What a request for one of the service's own endpoints was made to, as its client knows that. Undefined where only
+   * the client says it, and it is not this machine: it could say anything.
+   */
+  ownOf(request: NodeHead | HonoHead, endpoint: string): RequestTo | undefined {
+    const to = this.to(request, endpoint);
+    return this.#configured !== undefined || isLoopbackHost(to.host) ? to : undefined;
+  }
+
+  /** What a request for one of the service's own endpoints was made to, as its client has written it. */
+  to(request: NodeHead | HonoHead, endpoint: string): RequestTo {
+    if (this.#configured !== undefined) return requestTo(this.#configured + endpoint);
+    return requestTo(this.seenBy(request) + new URL(request.url).pathname);
+  }
+
+  /** Whether a request was made to the host of the service, and not to one that it guards. */
+  isOwn(request: NodeHead | HonoHead): boolean {
+    return this.#configured === undefined || new URL(this.#configured).origin === this.seenBy(request);
+  }
+
+  /** The origin that a request was made to, as its client has written it. */
+  seenBy(request: NodeHead | HonoHead): string {
+    const { protocol, host } = new URL(request.url);
+    const peer = request.peer();
     if (peer === undefined || !this.#trust.includes(peer)) return `${protocol}//${host}`;
-    const [scheme, name] = [c.req.header('x-forwarded-proto'), c.req.header('x-forwarded-host')];
+    const [scheme, name] = [request.header('x-forwarded-proto'), request.header('x-forwarded-host')];
     const seen = `${scheme === 'http' || scheme === 'https' ? `${scheme}:` : protocol}//${name ?? host}`;
     return isOrigin(seen) ? new URL(seen).origin : `${protocol}//${host}`;
   }

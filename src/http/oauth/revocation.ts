@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import { HonoHead } from '../received.ts';
 import { jsonReply, type Reply } from '../replies.ts';
-import { applicationForm, clientIn, type ConsentParts, originOf } from './endpoints.ts';
+import { applicationForm, type ConsentParts, originOf } from './endpoints.ts';
 import { OAuthError } from './oauth-error.ts';
 
 /**
@@ -11,7 +11,7 @@ import { OAuthError } from './oauth-error.ts';
  */
 export async function revokeKey(c: Context, parts: ConsentParts): Promise<Reply> {
   const form = await applicationForm(c);
-  const { id: clientId } = clientIn(form, parts);
+  const clientId = parts.clients.idIn(form);
   const secret = form.need('token').trim();
   const created = form.get('created_keys');
   if (created !== undefined && created !== 'refuse')

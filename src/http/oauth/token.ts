@@ -1,14 +1,16 @@
 import type { Context } from 'hono';
-import { formatScope, type Redemption } from '../../keys/consent/index.ts';
+import { formatScope, type Polled, type Redemption } from '../../keys/consent/index.ts';
 import { formatList } from '../../keys/basics/index.ts';
 import type { NewSecret } from '../../keys/changes/index.ts';
 import { type ConsentFlow, consentFlows, requireFlow } from '../../keys/repository/index.ts';
 import { HonoHead } from '../received.ts';
 import { jsonReply, type Reply } from '../replies.ts';
-import { applicationForm, clientIn, type ConsentParts, originOf } from './endpoints.ts';
+import { applicationForm, audienceIn, type ConsentParts, originOf } from './endpoints.ts';
 import { exchangeAssertion, exchangeToken } from './exchange.ts';
 import { DEVICE_GRANT, EXCHANGE_GRANT, JWT_GRANT } from './issuer.ts';
 import { OAuthError, type Parameters } from './oauth-error.ts';
+
+type Given = NewSecret & { readonly more?: object };
 
 /** A way to get a key at the token endpoint. */
 interface GrantType {
@@ -16,7 +18,9 @@ interface GrantType {
   readonly flow?: ConsentFlow;
   /** Whether it takes tokens of issuers that are trusted. */
   readonly needsTokens?: boolean;
-  give(c: Context, form: Parameters, parts: ConsentParts): Promise<NewSecret & { readonly more?: object }>;
+  /** Whether it is for applications that replace the secrets of their keys. */
+  readonly needsRefreshing?: boolean;
+  give(c: Context, form: Parameters, parts: ConsentParts): Promise<Given>;
 }
 
 /** What the token endpoint gives keys for, by `grant_type`. */
@@ -24,16 +28,24 @@ const GRANT_TYPES: Readonly<Record<string, GrantType>> = {
   authorization_code: {
     flow: 'CODE',
     give: (c, form, parts) => {
-      const { id: clientId } = clientIn(form, parts);
+      const common = { clientId: parts.clients.idIn(form), audience: audienceIn(form) };
       const [code, redirectUri, verifier] = ['code', 'redirect_uri', 'code_verifier'].map((name) => form.need(name));
-      return redeem(c, { clientId, code: code!, redirectUri: redirectUri!, verifier: verifier! }, parts);
+      return redeem(c, { ...common, code: code!, redirectUri: redirectUri!, verifier: verifier! }, parts);
     },
   },
   [DEVICE_GRANT]: {
     flow: 'DEVICE',
     give: (c, form, parts) => {
-      const { id: clientId } = clientIn(form, parts);
-      return redeem(c, { clientId, deviceCode: form.need('device_code') }, parts);
+      const common = { clientId: parts.clients.idIn(form), audience: audienceIn(form) };
+      return redeem(c, { ...common, deviceCode: form.need('device_code') }, parts);
+    },
+  },
+  refresh_token: {
+    needsRefreshing: true,
+    give: (c, form, parts) => {
+      const refreshToken = form.need('refresh_token');
+      const request = { clientId: parts.clients.idIn(form), refreshToken, audience: audienceIn(form) };
+      return unlessRefused(c, parts, (address) => parts.consent.refresh(request, address));
     },
   },
   [EXCHANGE_GRANT]: { give: exchangeToken },
@@ -41,9 +53,14 @@ const GRANT_TYPES: Readonly<Record<string, GrantType>> = {
 };
 
 /** Those that are offered here, by the ways in which applications may ask. */
-export function grantTypesOf({ catalog, tokens }: Pick<ConsentParts, 'catalog' | 'tokens'>): string[] {
+export function grantTypesOf({
+  catalog,
+  tokens,
+  clients,
+}: Pick<ConsentParts, 'catalog' | 'tokens' | 'clients'>): string[] {
   const flows = consentFlows(catalog);
-  const isOffered = ({ flow, needsTokens }: GrantType) => (!flow || flows.includes(flow)) && (!needsTokens || tokens);
+  const isOffered = ({ flow, needsTokens, needsRefreshing }: GrantType) =>
+    (!flow || flows.includes(flow)) && (!needsTokens || tokens) && (!needsRefreshing || clients.mayRefresh);
   return Object.keys(GRANT_TYPES).filter((name) => isOffered(GRANT_TYPES[name]!));
 }
 
@@ -58,13 +75,14 @@ export async function giveKey(c: Context, parts: ConsentParts): Promise<Reply> {
     throw new OAuthError('unsupported_grant_type', `The grant_type is ${formatList(offered, 'or')}.`);
   }
   const { key, apiKey, more } = await grantType.give(c, form, parts);
-  const { expiresAt, createdAt } = apiKey;
+  const { expiresAt, createdAt, rotation } = apiKey;
+  const from = rotation?.startedAt ?? createdAt;
   return jsonReply(
     {
       access_token: key,
       ...more,
       token_type: 'Bearer',
-      ...(expiresAt !== null && { expires_in: Math.max(0, Math.floor((expiresAt - createdAt) / 1000)) }),
+      ...(expiresAt !== null && { expires_in: Math.max(0, Math.floor((expiresAt - from) / 1000)) }),
       scope: formatScope(apiKey),
     },
     { Pragma: 'no-cache' },
@@ -72,11 +90,22 @@ export async function giveKey(c: Context, parts: ConsentParts): Promise<Reply> {
 }
 
 /** Gives an application its key (RFC 6749, section 4.1.4; RFC 8628, section 3.5). @throws OAuthError */
-async function redeem(c: Context, redemption: Redemption, parts: ConsentParts): Promise<NewSecret> {
+function redeem(c: Context, redemption: Redemption, parts: ConsentParts): Promise<Given> {
+  return unlessRefused(c, parts, (address) => parts.consent.redeem(redemption, address));
+}
+
+async function unlessRefused(
+  c: Context,
+  parts: ConsentParts,
+  work: (address: string | undefined) => Promise<Polled>,
+): Promise<Given> {
   const { address } = originOf(c, parts);
-  const redeemed = await parts.consent.redeem(redemption, address);
-  if (!('refused' in redeemed)) return redeemed;
-  const { refused, reason } = redeemed;
+  const given = await work(address);
+  if (!('refused' in given)) {
+    const { refreshToken, ...key } = given;
+    return { ...key, more: refreshToken === undefined ? {} : { refresh_token: refreshToken } };
+  }
+  const { refused, reason } = given;
   const isUsual = refused === 'authorization_pending' || refused === 'slow_down';
   if (!isUsual)
     parts.refusals.add('consent refused', { reason: refused, detail: reason, address }, new HonoHead(c).notes);
@@ -84,6 +113,7 @@ async function redeem(c: Context, redemption: Redemption, parts: ConsentParts): 
 }
 
 const MEANINGS = {
+  invalid_target: 'The resource is not the one that the key is for.',
   invalid_grant: 'The code is not valid: it is unknown, was used, has ended, or is not for this client.',
   access_denied: 'The request was refused, or whoever agreed to it may no longer do so.',
   expired_token: 'The code has ended. Ask for a new one.',

@@ -45,6 +45,7 @@ import {
   type ApiKey,
   GIVEN_FIELDS,
   type KeyChange,
+  NO_LABELS,
   type PlannedChange,
   readSchedule,
   requireNoPerson,
@@ -202,6 +203,7 @@ function buildDeclaredKey(
   { caller, now }: Transaction,
 ): StoredKey {
   return {
+    ...NO_LABELS,
     ...UNRESTRICTED,
     ...declared,
     id,
@@ -210,6 +212,7 @@ function buildDeclaredKey(
     createdBy: caller === OPERATOR ? null : caller.apiKey.id,
     disabledAt: enabled === false ? now : null,
     managed: true,
+    audience: null,
     person: null,
     rotation: null,
     digest: secret.digest,
@@ -423,7 +426,7 @@ function asDeclared<Key extends ApiKey>(
   const disabledAt = toggled ? (enabled ? null : now) : before.disabledAt;
   const createdBy = adopt ? null : before.createdBy;
   const expiresAt = renews ? endOf(declared, now) : endOfPresent(before, declared, now);
-  const wanted = { ...UNRESTRICTED, ...withoutUndefined(declared), expiresAt };
+  const wanted = { ...NO_LABELS, ...UNRESTRICTED, ...withoutUndefined(declared), expiresAt };
   const changed = GIVEN_FIELDS.filter((field) => !isSame(before[field], wanted[field]));
   const after = {
     ...before,

@@ -3,18 +3,20 @@ import {
   type FieldChange,
   fieldChanges,
   KEY_FIELDS,
-  normalizeDescription,
+  NO_LABELS,
+  normalizeLine,
   normalizeName,
   notADate,
   parseNetworks,
+  parseTags,
   type PlannedChange,
   readGrants,
   readSchedule,
   secretSince,
   type RotationSchedule,
-  validateDescription,
   validateExpiry,
   validateGrants,
+  validateLine,
   validateName,
   validateNetworks,
   validateNewKey,
@@ -54,7 +56,7 @@ import {
 export interface DeclaredKey
   extends
     Pick<ApiKey, 'name' | 'description' | 'roles' | 'permissions' | 'expiresAt'>,
-    Partial<Pick<ApiKey, 'limits' | 'allowFrom'>> {
+    Partial<Pick<ApiKey, 'owner' | 'tags' | 'limits' | 'allowFrom'>> {
   /** Whether the key is accepted. A new key is, unless this is false. */
   enabled?: boolean;
   /** How long it lives from when it gets a secret, in place of `expiresAt`: a duration such as `30d`. */
@@ -88,6 +90,8 @@ const texts = <Texts>() => list(anyText) as Rule<unknown> as Rule<Texts>;
 const DECLARED_KEY: Rules<DeclaredKey> = {
   name: required(anyText),
   description: required(orNull(anyText)),
+  owner: orNull(anyText),
+  tags: texts(),
   roles: required(texts()),
   permissions: required(texts()),
   expiresAt: required(orNull(amount)),
@@ -125,8 +129,10 @@ export async function checkDeclared(
     names.add(name);
     const limits = key.limits && { limits: parseLimits(key.limits).values };
     const allowFrom = key.allowFrom && { allowFrom: parseNetworks(key.allowFrom).values };
-    const description = normalizeDescription(key.description);
-    return { ...key, name, description, ...readGrants(key, catalog), ...limits, ...allowFrom };
+    const description = normalizeLine(key.description);
+    const owner = key.owner === undefined ? {} : { owner: normalizeLine(key.owner) };
+    const tags = key.tags && { tags: parseTags(key.tags).values };
+    return { ...key, name, description, ...owner, ...tags, ...readGrants(key, catalog), ...limits, ...allowFrom };
   });
 }
 
@@ -196,7 +202,7 @@ class DeclarationReader extends DocumentReader {
   #key(value: unknown, path: DocumentPath): DeclaredKey {
     const key: DeclaredKey = {
       name: '',
-      description: null,
+      ...NO_LABELS,
       roles: [],
       permissions: [],
       limits: [],
@@ -209,11 +215,14 @@ class DeclarationReader extends DocumentReader {
       return key;
     }
     const fields = this.knownFields(value, path, DECLARED_FIELDS);
-    const { name, description, roles, permissions, limits, allowFrom, expiresAt, expiresIn, rotate, enabled } = fields;
+    const { name, description, owner, tags, roles, permissions, limits, allowFrom } = fields;
+    const { expiresAt, expiresIn, rotate, enabled } = fields;
     if (name === undefined) this.missing(path, 'name');
     else key.name = this.#name(name, [...path, 'name']);
     if (description !== undefined && description !== null)
-      key.description = this.#description(description, [...path, 'description']);
+      key.description = this.#line(description, 'description', path);
+    if (owner !== undefined && owner !== null) key.owner = this.#line(owner, 'owner', path);
+    key.tags = this.parsedList(tags, [...path, 'tags'], parseTags);
     key.roles = this.parsedList(roles, [...path, 'roles'], (items) => parseRoles(items, this.#catalog));
     key.permissions = this.parsedList(permissions, [...path, 'permissions'], (items) =>
       parsePermissions(items, this.#catalog),
@@ -243,11 +252,11 @@ class DeclarationReader extends DocumentReader {
     return name;
   }
 
-  #description(value: unknown, path: DocumentPath): string | null {
-    const text = this.text(value, path);
-    const issue = text === undefined ? undefined : validateDescription(text);
-    if (issue) this.report(path, issue.message);
-    return normalizeDescription(text);
+  #line(value: unknown, field: 'description' | 'owner', path: DocumentPath): string | null {
+    const text = this.text(value, [...path, field]);
+    const issue = text === undefined ? undefined : validateLine(text, field);
+    if (issue) this.report([...path, field], issue.message);
+    return normalizeLine(text);
   }
 
   #networks(value: unknown, path: DocumentPath): string[] {
@@ -358,6 +367,8 @@ export function plannedCreation(key: DeclaredKey, id?: string): PlannedChange {
 
 function fieldsOfNew({
   description,
+  owner = null,
+  tags = [],
   roles,
   permissions,
   limits = [],
@@ -368,6 +379,8 @@ function fieldsOfNew({
 }: DeclaredKey): FieldChange[] {
   const fields = {
     description,
+    owner,
+    tags: tags.length > 0 ? tags : null,
     roles: roles.length > 0 ? roles : null,
     permissions: permissions.length > 0 ? permissions : null,
     limits: limits.length > 0 ? limits : null,

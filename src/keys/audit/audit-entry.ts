@@ -30,6 +30,7 @@ export const AUDIT_ACTIONS = [
   'LEAK',
   'CONTAIN',
   'OBSERVE',
+  'REVIEW',
 ] as const;
 /**
  * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
@@ -37,7 +38,8 @@ export const AUDIT_ACTIONS = [
  * that were written while the clock was ahead; LEAK is that a scan has found a secret;
  * FEDERATE is that a token of an issuer that is trusted was exchanged for a key;
  * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it; OBSERVE is
- * that a route that observes has begun to, or has let pass what it would refuse.
+ * that a route that observes has begun to, or has let pass what it would refuse; REVIEW is that somebody has attested
+ * which keys there are.
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
@@ -247,17 +249,20 @@ export function auditValuesOf(key: ApiKey): AuditValues {
       previousEndsAt: formatTime(rotation.previousEndsAt),
     },
     ...(key.person && { person: key.person }),
+    ...(key.audience !== null && { audience: key.audience }),
+    ...(key.owner !== null && { owner: key.owner }),
+    ...(key.tags.length > 0 && { tags: key.tags }),
   };
 }
 
 /** The fields that differ between two states of a key. */
 export function auditChange(before: ApiKey, after: ApiKey): { before: AuditValues; after: AuditValues } {
   const [oldValues, newValues] = [auditValuesOf(before), auditValuesOf(after)];
-  const changed = Object.keys(oldValues).filter(
+  const changed = Object.keys({ ...oldValues, ...newValues }).filter(
     (field) =>
       oldValues[field] !== newValues[field] && JSON.stringify(oldValues[field]) !== JSON.stringify(newValues[field]),
   );
-  const pick = (values: AuditValues) => Object.fromEntries(changed.map((field) => [field, values[field]]));
+  const pick = (values: AuditValues) => Object.fromEntries(changed.map((field) => [field, values[field] ?? null]));
   return { before: pick(oldValues), after: pick(newValues) };
 }
 

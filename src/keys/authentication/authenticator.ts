@@ -385,7 +385,7 @@ export class Authenticator {
    */
   noteRefusal(
     { apiKey: { id, name } }: Principal,
-    reason: 'address' | 'limited',
+    reason: 'address' | 'audience' | 'limited',
     address: string | undefined,
     usedAt?: number,
   ): void {

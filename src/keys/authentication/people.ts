@@ -7,6 +7,7 @@ import {
   type Person,
   requireWhole,
   type StoredKey,
+  NO_LABELS,
   UNRESTRICTED,
   withoutDigests,
 } from '../key/index.ts';
@@ -128,7 +129,7 @@ export class People {
     return {
       id: randomId(),
       name: await freeName(transaction.find, person.name, { otherwise: 'Person', randomBytes }),
-      description: null,
+      ...NO_LABELS,
       ...grants,
       ...UNRESTRICTED,
       publicId: createPersonId(randomBytes),
@@ -137,6 +138,7 @@ export class People {
       expiresAt: null,
       disabledAt: null,
       managed: false,
+      audience: null,
       person,
       rotation: null,
       digest: digestPerson(person),

@@ -75,6 +75,18 @@ export function chainStatus({ keys, isComplete }: { keys: readonly Link[]; isCom
   return isComplete && !statuses.has('DISABLED') ? 'ACTIVE' : 'DISABLED';
 }
 
+/**
+ * Who answers for a key, and the key that says so: itself, or the nearest of its ancestors that has an owner or is a
+ * person; undefined if nobody is known.
+ */
+export function findAnswering({ keys }: Chain): { answering: string; by: ApiKey } | undefined {
+  for (const by of keys) {
+    const answering = by.owner ?? by.person?.name;
+    if (answering !== undefined) return { answering, by };
+  }
+  return undefined;
+}
+
 /** When a key stops being accepted: the first expiry in its chain, in milliseconds since 1970; null for never. */
 export function chainExpiry({ keys }: Chain): number | null {
   const ends = keys.flatMap(({ expiresAt }) => expiresAt ?? []);

@@ -11,6 +11,7 @@ export {
   chainOf,
   chainStatus,
   type Descendants,
+  findAnswering,
   findChain,
   findChains,
   findDescendants,

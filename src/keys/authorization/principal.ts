@@ -11,7 +11,7 @@ import {
   splitLimit,
   withoutStackTrace,
 } from '../basics/index.ts';
-import { type ApiKey, areWithin, isUnrestricted, type KeyRestrictions } from '../key/index.ts';
+import { type ApiKey, areWithin, isFor, isUnrestricted, type KeyRestrictions } from '../key/index.ts';
 import {
   type Action,
   type Catalog,
@@ -198,7 +198,7 @@ export function operatorName(): string {
   }
 }
 
-type RestrictedKey = Pick<ApiKey, 'id'> & KeyRestrictions;
+type RestrictedKey = Pick<ApiKey, 'id' | 'audience'> & KeyRestrictions;
 
 /** A limit, against which the requests of its key and of all its child keys count. */
 export interface AppliedLimit {
@@ -238,11 +238,13 @@ export interface Restrictions {
   readonly limits: readonly AppliedLimit[];
   /** A request must come from all of them. */
   readonly networks: readonly Networks[];
+  /** A request must be made to what each of them is for: see `ApiKey.audience`. */
+  readonly audiences: readonly string[];
 }
 
 /** The restrictions of the last key of a chain; undefined if there are none. */
 function restrictionsOf({ keys }: Chain, { defaultLimits }: Catalog): Restrictions | undefined {
-  if (defaultLimits.length === 0 && keys.every(isUnrestricted)) return undefined;
+  if (defaultLimits.length === 0 && keys.every((key) => key.audience === null && isUnrestricted(key))) return undefined;
   const limits = keys.flatMap(({ id: keyId, limits: own }) =>
     appliedLimits(own, defaultLimits).map((limit) => ({ keyId, limit })),
   );
@@ -250,6 +252,7 @@ function restrictionsOf({ keys }: Chain, { defaultLimits }: Catalog): Restrictio
     limitsId: limits.map(({ keyId, limit }) => `${keyId} ${limit}`).join(),
     limits,
     networks: keys.flatMap(({ allowFrom }) => (allowFrom ? new Networks(allowFrom) : [])),
+    audiences: keys.flatMap(({ audience }) => audience ?? []),
   };
 }
 
@@ -264,7 +267,7 @@ export function restrictionsFor({ chain, restrictions }: Principal, charge: Char
   const holder = restrictions ?? chain;
   let charged = known.get(holder);
   if (charged) return charged;
-  const { limitsId = '', limits = [], networks = [] } = restrictions ?? {};
+  const { limitsId = '', limits = [], networks = [], audiences = [] } = restrictions ?? {};
   const ofRoutes = chain.keys.flatMap(({ id: keyId }) =>
     routes.map(({ cost: weight, ...limit }): AppliedLimit => ({ keyId, ...limit, weight })),
   );
@@ -276,6 +279,7 @@ export function restrictionsFor({ chain, restrictions }: Principal, charge: Char
     limitsId: [limitsId, requests, cost, ...named].join(),
     limits: [...weighted, ...ofRoutes],
     networks,
+    audiences,
   };
   known.set(holder, charged);
   return charged;
@@ -302,6 +306,9 @@ export function closerRestriction(
   for (const { allowFrom } of closer)
     if (allowFrom && !allowed.some((networks) => areWithin(networks, allowFrom)))
       return `may be used from ${formatList(allowFrom, 'or')} alone`;
+  const audiences = than.flatMap(({ audience }) => audience ?? []);
+  for (const { audience } of closer)
+    if (audience !== null && !audiences.some((one) => isFor(audience, one))) return `is for ${audience} alone`;
   return undefined;
 }
 

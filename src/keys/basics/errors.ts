@@ -4,6 +4,8 @@ export interface Issue {
   code:
     | 'NAME_INVALID'
     | 'DESCRIPTION_INVALID'
+    | 'OWNER_INVALID'
+    | 'TAG_INVALID'
     | 'ROLE_INVALID'
     | 'PERMISSION_INVALID'
     | 'NO_GRANTS'

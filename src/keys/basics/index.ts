@@ -2,6 +2,7 @@
  * What all rules rest on: errors, texts, times, limits, networks, options, documents, and how long work lets others
  * in.
  */
+export { csvLine } from './csv.ts';
 export { type DocumentIssue, type DocumentPath, DocumentReader, formatPath, isRecord } from './document.ts';
 export {
   assertValid,

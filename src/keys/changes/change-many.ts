@@ -1,71 +1,109 @@
-import { assertValid, KeysError } from '../basics/index.ts';
-import { type ApiKey, expiryOf, requireWhole, USAGE, validateExpiry } from '../key/index.ts';
+import { assertValid, checkOptions, checkSearchText, KeysError, printable, yielding } from '../basics/index.ts';
+import {
+  type ApiKey,
+  expiryOf,
+  KEY_CHANGE_OPTIONS,
+  type KeyChange,
+  requireWhole,
+  USAGE,
+  validateChange,
+  validateExpiry,
+  withoutDigests,
+} from '../key/index.ts';
 import { KEY_LISTS } from '../lists/index.ts';
+import type { Catalog } from '../permissions/index.ts';
 import type { KeyRepository } from '../repository/index.ts';
 import { type ChangedKey, type Place, requireToUpdate, type Transaction } from './transaction.ts';
-import { planSwitch, requireChange, requireToDelete } from './update.ts';
+import { requireChange, requireToDelete, updated } from './update.ts';
 
-/** A change of many keys: each only loses by it, so that none is enabled, or ends later. */
-interface ManyChange {
-  readonly what: 'DISABLE' | 'EXPIRE' | 'DELETE';
-  /** When they are to end, in milliseconds since 1970; for EXPIRE alone. Those that end earlier stay as they are. */
-  readonly expiresAt: number | null;
-}
-
-/** The same, as it is asked for. */
+/** A change of many keys, as it is asked for. */
 export interface ManyChangeRequest {
-  readonly what: ManyChange['what'];
-  /** For EXPIRE: an RFC 3339 date and time. */
+  /** To disable or delete them, to let them end earlier, whereby none is enabled or ends later; or to change fields. */
+  readonly what: 'DISABLE' | 'EXPIRE' | 'DELETE' | 'UPDATE';
+  /** For EXPIRE: an RFC 3339 date and time. Those that end earlier stay as they are. */
   readonly expiresAt?: string | null | undefined;
+  /** For UPDATE: what changes; no name, since each has its own. */
+  readonly change?: KeyChange | undefined;
 }
 
-/** Parses a change of many keys. @throws ValidationError; KeysError INPUT_INVALID */
-export function readManyChange({ what, expiresAt }: ManyChangeRequest, now: number): ManyChange {
+/** One that leaves the keys there. */
+export type UndeletingChange = ManyChangeRequest & { readonly what: 'DISABLE' | 'EXPIRE' | 'UPDATE' };
+
+/** The same, once it was parsed. */
+interface ManyChange {
+  readonly what: ManyChangeRequest['what'];
+  /** A key as it is afterwards; the same object if it is that way already, or is deleted. */
+  readonly after: <Key extends ApiKey>(before: Key) => Key;
+}
+
+/** Parses a change of many keys. @throws ValidationError; KeysError INPUT_INVALID, OPTION_INVALID */
+export function readManyChange(
+  { what, expiresAt, change }: ManyChangeRequest,
+  { catalog, now }: { catalog: Catalog; now: number },
+): ManyChange {
   if ((what === 'EXPIRE') !== (expiresAt != null))
     throw new KeysError('INPUT_INVALID', 'Say when the keys are to expire, and only if they are to.');
-  if (what !== 'EXPIRE') return { what, expiresAt: null };
-  const request = { expiresAt: expiresAt! };
-  assertValid(validateExpiry(request, now));
-  return { what, expiresAt: expiryOf(request, now)! };
+  if ((what === 'UPDATE') !== (change !== undefined))
+    throw new KeysError('INPUT_INVALID', 'Say what of the keys is to change, and only if they are to.');
+  if (what === 'DELETE') return { what, after: (before) => before };
+  if (what === 'DISABLE')
+    return { what, after: (before) => (before.disabledAt === null ? { ...before, disabledAt: now } : before) };
+  if (what === 'EXPIRE') {
+    const request = { expiresAt: expiresAt! };
+    assertValid(validateExpiry(request, now));
+    const end = expiryOf(request, now)!;
+    return {
+      what,
+      after: (before) => (before.expiresAt === null || before.expiresAt > end ? { ...before, expiresAt: end } : before),
+    };
+  }
+  checkOptions('keys.changeAll', change!, KEY_CHANGE_OPTIONS);
+  if (change!.name !== undefined) throw new KeysError('INPUT_INVALID', 'Each key has a name of its own: leave it out.');
+  assertValid(validateChange(change!, catalog, now));
+  return { what, after: (before) => updated(before, change!, { catalog, now }) };
 }
 
 /** Whether a key would be another one afterwards. */
-export function isChangedBy({ disabledAt, expiresAt }: ApiKey, change: ManyChange): boolean {
-  if (change.what === 'DISABLE') return disabledAt === null;
-  return change.what === 'DELETE' || expiresAt === null || expiresAt > change.expiresAt!;
-}
-
-/** Refuses a change that the caller may not make. @throws KeysError STORE_CORRUPT, POLICY_VIOLATED; ForbiddenError */
-export async function requireToChangeBy(place: Place, key: ApiKey, change: ManyChange): Promise<void> {
-  if (change.what === 'DELETE') return requireToDelete(place, [key]);
-  requireToUpdate(place, [key]);
-  requireWhole(key);
-  if (change.what === 'DISABLE') await planSwitch(place, key, false);
-  else await requireChange(place, key, { ...key, expiresAt: change.expiresAt });
+export function isChangedBy(key: ApiKey, { what, after }: ManyChange): boolean {
+  return what === 'DELETE' || after(key) !== key;
 }
 
 /**
- * Disables keys, or lets them end earlier: all of them, or none.
+ * Refuses a change that the caller may not make.
+ * @throws ValidationError; KeysError STORE_CORRUPT, POLICY_VIOLATED, NOT_FOR_PEOPLE; ForbiddenError
+ */
+export async function requireToChangeBy(place: Place, key: ApiKey, { what, after }: ManyChange): Promise<void> {
+  if (what === 'DELETE') return requireToDelete(place, [key]);
+  requireToUpdate(place, [key]);
+  requireWhole(key);
+  await requireChange(place, key, after(key));
+}
+
+/**
+ * Changes keys, but for deleting them: all of them, or none.
  * @returns those that were changed
- * @throws KeysError NOT_FOUND, POLICY_VIOLATED; ForbiddenError
+ * @throws ValidationError; KeysError NOT_FOUND, POLICY_VIOLATED, NOT_FOR_PEOPLE; ForbiddenError
  */
 export async function changeKeys(
   transaction: Transaction,
   ids: readonly string[],
   change: ManyChange,
 ): Promise<ChangedKey[]> {
-  const changed: ChangedKey[] = [];
-  for (const id of new Set(ids)) {
-    const before = await transaction.findToChange(id);
+  for (const id of ids) checkSearchText(id);
+  const found = new Map((await transaction.find.findBy('id', [...new Set(ids)])).map((key) => [key.id, key]));
+  const missing = ids.find((id) => !found.has(id));
+  if (missing !== undefined)
+    throw new KeysError('NOT_FOUND', `There is no API key with the id "${printable(missing)}".`);
+  const changes = [];
+  for await (const before of yielding([...new Set(ids)].map((id) => found.get(id)!))) {
+    requireToUpdate(transaction, [before]);
     if (!isChangedBy(before, change)) continue;
     await requireToChangeBy(transaction, before, change);
-    const after =
-      change.what === 'EXPIRE'
-        ? { ...before, expiresAt: change.expiresAt }
-        : { ...before, disabledAt: transaction.now };
-    changed.push(await transaction.change(before, after, change.what === 'EXPIRE' ? 'UPDATE' : 'DISABLE'));
+    changes.push({ before, after: change.after(before) });
   }
-  return changed;
+  const action = change.what === 'DISABLE' ? 'DISABLE' : 'UPDATE';
+  await transaction.changeAll(changes.map(({ before, after }) => ({ before, steps: [{ after, action }] })));
+  return changes.map(({ before, after }) => ({ before: withoutDigests(before), after: withoutDigests(after) }));
 }
 
 /** How many keys a change of several ones concerns, and when one of them was last used. */

@@ -65,11 +65,18 @@ export interface KeyPreview extends GivenFields {
 /** Builds a key from a validated request. Its creator is known when it is created. */
 export function buildKey(
   input: NewKey,
-  { catalog, now, id, secret }: { catalog: Catalog; now: number; id: string; secret: Secret },
+  {
+    catalog,
+    now,
+    id,
+    secret,
+    audience = null,
+  }: { catalog: Catalog; now: number; id: string; secret: Secret; audience?: string | null | undefined },
 ): StoredKey {
   return {
     id,
     ...readNewFields(input, catalog),
+    audience,
     publicId: secret.publicId,
     createdAt: now,
     createdBy: null,
@@ -133,6 +140,7 @@ function takeOwnPlace(caller: Principal, input: NewKey, key: StoredKey, catalog:
   const { chain } = caller;
   const [own] = chain.keys;
   key.createdBy = own.createdBy;
+  key.audience = own.audience;
   for (const field of RESTRICTION_FIELDS) if (input[field] === undefined) Object.assign(key, { [field]: own[field] });
   requireToLoosen(caller, chain, key, catalog);
 }

@@ -18,6 +18,7 @@ import {
   type EffectFinder,
   EFFECTS,
   GIVEN_FIELDS,
+  NO_LABELS,
   type NarrowerFields,
   type NewEffect,
   type Widening,
@@ -37,7 +38,7 @@ type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
 
 /** The fields by which a key may do more, or be another's. */
 const FIELDS = [
-  ...GIVEN_FIELDS.filter((field) => field !== 'description'),
+  ...GIVEN_FIELDS.filter((field) => !(field in NO_LABELS)),
   'publicId',
   'disabledAt',
   'createdBy',

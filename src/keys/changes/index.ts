@@ -1,5 +1,11 @@
 /** Changes of keys, each in a transaction, what outlives the key that did it, and what can be foreseen. */
-export { changeKeys, type ManyChangeRequest, readManyChange } from './change-many.ts';
+export {
+  changeKeys,
+  type ManyChangeRequest,
+  type Reach,
+  readManyChange,
+  type UndeletingChange,
+} from './change-many.ts';
 export {
   type Contained,
   containedAs,
@@ -27,6 +33,7 @@ export {
   warningsOf,
 } from './create.ts';
 export { type KeyChangeKind, PermittedChanges, type PossibleChange, type Refusal } from './permitted-changes.ts';
+export { attest, type Attestation, readAttestation } from './review.ts';
 export {
   activateRotation,
   findUnused,

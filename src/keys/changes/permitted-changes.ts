@@ -1,9 +1,11 @@
 import {
+  type Actor,
   chainExpiry,
   findChain,
   heldGrants,
   mayFor,
   notGrantable,
+  OPERATOR,
   type Principal,
   requirePolicy,
   requireToCreateAny,
@@ -11,7 +13,7 @@ import {
   requireToOutlive,
   violationsOfEnd,
 } from '../authorization/index.ts';
-import { type ErrorCode, isKeysError, yieldToEventLoop } from '../basics/index.ts';
+import { type ErrorCode, isKeysError, yielding, yieldToEventLoop } from '../basics/index.ts';
 import { type ApiKey, MAX_DURATION_MS, requireNoPerson, requireWhole, statusOf } from '../key/index.ts';
 import { type Catalog, type Grant, PermissionSet, type Role } from '../permissions/index.ts';
 import type { KeyRepository } from '../repository/index.ts';
@@ -147,7 +149,7 @@ async function requireToDisableCreated(place: PlaceBefore, { id }: ApiKey): Prom
 }
 
 /** What a change of many keys would do. */
-interface ManyChangePlan extends Reach {
+export interface ManyChangePlan extends Reach {
   /** The keys that it changes. */
   readonly changing: readonly ApiKey[];
   /** Those that are that way already. */
@@ -305,29 +307,31 @@ export class PermittedChanges {
    * written.
    * @throws ValidationError; KeysError INPUT_INVALID, STORE_…
    */
-  async planOf(ids: readonly string[], request: ManyChangeRequest, actor: Principal): Promise<ManyChangePlan> {
-    const { repository, clock } = this.#options;
-    const change = readManyChange(request, clock());
+  async planOf(ids: readonly string[], request: ManyChangeRequest, actor: Actor): Promise<ManyChangePlan> {
+    const { repository, catalog, clock } = this.#options;
+    const change = readManyChange(request, { catalog, now: clock() });
     const found = await repository.findBy('id', [...new Set(ids)]);
     const byId = new Map(found.map((key) => [key.id, key]));
     const keys = [...new Set(ids)].flatMap((id) => byId.get(id) ?? []).filter((key) => mayFor(actor, 'READ', key));
     const place = await this.#findPlace(actor, keys);
-    const refused = [];
-    for (const key of keys.filter((one) => isChangedBy(one, change))) {
-      const refusal =
-        'refusal' in place ? place.refusal : await findRefusal(() => requireToChangeBy(place, key, change));
-      if (refusal) refused.push({ key, refusal });
-      await yieldToEventLoop();
+    const plan: Record<'changing' | 'unchanged', ApiKey[]> = { changing: [], unchanged: [] };
+    const refused: ManyChangePlan['refused'][number][] = [];
+    for await (const key of yielding(keys)) {
+      let isChanged = true;
+      const refusal = await findRefusal(async () => {
+        isChanged = isChangedBy(key, change);
+        if (isChanged && !('refusal' in place)) await requireToChangeBy(place, key, change);
+      });
+      const why = refusal ?? (isChanged && 'refusal' in place ? place.refusal : null);
+      if (why) refused.push({ key, refusal: why });
+      else plan[isChanged ? 'changing' : 'unchanged'].push(key);
     }
-    const isRefused = new Set(refused.map(({ key }) => key));
-    const changing = keys.filter((key) => isChangedBy(key, change) && !isRefused.has(key));
     return {
-      changing,
-      unchanged: keys.filter((key) => !isChangedBy(key, change)),
+      ...plan,
       refused,
       ...(await reachOf(
         repository,
-        changing.map(({ id }) => id),
+        plan.changing.map(({ id }) => id),
       )),
     };
   }
@@ -348,13 +352,17 @@ export class PermittedChanges {
   }
 
   /** What changes are decided by, as far as several keys ask for the same once. */
-  async #findPlace(actor: Principal, keys: readonly ApiKey[]): Promise<KeyPlace | { refusal: Refusal }> {
+  async #findPlace<Who extends Actor>(
+    actor: Who,
+    keys: readonly ApiKey[],
+  ): Promise<(PlaceBefore & { readonly caller: Who }) | { refusal: Refusal }> {
     const { repository, catalog, clock } = this.#options;
     const now = clock();
     let caller = actor;
     const refusal = await findRefusal(async () => {
+      if (actor === OPERATOR) return;
       const { apiKey, secret } = actor;
-      caller = await refreshed({ apiKey, secret }, repository, { catalog, now });
+      caller = (await refreshed({ apiKey, secret }, repository, { catalog, now })) as Who;
     });
     if (refusal) return { refusal };
     const creators = [...new Set(keys.flatMap(({ createdBy }) => createdBy ?? []))];

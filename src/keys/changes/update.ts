@@ -28,7 +28,7 @@ export interface UpdatedKey extends ChangedKey {
 }
 
 /** What of a person is as they sign in. */
-const SIGNED_IN = ['name', 'roles', 'permissions'] as const;
+const SIGNED_IN: ReadonlySet<string> = new Set(['name', 'roles', 'permissions']);
 const BY_SIGN_IN = 'Their name and grants are decided when they sign in, by "people" in svc-api.yaml.';
 
 /**
@@ -39,18 +39,32 @@ const BY_SIGN_IN = 'Their name and grants are decided when they sign in, by "peo
 export async function updateKey(transaction: Transaction, id: string, change: KeyChange): Promise<UpdatedKey> {
   const { caller, find, catalog, now } = transaction;
   const before = await transaction.findToChange(id);
-  const expiry = expiryOf(change, now);
-  const expiresAt = expiry === undefined ? before.expiresAt : expiry;
-  const after = { ...before, ...readGiven(change, catalog), expiresAt };
-  if (SIGNED_IN.some((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field])))
-    requireNoPerson(before, BY_SIGN_IN);
-  if (!before.person) assertValid(validateGrants(after.roles, after.permissions));
+  const after = updated(before, change, { catalog, now });
   await requireChange(transaction, before, after);
   const holder = await find.findByName(after.name);
   if (holder && holder.id !== id) throw new NameTakenError(after.name, false);
   const isRenamed = after.name !== before.name;
   const confusable = isRenamed ? await findConfusableNames(caller, find, [after.name], new Set([id])) : [];
   return { ...(await transaction.change(before, after, 'UPDATE')), confusable };
+}
+
+/**
+ * A key as a request that was checked leaves it; the same object if nothing changes.
+ * @throws ValidationError; KeysError NOT_FOR_PEOPLE
+ */
+export function updated<Key extends ApiKey>(
+  before: Key,
+  change: KeyChange,
+  { catalog, now }: Pick<Place, 'catalog' | 'now'>,
+): Key {
+  const expiry = expiryOf(change, now);
+  const given = { ...readGiven(change, catalog), ...(expiry !== undefined && { expiresAt: expiry }) };
+  const differs = (field: keyof typeof given) => JSON.stringify(before[field]) !== JSON.stringify(given[field]);
+  const fields = (Object.keys(given) as (keyof typeof given)[]).filter(differs);
+  if (fields.some((field) => SIGNED_IN.has(field))) requireNoPerson(before, BY_SIGN_IN);
+  const after = { ...before, ...given };
+  if (!before.person) assertValid(validateGrants(after.roles, after.permissions));
+  return fields.length > 0 ? after : before;
 }
 
 /** Enables or disables a key. @throws KeysError NOT_FOUND, POLICY_VIOLATED; ForbiddenError */

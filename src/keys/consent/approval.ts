@@ -34,7 +34,7 @@ import {
 } from '../repository/index.ts';
 import type { Secret } from '../secret/index.ts';
 import { shortScope, unknownRequest } from './ask.ts';
-import { formatScope, scopeItems } from './clients.ts';
+import { formatScope, isSelfRegistered, scopeItems } from './clients.ts';
 
 /** What a person agrees to. Without grants, to all that was asked for; without an expiry, to the one that was. */
 export interface ConsentChoice extends ExpiryRequest {
@@ -99,9 +99,10 @@ function isSameApproval(one: ConsentApproval, other: ConsentApproval): boolean {
 
 export function keyOf({ client, address }: ConsentRequest, approval: ConsentApproval): NewKey {
   const { keyName, roles, permissions, keyExpiresAt } = approval;
+  const application = isSelfRegistered(client) ? client.name : client.id;
   return {
     name: keyName,
-    description: `Asked for by the application ${client.id}${address === null ? '' : ` from ${address}`}`,
+    description: `Asked for by the application ${application}${address === null ? '' : ` from ${address}`}`,
     roles,
     permissions,
     ...(keyExpiresAt !== null && { expiresAt: formatTime(keyExpiresAt) }),
@@ -188,7 +189,11 @@ export async function approveRequest(
   if (request.approval && !isSameApproval(request.approval, agreed)) throw decided(request, 'approved');
   const approval = request.approval ?? agreed;
   const input = keyOf(request, approval);
-  await planCreation(transaction, input, buildKey(input, { catalog, now, ...made }));
+  await planCreation(
+    transaction,
+    input,
+    buildKey(input, { catalog, now, ...made, audience: request.audience ?? null }),
+  );
   if (request.approval && request.flow === 'DEVICE') return request;
   const redirected = {
     codeDigest: made.codeDigest,
@@ -206,6 +211,7 @@ export async function approveRequest(
     asked: formatScope(request),
     from: request.address,
     granted: formatScope(approval),
+    ...(request.audience && { audience: request.audience }),
     name: approval.keyName,
     expiresAt: formatTime(approval.keyExpiresAt),
   };

@@ -143,6 +143,10 @@ export interface NewConsentRequest extends Grants {
   address?: string | undefined;
   /** Where the person is sent back to; without it, they type a code. */
   redirect?: ConsentRedirect | undefined;
+  /** The address that the key is to be for alone. */
+  audience?: string | undefined;
+  /** The id of a key of the application whose place the key is to take. */
+  replaces?: string | undefined;
 }
 
 /** A request that was just made: the only time its codes are known. */
@@ -156,7 +160,7 @@ export interface AskedConsent {
 
 /** Builds a request. @throws ValidationError for an end that cannot be read */
 export function buildRequest(
-  { client, roles, permissions, keyExpiresIn, address, redirect }: NewConsentRequest,
+  { client, roles, permissions, keyExpiresIn, address, redirect, audience, replaces }: NewConsentRequest,
   { now, id, randomBytes }: { now: number; id: string; randomBytes: RandomBytes },
 ): AskedConsent {
   if (keyExpiresIn !== undefined) assertValid(validateExpiry(expiryIn(keyExpiresIn), now));
@@ -165,7 +169,9 @@ export function buildRequest(
   const request: ConsentRequest = {
     id,
     flow: redirect ? 'CODE' : 'DEVICE',
-    client: { id: client.id, name: client.name },
+    client: { id: client.id, name: client.name, ...(client.refreshes && { refreshes: true }) },
+    audience: audience ?? null,
+    replaces: replaces ?? null,
     roles,
     permissions,
     keyExpiresIn: keyExpiresIn ?? null,

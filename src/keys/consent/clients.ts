@@ -11,8 +11,8 @@ import {
 } from '../permissions/index.ts';
 import type { Grants } from '../repository/index.ts';
 
-/** A loopback address with any port, and the rest (RFC 8252, section 7.3). */
-const LOOPBACK = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::(\d{1,5}))?([/?].*)?$/;
+/** A loopback address with any port, and the rest (RFC 8252, section 7.3); many applications write its name. */
+const LOOPBACK = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost))(?::(\d{1,5}))?([/?].*)?$/;
 /** A scheme of an application's own, which is a domain in reverse (RFC 8252, section 7.1). */
 const PRIVATE = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:\/(?!\/)/;
 /** What may stand in a URI (RFC 3986, section 2). */
@@ -58,6 +58,8 @@ export interface Client {
   readonly name: string;
   /** Where people may be sent back to; none for one that only shows a code. */
   readonly redirects: readonly string[];
+  /** Whether its keys end after an hour, and it gets new secrets for them by itself (RFC 6749, section 6). */
+  readonly refreshes?: boolean;
 }
 
 /** The program itself: `svc-api login`. */
@@ -70,6 +72,72 @@ export const OWN_CLIENT: Client = {
 export const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** In code points. The name of a key has room for a date and some letters behind it. */
 export const MAX_CLIENT_NAME_LENGTH = 60;
+
+const MAX_REDIRECTS = 20;
+
+/**
+ * What applications say of themselves: in a document at the URL that is their id, or where they register.
+ * @param fallback its name where it says none that a key can have
+ * @returns undefined where people could be sent back nowhere
+ */
+export function selfDescribed(
+  id: string,
+  { name, redirects, refreshes }: { name: unknown; redirects: unknown; refreshes: boolean },
+  fallback: string,
+): Client | undefined {
+  const uris = Array.isArray(redirects) ? redirects.slice(0, MAX_REDIRECTS) : [];
+  const usable = uris.filter((uri): uri is string => typeof uri === 'string' && invalidRedirect(uri) === undefined);
+  const names = [typeof name === 'string' ? name : '', fallback].map((text) =>
+    Array.from(
+      text
+        .slice(0, 500)
+        .normalize('NFC')
+        .replaceAll(/[^\p{L}\p{M}\p{Nd}]+/gu, ' ')
+        .trim(),
+    )
+      .slice(0, MAX_CLIENT_NAME_LENGTH)
+      .join('')
+      .trim(),
+  );
+  const readable = names.find((each) => validateName(each) === undefined) ?? 'Application';
+  return usable.length > 0 ? { id, name: readable, redirects: usable, ...(refreshes && { refreshes }) } : undefined;
+}
+
+const DYNAMIC = 'dynamic~';
+/** In characters. It stands in URLs, and is kept with each key. */
+const MAX_DYNAMIC_LENGTH = 800;
+
+/**
+ * The id of an application that registers itself (RFC 7591): what it says of itself, so that nothing of it is kept.
+ * @returns undefined where that is too long, or has no redirect URI
+ */
+export function registeredBy(said: Pick<Client, 'name' | 'redirects'> & { refreshes: boolean }): Client | undefined {
+  const text = JSON.stringify([said.name, said.redirects, said.refreshes]);
+  const id = DYNAMIC + Buffer.from(text).toString('base64url');
+  return id.length > MAX_DYNAMIC_LENGTH ? undefined : selfDescribed(id, said, 'Application');
+}
+
+/** The application with the id that it has got by registering itself; undefined for any other id. */
+export function readRegistered(id: string): Client | undefined {
+  if (!id.startsWith(DYNAMIC) || id.length > MAX_DYNAMIC_LENGTH) return undefined;
+  try {
+    const said: unknown = JSON.parse(Buffer.from(id.slice(DYNAMIC.length), 'base64url').toString());
+    const [name, redirects, refreshes] = Array.isArray(said) ? (said as unknown[]) : [];
+    return selfDescribed(id, { name, redirects, refreshes: refreshes === true }, 'Application');
+  } catch {
+    return undefined;
+  }
+}
+
+/** The host at which an application describes itself; undefined for one that does not. */
+export function hostOfClient({ id }: Pick<Client, 'id'>): string | undefined {
+  return id.startsWith('https://') ? URL.parse(id)?.host : undefined;
+}
+
+/** Whether an application has only said itself what it is. */
+export function isSelfRegistered({ id }: Pick<Client, 'id'>): boolean {
+  return id.startsWith(DYNAMIC);
+}
 
 /** What is wrong with a client, by where that is in it; empty if nothing is. */
 export function invalidClient({ id, name, redirects }: Client): { path: (string | number)[]; message: string }[] {
@@ -113,22 +181,42 @@ export function hasRedirect({ redirects }: Client, uri: string): boolean {
 }
 
 const ROLE = /^role:/i;
+/** The id of a key. */
+const REPLACED = /^key:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+
+/** The item of a scope which asks that a key ends that the application has: that which it gets takes its place. */
+export function replacing(id: string): string {
+  return `key:${id}`;
+}
 
 /** What is built in is no secret. What an installation declares is told to its keys alone. */
 const BUILT_IN = createCatalog();
 /** In characters: a longer item is no name of anything. */
 const MAX_EXPLAINED = 200;
 
+interface ParsedScope {
+  readonly grants: Grants;
+  /** The id of a key of the application whose place is to be taken. */
+  readonly replaces?: string;
+}
+
 /**
  * Parses a scope (RFC 6749, section 3.3): `RESOURCE:ACTION` and `role:ROLE`, with spaces between them, in either case.
  * Anybody may send one: each item is looked up once, and only the first that is wrong is explained, by built-in names.
+ * An application may name a key of its own there whose place is taken: see `replacing`.
  * @returns the grants, each once, or what is wrong
  */
-export function parseScope(scope: string, catalog: Catalog): { grants: Grants } | { issue: Issue } {
+export function parseScope(scope: string, catalog: Catalog): ParsedScope | { issue: Issue } {
   const roles = new Set<Role>();
   const permissions = new Set<Permission>();
+  let replaces: string | undefined;
   for (const item of scope.split(' ')) {
     if (item === '') continue;
+    const replaced = REPLACED.exec(item)?.[1];
+    if (replaced !== undefined) {
+      replaces = replaced;
+      continue;
+    }
     const name = item.replace(ROLE, '');
     const grant = name.toUpperCase();
     const isRole = name !== item;
@@ -136,7 +224,8 @@ export function parseScope(scope: string, catalog: Catalog): { grants: Grants } 
     if (isRole) roles.add(grant);
     else permissions.add(grant as Permission);
   }
-  if (roles.size + permissions.size > 0) return { grants: { roles: [...roles], permissions: [...permissions] } };
+  if (roles.size + permissions.size > 0)
+    return { grants: { roles: [...roles], permissions: [...permissions] }, ...(replaces && { replaces }) };
   return { issue: { code: 'NO_GRANTS', message: 'The scope is empty: it needs RESOURCE:ACTION or role:ROLE.' } };
 }
 

@@ -9,7 +9,7 @@ const USER_CODE = new RegExp(`^[${ALPHABET}]{${LENGTH}}$`);
 const CODE_BYTES = 32;
 
 /** What a code is for: one of a kind is never taken for one of another. */
-type CodeKind = 'user' | 'page' | 'device' | 'redirect';
+type CodeKind = 'user' | 'page' | 'device' | 'redirect' | 'family' | 'refresh';
 
 /** Random letters that a person can read out. */
 export function randomLetters(length: number, randomBytes: RandomBytes): string {

@@ -1,6 +1,7 @@
 import { type Actor, OPERATOR, requirePermission } from '../authorization/index.ts';
 import { checkOptions, checkSearchText, KeysError, printable, type Source, withoutUndefined } from '../basics/index.ts';
 import type { Parts } from '../changes/index.ts';
+import type { ApiKey } from '../key/index.ts';
 import { type ConsentApproval, type ConsentRequest, CONSENTS, KEPT_MS, requireFlow } from '../repository/index.ts';
 import { createSecret } from '../secret/index.ts';
 import {
@@ -18,6 +19,7 @@ import {
   digestRedemption,
   type Ended,
   endKey,
+  findReplaced,
   type KeyToEnd,
   redeem,
   type Redeemed,
@@ -28,6 +30,7 @@ import {
   findStanding,
   UNKNOWN,
 } from './redeem.ts';
+import { findRefreshing, type Refreshed, type RefreshRequest, refreshKey } from './refresh.ts';
 
 /** What consent needs from outside. */
 export interface ConsentOptions extends Parts {
@@ -189,7 +192,7 @@ export class Consent {
     const isDevice = 'deviceCode' in redemption && !('reason' in standing && standing.reason === UNKNOWN);
     if (isDevice && !isRemembered && polls.isTooEarly(digest, now)) return TOO_EARLY;
     if ('refused' in standing) return standing;
-    const options = { catalog, now, id: randomId(), secret: createSecret(randomBytes), address };
+    const options = { catalog, now, id: randomId(), secret: createSecret(randomBytes), randomBytes, address };
     try {
       const revokes = 'revoke' in standing;
       const redeemed = await repository.write((writer) => redeem(writer, redemption, options), { now, revokes });
@@ -198,6 +201,26 @@ export class Consent {
     } catch (error) {
       return refusalFor(error, redemption);
     }
+  }
+
+  /**
+   * Gives an application a new secret for its key. A token that is good for nothing costs no transaction.
+   * @param address the client's, for the audit log
+   * @throws KeysError STORE_…
+   */
+  async refresh(request: RefreshRequest, address?: string): Promise<Refreshed> {
+    const { repository, catalog, clock, operator, randomBytes } = this.#options;
+    const now = clock();
+    const found = await findRefreshing(repository, repository.port(CONSENTS), request, now);
+    if ('refused' in found) return found;
+    const options = { catalog, now, operator, randomBytes, address };
+    return repository.write((writer) => refreshKey(writer, request, options), { now, revokes: true });
+  }
+
+  /** The key whose place that of a request is to take; undefined where there is none. @throws KeysError STORE_… */
+  replacedBy(request: ConsentRequest): Promise<ApiKey | undefined> {
+    const { repository } = this.#options;
+    return findReplaced(repository, repository.port(CONSENTS), request);
   }
 
   /**

@@ -7,11 +7,18 @@ export {
   findClient,
   formatScope,
   hasRedirect,
+  hostOfClient,
   invalidClient,
+  invalidRedirect,
+  isSelfRegistered,
   OWN_CLIENT,
   parseScope,
+  readRegistered,
+  registeredBy,
   redirectTo,
+  replacing,
   scopeItems,
+  selfDescribed,
   unusableClients,
 } from './clients.ts';
 export { isChallenge, readUserCode } from './codes.ts';
@@ -23,5 +30,6 @@ export {
   type ConsentPlace,
   type ConsentState,
   OperatorConsents,
+  type Polled,
 } from './consent.ts';
 export type { Redemption } from './redeem.ts';

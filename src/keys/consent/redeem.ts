@@ -1,5 +1,5 @@
 import { lookUp } from '../authentication/index.ts';
-import { OPERATOR } from '../authorization/index.ts';
+import { chainExpiry, mayFor, OPERATOR } from '../authorization/index.ts';
 import { isKeysError } from '../basics/index.ts';
 import {
   buildKey,
@@ -16,27 +16,38 @@ import {
   type ConsentFinder,
   type ConsentRequest,
   CONSENTS,
+  type KeyFinder,
   type KeyRepository,
   type KeyWriter,
   requestEntry,
 } from '../repository/index.ts';
-import { digestSecret, type Secret } from '../secret/index.ts';
+import { digestSecret, type RandomBytes, type Secret } from '../secret/index.ts';
 import { keyOf } from './approval.ts';
 import { actorOf } from './ask.ts';
+import { firstRefresh, refreshableUntil, findByRefreshToken } from './refresh.ts';
 import { answersChallenge, digestCode } from './codes.ts';
 
 /** What an application shows to get its key. */
-export type Redemption = { readonly clientId: string } & (
+export type Redemption = {
+  readonly clientId: string;
+  /** What the key is to be for alone, if the application says it. */
+  readonly audience?: string | undefined;
+} & (
   | { readonly deviceCode: string }
   | { readonly code: string; readonly redirectUri: string; readonly verifier: string }
 );
 
-/** Why it gets none, in the terms of RFC 6749, section 5.2, and RFC 8628, section 3.5. */
-export type RefusedRedemption = 'invalid_grant' | 'access_denied' | 'expired_token' | 'authorization_pending';
+/** Why it gets none, in the terms of RFC 6749, section 5.2, RFC 8628, section 3.5, and RFC 8707. */
+export type RefusedRedemption =
+  | 'invalid_grant'
+  | 'invalid_target'
+  | 'access_denied'
+  | 'expired_token'
+  | 'authorization_pending';
 
 /** What came of it. A reason is for the log: the application learns no more than the code. */
 export type Redeemed =
-  | { readonly key: string; readonly apiKey: ApiKey }
+  | { readonly key: string; readonly apiKey: ApiKey; readonly refreshToken?: string | undefined }
   | { readonly refused: RefusedRedemption; readonly reason: string };
 
 interface RedeemOptions {
@@ -46,6 +57,7 @@ interface RedeemOptions {
   /** For the key. */
   id: string;
   secret: Secret;
+  randomBytes: RandomBytes;
   address: string | undefined;
 }
 
@@ -72,7 +84,9 @@ export async function findStanding(
   if (!request) return { refused: 'invalid_grant', reason: UNKNOWN };
   const mismatch = findMismatch(request, redemption);
   if (mismatch !== undefined) return { refused: 'invalid_grant', reason: mismatch };
-  const { status, flow, approval, expiresAt, keyId } = request;
+  const { status, flow, approval, expiresAt, keyId, audience } = request;
+  if (audience && redemption.audience !== undefined && audience !== redemption.audience)
+    return { refused: 'invalid_target', reason: 'another resource' };
   if (status === 'USED') return keyId === null ? USED : { revoke: request };
   if (now >= expiresAt) return { refused: flow === 'DEVICE' ? 'expired_token' : 'invalid_grant', reason: 'expired' };
   if (status === 'DENIED') return { refused: 'access_denied', reason: 'denied' };
@@ -86,7 +100,7 @@ export async function findStanding(
  */
 export async function redeem(writer: KeyWriter, redemption: Redemption, options: RedeemOptions): Promise<Redeemed> {
   const standing = await findStanding(writer.port(CONSENTS), redemption, options.now);
-  if ('issue' in standing) return issue(writer, standing, options);
+  if ('issue' in standing) return issue(writer, standing, redemption.audience, options);
   return 'revoke' in standing ? revoke(writer, standing.revoke, options) : standing;
 }
 
@@ -110,7 +124,8 @@ function findMismatch({ client, redirect }: ConsentRequest, redemption: Redempti
 async function issue(
   writer: KeyWriter,
   { issue: request, approval }: { issue: ConsentRequest; approval: ConsentApproval },
-  { catalog, now, id, secret, address }: RedeemOptions,
+  wanted: string | undefined,
+  { catalog, now, id, secret, randomBytes, address }: RedeemOptions,
 ): Promise<Redeemed> {
   const { by, keyExpiresAt } = approval;
   if (keyExpiresAt !== null && keyExpiresAt <= now)
@@ -120,13 +135,31 @@ async function issue(
       ? OPERATOR
       : await refreshed({ apiKey: { id: by.id, publicId: by.publicId! }, secret: 'current' }, writer, { catalog, now });
   const transaction = new Transaction(writer, { caller, catalog, now, operator: by.name });
-  const input = keyOf(request, approval);
-  const { key } = await createKey(transaction, input, buildKey(input, { catalog, now, id, secret }));
-  await writer.port(CONSENTS).update({ ...request, status: 'USED', keyId: key.id });
-  await writer.port(CONSENTS).rememberClient(key.id, request.client.id);
+  const consents = writer.port(CONSENTS);
+  const audience = request.audience ?? wanted ?? null;
+  const replaced = await findReplaced(writer, consents, { ...request, audience });
+  const end = keyExpiresAt ?? (caller === OPERATOR ? null : chainExpiry(caller.chain));
+  const refresh = request.client.refreshes ? firstRefresh(secret.publicId, end, randomBytes) : undefined;
+  const input = keyOf(request, { ...approval, ...(refresh && { keyExpiresAt: refreshableUntil(now, end) }) });
+  const { key } = await createKey(transaction, input, buildKey(input, { catalog, now, id, secret, audience }));
+  await consents.update({ ...request, status: 'USED', keyId: key.id });
+  await consents.rememberClient(key.id, request.client.id);
+  if (refresh) await consents.keepRefresh(key.id, refresh.refresh);
   transaction.note(requestEntry('CONSENT_EXCHANGE', request, { key, address }));
+  if (replaced && (replaced.createdBy === key.createdBy || mayFor(caller, 'DELETE', replaced)))
+    await transaction.delete(await writer.findWithDescendants([replaced.id]));
   await transaction.finish();
-  return { key: secret.text, apiKey: withoutDigests(key) };
+  return { key: secret.text, apiKey: withoutDigests(key), refreshToken: refresh?.token };
+}
+
+/** The key whose place that of a request is to take: the application has got it, for the same. */
+export async function findReplaced<Key extends ApiKey>(
+  find: Pick<KeyFinder<Key>, 'findById'>,
+  consents: Pick<ConsentFinder, 'clientOf'>,
+  { client, audience, replaces }: Pick<ConsentRequest, 'client' | 'audience' | 'replaces'>,
+): Promise<Key | undefined> {
+  const found = replaces ? await find.findById(replaces) : undefined;
+  return found && found.audience === audience && (await consents.clientOf(found.id)) === client.id ? found : undefined;
 }
 
 /** Deletes the key that a code gave before, with all that it created. */
@@ -179,8 +212,11 @@ export async function refusalToEnd(
   { secret, clientId }: KeyToEnd,
   now: number,
 ): Promise<RefusedEnd | undefined> {
-  const { key, refused } = await lookUp(secret, repository, now);
-  if (!key || refused) return { refused: 'invalid', reason: refused };
+  const refresh = await findByRefreshToken(repository.port(CONSENTS), secret);
+  const { key, refused } = refresh
+    ? { key: await repository.findById(refresh.keyId), refused: undefined }
+    : await lookUp(secret, repository, now);
+  if (!key || refused) return { refused: 'invalid', reason: refused ?? 'unknown' };
   const owner = await repository.port(CONSENTS).clientOf(key.id);
   if (owner !== undefined) return owner === clientId ? undefined : { refused: 'other client' };
   // Who owned a key that was ended in between is forgotten with it.
@@ -197,11 +233,12 @@ export async function endKey(
   { address, ...options }: Omit<TransactionOptions, 'caller' | 'auditActor'> & { address: string | undefined },
 ): Promise<Ended> {
   const digest = digestSecret(secret);
-  const [key] = await writer.findByDigests([digest]);
+  const refresh = await findByRefreshToken(writer.port(CONSENTS), secret);
+  const [key] = refresh ? [await writer.findById(refresh.keyId)] : await writer.findByDigests([digest]);
   if (!key) return { refused: 'invalid', reason: 'unknown' };
   const family = await writer.findWithDescendants([key.id]);
   const created = family.length - 1;
-  const isPrevious = key.digest !== digest;
+  const isPrevious = !refresh && key.digest !== digest;
   if (sparesCreators && created > 0 && !isPrevious) return { refused: 'has created', created };
   const auditActor = { kind: 'KEY', id: key.id, name: key.name } as const;
   const transaction = new Transaction(writer, { ...options, caller: OPERATOR, auditActor });

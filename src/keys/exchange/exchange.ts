@@ -39,6 +39,8 @@ export interface WantedKey {
   readonly grants: Grants | undefined;
   /** After how many seconds it is to end, as it was given. Default: 600 for a key, or as the rule says. */
   readonly expiresIn: string | undefined;
+  /** What it is to be for alone, beside what its parent keys are for: see `ApiKey.audience`. */
+  readonly audience: string | undefined;
   /** The application that may end it. */
   readonly clientId: string;
 }
@@ -105,7 +107,7 @@ export class Exchange {
   }
 
   async #build(
-    { name, grants: asked }: WantedKey,
+    { name, grants: asked, audience }: WantedKey,
     { parent, grants, now, end }: { parent: ApiKey; grants: Grants; now: number; end: number },
   ): Promise<BuiltKey> {
     const { catalog, randomBytes, randomId, repository } = this.#options;
@@ -117,7 +119,7 @@ export class Exchange {
     };
     assertValid(validateNewKey(input, catalog, now));
     const secret = createSecret(randomBytes);
-    return { input, secret, key: buildKey(input, { catalog, now, id: randomId(), secret }) };
+    return { input, secret, key: buildKey(input, { catalog, now, id: randomId(), secret, audience }) };
   }
 }
 

@@ -5,7 +5,6 @@ import {
   describeCharacter,
   durationHint,
   formatTime,
-  hasControlCharacters,
   hasTooManyMarks,
   isMapped,
   type Issue,
@@ -32,7 +31,7 @@ import {
   yesOrNo,
 } from '../basics/index.ts';
 import { type Catalog, parsePermissions, parseRoles, type Permission, type Role } from '../permissions/index.ts';
-import { holdsSecret } from '../secret/index.ts';
+import { normalizeLine, parseTags, validateLine } from './labels.ts';
 import type { Person } from './person.ts';
 import type { Rotation } from './rotation.ts';
 
@@ -112,6 +111,10 @@ export interface ApiKey {
   name: string;
   /** Free text of at most 1,000 code points; null if there is none. */
   description: string | null;
+  /** Who answers for it, such as a person or a team, as free text of at most 200 code points; null if nobody is named. */
+  owner: string | null;
+  /** What it is sorted by, each as `key=value`, in the form of `parseTags`; at most 16. */
+  tags: readonly string[];
   /** The granted roles. */
   roles: Role[];
   /** The permissions that are granted besides the roles. */
@@ -120,6 +123,8 @@ export interface ApiKey {
   limits: readonly Limit[];
   /** The networks that it may be used from, in the form of `parseNetworks`; null for anywhere. */
   allowFrom: readonly string[] | null;
+  /** The address that it is valid for alone, with all paths under it: see `readAudience`; null for any. */
+  audience: string | null;
   /** The 12 public characters of the secret; for a secret in another format, see `createImportedId`. */
   publicId: string;
   /** When it was created, in milliseconds since 1970. */
@@ -147,6 +152,8 @@ export interface ApiKey {
 export const GIVEN_FIELDS = [
   'name',
   'description',
+  'owner',
+  'tags',
   'roles',
   'permissions',
   'limits',
@@ -154,7 +161,14 @@ export const GIVEN_FIELDS = [
   'expiresAt',
 ] as const satisfies readonly (keyof ApiKey)[];
 /** Those of them that null removes. */
-export const REMOVABLE_FIELDS = ['description', 'allowFrom', 'expiresAt'] as const satisfies readonly (keyof ApiKey)[];
+export const REMOVABLE_FIELDS = [
+  'description',
+  'owner',
+  'allowFrom',
+  'expiresAt',
+] as const satisfies readonly (keyof ApiKey)[];
+/** Those that say what a key is for, and nothing of what it may do. */
+export const NO_LABELS: Pick<ApiKey, 'description' | 'owner' | 'tags'> = { description: null, owner: null, tags: [] };
 
 /** What restricts its requests, and those of the keys that it creates. */
 export type KeyRestrictions = Pick<ApiKey, 'limits' | 'allowFrom'>;
@@ -164,6 +178,23 @@ export const RESTRICTION_FIELDS = Object.keys(UNRESTRICTED) as (keyof KeyRestric
 /** The restrictions of a key, whatever stands for one. */
 export function keyRestrictions<Limits, Networks>(key: { limits: Limits; allowFrom: Networks }) {
   return { limits: key.limits, allowFrom: key.allowFrom };
+}
+
+/**
+ * An address that a key can be for (RFC 8707, section 2), without a slash at its end; undefined for what is none: it is
+ * http or https, and has no query or fragment.
+ */
+export function readAudience(text: string): string | undefined {
+  const url = text.length <= MAX_AUDIENCE_LENGTH && /^https?:\/\/[!-~]+$/i.test(text) ? URL.parse(text) : null;
+  if (!url || /[?#\\]/.test(text) || url.username !== '' || url.password !== '') return undefined;
+  return (url.origin + url.pathname).replace(/\/$/, '');
+}
+
+const MAX_AUDIENCE_LENGTH = 500;
+
+/** Whether an address, as `readAudience` has it, is the one that a key is for, or a path under it. */
+export function isFor(audience: string, address: string): boolean {
+  return address === audience || address.startsWith(`${audience}/`);
 }
 
 export function isUnrestricted({ limits, allowFrom }: KeyRestrictions): boolean {
@@ -203,6 +234,10 @@ export interface KeyChange extends ExpiryRequest {
   name?: string;
   /** At most 1,000 code points, without control characters; null for none. */
   description?: string | null;
+  /** Who answers for it: at most 200 code points, without control characters; null for nobody. */
+  owner?: string | null;
+  /** All its tags, at most 16, each as `key=value`, each key once. */
+  tags?: readonly string[];
   /** Names of all roles that the key is to have, case-insensitive. */
   roles?: readonly string[];
   /** All permissions that the key is to have besides its roles, as `RESOURCE:ACTION`, case-insensitive. */
@@ -284,37 +319,6 @@ function invalidCharacters(name: string): string[] {
 
 function nameIssue(message: string): Issue {
   return { code: 'NAME_INVALID', message };
-}
-
-/** In code points. */
-export const MAX_DESCRIPTION_LENGTH = 1000;
-
-/** A description as it is stored: NFC and trimmed; null if it is blank. */
-export function normalizeDescription(description: string | null | undefined): string | null {
-  return normalizeText(description ?? '').trim() || null;
-}
-
-/**
- * Checks a description: at most 1,000 code points, no control characters, no secret. Returns the descriptionIssue, if
- * any.
- */
-export function validateDescription(description: string): Issue | undefined {
-  const length = codePoints(normalizeText(description).trim());
-  if (length > MAX_DESCRIPTION_LENGTH)
-    return descriptionIssue(
-      `The description is ${length} characters long; at most ${MAX_DESCRIPTION_LENGTH} are allowed.`,
-    );
-  if (hasTooManyMarks(description))
-    return descriptionIssue(`The description has more than ${MAX_MARKS} combining marks in a row.`);
-  if (hasControlCharacters(description))
-    return descriptionIssue('The description may not contain control characters, such as line breaks or tabs.');
-  if (holdsSecret(description))
-    return descriptionIssue('The description contains what looks like the secret of an API key. Leave it out.');
-  return undefined;
-}
-
-function descriptionIssue(message: string): Issue {
-  return { code: 'DESCRIPTION_INVALID', message };
 }
 
 /** The most networks that a key may be used from. */
@@ -425,6 +429,8 @@ function shortForm(parts: readonly number[]): string {
 export const KEY_CHANGE_OPTIONS: Rules<KeyChange> = {
   name: anyText,
   description: orNull(anyText),
+  owner: orNull(anyText),
+  tags: list(anyText),
   roles: list(anyText),
   permissions: list(anyText),
   limits: list(anyText),
@@ -441,13 +447,12 @@ export function validateNewKey(input: Partial<NewKey>, catalog: Catalog, now: nu
 
 /** All issues with the given values. */
 export function validateChange(change: KeyChange, catalog: Catalog, now: number): Issue[] {
-  const { name, description, roles = [], permissions = [], limits = [], allowFrom = null } = change;
+  const { name, description, owner, tags = [], roles = [], permissions = [], limits = [], allowFrom = null } = change;
   const issues = [
     ...about('name', name === undefined ? [] : [validateName(name)]),
-    ...about(
-      'description',
-      description === undefined || description === null ? [] : [validateDescription(description)],
-    ),
+    ...about('description', description == null ? [] : [validateLine(description, 'description')]),
+    ...about('owner', owner == null ? [] : [validateLine(owner, 'owner')]),
+    ...about('tags', parseTags(tags).issues),
     ...about('roles', parseRoles(roles, catalog).issues),
     ...about('permissions', parsePermissions(permissions, catalog).issues),
     ...about('limits', parseLimits(limits).issues),
@@ -475,10 +480,12 @@ export function validateGrants(roles: readonly unknown[], permissions: readonly 
 
 /** What validated input gives a key but for its end, as it is kept. */
 export function readGiven(given: KeyChange, catalog: Catalog): Partial<Omit<GivenFields, 'expiresAt'>> {
-  const { name, description, roles, permissions, limits, allowFrom } = given;
+  const { name, description, owner, tags, roles, permissions, limits, allowFrom } = given;
   return {
     ...(name !== undefined && { name: normalizeName(name) }),
-    ...(description !== undefined && { description: normalizeDescription(description) }),
+    ...(description !== undefined && { description: normalizeLine(description) }),
+    ...(owner !== undefined && { owner: normalizeLine(owner) }),
+    ...(tags && { tags: parseTags(tags).values }),
     ...(roles && { roles: parseRoles(roles, catalog).values }),
     ...(permissions && { permissions: parsePermissions(permissions, catalog).values }),
     ...(limits && { limits: parseLimits(limits).values }),
@@ -487,7 +494,7 @@ export function readGiven(given: KeyChange, catalog: Catalog): Partial<Omit<Give
 }
 
 export function readNewFields(given: NewKey, catalog: Catalog): Omit<GivenFields, 'expiresAt'> {
-  const none = { description: null, roles: [], permissions: [], ...UNRESTRICTED };
+  const none = { ...NO_LABELS, roles: [], permissions: [], ...UNRESTRICTED };
   return { ...none, ...readGiven(given, catalog), name: normalizeName(given.name) };
 }
 

@@ -1,22 +1,26 @@
-import { type Actor, OPERATOR, uses } from '../authorization/index.ts';
-import { checkSearchText, declarePort, KeysError, MAX_PAGE_SIZE, printable, readDate } from '../basics/index.ts';
-import { type ApiKey, normalizeName } from '../key/index.ts';
+import { type Actor, OPERATOR } from '../authorization/index.ts';
+import { declarePort, KeysError, MAX_PAGE_SIZE } from '../basics/index.ts';
+import type { ApiKey } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type { KeyFilter, KeyRepository } from '../repository/index.ts';
-import { readRoles, readStatus } from './filters.ts';
+import { type KeyFilters, readFilters } from './filters.ts';
 
 /** By what keys can be sorted. */
-type KeySort = 'CREATED' | 'NAME' | 'EXPIRES' | 'LAST_USED';
+export const KEY_SORTS = ['CREATED', 'NAME', 'EXPIRES', 'LAST_USED'] as const;
+export type KeySort = (typeof KEY_SORTS)[number];
 
 /** How many keys a selection has at most. What is more is neither counted nor sorted, so that nobody waits for it. */
-const MAX_SELECTED = 10_000;
+export const MAX_SELECTED = 10_000;
 /** Who looks through all keys, page by page, comes this far. */
 const MAX_OFFSET = 1_000_000_000;
-/** How long keys are looked through for a page, and to count alone, in milliseconds: then it has what was found. */
+/**
+ * How long keys are looked through for a page, and to count alone, in milliseconds: then it has what was found. The
+ * operator, who asks for it alone, waits for all.
+ */
 const LOOKING_MS = { page: 100, count: 25 } as const;
 
 /** Which keys to select. */
-interface SelectionQuery {
+export interface SelectionQuery extends KeyFilters {
   /** How many keys there are on a page, up to 500. */
   first: number;
   /** How many are before the page. */
@@ -24,28 +28,12 @@ interface SelectionQuery {
   sort: KeySort;
   /** Whether the newest, the last or the latest comes first. */
   descending: boolean;
-  /** A part of the name or description, case-insensitive. */
-  search?: string | null | undefined;
-  roles?: readonly string[] | null | undefined;
-  status?: string | null | undefined;
-  /** The name of a key or person, of which are they, and the keys that answer to them. */
-  owner?: string | null | undefined;
-  /** The id of the key that created them; empty for those that the operator created. */
-  createdBy?: string | null | undefined;
-  /** Only keys that are to expire until this time, an RFC 3339 date and time, and have not yet. */
-  expiresBefore?: string | null | undefined;
-  /** Only keys that were never accepted. */
-  neverUsed?: boolean | null | undefined;
   /** After how many it is enough to know that there are more, up to `MAX_SELECTED`. */
   countUpTo?: number | null | undefined;
 }
 
 /** What the store selects. */
 export interface KeySelection extends KeyFilter {
-  readonly createdBy?: string | null | undefined;
-  /** They expire after the first time and, at the latest, at the second one. */
-  readonly expires?: { readonly after: number; readonly until: number } | undefined;
-  readonly neverUsed: boolean;
   readonly sort: KeySort;
   readonly descending: boolean;
   readonly offset: number;
@@ -110,29 +98,20 @@ export class KeyLists {
    */
   async select(query: SelectionQuery, actor: Actor): Promise<SelectedKeys> {
     const { repository, catalog, clock } = this.#options;
-    const { first, offset, sort, descending, search, status, createdBy, expiresBefore, countUpTo } = query;
+    const { first, offset, sort, descending, countUpTo } = query;
     requireNumber('first', first, MAX_PAGE_SIZE);
     requireNumber('offset', offset, MAX_OFFSET);
     requireNumber('countUpTo', countUpTo ?? MAX_SELECTED, MAX_SELECTED);
-    checkSearchText(search ?? '');
-    checkSearchText(createdBy ?? '');
-    checkSearchText(query.owner ?? '');
-    const now = clock();
+    const { roles } = query;
+    const filters = { ...query, roles: roles && roles.length > 0 ? roles : undefined };
     return repository.port(KEY_LISTS).select({
-      search: search || undefined,
-      roles: query.roles && query.roles.length > 0 ? readRoles(query.roles, catalog) : undefined,
-      status: status == null ? undefined : { is: readStatus(status), now },
-      ownedBy: actor === OPERATOR || uses(actor, 'API_KEY', 'READ_ANY') ? undefined : actor.apiKey.id,
-      owner: query.owner == null ? undefined : normalizeName(query.owner),
-      createdBy: createdBy === '' ? null : (createdBy ?? undefined),
-      expires: expiresBefore == null ? undefined : { after: now, until: readTime(expiresBefore) },
-      neverUsed: query.neverUsed ?? false,
+      ...readFilters(filters, actor, { catalog, now: clock() }),
       sort,
       descending,
       offset,
       limit: first,
       most: countUpTo ?? MAX_SELECTED,
-      lookingMs: LOOKING_MS[first > 0 ? 'page' : 'count'],
+      lookingMs: actor === OPERATOR ? Number.POSITIVE_INFINITY : LOOKING_MS[first > 0 ? 'page' : 'count'],
     });
   }
 
@@ -140,12 +119,6 @@ export class KeyLists {
   branchesOf(ids: readonly string[]): Promise<Branches> {
     return this.#options.repository.port(KEY_LISTS).branches(ids);
   }
-}
-
-function readTime(text: string): number {
-  const time = readDate(text);
-  if (time !== undefined) return time;
-  throw new KeysError('INPUT_INVALID', `"${printable(text)}" is not an RFC 3339 date and time.`);
 }
 
 function requireNumber(name: string, value: number, most: number): void {

@@ -100,7 +100,16 @@ export interface ConsentRequest extends Grants {
   id: string;
   flow: ConsentFlow;
   /** The application. */
-  client: { id: string; name: string };
+  client: {
+    id: string;
+    name: string;
+    /** Whether it replaces the secrets of its key by itself; undefined in what an older version has kept. */
+    refreshes?: boolean;
+  };
+  /** The address that the key is to be for alone; undefined in what an older version has kept. */
+  audience?: string | null;
+  /** The id of a key of the application whose place the key is to take. */
+  replaces?: string | null;
   /** After which time the key is to end, as `30d`; null if the application did not say. */
   keyExpiresIn: string | null;
   /** Where it came from; null if that is not known. */
@@ -125,6 +134,19 @@ export interface ConsentRequest extends Grants {
   keyId: string | null;
 }
 
+/** By what an application replaces the secret of its key. */
+export interface Refresh {
+  /** The digest of what all its tokens for this have in common. */
+  family: string;
+  /** The digest of the token that works. */
+  current: string;
+  /** The digest of the one before it, and by what it has brought the present one; null before the first time. */
+  previous: string | null;
+  salt: string | null;
+  /** When that ends, in milliseconds since 1970; null for never. */
+  endsAt: number | null;
+}
+
 /** The digests that requests of applications are found by. */
 export type ConsentDigest = 'handleDigest' | 'codeDigest';
 
@@ -135,6 +157,8 @@ export interface ConsentFinder {
   listOpen(now: number, limit: number): Promise<ConsentRequest[]>;
   /** The application that was given a key; undefined for a key that no application has asked for. */
   clientOf(keyId: string): Promise<string | undefined>;
+  /** By what an application replaces the secret of a key. */
+  findRefresh(family: string): Promise<(Refresh & { keyId: string }) | undefined>;
 }
 
 /** What there is of requests that have not ended. */
@@ -157,6 +181,8 @@ export interface ConsentWriter extends ConsentFinder {
   clientsOf(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Remembers which application was given a key, until that is deleted. */
   rememberClient(keyId: string, clientId: string): Promise<void>;
+  /** Keeps by what its application replaces the secret of a key, until that is deleted. */
+  keepRefresh(keyId: string, refresh: Refresh): Promise<void>;
   /** Lets used requests that gave one key have given another, which takes its place. */
   replaceGivenKey(from: string, to: string): Promise<void>;
   /** Forgets those that ended before these times, in milliseconds since 1970. */

@@ -18,6 +18,7 @@ export {
   MAX_NETWORK_REQUESTS,
   MAX_NOTED_REQUESTS,
   MAX_REQUESTS,
+  type Refresh,
   refuseOver,
   REQUEST_MS,
   requestEntry,

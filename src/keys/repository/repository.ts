@@ -19,10 +19,20 @@ export interface KeyFilter {
   /** Only the key with this id, and the keys that it created. */
   ownedBy?: string | undefined;
   /**
-   * Only keys that answer to this one: that key, those that it created, and so on. By its name or, for a person, by
-   * what they are called where they sign in, in whatever case.
+   * Only keys that answer to somebody: those with this owner, in whatever case, the key of this name, and the person who
+   * is called so where they sign in, in whatever case; and those that these created, and so on.
    */
   owner?: string | undefined;
+  /** Only keys with all these tags. */
+  tags?: readonly string[] | undefined;
+  /** Only those that the key with this id created; null for those that the operator did. */
+  createdBy?: string | null | undefined;
+  /** Only those that expire after the first time and, at the latest, at the second one. */
+  expires?: { readonly after: number; readonly until: number } | undefined;
+  /** Only those that were neither created nor accepted since a time, in milliseconds since 1970. */
+  unusedSince?: number | undefined;
+  /** Only those that were never accepted. */
+  neverUsed?: true | undefined;
   /** Only keys with one of these roles. */
   roles?: readonly Role[] | undefined;
   /** Only keys that have this status at the time `now`, in milliseconds since 1970. */

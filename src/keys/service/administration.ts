@@ -3,17 +3,23 @@ import type { AuditEntry, AuditRequest } from '../audit/index.ts';
 import {
   type AccessDecision,
   type AncestorLimit,
+  findAnswering,
   OPERATOR,
   readPermission,
   suggestGrants,
   type Suggestion,
 } from '../authorization/index.ts';
-import { type Budget, KeysError, withoutUndefined } from '../basics/index.ts';
+import { type Budget, KeysError, mapYielding, MAX_PAGE_SIZE, withoutUndefined } from '../basics/index.ts';
 import {
+  type Attestation,
   type ConfusableName,
   type ContainmentOperations,
   type KeyName,
   type KeyPreview,
+  type ManyChangeRequest,
+  type Reach,
+  type Refusal,
+  type UndeletingChange,
   type NamedIssue,
   namedIssues,
   OperatorContainments,
@@ -34,7 +40,8 @@ import {
   type UsageRequest,
   type UsageTotals,
 } from '../key/index.ts';
-import type { CreatedKey, PageQuery, RotatedKey } from './management.ts';
+import { MAX_SELECTED, type SelectionQuery } from '../lists/index.ts';
+import { type CreatedKey, formatCursor, type PageQuery, type RotatedKey } from './management.ts';
 import { type Catalog, type Grant, type Permission, unknownGrantsOf } from '../permissions/index.ts';
 import type { KeysService } from './service.ts';
 
@@ -77,6 +84,23 @@ export interface KeyPage {
   readonly hasNextPage: boolean;
 }
 
+/** A key, as it is reviewed. */
+export interface ReviewedKey extends Pick<KeyWithAccess, 'effectivePermissions'>, KeyState {
+  /** Who answers for it; null if nobody is known. */
+  readonly answering: string | null;
+  /** The name of the key that created it; null if none did, or it may not be read. */
+  readonly creator: string | null;
+}
+
+/** Some keys of a selection, in the order that was asked for. */
+export interface SortedKeys {
+  readonly keys: KeyState[];
+  /** How many there are in all. */
+  readonly total: number;
+  /** Whether they are in that order; otherwise there are too many. */
+  readonly isSorted: boolean;
+}
+
 /** Whether a key may do something, and why. */
 export interface KeyDecision extends Omit<AccessDecision, 'deniedBy'> {
   readonly permission: Permission;
@@ -104,6 +128,14 @@ export type Preview = Omit<KeyPreview, 'replaced'>;
 export interface Changed {
   readonly before: KeyFields;
   readonly after: KeyState;
+}
+
+/** What a change of many keys would do. */
+export interface ManyPlan extends Reach {
+  readonly changing: readonly KeyName[];
+  /** Those that are that way already. */
+  readonly unchanged: readonly KeyName[];
+  readonly refused: readonly { readonly key: KeyName; readonly refusal: Refusal }[];
 }
 
 /** A key with a new secret. */
@@ -136,6 +168,8 @@ export interface KeyAdministration {
   readonly exists: boolean;
   /** Whether a change whose secrets cannot be delivered is reverted as a whole, and not its new secrets alone. */
   readonly revertsAll: boolean;
+  /** How many keys are changed at once, at most. */
+  readonly mostAtOnce: number;
   /** How often to look for what is new, in milliseconds. */
   readonly pollMs: number;
   /** Everything that can be granted. */
@@ -143,6 +177,12 @@ export interface KeyAdministration {
   find(name: string): Promise<KeyState | undefined>;
   show(name: string): Promise<KeyWithAccess | undefined>;
   list(query: PageQuery): Promise<KeyPage>;
+  /** All keys, page by page, oldest first, as they are reviewed. */
+  review(): AsyncGenerator<readonly ReviewedKey[]>;
+  /** Records in the audit log who attests a review. */
+  attest(attestation: Attestation): Promise<void>;
+  /** Keys in another order. */
+  select(query: SelectionQuery): Promise<SortedKeys>;
   /** The same name with those that it looks like, if a key of that name would be new and is not refused for it. */
   findConfusableNames(name: string): Promise<ConfusableName[]>;
   preview(input: NewKey): Promise<Preview>;
@@ -153,6 +193,10 @@ export interface KeyAdministration {
   setEnabled(key: KeyFields, enabled: boolean): Promise<Changed & Pick<Deleted, 'issued'>>;
   /** A secret that cannot be delivered leaves the previous one. */
   rotate(key: KeyFields, request: RotationRequest, delivery: SecretDelivery<Rotated>): Promise<Rotated>;
+  /** What a change of many keys would do. Nothing is written. */
+  planMany(ids: readonly string[], request: ManyChangeRequest): Promise<ManyPlan>;
+  /** Changes keys, but for deleting them: all of them, or none. @returns those that were changed */
+  changeMany(ids: readonly string[], request: UndeletingChange): Promise<readonly KeyName[]>;
   finishRotation(id: string): Promise<KeyState>;
   rollBackRotation(id: string): Promise<KeyState>;
   delete(ids: readonly string[]): Promise<Deleted>;
@@ -181,6 +225,7 @@ export class OperatorKeys implements KeyAdministration {
   readonly location: string;
   readonly exists: boolean;
   readonly revertsAll = true;
+  readonly mostAtOnce = MAX_SELECTED;
   readonly pollMs = 250;
   readonly #keys: OpenService;
 
@@ -216,6 +261,37 @@ export class OperatorKeys implements KeyAdministration {
     return { keys: await statesOf(this.#keys, keys), hasNextPage };
   }
 
+  async *review(): AsyncGenerator<readonly ReviewedKey[]> {
+    for (let after: string | undefined; ;) {
+      const { keys, hasNextPage } = await this.#keys.list(
+        { first: MAX_PAGE_SIZE, ...(after !== undefined && { after }) },
+        OPERATOR,
+      );
+      const chains = await this.#keys.chainsOf(keys);
+      const states = await statesOf(this.#keys, keys);
+      yield mapYielding(states.entries(), ([index, state]) => {
+        const chain = chains[index]!;
+        return {
+          ...state,
+          effectivePermissions: this.#keys.accessOf(chain).permissions(),
+          answering: findAnswering(chain)?.answering ?? null,
+          creator: chain.keys[1]?.name ?? null,
+        };
+      });
+      if (!hasNextPage) return;
+      after = formatCursor(keys.at(-1)!);
+    }
+  }
+
+  attest(attestation: Attestation): Promise<void> {
+    return this.#keys.attest(attestation, OPERATOR);
+  }
+
+  async select(query: SelectionQuery): Promise<SortedKeys> {
+    const { keys, total, isSorted } = await this.#keys.lists.select(query, OPERATOR);
+    return { keys: await statesOf(this.#keys, keys), total, isSorted };
+  }
+
   findConfusableNames(name: string): Promise<ConfusableName[]> {
     return this.#keys.findConfusableNames(name);
   }
@@ -245,6 +321,14 @@ export class OperatorKeys implements KeyAdministration {
       return { key, apiKey: after, rotation: after.rotation, created, disabled, issued: namedIssues(issued) };
     };
     return present(await this.#keys.rotate(id, withoutUndefined(request), OPERATOR, presented(delivery, present)));
+  }
+
+  planMany(ids: readonly string[], request: ManyChangeRequest): Promise<ManyPlan> {
+    return this.#keys.permittedChanges.planOf(ids, givenIn(request), OPERATOR);
+  }
+
+  async changeMany(ids: readonly string[], request: UndeletingChange): Promise<readonly KeyName[]> {
+    return (await this.#keys.changeAll(ids, givenIn(request), OPERATOR)).map(({ after }) => after);
   }
 
   async finishRotation(id: string): Promise<KeyState> {
@@ -296,6 +380,11 @@ export class OperatorKeys implements KeyAdministration {
     if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
     return (await this.#keys.chainsOf([key]))[0]!;
   }
+}
+
+/** A change of many keys with what is given alone. */
+function givenIn<Request extends ManyChangeRequest>(request: Request): Request {
+  return { ...request, change: request.change && withoutUndefined(request.change) };
 }
 
 /** What the rules say of a key now. @throws KeysError STORE_… */

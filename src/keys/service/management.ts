@@ -14,7 +14,6 @@ import {
   limitsOf,
   mayFor,
   OPERATOR,
-  uses,
 } from '../authorization/index.ts';
 import {
   anyText,
@@ -24,7 +23,6 @@ import {
   checkSearchText,
   DEFAULT_PAGE_SIZE,
   KeysError,
-  list,
   MAX_PAGE_SIZE,
   orNull,
   type Rules,
@@ -36,6 +34,8 @@ import {
 import {
   activateRotation,
   adoptKey,
+  attest,
+  type Attestation,
   buildKey,
   type ChangedKey,
   changeKeys,
@@ -47,10 +47,10 @@ import {
   finishRotation,
   type KeyPreview,
   type KeyRotation,
-  type ManyChangeRequest,
   type NewSecret,
   type Parts,
   planCreation,
+  readAttestation,
   readManyChange,
   revertCreation,
   revertRotation,
@@ -60,6 +60,7 @@ import {
   setKeyEnabled,
   startGrace,
   type TransactionsOptions,
+  type UndeletingChange,
   type UpdatedKey,
   updateKey,
 } from '../changes/index.ts';
@@ -82,37 +83,23 @@ import {
   validateNewKey,
   withoutDigests,
 } from '../key/index.ts';
-import { readRoles, readStatus } from '../lists/index.ts';
+import { KEY_FILTERS, type KeyFilters, readFilters } from '../lists/index.ts';
 import { type Catalog, type Permission, PermissionSet } from '../permissions/index.ts';
 import type { KeyRepository, ListPosition } from '../repository/index.ts';
 import { createSecret, type Secret } from '../secret/index.ts';
 
 /** Which keys to list. */
-export interface PageQuery {
+export interface PageQuery extends KeyFilters {
   /** The maximum number of keys, up to 500. Default: 50. */
   first?: number | null;
   /** The cursor of the key after which the page starts. */
   after?: string | null;
-  /** A part of the name or description, case-insensitive. */
-  search?: string | null;
-  /** Only keys with one of these roles, case-insensitive. */
-  roles?: readonly string[] | null;
-  /** Only keys of this status, case-insensitive. */
-  status?: string | null;
-  /**
-   * Only the key of this name and those that answer to it: the keys that it created, that these created, and so on. For
-   * a person, also what they are called where they sign in.
-   */
-  owner?: string | null;
 }
 
 const PAGE_OPTIONS: Rules<PageQuery> = {
   first: anything,
   after: orNull(anyText),
-  search: orNull(anyText),
-  roles: orNull(list(anyText)),
-  status: orNull(anyText),
-  owner: orNull(anyText),
+  ...KEY_FILTERS,
 };
 
 /** A page of keys, oldest first. */
@@ -138,23 +125,17 @@ export async function listKeys(
   repository: KeyRepository,
   query: PageQuery,
   actor: Actor,
-  { catalog, now }: ListContext,
+  context: ListContext,
 ): Promise<Page> {
   checkOptions('keys.list', query, PAGE_OPTIONS);
   const first = query.first ?? DEFAULT_PAGE_SIZE;
   if (!Number.isInteger(first) || first < 0 || first > MAX_PAGE_SIZE) {
     throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${MAX_PAGE_SIZE} keys.`);
   }
-  checkSearchText(query.search ?? '');
-  checkSearchText(query.owner ?? '');
   const keys = await repository.list({
     limit: first + 1,
     after: query.after ? readCursor(query.after) : undefined,
-    search: query.search || undefined,
-    ownedBy: ownedBy(actor),
-    roles: query.roles ? readRoles(query.roles, catalog) : undefined,
-    status: query.status == null ? undefined : { is: readStatus(query.status), now },
-    owner: query.owner == null ? undefined : normalizeName(query.owner),
+    ...readFilters(query, actor, context),
   });
   return { keys: keys.slice(0, first), hasNextPage: keys.length > first };
 }
@@ -177,10 +158,6 @@ function readCursor(cursor: string): ListPosition {
   const position = positionOf(cursor);
   if (position) return position;
   throw new KeysError('INPUT_INVALID', '"after" is not a cursor of this list. Use an endCursor that it returned.');
-}
-
-function ownedBy(actor: Actor): string | undefined {
-  return actor === OPERATOR || uses(actor, 'API_KEY', 'READ_ANY') ? undefined : actor.apiKey.id;
 }
 
 /** A key that was just created: the only time its secret is known. */
@@ -345,17 +322,15 @@ export class KeyManagement extends KeyQueries {
   }
 
   /**
-   * Disables keys, or lets them end earlier: all of them, or none.
+   * Changes keys, but for deleting them: all of them, or none.
    * @returns those that were changed
    * @throws ValidationError; KeysError INPUT_INVALID, NOT_FOUND; ForbiddenError; a STORE_ error
    */
-  async changeAll(
-    ids: readonly string[],
-    request: ManyChangeRequest & { what: 'DISABLE' | 'EXPIRE' },
-    actor: Actor,
-  ): Promise<ChangedKey[]> {
-    const change = readManyChange(request, this.#options.clock());
+  async changeAll(ids: readonly string[], request: UndeletingChange, actor: Actor): Promise<ChangedKey[]> {
+    const now = this.#options.clock();
+    const change = readManyChange(request, { catalog: this.catalog, now });
     return this.#options.transactions.run(actor, (transaction) => changeKeys(transaction, ids, change), {
+      now,
       revokes: change.what === 'DISABLE',
     });
   }
@@ -428,6 +403,15 @@ export class KeyManagement extends KeyQueries {
    */
   async delete(ids: readonly string[], actor: Actor): Promise<ApiKey[]> {
     return this.#options.transactions.run(actor, (transaction) => deleteKeys(transaction, ids), { revokes: true });
+  }
+
+  /**
+   * Records in the audit log who attests a review of the keys.
+   * @throws ValidationError; KeysError OPTION_INVALID, INPUT_INVALID; ForbiddenError; a STORE_ error
+   */
+  async attest(attestation: Attestation, actor: Actor): Promise<void> {
+    const read = readAttestation(attestation);
+    await this.#options.transactions.run(actor, async (transaction) => attest(transaction, read));
   }
 
   /** Validates a request for a key, and builds the key. @throws ValidationError; KeysError OPTION_INVALID */

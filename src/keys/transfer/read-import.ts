@@ -6,6 +6,7 @@ import {
   type Person,
   personIn,
   readExpiry,
+  readAudience,
   readNewFields,
   type StoredKey,
   validateChange,
@@ -135,6 +136,7 @@ function readKey(
   const id = accept(readId(fields.id, 'id'));
   const createdAt = accept(readCreation(fields.createdAt, now));
   const createdBy = accept(readId(fields.createdBy, 'createdBy'));
+  const audience = accept(fields.audience === undefined ? null : readImportedAudience(fields.audience));
   const name = validateName(fields.name) ? null : normalizeName(fields.name);
   if (!secret || name === null || errors.length > 0) return { name, id, errors, warnings: [] };
   const key = {
@@ -146,6 +148,7 @@ function readKey(
     expiresAt: expiry ?? null,
     disabledAt: fields.disabled ? now : null,
     managed: false,
+    audience: audience ?? null,
     person,
     rotation: null,
     digest: secret.digest,
@@ -176,6 +179,10 @@ function readCreation(text: string | undefined, now: number): number | Issue {
   return instant === undefined || instant < 0
     ? invalid('"createdAt" is not an RFC 3339 date and time from 1970 on, such as 2025-12-31T23:59:59Z.')
     : instant;
+}
+
+function readImportedAudience(text: string): string | Issue {
+  return readAudience(text) ?? invalid('"audience" is not an address, such as https://mcp.example.org/mcp.');
 }
 
 function readId(text: string | undefined, field: string): string | undefined | Issue {
@@ -257,10 +264,13 @@ interface ImportedFields {
   secret?: string;
   sha256?: string;
   description?: string;
+  owner?: string;
+  tags?: string[];
   roles?: string[];
   permissions?: string[];
   limits?: string[];
   allowFrom?: string[];
+  audience?: string;
   expiresAt?: string;
   disabled?: boolean;
   id?: string;
@@ -288,10 +298,13 @@ const FIELDS: Record<keyof ImportedFields, keyof typeof KINDS> = {
   secret: 'string',
   sha256: 'string',
   description: 'string',
+  owner: 'string',
+  tags: 'list',
   roles: 'list',
   permissions: 'list',
   limits: 'list',
   allowFrom: 'list',
+  audience: 'string',
   expiresAt: 'string',
   disabled: 'boolean',
   id: 'string',

@@ -94,6 +94,10 @@ export interface ExportedKey {
   name: string;
   /** The description; null if there is none. */
   description: string | null;
+  /** Who answers for it; left out if nobody is named. */
+  owner?: string;
+  /** Its tags, each as `key=value`; left out if it has none. */
+  tags?: string[];
   /** The granted roles. */
   roles: string[];
   /** The granted permissions, as `RESOURCE:ACTION`. */
@@ -102,6 +106,8 @@ export interface ExportedKey {
   limits: string[];
   /** The networks that it may be used from; null for anywhere. */
   allowFrom: string[] | null;
+  /** The address that it is valid for alone; left out for wherever keys are. */
+  audience?: string;
   /** `svc_<id>_…`, or `imported-<id>` for a secret in another format. */
   prefix: string;
   /** When it was created. */
@@ -166,10 +172,13 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean, spent: readonly Spe
     id: key.id,
     name: key.name,
     description: key.description,
+    ...(key.owner !== null && { owner: key.owner }),
+    ...(key.tags.length > 0 && { tags: [...key.tags] }),
     roles: key.roles,
     permissions: key.permissions,
     limits: key.limits.map((limit) => (left.get(limit) ? `${left.get(limit)}/${splitLimit(limit).unit}` : limit)),
     allowFrom: key.allowFrom && [...key.allowFrom],
+    ...(key.audience !== null && { audience: key.audience }),
     prefix: prefixOf(key.publicId),
     createdAt: formatTime(key.createdAt),
     createdBy: key.createdBy,

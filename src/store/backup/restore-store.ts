@@ -167,6 +167,7 @@ async function copyInto(to: string, from: string, version: number): Promise<void
 /** Leaves out what an import had not finished in a file that is the copy of a store. */
 function isWhole(table: string): RawBuilder<unknown> {
   if (table === 'import_entries') return sql`where import in (select number from backup.imports)`;
+  if (table === 'key_labels') return sql`where key_id in (select id from main.api_keys)`;
   if (table !== 'api_keys') return sql``;
   return sql`where not exists (select 1 from backup.pending_rows where api_keys.rowid between first and last)`;
 }

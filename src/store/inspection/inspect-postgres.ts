@@ -30,6 +30,7 @@ type Privilege = 'select' | 'insert' | 'update' | 'delete';
 const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly Privilege[]>>> = {
   svc_api_schema: ['select'],
   api_keys: ['select', 'update'],
+  key_labels: ['select'],
   key_usage: ['select', 'insert', 'update', 'delete'],
   used_grants: ['select', 'insert', 'update', 'delete'],
   key_usage_hours: ['select', 'insert', 'update', 'delete'],

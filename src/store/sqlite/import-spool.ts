@@ -17,7 +17,8 @@ import type { ImportedKey } from '../due-entries.ts';
 import { driverCodeOf } from '../errors.ts';
 import { openPrivateDatabase } from './database.ts';
 import type { PreparedStatement } from './node-database.ts';
-import { computeNameSkeleton, readStoredKey, rowOf } from '../rows.ts';
+import { labelRowsOf } from '../labels.ts';
+import { apiKeyOf, computeNameSkeleton, readStoredKey, rowOf } from '../rows.ts';
 import { API_KEY_COLUMNS, type ApiKeyTable } from '../tables.ts';
 
 /** How many rows a page has. */
@@ -38,6 +39,8 @@ export interface SpooledKey {
   hash: string;
   /** The values of `API_KEY_COLUMNS`. */
   values: unknown[];
+  /** See `labelRowsOf`. */
+  labels: unknown[][];
 }
 
 interface Remark {
@@ -270,6 +273,7 @@ export class ImportSpoolFile implements ImportSpool {
       hash: row.hash,
       id: row.id,
       values: API_KEY_COLUMNS.map((column) => row[column]),
+      labels: row.owner === null && row.tags === null ? [] : labelRowsOf(apiKeyOf(row)),
     }));
   }
 

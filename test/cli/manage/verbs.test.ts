@@ -230,6 +230,8 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
       code: 0,
       name: 'Over',
       description: null,
+      owner: null,
+      tags: [],
       roles: ['GUEST', 'CONNECT'],
       permissions: [],
       unknownGrants: [],

@@ -124,7 +124,7 @@ describe('the exchange of a key for a narrower one', () => {
       [{ subject_token_type: 'urn:ietf:params:oauth:token-type:saml2' }, 'invalid_request'],
       [{ requested_token_type: 'urn:ietf:params:oauth:token-type:jwt' }, 'invalid_request'],
       [{ actor_token: secret }, 'invalid_request'],
-      [{ resource: 'https://other.example.org' }, 'invalid_target'],
+      [{ resource: 'other' }, 'invalid_target'],
       [{ audience: 'other' }, 'invalid_target'],
       [{ client_id: 'nobody' }, 'invalid_client'],
       [{ name: 'a/b' }, 'invalid_request'],
@@ -132,6 +132,20 @@ describe('the exchange of a key for a narrower one', () => {
       assert.deepEqual(await refused(form), [400, error], JSON.stringify(form));
     assert.equal((await exchange({ resource: test.url, audience: test.url })).status, 200);
     assert.equal((await exchange({ requested_token_type: ACCESS_TOKEN })).status, 200);
+  });
+
+  it('gives a key for one address alone, also to the holder of such a key, but for nothing outside of it', async () => {
+    const resource = 'https://mcp.example.org/files';
+    const agent = await given({ resource });
+    assert.equal((await principalOf(test.keys, agent)).apiKey.audience, resource);
+    assert.equal(await statusOf(agent), 401);
+    const narrower = await given({ subject_token: agent, resource: `${resource}/mcp` });
+    assert.equal((await principalOf(test.keys, narrower)).apiKey.audience, `${resource}/mcp`);
+    const same = await given({ subject_token: agent });
+    assert.deepEqual((await principalOf(test.keys, same)).restrictions!.audiences, [resource]);
+    assert.deepEqual(await refused({ resource, audience: 'https://b.example.org' }), [400, 'invalid_target']);
+    for (const other of ['https://mcp.example.org', `${resource}2`, test.url])
+      assert.deepEqual(await refused({ subject_token: agent, resource: other }), [400, 'invalid_target']);
   });
 
   it('names it as asked, unless another key is called so, and lets whoever has it end it', async () => {

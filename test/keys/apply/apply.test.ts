@@ -48,6 +48,8 @@ describe('applying declared keys', () => {
       id: first!.apiKey.id,
       name: 'A',
       description: 'For A',
+      owner: null,
+      tags: [],
       roles: ['GUEST'],
       permissions: [],
       limits: [],

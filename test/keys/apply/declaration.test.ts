@@ -22,6 +22,8 @@ describe('a declaration', () => {
     const B = {
       name: ' B ',
       description: ' For B ',
+      owner: ' Team B ',
+      tags: ['env = prod'],
       roles: ['viewer', 'VIEWER'],
       permissions: ['docker:read_any'],
       limits: ['5/month', '100 / m'],
@@ -29,7 +31,15 @@ describe('a declaration', () => {
       expiresAt: '2031-01-01T00:00:00Z',
       enabled: false,
     };
-    const none = { description: null, permissions: [], limits: [], allowFrom: null, expiresAt: null };
+    const none = {
+      description: null,
+      owner: null,
+      tags: [],
+      permissions: [],
+      limits: [],
+      allowFrom: null,
+      expiresAt: null,
+    };
     assert.deepEqual(
       await read({ $schema: 'keys.schema.json', keys: [A, B, { ...A, name: 'C', ...none, enabled: true }] }),
       [
@@ -37,6 +47,8 @@ describe('a declaration', () => {
         {
           name: 'B',
           description: 'For B',
+          owner: 'Team B',
+          tags: ['env=prod'],
           roles: ['VIEWER'],
           permissions: ['DOCKER:READ_ANY'],
           limits: ['100/m', '5/month'],
@@ -67,8 +79,8 @@ describe('a declaration', () => {
   it('has keys that are maps with a name and grants', async () => {
     for (const key of [null, 'A', 1, [A]])
       assert.deepEqual(await issuesOfKey(key), [
-        'keys[0]: A key must be a map with the field "name", and some of description, roles, permissions, limits, ' +
-          'allowFrom, expiresAt, enabled, expiresIn and rotate.',
+        'keys[0]: A key must be a map with the field "name", and some of description, owner, tags, roles, permissions, ' +
+          'limits, allowFrom, expiresAt, enabled, expiresIn and rotate.',
       ]);
     assert.deepEqual(await issuesOf({ keys: [A, {}] }), [
       'keys[1]: The field "name" is missing.',

@@ -32,6 +32,8 @@ describeOnEach('creating a key', () => {
       {
         name: ' Cafe\u0301 ',
         description: ' For CI ',
+        owner: ' Cafe\u0301 team ',
+        tags: [' team = payments ', 'env=prod', 'env=prod'],
         roles: ['viewer', 'VIEWER'],
         permissions: ['docker:update_any'],
       },
@@ -41,6 +43,8 @@ describeOnEach('creating a key', () => {
       id: key.id,
       name: 'Caf\u00e9',
       description: 'For CI',
+      owner: 'Caf\u00e9 team',
+      tags: ['env=prod', 'team=payments'],
       roles: ['VIEWER'],
       permissions: ['DOCKER:UPDATE_ANY'],
       limits: [],
@@ -51,6 +55,7 @@ describeOnEach('creating a key', () => {
       expiresAt: null,
       disabledAt: null,
       managed: false,
+      audience: null,
       person: null,
       rotation: null,
     };
@@ -62,15 +67,22 @@ describeOnEach('creating a key', () => {
   });
 
   it('reports all issues together and stores nothing', async () => {
-    const input = { name: 'a-b', description: 'a\nb', roles: ['BOSS'], permissions: ['DOCKER'] };
+    const input = {
+      name: 'a-b',
+      description: 'a\nb',
+      owner: 'a\nb',
+      tags: ['env'],
+      roles: ['BOSS'],
+      permissions: ['DOCKER'],
+    };
     await assert.rejects(test.keys.create(input, OPERATOR), (error: ValidationError) => {
       assert.ok(error instanceof ValidationError);
       assert.deepEqual(
         error.issues.map(({ code }) => code),
-        ['NAME_INVALID', 'DESCRIPTION_INVALID', 'ROLE_INVALID', 'PERMISSION_INVALID'],
+        ['NAME_INVALID', 'DESCRIPTION_INVALID', 'OWNER_INVALID', 'TAG_INVALID', 'ROLE_INVALID', 'PERMISSION_INVALID'],
       );
       assert.equal(error.code, 'NAME_INVALID');
-      assert.equal(error.message.split('\n').length, 4);
+      assert.equal(error.message.split('\n').length, 6);
       return true;
     });
     assert.deepEqual(await names(), []);
@@ -117,6 +129,8 @@ describeOnEach('creating a key', () => {
     assert.deepEqual(preview, {
       name: 'CI',
       description: null,
+      owner: null,
+      tags: [],
       roles: [],
       permissions: ['DOCKER:READ_ANY'],
       limits: [],

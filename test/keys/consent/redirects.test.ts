@@ -9,13 +9,14 @@ describe('a redirect URI', () => {
       'http://127.0.0.1:8080/done',
       'http://[::1]/done',
       'http://127.0.0.1',
+      'http://localhost/done',
       'com.example.app:/done',
     ];
     for (const uri of right) assert.equal(invalidRedirect(uri), undefined, uri);
     const wrong = [
       '',
       'http://app.example.org/done',
-      'http://localhost/done',
+      'http://localhost.example.org/done',
       'http://127.0.0.1.example.org/done',
       'https://app.example.org/done#there',
       'https://user@app.example.org/done',
@@ -32,11 +33,13 @@ describe('a redirect URI', () => {
 
   it('is compared character by character, but for the port of a loopback address', () => {
     assert.ok(isSameRedirect('http://127.0.0.1/done', 'http://127.0.0.1:5/done'));
+    assert.ok(isSameRedirect('http://localhost/done', 'http://localhost:5/done'));
     assert.ok(isSameRedirect('http://127.0.0.1:80/done', 'http://127.0.0.1/done'));
     assert.ok(isSameRedirect('http://[::1]/done?a=b', 'http://[::1]:65535/done?a=b'));
     const different = [
       ['http://127.0.0.1/done', 'http://127.0.0.1:65536/done'],
       ['http://127.0.0.1/done', 'http://[::1]/done'],
+      ['http://127.0.0.1/done', 'http://localhost/done'],
       ['http://127.0.0.1', 'http://127.0.0.1/'],
       ['https://app.example.org/done', 'https://app.example.org:443/done'],
     ];

@@ -13,6 +13,16 @@ describe('a scope', () => {
     assert.equal(formatScope(parsed.grants), 'role:EDITOR role:GUEST DOCKER:READ_ANY');
   });
 
+  it('may name a key whose place is taken, but that alone is no scope', () => {
+    const id = '0d8f3a52-5a3c-4f6e-9a53-3b1c8e0d1f2a';
+    assert.deepEqual(parseScope(`key:${id} DOCKER:READ_ANY`, catalog), {
+      grants: { roles: [], permissions: ['DOCKER:READ_ANY'] },
+      replaces: id,
+    });
+    for (const wrong of [`key:${id}`, 'key:x DOCKER:READ_ANY', `key:${id}x DOCKER:READ_ANY`])
+      assert.ok('issue' in parseScope(wrong, catalog), wrong);
+  });
+
   it('tells the first thing that it does not know, and is not empty', () => {
     const issueOf = (scope: string) => {
       const parsed = parseScope(scope, catalog);

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
-import { normalizeDescription, validateDescription } from '../../../src/keys/key/api-key.ts';
+import { normalizeLine, validateLine } from '../../../src/keys/key/labels.ts';
+
+const validateDescription = (text: string) => validateLine(text, 'description');
 
 describe('a description', () => {
   it('is stored in NFC and trimmed', () => {
-    assert.equal(normalizeDescription('  cafe\u0301 '), 'caf\u00e9');
+    assert.equal(normalizeLine('  cafe\u0301 '), 'caf\u00e9');
   });
 
   for (const nothing of [undefined, null, '', '   ']) {
     it(`is nothing where ${JSON.stringify(nothing)} is given`, () => {
-      assert.equal(normalizeDescription(nothing), null);
+      assert.equal(normalizeLine(nothing), null);
     });
   }
 

@@ -47,6 +47,8 @@ describeOnEach('importing keys', () => {
       id: '0B7F3AD1-5D7E-4F1B-9C51-3F0F1C9A7D10',
       name: '  Cafe\u0301 ',
       description: ' for the\u00a0build ',
+      owner: ' Build team ',
+      tags: ['env=ci'],
       roles: ['viewer', 'VIEWER', 'guest'],
       permissions: ['docker:update_any'],
       limits: ['5/month', '100 / m'],
@@ -66,6 +68,8 @@ describeOnEach('importing keys', () => {
       id: OTHER,
       name: 'Caf\u00e9',
       description: 'for the\u00a0build',
+      owner: 'Build team',
+      tags: ['env=ci'],
       roles: ['VIEWER', 'GUEST'],
       permissions: ['DOCKER:UPDATE_ANY'],
       limits: ['100/m', '5/month'],
@@ -76,6 +80,7 @@ describeOnEach('importing keys', () => {
       expiresAt: Date.UTC(2031, 0, 1),
       disabledAt: test.time.now,
       managed: false,
+      audience: null,
       person: null,
       rotation: null,
     });
@@ -85,6 +90,8 @@ describeOnEach('importing keys', () => {
     assert.deepEqual(plain, {
       name: 'Plain',
       description: null,
+      owner: null,
+      tags: [],
       roles: ['VIEWER'],
       permissions: [],
       limits: [],
@@ -94,6 +101,7 @@ describeOnEach('importing keys', () => {
       expiresAt: null,
       disabledAt: null,
       managed: false,
+      audience: null,
       person: null,
       rotation: null,
     });

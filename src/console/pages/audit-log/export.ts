@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { csvLine } from '../../../keys/basics/index.ts';
 import { OperationFailed } from '../../operations.ts';
 import { AUDITED_FIELDS, type AuditedEntry } from '../../parts/audit-entries.tsx';
 import type { Pages, Visit } from '../../visit.tsx';
@@ -46,9 +47,6 @@ export async function askLog(
 /** The most entries of a file, and how many are read at a time. */
 export const MAX_EXPORTED = 100_000;
 const PAGE_SIZE = 500;
-
-/** What programs take for a formula, in a table that somebody else has filled (CWE-1236). */
-const FORMULA = /^\s*[=+\-@|%\uFF1D\uFF0B\uFF0D\uFF20]/;
 
 /** The names of the columns of a CSV file. */
 const COLUMNS = 'number at actor_kind actor_id actor action key_id key address changes hash'.split(' ');
@@ -115,15 +113,6 @@ function withValues(entry: ExportedEntry): object {
 function csvOf({ number, at, actor, action, keyId, keyName, address, changes, hash }: ExportedEntry): string {
   const what = changes.length > 0 ? JSON.stringify(changes) : null;
   return csvLine([`${number}`, at, actor.kind, actor.keyId, actor.name, action, keyId, keyName, address, what, hash]);
-}
-
-/** A line of CSV (RFC 4180) in which no cell begins as a formula does. */
-function csvLine(cells: readonly (string | null)[]): string {
-  const quoted = cells.map((cell) => {
-    const text = cell ?? '';
-    return `"${FORMULA.test(text) ? "'" : ''}${text.replaceAll('"', '""')}"`;
-  });
-  return `${quoted.join(',')}\r\n`;
 }
 
 function failed(message: string): OperationFailed {

@@ -7,6 +7,14 @@ import { GrantsPicker } from '../../parts/grants-picker.tsx';
 import { type ChosenGrants, chosenIn, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
 import { FixFields, Problem } from '../../parts/notice.tsx';
 import {
+  LABEL_PLACES,
+  LabelFields,
+  labelsInput,
+  type LabelTexts,
+  labelTexts,
+  labelTextsIn,
+} from '../../parts/labels.tsx';
+import {
   RESTRICTION_PLACES,
   RestrictionFields,
   restrictionsInput,
@@ -99,7 +107,7 @@ function endHelp({ reason, latest, required }: AskedGrantable['ends']): string {
 /** Where each field is in the form. */
 const PLACES: Readonly<Record<string, { id: string; label: string }>> = {
   name: { id: 'name', label: 'Name' },
-  description: { id: 'description', label: 'Description' },
+  ...LABEL_PLACES,
   grants: { id: 'grants-problem', label: 'Permissions' },
   expires: { id: 'expires', label: 'Expires' },
   ...RESTRICTION_PLACES,
@@ -122,13 +130,7 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Submitted
         <OnceOnly />
         <input type="hidden" name="version" value={versionOf(shown)} />
         <TextField name="name" label="Name" value={edited.name} required problem={problems.get('name')} />
-        <TextField
-          name="description"
-          label="Description"
-          value={edited.description}
-          help="What it is for, and who to ask."
-          problem={problems.get('description')}
-        />
+        <LabelFields texts={edited} problems={problems} />
         {shown.unknownGrants.length > 0 && (
           <p class="help">
             {`It also has ${shown.unknownGrants.join(', ')}, not declared here any more. `}
@@ -164,9 +166,8 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Submitted
 }
 
 /** The fields of a key that can be edited, as a form has them. */
-interface EditedKey extends RestrictionTexts {
+interface EditedKey extends LabelTexts, RestrictionTexts {
   readonly name: string;
-  readonly description: string;
   readonly expires: string;
   readonly grants: ChosenGrants;
 }
@@ -175,7 +176,7 @@ interface EditedKey extends RestrictionTexts {
 function editedFrom(key: ShownKey): EditedKey {
   return {
     name: key.name,
-    description: key.description ?? '',
+    ...labelTexts(key),
     expires: key.expiresAt ?? '',
     ...restrictionTexts(key),
     grants: { roles: key.roles, permissions: permissionsOf(key.permissions) },
@@ -186,7 +187,7 @@ function editedIn(form: URLSearchParams): EditedKey {
   const text = (name: string) => form.get(name)?.trim() ?? '';
   return {
     name: text('name'),
-    description: text('description'),
+    ...labelTextsIn(form),
     expires: text('expires'),
     ...restrictionTextsIn(form),
     grants: chosenIn(form),
@@ -208,16 +209,16 @@ function problemsIn({ expires }: EditedKey, now: number): Map<string, string> {
 function changesFrom(before: EditedKey, after: EditedKey): object {
   const isSame = (one: readonly string[], other: readonly string[]) =>
     one.toSorted().join() === other.toSorted().join();
-  const restrictionsBefore = restrictionsInput(before);
-  const restrictions = Object.entries(restrictionsInput(after)).filter(
-    ([field, items]) => !isSame(items ?? [], restrictionsBefore[field as keyof RestrictionTexts] ?? []),
+  const fieldsOf = (key: EditedKey) => ({ ...labelsInput(key), ...restrictionsInput(key) });
+  const old = fieldsOf(before);
+  const fields = Object.entries(fieldsOf(after)).filter(
+    ([field, value]) => !isSame([value ?? []].flat(), [old[field as keyof typeof old] ?? []].flat()),
   );
   const { roles, permissions } = grantsInputOf(after.grants);
   return {
     ...(after.name !== before.name && { name: after.name }),
-    ...(after.description !== before.description && { description: after.description || null }),
     ...(after.expires !== before.expires && (after.expires === '' ? { expiresAt: null } : expiryIn(after.expires))),
-    ...Object.fromEntries(restrictions),
+    ...Object.fromEntries(fields),
     ...(!isSame(after.grants.roles, before.grants.roles) && { roles }),
     ...(!isSame(after.grants.permissions, before.grants.permissions) && { permissions }),
   };

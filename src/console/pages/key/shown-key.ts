@@ -4,13 +4,14 @@ import type { KeyRestrictions } from '../../../keys/key/index.ts';
 import { type Permission, PermissionSet, type ResourceActions } from '../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { inYourWords, type KeyStatus, type ShownPerson } from '../../parts/notice.tsx';
+import { type KeyLabels, LABELS } from '../../parts/labels.tsx';
 import { RESTRICTIONS } from '../../parts/restrictions.tsx';
 import type { Visit } from '../../visit.tsx';
 
 const PERMISSIONS = '{ resource actions }';
 const FIELDS = `{
     id name prefix person { issuer name }
-    description roles permissions ${PERMISSIONS} unknownGrants grants ${RESTRICTIONS}
+    ${LABELS} answering roles permissions ${PERMISSIONS} unknownGrants grants ${RESTRICTIONS}
     status expiresAt lastUsedAt uses budgets { limit left } createdAt createdBy disabledAt managed
     effectivePermissions ${PERMISSIONS}
     usedPermissions ${PERMISSIONS} unusedPermissions ${PERMISSIONS} suggestedPermissions ${PERMISSIONS}
@@ -21,13 +22,14 @@ const FIELDS = `{
     issued { name keyId what at disabled } }`;
 
 /** A key, as GraphQL tells of it: see `ApiKey` of the schema. Times are RFC 3339. */
-export interface ShownKey extends KeyRestrictions {
+export interface ShownKey extends KeyRestrictions, KeyLabels {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;
   /** Whose it is, if it is of somebody who signs in without a secret. */
   readonly person: ShownPerson | null;
-  readonly description: string | null;
+  /** Who answers for it: its owner, or that of a parent key. */
+  readonly answering: string | null;
   readonly roles: readonly string[];
   readonly permissions: readonly ResourceActions[];
   readonly unknownGrants: readonly string[];

@@ -84,6 +84,21 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
           <code>{shown.prefix}</code>
         </Fact>
       )}
+      {shown.answering !== null && !shown.person && (
+        <Fact name="Owner">
+          <a href={`${root}keys?by=${encodeURIComponent(shown.answering)}`}>{shown.answering}</a>
+          {shown.owner === null && <span class="faint"> of a parent key</span>}
+        </Fact>
+      )}
+      {shown.tags.length > 0 && (
+        <Fact name="Tags">
+          {shown.tags.map((tag) => (
+            <>
+              <a href={`${root}keys?tag=${encodeURIComponent(tag)}`}>{tag}</a>{' '}
+            </>
+          ))}
+        </Fact>
+      )}
       <Fact name="Created">
         <Time at={shown.createdAt} now={now} />
         {' by '}

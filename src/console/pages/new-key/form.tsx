@@ -1,4 +1,4 @@
-import { type KeyRestrictions, UNRESTRICTED } from '../../../keys/key/index.ts';
+import { type KeyRestrictions, NO_LABELS, UNRESTRICTED } from '../../../keys/key/index.ts';
 import {
   defaultExpiry,
   expiresAtOf,
@@ -15,6 +15,15 @@ import { KeySum } from '../../key-sum.tsx';
 import { type ChosenGrants, chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
 import { FixFields, Problem } from '../../parts/notice.tsx';
 import {
+  type KeyLabels,
+  LABEL_PLACES,
+  LabelFields,
+  labelsInput,
+  type LabelTexts,
+  labelTexts,
+  labelTextsIn,
+} from '../../parts/labels.tsx';
+import {
   RESTRICTION_PLACES,
   RestrictionFields,
   restrictionsInput,
@@ -27,17 +36,15 @@ import { type AskedGrantable, NO_MORE_KEYS } from '../grantable.ts';
 import { PRESET, presetsOf } from './presets.ts';
 
 /** A key that is to be created, as a form has it. */
-export interface Draft extends ChosenGrants, ExpiryChoice, RestrictionTexts {
+export interface Draft extends ChosenGrants, ExpiryChoice, LabelTexts, RestrictionTexts {
   readonly name: string;
-  readonly description: string;
   /** Which keys it is to replace, as they were shown; empty for none. */
   readonly replaces: string;
 }
 
 /** A key that is to have the same. */
-export interface Original extends KeyRestrictions {
+export interface Original extends KeyLabels, KeyRestrictions {
   readonly name: string;
-  readonly description: string | null;
   readonly grants: readonly string[];
 }
 
@@ -46,15 +53,15 @@ export const REPLACE = 'replace';
 
 /** A form that nobody has filled in. */
 export function emptyDraft(bounds: ExpiryBounds): Draft {
-  const texts = { name: '', description: '', replaces: '', ...restrictionTexts(UNRESTRICTED) };
+  const texts = { name: '', replaces: '', ...labelTexts(NO_LABELS), ...restrictionTexts(UNRESTRICTED) };
   return { ...texts, roles: [], permissions: [], ...defaultExpiry(bounds) };
 }
 
 /** A form that is filled in with what another key has, but for its name and its expiry. */
-export function draftLike({ description, grants, ...original }: Original, bounds: ExpiryBounds): Draft {
+export function draftLike({ grants, ...original }: Original, bounds: ExpiryBounds): Draft {
   return {
     ...emptyDraft(bounds),
-    description: description ?? '',
+    ...labelTexts(original),
     ...restrictionTexts(original),
     roles: grants.filter((grant) => !grant.includes(':')),
     permissions: grants.filter((grant) => grant.includes(':')),
@@ -66,7 +73,7 @@ export function draftIn(form: URLSearchParams, bounds: ExpiryBounds): Draft {
   const text = (name: string) => form.get(name)?.trim() ?? '';
   return {
     name: text('name'),
-    description: text('description'),
+    ...labelTextsIn(form),
     replaces: text('replaces'),
     ...restrictionTextsIn(form),
     ...chosenIn(form),
@@ -75,7 +82,7 @@ export function draftIn(form: URLSearchParams, bounds: ExpiryBounds): Draft {
 }
 
 /** The fields of a draft that are texts. */
-const TEXTS = ['name', 'description', 'limits', 'allowFrom', 'expiry', 'date'];
+const TEXTS = ['name', ...Object.keys(NO_LABELS), 'limits', 'allowFrom', 'expiry', 'date'];
 /** In an address, says that a form was filled in before a session ended. */
 export const KEPT = 'kept';
 
@@ -130,7 +137,7 @@ export function inputOf(draft: Draft, bounds: ExpiryBounds): { input: object } |
   const { allowFrom, ...limits } = restrictionsInput(draft);
   const input = {
     name: draft.name,
-    ...(draft.description !== '' && { description: draft.description }),
+    ...labelsInput(draft),
     ...grantsInputOf(draft),
     ...limits,
     ...(allowFrom && { allowFrom }),
@@ -161,7 +168,7 @@ export interface NameConflict {
 /** Where each field of the input is in the form. */
 const PLACES: Readonly<Record<string, { id: string; label: string }>> = {
   name: { id: 'name', label: 'Name' },
-  description: { id: 'description', label: 'Description' },
+  ...LABEL_PLACES,
   expiresAt: { id: 'expiry', label: 'Expires' },
   grants: { id: 'grants', label: 'Permissions' },
   ...RESTRICTION_PLACES,
@@ -215,13 +222,7 @@ export function NewKeyForm({
             required
             autofocus={refused === undefined}
           />
-          <TextField
-            name="description"
-            label="Description"
-            help="What it is for, and who to ask."
-            value={draft.description}
-            problem={problems.get('description')}
-          />
+          <LabelFields texts={draft} problems={problems} />
           <ExpiryField bounds={bounds} chosen={draft} problem={problems.get('expiresAt')} />
           <div id="grants">
             <GrantsPicker grantable={grantable} chosen={draft} problem={wrongGrants}>

@@ -5,6 +5,7 @@ import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
 import type { ExpiryBounds } from '../../parts/field.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
 import { Done, Problem, Secret, Time } from '../../parts/notice.tsx';
+import { LABELS } from '../../parts/labels.tsx';
 import { RESTRICTIONS } from '../../parts/restrictions.tsx';
 import { type AskedGrantable, boundsOf, findGrantable } from '../grantable.ts';
 import {
@@ -89,7 +90,7 @@ function CreatedPage({
   );
 }
 
-const ORIGINAL = `query Original($id: ID!) { apiKey(id: $id) { name description grants ${RESTRICTIONS} } }`;
+const ORIGINAL = `query Original($id: ID!) { apiKey(id: $id) { name ${LABELS} grants ${RESTRICTIONS} } }`;
 const NAMED = `query Named($name: String!) { apiKey(name: $name) { id createdBy createdAt } }`;
 const REPLACED = `query Replaced($id: ID!) { apiKey(id: $id) { lastUsedAt } }`;
 

@@ -5,6 +5,7 @@ import { dangersOf } from '../../dangers.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { KeyField } from '../../parts/field.tsx';
 import { Time } from '../../parts/notice.tsx';
+import { type KeyLabels, LABELS } from '../../parts/labels.tsx';
 import { RESTRICTIONS, RestrictionFacts, restrictionWarnings } from '../../parts/restrictions.tsx';
 import { PermissionWords } from '../../permission-words.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
@@ -28,13 +29,12 @@ function warningsAbout({ grants, expiresAt, ...preview }: Preview, permissions: 
 /** What `previewApiKey` is asked for. */
 export const PREVIEW = `query Preview($input: CreateApiKeyInput!) {
   previewApiKey(input: $input) {
-    name description grants ${RESTRICTIONS} expiresAt effectivePermissions { resource actions } replaced { id name }
+    name ${LABELS} grants ${RESTRICTIONS} expiresAt effectivePermissions { resource actions } replaced { id name }
   }
 }`;
 
-export interface Preview extends KeyRestrictions {
+export interface Preview extends KeyLabels, KeyRestrictions {
   readonly name: string;
-  readonly description: string | null;
   readonly grants: string[];
   readonly expiresAt: string | null;
   readonly effectivePermissions: ResourceActions[];
@@ -74,7 +74,7 @@ export function PreviewPage({
   visit: { isFresh: boolean; signInAgain: string | undefined };
   keyProblem?: string | undefined;
 }) {
-  const { name, description, grants, expiresAt, effectivePermissions } = preview;
+  const { name, description, owner, tags, grants, expiresAt, effectivePermissions } = preview;
   const permissions = permissionsOf(effectivePermissions);
   const warnings = warningsAbout(preview, permissions, now);
   return (
@@ -92,6 +92,10 @@ export function PreviewPage({
         <dd>{name}</dd>
         <dt>Description</dt>
         <dd>{description ?? <span class="faint">none</span>}</dd>
+        <dt>Owner</dt>
+        <dd>{owner ?? <span class="faint">nobody</span>}</dd>
+        <dt>Tags</dt>
+        <dd>{tags.join(', ') || <span class="faint">none</span>}</dd>
         <dt>Expires</dt>
         <dd>
           <Time at={expiresAt} now={now} />

@@ -1,0 +1,79 @@
+import {
+  formatList,
+  formatTime,
+  KeysError,
+  MAX_PAGE_SIZE,
+  printable,
+  timeAndDistance,
+} from '../../keys/basics/index.ts';
+import type { ManyChangeRequest } from '../../keys/changes/index.ts';
+import type { KeyFilters } from '../../keys/lists/index.ts';
+import { formatCursor, type KeyAdministration, type KeyName, type ManyPlan } from '../../keys/service/index.ts';
+import { formatCount } from '../output.ts';
+
+/** How many keys a plan names in text. JSON has all of them. */
+const SHOWN = 100;
+/** How many of those that refuse a change are named. */
+const NAMED = 5;
+
+/**
+ * The keys that filters select, for a change of all of them.
+ * @throws KeysError INPUT_INVALID where they are more than are changed at once
+ */
+export async function selectAll(keys: KeyAdministration, filters: KeyFilters): Promise<KeyName[]> {
+  const found: KeyName[] = [];
+  for (let after: string | undefined; ;) {
+    const page = await keys.list({ ...filters, first: MAX_PAGE_SIZE, after });
+    found.push(...page.keys.map(({ apiKey }) => apiKey));
+    if (found.length > keys.mostAtOnce || (page.hasNextPage && found.length === keys.mostAtOnce))
+      throw new KeysError(
+        'INPUT_INVALID',
+        `More than ${keys.mostAtOnce} keys match, which is the most that are changed at once. Select fewer of them.`,
+      );
+    if (!page.hasNextPage) return found;
+    after = formatCursor(page.keys.at(-1)!.apiKey);
+  }
+}
+
+/** What a change of those keys would do. @throws KeysError with what refuses it for one of them: none is changed then */
+export async function planAll(
+  keys: KeyAdministration,
+  found: readonly KeyName[],
+  request: ManyChangeRequest,
+): Promise<ManyPlan> {
+  const plan = await keys.planMany(
+    found.map(({ id }) => id),
+    request,
+  );
+  const [first] = plan.refused;
+  if (!first) return plan;
+  const others = plan.refused.slice(0, NAMED).map(({ key }) => `"${printable(key.name, 100)}"`);
+  const rest = plan.refused.length - others.length;
+  const which = formatList([...others, ...(rest > 0 ? [`${rest} more`] : [])]);
+  const { code, reason } = first.refusal;
+  throw new KeysError(code, `No key was changed, as ${which} cannot be so: ${reason}`);
+}
+
+/** A plan as JSON: a closed list of fields. */
+export function planJson({ changing, unchanged, keys: total, lastUsedAt }: ManyPlan, dryRun: boolean): object {
+  const keys = changing.map(({ id, name }) => ({ id, name }));
+  return { dryRun, keys, unchanged: unchanged.length, total, lastUsedAt: formatTime(lastUsedAt) };
+}
+
+/** The same as text. @param verb such as `disable` */
+export function planText({ changing, unchanged, keys: total, lastUsedAt }: ManyPlan, verb: string): string {
+  if (changing.length === 0)
+    return unchanged.length > 0 ? `Nothing is to be done: all keys that match are so already.` : 'No API keys match.';
+  const rest = changing.length - SHOWN;
+  const children = total - changing.length;
+  const counts = [
+    `${formatCount(changing.length, 'API key', 'API keys')} to ${verb}`,
+    ...(children > 0 ? [`which have ${formatCount(children, 'child key', 'child keys')}`] : []),
+    lastUsedAt === null ? 'none of which was ever used' : `last used ${timeAndDistance(lastUsedAt)}`,
+  ];
+  return [
+    ...changing.slice(0, SHOWN).map(({ name }) => `- ${verb} "${printable(name, 100)}"`),
+    ...(rest > 0 ? [`… and ${rest} more`] : []),
+    `Plan: ${counts.join(', ')}.${unchanged.length > 0 ? ` ${unchanged.length} more are so already.` : ''}`,
+  ].join('\n');
+}

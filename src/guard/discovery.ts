@@ -1,0 +1,101 @@
+import type { Discovery as Discovered, RequestTo, Reply } from '../http/index.ts';
+import { isLoopbackHost, jsonReply, PROTECTED_RESOURCE } from '../http/index.ts';
+import type { Permission } from '../keys/permissions/index.ts';
+import type { OrRefusal } from '../keys/basics/index.ts';
+import type { Match, Needed, RequestParts } from '../routes/index.ts';
+
+/** The most segments of a path of which a beginning is looked for. */
+const MAX_SEGMENTS = 20;
+/** What some application may ask for where any valid key will do. */
+const LEAST: Permission = 'ME:READ_OWN';
+
+/** Says who may make a request. */
+type Requirements = (request: {
+  readonly parts: RequestParts;
+  readonly rawHeaders: readonly string[];
+}) => OrRefusal<{ readonly allow: Needed; readonly match?: Match }>;
+
+/** Tells clients of guarded services where they get keys (RFC 9728). */
+export class Discovery {
+  readonly #requirements: Requirements;
+  readonly #authorizationServer: string | undefined;
+
+  /** @param authorizationServer the address of the service at which applications ask; undefined tells of none */
+  constructor(requirements: Requirements, authorizationServer: string | undefined) {
+    this.#requirements = requirements;
+    this.#authorizationServer = authorizationServer;
+  }
+
+  /**
+   * Whether a host is surely ours: a route names it, or it is this machine. Whoever has got a key for a host of their own
+   * may write that host into a request to us.
+   */
+  isOwn(to: RequestTo): boolean {
+    const host = this.#neededBy(to)?.match?.route.host ?? '*';
+    return host !== '*' || isLoopbackHost(to.host);
+  }
+
+  /** What the refusal of a request says; undefined where no key would help. */
+  find(to: RequestTo): Discovered | undefined {
+    if (this.#authorizationServer === undefined || !this.isOwn(to)) return undefined;
+    const { allow } = this.#neededBy(to) ?? {};
+    const path = to.target.split('?', 1)[0]!;
+    const segments = path.split('/');
+    if (!allow || allow.kind === 'open' || segments.length > MAX_SEGMENTS) return undefined;
+    for (; segments.length > 0; segments.pop()) {
+      const beginning = segments.join('/');
+      if (this.#scopesAt({ ...to, target: beginning }).length === 0) continue;
+      const scope = allow.kind === 'any' ? [allow.permissions[0]] : scopeOf(allow);
+      return { metadata: `${originOf(to)}${PROTECTED_RESOURCE}${beginning}`, scope };
+    }
+    return undefined;
+  }
+
+  /** The metadata of what a request asks about (RFC 9728, section 3.2); undefined for what is none, or not guarded. */
+  answer(to: RequestTo): Reply | undefined {
+    const path = to.target.split('?', 1)[0]!;
+    const about = path.startsWith(PROTECTED_RESOURCE) ? path.slice(PROTECTED_RESOURCE.length) : undefined;
+    if ((to.method !== 'GET' && to.method !== 'HEAD') || about === undefined || !/^(?:\/|$)/.test(about))
+      return undefined;
+    const target = about === '/' ? '' : about;
+    const scopes = this.#scopesAt({ ...to, target });
+    if (this.#authorizationServer === undefined || scopes.length === 0) return undefined;
+    if (!this.isOwn({ ...to, target: target || '/' }) && !this.isOwn({ ...to, method: 'POST', target: target || '/' }))
+      return undefined;
+    const resource = {
+      resource: originOf(to) + target,
+      authorization_servers: [this.#authorizationServer],
+      bearer_methods_supported: ['header'],
+      scopes_supported: scopes,
+    };
+    return jsonReply(resource, { 'Access-Control-Allow-Origin': '*' });
+  }
+
+  /** All that may be asked for at a path, if that is where a route begins. */
+  #scopesAt(to: RequestTo): Permission[] {
+    const found = ['GET', 'POST', 'PUT', 'DELETE'].flatMap((method) => {
+      const needed = this.#neededBy({ ...to, method, target: to.target || '/' });
+      return needed && needed.allow.kind !== 'open' && beginningOf(needed.match) === to.target ? needed.allow : [];
+    });
+    return [...new Set(found.flatMap(scopeOf))];
+  }
+
+  #neededBy({ method, host, target }: RequestTo): { allow: Needed; match?: Match } | undefined {
+    const requirement = this.#requirements({ parts: { method, host, target }, rawHeaders: [] });
+    return 'refusal' in requirement ? undefined : requirement;
+  }
+}
+
+function scopeOf(allow: Needed): readonly Permission[] {
+  return 'permissions' in allow ? allow.permissions : [LEAST];
+}
+
+/** The text with which the path of a route begins, up to its first pattern; that of the host where there is none. */
+function beginningOf(match: Match | undefined): string {
+  const path = match?.route.path ?? '';
+  return path.replace(/\/(?:\*.*)?$|\/\*\*?\/.*$/, '');
+}
+
+function originOf({ scheme, host }: RequestTo): string {
+  return new URL(`${scheme.replace(/^ws/, 'http')}://${host}`).origin;
+}

@@ -1,0 +1,169 @@
+import type { LookupAddress } from 'node:dns';
+import { lookup } from 'node:dns/promises';
+import type { IncomingMessage } from 'node:http';
+import { request, type RequestOptions } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { LRUCache } from 'lru-cache';
+import { isRecord, Networks } from '../../keys/basics/index.ts';
+import { type Client, selfDescribed } from '../../keys/consent/index.ts';
+import { OAuthError } from './oauth-error.ts';
+
+const TIMEOUT_MS = 5000;
+const MAX_BYTES = 64 * 1024;
+const MAX_URL_LENGTH = 500;
+/** How many are fetched at once, and remembered. */
+const [MAX_FETCHES, MAX_DOCUMENTS] = [10, 1000];
+/** How long one is remembered of which that is not said, and at most, in seconds. */
+const [USUAL_S, LONGEST_S] = [300, 86_400];
+
+/** What no host of the internet has (IANA's registries of special addresses). */
+const SPECIAL = new Networks(
+  (
+    '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 ' +
+    '192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 ' +
+    '2001::/23 2001:db8::/32 2002::/16 3fff::/20'
+  ).split(' '),
+);
+const GLOBAL_V6 = new Networks(['2000::/3']);
+
+/** Whether an address is one of the internet. */
+export function isPublic({ address, family }: LookupAddress): boolean {
+  return !SPECIAL.includes(address) && (family === 4 || GLOBAL_V6.includes(address));
+}
+
+/** Why a document is of no use, in words that may be shown. */
+class Unusable extends Error {}
+
+/** What fetching needs from outside. */
+export interface DocumentOptions {
+  /** The hosts that are asked: all, or these. */
+  readonly allowed: 'any' | readonly string[];
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  /** The addresses of a host. */
+  readonly resolve?: (host: string) => Promise<LookupAddress[]>;
+  readonly isAllowed?: (address: LookupAddress) => boolean;
+  /** Beside the usual certificates, and in milliseconds. */
+  readonly ca?: RequestOptions['ca'];
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Applications whose id is the URL of a document that describes them (draft-ietf-oauth-client-id-metadata-document).
+ * Anybody may name any URL: nothing is asked but hosts of the internet, by the very address that was found to be one.
+ */
+export class ClientDocuments {
+  readonly #options: DocumentOptions;
+  readonly #known = new LRUCache<string, { client: Client; until: number }>({ max: MAX_DOCUMENTS });
+  readonly #fetches = new Map<string, Promise<Client>>();
+
+  constructor(options: DocumentOptions) {
+    this.#options = options;
+  }
+
+  /** Whether an id is such a URL that may be asked. */
+  allows(id: string): boolean {
+    const url = id.length <= MAX_URL_LENGTH && id.startsWith('https://') ? URL.parse(id) : null;
+    const { allowed } = this.#options;
+    // Written otherwise than it is, it would not be the one that the document names.
+    if (!url || url.href !== id || url.pathname === '/' || /[?#]/.test(id) || url.username !== '') return false;
+    if (url.password !== '' || isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0) return false;
+    return allowed === 'any' || allowed.includes(url.host);
+  }
+
+  /** @throws OAuthError invalid_client, which says what is wrong; temporarily_unavailable */
+  find(id: string): Promise<Client> {
+    const known = this.#known.get(id);
+    if (known && this.#options.clock() < known.until) return Promise.resolve(known.client);
+    let fetching = this.#fetches.get(id);
+    if (fetching) return fetching;
+    if (this.#fetches.size >= MAX_FETCHES)
+      throw new OAuthError('temporarily_unavailable', 'Too many clients are looked up at once. Try again.', 503);
+    fetching = this.#fetch(id).finally(() => this.#fetches.delete(id));
+    this.#fetches.set(id, fetching);
+    return fetching;
+  }
+
+  async #fetch(id: string): Promise<Client> {
+    const { clock } = this.#options;
+    try {
+      const { text, seconds } = await this.#read(new URL(id));
+      const client = readDocument(id, text);
+      this.#known.set(id, { client, until: clock() + seconds * 1000 });
+      return client;
+    } catch (error) {
+      const why = error instanceof Unusable ? error.message : 'it cannot be fetched';
+      throw new OAuthError('invalid_client', `The document of the client cannot be used: ${why}.`);
+    }
+  }
+
+  async #read(url: URL): Promise<{ text: string; seconds: number }> {
+    const { resolve = (host) => lookup(host, { all: true }), isAllowed = isPublic, ca } = this.#options;
+    const signal = AbortSignal.timeout(this.#options.timeoutMs ?? TIMEOUT_MS);
+    const addresses = await Promise.race([resolve(url.hostname), aborted(signal)]);
+    if (addresses.length === 0 || !addresses.every(isAllowed))
+      throw new Unusable('its host is not one of the internet');
+    const found: LookupFunction = (_host, { all }, done) =>
+      all ? done(null, addresses) : done(null, addresses[0]!.address, addresses[0]!.family);
+    const headers = { accept: 'application/json', 'user-agent': 'svc-api' };
+    const options: RequestOptions = { lookup: found, signal, headers, agent: false, ...(ca && { ca }) };
+    const answer = await new Promise<IncomingMessage>((done, fail) => {
+      request(url, options, done).on('error', fail).end();
+    });
+    try {
+      if (answer.statusCode !== 200) throw new Unusable(`it is answered with the status ${answer.statusCode}`);
+      if (!/^application\/(?:[\w.-]+\+)?json *(?:;|$)/i.test(answer.headers['content-type'] ?? ''))
+        throw new Unusable('it is not JSON');
+      const chunks: Buffer[] = [];
+      let size = 0;
+      for await (const chunk of answer as AsyncIterable<Buffer>) {
+        size += chunk.length;
+        if (size > MAX_BYTES) throw new Unusable(`it is longer than ${MAX_BYTES / 1024} KiB`);
+        chunks.push(chunk);
+      }
+      return { text: Buffer.concat(chunks).toString(), seconds: freshnessOf(answer.headers) };
+    } finally {
+      answer.destroy();
+    }
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, fail) => signal.addEventListener('abort', () => fail(signal.reason as Error), { once: true }));
+}
+
+/** For how many seconds an answer may be used again (RFC 9111, section 4.2). */
+function freshnessOf(headers: IncomingMessage['headers']): number {
+  const directives = (headers['cache-control'] ?? '').toLowerCase();
+  if (/(?:^|[\s,])no-(?:store|cache)\b/.test(directives)) return 0;
+  const given = /(?:^|[\s,])max-age="?(\d{1,9})/.exec(directives)?.[1];
+  const until = (Date.parse(headers.expires ?? '') - Date.parse(headers.date ?? '')) / 1000;
+  const lasts = given !== undefined ? Number(given) : Number.isNaN(until) ? (headers.expires ? 0 : USUAL_S) : until;
+  return Math.min(Math.max(lasts - (Number(headers.age) || 0), 0), LONGEST_S);
+}
+
+/** What a document says. @throws Unusable */
+function readDocument(id: string, text: string): Client {
+  const document = parsed(text);
+  if (!isRecord(document)) throw new Unusable('it is no JSON object');
+  if (document['client_id'] !== id) throw new Unusable('its client_id is another one');
+  const grants = document['grant_types'] ?? ['authorization_code'];
+  if ((document['token_endpoint_auth_method'] ?? 'none') !== 'none' || 'client_secret' in document)
+    throw new Unusable('it asks for a client with a secret, where only clients without one are known');
+  const said = {
+    name: document['client_name'],
+    redirects: document['redirect_uris'],
+    refreshes: Array.isArray(grants) && grants.includes('refresh_token'),
+  };
+  const client = selfDescribed(id, said, new URL(id).hostname);
+  if (!client) throw new Unusable('none of its redirect_uris can be used');
+  return client;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

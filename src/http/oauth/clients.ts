@@ -1,0 +1,48 @@
+import { type Client, findClient, readRegistered } from '../../keys/consent/index.ts';
+import type { ClientDocuments } from './client-documents.ts';
+import { OAuthError, type Parameters } from './oauth-error.ts';
+
+/** The applications that may ask for keys. */
+export class Clients {
+  readonly #registered: readonly Client[];
+  readonly #documents: ClientDocuments | undefined;
+  /** Whether applications may register themselves (RFC 7591). */
+  readonly mayRegister: boolean;
+
+  /** @param documents undefined where no application is known by its document */
+  constructor(registered: readonly Client[], documents: ClientDocuments | undefined, mayRegister: boolean) {
+    this.#registered = registered;
+    this.#documents = documents;
+    this.mayRegister = mayRegister;
+  }
+
+  /** Whether applications are known by the documents at the URLs that are their ids. */
+  get haveDocuments(): boolean {
+    return this.#documents !== undefined;
+  }
+
+  /** Whether there may be some that replace the secrets of their keys. */
+  get mayRefresh(): boolean {
+    return this.haveDocuments || this.mayRegister || this.#registered.some(({ refreshes }) => refreshes);
+  }
+
+  /** The application that a request names. @throws OAuthError invalid_client, temporarily_unavailable */
+  async find(given: Parameters): Promise<Client> {
+    const id = given.need('client_id');
+    return this.#here(id) ?? (this.#documents?.allows(id) ? await this.#documents.find(id) : unknownClient());
+  }
+
+  /** The id of the application that a request names, where a code or a key says the rest. @throws OAuthError */
+  idIn(given: Parameters): string {
+    const id = given.need('client_id');
+    return this.#here(id) || this.#documents?.allows(id) ? id : unknownClient();
+  }
+
+  #here(id: string): Client | undefined {
+    return findClient(this.#registered, id) ?? (this.mayRegister ? readRegistered(id) : undefined);
+  }
+}
+
+function unknownClient(): never {
+  throw new OAuthError('invalid_client', 'There is no client with this client_id: register it first.');
+}

@@ -1,0 +1,95 @@
+import {
+  codePoints,
+  hasControlCharacters,
+  hasTooManyMarks,
+  type Issue,
+  MAX_MARKS,
+  normalizeText,
+  printable,
+} from '../basics/index.ts';
+import { holdsSecret } from '../secret/index.ts';
+
+/** Which texts of one line there are, each with the most code points that it has. */
+const TEXTS = {
+  description: { code: 'DESCRIPTION_INVALID', most: 1000 },
+  owner: { code: 'OWNER_INVALID', most: 200 },
+  attestation: { code: 'INPUT_INVALID', most: 1000 },
+} as const;
+
+/** In code points. */
+export const MAX_DESCRIPTION_LENGTH = TEXTS.description.most;
+/** In code points. */
+export const MAX_OWNER_LENGTH = TEXTS.owner.most;
+/** The most tags that a key has. */
+const MAX_TAGS = 16;
+/** In code points. */
+const [MAX_TAG_KEY, MAX_TAG_VALUE] = [50, 150];
+/** Letters with their marks, digits, and what stands between them. */
+const TAG_KEY = /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._/-]*$/u;
+
+/** A text of one line as it is stored: NFC and trimmed; null if it is blank. */
+export function normalizeLine(text: string | null | undefined): string | null {
+  return normalizeText(text ?? '').trim() || null;
+}
+
+/** Checks a text of one line: its length, no control characters, no secret. Returns the issue, if any. */
+export function validateLine(text: string, what: keyof typeof TEXTS): Issue | undefined {
+  const { code, most } = TEXTS[what];
+  const length = codePoints(normalizeText(text).trim());
+  if (length > most) return { code, message: `The ${what} is ${length} characters long; at most ${most} are allowed.` };
+  const problem = problemOf(text);
+  return problem === undefined ? undefined : { code, message: `The ${what} ${problem}` };
+}
+
+/** What a text that is shown in one line must not have. */
+function problemOf(text: string): string | undefined {
+  if (hasTooManyMarks(text)) return `has more than ${MAX_MARKS} combining marks in a row.`;
+  if (hasControlCharacters(text)) return 'may not contain control characters, such as line breaks or tabs.';
+  if (holdsSecret(text)) return 'contains what looks like the secret of an API key. Leave it out.';
+  return undefined;
+}
+
+/**
+ * Parses tags, each as `key=value`, into the form in which they are stored: NFC, trimmed, and in the order of their
+ * keys. A key has each once, and no more than `MAX_TAGS`.
+ */
+export function parseTags(texts: readonly string[]): { values: string[]; issues: Issue[] } {
+  const values = new Map<string, string>();
+  const issues: Issue[] = [];
+  const refuse = (message: string) => void issues.push({ code: 'TAG_INVALID', message });
+  for (const text of texts) {
+    const { key, tag, problem } = readTag(text);
+    const given = values.get(key);
+    if (problem !== undefined) refuse(problem);
+    else if (given !== undefined && given !== tag)
+      refuse(`The tag ${printable(key)} is given twice: ${printable(given)} and ${printable(tag)}. Leave one out.`);
+    else values.set(key, tag);
+  }
+  if (values.size > MAX_TAGS) refuse(`${values.size} tags are more than ${MAX_TAGS}, which is the most.`);
+  const sorted = [...values].toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return { values: sorted.map(([, tag]) => tag), issues };
+}
+
+function readTag(text: string): { key: string; tag: string; problem?: string } {
+  const given = normalizeText(text).trim();
+  const at = given.indexOf('=');
+  const [key, value] = at === -1 ? [given, ''] : [given.slice(0, at).trim(), given.slice(at + 1).trim()];
+  const read = { key, tag: `${key}=${value}` };
+  const problem = problemOf(given);
+  if (problem !== undefined) return { ...read, problem: `A tag ${problem}` };
+  const shown = `"${printable(given)}"`;
+  if (key === '' || value === '')
+    return { ...read, problem: `${shown} is not a tag. Write key=value, as in env=prod.` };
+  if (!TAG_KEY.test(key) || codePoints(key) > MAX_TAG_KEY) {
+    const rule = `up to ${MAX_TAG_KEY} letters, digits and . _ - /, the first a letter or digit`;
+    return { ...read, problem: `The key of the tag ${shown} is not ${rule}.` };
+  }
+  if (value.includes(','))
+    return { ...read, problem: `The value of the tag ${shown} has a comma, which separates tags.` };
+  const length = codePoints(value);
+  if (length <= MAX_TAG_VALUE) return read;
+  return {
+    ...read,
+    problem: `The value of the tag ${printable(key)} is ${length} characters long; at most ${MAX_TAG_VALUE} are allowed.`,
+  };
+}

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { testCli } from '../../support/cli.ts';
+import { describeOnEachAndRemotely } from '../../support/dialects.ts';
+import { migratedStore, tempFolder } from '../../support/temp.ts';
+
+describeOnEachAndRemotely('owners and tags on the command line', () => {
+  let cli: ReturnType<typeof testCli>;
+  beforeEach(async () => {
+    cli = testCli(await migratedStore());
+  });
+  const run = (...args: string[]) => cli.run(['apikey', ...args]);
+  const json = async (...args: string[]) => {
+    const { stdout, code } = await run(...args, '--json');
+    return { exit: code, ...(JSON.parse(stdout) as object) } as Record<string, unknown>;
+  };
+  const names = async (...args: string[]) => {
+    const { keys } = await json('list', ...args);
+    return (keys as { name: string }[]).map(({ name }) => name);
+  };
+
+  it('are set, shown, changed and removed', async () => {
+    await cli.create('CI', '--owner', ' Payments team ', '--tag', 'team = pay,env=prod');
+    const labels = async () => {
+      const { owner, tags } = await json('show', 'CI');
+      return [owner, tags];
+    };
+    assert.deepEqual(await labels(), ['Payments team', ['env=prod', 'team=pay']]);
+    const update = async (...args: string[]) => (await run('update', 'CI', ...args)).stdout;
+    assert.equal(
+      await update('--owner', 'Ada', '--tag', 'env=dev'),
+      'owner: Payments team -> Ada\ntags: env=prod, team=pay -> env=dev\n',
+    );
+    assert.equal(await update('--owner', '', '--no-tags'), 'owner: Ada -> -\ntags: env=dev -> -\n');
+    assert.deepEqual(await labels(), [null, []]);
+    assert.deepEqual(await names('--tag', 'env=dev'), []);
+    assert.deepEqual(await names('--owner', 'ada'), []);
+  });
+
+  for (const [what, args, message] of [
+    ['an owner of several lines', ['--owner', 'a\nb'], /^The owner may not contain control characters/],
+    ['a long owner', ['--owner', 'a'.repeat(201)], /^The owner is 201 characters long; at most 200 are allowed\./],
+    ['a tag without a value', ['--tag', 'env='], /^"env=" is not a tag\. Write key=value/],
+    ['a tag without a key', ['--tag', '=prod'], /^"=prod" is not a tag/],
+    ['an empty tag', ['--tag', ''], /^"" is not a tag/],
+    ['a strange key', ['--tag', 'a b=c'], /^The key of the tag "a b=c" is not up to 50 letters/],
+    ['a key that is given twice', ['--tag', 'a=b,a=c'], /^The tag a is given twice: a=b and a=c\./],
+    ['a long value', ['--tag', `a=${'b'.repeat(151)}`], /^The value of the tag a is 151 characters long/],
+    ['17 tags', ['--tag', Array.from({ length: 17 }, (_, at) => `a${at}=b`).join()], /^17 tags are more than 16/],
+  ] as const)
+    it(`are refused: ${what}`, async () => {
+      const { exit, error } = await json('create', 'CI', '--roles', 'GUEST', ...args);
+      assert.equal(exit, 2);
+      assert.match(String(error), message);
+      assert.deepEqual(await names(), []);
+    });
+
+  it('select keys, an owner in whatever case, a tag as it is', async () => {
+    await cli.create('A', '--owner', 'Payments team', '--tag', 'env=prod,team=pay');
+    await cli.create('B', '--owner', 'PAYMENTS TEAM', '--tag', 'env=prod');
+    await cli.create('C', '--tag', 'env=Prod');
+    assert.deepEqual(await names('--owner', 'payments Team'), ['A', 'B']);
+    assert.deepEqual(await names('--tag', 'env=prod'), ['A', 'B']);
+    assert.deepEqual(await names('--tag', 'team=pay,env=prod'), ['A']);
+    assert.deepEqual(await names('--tag', 'env=prod', '--limit', '1'), ['A']);
+    assert.deepEqual(await names('--owner', 'payments'), []);
+    const { stdout } = await run('list', '--columns', 'name,owner,tags', '--tag', 'team=pay');
+    assert.equal(stdout, 'A\tPayments team\tenv=prod, team=pay\n');
+    const { exit, error } = await json('list', '--tag', 'env');
+    assert.deepEqual([exit, String(error).split('.')[0]], [2, '"env" is not a tag']);
+  });
+
+  it('and ends, use and creators, too, which sort them as well; the exit code tells whether there are any', async () => {
+    await cli.create('Key 10', '--expires-in', '20d');
+    await cli.create('Key 9', '--expires-in', '2d');
+    await cli.create('Key 1');
+    assert.deepEqual(await names('--expires-within', '14d'), ['Key 9']);
+    assert.deepEqual(await names('--sort', 'name'), ['Key 1', 'Key 9', 'Key 10']);
+    assert.deepEqual(await names('--sort', 'expires', '--limit', '2'), ['Key 9', 'Key 10']);
+    assert.deepEqual(await names('--unused-for', '90d'), []);
+    assert.equal((await run('list', '--expires-within', '1h', '--exit-code')).code, 0);
+    assert.equal((await run('list', '--expires-within', '14d', '--exit-code', '--sort', 'name')).code, 1);
+    assert.deepEqual(await names('--created-by', 'Key 1'), []);
+    assert.equal((await json('list', '--created-by', 'Nobody'))['exit'], 1);
+    assert.match(
+      String((await json('list', '--unused-for', '90'))['error']),
+      /^--unused-for is "90", which is not a span/,
+    );
+    assert.match(String((await json('list', '--sort', 'size'))['error']), /^Keys are not sorted by "size"\./);
+  });
+
+  it('select the keys that are changed, all of them or none, once that is confirmed', async () => {
+    await cli.create('A', '--tag', 'env=preview');
+    await cli.create('B', '--tag', 'env=preview');
+    await cli.create('C');
+    const select = ['--tag', 'env=preview'];
+    const refused = await json('disable', ...select);
+    assert.equal(refused['exit'], 2);
+    assert.match(String(refused['error']), /^Pass --yes to disable the keys, or --dry-run to see which/);
+    assert.equal(
+      (await run('disable', ...select, '--dry-run')).stdout,
+      '- disable "A"\n- disable "B"\nPlan: 2 API keys to disable, none of which was ever used.\n',
+    );
+    assert.deepEqual(await names('--status', 'disabled'), []);
+    const { keys, ...disabled } = await json('disable', ...select, '--yes');
+    assert.deepEqual(disabled, { exit: 0, dryRun: false, unchanged: 0, total: 2, lastUsedAt: null });
+    assert.deepEqual(
+      (keys as { name: string }[]).map(({ name }) => name),
+      ['A', 'B'],
+    );
+    assert.deepEqual(await names('--status', 'disabled'), ['A', 'B']);
+    assert.equal(
+      (await run('disable', ...select, '--yes')).stdout,
+      'Nothing is to be done: all keys that match are so already.\n',
+    );
+    assert.equal(
+      (await run('update', '--tagged', 'env=preview', '--owner', 'Ada', '--allow-from', '10.0.0.0/8', '--yes')).stdout,
+      'Successfully updated 2 API keys\n',
+    );
+    assert.deepEqual((await json('show', 'B'))['allowFrom'], ['10.0.0.0/8']);
+    assert.equal((await json('update', '--owned-by', 'ada', '--limit', '1/s', '--yes'))['code'], 'USAGE');
+    assert.equal((await json('update', '--owned-by', 'ada', '--no-roles', '--yes'))['exit'], 2);
+    assert.equal((await run('delete', '--owner', 'ada', '--yes')).stdout, 'Successfully deleted 2 API keys\n');
+    assert.deepEqual(await names(), ['C']);
+    assert.deepEqual((await json('delete', '--owner', 'ada', '--yes'))['deleted'], 0);
+  });
+
+  it('select no keys where a name is given, or nothing selects', async () => {
+    await cli.create('A', '--tag', 'a=b');
+    assert.match(
+      String((await json('disable', 'A', '--tag', 'a=b'))['error']),
+      /^--tag selects keys, and a name is given/,
+    );
+    assert.match(
+      String((await json('disable', 'A', '--dry-run'))['error']),
+      /^--dry-run shows which keys are selected\./,
+    );
+  });
+
+  it('are declared in a file, by which they are changed and removed', async () => {
+    const file = join(tempFolder(), 'keys.yaml');
+    const apply = async (fields: string) => {
+      const text = `keys:\n- name: A\n  roles: [GUEST]\n${fields}`;
+      writeFileSync(file, text);
+      const { stdout, code } = await run('apply', '--file', file, '--json');
+      return { exit: code, ...(JSON.parse(stdout) as object) } as Record<string, unknown>;
+    };
+    await cli.create('A');
+    await apply('  owner: Ada\n  tags: [b=2, a=1]\n');
+    const shown = await json('show', 'A');
+    assert.deepEqual([shown['owner'], shown['tags']], ['Ada', ['a=1', 'b=2']]);
+    assert.deepEqual((await apply('  owner: Ada\n  tags: [a=1, b=2]\n'))['unchanged'], 1);
+    assert.match(String((await apply('  tags: [a]\n'))['error']), /"a" is not a tag/);
+    await apply('');
+    assert.deepEqual(await names('--tag', 'a=1'), []);
+    assert.equal((await json('show', 'A'))['owner'], null);
+  });
+});

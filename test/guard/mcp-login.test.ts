@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict';
+import { createServer, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { type OAuthClientProvider, UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
+import { byRoutes } from '../../src/guard/access.ts';
+import { type RunningGuard, serveGuard } from '../../src/guard/guard.ts';
+import { Networks } from '../../src/keys/basics/networks.ts';
+import { DEFAULT_CONFIG } from '../../src/config/config.ts';
+import { NO_LOG } from '../../src/log.ts';
+import { createRouter, type Route } from '../../src/routes/index.ts';
+import { agree, authorizeUrl, exchange, newPkce, openPage, postJson } from '../support/consent.ts';
+import { connectRaw } from '../support/guard.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
+
+const REDIRECT = 'http://127.0.0.1:54321/done';
+const AGENT = { id: 'agent', name: 'Agent', redirects: ['http://127.0.0.1/done'] };
+const LASTING = { ...AGENT, id: 'lasting-agent', refreshes: true };
+const part = (action: 'READ' | 'DELETE', tool: string): Route => ({
+  host: '*',
+  path: '/mcp',
+  allow: { kind: 'all', permissions: [`DOCKER:${action}_ANY`] },
+  preflightOpen: false,
+  mcp: { tools: [tool], resources: [], prompts: [] },
+});
+const OTHER: Route = {
+  host: '*',
+  path: '/api/**',
+  allow: { kind: 'resource', resource: 'DOCKER' },
+  preflightOpen: false,
+};
+
+/** Answers as an MCP server that has three tools. */
+function answer(message: { id?: unknown; method?: string; params?: { name?: string } }, outgoing: ServerResponse) {
+  const results: Record<string, unknown> = {
+    initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } },
+    'tools/call': { content: [{ type: 'text', text: `${message.params?.name} done` }] },
+  };
+  if (message.id === undefined) return outgoing.writeHead(message.method ? 202 : 405).end();
+  outgoing.setHeader('content-type', 'application/json');
+  return outgoing.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: results[message.method!] ?? {} }));
+}
+
+/** What an agent keeps, and where it sends its person. */
+class Agent implements OAuthClientProvider {
+  readonly redirectUrl = REDIRECT;
+  kept: OAuthTokens | undefined;
+  information: OAuthClientInformationMixed | undefined;
+  sent: URL | undefined;
+  #verifier = '';
+
+  constructor(clientId: string | undefined) {
+    this.information = clientId === undefined ? undefined : { client_id: clientId };
+  }
+
+  get clientMetadata() {
+    const grants = ['authorization_code', 'refresh_token'];
+    return { redirect_uris: [REDIRECT], client_name: 'An Agent (1.0)', grant_types: grants };
+  }
+  clientInformation() {
+    return this.information;
+  }
+  saveClientInformation(information: OAuthClientInformationMixed) {
+    this.information = information;
+  }
+  tokens() {
+    return this.kept;
+  }
+  saveTokens(tokens: OAuthTokens) {
+    this.kept = tokens;
+  }
+  redirectToAuthorization(url: URL) {
+    this.sent = url;
+  }
+  saveCodeVerifier(verifier: string) {
+    this.#verifier = verifier;
+  }
+  codeVerifier() {
+    return this.#verifier;
+  }
+}
+
+describe('an agent of the official SDK that logs in', () => {
+  let service: TestService;
+  let guard: RunningGuard;
+  let url: URL;
+  let approver: string;
+  const upstream = createServer((incoming, outgoing) => {
+    void text(incoming).then((body) => answer(body === '' ? {} : JSON.parse(body), outgoing));
+  });
+  before(async () => {
+    await once(upstream.listen(0, '127.0.0.1'), 'listening');
+  });
+  after(() => void upstream.close());
+  beforeEach(async () => {
+    const clients = [AGENT, LASTING];
+    const config = { ...DEFAULT_CONFIG, dynamicRegistration: true };
+    service = await startTestService({ consent: 'both', app: { clients, config } });
+    const address = { protocol: 'http:', host: '127.0.0.1', port: (upstream.address() as AddressInfo).port } as const;
+    guard = await serveGuard(
+      { passCredential: false, timeoutMs: 60_000, log: NO_LOG },
+      {
+        keys: service.keys,
+        requirements: byRoutes(createRouter([part('READ', 'read'), part('DELETE', 'delete'), OTHER])),
+        credentials: ['bearer'],
+        trust: new Networks([]),
+        publicUrl: service.url,
+        upstreams: { byName: new Map(), otherwise: { name: undefined, address, send: [], rewriteHost: false } },
+      },
+      { host: '127.0.0.1', port: 0, keepAliveMs: 5000 },
+    );
+    url = new URL(`${guard.url}/mcp`);
+    const fields = { name: 'Anna', roles: ['VIEWER'], permissions: ['API_KEY:CREATE_OWN', 'DOCKER:DELETE_ANY'] };
+    ({ secret: approver } = await createPrincipal(service.keys, fields));
+  });
+  afterEach(async () => {
+    await guard.stop(0);
+    await service.stop();
+  });
+
+  /** What the person does who was sent away. */
+  const codeAt = async (sent: URL) => {
+    const { fields, text: page } = await openPage(sent.href);
+    const { headers } = await agree(service.url, fields, approver);
+    return { code: new URL(headers.get('location')!).searchParams.get('code')!, page };
+  };
+  const connect = async (agent: Agent) => {
+    const transport = new StreamableHTTPClientTransport(url, { authProvider: agent });
+    const client = new Client({ name: 'test', version: '1.0.0' });
+    await client.connect(transport);
+    return { client, transport };
+  };
+  const logIn = async (agent: Agent) => {
+    const first = new StreamableHTTPClientTransport(url, { authProvider: agent });
+    await assert.rejects(new Client({ name: 'test', version: '1.0.0' }).connect(first), UnauthorizedError);
+    const { code, page } = await codeAt(agent.sent!);
+    await first.finishAuth(code);
+    return { page, ...(await connect(agent)) };
+  };
+  const call = async (key: string, address: string) =>
+    (await fetch(address, { headers: { authorization: `Bearer ${key}` } })).status;
+
+  it('gets a key for this server alone, of which it needs least, and uses it', async () => {
+    const agent = new Agent(AGENT.id);
+    const { client, page } = await logIn(agent);
+    assert.equal(agent.sent!.searchParams.get('scope'), 'DOCKER:READ_ANY');
+    assert.equal(agent.sent!.searchParams.get('resource'), url.href);
+    assert.match(page, new RegExp(`Key valid for</dt><dd><code>${url.href}</code> alone`));
+    assert.deepEqual((await client.callTool({ name: 'read' })).content, [{ type: 'text', text: 'read done' }]);
+    const key = agent.kept!.access_token;
+    assert.deepEqual([agent.kept!.refresh_token, agent.kept!.expires_in], [undefined, undefined]);
+    assert.equal(await call(key, `${guard.url}/api/x`), 401);
+    assert.equal((await query(service.url, key, '{ online }')).status, 401);
+    const { secret } = await createPrincipal(service.keys, { name: 'Server', permissions: ['API_KEY:READ_ANY'] });
+    const headers = { authorization: `Bearer ${secret}` };
+    const { body } = await postJson(`${service.url}/introspect`, { token: key }, headers);
+    assert.deepEqual([body['active'], body['aud']], [true, url.href]);
+  });
+
+  it('refreshes its key, also where it asks twice at once, without its person', async () => {
+    const agent = new Agent(LASTING.id);
+    const { client } = await logIn(agent);
+    const first = agent.kept!;
+    assert.equal(first.expires_in, 3600);
+    service.time.now += 3_600_000;
+    await Promise.all([client.callTool({ name: 'read' }), client.callTool({ name: 'read' })]);
+    assert.notEqual(agent.kept!.access_token, first.access_token);
+    assert.equal(await call(first.access_token, `${guard.url}/mcp`), 405, 'within the grace');
+    service.time.now += 60_000;
+    assert.equal(await call(first.access_token, `${guard.url}/mcp`), 401);
+    assert.equal(await call(agent.kept!.access_token, `${guard.url}/mcp`), 405);
+  });
+
+  it('asks for what it lacks, beside what it has: its former key ends', async () => {
+    const agent = new Agent(AGENT.id);
+    const { client, transport } = await logIn(agent);
+    const former = agent.kept!.access_token;
+    await assert.rejects(client.callTool({ name: 'delete' }), UnauthorizedError);
+    assert.match(agent.sent!.searchParams.get('scope')!, /^DOCKER:READ_ANY key:[0-9a-f-]{36} DOCKER:DELETE_ANY$/);
+    const { code, page } = await codeAt(agent.sent!);
+    assert.match(page, /Replaces<\/dt><dd>its key Agent \d{8} \w{6}, which ends/);
+    await transport.finishAuth(code);
+    await client.callTool({ name: 'delete' });
+    await client.callTool({ name: 'read' });
+    assert.equal(await call(former, url.href), 401);
+  });
+
+  it('registers itself, and is shown by what it says', async () => {
+    const agent = new Agent(undefined);
+    const { client, page } = await logIn(agent);
+    assert.match(page, /calls itself An Agent 1 0, as any other may do/);
+    await client.callTool({ name: 'read' });
+    assert.equal(agent.kept!.expires_in, 3600);
+  });
+
+  it('finds where keys come from at what is guarded, and nowhere else', async () => {
+    const wellKnown = `${guard.url}/.well-known/oauth-protected-resource`;
+    assert.deepEqual(await (await fetch(`${wellKnown}/mcp`)).json(), {
+      resource: url.href,
+      authorization_servers: [service.url],
+      bearer_methods_supported: ['header'],
+      scopes_supported: ['DOCKER:READ_ANY', 'DOCKER:DELETE_ANY'],
+    });
+    const challenge = async (path: string, key = 'x') =>
+      (await fetch(guard.url + path, { headers: { authorization: `Bearer ${key}` } })).headers.get('www-authenticate');
+    assert.equal(
+      await challenge('/mcp'),
+      `Bearer realm="svc-api", error="invalid_token", scope="DOCKER:READ_ANY", resource_metadata="${wellKnown}/mcp"`,
+    );
+    assert.match((await challenge('/api/containers/7'))!, new RegExp(`resource_metadata="${wellKnown}/api"$`));
+    const { secret } = await createPrincipal(service.keys, { name: 'Other', permissions: ['VMS:READ_ANY'] });
+    assert.match(
+      (await challenge('/api/x', secret))!,
+      /insufficient_scope", scope="DOCKER:READ_ANY", resource_metadata/,
+    );
+    for (const path of ['', '/', '/api/containers', '/mcpx', '/other', '/mcp/%2e'])
+      assert.equal((await fetch(wellKnown + path)).status, 403, path);
+    const { authorization_servers: own } = (await (
+      await fetch(`${service.url}/.well-known/oauth-protected-resource/graphql`)
+    ).json()) as { authorization_servers: string[] };
+    assert.deepEqual(own, [service.url]);
+    const graphql = await fetch(`${service.url}/graphql`, { method: 'POST' });
+    assert.match(
+      graphql.headers.get('www-authenticate')!,
+      /resource_metadata="http:\S+\/oauth-protected-resource\/graphql"$/,
+    );
+  });
+
+  it('gets no key for another address than it has asked for, nor by a token of another application', async () => {
+    const agent = new Agent(LASTING.id);
+    await logIn(agent);
+    const refresh = (more: Record<string, string>) =>
+      postJson(`${service.url}/oauth/token`, {
+        grant_type: 'refresh_token',
+        refresh_token: agent.kept!.refresh_token!,
+        client_id: LASTING.id,
+        ...more,
+      });
+    assert.equal((await refresh({ resource: `${guard.url}/api` })).body['error'], 'invalid_target');
+    assert.equal((await refresh({ client_id: AGENT.id })).body['error'], 'invalid_grant');
+    assert.equal((await refresh({ resource: 'file:///etc' })).body['error'], 'invalid_target');
+    assert.equal((await refresh({ refresh_token: `${agent.kept!.refresh_token}x` })).body['error'], 'invalid_grant');
+    assert.equal((await refresh({})).status, 200);
+    const pkce = newPkce();
+    agent.sent!.searchParams.set('code_challenge', pkce.challenge);
+    const { code } = await codeAt(agent.sent!);
+    const other = await exchange(service.url, code, pkce.verifier, {
+      client_id: LASTING.id,
+      redirect_uri: REDIRECT,
+      resource: `${guard.url}/api`,
+    });
+    assert.equal(other.body['error'], 'invalid_target');
+  });
+
+  it('is not let in by a key for another host, which somebody has written into a request', async () => {
+    const evil = `http://evil.example/mcp`;
+    const pkce = newPkce();
+    const query = { client_id: AGENT.id, redirect_uri: REDIRECT, scope: 'DOCKER:READ_ANY', resource: evil };
+    const { code } = await codeAt(new URL(authorizeUrl(service.url, { ...query, code_challenge: pkce.challenge })));
+    const at = { client_id: AGENT.id, redirect_uri: REDIRECT };
+    const { body } = await exchange(service.url, code, pkce.verifier, at);
+    const raw = connectRaw(guard.url);
+    raw.request('GET /mcp HTTP/1.1', 'Host: evil.example', `Authorization: Bearer ${body['access_token'] as string}`);
+    await raw.receives('HTTP/1.1 401 Unauthorized');
+    raw.socket.destroy();
+  });
+
+  it('loses its key where a refresh token comes again that was used', async () => {
+    const agent = new Agent(LASTING.id);
+    await logIn(agent);
+    const refresh = (token: string) =>
+      postJson(`${service.url}/oauth/token`, {
+        grant_type: 'refresh_token',
+        refresh_token: token,
+        client_id: LASTING.id,
+      });
+    const first = agent.kept!.refresh_token!;
+    const { body } = await refresh(first);
+    assert.deepEqual((await refresh(first)).body, body, 'an answer that was lost comes again');
+    service.time.now += 60_000;
+    assert.equal(await call(body['access_token'] as string, url.href), 405);
+    assert.equal((await refresh(first)).body['error'], 'invalid_grant');
+    assert.equal(await call(body['access_token'] as string, url.href), 401);
+    assert.equal((await refresh(body['refresh_token'] as string)).body['error'], 'invalid_grant');
+  });
+
+  it('ends its key by the refresh token, too', async () => {
+    const agent = new Agent(LASTING.id);
+    await logIn(agent);
+    const { status } = await postJson(`${service.url}/oauth/revoke`, {
+      token: agent.kept!.refresh_token!,
+      client_id: LASTING.id,
+    });
+    assert.equal(status, 200);
+    assert.equal(await call(agent.kept!.access_token, url.href), 401);
+  });
+});

@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { LookupAddress } from 'node:dns';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { ClientDocuments, type DocumentOptions, isPublic } from '../../../src/http/oauth/client-documents.ts';
+import { OWN_COMMANDS } from '../../../src/http/plain-endpoints.ts';
+import { listen } from '../../../src/http/server.ts';
+import { createAppOf } from '../../../src/service/create-app.ts';
+import { pairOf } from '../../support/certificates.ts';
+import { agree, authorizeUrl, CALLBACK, exchange, newPkce, openPage } from '../../support/consent.ts';
+import { createPrincipal, openTestKeys } from '../../support/keys.ts';
+
+const HERE: LookupAddress = { address: '127.0.0.1', family: 4 };
+
+describe('an application that describes itself at the URL that is its id', () => {
+  const { cert, key } = pairOf('first');
+  let respond: (outgoing: ServerResponse, incoming: IncomingMessage) => void;
+  let asked = 0;
+  const server = createServer({ cert, key }, (incoming, outgoing) => {
+    asked += 1;
+    respond(outgoing, incoming);
+  });
+  let id: string;
+  let now: number;
+  let documents: ClientDocuments;
+
+  before(async () => {
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    id = `https://localhost:${(server.address() as AddressInfo).port}/client.json`;
+  });
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const documentsWith = (options: Partial<DocumentOptions> = {}) =>
+    new ClientDocuments({ allowed: 'any', clock: () => now, isAllowed: () => true, ca: cert, ...options });
+  const says = (document: object, headers: Record<string, string> = {}) => {
+    const text = JSON.stringify({ client_id: id, redirect_uris: ['http://127.0.0.1/done'], ...document });
+    respond = (outgoing) => void outgoing.writeHead(200, { 'content-type': 'application/json', ...headers }).end(text);
+  };
+  beforeEach(() => {
+    [asked, now] = [0, Date.UTC(2030, 0, 1)];
+    documents = documentsWith();
+    says({});
+  });
+
+  it('has the name, the redirect URIs and the grants that its document says', async () => {
+    says({
+      client_name: 'Claude Code (beta)',
+      redirect_uris: ['http://localhost/callback', 'https://localhost/done', 'javascript:alert(1)', 7],
+      grant_types: ['authorization_code', 'refresh_token'],
+      token_endpoint_auth_method: 'none',
+    });
+    assert.deepEqual(await documents.find(id), {
+      id,
+      name: 'Claude Code beta',
+      redirects: ['http://localhost/callback', 'https://localhost/done'],
+      refreshes: true,
+    });
+    says({ client_name: '\u202e\u3164' });
+    assert.equal((await documentsWith().find(id)).name, 'localhost');
+  });
+
+  it('is asked once for many, and again when its answer is no longer fresh', async () => {
+    says({}, { 'cache-control': 'public, max-age=60', age: '10' });
+    await Promise.all([documents.find(id), documents.find(id)]);
+    now += 49_000;
+    await documents.find(id);
+    assert.equal(asked, 1);
+    now += 1000;
+    says({}, { 'cache-control': 'max-age=60, no-cache' });
+    await documents.find(id);
+    await documents.find(id);
+    assert.equal(asked, 3);
+    says({}, { date: new Date(now).toUTCString(), expires: new Date(now + 3000).toUTCString() });
+    await documents.find(id);
+    now += 2999;
+    await documents.find(id);
+    assert.equal(asked, 4);
+  });
+
+  it('is known by a URL that is written as the document has it, of a host that is allowed', () => {
+    const right = ['https://claude.ai/a.json', 'https://a.example:8443/x/y'];
+    const wrong = [
+      'http://claude.ai/a.json',
+      'https://claude.ai',
+      'https://claude.ai/',
+      'https://Claude.ai/a',
+      'claude.ai/a',
+      'https://claude.ai/a?x=1',
+      'https://claude.ai/a#x',
+      'https://u@claude.ai/a',
+      'https://claude.ai/x/../a',
+
+      'https://127.0.0.1/a',
+      'https://[::1]/a',
+      'https://0x7f.1/a',
+      'https://2130706433/a',
+      'https://claude.ai:443/a',
+      `https://claude.ai/${'a'.repeat(500)}`,
+    ];
+    for (const url of right) assert.ok(documents.allows(url), url);
+    for (const url of wrong) assert.ok(!documents.allows(url), url);
+    const some = documentsWith({ allowed: ['claude.ai'] });
+    assert.ok(some.allows('https://claude.ai/a'));
+    for (const url of ['https://x.claude.ai/a', 'https://claude.ai.example/a', 'https://claude.ai:8443/a'])
+      assert.ok(!some.allows(url), url);
+  });
+
+  it('is not asked at an address that is not one of the internet', async () => {
+    const special = [
+      '127.0.0.1',
+      '10.1.2.3',
+      '172.31.0.1',
+      '192.168.0.1',
+      '169.254.169.254',
+      '100.64.0.1',
+      '0.0.0.0',
+      '224.0.0.1',
+      '255.255.255.255',
+      '198.18.0.1',
+      '::1',
+      '::',
+      'fe80::1',
+      'fd00::1',
+      'ff02::1',
+      '::ffff:127.0.0.1',
+      '64:ff9b::7f00:1',
+      '2001:db8::1',
+      '2002:7f00:1::',
+      '2001::1',
+    ];
+    const address = (text: string): LookupAddress => ({ address: text, family: text.includes(':') ? 6 : 4 });
+    for (const text of special) assert.ok(!isPublic(address(text)), text);
+    for (const text of ['1.1.1.1', '160.79.104.10', '2606:4700::1111']) assert.ok(isPublic(address(text)), text);
+    for (const found of [[HERE], [address('1.1.1.1'), HERE], []]) {
+      const strict = new ClientDocuments({ allowed: 'any', clock: () => now, ca: cert, resolve: async () => found });
+      await assert.rejects(strict.find(id), /its host is not one of the internet/);
+    }
+    assert.equal(asked, 0);
+  });
+
+  it('is asked at the address that was judged, whatever its name is a moment later', async () => {
+    const answers = [[HERE], [{ address: '192.0.2.1', family: 4 }]];
+    const judged: string[] = [];
+    const rebinding = documentsWith({
+      resolve: async () => answers.shift()!,
+      isAllowed: ({ address }) => judged.push(address) > 0,
+    });
+    await rebinding.find(id);
+    assert.deepEqual([judged, asked, answers.length], [['127.0.0.1'], 1, 1]);
+  });
+
+  it('is not known by what redirects, is too long or too slow, or says something else', async () => {
+    const json = { 'content-type': 'application/json' };
+    const wrong: [respond: typeof respond, why: RegExp][] = [
+      [(to) => void to.writeHead(302, { location: 'https://localhost/other' }).end(), /status 302/],
+      [(to) => void to.writeHead(404, json).end('{}'), /status 404/],
+      [(to) => void to.writeHead(200, { 'content-type': 'text/html' }).end('{}'), /not JSON/],
+      [(to) => void to.writeHead(200, json).end('x'), /no JSON object/],
+      [(to) => void to.writeHead(200, json).end(' '.repeat(64 * 1024 + 1)), /longer than 64 KiB/],
+      [(to) => void to.writeHead(200, json).write('{'), /cannot be fetched/],
+      [() => {}, /cannot be fetched/],
+      [(to) => void to.destroy(), /cannot be fetched/],
+    ];
+    for (const [how, why] of wrong) {
+      respond = how;
+      const isSlow = why.source === 'cannot be fetched';
+      await assert.rejects(documentsWith(isSlow ? { timeoutMs: 300 } : {}).find(id), why);
+    }
+    for (const [document, why] of [
+      [{ client_id: id.replace('client', 'other') }, /client_id is another one/],
+      [{ client_id: undefined }, /client_id is another one/],
+      [{ token_endpoint_auth_method: 'private_key_jwt' }, /a client with a secret/],
+      [{ client_secret: 'x' }, /a client with a secret/],
+      [{ redirect_uris: [] }, /none of its redirect_uris/],
+      [{ redirect_uris: ['javascript:alert(1)'] }, /none of its redirect_uris/],
+    ] as const) {
+      says(document);
+      await assert.rejects(documents.find(id), why);
+    }
+    await assert.rejects(documentsWith({ ca: pairOf('other').cert }).find(id), /cannot be fetched/);
+  });
+
+  it('gets a key, and sends people nowhere but where its document says', async () => {
+    const test = await openTestKeys({ asServer: true, consent: 'both' });
+    const app = await createAppOf({ keys: test.keys }, OWN_COMMANDS, documents);
+    const server = await listen({ app, host: '127.0.0.1', port: 0 });
+    const { url } = server;
+    try {
+      const fields = { name: 'Anna', roles: ['VIEWER'], permissions: ['API_KEY:CREATE_OWN'] };
+      const { secret } = await createPrincipal(test.keys, fields);
+      says({ client_name: 'Bank' });
+      const { verifier, challenge } = newPkce();
+      const at = { client_id: id, code_challenge: challenge };
+      const page = await openPage(authorizeUrl(url, at));
+      assert.match(page.text, /<h1>localhost:\d+ asks for an API key<\/h1>/);
+      assert.match(page.text, /<strong>localhost:\d+<\/strong>, which calls itself Bank/);
+      const { headers } = await agree(url, page.fields, secret);
+      const code = new URL(headers.get('location')!).searchParams.get('code')!;
+      const { status } = await exchange(url, code, verifier, { client_id: id, redirect_uri: CALLBACK });
+      assert.equal(status, 200);
+      for (const redirect of [
+        'https://evil.example/done',
+        'http://127.0.0.1/other',
+        'http://127.0.0.1@evil.example/',
+      ]) {
+        const refused = await openPage(authorizeUrl(url, { client_id: id, redirect_uri: redirect }));
+        assert.deepEqual([refused.status, refused.headers.get('location')], [400, null], redirect);
+      }
+      const metadata = await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json();
+      assert.equal((metadata as Record<string, unknown>)['client_id_metadata_document_supported'], true);
+      assert.equal((metadata as Record<string, unknown>)['registration_endpoint'], undefined);
+    } finally {
+      await server.stop(0);
+      await test.store.close();
+    }
+  });
+});
