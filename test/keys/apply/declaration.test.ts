@@ -94,7 +94,7 @@ describe('a declaration', () => {
       'keys[0].role: "role" is not a field. Did you mean "roles"?',
     ]);
     assert.deepEqual(await issuesOfKey({ name: 'A', may: ['GUEST'] }), [
-      'keys[0].may: "may" is not a field. The fields here are name, description, roles, permissions, limits, ' +
+      'keys[0].may: "may" is not a field. The fields here are name, description, owner, tags, roles, permissions, limits, ' +
         'allowFrom, expiresAt, enabled, expiresIn and rotate.',
     ]);
     assert.deepEqual(await issuesOf({ key: [{ nme: 'A', roles: ['GUEST'], expiresAt: '2027-02-30T00:00:00Z' }] }), [
