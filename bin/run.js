@@ -40,7 +40,9 @@ async function complete() {
 
 /** As oclif's `execute` does, with failures in the form of ours. */
 async function start() {
-  const program = require('./program.cjs').bundledProgram(root, args);
+  const { boundYoungSpace, bundledProgram } = require('./program.cjs');
+  if (!isServer) boundYoungSpace();
+  const program = bundledProgram(root, args);
   const options = { ...program.options, pluginAdditions };
   try {
     await program.run(args, options);

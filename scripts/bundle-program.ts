@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { embedded } from './embedded.ts';
 import { type CommandFile, ownCommands } from './own-commands.ts';
@@ -50,6 +51,35 @@ const COMMON_CHANGES: readonly Change[] = [
     from: /require\("cli-spinners"\)/g,
     to: "{ dots2: { frames: ['-'] }, line: { frames: ['-'] } }",
   },
+  // It would keep the text of the manifest, and promises of files load what reads lines.
+  {
+    file: /\/@oclif\/core\/lib\/util\/fs\.js$/,
+    from: /await \(0, promises_1\.readFile\)\(path, 'utf8'\);\s+cache\.set\(path, contents\);/g,
+    to: "(0, node_fs_1.readFileSync)(path, 'utf8');",
+  },
+  {
+    file: /\/lilconfig\/src\/index\.js$/,
+    from: /= fs\.promises\.readFile;/g,
+    to: '= (...args) => fs.promises.readFile(...args);',
+  },
+  // HTTP/2 is not served, and would load TLS.
+  {
+    file: /\/@hono\/node-server\/dist\/index\.mjs$/,
+    from: /import \{ Http2ServerRequest, constants \} from "node:http2";/g,
+    to: 'class Http2ServerRequest {} const constants = {};',
+  },
+  // The log is written by this thread, and starts no other one.
+  { file: /\/pino\/lib\/transport\.js$/, from: /require\('thread-stream'\)/g, to: 'undefined' },
+  {
+    file: /\/pino\/lib\/tools\.js$/,
+    from: /const \{ isMainThread \} = require\('worker_threads'\)/g,
+    to: 'const isMainThread = true',
+  },
+  {
+    file: /\/sonic-boom\/index\.js$/,
+    from: /const assert = require\('assert'\)/g,
+    to: "const assert = (...args) => require('assert')(...args)",
+  },
   // The driver looks for its binaries beside itself.
   { file: /\/better-sqlite3\/lib\/binding\.js$/, from: /\b__dirname\b/g, to: `__dirname, 'better-sqlite3', 'lib'` },
 ];
@@ -83,6 +113,24 @@ interface BundleOptions extends Pick<BuildOptions, 'minifyIdentifiers' | 'keepNa
   readonly external: string[];
 }
 
+/** Modules of Node of which most runs use nothing, and that take up to 2 MB each: what is used of them loads them. */
+const LOADED_ON_USE = /^(?:node:)?(fs\/promises|https|readline|tls|worker_threads)$/;
+
+const loadedOnUse: Plugin = {
+  name: 'some modules of Node are loaded on use',
+  setup(bundle) {
+    bundle.onResolve({ filter: LOADED_ON_USE }, ({ path, namespace }) =>
+      namespace === 'on-use' ? { path, external: true } : { path: LOADED_ON_USE.exec(path)![1]!, namespace: 'on-use' },
+    );
+    bundle.onLoad({ filter: /./, namespace: 'on-use' }, ({ path }) => {
+      const names = Object.keys(createRequire(import.meta.url)(path) as object);
+      const contents = `for (const name of ${JSON.stringify(names)})
+        Object.defineProperty(exports, name, { enumerable: true, get: () => require('node:${path}')[name] });`;
+      return { contents };
+    });
+  },
+};
+
 /** Writes the program, and beside it what the thread that writes runs. @returns the files that they consist of */
 async function bundleInto(
   outdir: string,
@@ -96,7 +144,7 @@ async function bundleInto(
       build({
         ...programOptions(root, entry),
         ...options,
-        plugins: [changedBy(changes)],
+        plugins: [loadedOnUse, changedBy(changes)],
         outfile: join(outdir, name),
       }),
     ),
@@ -122,6 +170,11 @@ function programOptions(root: string, contents: string) {
     minifyWhitespace: true,
     legalComments: 'none',
     metafile: true,
+    // CommonJS would get an object with all names of the package for each file that imports it.
+    alias: {
+      graphql: 'graphql/index.mjs',
+      'graphql/execution/collectFields.js': 'graphql/execution/collectFields.mjs',
+    },
     define: { 'import.meta.url': 'ownUrl', 'import.meta.resolve': 'ownResolve' },
     banner: {
       js: `const { pathToFileURL: ownUrlOf } = require('node:url');
@@ -154,7 +207,7 @@ function changedBy(all: readonly Change[]): Plugin {
   return {
     name: 'some files are changed',
     setup(bundle) {
-      bundle.onLoad({ filter: /\.(ts|js)$/ }, ({ path }) => {
+      bundle.onLoad({ filter: /\.m?[jt]s$/ }, ({ path }) => {
         const changes = all.filter(({ file }) => file.test(path));
         const isOwn = path.includes('/src/');
         if (changes.length === 0 && !isOwn) return undefined;

@@ -1,5 +1,5 @@
-import { type BigIntStats, statSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { type BigIntStats, stat, statSync } from 'node:fs';
+import { promisify } from 'node:util';
 
 /** How often the file system is asked, in milliseconds. */
 const POLL_MS = 500;
@@ -59,7 +59,7 @@ function currentVersion(path: string): string {
 }
 
 function nextVersion(path: string): Promise<string> {
-  return stat(path, { bigint: true }).then(versionOf, () => '');
+  return promisify(stat)(path, { bigint: true }).then(versionOf, () => '');
 }
 
 /** A text that differs for each version of a file, and from that of none. */

@@ -71,11 +71,12 @@ export function consentRow(request: ConsentState, isTerminal: boolean): string[]
 
 /** What a person has to know before they decide, in lines. */
 function consentText(request: ConsentState): string {
-  const { client, address, keyExpiresIn, expiresAt } = request;
+  const { client, audience, address, keyExpiresIn, expiresAt } = request;
   const fields = {
     application: `${client.name} (${client.id})`,
     from: address ?? 'an unknown address',
     for: scopeItems(request).join(', '),
+    ...(audience && { 'at alone': audience }),
     'key ends': keyExpiresIn === null ? 'never' : `after ${keyExpiresIn}`,
     'decide until': formatTime(expiresAt),
   };

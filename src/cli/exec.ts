@@ -35,8 +35,8 @@ const CREDENTIALS = new Set([
 
 /**
  * The environment for a command that gets a temporary key: it must not also get the credentials of the key store, the
- * key for a server or the token that is exchanged for one, with which it could make itself any key. The path of a file stays: it grants nothing that the
- * file's mode does not.
+ * key for a server or the token that is exchanged for one, with which it could make itself any key. The path of a file
+ * stays: it grants nothing that the file's mode does not.
  */
 export function childEnvironment(env: NodeJS.ProcessEnv, database: string | undefined): NodeJS.ProcessEnv {
   const isOnServer = isServer(database ?? env['SVC_API_DATABASE']);
@@ -167,6 +167,7 @@ function learnedText(command: string, learned: Suggestion | undefined): string {
     'The same in a file for apply:',
     `  - name: ${name || 'Learned'}`,
     ...grants.map(([field, list]) => `    ${field}: [${list.join(', ')}]`),
+    ...(learned.tools.length > 0 ? [`Tools that it called: ${learned.tools.map((tool) => tool.name).join(', ')}`] : []),
   ].join('\n');
 }
 

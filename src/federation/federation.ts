@@ -5,6 +5,7 @@ import {
   type FederationRule,
   type IdentifiedToken,
   lacksOf,
+  meets,
   type TokenIdentifier,
   type TokenIssuer,
   TokenRefused,
@@ -21,12 +22,14 @@ const LATEST = 8.64e15;
 interface JudgedToken {
   /** What it says; not to be believed by itself. */
   readonly claims: Claims;
-  /** What is wrong with it by the issuer of a rule, and what it lacks for the rule; nothing if it meets that. */
-  readonly rules: readonly {
-    readonly rule: FederationRule;
-    readonly refused: TokenRefused | undefined;
-    readonly lacks: readonly string[];
-  }[];
+  readonly rules: readonly JudgedRule[];
+}
+
+/** What is wrong with a token by the issuer of a rule, and what it lacks for the rule; nothing if it meets that. */
+interface JudgedRule {
+  readonly rule: FederationRule;
+  readonly refused: TokenRefused | undefined;
+  readonly lacks: readonly string[];
 }
 
 interface FederationOptions {
@@ -39,9 +42,12 @@ interface FederationOptions {
 /** Finds out what tokens prove, by rules of which the first that a token meets decides. */
 export class Federation implements TokenIdentifier {
   readonly #options: FederationOptions;
+  /** The rules, each with what tells its issuer from others. */
+  readonly #rules: readonly (readonly [rule: FederationRule, issuer: string])[];
 
   constructor(options: FederationOptions) {
     this.#options = options;
+    this.#rules = options.rules.map((rule) => [rule, JSON.stringify(rule.issuer)]);
   }
 
   /** What is known of issuers. */
@@ -50,21 +56,29 @@ export class Federation implements TokenIdentifier {
   }
 
   async identify(token: string): Promise<IdentifiedToken> {
-    const { claims, rules } = await this.judge(token);
-    const met = rules.find(({ refused, lacks }) => !refused && lacks.length === 0);
-    if (!met) {
-      const refusals = rules.flatMap(({ refused }) => refused ?? []);
-      if (refusals.length < rules.length) throw new TokenRefused('The token meets no rule of this service.');
-      throw refusals.find(({ reason }) => reason !== 'issuer') ?? refusals[0]!;
+    const { claims, refusalOf } = await this.#read(token);
+    let reason: TokenRefused | undefined;
+    for (const [rule, issuer] of this.#rules) {
+      const refused = await refusalOf(rule.issuer, issuer);
+      if (!refused && meets(rule, claims)) return identified(rule, claims, token);
+      // What is wrong with the token itself says more than that another issuer was meant.
+      if (!refused) reason = new TokenRefused('The token meets no rule of this service.');
+      else if (!reason || reason.reason === 'issuer') reason = refused;
     }
-    const { iss: issuer, sub: subject, jti, exp } = claims as { iss: string; sub: string; jti?: unknown; exp: number };
-    const id = canName(jti) ? jti : null;
-    const endsAt = Math.min((exp + CLOCK_TOLERANCE) * 1000, LATEST);
-    return { rule: met.rule, subject, id, digest: digestToken(issuer, id, token), endsAt };
+    throw reason!;
   }
 
   /** What a token is by each rule; whether it was used before is not looked at. @throws TokenRefused if it is none */
   async judge(token: string): Promise<JudgedToken> {
+    const { claims, refusalOf } = await this.#read(token);
+    const rules: JudgedRule[] = [];
+    for (const [rule, issuer] of this.#rules)
+      rules.push({ rule, refused: await refusalOf(rule.issuer, issuer), lacks: lacksOf(rule, claims) });
+    return { claims, rules };
+  }
+
+  /** What a token says, and why it is not accepted as one of an issuer, which is found out once for each. */
+  async #read(token: string) {
     const { decodeJwt } = await import('./jose.ts');
     let claims: Claims;
     try {
@@ -72,16 +86,13 @@ export class Federation implements TokenIdentifier {
     } catch {
       throw new TokenRefused('The token is no signed JWT.');
     }
-    // Of many rules for one issuer, it is verified once.
-    const verified = new Map<string, Promise<TokenRefused | undefined>>();
-    const rules = [];
-    for (const rule of this.#options.rules) {
-      const place = JSON.stringify(rule.issuer);
-      const verifying = verified.get(place) ?? this.#refusal(token, claims, rule.issuer);
-      verified.set(place, verifying);
-      rules.push({ rule, refused: await verifying, lacks: lacksOf(rule, claims) });
-    }
-    return { claims, rules };
+    const known = new Map<string, Promise<TokenRefused | undefined>>();
+    const refusalOf = (issuer: TokenIssuer, place: string) => {
+      const refusal = known.get(place) ?? this.#refusal(token, claims, issuer);
+      known.set(place, refusal);
+      return refusal;
+    };
+    return { claims, refusalOf };
   }
 
   /** Why a token is not accepted as one of an issuer; undefined if it is. */
@@ -107,6 +118,13 @@ export class Federation implements TokenIdentifier {
       return error instanceof TokenRefused ? error : new TokenRefused(messageFor(error, issuer));
     }
   }
+}
+
+function identified(rule: FederationRule, claims: Claims, token: string): IdentifiedToken {
+  const { iss: issuer, sub: subject, jti, exp } = claims as { iss: string; sub: string; jti?: unknown; exp: number };
+  const id = canName(jti) ? jti : null;
+  const endsAt = Math.min(Math.ceil((exp + CLOCK_TOLERANCE) * 1000), LATEST);
+  return { rule, subject, id, digest: digestToken(issuer, id, token), endsAt };
 }
 
 const NOT_YET = 'The token is not valid yet. Compare the clocks.';

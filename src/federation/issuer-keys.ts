@@ -5,7 +5,7 @@ import { type TokenIssuer, TokenRefused } from '../keys/exchange/index.ts';
 /** How long an issuer may take for all that is read of it, in milliseconds, and how long an answer is, in bytes. */
 const [PATIENCE_MS, MAX_ANSWER_BYTES] = [5000, 256 * 1024];
 /** How long what it has answered is fresh, where it does not say so; and at least and at most, in milliseconds. */
-const [USUAL_MS, LEAST_MS, MOST_MS] = [5 * 60_000, 10_000, 86_400_000];
+const [USUAL_MS, MIN_MS, MAX_MS] = [5 * 60_000, 10_000, 86_400_000];
 
 /** The public keys of an issuer. */
 interface KnownKeys {
@@ -62,7 +62,7 @@ export class IssuerKeys {
   /** Reads the keys, unless that was tried a moment ago. A failure leaves what is known. */
   #read(issuer: TokenIssuer, known: KnownKeys): Promise<void> {
     const now = this.#clock();
-    if (known.reading || Math.abs(now - known.askedAt) < LEAST_MS) return known.reading ?? Promise.resolve();
+    if (known.reading || Math.abs(now - known.askedAt) < MIN_MS) return known.reading ?? Promise.resolve();
     known.askedAt = now;
     known.reading = this.#ask(issuer, known)
       .catch(() => {})
@@ -111,5 +111,5 @@ export function freshFor(headers: Headers): number {
   const said = maxAge ? Number(maxAge[1]) : seconds('expires') - (seconds('date') || Date.now() / 1000);
   const age = Number(/^\d{1,10}$/.exec(headers.get('age') ?? '')?.[0] ?? 0);
   const fresh = Number.isNaN(said) ? USUAL_MS : (said - age) * 1000;
-  return /no-(?:store|cache)/.test(control) ? LEAST_MS : Math.min(Math.max(fresh, LEAST_MS), MOST_MS);
+  return /no-(?:store|cache)/.test(control) ? MIN_MS : Math.min(Math.max(fresh, MIN_MS), MAX_MS);
 }

@@ -193,7 +193,7 @@ export type AuditOutcome = | 'DONE' | 'REFUSED';
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
   'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'FEDERATE' | 'REFUSE' | 'PRUNE' | 'RESTORE' |
-  'CLOCK_REPAIR' | 'LEAK' | 'CONTAIN' | 'OBSERVE' | 'REVIEW';
+  'CLOCK_REPAIR' | 'LEAK' | 'CONTAIN' | 'REVIEW' | 'OBSERVE';
 export type AuditActorKind = | 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
 export type AuditActor = { kind: EntireFieldWrapper<AuditActorKind>; keyId?: EntireFieldWrapper<Maybe<string>>;
   name?: EntireFieldWrapper<Maybe<string>>; };
@@ -209,12 +209,13 @@ export type AuditLogEdge = { node: EntireFieldWrapper<AuditEntry>; cursor: Entir
 export type ConsentFlow = | 'DEVICE' | 'CODE';
 export type ConsentStatus = | 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';
 export type ConsentRequest = { requestId: EntireFieldWrapper<string>; flow: EntireFieldWrapper<ConsentFlow>;
-  clientId: EntireFieldWrapper<string>; clientName: EntireFieldWrapper<string>; roles:
-  EntireFieldWrapper<ReadonlyArray<string>>; permissions: EntireFieldWrapper<ReadonlyArray<Permission>>; grants:
-  EntireFieldWrapper<ReadonlyArray<string>>; keyExpiresIn?: EntireFieldWrapper<Maybe<string>>; address?:
-  EntireFieldWrapper<Maybe<string>>; createdAt: EntireFieldWrapper<number>; expiresAt: EntireFieldWrapper<number>;
-  status: EntireFieldWrapper<ConsentStatus>; keyName?: EntireFieldWrapper<Maybe<string>>; keyGrants?:
-  EntireFieldWrapper<Maybe<ReadonlyArray<string>>>; keyExpiresAt?: EntireFieldWrapper<Maybe<number>>; };
+  clientId: EntireFieldWrapper<string>; audience?: EntireFieldWrapper<Maybe<string>>; clientName:
+  EntireFieldWrapper<string>; roles: EntireFieldWrapper<ReadonlyArray<string>>; permissions:
+  EntireFieldWrapper<ReadonlyArray<Permission>>; grants: EntireFieldWrapper<ReadonlyArray<string>>; keyExpiresIn?:
+  EntireFieldWrapper<Maybe<string>>; address?: EntireFieldWrapper<Maybe<string>>; createdAt:
+  EntireFieldWrapper<number>; expiresAt: EntireFieldWrapper<number>; status: EntireFieldWrapper<ConsentStatus>;
+  keyName?: EntireFieldWrapper<Maybe<string>>; keyGrants?: EntireFieldWrapper<Maybe<ReadonlyArray<string>>>;
+  keyExpiresAt?: EntireFieldWrapper<Maybe<number>>; };
 export type ApproveConsentRequestInput = { userCode: string; roles?: InputMaybe<ReadonlyArray<string>>; permissions?:
   InputMaybe<ReadonlyArray<PermissionInput>>; expiresAt?: InputMaybe<string>; expiresIn?: InputMaybe<string>; };
 export type RouteAllow = | 'OPEN' | 'KEY' | 'ALL' | 'ANY' | 'RESOURCE';
@@ -474,10 +475,11 @@ export type AuditEntryResolvers<ContextType = BudgetedContext, ParentType extend
 export type ConsentRequestResolvers<ContextType = BudgetedContext, ParentType extends
   ResolversParentTypes['ConsentRequest'] = ResolversParentTypes['ConsentRequest']> = { requestId?:
   Resolver<ResolversTypes['ID'], ParentType, ContextType>; flow?: Resolver<ResolversTypes['ConsentFlow'], ParentType,
-  ContextType>; clientId?: Resolver<ResolversTypes['String'], ParentType, ContextType>; clientName?:
-  Resolver<ResolversTypes['String'], ParentType, ContextType>; roles?: Resolver<ReadonlyArray<ResolversTypes['Role']>,
-  ParentType, ContextType>; permissions?: Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType,
-  ContextType>; grants?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; keyExpiresIn?:
+  ContextType>; clientId?: Resolver<ResolversTypes['String'], ParentType, ContextType>; audience?:
+  Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>; clientName?: Resolver<ResolversTypes['String'],
+  ParentType, ContextType>; roles?: Resolver<ReadonlyArray<ResolversTypes['Role']>, ParentType, ContextType>;
+  permissions?: Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; grants?:
+  Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; keyExpiresIn?:
   Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>; address?:
   Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>; createdAt?: Resolver<ResolversTypes['DateTime'],
   ParentType, ContextType>; expiresAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>; status?:

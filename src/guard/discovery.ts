@@ -27,8 +27,8 @@ export class Discovery {
   }
 
   /**
-   * Whether a host is surely ours: a route names it, or it is this machine. Whoever has got a key for a host of their own
-   * may write that host into a request to us.
+   * Whether a host is surely ours: a route names it, or it is this machine. Whoever has got a key for a host of their
+   * own may write that host into a request to us.
    */
   isOwn(to: RequestTo): boolean {
     const host = this.#neededBy(to)?.match?.route.host ?? '*';

@@ -113,17 +113,13 @@ function hearingOut<Kind extends http.Agent>(agent: Kind): Kind {
 
 /** The connections to all upstreams, which are kept for further requests, each for those to the same one. */
 export class UpstreamConnections {
-  readonly #kept: { readonly [Protocol in UpstreamAddress['protocol']]: http.Agent };
-  readonly #single: { readonly [Protocol in UpstreamAddress['protocol']]: http.Agent };
+  readonly #most: number;
+  /** Each is made on use: that for TLS takes memory. */
+  readonly #agents = new Map<string, http.Agent>();
 
   /** @param most how many there may be at a time, by each protocol; further requests wait */
   constructor(most: number) {
-    const agents = (options: http.AgentOptions) => {
-      const all = { ...options, keepAlive: true, maxTotalSockets: most };
-      return { 'http:': hearingOut(new http.Agent(all)), 'https:': hearingOut(new https.Agent(all)) };
-    };
-    this.#kept = agents({ timeout: IDLE_MS });
-    this.#single = agents({ maxFreeSockets: 0 });
+    this.#most = most;
   }
 
   /**
@@ -139,7 +135,7 @@ export class UpstreamConnections {
       ...(protocol === 'https:' && { servername, rejectUnauthorized: true }),
       maxHeaderSize: MAX_HEADER_BYTES,
       ...request,
-      agent: (isNew ? this.#single : this.#kept)[protocol],
+      agent: this.#agent(protocol, isNew),
     });
     // Of an answer, Node would drop the headers after the 1,000th.
     sent.maxHeadersCount = 0;
@@ -148,7 +144,18 @@ export class UpstreamConnections {
 
   /** Closes all of them. */
   close(): void {
-    for (const agents of [this.#kept, this.#single]) for (const agent of Object.values(agents)) agent.destroy();
+    for (const agent of this.#agents.values()) agent.destroy();
+  }
+
+  #agent(protocol: UpstreamAddress['protocol'], isNew: boolean): http.Agent {
+    const use = `${protocol} ${isNew}`;
+    const made = this.#agents.get(use);
+    if (made) return made;
+    const { Agent } = protocol === 'https:' ? https : http;
+    const kept = isNew ? { maxFreeSockets: 0 } : { timeout: IDLE_MS };
+    const agent = hearingOut(new Agent({ ...kept, keepAlive: true, maxTotalSockets: this.#most }));
+    this.#agents.set(use, agent);
+    return agent;
   }
 }
 

@@ -147,7 +147,7 @@ class ForwardAuth {
     if (match) asking.charge = chargeOf(match.route);
     const admission = this.#door.enter(asking, asked.parts);
     const settle = (admission: Admission) => {
-      const judged = this.#judge(asking, admission, { allow, observing: isObserved ? match : undefined });
+      const judged = this.#judge(asking, admission, allow, isObserved ? match : undefined);
       if ('refusal' in judged && isObserved && observed.passes(match, judged.refusal))
         return { identity: NOBODY, cookies };
       return 'refusal' in judged ? this.#refusalOf(asking, asked, judged.refusal) : { ...judged, cookies };
@@ -158,7 +158,8 @@ class ForwardAuth {
   #judge(
     asking: Received,
     admission: Admission,
-    { allow, observing }: { allow: Needed; observing: Match | undefined },
+    allow: Needed,
+    observing: Match | undefined,
   ): OrRefusal<Pick<PassedOn, 'identity'>, Reply> {
     const { check, catalog, observed } = this.#options;
     if ('refusal' in admission) return admission;

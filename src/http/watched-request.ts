@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { Server as TlsServer } from 'node:tls';
 import { holdsSecret, redactSecrets } from '../keys/secret/index.ts';
 import {
   type ClientAddress,
@@ -463,7 +462,8 @@ export class Connections {
     server.maxConnections = connections;
     server.on('drop', (dropped) => refused('too many connections', networkOf(dropped?.remoteAddress)));
     server.on('connection', (socket) => this.#admit(socket));
-    if (!(server instanceof TlsServer)) return;
+    // By what it has: its class would load all of TLS.
+    if (!('setSecureContext' in server)) return;
     const secured = (this.#secured = new Map<string, Socket>());
     server.on('secureConnection', (socket) => {
       const client = clientOf(socket);

@@ -358,6 +358,7 @@ export function readConsent(data: ConsentFragment): ConsentState {
     id,
     flow,
     client: { id: clientId, name: clientName },
+    audience: data.audience,
     ...grantsIn(data.grants),
     keyExpiresIn,
     address,

@@ -44,7 +44,7 @@ export type AuditOutcome = | 'DONE' | 'REFUSED';
 export type AuditAction = | 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
   'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'FEDERATE' | 'REFUSE' | 'PRUNE' | 'RESTORE' |
-  'CLOCK_REPAIR' | 'LEAK' | 'CONTAIN' | 'OBSERVE' | 'REVIEW';
+  'CLOCK_REPAIR' | 'LEAK' | 'CONTAIN' | 'REVIEW' | 'OBSERVE';
 export type AuditActorKind = | 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
 export type ConsentFlow = | 'DEVICE' | 'CODE';
 export type ConsentStatus = | 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';
@@ -141,9 +141,10 @@ export type ApplyMutationVariables = Exact<{ input: ApplyApiKeysInput; }>;
 export type ApplyMutation = { applyApiKeys: { unchanged: number, changes: Array<ChangeFragment>, created: Array<{
   key: string, apiKey: { id: string, name: string } }>, rotated: Array<{ key: string, apiKey: { id: string, name:
   string } }>, waiting: Array<{ name: string, previousEndsAt: string | null }> } | null };
-export type ConsentFragment = { requestId: string, flow: ConsentFlow, clientId: string, clientName: string, grants:
-  Array<string>, keyExpiresIn: string | null, address: string | null, createdAt: string, expiresAt: string, status:
-  ConsentStatus, keyName: string | null, keyGrants: Array<string> | null, keyExpiresAt: string | null };
+export type ConsentFragment = { requestId: string, flow: ConsentFlow, clientId: string, clientName: string, audience:
+  string | null, grants: Array<string>, keyExpiresIn: string | null, address: string | null, createdAt: string,
+  expiresAt: string, status: ConsentStatus, keyName: string | null, keyGrants: Array<string> | null, keyExpiresAt:
+  string | null };
 export type ConsentRequestsQueryVariables = Exact<{ first: number; }>;
 export type ConsentRequestsQuery = { consentRequests: Array<ConsentFragment> | null };
 export type RequestQueryVariables = Exact<{ userCode?: string | null | undefined; requestId?: string | null |

@@ -7,7 +7,7 @@ import { type ApiKeyTable, TABLE_NAMES, type Tables } from './tables.ts';
 export type Row = Record<string, string | number | null>;
 
 /** How much of an SQLite file is kept in memory while many rows are inserted all over it, in KiB. */
-const BULK_CACHE_KIB = 256 * 1024;
+const BULK_CACHE_KIB = 64 * 1024;
 
 /** Where a table is changed: in an SQLite store, `api_keys` alone is the keys that can be seen, see `VISIBLE_KEYS`. */
 export function writable(db: Kysely<Tables>, dialect: DialectName, table: keyof Tables = 'api_keys'): Kysely<Tables> {

@@ -60,6 +60,10 @@ describe('what a request counts as, by its route', () => {
     (await service.keys.budgetsOf([(await service.keys.findById(apiKey.id, OPERATOR))!]))
       .get(apiKey.id)!
       .map((each) => each.left);
+  const usesOf = async ({ principal: { apiKey } }: Awaited<ReturnType<typeof create>>) => {
+    await service.keys.finishActivity();
+    return (await service.keys.usage.usageOf([apiKey.id])).get(apiKey.id)!.uses;
+  };
   const call = (tool: string) => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool } });
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 
@@ -109,6 +113,7 @@ describe('what a request counts as, by its route', () => {
 
   it('is what its calls of tools count as together, and one if there are none', async () => {
     const key = await create(['20/budget', '20/uses']);
+    const before = await usesOf(key);
     assert.deepEqual((await send(key.secret, '/mcp', list)).fields, ['"budget";r=19, "uses";r=19', null]);
     assert.deepEqual(await left(key), [19, 19]);
     assert.equal((await send(key.secret, '/mcp', [call('read_a'), call('read_b'), list])).status, 200);
@@ -122,6 +127,7 @@ describe('what a request counts as, by its route', () => {
       [429, 'RATE_LIMITED', '"budget";r=10, "uses";r=14, "hour";r=0;t=600'],
     );
     assert.deepEqual(await left(key), [10, 14]);
+    assert.equal((await usesOf(key)) - before, 4, 'what is limited is no use');
     assert.equal(passed, 4, 'what is refused never reaches the server');
   });
 

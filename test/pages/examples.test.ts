@@ -3,13 +3,16 @@ import { spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
+import { parseConfig } from '../../src/config/load-config.ts';
 import { testCli, UUID } from '../support/cli.ts';
 import { changeDirectly } from '../support/direct.ts';
 import { FakeCluster } from '../support/fake-cluster.ts';
-import { pathWithCli, runBlock } from '../support/pages.ts';
+import { startIssuer } from '../support/issuer.ts';
+import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { type Finished, finished, ROOT } from '../support/process.ts';
 import { needsPrograms, needsRoot } from '../support/skip.ts';
 import { startServe } from '../support/serve.ts';
+import { startTestService } from '../support/server.ts';
 import { isAccepted } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
 
@@ -103,6 +106,40 @@ describe('the examples', () => {
     await server.stop();
     for (const name of ['CI deploy', 'Night report'])
       assert.ok(await isAccepted(database, readFileSync(join(folder, `stored ${name}`), 'utf8').trim()), name);
+  });
+
+  it('on hosted runners work: the token of the platform is all that they need', async () => {
+    const platforms = [
+      ['github', 'github-actions/hosted.yml', { repository_id: '123456', environment: 'production' }],
+      ['gitlab', 'gitlab-ci/hosted.yml', { project_id: '123456', ref_path: 'refs/heads/main', ref_protected: 'true' }],
+    ] as const;
+    for (const [preset, path, claims] of platforms) {
+      const issuer = await startIssuer();
+      const comment = example(path).match(/^#   .*$/gm)!;
+      const rules = comment.map((line) => line.replace(/^#   /, '')).join('\n');
+      const ofIssuer = rules.replace(`issuer: ${preset}`, `issuer: { preset: ${preset}, url: "${issuer.url}" }`);
+      const config = await parseConfig({ path: '/svc-api.yaml', text: ofIssuer });
+      assert.equal((await parseConfig({ path: '/svc-api.yaml', text: rules })).federation.length, 1);
+      const test = await startTestService({ app: { config } });
+      test.time.now = Date.now();
+      const exp = Math.floor(test.time.now / 1000) + 300;
+      const token = await issuer.sign({ aud: 'https://keys.example.org', sub: 'job', exp, ...claims });
+      const { jobs, deploy } = parse(example(path)) as {
+        jobs?: { deploy: { steps: { run?: string }[] } };
+        deploy?: { script: string[] };
+      };
+      const scripts = deploy?.script ?? jobs!.deploy.steps.flatMap(({ run }) => run ?? []);
+      const script = scripts.find((line) => line.startsWith('svc-api'))!;
+      assert.equal(blockWith('--federated', 'docs/reference.md').trim(), script);
+      const folder = tempFolder();
+      writeFileSync(join(folder, 'deploy.sh'), '#!/bin/sh\nenv | grep -c "=svc_" > deployed\n', { mode: 0o755 });
+      const env = { PATH: pathWithCli(folder), SVC_API_ID_TOKEN: token, no_proxy: '*' };
+      const { code, stderr } = await runBlock(script.replace('https://keys.example.org', test.url), folder, env);
+      assert.equal(code, 0, stderr);
+      assert.equal(readFileSync(join(folder, 'deployed'), 'utf8'), '1\n');
+      await test.stop();
+      await issuer.stop();
+    }
   });
 
   it('for GitLab CI work: grants are checked, a deployment, a rotation', async () => {

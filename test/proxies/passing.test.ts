@@ -95,6 +95,7 @@ describeEachProxy('a service', {}, (site, { program, resource, by }) => {
       ['a=1; __Host-svc_api_session=secret; b=2', 'a=1; b=2'],
       ['a=1; b=2; __Host-svc_api_session=secret', 'a=1; b=2'],
       ['a=1; svc_api_session=secret; __Host-svc_api_session=secret; svc_api_form_7=secret; b=2', 'a=1; b=2'],
+      ['svc_api_session=secret; a=1; __Host-svc_api_session_lax=secret; b=2', 'a=1; b=2'],
       ['xsvc_api_session=1; a=svc-api', 'xsvc_api_session=1; a=svc-api'],
       ['__Host-svc_api_session=secret', ''],
     ] as const) {
@@ -102,7 +103,9 @@ describeEachProxy('a service', {}, (site, { program, resource, by }) => {
       const cookies = valuesOf(answer.got!, 'cookie').join('; ').replace(/; ?$/, '');
       assert.deepEqual([sent, answer.status, cookies], [sent, 200, got]);
     }
-    const apart = await send({ headers: [['Cookie', 'svc_api_form_1=secret; a=1; svc_api_session=secret; b=2']] });
+    const apart = await send({
+      headers: [['Cookie', 'svc_api_a=secret; a=1; svc_api_b=secret; b=2; svc_api_c=secret']],
+    });
     assert.ok(!JSON.stringify(apart.got).includes('secret'));
     const twice = await send({
       headers: [

@@ -125,6 +125,11 @@ export const ENVIRONMENT: readonly Variable[] = [
     meaning: 'Set by systemd, which `serve` and `guard` notify of their state.',
   },
   {
+    name: 'SVC_API_ID_TOKEN',
+    meaning: 'The token that `exec --federated` exchanges for a key, as GitLab sets it.',
+    otherwise: 'that of GitHub, Forgejo, Buildkite or a projected volume',
+  },
+  {
     name: 'API_KEY',
     meaning: 'Set by `exec` for its command, to the secret of the temporary key; `--env` names another variable.',
   },

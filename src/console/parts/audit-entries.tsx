@@ -45,8 +45,8 @@ const VERBS: Readonly<Record<AuditAction, string | readonly [withKey: string, al
   CLOCK_REPAIR: 'repaired times',
   LEAK: 'found a leaked secret of',
   CONTAIN: 'contained',
-  OBSERVE: 'let pass what a route would refuse',
   REVIEW: 'attested a review of the keys',
+  OBSERVE: 'let pass what a route would refuse',
 };
 
 const DAY_MS = 86_400_000;

@@ -2,7 +2,8 @@ import { JSON_RESPONSE, type Reply } from '../replies.ts';
 
 /**
  * The codes of RFC 6749, sections 4.1.2.1 and 5.2, of RFC 7009, section 2.2.1, of RFC 7591, section 3.2.2, of RFC 8628,
- * section 3.5, of RFC 8693, section 2.2.2, and of RFC 8707; and `has_created_keys`, which only those get who ask for it.
+ * section 3.5, of RFC 8693, section 2.2.2, and of RFC 8707; and `has_created_keys`, which only those get who ask for
+ * it.
  */
 export type OAuthCode =
   | 'invalid_request'

@@ -10,7 +10,7 @@ import { exchangeAssertion, exchangeToken } from './exchange.ts';
 import { DEVICE_GRANT, EXCHANGE_GRANT, JWT_GRANT } from './issuer.ts';
 import { OAuthError, type Parameters } from './oauth-error.ts';
 
-type Given = NewSecret & { readonly more?: object };
+type GivenKey = NewSecret & { readonly more?: object };
 
 /** A way to get a key at the token endpoint. */
 interface GrantType {
@@ -20,7 +20,7 @@ interface GrantType {
   readonly needsTokens?: boolean;
   /** Whether it is for applications that replace the secrets of their keys. */
   readonly needsRefreshing?: boolean;
-  give(c: Context, form: Parameters, parts: ConsentParts): Promise<Given>;
+  give(c: Context, form: Parameters, parts: ConsentParts): Promise<GivenKey>;
 }
 
 /** What the token endpoint gives keys for, by `grant_type`. */
@@ -90,7 +90,7 @@ export async function giveKey(c: Context, parts: ConsentParts): Promise<Reply> {
 }
 
 /** Gives an application its key (RFC 6749, section 4.1.4; RFC 8628, section 3.5). @throws OAuthError */
-function redeem(c: Context, redemption: Redemption, parts: ConsentParts): Promise<Given> {
+function redeem(c: Context, redemption: Redemption, parts: ConsentParts): Promise<GivenKey> {
   return unlessRefused(c, parts, (address) => parts.consent.redeem(redemption, address));
 }
 
@@ -98,7 +98,7 @@ async function unlessRefused(
   c: Context,
   parts: ConsentParts,
   work: (address: string | undefined) => Promise<Polled>,
-): Promise<Given> {
+): Promise<GivenKey> {
   const { address } = originOf(c, parts);
   const given = await work(address);
   if (!('refused' in given)) {

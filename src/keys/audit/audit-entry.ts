@@ -29,17 +29,17 @@ export const AUDIT_ACTIONS = [
   'CLOCK_REPAIR',
   'LEAK',
   'CONTAIN',
-  'OBSERVE',
   'REVIEW',
+  'OBSERVE',
 ] as const;
 /**
  * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
  * entries; RESTORE is that of a backup and, with a key, what that did to it; CLOCK_REPAIR is that times were moved back
  * that were written while the clock was ahead; LEAK is that a scan has found a secret;
  * FEDERATE is that a token of an issuer that is trusted was exchanged for a key;
- * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it; OBSERVE is
- * that a route that observes has begun to, or has let pass what it would refuse; REVIEW is that somebody has attested
- * which keys there are.
+ * CONTAIN is that all that a key did was undone, each change of a key with an entry of its own beside it; REVIEW is that
+ * somebody has attested which keys there are; OBSERVE is that a route that observes has begun to, or has let pass what it
+ * would refuse.
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

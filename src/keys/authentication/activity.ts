@@ -120,9 +120,13 @@ class CollectedUsage {
 
   /** Counts a request otherwise that was counted as accepted before. @param usedAt when, in milliseconds since 1970 */
   changeOutcome(id: string, outcome: Outcome, usedAt: number): void {
-    const hour = hourOf(this.#usageOf(id), usedAt);
+    const usage = this.#usageOf(id);
+    const hour = hourOf(usage, usedAt);
     hour.accepted -= 1;
     hour[outcome] += 1;
+    if (outcome !== 'limited') return;
+    usage.uses -= 1;
+    this.#uses -= 1;
   }
 
   /** @param clock milliseconds since 1970; only read if the use itself was taken already */

@@ -250,7 +250,17 @@ export class Consent {
 /** What an application asks for, as whoever decides sees it. */
 export interface ConsentState extends Pick<
   ConsentRequest,
-  'id' | 'flow' | 'client' | 'status' | 'roles' | 'permissions' | 'keyExpiresIn' | 'address' | 'createdAt' | 'expiresAt'
+  | 'id'
+  | 'flow'
+  | 'client'
+  | 'audience'
+  | 'status'
+  | 'roles'
+  | 'permissions'
+  | 'keyExpiresIn'
+  | 'address'
+  | 'createdAt'
+  | 'expiresAt'
 > {
   /** The key that it gets. */
   readonly approval: Pick<ConsentApproval, 'keyName' | 'roles' | 'permissions' | 'keyExpiresAt'> | null;

@@ -24,7 +24,7 @@ import { CONSENTS, type Grants } from '../repository/index.ts';
 import { createSecret, type Secret } from '../secret/index.ts';
 import { type IdentifiedToken, personOf, TokenRefused, USED_TOKENS } from './federation.ts';
 
-/** How long a key is valid that was given for another key, in seconds: unless something else is asked for, and at most. */
+/** How long a key is valid that was given for another key, in seconds, unless something else is asked for. */
 const USUAL_SECONDS = 600;
 /** How long any key is valid that was given in exchange, at most, in seconds. */
 export const MAX_EXCHANGED_SECONDS = 86_400;
@@ -73,8 +73,8 @@ export class Exchange {
    * Gives whoever has a token a key, as the rule says that it meets: a child key of the one that stands for the rule.
    * @param address where that is asked, for the audit log
    * @returns also that of the rule
-   * @throws TokenRefused for one that was used; ValidationError; ForbiddenError for more than the rule grants, and where
-   * its key is disabled; KeysError STORE_…, POLICY_VIOLATED
+   * @throws TokenRefused for one that was used; ValidationError; ForbiddenError for more than the rule grants, and
+   * where its key is disabled; KeysError STORE_…, POLICY_VIOLATED
    */
   async federate(
     { rule, subject, id, digest, endsAt }: IdentifiedToken,

@@ -68,6 +68,11 @@ export class TokenRefused extends Error {
   }
 }
 
+/** Whether a token says all that a rule demands. */
+export function meets({ when }: Pick<FederationRule, 'when'>, claims: Claims): boolean {
+  return when.every(({ path, values }) => values.includes(claimAt(claims, path) ?? ''));
+}
+
 /** What a rule demands, and a token does not say, each as a sentence without its full stop. */
 export function lacksOf({ when }: Pick<FederationRule, 'when'>, claims: Claims): string[] {
   return when.flatMap(({ path, values }) => {
@@ -93,7 +98,7 @@ function claimAt(claims: Claims, path: readonly string[]): string | undefined {
   return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined;
 }
 
-/** What is remembered of a token: its issuer's own name for it, or what is signed, whose signature can be written anew. */
+/** What is remembered of a token: its issuer's name for it, or what is signed: signatures can be written anew. */
 export function digestToken(issuer: string, id: string | null, token: string): string {
   const named = id === null ? token.slice(0, token.lastIndexOf('.')) : id;
   return hash('sha256', JSON.stringify([issuer, id === null ? 'token' : 'jti', named]), 'base64url');

@@ -7,6 +7,7 @@ export {
   type FederationRule,
   type IdentifiedToken,
   lacksOf,
+  meets,
   personOf,
   type TokenIdentifier,
   type TokenIssuer,

@@ -44,10 +44,13 @@ function endsBetween(passed: { until: number; to: number }, threshold: number): 
  * by the time that is looked at, or it lay behind when the key was made.
  */
 function endingNotice(key: EndingKey, threshold: number, to: number): Notice | undefined {
-  const { id, name, publicId, expiresAt, createdAt, createdBy, disabledAt } = key;
+  const { id, name, publicId, expiresAt, createdAt, createdBy, disabledAt, rotation } = key;
   const days = THRESHOLD_DAYS[threshold]!;
   const at = expiresAt - days * UNIT_MS.d;
   const nearer = THRESHOLD_DAYS[threshold - 1];
+  // An application that replaces its secrets by itself moves the end each time, by an hour.
+  const isRefreshed = rotation !== null && expiresAt - rotation.startedAt <= UNIT_MS.h;
+  if (isRefreshed && days > 0) return undefined;
   if (createdAt >= at || (nearer !== undefined && expiresAt - nearer * UNIT_MS.d <= to)) return undefined;
   // It is refused already.
   if (key.damaged || (disabledAt !== null && days > 0)) return undefined;

@@ -94,22 +94,22 @@ export async function* readImport(
   yield page;
 }
 
-/** How many ids come first that are evenly spread: those of larger imports are ever closer to each other. */
+/** How many ids come first that are about evenly spread: those of larger imports are ever closer to each other. */
 const SPREAD_IDS = 2 ** 20;
 
 /**
- * Ids in their order, which are random but for their first 20 bits: keys are listed as their lines are, and each index
+ * Ids in their order, which are random but for their first 32 bits: keys are listed as their lines are, and each index
  * that has the ids grows at its end, which takes less room and time.
  */
 function inOrder(randomId: () => string): () => string {
   let share = 0;
   return () => {
-    share += (1 - share) / SPREAD_IDS;
-    return (
-      Math.floor(share * SPREAD_IDS)
-        .toString(16)
-        .padStart(5, '0') + randomId().slice(5)
-    );
+    const id = randomId();
+    // From 0.5 to 1.5, so that those of another import have others in between.
+    const step = 0.5 + Number.parseInt(id.slice(0, 3), 16) / 2 ** 12;
+    share += ((1 - share) * step) / SPREAD_IDS;
+    const start = Math.floor(share * 2 ** 32).toString(16);
+    return start.padStart(8, '0') + id.slice(8);
   };
 }
 

@@ -11,7 +11,7 @@ import type { PrivateDatabase } from './node-database.ts';
 import { VISIBLE_KEYS } from './visible-keys.ts';
 
 /** How much of it is kept in memory, in KiB: it is looked through in the orders of all its indexes. */
-const CACHE = 'cache_size = -65536';
+const CACHE = 'cache_size = -32768';
 
 /** How to open such a file. */
 export interface PrivateFileOptions {

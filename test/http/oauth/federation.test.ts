@@ -204,8 +204,10 @@ federation:
     for (const aud of ['https://other.example.org', `${AUDIENCE}/`, test.url, [], undefined, [[AUDIENCE]]])
       await refusal(await tokenFor({ aud }));
     assert.equal((await exchange(await tokenFor({ aud: ['https://other.example.org', AUDIENCE] }))).status, 200);
-    const { body } = await exchange(await tokenFor(), { resource: 'https://other.example.org' });
+    const { body } = await exchange(await tokenFor(), { audience: 'other' });
     assert.equal(body['error'], 'invalid_target');
+    const bound = await exchange(await tokenFor(), { resource: 'https://other.example.org/mcp' });
+    assert.equal(await statusOf(bound.body['access_token'] as string), 401, 'a key for another resource');
   });
 
   it('goes by the time, a minute more or less', async () => {
@@ -220,7 +222,13 @@ federation:
       [{ sub: '' }, /'sub' of the token is no name/],
     ] as const)
       assert.match(await refusal(await tokenFor(more)), text, JSON.stringify(more));
-    for (const more of [{ exp: now - 59 }, { nbf: now + 59 }, { iat: now + 59 }, { iat: undefined, nbf: undefined }]) {
+    for (const more of [
+      { exp: now - 59 },
+      { nbf: now + 59 },
+      { iat: now + 59 },
+      { exp: now + 0.0005 },
+      { iat: undefined },
+    ]) {
       const { status, body } = await exchange(await tokenFor(more));
       assert.equal(status, 200, JSON.stringify([more, body]));
     }

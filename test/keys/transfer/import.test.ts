@@ -406,6 +406,16 @@ describeOnEach('importing keys', () => {
     assert.equal((await load(key({ name: 'Team abcdefg', secret: 'abcdefg' }))).imported, 1);
   });
 
+  it('is listed in the order of its lines', async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `Line ${(index * 7) % 20}`);
+    await load(...names.map((name, index) => hashed(String(index).padStart(64, '0'), { name })));
+    const listed = await test.store.repository.list({ limit: 50 });
+    assert.deepEqual(
+      listed.map(({ name }) => name),
+      names,
+    );
+  });
+
   it('is in the audit log, one entry a key, without digests', async () => {
     await load(key({ expiresAt: '2031-01-01T00:00:00Z' }), hashed('ab'.repeat(32), { name: 'Second' }));
     const entries = await test.keys.audit.read({ action: 'import' }, OPERATOR);

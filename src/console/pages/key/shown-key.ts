@@ -11,7 +11,7 @@ import type { Visit } from '../../visit.tsx';
 const PERMISSIONS = '{ resource actions }';
 const FIELDS = `{
     id name prefix person { issuer name }
-    ${LABELS} answering roles permissions ${PERMISSIONS} unknownGrants grants ${RESTRICTIONS}
+    ${LABELS} answering roles permissions ${PERMISSIONS} unknownGrants grants audience ${RESTRICTIONS}
     status expiresAt lastUsedAt uses budgets { limit left } createdAt createdBy disabledAt managed
     effectivePermissions ${PERMISSIONS}
     usedPermissions ${PERMISSIONS} unusedPermissions ${PERMISSIONS} suggestedPermissions ${PERMISSIONS}
@@ -42,6 +42,8 @@ export interface ShownKey extends KeyRestrictions, KeyLabels {
   readonly createdAt: string;
   readonly createdBy: string | null;
   readonly disabledAt: string | null;
+  /** The address that it is for alone; null for any. */
+  readonly audience: string | null;
   readonly managed: boolean;
   readonly effectivePermissions: readonly ResourceActions[];
   readonly usedPermissions: readonly ResourceActions[];

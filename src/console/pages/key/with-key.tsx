@@ -117,6 +117,7 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
         {shown.uses > 0 && <span class="faint">{`, ${formatCount(shown.uses, 'use')} in all`}</span>}
       </Fact>
       <RestrictionFacts of={shown} />
+      {shown.audience !== null && <Fact name="Valid for">{shown.audience} alone</Fact>}
       {shown.budgets.length > 0 && (
         <Fact name="Left">{shown.budgets.map(({ limit, left }) => `${left} of ${limit}`).join(', ')}</Fact>
       )}
