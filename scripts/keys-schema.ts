@@ -59,9 +59,7 @@ export function keysSchema(): string {
             description: 'Tags of the key, each as key=value, each key once.',
             items: {
               type: 'string',
-              pattern:
-                '^\\s*[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}._/-]*\\s*' +
-                '=[^\\p{Cc}\\p{Cs}\\u2028\\u2029,]*[^\\p{Cc}\\p{Cs}\\u2028\\u2029,\\s][^,]*$',
+              pattern: `${TAG_KEY_PATTERN}=${TAG_VALUE_PATTERN}$`,
               examples: ['env=prod', 'team=payments'],
             },
           },

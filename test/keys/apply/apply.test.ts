@@ -54,6 +54,7 @@ describe('applying declared keys', () => {
       permissions: [],
       limits: [],
       allowFrom: null,
+      audience: null,
       publicId: first!.key.slice(4, 16),
       createdAt: test.time.now,
       createdBy: null,
