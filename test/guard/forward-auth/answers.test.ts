@@ -309,7 +309,8 @@ describe('whoever asks', () => {
       ['nginx', '/x', 401],
       ['traefik', '/public/x', 200],
       ['envoy', '/public/x?y', 200],
-      ['envoy', '/public/../x', 403],
+      // Where the host has it, only the server itself sees that path as it was sent.
+      ['envoy', '/public/../x', 400],
     ] as const) {
       const { method = 'GET', target, headers } = ASKING[proxy]({ target: asked });
       const head = [`${method} /keys${target} HTTP/1.1`, ...headers, '\r\n'].join('\r\n');
