@@ -171,7 +171,7 @@ function atRoute(file: string, { route }: Match, text: string): string {
 /** What a route has let pass that it would refuse. */
 interface Observed {
   /** The name of the key; null without a valid one. */
-  key: string | null;
+  name: string | null;
   /** What the key lacks. */
   missing: readonly string[];
   requests: number;
@@ -219,9 +219,9 @@ function addObserved({ at, actor, after }: AuditEntry, found: ReadonlyMap<string
   if (!observing) return;
   observing.since = Math.min(at, observing.since ?? at);
   if (reason === 'observing') return;
-  const key = actor.kind === 'KEY' ? actor.name : null;
-  const same = observing.observed.find((each) => each.key === key && each.missing.join() === missing.join());
-  if (!same) observing.observed.push({ key, missing, requests: count, lastAt: at });
+  const name = actor.kind === 'KEY' ? actor.name : null;
+  const same = observing.observed.find((each) => each.name === name && each.missing.join() === missing.join());
+  if (!same) observing.observed.push({ name, missing, requests: count, lastAt: at });
   else {
     same.requests += count;
     same.lastAt = Math.max(same.lastAt, at);
@@ -244,9 +244,9 @@ export async function observedView(
     const started = since === null ? 'and no request has come' : `since ${timeAndDistance(since)}, and ${what}`;
     return [
       atRoute(file, match, `${describeMatch(match)} observes${since === null ? ', ' : ' '}${started}`),
-      ...observed.map(({ key, missing, requests, lastAt }) => {
+      ...observed.map(({ name, missing, requests, lastAt }) => {
         const lacks = missing.length > 0 ? `, which lacks ${formatList(missing)}` : '';
-        const who = key === null ? 'without a valid key, or otherwise not allowed' : `of "${printable(key)}"${lacks}`;
+        const who = name === null ? 'without a valid key, or otherwise not allowed' : `of "${printable(name)}"${lacks}`;
         return `  ${formatCount(requests, 'request', 'requests')} ${who}, the last ${relativeTime(lastAt)}`;
       }),
     ];

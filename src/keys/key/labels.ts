@@ -90,6 +90,6 @@ function readTag(text: string): { key: string; tag: string; problem?: string } {
   if (length <= MAX_TAG_VALUE) return read;
   return {
     ...read,
-    problem: `The value of the tag ${printable(key)} has ${length} characters; at most ${MAX_TAG_VALUE} are allowed.`,
+    problem: `The value of the tag ${printable(key)} is ${length} characters long; at most ${MAX_TAG_VALUE} may be.`,
   };
 }

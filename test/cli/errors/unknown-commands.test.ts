@@ -39,7 +39,7 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
   [
     'routes chek',
     'There is no command "routes chek". Did you mean "svc-api routes check"? ' +
-      'The commands of "svc-api routes" are check, explain and template.',
+      'The commands of "svc-api routes" are check, explain, observed and template.',
     ['svc-api routes COMMAND', 'svc-api routes --help'],
   ],
   ['verison', `There is no command "verison". Did you mean "svc-api version"? ${ROOT_COMMANDS}`, AT_ROOT],
