@@ -158,7 +158,7 @@ describe('the packed package', () => {
       /^examples\/docker\/(Dockerfile(\.dockerignore)?|assemble\.sh|compose\.yaml|svc-api\.yaml|Caddyfile|README\.md)$/,
       /^examples\/kubernetes\/(README\.md|(postgres|sqlite|rotation)\.yaml)$/,
       /^examples\/library\/([a-z]+|(next|sveltekit)\/.+)\.(ts|mjs|js|json|html)$/,
-      /^examples\/(ansible\/keys\.yml|github-actions\/(deploy|hosted)\.yml|gitlab-ci\/(\.gitlab-ci|hosted)\.yml)$/,
+      /^examples\/(ansible\/keys\.yml|github-actions\/(deploy\.yml|hosted\.yml|with-key\/action\.yml)|gitlab-ci\/(\.gitlab-ci|hosted)\.yml)$/,
       /^examples\/remote\/(apply|keys)\.(yml|yaml)$/,
       /^examples\/terraform\/(key\.mjs|main\.tf|keys\/main\.tf)$/,
       /^examples\/python\/get_key\.py$/,

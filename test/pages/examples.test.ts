@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { chmodSync, cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
@@ -37,6 +38,19 @@ function letAge(database: string, days: number): Promise<void> {
 }
 
 const example = (path: string) => readFileSync(join(ROOT, 'examples', path), 'utf8');
+
+/** Runs the last step of the reusable action, which has its inputs in variables: none is a part of its script. */
+async function runsAction(folder: string, env: NodeJS.ProcessEnv, server: string): Promise<void> {
+  const { runs } = parse(example('github-actions/with-key/action.yml')) as {
+    runs: { steps: { run?: string; env?: Record<string, string> }[] };
+  };
+  const { run, env: inputs } = runs.steps.at(-1)!;
+  assert.deepEqual(inputs, { SERVER: '${{ inputs.server }}', COMMAND: '${{ inputs.run }}' });
+  const command = 'printenv API_KEY | grep -c "^svc_" > "by action"';
+  const { code, stderr } = await runBlock(run!, folder, { ...env, SERVER: server, COMMAND: command });
+  assert.equal(code, 0, stderr);
+  assert.equal(readFileSync(join(folder, 'by action'), 'utf8'), '1\n');
+}
 
 describe('the examples', () => {
   it('for GitHub Actions run nothing of a pull request from a fork, on a runner that has the key store', () => {
@@ -123,7 +137,9 @@ describe('the examples', () => {
       const test = await startTestService({ app: { config } });
       test.time.now = Date.now();
       const exp = Math.floor(test.time.now / 1000) + 300;
-      const token = await issuer.sign({ aud: 'https://keys.example.org', sub: 'job', exp, ...claims });
+      const claimed = { aud: 'https://keys.example.org', sub: 'job', exp, ...claims };
+      const sign = () => issuer.sign({ ...claimed, jti: randomUUID() });
+      const token = await sign();
       const { jobs, deploy } = parse(example(path)) as {
         jobs?: { deploy: { steps: { run?: string }[] } };
         deploy?: { script: string[] };
@@ -137,6 +153,7 @@ describe('the examples', () => {
       const { code, stderr } = await runBlock(script.replace('https://keys.example.org', test.url), folder, env);
       assert.equal(code, 0, stderr);
       assert.equal(readFileSync(join(folder, 'deployed'), 'utf8'), '1\n');
+      if (preset === 'github') await runsAction(folder, { ...env, SVC_API_ID_TOKEN: await sign() }, test.url);
       await test.stop();
       await issuer.stop();
     }
