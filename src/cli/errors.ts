@@ -72,12 +72,12 @@ export const EXIT_CODES: readonly ExitCode[] = [
     meaning:
       'A failure; the error says why. Also: `scan` could not read something, `log --verify` found something wrong, ' +
       '`apply --dry-run` or `routes check` failed for any reason, `doctor` found a failure, `backup` found that the ' +
-      'audit log is broken.',
+      'audit log is broken, `list --exit-code` found a key.',
     codes: [],
   },
   {
     exit: '2',
-    meaning: 'Wrong flags or an invalid value: nothing was done. `apply --dry-run`: there are changes.',
+    meaning: 'Invalid input. `apply --dry-run`: there are changes.',
     codes: [
       'USAGE',
       'NAME_INVALID',

@@ -130,6 +130,12 @@ export const ENVIRONMENT: readonly Variable[] = [
     otherwise: 'that of GitHub, Forgejo, Buildkite or a projected volume',
   },
   {
+    name: 'ACTIONS_ID_TOKEN_REQUEST_URL',
+    meaning:
+      'Set by GitHub and Forgejo, with ACTIONS_ID_TOKEN_REQUEST_TOKEN: where `exec --federated` asks for such a token.',
+  },
+  { name: 'BUILDKITE', meaning: 'Set by Buildkite, whose agent `exec --federated` asks for such a token.' },
+  {
     name: 'API_KEY',
     meaning: 'Set by `exec` for its command, to the secret of the temporary key; `--env` names another variable.',
   },
