@@ -197,6 +197,7 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
     'apikey:list': { args: [], says: [...reads, hook] },
     'apikey:log': { args: ['--verify'], says: reads },
     'apikey:requests': { args: [], says: reads },
+    'apikey:review': { args: ['--attest', 'All are in use.'], says: [...changes, hook] },
     'apikey:rotate': { args: ['Old', '--grace', '1h'], says: changes },
     'apikey:scan': { args: [found], says: reads, code: 3 },
     'apikey:show': { args: ['Anna'], says: [...reads, hook] },
@@ -214,7 +215,10 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
     'notices:test': { args: [], says: ['a notice was sent', 'the configuration was read'], env: kept },
     'routes:check': { args: [], says: ['the configuration was read', hook], env: kept },
     'routes:explain': { args: ['GET', 'http://a/x'], says: ['the configuration was read', hook], env: kept },
+    'routes:observed': { args: [], says: ['the configuration was read', ...reads], env: kept },
     'routes:template': { args: ['sonarr'], says: [] },
+    // There are no rules; what it was given is not shown.
+    'federation:explain': { args: ['-'], says: ['the configuration was read'], env: kept, input: anna, code: 1 },
   };
 }
 
