@@ -39,8 +39,9 @@ export function apiKeyOf(row: KeyRow): ApiKey {
   const hasTimes = TIME_COLUMNS.every((column) => row[column] === null || isTime(Number(row[column])));
   const isDamaged = !isReadable || !hasTimes || (row.checksum !== null && !isIntact);
   return {
-    id: row.id,
-    name: row.name,
+    // Where a bit of a file is flipped, a text may be read as a number or as bytes.
+    id: String(row.id),
+    name: String(row.name),
     description: row.description,
     owner: row.owner,
     tags: tags ?? [],
@@ -49,7 +50,7 @@ export function apiKeyOf(row: KeyRow): ApiKey {
     limits: limits ?? NO_LIMITS,
     allowFrom: allowFrom ?? null,
     audience: row.audience,
-    publicId: row.public_id,
+    publicId: String(row.public_id),
     createdAt: Number(row.created_at),
     createdBy: row.created_by,
     expiresAt: readTime(row.expires_at),

@@ -203,7 +203,7 @@ describe('a server elsewhere', () => {
       keysOf(await data({ deleteApiKeys: { keys: names } })).delete(['x']),
       refusal('SERVER_INCOMPATIBLE', /not as a server of svc-api does/),
     );
-    const applied = { changes: [], created: [{ key: '$(reboot)', apiKey: { id: 'x', name: 'A' } }], unchanged: 0 };
+    const applied = { changes: [], created: [{ key: '$(reboot)', apiKey: { id: 'x', name: 'A' } }], ...REST };
     await assert.rejects(
       keysOf(await data({ applyApiKeys: applied })).declarations.plan([DECLARED], { prune: false, adopt: false }),
       refusal('SERVER_INCOMPATIBLE', /./),
@@ -220,7 +220,7 @@ describe('a server elsewhere', () => {
         asked.push(body);
         if (body.includes('permissions {')) return send(response, { permissions: CATALOG });
         const dryRun = body.includes('"dryRun":true');
-        return send(response, { applyApiKeys: { changes: [change], created: dryRun ? [] : created, unchanged: 0 } });
+        return send(response, { applyApiKeys: { changes: [change], created: dryRun ? [] : created, ...REST } });
       });
     });
     const file = join(tempFolder(), 'keys.yaml');
@@ -254,6 +254,8 @@ const DECLARED = {
   permissions: [],
   expiresAt: null,
 };
+/** What an answer to `apply` has beside its changes and new keys. */
+const REST = { rotated: [], waiting: [], unchanged: 0 };
 const CATALOG = {
   roles: [{ role: 'GUEST', description: 'Limited.', permissions: [] }],
   resources: ['ME'],
