@@ -52,16 +52,17 @@ describeOnEach('import that is killed', () => {
         await until(async () => hasEnded || log.split(new RegExp(`"sql":"(?:${statement})`)).length > count);
         child.kill('SIGKILL');
         await ended;
-        const made = await countKeys(store.repository);
-        assert.ok(made === 0 || made === KEYS, String(made));
-        // Those of keys that are there may still be to be written.
+        // Entries of keys that are there may still be to be written.
         const verified = await keys.audit.verify();
-        assert.ok('entries' in verified && verified.entries <= made, JSON.stringify(verified));
+        assert.ok('entries' in verified && verified.entries <= KEYS, JSON.stringify(verified));
         assert.deepEqual((await keys.audit.compare()).differences, []);
         const report = await keys.transfer.import(
           jsonLines({ name: 'Next', sha256: 'f'.repeat(64), roles: ['VIEWER'] }),
         );
         assert.equal(report.imported, 1);
+        // Only now: a database server may still have had the commit before it.
+        const made = (await countKeys(store.repository)) - 1;
+        assert.ok(made === 0 || made === KEYS, String(made));
         const { compared, differences } = await keys.audit.compare();
         assert.deepEqual([compared, differences], [made + 1, []]);
         assert.deepEqual(await restOf(database), [made + 1, 0, 0]);

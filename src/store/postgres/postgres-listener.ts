@@ -398,6 +398,8 @@ export class PostgresListener implements ChangeSource {
     [this.#client, this.#sender] = [undefined, undefined];
     client?.end().catch(() => {});
     await this.#hear({ alive: null });
+    // A program that ends waits for it.
+    (sender?.client as (Client & { ref(): void }) | undefined)?.ref();
     await sender?.client.query(LEAVE, [id]).catch(() => {});
     await sender?.client.end().catch(() => {});
   }
