@@ -164,7 +164,7 @@ describe('the lists of the console, in a browser', () => {
       const pages = ['Home', 'Keys', 'Requests', 'Audit log', 'Routes', 'Limits', 'Health', 'My key'];
       const around = ['Skip to the content', 'svc-api', 'Sign out', ...pages];
       const names = ['Visit of Bea', 'Old importer', 'Wall display', 'CI deploy', 'Nightly backup', 'Ada'];
-      const filters = ['Search', 'Status', 'Role', 'Expires', 'Used', 'Owner', 'Search'];
+      const filters = ['Search', 'Status', 'Role', 'Expires', 'Used', 'Owner', 'Tags', 'Search'];
       const columns = ['Select all on this page', 'Name', 'Last used', 'Expires', 'Created ↓'];
       const rows = names.flatMap((name) => [`Select ${name}`, name]);
       const own = ['New key', ...filters, ...columns, ...rows];
