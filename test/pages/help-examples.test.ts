@@ -14,6 +14,7 @@ import { APP } from '../support/consent.ts';
 import { documentedPages, examplesOf } from '../support/help-pages.ts';
 import { postgresStore } from '../support/postgres.ts';
 import { BIN, cleanEnv, type Finished, finished, ROOT, runCli } from '../support/process.ts';
+import { startIssuer, type TestIssuer } from '../support/issuer.ts';
 import { KEYS, TerminalSession } from '../support/pty.ts';
 import { startServe } from '../support/serve.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -26,9 +27,14 @@ interface Desk {
   cli: TestCli;
   /** The server that examples send requests to, if the page needs one. */
   server?: { url: string; stop(): Promise<unknown> };
+  /** Variables that a platform sets. */
+  env?: NodeJS.ProcessEnv;
   /** The key that most examples are about; its secret is in API_KEY and on stdin. */
   key: CreatedKey;
 }
+
+/** Whose tokens are trusted on a page. */
+let issuer: TestIssuer | undefined;
 
 /** What is there before the examples of a page are typed, besides a key named "CI deploy". */
 const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
@@ -48,7 +54,12 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
   'apikey apply': ({ folder }) => copyFileSync(join(ROOT, 'examples/keys.yaml'), join(folder, 'keys.yaml')),
   'apikey delete': async ({ cli }) => void (await cli.given('Docker bot')),
   'apikey exec': async (desk) => {
-    desk.server = await startServe(desk.cli.database);
+    const token = await federate(desk);
+    const config = join(desk.folder, 'new.yaml');
+    const server = await startServe(desk.cli.database, ['--port', '0', '--config', config]);
+    desk.server = { url: server.url, stop: () => Promise.all([server.stop(), issuer?.stop()]) };
+    desk.env = { SVC_API_ID_TOKEN: token };
+    writeFileSync(join(desk.folder, 'deploy.sh'), '#!/bin/sh\ntest -n "$API_KEY"\n', { mode: 0o755 });
     writeFileSync(join(desk.folder, 'report.sh'), '#!/bin/sh\ntest -n "$API_KEY"\n', { mode: 0o755 });
     writeFileSync(join(desk.folder, 'query.json'), '{"query":"{me{name}}"}');
     writeFileSync(join(desk.folder, 'package.json'), '{"scripts":{"deploy":"test -n \\"$SVC_TOKEN\\""}}');
@@ -90,6 +101,10 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
   'routes check': declareRoutes,
   'routes explain': declareRoutes,
   'routes observed': declareRoutes,
+  'federation explain': async (desk) => {
+    writeFileSync(join(desk.folder, 'token'), await federate(desk));
+    desk.server = { url: '', stop: async () => issuer?.stop() };
+  },
   login: async (desk) => void (desk.server = await startServe(desk.cli.database)),
   'apikey suggest': useKey,
   'apikey usage': useKey,
@@ -110,6 +125,15 @@ const ASKING = new Set([
 ]);
 /** They run until they are told to end. */
 const isEndless = (example: string) => /^svc-api (serve|guard)|--follow/.test(example);
+
+/** Declares a rule in the files of a desk. @returns a token that meets it */
+async function federate(desk: Desk): Promise<string> {
+  issuer = await startIssuer();
+  const rule = `{ name: Deploys, issuer: { url: "${issuer.url}" }, when: { sub: deploy }, grant: [role:VIEWER] }`;
+  const audience = 'https://keys.example.org';
+  declareInFiles(desk, `publicUrl: ${audience}\nfederation: [${rule}]\n`);
+  return issuer.sign({ aud: audience, sub: 'deploy', exp: Math.floor(Date.now() / 1000) + 300 });
+}
 
 function putCertificate({ folder }: Desk): void {
   writePair(pairOf('first'), folder);
@@ -195,7 +219,7 @@ async function newDesk(): Promise<Desk> {
 }
 
 /** Types a command into a shell. */
-async function type(example: string, { folder, cli, key, server }: Desk): Promise<Partial<Finished>> {
+async function type(example: string, { folder, cli, key, server, env: given }: Desk): Promise<Partial<Finished>> {
   const path = [join(folder, 'bin'), dirname(process.execPath), process.env['PATH'], join(ROOT, 'test/support/bin')];
   const env = cleanEnv({
     PATH: path.join(delimiter),
@@ -205,9 +229,10 @@ async function type(example: string, { folder, cli, key, server }: Desk): Promis
     XDG_DATA_HOME: folder,
     API_KEY: key.key,
     LOG_LEVEL: 'error',
+    ...given,
   });
   const typed = example
-    .replace('http://127.0.0.1:4000', server?.url ?? '$&')
+    .replace(/http:\/\/127\.0\.0\.1:4000|https:\/\/keys\.example\.org/, server?.url ?? '$&')
     .replace('postgres://svc@db.internal/keys', () => `'${postgresStore()}'`)
     .replace('/run/svc-api', folder);
   if (ASKING.has(example)) return cancelled(`cd "$DESK" && ${typed}`, { ...env, DESK: folder });

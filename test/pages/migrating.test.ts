@@ -80,10 +80,13 @@ describe('docs/apply.md, on keys from elsewhere', () => {
     assert.deepEqual(fields, {
       name: 'build bot 1 Zk3Jq9xT',
       description: null,
+      owner: null,
+      tags: [],
       roles: ['GUEST'],
       permissions: ['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY'],
       limits: [],
       allowFrom: null,
+      audience: null,
       createdAt: Date.UTC(2025, 0, 2, 3, 4, 5, 678),
       createdBy: null,
       expiresAt: Date.UTC(2031, 0, 1),
