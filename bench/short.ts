@@ -9,7 +9,8 @@ import { INCLUDE, LIST } from './workloads.ts';
 /** `npm run bench:short`: the ratios that must not regress, measured in one run on one machine. */
 const GUARDED = [LIST, INCLUDE];
 const MIN_THROUGHPUT_RATIO = 3;
-const MAX_START_UP_RATIO = 5;
+/** The same code takes 3.7 to 4.9 times as long, from machine to machine; what it guards against is much more. */
+const MAX_START_UP_RATIO = 6;
 /**
  * A decision itself does not grow: but ten thousand hosts no longer fit the processor's cache, which alone costs up to
  * twice as much.
