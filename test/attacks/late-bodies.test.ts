@@ -171,7 +171,8 @@ describeOnEach('a request whose body arrives late', () => {
           assert.match(await sendInTwo(url, '"text"', true, () => {}), /^HTTP\/1\.1 200 /);
           for (const [loss, { lose, refused }] of Object.entries(LOSSES)) {
             const between = await losing(lose);
-            assert.match(await sendInTwo(url, '"text"', true, between), REFUSED[refused], loss);
+            const answer = await sendInTwo(url, '"text"', true, between);
+            assert.match(answer, REFUSED[refused], `${loss}: ${answer}`);
           }
           assert.equal(ran, 1);
         } finally {
