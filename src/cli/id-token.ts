@@ -50,7 +50,7 @@ async function askActions(place: string, bearer: string, audience: string): Prom
   try {
     const headers = { authorization: `bearer ${bearer}`, accept: 'application/json', 'user-agent': 'svc-api' };
     const answer = await fetch(url, { headers, redirect: 'error', signal: AbortSignal.timeout(PATIENCE_MS) });
-    const text = Buffer.from((await readBounded(answer, MAX_BYTES)) ?? []).toString();
+    const text = Buffer.from((await readBounded(answer.body, MAX_BYTES)) ?? []).toString();
     const { value } = JSON.parse(text) as { value?: unknown };
     if (answer.status !== 200 || typeof value !== 'string') throw new Error(`status ${answer.status}`);
     return value;

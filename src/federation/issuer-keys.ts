@@ -1,11 +1,11 @@
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
-import { isLoopbackHost, readBounded } from '../keys/basics/index.ts';
+import { freshSeconds, isLoopbackHost, readBounded } from '../keys/basics/index.ts';
 import { type TokenIssuer, TokenRefused } from '../keys/exchange/index.ts';
 
 /** How long an issuer may take for all that is read of it, in milliseconds, and how long an answer is, in bytes. */
 const [PATIENCE_MS, MAX_ANSWER_BYTES] = [5000, 256 * 1024];
-/** How long what it has answered is fresh, where it does not say so; and at least and at most, in milliseconds. */
-const [USUAL_MS, MIN_MS, MAX_MS] = [5 * 60_000, 10_000, 86_400_000];
+/** How long what it has answered is fresh at least, whatever it says, in milliseconds. */
+const MIN_MS = 10_000;
 
 /** The public keys of an issuer. */
 interface KnownKeys {
@@ -99,17 +99,7 @@ async function readJson(
   const headers = { accept: 'application/json, application/jwk-set+json', 'user-agent': 'svc-api' };
   const answer = await fetch(url, { headers, redirect: 'error', signal });
   if (answer.status !== 200) throw new Error(`status ${answer.status}`);
-  const text = Buffer.from((await readBounded(answer, MAX_ANSWER_BYTES)) ?? []).toString();
-  return { document: JSON.parse(text) as Record<string, unknown>, freshMs: freshFor(answer.headers) };
-}
-
-/** How long an answer is fresh, in milliseconds (RFC 9111, sections 4.2.1 and 5.2.2). */
-export function freshFor(headers: Headers): number {
-  const control = headers.get('cache-control')?.toLowerCase() ?? '';
-  const maxAge = /(?:^|[\s,])max-age=\s*"?(\d{1,10})/.exec(control);
-  const seconds = (name: string) => Date.parse(headers.get(name) ?? '') / 1000;
-  const said = maxAge ? Number(maxAge[1]) : seconds('expires') - (seconds('date') || Date.now() / 1000);
-  const age = Number(/^\d{1,10}$/.exec(headers.get('age') ?? '')?.[0] ?? 0);
-  const fresh = Number.isNaN(said) ? USUAL_MS : (said - age) * 1000;
-  return /no-(?:store|cache)/.test(control) ? MIN_MS : Math.min(Math.max(fresh, MIN_MS), MAX_MS);
+  const text = Buffer.from((await readBounded(answer.body, MAX_ANSWER_BYTES)) ?? []).toString();
+  const freshMs = Math.max(freshSeconds((name) => answer.headers.get(name)) * 1000, MIN_MS);
+  return { document: JSON.parse(text) as Record<string, unknown>, freshMs };
 }

@@ -1,6 +1,5 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
-import { isRecord } from '../keys/basics/index.ts';
-import { collectBody } from './request-body.ts';
+import { isRecord, readBounded } from '../keys/basics/index.ts';
 
 const WAIT_MS = 5000;
 const MAX_BYTES = 256 * 1024;
@@ -45,7 +44,7 @@ export class GithubKeys {
       redirect: 'error',
       signal: AbortSignal.timeout(WAIT_MS),
     });
-    const text = Buffer.from(await collectBody(response.body ?? [], MAX_BYTES)).toString();
+    const text = String((await readBounded(response.body, MAX_BYTES)) ?? '');
     if (!response.ok) throw new Error(`the public keys of GitHub were answered by ${response.status}`);
     const { public_keys: list } = JSON.parse(text) as { public_keys?: unknown };
     if (!Array.isArray(list)) throw new Error('the public keys of GitHub are no list');

@@ -102,7 +102,7 @@ export class Provider {
       try {
         const answer = await fetch(input, { ...init, signal: deadline });
         if (answer.status >= 500) throw new Error(`status ${answer.status}`);
-        return new Response(await readBounded(answer, MAX_ANSWER_BYTES), {
+        return new Response(await readBounded(answer.body, MAX_ANSWER_BYTES), {
           status: answer.status,
           headers: answer.headers,
         });

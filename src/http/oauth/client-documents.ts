@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { request, type RequestOptions } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { LRUCache } from 'lru-cache';
-import { isRecord, Networks } from '../../keys/basics/index.ts';
+import { freshSeconds, isRecord, Networks, readBounded, TooLong } from '../../keys/basics/index.ts';
 import { type Client, selfDescribed } from '../../keys/consent/index.ts';
 import { OAuthError } from './oauth-error.ts';
 
@@ -13,8 +13,6 @@ const MAX_BYTES = 64 * 1024;
 const MAX_URL_LENGTH = 500;
 /** How many are fetched at once, and remembered. */
 const [MAX_FETCHES, MAX_DOCUMENTS] = [10, 1000];
-/** How long one is remembered of which that is not said, and at most, in seconds. */
-const [USUAL_S, LONGEST_S] = [300, 86_400];
 
 /** What no host of the internet has (IANA's registries of special addresses). */
 const SPECIAL = new Networks(
@@ -114,14 +112,10 @@ export class ClientDocuments {
       if (answer.statusCode !== 200) throw new Unusable(`it is answered with the status ${answer.statusCode}`);
       if (!/^application\/(?:[\w.-]+\+)?json *(?:;|$)/i.test(answer.headers['content-type'] ?? ''))
         throw new Unusable('it is not JSON');
-      const chunks: Buffer[] = [];
-      let size = 0;
-      for await (const chunk of answer as AsyncIterable<Buffer>) {
-        size += chunk.length;
-        if (size > MAX_BYTES) throw new Unusable(`it is longer than ${MAX_BYTES / 1024} KiB`);
-        chunks.push(chunk);
-      }
-      return { text: Buffer.concat(chunks).toString(), seconds: freshnessOf(answer.headers) };
+      const text = String((await readBounded(answer, MAX_BYTES)) ?? '');
+      return { text, seconds: freshSeconds((name) => answer.headers[name] as string | undefined) };
+    } catch (error) {
+      throw error instanceof TooLong ? new Unusable(error.message) : error;
     } finally {
       answer.destroy();
     }
@@ -130,16 +124,6 @@ export class ClientDocuments {
 
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, fail) => signal.addEventListener('abort', () => fail(signal.reason as Error), { once: true }));
-}
-
-/** For how many seconds an answer may be used again (RFC 9111, section 4.2). */
-function freshnessOf(headers: IncomingMessage['headers']): number {
-  const directives = (headers['cache-control'] ?? '').toLowerCase();
-  if (/(?:^|[\s,])no-(?:store|cache)\b/.test(directives)) return 0;
-  const given = /(?:^|[\s,])max-age="?(\d{1,9})/.exec(directives)?.[1];
-  const until = (Date.parse(headers.expires ?? '') - Date.parse(headers.date ?? '')) / 1000;
-  const lasts = given !== undefined ? Number(given) : Number.isNaN(until) ? (headers.expires ? 0 : USUAL_S) : until;
-  return Math.min(Math.max(lasts - (Number(headers.age) || 0), 0), LONGEST_S);
 }
 
 /** What a document says. @throws Unusable */

@@ -125,4 +125,4 @@ export {
   withoutUndefined,
   yesOrNo,
 } from './values.ts';
-export { readBounded } from './read-answer.ts';
+export { freshSeconds, readBounded, TooLong } from './read-answer.ts';
