@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto';
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -78,7 +78,8 @@ export class RecordFile {
   /** Why there is no file, and all is kept in memory. */
   readonly problem: Error | undefined;
   readonly #medium: Medium;
-  readonly #key = randomBytes(32);
+  /** Not its bytes, which Node would copy each time. */
+  readonly #key = createSecretKey(randomBytes(32));
   /** What was appended and is not written yet, as it is; and where that begins, in bytes. */
   #tail = Buffer.alloc(TAIL_BYTES);
   #tailAt = UNIT_BYTES;
@@ -148,7 +149,6 @@ export class RecordFile {
 
   close(): void {
     this.#medium.close();
-    this.#key.fill(0);
   }
 
   #append(bytes: Buffer, capacity: number): number {

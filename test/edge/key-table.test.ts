@@ -20,7 +20,18 @@ const IDS = ['plain', 'with "quotes"', 'back\\slash', 'line\nbreak', 'é 🔑', 
 const digestOf = (text: string) => hash('sha256', text, 'base64url');
 
 function lineOf({ id, digest, previous, name }: Row, gap = ''): Buffer {
-  const others = [name, null, null, null, '["VIEWER"]', '[]', 'abcdefghijkl', 1, ...Array.from({ length: 12 }, () => null), ''];
+  const others = [
+    name,
+    null,
+    null,
+    null,
+    '["VIEWER"]',
+    '[]',
+    'abcdefghijkl',
+    1,
+    ...Array.from({ length: 12 }, () => null),
+    '',
+  ];
   return Buffer.from(`[${[id, digest, previous, ...others].map((value) => JSON.stringify(value)).join(`,${gap}`)}]`);
 }
 
@@ -81,10 +92,10 @@ describe('the table of an edge', () => {
 
   it('uses the room of keys that are gone again', () => {
     const table = new KeyTable(new RecordFile('/nowhere'));
-    const rows = Array.from({ length: 10_000 }, (_, index) => `${index}`);
+    const rows = Array.from({ length: 4000 }, (_, index) => `${index}`);
     const put = (version: string) => {
       for (const id of rows)
-        table.put(lineOf({ id, digest: digestOf(id + version), previous: null, name: version.padEnd(100) }));
+        table.put(lineOf({ id, digest: digestOf(id + version), previous: null, name: version.padEnd(1000) }));
     };
     put('first');
     const { memoryBytes } = table;

@@ -1,6 +1,7 @@
 import { Declarations } from '../apply/index.ts';
 import {
   Activity,
+  type ActivityWriters,
   Authenticator,
   type CheckCounts,
   noChecks,
@@ -104,6 +105,22 @@ export class StoreHealth {
 export interface KeysOptions extends Omit<ConsentOptions & HealthOptions, 'transactions'> {
   /** See `AuthenticatorOptions`. */
   maxVerifiedKeys?: number | undefined;
+  /** Where activity is written, and kept within bounds. Default: the repository, and here. */
+  activity?: ActivityWriters | undefined;
+}
+
+/** Writes activity to the repository. */
+function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () => Promise<void> } {
+  const { repository, clock } = options;
+  const retention = new UsageRetention(options);
+  return {
+    writeUsage: (usage) => repository.write((writer) => writer.port(USAGE).add(usage), { now: clock(), counts: true }),
+    writeEvents: (events) => {
+      const now = clock();
+      return repository.write((writer) => writeEvents(writer, events, { ...options, now }), { now });
+    },
+    afterUsage: () => retention.run(),
+  };
 }
 
 /** What features are made of. */
@@ -146,19 +163,8 @@ export class KeysService extends KeyManagement {
     super(parts);
     this.#parts = parts;
     const { clock, schedule } = options;
-    const retention = new UsageRetention(options);
     this.#shared = shared ?? {
-      activity: new Activity({
-        clock,
-        schedule,
-        writeUsage: (usage) =>
-          options.repository.write((writer) => writer.port(USAGE).add(usage), { now: clock(), counts: true }),
-        writeEvents: (events) => {
-          const now = clock();
-          return options.repository.write((writer) => writeEvents(writer, events, { ...options, now }), { now });
-        },
-        afterUsage: () => retention.run(),
-      }),
+      activity: new Activity({ clock, schedule, ...(options.activity ?? activityIn(options)) }),
       counts: noChecks(),
       chain: new VerifiedChain(options.repository.auditLog),
     };
