@@ -29,6 +29,7 @@ import {
   type NamedCommands,
   OWN_COMMANDS,
 } from './plain-endpoints.ts';
+import { addFeed } from './feed.ts';
 import { addLeaks } from './leaks.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
 import { ClientDocuments } from './oauth/client-documents.ts';
@@ -162,6 +163,8 @@ export function createHttpApp({
     bearerAuthBy(new RequestChecker(introspecting, asGraphQL)),
     answerIntrospection(keys, parts.failures),
   );
+  const following = new BearerCheck({ keys, permission: 'EDGE:READ_ANY', ...from, toOf: at('/feed').toOf }, parts);
+  addFeed(app, bearerAuthBy(new RequestChecker(following, asGraphQL)), { keys, addresses, ...parts });
   addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
