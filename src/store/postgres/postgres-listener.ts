@@ -110,6 +110,8 @@ export class ReceivedChanges {
   #isStarted = false;
   #report: NotificationReport = () => {};
   #follower: Follower | undefined;
+  /** Resolves once it is sure for the first time, or it is known why not. */
+  readonly #told = Promise.withResolvers<void>();
   /** Why notifications are lost, if that is so. */
   #problem: Error | undefined;
   #isSilent = false;
@@ -149,10 +151,11 @@ export class ReceivedChanges {
   }
 
   /** See `KeyRepository.follow`. The store waits for this process as long as what it has received is trusted. */
-  follow(follower: Follower): Following {
+  async follow(follower: Follower): Promise<Following> {
     this.#follower = follower;
     this.#start();
     this.#source.followed?.();
+    if (!this.#isTrusted) await Promise.race([this.#told.promise, delay(TRUST_MS, undefined, { ref: false })]);
     return {
       leasedUntil: () => {
         this.#source.asked();
@@ -204,6 +207,7 @@ export class ReceivedChanges {
   }
 
   #setProblem(problem: Error | undefined, isSilent: boolean): void {
+    this.#told.resolve();
     const isNew = (problem === undefined) !== (this.#problem === undefined);
     this.#problem = problem;
     this.#isSilent = isSilent;
