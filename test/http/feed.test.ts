@@ -29,7 +29,7 @@ describeOnEach('the feed', () => {
 
   const create = (name: string, grants: object = { roles: ['VIEWER'] }) =>
     test.keys.create({ name, ...grants }, OPERATOR);
-  const get = (path: string, init: RequestInit = {}) =>
+  const get = (path: string, init: RequestInit & { headers?: Record<string, string> } = {}) =>
     fetch(server.url + path, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } });
   const linesOf = async (response: Response) => {
     assert.equal(response.status, 200, await response.clone().text());
@@ -46,7 +46,7 @@ describeOnEach('the feed', () => {
   const edge = (lease = 2000, id: string = randomUUID()) => ({
     id,
     ask: (after: string) =>
-      get(`/feed?${new URLSearchParams({ after, edge: id, name: 'test', lease: String(lease) })}`),
+      get(`/feed?${String(new URLSearchParams({ after, edge: id, name: 'test', lease: String(lease) }))}`),
     /** Asks as often as there is nothing new, and returns what is. */
     async next(after: string) {
       for (;;) {
@@ -117,9 +117,9 @@ describeOnEach('the feed', () => {
       { after: '' },
     ];
     for (const change of bad)
-      assert.equal((await get(`/feed?${new URLSearchParams({ ...good, ...change })}`)).status, 400);
-    assert.equal((await get(`/feed?${new URLSearchParams(good)}&after=1`)).status, 400);
-    assert.equal((await get(`/feed?${new URLSearchParams(good)}`, { method: 'POST' })).status, 405);
+      assert.equal((await get(`/feed?${String(new URLSearchParams({ ...good, ...change }))}`)).status, 400);
+    assert.equal((await get(`/feed?${String(new URLSearchParams(good))}&after=1`)).status, 400);
+    assert.equal((await get(`/feed?${String(new URLSearchParams(good))}`, { method: 'POST' })).status, 405);
   });
 
   it('lets a change return once each edge has asked from behind it', async () => {
