@@ -17,8 +17,7 @@ import {
 } from './audit-log.ts';
 import type { Connection, DialectName, Reading, Writing } from './connection.ts';
 import { appendDueOf } from './imports.ts';
-import { updateRows, writable } from './insert-rows.ts';
-import { insertLabelRows, labelRowsOf, replaceLabels } from './labels.ts';
+import { insertLabelRows, labelRowsOf, replaceLabels, updateRows, writable } from './insert-rows.ts';
 import { portIn, PORTS } from './ports.ts';
 import {
   apiKeyOf,

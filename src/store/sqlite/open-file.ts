@@ -23,8 +23,7 @@ import {
   type SideFiles,
 } from './sqlite-file.ts';
 import { migrateSqlite } from './sqlite-schema.ts';
-import { openDatabase } from './database.ts';
-import { VISIBLE_KEYS } from './visible-keys.ts';
+import { openDatabase, VISIBLE_KEYS } from './database.ts';
 
 /** Its statements take no longer than to tell how long. */
 const NO_TIME = {};

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { type StoredKey, USAGE } from '../../../src/keys/key/index.ts';
-import type { KeyFilters } from '../../../src/keys/lists/filters.ts';
+import type { KeyFilters } from '../../../src/keys/lists/key-lists.ts';
 import { formatCursor } from '../../../src/keys/service/management.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
