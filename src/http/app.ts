@@ -63,6 +63,8 @@ export interface AppOptions {
   tokens?: TokenIdentifier | undefined;
   /** Where GitHub's public keys are; undefined if it may tell nothing. */
   githubKeys?: string | undefined;
+  /** Whether edges must show a certificate. */
+  edgeCertificates?: boolean;
   /** Whether the page at `/` leads to a console. */
   hasConsole?: boolean;
   commands?: NamedCommands;
@@ -117,6 +119,7 @@ export function createHttpApp({
   guarded,
   tokens,
   githubKeys,
+  edgeCertificates = false,
   hasConsole = false,
   commands = OWN_COMMANDS,
   log = NO_LOG,
@@ -164,7 +167,12 @@ export function createHttpApp({
     answerIntrospection(keys, parts.failures),
   );
   const following = new BearerCheck({ keys, permission: 'EDGE:READ_ANY', ...from, toOf: at('/feed').toOf }, parts);
-  addFeed(app, bearerAuthBy(new RequestChecker(following, asGraphQL)), { keys, addresses, ...parts });
+  addFeed(app, bearerAuthBy(new RequestChecker(following, asGraphQL)), {
+    keys,
+    addresses,
+    needsCertificate: edgeCertificates,
+    ...parts,
+  });
   addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
