@@ -32,7 +32,7 @@ describeOnEach('the feed', () => {
 
   const create = (name: string, grants: object = { roles: ['VIEWER'] }) =>
     test.keys.create({ name, ...grants }, OPERATOR);
-  const get = (path: string, init: RequestInit & { headers?: Record<string, string> } = {}) =>
+  const get = (path: string, init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> } = {}) =>
     fetch(server.url + path, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } });
   const linesOf = async (response: Response) => {
     assert.equal(response.status, 200, await response.clone().text());
