@@ -25,7 +25,6 @@ import {
   addHealthChecks,
   addHomePage,
   answerIntrospection,
-  HEALTH_PATHS,
   type NamedCommands,
   OWN_COMMANDS,
 } from './plain-endpoints.ts';
@@ -174,8 +173,7 @@ export function createHttpApp({
     ...parts,
   });
   addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
-  for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
-  addHealthChecks(app, keys, parts.failures);
+  addHealthChecks(app, keys, { cors, allowOrigins, failures: parts.failures });
   addHomePage(app, { hasConsole, commands });
   const { credentials: _, ...fromForms } = from;
   const consentParts = {
