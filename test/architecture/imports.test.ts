@@ -54,6 +54,7 @@ const ROOMS_OF_KEYS = [
   'lists',
   'changes',
   'authentication',
+  'feed',
   'consent',
   'exchange',
   'transfer',

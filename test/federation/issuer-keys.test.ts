@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { Federation, IssuerKeys } from '../../src/federation/index.ts';
-import { freshSeconds } from '../../src/keys/basics/read-answer.ts';
+import { freshSeconds } from '../../src/keys/basics/document.ts';
 import type { FederationRule } from '../../src/keys/exchange/index.ts';
 import { until } from '../support/until.ts';
 import { startIssuer, type TestIssuer } from '../support/issuer.ts';

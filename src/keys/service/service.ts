@@ -1,7 +1,11 @@
 import { Declarations } from '../apply/index.ts';
 import {
   Activity,
+<<<<<<< HEAD
   type ActivityWriters,
+=======
+  type ActivityOptions,
+>>>>>>> main
   Authenticator,
   type CheckCounts,
   noChecks,
@@ -13,6 +17,7 @@ import {
 import { VerifiedChain } from '../audit/index.ts';
 import { AuditAccess } from '../authorization/index.ts';
 import { isKeysError } from '../basics/index.ts';
+import { Edges } from '../feed/index.ts';
 import { Containments, PermittedChanges, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
 import { Consent, type ConsentOptions } from '../consent/index.ts';
 import { Exchange } from '../exchange/index.ts';
@@ -131,6 +136,7 @@ interface Shared {
   activity: Activity;
   counts: CheckCounts;
   chain: VerifiedChain;
+  edges: Edges;
 }
 
 /**
@@ -163,8 +169,23 @@ export class KeysService extends KeyManagement {
     super(parts);
     this.#parts = parts;
     const { clock, schedule } = options;
+<<<<<<< HEAD
     this.#shared = shared ?? {
       activity: new Activity({ clock, schedule, ...(options.activity ?? activityIn(options)) }),
+=======
+    const retention = new UsageRetention(options);
+    const writes: Pick<ActivityOptions, 'writeUsage' | 'writeEvents'> = {
+      writeUsage: (usage) =>
+        options.repository.write((writer) => writer.port(USAGE).add(usage), { now: clock(), counts: true }),
+      writeEvents: (events) => {
+        const now = clock();
+        return options.repository.write((writer) => writeEvents(writer, events, { ...options, now }), { now });
+      },
+    };
+    this.#shared = shared ?? {
+      activity: new Activity({ clock, schedule, ...writes, afterUsage: () => retention.run() }),
+      edges: new Edges({ repository: options.repository, clock, ...writes }),
+>>>>>>> main
       counts: noChecks(),
       chain: new VerifiedChain(options.repository.auditLog),
     };
@@ -191,6 +212,11 @@ export class KeysService extends KeyManagement {
   /** Keys for who shows something else that proves who asks. */
   get exchange(): Exchange {
     return this.#feature(Exchange);
+  }
+
+  /** The servers that answer without a store, as this process tells them of changes. */
+  get edges(): Edges {
+    return this.#shared.edges;
   }
 
   /** What would be refused, told beforehand. */
