@@ -32,6 +32,8 @@ export interface EdgePoll {
   readonly after: string;
   /** For how long it wants to answer without being told anything, in milliseconds. */
   readonly leaseMs: number;
+  /** How long it waits for an answer without changes: less than it usually would where the way is long. */
+  readonly holdMs?: number | undefined;
 }
 
 /** What an edge is told, and for how long it may answer by that, in milliseconds since it asked. */
@@ -43,7 +45,7 @@ export interface FollowedAnswer extends FeedChanges {
 }
 
 /** An edge that has asked not long ago. */
-export interface KnownEdge extends Omit<EdgePoll, 'after' | 'leaseMs'> {
+export interface KnownEdge extends Omit<EdgePoll, 'after' | 'leaseMs' | 'holdMs'> {
   /** For how many milliseconds it may still answer; 0 if it may not. */
   readonly leaseMs: number;
   /** How many milliseconds ago it was last known to have taken all changes. */
@@ -130,7 +132,7 @@ export class Edges implements Follower {
     const following = await this.#follow();
     const edge = this.#asks(asked, askedAt);
     if (!edge) return 'full';
-    const holdUntil = isLeased(edge, askedAt) ? askedAt + asked.leaseMs * HOLD_PART : askedAt;
+    const holdUntil = isLeased(edge, askedAt) ? askedAt + holdFor(asked) : askedAt;
     for (;;) {
       // First of all: what is committed after that, and is not seen below, waits for this process.
       const leasedUntil = following.leasedUntil();
@@ -290,6 +292,10 @@ export class Edges implements Follower {
     for (const [id, { askedAt }] of this.#edges) if (askedAt < now - KEPT_MS) this.#edges.delete(id);
     return this.#edges.size < MAX_EDGES;
   }
+}
+
+function holdFor({ leaseMs, holdMs = leaseMs }: EdgePoll): number {
+  return Math.min(holdMs, leaseMs * HOLD_PART);
 }
 
 function isLeased({ leases }: Edge, now: number): boolean {
