@@ -141,7 +141,7 @@ export class Edges implements Follower {
       const changed = this.#changed.promise;
       let changes: FeedChanges = { cursor: after, rows: [], gone: [], hasMore: false };
       if (current?.cursor !== after || current.revision !== revision || current.at < now - CURRENT_MS) {
-        const found = await repository.port(FEED).since(after, MAX_CHANGES);
+        const found = await repository.port(FEED).since(after, MAX_CHANGES, this.#changedByHand(edge));
         if (!found) return 'gone';
         changes = found;
         if (found.cursor === after) edge.current = { cursor: after, revision, at: now };
@@ -268,6 +268,16 @@ export class Edges implements Follower {
       this.#taken = Promise.withResolvers();
     }
     return edge;
+  }
+
+  /**
+   * The keys that others have changed in a database by hand, which its audit log does not know of, since an edge has
+   * taken all. While notifications are lost, nobody knows.
+   */
+  #changedByHand({ taken }: Edge): readonly string[] {
+    const { repository } = this.#options;
+    const changed = repository.kind === 'sqlite' || taken < 0 ? [] : repository.keysChangedSince(taken);
+    return changed === 'any' ? [] : changed;
   }
 
   #answer(

@@ -19,8 +19,11 @@ export interface FeedChanges {
 interface FeedReader {
   /** The position after all that was changed. */
   head(): Promise<string>;
-  /** What was changed after a position, in the order of the changes; undefined where the position is not known. */
-  since(cursor: string, limit: number): Promise<FeedChanges | undefined>;
+  /**
+   * What was changed after a position, in the order of the changes; undefined where the position is not known.
+   * @param also ids of keys that were changed as well, which the store may not have noted
+   */
+  since(cursor: string, limit: number, also?: readonly string[]): Promise<FeedChanges | undefined>;
   /** The rows of all keys, in pages: each as it is when its page is read. */
   pages(limit: number): AsyncIterable<readonly string[]>;
 }
