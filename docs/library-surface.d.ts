@@ -794,7 +794,9 @@ export interface TelemetryOptions {
 
 export interface TokenIssuer {
     readonly url: string;
-    readonly jwks: string | undefined;
+    readonly jwks: string | {
+        readonly file: string;
+    } | undefined;
     readonly audience: string;
     readonly algorithms: readonly string[];
 }
