@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context, Handler, Hono } from 'hono';
 import Negotiator from 'negotiator';
 import type { BearerEnv } from './bearer-auth.ts';
-import { readForm } from './form.ts';
+import { readForm } from './request-body.ts';
 import { requestIdIn } from './received.ts';
 import type { FailureLog } from './refusal-log.ts';
 import { errorBody, JSON_RESPONSE, jsonReply, type Reply, RequestRefused, respond, unavailable } from './replies.ts';

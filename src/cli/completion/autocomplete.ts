@@ -5,29 +5,10 @@ import { Config } from '@oclif/core/config';
 import { flush } from '@oclif/core/flush';
 import type { LoadOptions } from '@oclif/core/interfaces';
 import { run } from '@oclif/core/run';
-import { handle } from '@oclif/core/handle';
-import { normalizeArgv } from '@oclif/core/help';
+import { reportFailure } from '../explain/report.ts';
 import { outputFailed, processTerminal } from '../terminal.ts';
 import { SHELLS } from './offer.ts';
 import { scriptOf } from './script.ts';
-import { isKeysError } from '../../keys/basics/index.ts';
-import {
-  CliError,
-  exitCodeFor,
-  isParserError,
-  presentError,
-  ReaderGoneError,
-  shownError,
-  shownText,
-} from '../errors.ts';
-import { hasFlag, jsonText } from '../output.ts';
-import {
-  explainUnknownCommand,
-  type Failed,
-  failureText,
-  presentFailure,
-  type ShownFailure,
-} from '../explain/present.ts';
 
 const COMMANDS = ['autocomplete', 'autocomplete:script'];
 
@@ -81,38 +62,4 @@ function isForFish(args: readonly string[], userShell: string): boolean {
 /** Whether the plugin has written its scripts, and not only shown help. */
 function isRun(args: readonly string[]): boolean {
   return args[0] === 'autocomplete' && args[1] !== 'script' && !args.some((arg) => arg === '--help' || arg === '-h');
-}
-
-/** How oclif says that there is no such command, when one is to run and when help is asked for. */
-const UNKNOWN_COMMAND = /^[cC]ommand (.*?) not found\.?$/s;
-
-/**
- * Reports what no command of ours has reported: a command that does not exist, or a failure of oclif's own commands. In
- * the same form as commands do: text on stderr, or with `--json` one object on stdout, and an exit code.
- */
-export async function reportFailure(thrown: unknown, args: readonly string[], options: LoadOptions): Promise<void> {
-  const error = thrown as Error & { code?: string; skipOclifErrorHandling?: boolean };
-  if (error?.code === 'EEXIT' || error?.skipOclifErrorHandling) return handle(error);
-  if (error instanceof ReaderGoneError) return void (process.exitCode = error.exit);
-  const config = await Config.load(options).catch(() => undefined);
-  const isJson = hasFlag(args, '--json') || config?.scopedEnvVar('CONTENT_TYPE')?.toLowerCase() === 'json';
-  const isOurs = error instanceof CliError || isKeysError(error);
-  if (!isJson && !(config && (isOurs || isParserError(error)))) return handle(shownError(error));
-  const { code, message, exit, text } = config ? explain(error, args, config) : { ...presentError(error), text: '' };
-  process.exitCode = exit;
-  if (!isJson) return processTerminal.note(text);
-  await processTerminal
-    .deliver(jsonText({ error: message.replaceAll('\n', ' '), code }))
-    .catch(() => processTerminal.note(text || message));
-}
-
-function explain(error: Error, args: readonly string[], config: Config): ShownFailure {
-  const [id = ''] = normalizeArgv(config, [...args]);
-  const failed: Failed = { config, id, argv: args, columns: processTerminal.errorColumns };
-  const [, unknown] = UNKNOWN_COMMAND.exec(error.message) ?? [];
-  if (unknown === undefined) return presentFailure(error, failed);
-  const isHelp = args[0] === 'help';
-  const { message, id: known, usage } = explainUnknownCommand(unknown, config, isHelp);
-  const shown = { code: 'USAGE', message: shownText(message), exit: exitCodeFor('USAGE') };
-  return { ...shown, text: failureText(shown, { ...failed, id: known, usage }) };
 }
