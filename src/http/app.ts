@@ -29,6 +29,7 @@ import {
   type NamedCommands,
   OWN_COMMANDS,
 } from './plain-endpoints.ts';
+import { addFeed } from './feed.ts';
 import { addLeaks } from './leaks.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
 import { ClientDocuments } from './oauth/client-documents.ts';
@@ -62,6 +63,8 @@ export interface AppOptions {
   tokens?: TokenIdentifier | undefined;
   /** Where GitHub's public keys are; undefined if it may tell nothing. */
   githubKeys?: string | undefined;
+  /** Whether edges must show a certificate. */
+  edgeCertificates?: boolean;
   /** Whether the page at `/` leads to a console. */
   hasConsole?: boolean;
   commands?: NamedCommands;
@@ -116,6 +119,7 @@ export function createHttpApp({
   guarded,
   tokens,
   githubKeys,
+  edgeCertificates = false,
   hasConsole = false,
   commands = OWN_COMMANDS,
   log = NO_LOG,
@@ -162,6 +166,13 @@ export function createHttpApp({
     bearerAuthBy(new RequestChecker(introspecting, asGraphQL)),
     answerIntrospection(keys, parts.failures),
   );
+  const following = new BearerCheck({ keys, permission: 'EDGE:READ_ANY', ...from, toOf: at('/feed').toOf }, parts);
+  addFeed(app, bearerAuthBy(new RequestChecker(following, asGraphQL)), {
+    keys,
+    addresses,
+    needsCertificate: edgeCertificates,
+    ...parts,
+  });
   addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);

@@ -133,14 +133,18 @@ export async function readForm(c: Context, what: string, maxBytes = MAX_FORM_BYT
   return parseParameters(await readText(raw, maxBytes));
 }
 
-/** Reads the JSON that a request was sent with by POST. @throws RequestRefused */
-export async function readJson(c: Context, what: string): Promise<unknown> {
+/**
+ * Reads the JSON that a request was sent with by POST.
+ * @param maxBytes the most that it may have
+ * @throws RequestRefused
+ */
+export async function readJson(c: Context, what: string, maxBytes = MAX_FORM_BYTES): Promise<unknown> {
   const { raw, method } = c.req;
   if (method !== 'POST') throw new RequestRefused(405, 'METHOD_NOT_ALLOWED', `${what} by POST only.`);
   const { type } = readMediaType(c.req.header('content-type') ?? '');
   if (type !== 'application/json')
     throw new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json.');
-  return parseJson(await readText(raw, MAX_FORM_BYTES), 'The body');
+  return parseJson(await readText(raw, maxBytes), 'The body');
 }
 
 /** The parameters in the query of a URL. @throws RequestRefused */

@@ -232,7 +232,12 @@ export async function serveRequests(
     ...(taking && { shouldUpgradeCallback: (incoming: IncomingMessage) => taking.isUpgrade(incoming) }),
   };
   const server = certificate
-    ? createHttpsServer({ ...settings, ...(await certificate.read()) })
+    ? createHttpsServer({
+        ...settings,
+        ...(await certificate.read()),
+        // Those who need one are refused without it: the others are asked by their browsers if they have one.
+        ...(tls.clientCa !== undefined && { requestCert: true, rejectUnauthorized: false }),
+      })
     : createHttpServer(settings);
   // Some versions of Node drop the headers after the 1,000th without a word. All together have at most 16 KiB.
   server.maxHeadersCount = 0;
@@ -452,7 +457,7 @@ const OPTIONS: Rules<AnyListenOptions> = {
   port: amount,
   socket: text,
   fd: amount,
-  tls: optionsIn<CertificateFiles>({ cert: required(text), key: required(text) }),
+  tls: optionsIn<CertificateFiles>({ cert: required(text), key: required(text), clientCa: text }),
   keepAliveMs: duration,
   limits: optionsIn<ServerLimits>({
     headersMs: amount,

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dialect, Kysely, type KyselyPlugin } from 'kysely';
 import { debug, debugTimed, isTraced, KeysError, millisecondsSince, type Port, trace } from '../keys/basics/index.ts';
-import type { NotificationReport } from '../keys/repository/index.ts';
+import type { Follower, Following, NotificationReport } from '../keys/repository/index.ts';
 import type { KeyRow, Tables } from './tables.ts';
 
 /** The supported databases, for the few places where their SQL differs. */
@@ -74,6 +74,8 @@ export interface Connection {
   changesReceived?(): number | undefined;
   /** See `KeyRepository.watchHearing`. */
   watchHearing(report: NotificationReport): void;
+  /** See `KeyRepository.follow`. */
+  follow?(follower: Follower): Promise<Following>;
   /**
    * Lets the database server find what space it can use again, and how its rows are best found: until it has done so by
    * itself, searches of many new keys take several times as long. A file has pages of its own: see `compactFile`.
@@ -163,6 +165,7 @@ export function timedConnection(connection: Connection, report: StoreTimer): Con
     changesReceived: () => connection.changesReceived?.(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (listener) => connection.watchHearing(listener),
+    follow: (follower) => connection.follow!(follower),
     close: () => connection.close(),
   };
 }
@@ -191,6 +194,7 @@ export function debuggedConnection(connection: Connection): Connection {
     changesReceived: () => connection.changesReceived?.(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (listener) => connection.watchHearing(listener),
+    follow: (follower) => connection.follow!(follower),
     close: () =>
       debugTimed(
         'the store was closed',

@@ -94,6 +94,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     revision: () => connection.revision(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (report) => connection.watchHearing(report),
+    follow: (follower) => connection.follow!(follower),
     latestTime: async () => (remembered = await run(latestTime)),
     watchTime: (reportTo) => void (report = reportTo),
     auditLog: {

@@ -1,6 +1,7 @@
 import { Declarations } from '../apply/index.ts';
 import {
   Activity,
+  type ActivityOptions,
   Authenticator,
   type CheckCounts,
   noChecks,
@@ -12,6 +13,7 @@ import {
 import { VerifiedChain } from '../audit/index.ts';
 import { AuditAccess } from '../authorization/index.ts';
 import { isKeysError } from '../basics/index.ts';
+import { Edges } from '../feed/index.ts';
 import { Containments, PermittedChanges, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
 import { Consent, type ConsentOptions } from '../consent/index.ts';
 import { Exchange } from '../exchange/index.ts';
@@ -114,6 +116,7 @@ interface Shared {
   activity: Activity;
   counts: CheckCounts;
   chain: VerifiedChain;
+  edges: Edges;
 }
 
 /**
@@ -144,18 +147,17 @@ export class KeysService extends KeyManagement {
     super({ ...options, transactions });
     const { clock, schedule } = options;
     const retention = new UsageRetention(options);
+    const writes: Pick<ActivityOptions, 'writeUsage' | 'writeEvents'> = {
+      writeUsage: (usage) =>
+        options.repository.write((writer) => writer.port(USAGE).add(usage), { now: clock(), counts: true }),
+      writeEvents: (events) => {
+        const now = clock();
+        return options.repository.write((writer) => writeEvents(writer, events, { ...options, now }), { now });
+      },
+    };
     this.#shared = shared ?? {
-      activity: new Activity({
-        clock,
-        schedule,
-        writeUsage: (usage) =>
-          options.repository.write((writer) => writer.port(USAGE).add(usage), { now: clock(), counts: true }),
-        writeEvents: (events) => {
-          const now = clock();
-          return options.repository.write((writer) => writeEvents(writer, events, { ...options, now }), { now });
-        },
-        afterUsage: () => retention.run(),
-      }),
+      activity: new Activity({ clock, schedule, ...writes, afterUsage: () => retention.run() }),
+      edges: new Edges({ repository: options.repository, clock, ...writes }),
       counts: noChecks(),
       chain: new VerifiedChain(options.repository.auditLog),
     };
@@ -187,6 +189,11 @@ export class KeysService extends KeyManagement {
   /** Keys for who shows something else that proves who asks. */
   get exchange(): Exchange {
     return this.#feature(Exchange);
+  }
+
+  /** The servers that answer without a store, as this process tells them of changes. */
+  get edges(): Edges {
+    return this.#shared.edges;
   }
 
   /** What would be refused, told beforehand. */
