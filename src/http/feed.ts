@@ -7,7 +7,7 @@ import type { KeysService } from '../keys/service/index.ts';
 import { type Limited, readLeaseRequests } from '../limits/index.ts';
 import type { BearerEnv } from './bearer-auth.ts';
 import type { CheckParts } from './bearer-options.ts';
-import { readJson } from './form.ts';
+import { readJson } from './request-body.ts';
 import { type ClientAddresses, HonoHead, requestIdIn } from './received.ts';
 import {
   errorReply,

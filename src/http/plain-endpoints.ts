@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context, Handler, Hono, MiddlewareHandler } from 'hono';
 import Negotiator from 'negotiator';
 import type { BearerEnv } from './bearer-auth.ts';
-import { readForm } from './form.ts';
+import { readForm } from './request-body.ts';
 import { requestIdIn, type RequestNotes } from './received.ts';
 import type { FailureLog } from './refusal-log.ts';
 import { openHandler } from './adapters.ts';

@@ -45,7 +45,7 @@ import {
 } from '../keys/basics/index.ts';
 
 /** Whether proxies ask for decisions at a URL. All of `/auth` is for them, so that none is answered by other rules. */
-export function isForProxies(url: string): boolean {
+function isForProxies(url: string): boolean {
   return url.startsWith('/auth') && (url.length === 5 || url[5] === '/' || url[5] === '?');
 }
 
@@ -386,8 +386,7 @@ export async function listenerOf(app: Hono<any>): Promise<Answer> {
 class ServedApp {
   /** See `ServiceApp`; other apps have none. */
   readonly logs: Partial<Pick<ServiceApp, 'refusals' | 'failures'>>;
-  /** See `ServiceApp`. */
-  readonly answerProxy: ServiceApp['answerProxy'];
+  readonly #answerProxy: ServiceApp['answerProxy'] | undefined;
   /** Finds out where requests come from. */
   readonly clients: ClientAddresses;
   readonly #routes: DirectRoutes;
@@ -397,7 +396,7 @@ class ServedApp {
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
   constructor(app: Hono<any>) {
     this.logs = app as Partial<ServiceApp>;
-    this.answerProxy = (app as Partial<ServiceApp>).answerProxy ?? (() => false);
+    this.#answerProxy = (app as Partial<ServiceApp>).answerProxy;
     this.clients = (app as Partial<ServiceApp>).addresses ?? new ClientAddresses();
     this.#routes = new DirectRoutes(app);
     const hold = (answer: Response) => answersOfTurn.hold(answer);
@@ -405,6 +404,13 @@ class ServedApp {
       const answer = app.fetch(...(asked as Parameters<typeof app.fetch>));
       return answer instanceof Promise ? answer.then(hold) : hold(answer);
     };
+  }
+
+  /** Answers a request of a proxy. Returns whether it is one. */
+  answerProxy(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
+    if (!this.#answerProxy || !isForProxies(incoming.url!)) return false;
+    this.#answerProxy(incoming, outgoing);
+    return true;
   }
 
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
