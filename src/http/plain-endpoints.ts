@@ -22,7 +22,7 @@ import type { KeysService } from '../keys/service/index.ts';
 
 /** Whether the process is alive, and whether its key store answers: without a key, and without details. */
 const [ALIVE, READY] = ['/healthz', '/readyz'] as const;
-export const HEALTH_PATHS: readonly string[] = [ALIVE, READY];
+const HEALTH_PATHS: readonly string[] = [ALIVE, READY];
 
 /**
  * HTTP/1.0 needs no Host, and some load balancers check by that; HAProxy by `OPTIONS /` unless told otherwise.
