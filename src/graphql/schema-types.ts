@@ -56,11 +56,11 @@ export type ApiKey = Node & { id: EntireFieldWrapper<string>; name: EntireFieldW
   EntireFieldWrapper<boolean>; managed: EntireFieldWrapper<boolean>; person?: EntireFieldWrapper<Maybe<ApiKeyPerson>>;
   uses: EntireFieldWrapper<number>; lastUsedAt?: EntireFieldWrapper<Maybe<number>>; usage?:
   EntireFieldWrapper<Maybe<ReadonlyArray<ApiKeyUsage>>>; usedPermissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; usedTools: EntireFieldWrapper<ReadonlyArray<ApiKeyTool>>;
-  suggestedRoles: EntireFieldWrapper<ReadonlyArray<string>>; suggestedPermissions:
-  EntireFieldWrapper<ReadonlyArray<Permission>>; unusedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
-  excessPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; rotation?:
-  EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
+  EntireFieldWrapper<ReadonlyArray<Permission>>; usedTools: EntireFieldWrapper<ReadonlyArray<ApiKeyTool>>; usedRoutes:
+  EntireFieldWrapper<ReadonlyArray<string>>; suggestedRoles: EntireFieldWrapper<ReadonlyArray<string>>;
+  suggestedPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>; unusedPermissions:
+  EntireFieldWrapper<ReadonlyArray<Permission>>; excessPermissions: EntireFieldWrapper<ReadonlyArray<Permission>>;
+  rotation?: EntireFieldWrapper<Maybe<ApiKeyRotation>>; };
 export type ApiKeyAccessArgs = { permission: string; };
 export type ApiKeyDescendantsArgs = { first?: number; };
 export type ApiKeyUsageArgs = { from?: InputMaybe<string>; to?: InputMaybe<string>; by?: InputMaybe<UsagePeriod>; };
@@ -429,7 +429,8 @@ export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends Re
   ParentType, ContextType>; usage?: Resolver<Maybe<ReadonlyArray<ResolversTypes['ApiKeyUsage']>>, ParentType,
   ContextType, RequireFields<ApiKeyUsageArgs, 'by'>>; usedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; usedTools?:
-  Resolver<ReadonlyArray<ResolversTypes['ApiKeyTool']>, ParentType, ContextType>; suggestedRoles?:
+  Resolver<ReadonlyArray<ResolversTypes['ApiKeyTool']>, ParentType, ContextType>; usedRoutes?:
+  Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; suggestedRoles?:
   Resolver<ReadonlyArray<ResolversTypes['Role']>, ParentType, ContextType>; suggestedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; unusedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; excessPermissions?:
