@@ -75,8 +75,8 @@ export interface AppOptions {
 
 /** The service as a Hono app, with what `listen` uses beside it. */
 export type ServiceApp = Hono<BearerEnv> & {
-  /** Answers what proxies ask, as Node has it: Hono takes too long for that. Returns whether it does. */
-  readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+  /** Answers what proxies ask at `/auth`, as Node has it: Hono takes too long for that. */
+  readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
   /** Logs what clients are refused, in sums. */
   readonly refusals: RefusalLog;
   /** Logs that the store did not answer, in sums. */

@@ -46,7 +46,7 @@ import {
 } from '../keys/basics/index.ts';
 
 /** Whether proxies ask for decisions at a URL. All of `/auth` is for them, so that none is answered by other rules. */
-export function isForProxies(url: string): boolean {
+function isForProxies(url: string): boolean {
   return url.startsWith('/auth') && (url.length === 5 || url[5] === '/' || url[5] === '?');
 }
 
@@ -389,8 +389,7 @@ export async function listenerOf(app: Hono<any>): Promise<Answer> {
 class ServedApp {
   /** See `ServiceApp`; other apps have none. */
   readonly logs: Partial<Pick<ServiceApp, 'refusals' | 'failures'>>;
-  /** See `ServiceApp`. */
-  readonly answerProxy: ServiceApp['answerProxy'];
+  readonly #answerProxy: ServiceApp['answerProxy'] | undefined;
   /** See `ServiceApp`. */
   readonly extraHeaders: ExtraHeaders | undefined;
   /** Finds out where requests come from. */
@@ -402,7 +401,7 @@ class ServedApp {
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
   constructor(app: Hono<any>) {
     this.logs = app as Partial<ServiceApp>;
-    this.answerProxy = (app as Partial<ServiceApp>).answerProxy ?? (() => false);
+    this.#answerProxy = (app as Partial<ServiceApp>).answerProxy;
     ({ extraHeaders: this.extraHeaders } = app as Partial<ServiceApp>);
     this.clients = (app as Partial<ServiceApp>).addresses ?? new ClientAddresses();
     this.#routes = new DirectRoutes(app);
@@ -411,6 +410,13 @@ class ServedApp {
       const answer = app.fetch(...(asked as Parameters<typeof app.fetch>));
       return answer instanceof Promise ? answer.then(hold) : hold(answer);
     };
+  }
+
+  /** Answers a request of a proxy. Returns whether it is one. */
+  answerProxy(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
+    if (!this.#answerProxy || !isForProxies(incoming.url!)) return false;
+    this.#answerProxy(incoming, outgoing);
+    return true;
   }
 
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
