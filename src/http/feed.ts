@@ -114,6 +114,7 @@ async function poll(c: Context<BearerEnv>, { keys, addresses }: FeedParts): Prom
     name: textIn(c, 'name', /^[^\p{C}]+$/u),
     after: textIn(c, 'after', /^[\w.:~-]+$/),
     leaseMs: Number(textIn(c, 'lease', /^\d{1,6}$/)),
+    holdMs: c.req.query('hold') === undefined ? undefined : Number(textIn(c, 'hold', /^\d{1,6}$/)),
     key: { id: apiKey.id, name: apiKey.name },
     address: addresses.of(new HonoHead(c)).address,
   };
