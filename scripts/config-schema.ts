@@ -41,6 +41,7 @@ const permissions = { type: 'array', minItems: 1, items: PERMISSION };
 
 const credentials = { type: 'boolean', description: 'Whether it holds credentials, which keeps it out of VIEWER.' };
 const header = { type: 'string', pattern: '^[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*$', examples: ['X-Api-Key'] };
+const PATH = { type: 'string', minLength: 1 };
 const ORIGINS = [
   { const: '*' },
   { type: 'string', pattern: '^https?://[^/?#@\\s]+$' },
@@ -215,12 +216,9 @@ export function configSchema(): string {
         ...mapOf(['origins'], { origins: { type: 'array', items: { anyOf: ORIGINS } } }),
       },
       tls: {
-        description: 'The certificate and its key, from the folder of this file.',
-        ...mapOf(
-          TLS_FIELDS,
-          { cert: { type: 'string', minLength: 1 }, key: { type: 'string', minLength: 1 } },
-          TLS_FIELDS,
-        ),
+        description:
+          'The certificate and its key, and whose certificates edges must have, from the folder of this file.',
+        ...mapOf(TLS_FIELDS, { cert: PATH, key: PATH, clientCa: PATH }, ['cert', 'key']),
       },
       server: {
         description: 'What tunes "serve" and "guard", from when they start. Flags and environment variables win.',

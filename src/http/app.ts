@@ -25,7 +25,6 @@ import {
   addHealthChecks,
   addHomePage,
   answerIntrospection,
-  HEALTH_PATHS,
   type NamedCommands,
   OWN_COMMANDS,
 } from './plain-endpoints.ts';
@@ -63,6 +62,8 @@ export interface AppOptions {
   tokens?: TokenIdentifier | undefined;
   /** Where GitHub's public keys are; undefined if it may tell nothing. */
   githubKeys?: string | undefined;
+  /** Whether edges must show a certificate. */
+  edgeCertificates?: boolean;
   /** Whether the page at `/` leads to a console. */
   hasConsole?: boolean;
   commands?: NamedCommands;
@@ -117,6 +118,7 @@ export function createHttpApp({
   guarded,
   tokens,
   githubKeys,
+  edgeCertificates = false,
   hasConsole = false,
   commands = OWN_COMMANDS,
   log = NO_LOG,
@@ -164,10 +166,14 @@ export function createHttpApp({
     answerIntrospection(keys, parts.failures),
   );
   const following = new BearerCheck({ keys, permission: 'EDGE:READ_ANY', ...from, toOf: at('/feed').toOf }, parts);
-  addFeed(app, bearerAuthBy(new RequestChecker(following, asGraphQL)), { keys, addresses, ...parts });
+  addFeed(app, bearerAuthBy(new RequestChecker(following, asGraphQL)), {
+    keys,
+    addresses,
+    needsCertificate: edgeCertificates,
+    ...parts,
+  });
   addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
-  for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
-  addHealthChecks(app, keys, parts.failures);
+  addHealthChecks(app, keys, { cors, allowOrigins, failures: parts.failures });
   addHomePage(app, { hasConsole, commands });
   const { credentials: _, ...fromForms } = from;
   const consentParts = {

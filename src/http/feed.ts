@@ -23,6 +23,8 @@ import {
 interface FeedParts extends CheckParts {
   readonly keys: KeysService & Limited;
   readonly addresses: ClientAddresses;
+  /** Whether whoever follows must have shown a certificate when it connected. */
+  readonly needsCertificate: boolean;
 }
 
 /** What the answers are: a JSON value in each line, after a character that says what it is. */
@@ -38,6 +40,8 @@ const MAX_REPORT_BYTES = 1024 * 1024;
 const MAX_LEASES = 100;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const MAX_TEXT = 200;
+const NO_CERTIFICATE =
+  'The connection has no certificate that "tls.clientCa" of the server signs: give the edge one by --client-cert.';
 
 /**
  * Adds what servers follow that answer without a store: the changes of keys, all keys, and where they report what they
@@ -51,6 +55,8 @@ export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>
       try {
         if (c.req.method !== method)
           return respond(c, errorReply(405, 'METHOD_NOT_ALLOWED', `This address is for ${method}.`, { Allow: method }));
+        if (parts.needsCertificate && !hasCertificate(c))
+          return respond(c, errorReply(403, 'FORBIDDEN', NO_CERTIFICATE));
         const answered = await answer(c);
         const refused = await c.get('checkAgain')();
         return refused ?? (answered instanceof Response ? answered : respond(c, answered));
@@ -133,6 +139,11 @@ function textIn(c: Context, name: string, form: RegExp): string {
 
 function badRequest(message: string): RequestRefused {
   return new RequestRefused(400, 'BAD_REQUEST' satisfies ReplyCode, message);
+}
+
+function hasCertificate(c: Context): boolean {
+  const { incoming } = (c.env ?? {}) as { incoming?: { socket: { authorized?: boolean } } };
+  return incoming?.socket.authorized === true;
 }
 
 function busy(message: string): Reply {

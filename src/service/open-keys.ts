@@ -20,6 +20,7 @@ import {
   yesOrNo,
 } from '../keys/basics/index.ts';
 import {
+  type Catalog,
   type CatalogAdditions,
   CONSENT_MODES,
   createCatalog,
@@ -28,7 +29,7 @@ import {
   type PolicyRules,
 } from '../keys/permissions/index.ts';
 import type { ChangeSource, NotificationReport, SchemaDifference } from '../keys/repository/index.ts';
-import { KeysService } from '../keys/service/index.ts';
+import { type KeysOptions, KeysService } from '../keys/service/index.ts';
 import { AttemptCounter, type Limited, Limiter } from '../limits/index.ts';
 import type { OpenStoreOptions, Store } from '../store/open.ts';
 
@@ -136,12 +137,21 @@ export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys>
  * @throws KeysError STORE_…
  */
 export async function openKeysWithNotices(
-  { resources, roles, defaultLimits, policy, consent, declaredIn, maxVerifiedKeys, ...options }: OpenKeysOptions,
+  { maxVerifiedKeys, ...others }: OpenKeysOptions,
   changes?: ChangeSource,
 ): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
+  const { resources, roles, defaultLimits, policy, consent, declaredIn, ...options } = others;
   const catalog = createCatalog({ resources, roles, defaultLimits, policy, consent, declaredIn });
   const { openStore } = await import('../store/open.ts');
   const store = await openStore(options, undefined, changes);
+  return { keys: await openKeysOver(store, catalog, maxVerifiedKeys), notices: store.notices };
+}
+
+/** A store, or what checks keys as one does. */
+type OpenedStore = Omit<Store, 'notices'> & Partial<Pick<KeysOptions, 'activity'>>;
+
+/** The service of a store that is open already. Closing the keys closes it. @throws KeysError STORE_… */
+export async function openKeysOver(store: OpenedStore, catalog: Catalog, maxVerifiedKeys?: number): Promise<OpenKeys> {
   const clock = new SteadyClock(
     { read: () => store.time(), elapsed: () => performance.now() },
     await store.repository.latestTime(),
@@ -153,10 +163,11 @@ export async function openKeysWithNotices(
     schedule,
     id: randomUUID(),
   });
-  const keys = new OpenedKeys(
+  return new OpenedKeys(
     { store, clock, limiter },
     {
       repository: store.repository,
+      activity: store.activity,
       catalog,
       clock: () => clock.now(),
       clockBehindMs: () => clock.behind(),
@@ -168,7 +179,6 @@ export async function openKeysWithNotices(
       pace: new Pace((limit) => new AttemptCounter(limit)),
     },
   );
-  return { keys, notices: store.notices };
 }
 
 /** What listens for changes of a store, for other processes: see there. @throws KeysError USAGE */
@@ -185,7 +195,7 @@ function schedule(work: () => void, delayMs: number): void {
 
 /** What services over one store share. */
 interface Shared extends Limited {
-  store: Store;
+  store: OpenedStore;
   clock: SteadyClock;
 }
 

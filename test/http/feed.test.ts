@@ -2,12 +2,15 @@ import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { get as getRaw, type IncomingMessage } from 'node:http';
+import { get as getSecurely } from 'node:https';
 import { zstdDecompressSync } from 'node:zlib';
+import { DEFAULT_CONFIG } from '../../src/config/config.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { USAGE } from '../../src/keys/key/usage.ts';
 import { createApp } from '../../src/service/create-app.ts';
 import { FEED_COLUMNS } from '../../src/store/feed.ts';
+import { type Pair, pairOf, writePair } from '../support/certificates.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
 
@@ -29,7 +32,7 @@ describeOnEach('the feed', () => {
 
   const create = (name: string, grants: object = { roles: ['VIEWER'] }) =>
     test.keys.create({ name, ...grants }, OPERATOR);
-  const get = (path: string, init: RequestInit & { headers?: Record<string, string> } = {}) =>
+  const get = (path: string, init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> } = {}) =>
     fetch(server.url + path, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } });
   const linesOf = async (response: Response) => {
     assert.equal(response.status, 200, await response.clone().text());
@@ -168,6 +171,28 @@ describeOnEach('the feed', () => {
     if (!known.has(made.id)) for (const id of ids((await edge().next(cursor)).lines, '+')) known.add(id);
     assert.ok(known.has(made.id));
     assert.equal(known.size, 1102);
+  });
+
+  it('asks edges for a certificate where the configuration names who signs those, and nobody else', async () => {
+    const files = writePair(pairOf('first'));
+    const tls = { ...files, clientCa: files.cert };
+    const config = { ...DEFAULT_CONFIG, tls };
+    const app = await createApp({ keys: test.keys, config });
+    const secure = await listen({ app, host: '127.0.0.1', port: 0, tls });
+    try {
+      const statusOf = async (path: string, pair?: Pair) => {
+        const headers = { authorization: `Bearer ${token}` };
+        const options = { headers, ca: pairOf('first').cert, servername: 'localhost', agent: false, ...pair };
+        const [response] = (await once(getSecurely(secure.url + path, options), 'response')) as [IncomingMessage];
+        return response.resume().statusCode;
+      };
+      assert.equal(await statusOf('/feed/snapshot', pairOf('first')), 200);
+      assert.equal(await statusOf('/feed/snapshot', pairOf('other')), 403);
+      assert.equal(await statusOf('/feed/snapshot'), 403);
+      assert.equal(await statusOf('/healthz'), 200);
+    } finally {
+      await secure.stop(0);
+    }
   });
 
   it('is compressed for those who can read that', async () => {

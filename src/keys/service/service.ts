@@ -1,7 +1,11 @@
 import { Declarations } from '../apply/index.ts';
 import {
   Activity,
+<<<<<<< HEAD
+  type ActivityWriters,
+=======
   type ActivityOptions,
+>>>>>>> main
   Authenticator,
   type CheckCounts,
   noChecks,
@@ -106,6 +110,22 @@ export class StoreHealth {
 export interface KeysOptions extends Omit<ConsentOptions & HealthOptions, 'transactions'> {
   /** See `AuthenticatorOptions`. */
   maxVerifiedKeys?: number | undefined;
+  /** Where activity is written, and kept within bounds. Default: the repository, and here. */
+  activity?: ActivityWriters | undefined;
+}
+
+/** Writes activity to the repository. */
+function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () => Promise<void> } {
+  const { repository, clock } = options;
+  const retention = new UsageRetention(options);
+  return {
+    writeUsage: (usage) => repository.write((writer) => writer.port(USAGE).add(usage), { now: clock(), counts: true }),
+    writeEvents: (events) => {
+      const now = clock();
+      return repository.write((writer) => writeEvents(writer, events, { ...options, now }), { now });
+    },
+    afterUsage: () => retention.run(),
+  };
 }
 
 /** What features are made of. */
@@ -149,6 +169,10 @@ export class KeysService extends KeyManagement {
     super(parts);
     this.#parts = parts;
     const { clock, schedule } = options;
+<<<<<<< HEAD
+    this.#shared = shared ?? {
+      activity: new Activity({ clock, schedule, ...(options.activity ?? activityIn(options)) }),
+=======
     const retention = new UsageRetention(options);
     const writes: Pick<ActivityOptions, 'writeUsage' | 'writeEvents'> = {
       writeUsage: (usage) =>
@@ -161,6 +185,7 @@ export class KeysService extends KeyManagement {
     this.#shared = shared ?? {
       activity: new Activity({ clock, schedule, ...writes, afterUsage: () => retention.run() }),
       edges: new Edges({ repository: options.repository, clock, ...writes }),
+>>>>>>> main
       counts: noChecks(),
       chain: new VerifiedChain(options.repository.auditLog),
     };

@@ -8,7 +8,8 @@ import { driverCodeOf } from '../errors.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from '../location.ts';
 import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
-import { ReceivedChanges, PostgresListener, ServerClock, TRUST_MS } from './postgres-listener.ts';
+import { ServerClock } from '../server-clock.ts';
+import { ReceivedChanges, PostgresListener, TRUST_MS } from './postgres-listener.ts';
 import {
   announceChange,
   isFollowed,
