@@ -82,5 +82,6 @@ export function edgeRepository(follower: Follower, origin: string): KeyRepositor
     listCreatedBy: refuse,
     count: refuse,
     write: refuse,
+    follow: refuse,
   };
 }

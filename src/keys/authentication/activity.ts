@@ -203,13 +203,8 @@ export interface ActivityEvents {
   refusals: AuditDraft[];
 }
 
-<<<<<<< HEAD
 /** Where activity is written. */
 export interface ActivityWriters {
-=======
-/** What `Activity` needs from outside. */
-export interface ActivityOptions {
->>>>>>> main
   /** Adds to the totals of keys. When it throws, that is kept and written later. */
   writeUsage: (usage: readonly KeyUsage[]) => Promise<void>;
   /** Writes events, with the same promise. */

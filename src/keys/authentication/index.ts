@@ -1,9 +1,5 @@
 /** From a secret to a principal: verified keys, what they are used for, and people's sessions. */
-<<<<<<< HEAD
 export { Activity, type ActivityEvents, type ActivityWriters, UsageRetention, writeEvents } from './activity.ts';
-=======
-export { Activity, type ActivityEvents, type ActivityOptions, UsageRetention, writeEvents } from './activity.ts';
->>>>>>> main
 export {
   Authenticator,
   type CheckCounts,

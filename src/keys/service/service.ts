@@ -1,11 +1,7 @@
 import { Declarations } from '../apply/index.ts';
 import {
   Activity,
-<<<<<<< HEAD
   type ActivityWriters,
-=======
-  type ActivityOptions,
->>>>>>> main
   Authenticator,
   type CheckCounts,
   noChecks,
@@ -169,23 +165,10 @@ export class KeysService extends KeyManagement {
     super(parts);
     this.#parts = parts;
     const { clock, schedule } = options;
-<<<<<<< HEAD
+    const writers = options.activity ?? activityIn(options);
     this.#shared = shared ?? {
-      activity: new Activity({ clock, schedule, ...(options.activity ?? activityIn(options)) }),
-=======
-    const retention = new UsageRetention(options);
-    const writes: Pick<ActivityOptions, 'writeUsage' | 'writeEvents'> = {
-      writeUsage: (usage) =>
-        options.repository.write((writer) => writer.port(USAGE).add(usage), { now: clock(), counts: true }),
-      writeEvents: (events) => {
-        const now = clock();
-        return options.repository.write((writer) => writeEvents(writer, events, { ...options, now }), { now });
-      },
-    };
-    this.#shared = shared ?? {
-      activity: new Activity({ clock, schedule, ...writes, afterUsage: () => retention.run() }),
-      edges: new Edges({ repository: options.repository, clock, ...writes }),
->>>>>>> main
+      activity: new Activity({ clock, schedule, ...writers }),
+      edges: new Edges({ repository: options.repository, clock, ...writers }),
       counts: noChecks(),
       chain: new VerifiedChain(options.repository.auditLog),
     };
