@@ -19,8 +19,8 @@ import {
 import type { HourUsage, KeyUsage } from '../key/index.ts';
 import { FEED, type FeedChanges, type Follower, type Following, type KeyRepository } from '../repository/index.ts';
 
-/** What an edge asks: it has taken all changes up to a position, and wants to know of those after it. */
-export interface EdgePoll {
+/** An edge that asks. */
+export interface EdgeAsking {
   /** A random id of the process. */
   readonly id: string;
   /** How people call it. */
@@ -28,10 +28,14 @@ export interface EdgePoll {
   /** The id and the name of its key. */
   readonly key: { readonly id: string; readonly name: string };
   readonly address: string | undefined;
-  /** See `FeedChanges.cursor`. */
-  readonly after: string;
   /** For how long it wants to answer without being told anything, in milliseconds. */
   readonly leaseMs: number;
+}
+
+/** What an edge asks: it has taken all changes up to a position, and wants to know of those after it. */
+export interface EdgePoll extends EdgeAsking {
+  /** See `FeedChanges.cursor`. */
+  readonly after: string;
 }
 
 /** What an edge is told, and for how long it may answer by that, in milliseconds since it asked. */
@@ -43,7 +47,7 @@ export interface FollowedAnswer extends FeedChanges {
 }
 
 /** An edge that has asked not long ago. */
-export interface KnownEdge extends Omit<EdgePoll, 'after' | 'leaseMs'> {
+export interface KnownEdge extends Omit<EdgeAsking, 'leaseMs'> {
   /** For how many milliseconds it may still answer; 0 if it may not. */
   readonly leaseMs: number;
   /** How many milliseconds ago it was last known to have taken all changes. */
@@ -71,10 +75,10 @@ interface EdgesOptions {
 /** A promise to an edge: it may answer until a time of `performance.now`, by what it knows at a revision of the store. */
 interface Lease {
   readonly revision: number;
-  until: number;
+  readonly until: number;
 }
 
-interface Edge extends EdgePoll {
+interface Edge extends EdgeAsking {
   leases: Lease[];
   /** The revision that it is known to have taken. */
   taken: number;
@@ -130,26 +134,66 @@ export class Edges implements Follower {
     const following = await this.#follow();
     const edge = this.#asks(asked, askedAt);
     if (!edge) return 'full';
+    if (edge.sent?.cursor === after) this.#takes(edge, edge.sent.revision, askedAt);
     const holdUntil = isLeased(edge, askedAt) ? askedAt + asked.leaseMs * HOLD_PART : askedAt;
     for (;;) {
-      // First of all: what is committed after that, and is not seen below, waits for this process.
-      const leasedUntil = following.leasedUntil();
-      const revision = repository.revision();
-      const now = performance.now();
-      if (revision === undefined || leasedUntil <= now) throw notSure();
+      const lease = this.#lease(edge, askedAt, following);
+      const { revision } = lease;
+      const [changed, now] = [this.#changed.promise, performance.now()];
       const { current } = edge;
-      const changed = this.#changed.promise;
       let changes: FeedChanges = { cursor: after, rows: [], gone: [], hasMore: false };
-      if (current?.cursor !== after || current.revision !== revision || current.at < now - CURRENT_MS) {
-        const found = await repository.port(FEED).since(after, MAX_CHANGES);
-        if (!found) return 'gone';
-        changes = found;
-        if (found.cursor === after) edge.current = { cursor: after, revision, at: now };
+      let isLeasing = false;
+      try {
+        if (current?.cursor !== after || current.revision !== revision || current.at < now - CURRENT_MS) {
+          const found = await repository.port(FEED).since(after, MAX_CHANGES);
+          if (!found) return 'gone';
+          changes = found;
+          if (found.cursor === after) edge.current = { cursor: after, revision, at: now };
+        }
+        if (changes.cursor !== after || performance.now() >= holdUntil || signal.aborted) {
+          isLeasing = !changes.hasMore;
+          edge.sent = { cursor: changes.cursor, revision: isLeasing ? revision : edge.taken };
+          const leaseMs = isLeasing ? millisecondsOf(lease, askedAt) : 0;
+          return { ...changes, leaseMs, now: this.#options.clock() };
+        }
+      } finally {
+        if (!isLeasing) withdraw(edge, lease);
       }
-      const isOver = changes.cursor !== after || performance.now() >= holdUntil || signal.aborted;
-      if (isOver) return this.#answer(edge, changes, { askedAt, revision, leasedUntil });
       await Promise.race([changed, delay(holdUntil - performance.now(), undefined, { signal }).catch(() => {})]);
     }
+  }
+
+  /**
+   * Gives an edge a lease that hears of changes in another way, once it can have all that the store has now.
+   * @param taken the revision that it is known to have taken
+   * @param published resolves once it can have all up to a revision, or rejects if that is not known
+   * @returns for how many milliseconds it may answer since it has asked, once it has taken all that; `full` as `poll`
+   * @throws KeysError STORE_UNAVAILABLE while it is not sure that all changes are known; what `published` rejects with
+   */
+  async renew(
+    asked: EdgeAsking,
+    taken: number,
+    published: (revision: number) => Promise<void>,
+  ): Promise<Pick<FollowedAnswer, 'leaseMs' | 'now'> | 'full'> {
+    const askedAt = performance.now();
+    const following = await this.#follow();
+    const edge = this.#asks(asked, askedAt);
+    if (!edge) return 'full';
+    if (taken > edge.taken) this.#takes(edge, taken, askedAt);
+    const lease = this.#lease(edge, askedAt, following);
+    try {
+      await published(lease.revision);
+    } catch (error) {
+      withdraw(edge, lease);
+      throw error;
+    }
+    return { leaseMs: millisecondsOf(lease, askedAt), now: this.#options.clock() };
+  }
+
+  /** Begins to be told of changes, if it has not begun. @returns resolves with the next one, once it is sure to be told */
+  async follow(): Promise<{ readonly changed: Promise<void> }> {
+    await this.#follow();
+    return { changed: this.#changed.promise };
   }
 
   /**
@@ -208,7 +252,7 @@ export class Edges implements Follower {
       name: edge.name,
       key: edge.key,
       address: edge.address,
-      leaseMs: Math.max(...edge.leases.map(({ until }) => until - now), 0),
+      leaseMs: Math.max(latest(edge.leases) - now, 0),
       lagMs: now - edge.takenAt,
       seenMs: now - edge.askedAt,
     }));
@@ -240,50 +284,49 @@ export class Edges implements Follower {
 
   /** Resolves once no edge may answer by what was before a revision. */
   async #untilKnown(revision: number): Promise<void> {
-    for (;;) {
-      const now = performance.now();
-      const until = Math.max(
-        ...Array.from(this.#edges.values(), ({ taken, leases }) =>
-          taken >= revision ? 0 : Math.max(...leases.map((lease) => (lease.revision < revision ? lease.until : 0)), 0),
-        ),
-        0,
-      );
-      if (until <= now) return;
-      await Promise.race([this.#taken.promise, delay(until - now + 1, undefined, { ref: false })]);
-    }
+    for (const edge of this.#edges.values())
+      for (;;) {
+        const now = performance.now();
+        const until = edge.taken >= revision ? 0 : latest(edge.leases.filter((lease) => lease.revision < revision));
+        if (until <= now) break;
+        await Promise.race([this.#taken.promise, delay(until - now + 1, undefined, { ref: false })]);
+      }
   }
 
-  /** Notes that an edge asks, by which it says what it has taken. */
-  #asks(asked: EdgePoll, askedAt: number): Edge | undefined {
+  /** Notes that an edge asks. */
+  #asks(asked: EdgeAsking, askedAt: number): Edge | undefined {
     const known = this.#edges.get(asked.id);
     if (!known && !this.#hasRoom(askedAt)) return undefined;
-    const leases = known?.leases.filter(({ until }) => until > askedAt) ?? [];
-    const state = known ?? { taken: -1, takenAt: askedAt, sent: undefined, current: undefined };
-    const edge = Object.assign(state, asked, { leases, askedAt });
+    const state = known ?? { taken: -1, takenAt: askedAt, sent: undefined, current: undefined, leases: [] };
+    const edge = Object.assign(state, asked, { askedAt });
+    edge.leases = edge.leases.filter(({ until }) => until > askedAt);
     this.#edges.set(asked.id, edge);
-    if (edge.sent?.cursor === asked.after) {
-      edge.taken = edge.sent.revision;
-      edge.takenAt = askedAt;
-      this.#taken.resolve();
-      this.#taken = Promise.withResolvers();
-    }
     return edge;
   }
 
-  #answer(
-    edge: Edge,
-    changes: FeedChanges,
-    { askedAt, revision, leasedUntil }: { askedAt: number; revision: number; leasedUntil: number },
-  ): FollowedAnswer {
-    const until = Math.min(askedAt + edge.leaseMs, leasedUntil);
-    const leaseMs = changes.hasMore ? 0 : Math.max(Math.floor(until - askedAt), 0);
-    if (leaseMs > 0) {
-      const last = edge.leases.at(-1);
-      if (last?.revision === revision) last.until = Math.max(last.until, until);
-      else edge.leases.push({ revision, until });
-    }
-    edge.sent = { cursor: changes.cursor, revision: changes.hasMore ? edge.taken : revision };
-    return { ...changes, leaseMs, now: this.#options.clock() };
+  /** Notes that an edge has taken all up to a revision: by what was before, it answers no more. */
+  #takes(edge: Edge, revision: number, askedAt: number): void {
+    const until = latest(edge.leases.filter((lease) => lease.revision <= revision));
+    edge.leases = edge.leases.filter((lease) => lease.revision > revision);
+    if (until > askedAt) edge.leases.unshift({ revision, until });
+    edge.taken = revision;
+    edge.takenAt = askedAt;
+    this.#taken.resolve();
+    this.#taken = Promise.withResolvers();
+  }
+
+  /**
+   * Promises an edge that it may answer by what the store has now, before anything else happens: each later change waits
+   * for it, also where the edge is told only in a while.
+   */
+  #lease(edge: Edge, askedAt: number, following: Following): Lease {
+    // First of all: what is committed after that, and is not seen below, waits for this process.
+    const leasedUntil = following.leasedUntil();
+    const revision = this.#options.repository.revision();
+    if (revision === undefined || leasedUntil <= performance.now()) throw notSure();
+    const lease = { revision, until: Math.min(askedAt + edge.leaseMs, leasedUntil) };
+    edge.leases.push(lease);
+    return lease;
   }
 
   #hasRoom(now: number): boolean {
@@ -293,7 +336,20 @@ export class Edges implements Follower {
 }
 
 function isLeased({ leases }: Edge, now: number): boolean {
-  return leases.some(({ until }) => until > now);
+  return latest(leases) > now;
+}
+
+function latest(leases: readonly Lease[]): number {
+  return Math.max(...leases.map(({ until }) => until), 0);
+}
+
+function withdraw(edge: Edge, lease: Lease): void {
+  edge.leases = edge.leases.filter((each) => each !== lease);
+}
+
+/** For how long an edge may answer since it has asked. */
+function millisecondsOf({ until }: Lease, askedAt: number): number {
+  return Math.max(Math.floor(until - askedAt), 0);
 }
 
 function notSure(): KeysError {
