@@ -90,6 +90,14 @@ interface Edge extends EdgeAsking {
   current: { cursor: string; revision: number; at: number } | undefined;
 }
 
+/** What an edge says of itself: a UUID, a name, and for how long it may ask to answer by itself, in milliseconds. */
+export const EDGE_FORMS = {
+  id: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+  name: /^[^\p{C}]{1,200}$/u,
+  leaseMs: { least: 100, most: 60_000 },
+} as const;
+/** For how many limits it may ask for leases at once. */
+export const MAX_FEED_LEASES = 100;
 /** For what part of its lease an edge waits for an answer that has no changes. */
 const HOLD_PART = 1 / 4;
 /** How many keys an answer tells of, and how many a page of all keys has. */
@@ -188,6 +196,21 @@ export class Edges implements Follower {
       throw error;
     }
     return { leaseMs: millisecondsOf(lease, askedAt), now: this.#options.clock() };
+  }
+
+  /** The changes of the store. */
+  get feed() {
+    return this.#options.repository.port(FEED);
+  }
+
+  /** See `KeyRepository.revision`. */
+  revision(): number | undefined {
+    return this.#options.repository.revision();
+  }
+
+  /** The time of the store, in milliseconds since 1970. */
+  now(): number {
+    return this.#options.clock();
   }
 
   /** Begins to be told of changes, if it has not begun. @returns resolves with the next one, once it is sure to be told */
