@@ -351,9 +351,11 @@ export function configSchema(): string {
                     preset: { enum: Object.keys(PRESETS) },
                     url: { type: 'string', description: 'The "iss" of its tokens.', pattern: '^https?://' },
                     jwks: {
-                      type: 'string',
-                      description: 'Where its keys are. Default: as its metadata say.',
-                      pattern: '^https?://',
+                      description: 'Where its keys are, or the file that has them. Default: as its metadata say.',
+                      anyOf: [
+                        { type: 'string', pattern: '^https?://' },
+                        mapOf(['file'], { file: { type: 'string', minLength: 1 } }, ['file']),
+                      ],
                     },
                     audience: { type: 'string', description: 'The "aud" of its tokens. Default: publicUrl.' },
                     algorithms: { type: 'array', minItems: 1, items: { enum: ALGORITHMS } },

@@ -19,7 +19,7 @@ export interface EdgeState {
 /** The keys of an origin as a store, in which nothing can be changed. */
 export interface EdgeStore extends Omit<Store, 'notices'> {
   /** Where uses of keys are reported. */
-  readonly activity: ActivityWriters;
+  readonly activityWriters: ActivityWriters;
   state(): EdgeState;
   /** Since how many milliseconds the lease has ended, while it answers all the same; undefined within its lease. */
   staleMs(): number | undefined;
@@ -50,7 +50,7 @@ export async function openEdgeStore(
     limits: {
       lease: async (requests) => (await source.lease(requests)).map((grant) => grant ?? undefined),
     },
-    activity: activityReports(source, log),
+    activityWriters: activityReports(source, log),
     location: origin,
     time: () => follower.clock.now(),
     created: false,

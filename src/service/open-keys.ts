@@ -8,6 +8,7 @@ import {
   anything,
   checkOptions,
   count,
+  invalidOption,
   list,
   oneOf,
   options as optionsIn,
@@ -107,7 +108,7 @@ export interface OpenKeys extends KeysService, Limited {
   /**
    * A service over the same open store with other resources, roles, limits and policy, such as those of a changed
    * configuration. This one keeps its own; closing either of them closes the store.
-   * @throws KeysError OPTION_INVALID; Error as `createCatalog`
+   * @throws KeysError OPTION_INVALID
    */
   withAdditions(additions: CatalogAdditions): OpenKeys;
   /**
@@ -124,7 +125,7 @@ export interface OpenKeys extends KeysService, Limited {
 
 /**
  * Opens the key store, and creates it if it is missing.
- * @throws KeysError OPTION_INVALID, STORE_…; Error as `createCatalog`
+ * @throws KeysError OPTION_INVALID, STORE_…
  */
 export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys> {
   checkOptions('openKeys', options, OPTIONS);
@@ -141,14 +142,14 @@ export async function openKeysWithNotices(
   changes?: ChangeSource,
 ): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
   const { resources, roles, defaultLimits, policy, consent, declaredIn, ...options } = others;
-  const catalog = createCatalog({ resources, roles, defaultLimits, policy, consent, declaredIn });
+  const catalog = catalogOf('openKeys', { resources, roles, defaultLimits, policy, consent, declaredIn });
   const { openStore } = await import('../store/open.ts');
   const store = await openStore(options, undefined, changes);
   return { keys: await openKeysOver(store, catalog, maxVerifiedKeys), notices: store.notices };
 }
 
 /** A store, or what checks keys as one does. */
-type OpenedStore = Omit<Store, 'notices'> & Partial<Pick<KeysOptions, 'activity'>>;
+type OpenedStore = Omit<Store, 'notices'> & Partial<Pick<KeysOptions, 'activityWriters'>>;
 
 /** The service of a store that is open already. Closing the keys closes it. @throws KeysError STORE_… */
 export async function openKeysOver(store: OpenedStore, catalog: Catalog, maxVerifiedKeys?: number): Promise<OpenKeys> {
@@ -167,7 +168,7 @@ export async function openKeysOver(store: OpenedStore, catalog: Catalog, maxVeri
     { store, clock, limiter },
     {
       repository: store.repository,
-      activity: store.activity,
+      activityWriters: store.activityWriters,
       catalog,
       clock: () => clock.now(),
       clockBehindMs: () => clock.behind(),
@@ -179,6 +180,15 @@ export async function openKeysOver(store: OpenedStore, catalog: Catalog, maxVeri
       pace: new Pace((limit) => new AttemptCounter(limit)),
     },
   );
+}
+
+/** @throws KeysError OPTION_INVALID for what cannot be declared */
+function catalogOf(caller: string, additions: CatalogAdditions): Catalog {
+  try {
+    return createCatalog(additions);
+  } catch (error) {
+    throw invalidOption(caller, (error as Error).message);
+  }
 }
 
 /** What listens for changes of a store, for other processes: see there. @throws KeysError USAGE */
@@ -242,7 +252,7 @@ class OpenedKeys extends KeysService implements OpenKeys {
 
   withAdditions(additions: CatalogAdditions): OpenKeys {
     checkOptions('keys.withAdditions', additions, ADDITIONS);
-    return new OpenedKeys(this.#over, ...this.partsWith(createCatalog(additions)));
+    return new OpenedKeys(this.#over, ...this.partsWith(catalogOf('keys.withAdditions', additions)));
   }
 
   // A function of its own: it may be handed on without the keys.

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { openEdgeStore, HttpFeed, type EdgeStore } from '../../src/edge/index.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
-import { NO_LOG } from '../../src/log.ts';
 import { openKeysOver, type OpenKeys } from '../../src/service/open-keys.ts';
 import { collectingLog } from '../support/log.ts';
-import { openTestKeys, type TestKeys } from '../support/keys.ts';
-import { type Origin, startOrigin } from '../support/origin.ts';
+import { type FaultyOrigin, startFaultyOrigin } from '../support/faulty-origin.ts';
+import { startTestService, type TestService } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
 const LEASE_MS = 1000;
 
 describe('an edge', () => {
-  let test: TestKeys;
-  let origin: Origin;
+  let test: TestService;
+  let origin: FaultyOrigin;
+  let token: string;
   let edge: EdgeStore;
   let keys: OpenKeys;
   const { log, lines } = collectingLog();
@@ -23,46 +23,44 @@ describe('an edge', () => {
     const checked = await keys.check({ secret });
     return checked.ok ? 'ok' : `${checked.status} ${checked.code}`;
   };
-  /** Resolves once the edge has taken all changes. */
+  /** Resolves once the edge has asked again, and again. */
   const taken = async () => {
     const { polls } = origin.counts;
-    origin.changed();
     await until(() => origin.counts.polls >= polls + 2);
   };
   const create = async (name: string, more: object = {}) =>
     test.keys.create({ name, roles: ['VIEWER'], ...more }, OPERATOR);
+  const open = () => openEdgeStore(new HttpFeed({ origin: origin.url, token, leaseMs: LEASE_MS, log }), { log });
 
   beforeEach(async () => {
-    test = await openTestKeys();
+    test = await startTestService();
     test.time.now = Date.now();
-    origin = await startOrigin(test, () => test.time.now);
-    for (let index = 0; index < 5; index += 1) await create(`before ${index}`);
-    const feed = new HttpFeed({ origin: origin.url, token: 'token', leaseMs: LEASE_MS, log });
-    edge = await openEdgeStore(feed, { log });
+    origin = await startFaultyOrigin(test.url);
+    for (let index = 0; index < 4; index += 1) await create(`before ${index}`);
+    ({ key: token } = await test.keys.create({ name: 'Edge', permissions: ['EDGE:READ_ANY'] }, OPERATOR));
+    edge = await open();
     keys = await openKeysOver(edge, createCatalog({}));
   });
 
   afterEach(async () => {
     await keys.close();
-    await origin.stop();
-    await test.store.close();
+    await origin.close();
+    await test.stop();
     lines.length = 0;
   });
 
   it('has the keys of its origin, and follows their changes', async () => {
     assert.equal(edge.state().keys, 5);
     const { key: secret, apiKey: key } = await create('New');
-    assert.equal(await check(secret), '401 UNAUTHENTICATED');
     await taken();
     assert.equal(await check(secret), 'ok');
+    // What has returned is known here.
     await test.keys.setEnabled(key.id, false, OPERATOR);
-    await taken();
     assert.equal(await check(secret), '401 UNAUTHENTICATED');
     await test.keys.setEnabled(key.id, true, OPERATOR);
     await taken();
     assert.equal(await check(secret), 'ok');
     await test.keys.delete([key.id], OPERATOR);
-    await taken();
     assert.equal(await check(secret), '401 UNAUTHENTICATED');
     assert.equal(edge.state().keys, 5);
   });
@@ -82,7 +80,6 @@ describe('an edge', () => {
     await taken();
     assert.deepEqual([await check(secret), await check(next)], ['ok', 'ok']);
     await test.keys.finishRotation(key.id, OPERATOR);
-    await taken();
     assert.deepEqual([await check(secret), await check(next)], ['401 UNAUTHENTICATED', 'ok']);
   });
 
@@ -90,16 +87,12 @@ describe('an edge', () => {
     const { key: secret } = await create('Key');
     await taken();
     assert.equal(await check(secret), 'ok');
-    origin.intercept = (incoming) => {
-      incoming.socket.destroy();
-      return true;
-    };
-    origin.changed();
+    origin.fate = () => 'drop';
     await until(() => edge.state().leaseSeconds <= 0);
     assert.equal(await check(secret), '503 SERVICE_UNAVAILABLE');
     await assert.rejects(keys.store.check(), { code: 'EDGE_STALE' });
     await assert.rejects(keys.findById('any', OPERATOR), { code: 'EDGE_STALE' });
-    origin.intercept = undefined;
+    origin.fate = () => 'pass';
     await until(() => edge.state().leaseSeconds > 0);
     assert.equal(await check(secret), 'ok');
     await keys.store.check();
@@ -108,14 +101,9 @@ describe('an edge', () => {
   it('asks again on another connection before its lease ends', async () => {
     const { key: secret } = await create('Key');
     await taken();
-    let cut = 0;
-    origin.intercept = (incoming, outgoing) => {
-      cut += 1;
-      if (cut % 2 === 0) return false;
-      if (cut % 4 === 1) incoming.socket.destroy();
-      else outgoing.writeHead(200, { 'Content-Length': 1000 }).write('+["half');
-      return true;
-    };
+    let requests = 0;
+    const fates = ['drop', 'pass', 'half', 'pass', 'lose', 'pass', 'double', 'pass'] as const;
+    origin.fate = () => fates[(requests += 1) % fates.length]!;
     const { polls } = origin.counts;
     let least = Infinity;
     await until(async () => {
@@ -131,14 +119,9 @@ describe('an edge', () => {
     await taken();
     assert.equal(await check(secret), 'ok');
     await test.keys.delete([key.id], OPERATOR);
-    origin.intercept = (incoming, outgoing) => {
-      if (!incoming.url!.startsWith('/feed?')) return false;
-      outgoing.writeHead(410).end();
-      origin.intercept = undefined;
-      return true;
-    };
-    origin.changed();
+    origin.fate = ({ url }) => (url!.startsWith('/feed?') ? { status: 410 } : 'pass');
     await until(() => origin.counts.snapshots === 2);
+    origin.fate = () => 'pass';
     await taken();
     assert.equal(await check(secret), '401 UNAUTHENTICATED');
     assert.ok(lines.some(({ message }) => message === 'the origin has other changes: all keys are loaded anew'));
@@ -146,18 +129,14 @@ describe('an edge', () => {
 
   it('throws a snapshot away that breaks off', async () => {
     let snapshots = 0;
-    const starting = (incoming: { url?: string | undefined }) => incoming.url === '/feed/snapshot';
-    origin.intercept = (incoming, outgoing) => {
-      if (!starting(incoming)) return false;
+    origin.fate = ({ url }) => {
+      if (url !== '/feed/snapshot') return 'pass';
       snapshots += 1;
-      if (snapshots === 3) return false;
-      if (snapshots === 1) outgoing.writeHead(200).end('+["half"');
-      else outgoing.writeHead(200).end('');
-      return true;
+      return snapshots === 1 ? 'half' : 'pass';
     };
-    const feed = new HttpFeed({ origin: origin.url, token: 'token', leaseMs: LEASE_MS, log: NO_LOG });
-    const other = await openEdgeStore(feed);
-    assert.equal(other.state().keys, 5);
+    const other = await open();
+    assert.equal(other.state().keys, edge.state().keys);
+    assert.equal(snapshots, 2);
     await other.close();
   });
 
@@ -167,12 +146,8 @@ describe('an edge', () => {
       [403, 'FORBIDDEN'],
       [404, 'SERVER_INCOMPATIBLE'],
     ] as const) {
-      origin.intercept = (_, outgoing) => {
-        outgoing.writeHead(status).end();
-        return true;
-      };
-      const feed = new HttpFeed({ origin: origin.url, token: 'token', leaseMs: LEASE_MS, log: NO_LOG });
-      await assert.rejects(openEdgeStore(feed), { code });
+      origin.fate = () => ({ status });
+      await assert.rejects(open(), { code });
     }
   });
 
@@ -181,21 +156,16 @@ describe('an edge', () => {
     await taken();
     for (let count = 0; count < 3; count += 1) assert.equal(await check(secret), 'ok');
     let lost = 0;
-    origin.intercept = (incoming, outgoing) => {
-      if (incoming.url !== '/feed/activity' || lost === 3) return false;
+    origin.fate = ({ url }) => {
+      if (url !== '/feed/activity' || lost === 2) return 'pass';
       lost += 1;
-      // The origin has it, and cannot say so.
-      outgoing.writeHead = () => {
-        outgoing.destroy();
-        return outgoing;
-      };
-      return false;
+      return 'lose';
     };
     await keys.finishActivity();
     assert.equal(await check(secret), 'ok');
     await keys.finishActivity();
     assert.equal((await test.keys.usage.usageOf([key.id])).get(key.id)?.uses, 4);
-    assert.equal(lost, 3);
+    assert.equal(lost, 2);
   });
 
   it('holds requests to limits together with the origin', async () => {

@@ -107,7 +107,7 @@ export interface KeysOptions extends Omit<ConsentOptions & HealthOptions, 'trans
   /** See `AuthenticatorOptions`. */
   maxVerifiedKeys?: number | undefined;
   /** Where activity is written, and kept within bounds. Default: the repository, and here. */
-  activity?: ActivityWriters | undefined;
+  activityWriters?: ActivityWriters | undefined;
 }
 
 /** Writes activity to the repository. */
@@ -125,7 +125,7 @@ function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () =>
 }
 
 /** What features are made of. */
-type FeatureParts = KeysOptions & { transactions: Transactions };
+type FeatureParts = KeysOptions & Shared & { transactions: Transactions };
 
 /** What services over the same store share in a process. */
 interface Shared {
@@ -151,8 +151,6 @@ export class KeysService extends KeyManagement {
    * no limit and no permission, and counts no use: `bearerAuth` and `OpenKeys.check` do.
    */
   readonly authenticator: Authenticator;
-  /** The audit log, as far as each may read it. */
-  readonly audit: AuditAccess;
   /** The time by which it decides, in milliseconds since 1970. */
   readonly clock: () => number;
   readonly #parts: FeatureParts;
@@ -161,20 +159,24 @@ export class KeysService extends KeyManagement {
 
   /** @param shared that of a service over the same store; see `withCatalog` */
   constructor(options: KeysOptions, shared?: Shared) {
-    const parts = { ...options, transactions: new Transactions(options) };
-    super(parts);
-    this.#parts = parts;
+    const transactions = new Transactions(options);
+    super({ ...options, transactions });
     const { clock, schedule } = options;
-    const writers = options.activity ?? activityIn(options);
+    const writers = options.activityWriters ?? activityIn(options);
     this.#shared = shared ?? {
       activity: new Activity({ clock, schedule, ...writers }),
       edges: new Edges({ repository: options.repository, clock, ...writers }),
       counts: noChecks(),
       chain: new VerifiedChain(options.repository.auditLog),
     };
-    this.audit = new AuditAccess({ ...parts, ...this.#shared });
+    this.#parts = { ...options, ...this.#shared, transactions };
     this.authenticator = new Authenticator({ ...options, ...this.#shared });
     this.clock = clock;
+  }
+
+  /** The audit log, as far as each may read it. */
+  get audit(): AuditAccess {
+    return this.#feature(AuditAccess);
   }
 
   /** How applications get keys that people agree to. */

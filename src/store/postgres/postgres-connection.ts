@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/basics/index.ts';
-import type { ChangeSource, Follower, Following, NotificationReport } from '../../keys/repository/index.ts';
+import type { ChangeSource, Follower, Following, KnownEdge, NotificationReport } from '../../keys/repository/index.ts';
 import { type Connection, type MustExist, Mutex, retry, type WriteOptions, type WriteWork } from '../connection.ts';
 import { driverCodeOf } from '../errors.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
@@ -15,6 +16,8 @@ import {
   isFollowed,
   lockWriters,
   OWN_TABLES,
+  tellEdges,
+  toldEdges,
   tryLockWriters,
   PENDING_LIMIT,
   migratePostgres,
@@ -185,7 +188,15 @@ export class PostgresConnection implements Connection {
   }
 
   async follow(follower: Follower): Promise<Following> {
-    return this.#received.follow(follower);
+    const id = randomUUID();
+    return {
+      ...(await this.#received.follow(follower)),
+      tell: (edges) => this.run((db) => tellEdges(db, id, edges)),
+    };
+  }
+
+  toldEdges(): Promise<KnownEdge[]> {
+    return this.run(toldEdges);
   }
 
   async vacuum(): Promise<void> {
