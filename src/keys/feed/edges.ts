@@ -16,7 +16,7 @@ import {
   type Rules,
   text,
 } from '../basics/index.ts';
-import type { HourUsage, KeyUsage } from '../key/index.ts';
+import { type HourUsage, type KeyUsage, startOf } from '../key/index.ts';
 import {
   FEED,
   type FeedChanges,
@@ -209,11 +209,12 @@ export class Edges implements Follower {
   }
 
   /** Writes what an edge reports, once. @throws KeysError STORE_… */
-  async report({ id, usage, ...events }: EdgeReport): Promise<void> {
-    const { writeUsage, writeEvents } = this.#options;
+  async report(report: EdgeReport): Promise<void> {
+    const { writeUsage, writeEvents, clock } = this.#options;
+    const { id, usage, activated, refusals } = notLater(report, clock());
     if (usage.length > 0) await this.#once(`${id} usage`, () => writeUsage(usage));
-    if (events.activated.length + events.refusals.length > 0)
-      await this.#once(`${id} events`, () => writeEvents(events));
+    if (activated.length + refusals.length > 0)
+      await this.#once(`${id} events`, () => writeEvents({ activated, refusals }));
   }
 
   /** Does something unless it was done, or is being done. */
@@ -227,6 +228,11 @@ export class Edges implements Follower {
     this.#reports.set(name, done);
     if (this.#reports.size > MAX_REPORTS) this.#reports.delete(this.#reports.keys().next().value!);
     return done;
+  }
+
+  /** The edges that follow the store, whichever process they follow. @throws KeysError STORE_… */
+  all(): Promise<KnownEdge[]> {
+    return this.#options.repository.port(FEED).edges();
   }
 
   /** The edges that follow this process, as long as they are listed. */
@@ -390,16 +396,36 @@ function lastLine({ cursor, leaseMs, now }: Pick<FollowedAnswer, 'cursor' | 'lea
   return `=${JSON.stringify([cursor, leaseMs, now])}\n`;
 }
 
+/** A report as if what it says to be later than now had been now. */
+function notLater(report: EdgeReport, now: number): EdgeReport {
+  const earliest = <Time extends number | null>(time: Time) => (time === null ? time : (Math.min(time, now) as Time));
+  return {
+    ...report,
+    usage: report.usage.map((usage) => ({
+      ...usage,
+      lastUsedAt: earliest(usage.lastUsedAt),
+      previousLastUsedAt: earliest(usage.previousLastUsedAt),
+      hours: usage.hours.map((hour) => ({ ...hour, start: startOf('HOUR', earliest(hour.start)) })),
+    })),
+    refusals: report.refusals.map((refusal) => ({ ...refusal, at: earliest(refusal.at) })),
+  };
+}
+
+/** The most requests of a key that a report tells of: sums of them stay numbers that a database has. */
+const MAX_COUNTED = 1e9;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 const HOUR: Rules<HourUsage> = {
   start: required(count),
   // What was counted as accepted may turn out otherwise.
   accepted: required(wholeNumber),
-  forbidden: required(count),
-  limited: required(count),
-  refused: required(count),
+  forbidden: required(wholeNumber),
+  limited: required(wholeNumber),
+  refused: required(wholeNumber),
 };
 const REPORT: Rules<EdgeReport> = {
-  id: required(text),
+  // It is remembered.
+  id: required((value) => (typeof value === 'string' && UUID.test(value) ? undefined : 'must be a UUID.')),
   usage: required(
     list(
       options<KeyUsage>({
@@ -435,7 +461,8 @@ const REPORT: Rules<EdgeReport> = {
 };
 
 function wholeNumber(value: unknown): string | undefined {
-  return Number.isSafeInteger(value) ? undefined : 'must be a whole number.';
+  const isOne = Number.isSafeInteger(value) && Math.abs(value as number) <= MAX_COUNTED;
+  return isOne ? undefined : `must be a whole number of at most ${MAX_COUNTED}.`;
 }
 
 /** Reads what an edge reports. @throws KeysError OPTION_INVALID */

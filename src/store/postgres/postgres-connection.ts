@@ -241,18 +241,20 @@ export class PostgresConnection implements Connection {
 
   async #retryWrite<Result>(work: WriteWork<Result>): Promise<{ result: Result; change: number | undefined }> {
     const deadline = performance.now() + this.#writeWaitMs;
-    let changed: string[] = [];
+    let changed: string[] | undefined;
     let committing = false;
     const transact = () =>
       this.#db
         .transaction()
         .setIsolationLevel('read committed')
         .execute(async (transaction) => {
-          [changed, committing] = [[], false];
+          [changed, committing] = [undefined, false];
           const result = await work(transaction, (ids) => {
+            changed ??= [];
             for (const id of ids) changed.push(id);
           });
-          const change = changed.length > 0 ? await announceChange(transaction) : undefined;
+          // Those who answer without a store do not know a key that is new either.
+          const change = changed ? await announceChange(transaction) : undefined;
           committing = true;
           return { result, change };
         });
@@ -261,7 +263,7 @@ export class PostgresConnection implements Connection {
         // A commit whose answer is lost may have happened: repeating it could make the change twice.
         return await retryLost(transact, () => !committing);
       } finally {
-        if (committing) this.#received.changed(changed);
+        if (committing && changed) this.#received.changed(changed);
       }
     };
     return retry(attempt, {
