@@ -25,10 +25,10 @@ import {
   addHealthChecks,
   addHomePage,
   answerIntrospection,
-  HEALTH_PATHS,
   type NamedCommands,
   OWN_COMMANDS,
 } from './plain-endpoints.ts';
+import { addFeed } from './feed.ts';
 import { addLeaks } from './leaks.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
 import { ClientDocuments } from './oauth/client-documents.ts';
@@ -62,6 +62,8 @@ export interface AppOptions {
   tokens?: TokenIdentifier | undefined;
   /** Where GitHub's public keys are; undefined if it may tell nothing. */
   githubKeys?: string | undefined;
+  /** Whether edges must show a certificate. */
+  edgeCertificates?: boolean;
   /** Whether the page at `/` leads to a console. */
   hasConsole?: boolean;
   commands?: NamedCommands;
@@ -72,8 +74,8 @@ export interface AppOptions {
 
 /** The service as a Hono app, with what `listen` uses beside it. */
 export type ServiceApp = Hono<BearerEnv> & {
-  /** Answers what proxies ask, as Node has it: Hono takes too long for that. Returns whether it does. */
-  readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+  /** Answers what proxies ask at `/auth`, as Node has it: Hono takes too long for that. */
+  readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
   /** Logs what clients are refused, in sums. */
   readonly refusals: RefusalLog;
   /** Logs that the store did not answer, in sums. */
@@ -116,6 +118,7 @@ export function createHttpApp({
   guarded,
   tokens,
   githubKeys,
+  edgeCertificates = false,
   hasConsole = false,
   commands = OWN_COMMANDS,
   log = NO_LOG,
@@ -162,9 +165,15 @@ export function createHttpApp({
     bearerAuthBy(new RequestChecker(introspecting, asGraphQL)),
     answerIntrospection(keys, parts.failures),
   );
+  const following = new BearerCheck({ keys, permission: 'EDGE:READ_ANY', ...from, toOf: at('/feed').toOf }, parts);
+  addFeed(app, bearerAuthBy(new RequestChecker(following, asGraphQL)), {
+    keys,
+    addresses,
+    needsCertificate: edgeCertificates,
+    ...parts,
+  });
   addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
-  for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
-  addHealthChecks(app, keys, parts.failures);
+  addHealthChecks(app, keys, { cors, allowOrigins, failures: parts.failures });
   addHomePage(app, { hasConsole, commands });
   const { credentials: _, ...fromForms } = from;
   const consentParts = {

@@ -8,6 +8,7 @@ import {
   anything,
   checkOptions,
   count,
+  invalidOption,
   list,
   oneOf,
   options as optionsIn,
@@ -20,6 +21,7 @@ import {
   yesOrNo,
 } from '../keys/basics/index.ts';
 import {
+  type Catalog,
   type CatalogAdditions,
   CONSENT_MODES,
   createCatalog,
@@ -106,7 +108,7 @@ export interface OpenKeys extends KeysService, Limited {
   /**
    * A service over the same open store with other resources, roles, limits and policy, such as those of a changed
    * configuration. This one keeps its own; closing either of them closes the store.
-   * @throws KeysError OPTION_INVALID; Error as `createCatalog`
+   * @throws KeysError OPTION_INVALID
    */
   withAdditions(additions: CatalogAdditions): OpenKeys;
   /**
@@ -123,7 +125,7 @@ export interface OpenKeys extends KeysService, Limited {
 
 /**
  * Opens the key store, and creates it if it is missing.
- * @throws KeysError OPTION_INVALID, STORE_…; Error as `createCatalog`
+ * @throws KeysError OPTION_INVALID, STORE_…
  */
 export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys> {
   checkOptions('openKeys', options, OPTIONS);
@@ -139,7 +141,7 @@ export async function openKeysWithNotices(
   { resources, roles, defaultLimits, policy, consent, declaredIn, maxVerifiedKeys, ...options }: OpenKeysOptions,
   changes?: ChangeSource,
 ): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
-  const catalog = createCatalog({ resources, roles, defaultLimits, policy, consent, declaredIn });
+  const catalog = catalogOf('openKeys', { resources, roles, defaultLimits, policy, consent, declaredIn });
   const { openStore } = await import('../store/open.ts');
   const store = await openStore(options, undefined, changes);
   const clock = new SteadyClock(
@@ -169,6 +171,15 @@ export async function openKeysWithNotices(
     },
   );
   return { keys, notices: store.notices };
+}
+
+/** @throws KeysError OPTION_INVALID for what cannot be declared */
+function catalogOf(caller: string, additions: CatalogAdditions): Catalog {
+  try {
+    return createCatalog(additions);
+  } catch (error) {
+    throw invalidOption(caller, (error as Error).message);
+  }
 }
 
 /** What listens for changes of a store, for other processes: see there. @throws KeysError USAGE */
@@ -232,7 +243,7 @@ class OpenedKeys extends KeysService implements OpenKeys {
 
   withAdditions(additions: CatalogAdditions): OpenKeys {
     checkOptions('keys.withAdditions', additions, ADDITIONS);
-    return new OpenedKeys(this.#over, ...this.partsWith(createCatalog(additions)));
+    return new OpenedKeys(this.#over, ...this.partsWith(catalogOf('keys.withAdditions', additions)));
   }
 
   // A function of its own: it may be handed on without the keys.
@@ -246,6 +257,7 @@ class OpenedKeys extends KeysService implements OpenKeys {
       // A store that cannot be written must not prevent closing.
       await this.finishActivity().catch(() => {});
       await this.limiter.finish();
+      await this.edges.close();
     } finally {
       await this.#over.store.close();
     }

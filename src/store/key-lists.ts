@@ -216,9 +216,6 @@ function compare(one: ListPosition, other: ListPosition): number {
   return one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1);
 }
 
-/** By numbers as people count them, and whatever the case. */
-const BY_NAME = new Intl.Collator('en', { numeric: true });
-
 /** The keys in the order that is asked for. What has no time comes last. */
 async function sortedBy(
   connection: Connection,
@@ -232,10 +229,12 @@ async function sortedBy(
     await yieldToEventLoop();
   }
   const sign = descending ? -1 : 1;
+  // By numbers as people count them, and whatever the case. Made here: it takes 3 MB, which would stay with a server.
+  const names = new Intl.Collator('en', { numeric: true });
   return sortYielding(positions, (one, other) => {
     const [first, second] = [values.get(one.id) ?? null, values.get(other.id) ?? null];
     if (first === null || second === null) return Number(first === null) - Number(second === null);
-    return sign * (typeof first === 'string' ? BY_NAME.compare(first, second as string) : first - (second as number));
+    return sign * (typeof first === 'string' ? names.compare(first, second as string) : first - (second as number));
   });
 }
 
