@@ -54,7 +54,7 @@ export interface Config {
   /** Origins, such as `https://app.example.org`, whose pages may send requests; `*` for all. */
   readonly cors: { readonly origins: readonly string[] };
   /** Absolute paths. */
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly tls: { readonly cert: string; readonly key: string; readonly clientCa?: string } | undefined;
   /** What only tunes a server, from when it starts. */
   readonly server: ServerSettings;
   readonly limits: {

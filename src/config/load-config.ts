@@ -161,7 +161,7 @@ export function readConfig(
     limits: readLimits(reader, fields.limits),
     policy: readPolicySection(reader, fields.policy, withRoles),
     people: readPeople(reader, fields.people, { catalog: withRoles, file }),
-    federation: readFederation(reader, fields.federation, { catalog: withRoles, publicUrl }),
+    federation: readFederation(reader, fields.federation, { catalog: withRoles, publicUrl, file }),
     audit: readAudit(reader, fields.audit),
     notices: readNotices(reader, fields.notices, file),
     alerts: readAlerts(reader, fields.alerts),

@@ -249,7 +249,7 @@ function isKeysAddress(text: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
 }
 
-export const TLS_FIELDS = ['cert', 'key'] as const;
+export const TLS_FIELDS = ['cert', 'key', 'clientCa'] as const;
 export const INTROSPECTION = ['on', 'off', 'permitted'] as const satisfies Config['introspection'][];
 
 const NUMBER_FIELDS = Object.keys(SERVER_NUMBERS) as (keyof typeof SERVER_NUMBERS)[];
@@ -290,14 +290,17 @@ export function readCors(reader: DocumentReader, value: unknown): Config['cors']
 export function readTls(reader: DocumentReader, value: unknown, file: string): Config['tls'] {
   const fields = reader.section(value, 'tls', TLS_FIELDS, 'a map with the fields "cert" and "key"');
   if (!fields) return undefined;
-  const [cert, key] = TLS_FIELDS.map((field) => {
+  const [cert, key, clientCa] = TLS_FIELDS.map((field) => {
     const path = ['tls', field];
-    if (fields[field] === undefined) reader.missing(['tls'], field);
-    const text = fields[field] === undefined ? undefined : reader.text(fields[field], path);
+    if (fields[field] === undefined) {
+      if (field !== 'clientCa') reader.missing(['tls'], field);
+      return undefined;
+    }
+    const text = reader.text(fields[field], path);
     if (text === '' || text?.includes('\0')) reader.report(path, `The field "${field}" must be the path of a file.`);
     return resolve(dirname(file), text ?? '');
   });
-  return { cert: cert!, key: key! };
+  return { cert: cert ?? '', key: key ?? '', ...(clientCa !== undefined && { clientCa }) };
 }
 
 /** The fields of `audit`. */

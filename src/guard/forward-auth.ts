@@ -24,7 +24,6 @@ import {
   errorReply,
   HonoHead,
   isAtDoor,
-  isForProxies,
   NodeHead,
   type Received,
   type Reply,
@@ -253,14 +252,11 @@ export function serveForwardAuth(
     return 'refusal' in verdict ? respond(c, verdict.refusal) : c.body(null, 200, headersTo(verdict));
   });
   const answerProxy = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    const { url = '' } = incoming;
-    if (!isForProxies(url)) return false;
     const asking = new NodeHead(incoming);
-    const verdict = forwardAuth.decide(asking, (requirements) => readAsked(incoming, url, requirements));
+    const verdict = forwardAuth.decide(asking, (requirements) => readAsked(incoming, incoming.url!, requirements));
     const settle = (verdict: Verdict) => answersOfTurn.add(outgoing, () => answer(outgoing, verdict));
     if (verdict instanceof Promise) void verdict.then(settle);
     else settle(verdict);
-    return true;
   };
   return Object.assign(app, { answerProxy });
 }

@@ -28,6 +28,7 @@ import {
   type NamedCommands,
   OWN_COMMANDS,
 } from './plain-endpoints.ts';
+import { addFeed } from './feed.ts';
 import { addLeaks } from './leaks.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
 import { ClientDocuments } from './oauth/client-documents.ts';
@@ -61,6 +62,8 @@ export interface AppOptions {
   tokens?: TokenIdentifier | undefined;
   /** Where GitHub's public keys are; undefined if it may tell nothing. */
   githubKeys?: string | undefined;
+  /** Whether edges must show a certificate. */
+  edgeCertificates?: boolean;
   /** Whether the page at `/` leads to a console. */
   hasConsole?: boolean;
   commands?: NamedCommands;
@@ -71,8 +74,8 @@ export interface AppOptions {
 
 /** The service as a Hono app, with what `listen` uses beside it. */
 export type ServiceApp = Hono<BearerEnv> & {
-  /** Answers what proxies ask, as Node has it: Hono takes too long for that. Returns whether it does. */
-  readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+  /** Answers what proxies ask at `/auth`, as Node has it: Hono takes too long for that. */
+  readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
   /** Logs what clients are refused, in sums. */
   readonly refusals: RefusalLog;
   /** Logs that the store did not answer, in sums. */
@@ -115,6 +118,7 @@ export function createHttpApp({
   guarded,
   tokens,
   githubKeys,
+  edgeCertificates = false,
   hasConsole = false,
   commands = OWN_COMMANDS,
   log = NO_LOG,
@@ -161,6 +165,13 @@ export function createHttpApp({
     bearerAuthBy(new RequestChecker(introspecting, asGraphQL)),
     answerIntrospection(keys, parts.failures),
   );
+  const following = new BearerCheck({ keys, permission: 'EDGE:READ_ANY', ...from, toOf: at('/feed').toOf }, parts);
+  addFeed(app, bearerAuthBy(new RequestChecker(following, asGraphQL)), {
+    keys,
+    addresses,
+    needsCertificate: edgeCertificates,
+    ...parts,
+  });
   addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
   addHealthChecks(app, keys, { cors, allowOrigins, failures: parts.failures });
   addHomePage(app, { hasConsole, commands });

@@ -206,6 +206,7 @@ export async function createAppOf(
     publicUrl: config.publicUrl,
     clients: config.clients,
     githubKeys: config.alerts.github,
+    edgeCertificates: config.tls?.clientCa !== undefined,
     dynamicRegistration: config.dynamicRegistration,
     failedCredentials: config.limits.failedCredentials,
   };

@@ -257,6 +257,7 @@ class OpenedKeys extends KeysService implements OpenKeys {
       // A store that cannot be written must not prevent closing.
       await this.finishActivity().catch(() => {});
       await this.limiter.finish();
+      await this.edges.close();
     } finally {
       await this.#over.store.close();
     }

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dialect, Kysely, type KyselyPlugin } from 'kysely';
 import { debug, debugTimed, isTraced, KeysError, millisecondsSince, type Port, trace } from '../keys/basics/index.ts';
-import type { NotificationReport } from '../keys/repository/index.ts';
+import type { Follower, Following, NotificationReport } from '../keys/repository/index.ts';
 import type { KeyRow, Tables } from './tables.ts';
 
 /** The supported databases, for the few places where their SQL differs. */
@@ -74,6 +74,8 @@ export interface Connection {
   changesReceived?(): number | undefined;
   /** See `KeyRepository.watchHearing`. */
   watchHearing(report: NotificationReport): void;
+  /** See `KeyRepository.follow`. */
+  follow?(follower: Follower): Promise<Following>;
   /**
    * Lets the database server find what space it can use again, and how its rows are best found: until it has done so by
    * itself, searches of many new keys take several times as long. A file has pages of its own: see `compactFile`.
@@ -163,6 +165,7 @@ export function timedConnection(connection: Connection, report: StoreTimer): Con
     changesReceived: () => connection.changesReceived?.(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (listener) => connection.watchHearing(listener),
+    follow: (follower) => connection.follow!(follower),
     close: () => connection.close(),
   };
 }
@@ -191,6 +194,7 @@ export function debuggedConnection(connection: Connection): Connection {
     changesReceived: () => connection.changesReceived?.(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (listener) => connection.watchHearing(listener),
+    follow: (follower) => connection.follow!(follower),
     close: () =>
       debugTimed(
         'the store was closed',
@@ -275,7 +279,7 @@ export class Mutex {
 interface RetryOptions {
   /** Whether another attempt may succeed, after this many. */
   isRetryable: (error: unknown, attempts: number) => boolean;
-  /** How long to wait before the next attempt, in milliseconds. Default: 5 to 25, at random. */
+  /** How long to wait before the next attempt, in milliseconds. Default: 5 to 15, at random. */
   delayMs?: (attempts: number) => number;
 }
 
@@ -285,7 +289,7 @@ interface RetryOptions {
  */
 export async function retry<Result>(
   work: () => Promise<Result>,
-  { isRetryable, delayMs = () => 5 + Math.random() * 20 }: RetryOptions,
+  { isRetryable, delayMs = () => 5 + Math.random() * 10 }: RetryOptions,
 ): Promise<Result> {
   for (let attempts = 1; ; attempts += 1) {
     try {

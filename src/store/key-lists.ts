@@ -11,9 +11,11 @@ import {
   findLabelled,
   findOwned,
   findOwners,
+  findUnused,
   isAmong,
   isFiltered,
   isFoundByParts,
+  isMerged,
   KeyReader,
   type Owners,
   rarePartsOf,
@@ -108,17 +110,18 @@ async function findPositions(connection: Connection, selection: KeySelection): P
   const { owner } = selection;
   const owners = owner === undefined ? undefined : await findOwners(connection, owner);
   if (owners?.isNobody) return { positions: [], hasMore: false };
-  const reader = new KeyReader(connection, selection, owners);
+  const all = new KeyReader(connection, selection, owners);
   const enough = (positions: ListPosition[], hasMore = false): FoundPositions => ({
     positions: positions.slice(0, most),
     hasMore: hasMore || positions.length > most,
   });
-  const candidates = await findCandidates(connection, selection, owners);
+  const indexed = await findCandidates(connection, selection, owners);
+  const unused = indexed ? undefined : await unusedAmong(connection, selection);
+  const [candidates, reader] = [indexed ?? unused, unused ? all.withoutUse() : all];
   if (candidates) {
     const found: ListPosition[] = [];
     for (const isOne of candidates) {
-      const all = { limit: MAX_CANDIDATES + 1, descending };
-      found.push(...(await reader.positions(all, isOne)));
+      found.push(...(await reader.positions({ limit: MAX_CANDIDATES + 1, descending }, isOne)));
       await yieldToEventLoop();
     }
     const sign = descending ? -1 : 1;
@@ -179,20 +182,25 @@ async function findCandidates(
     if (labelled.length < limit) return withIds(labelled.map(({ id }) => id));
   }
   if (search === undefined) return undefined;
-  if (connection.dialect === 'sqlite') {
-    const numbers = await findIndexed(connection, search);
-    return (
-      numbers &&
-      chunksOf(numbers).map(
-        (chunk): Condition =>
-          () =>
-            isAmong(chunk),
-      )
-    );
-  }
+  if (connection.dialect === 'sqlite') return withNumbers(await findIndexed(connection, search));
   const parts = await rarePartsOf(connection, search);
   const text = searchTextOf({ name: search, description: null });
   return parts.length > 0 ? [() => isFoundByParts(text, parts)] : undefined;
+}
+
+/** The same among those that were not used. */
+async function unusedAmong(connection: Connection, selection: KeySelection): Promise<Condition[] | undefined> {
+  if (!isMerged(connection, selection)) return undefined;
+  const search = findUnused(connection, selection, MAX_CANDIDATES);
+  for (;;) {
+    const step = await search.next();
+    if (step.done) return withNumbers(step.value);
+    await yieldToEventLoop();
+  }
+}
+
+function withNumbers(numbers: readonly number[] | undefined): Condition[] | undefined {
+  return numbers && chunksOf(numbers).map((chunk) => () => isAmong(chunk));
 }
 
 type Db = Parameters<Parameters<Connection['run']>[0]>[0];

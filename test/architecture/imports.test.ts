@@ -53,6 +53,7 @@ const ROOMS_OF_KEYS = [
   'lists',
   'changes',
   'authentication',
+  'feed',
   'consent',
   'exchange',
   'transfer',

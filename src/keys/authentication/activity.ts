@@ -204,7 +204,7 @@ export interface ActivityEvents {
 }
 
 /** What `Activity` needs from outside. */
-interface ActivityOptions {
+export interface ActivityOptions {
   /** Adds to the totals of keys. When it throws, that is kept and written later. */
   writeUsage: (usage: readonly KeyUsage[]) => Promise<void>;
   /** Writes events, with the same promise. */

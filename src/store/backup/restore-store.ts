@@ -47,8 +47,7 @@ import {
   requireNoForeignFile,
   stageBackup,
 } from './backup-file.ts';
-import { openPrivateDatabase } from '../sqlite/database.ts';
-import type { PrivateDatabase } from '../sqlite/node-database.ts';
+import { openPrivateDatabase, type PrivateDatabase } from '../sqlite/database.ts';
 
 /** A backup that was found to be whole, as a new store of the newest schema that has its rows. */
 export interface OpenBackup {

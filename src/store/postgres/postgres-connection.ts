@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/basics/index.ts';
-import type { ChangeSource, NotificationReport } from '../../keys/repository/index.ts';
+import type { ChangeSource, Follower, Following, NotificationReport } from '../../keys/repository/index.ts';
 import { type Connection, type MustExist, Mutex, retry, type WriteOptions, type WriteWork } from '../connection.ts';
 import { driverCodeOf } from '../errors.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
@@ -181,6 +181,10 @@ export class PostgresConnection implements Connection {
 
   watchHearing(report: NotificationReport): void {
     this.#received.watchHearing(report);
+  }
+
+  async follow(follower: Follower): Promise<Following> {
+    return this.#received.follow(follower);
   }
 
   async vacuum(): Promise<void> {

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig } from 'pg';
 import { debug, isKeysError, KeysError } from '../../keys/basics/index.ts';
-import type { ChangeSource, Received, NotificationReport } from '../../keys/repository/index.ts';
+import type { ChangeSource, Follower, Following, NotificationReport, Received } from '../../keys/repository/index.ts';
 import { driverCodeOf } from '../errors.ts';
 import { KeyChanges, MAX_CHANGES } from '../connection.ts';
 import { isLost, isSilence, loadDriver, postgresError } from './postgres-pool.ts';
@@ -14,6 +14,8 @@ const HEARTBEAT_MS = { busy: 500, idle: 1500 } as const;
 /** How long a connection is used that heartbeats come by: the address may lead to another server since. */
 const RENEWAL_MS = { busy: 2000, idle: 4000 } as const;
 const RETRY_MS = 250;
+/** How long a listener that is closed waits for those who are told by it, in milliseconds. */
+const ENDING_MS = 50;
 /** After how many connections in a row that nobody answered the server is known to be silent. */
 const SILENT_AFTER = 2;
 /** How long to wait after notifications have again not arrived. */
@@ -107,6 +109,9 @@ export class ReceivedChanges {
   #aliveAt = Number.NEGATIVE_INFINITY;
   #isStarted = false;
   #report: NotificationReport = () => {};
+  #follower: Follower | undefined;
+  /** Resolves once it is sure for the first time, or it is known why not. */
+  readonly #told = Promise.withResolvers<void>();
   /** Why notifications are lost, if that is so. */
   #problem: Error | undefined;
   #isSilent = false;
@@ -145,9 +150,25 @@ export class ReceivedChanges {
     return this.#isSilent ? this.#problem : undefined;
   }
 
+  /** See `KeyRepository.follow`. The store waits for this process as long as what it has received is trusted. */
+  async follow(follower: Follower): Promise<Following> {
+    this.#follower = follower;
+    this.#start();
+    this.#source.followed?.();
+    if (!this.#isTrusted) await Promise.race([this.#told.promise, delay(TRUST_MS, undefined, { ref: false })]);
+    return {
+      leasedUntil: () => {
+        this.#source.asked();
+        return this.#aliveAt + TRUST_MS;
+      },
+      stop: async () => void (this.#follower = undefined),
+    };
+  }
+
   /** Counts these keys as changed at once, as after a change by this process. */
   changed(ids: readonly string[]): void {
     this.#changes.add(ids);
+    void this.#follower?.changed();
   }
 
   close(): Promise<void> {
@@ -164,7 +185,14 @@ export class ReceivedChanges {
     this.#source.start((received) => this.#hear(received));
   }
 
-  #hear({ changed, alive, problem, renewsPool }: Received): void {
+  /** @returns resolves once those know of it as well who are told by the follower */
+  #hear(received: Received): Promise<void> | undefined {
+    this.#take(received);
+    if (received.alive === null) return this.#follower?.ended();
+    return received.changed || received.change !== undefined ? this.#follower?.changed() : undefined;
+  }
+
+  #take({ changed, alive, problem, renewsPool }: Received): void {
     if (renewsPool) this.#renewPool();
     if (changed) this.#received += 1;
     if (changed === 'any') this.#changes.addUnknown();
@@ -179,6 +207,7 @@ export class ReceivedChanges {
   }
 
   #setProblem(problem: Error | undefined, isSilent: boolean): void {
+    this.#told.resolve();
     const isNew = (problem === undefined) !== (this.#problem === undefined);
     this.#problem = problem;
     this.#isSilent = isSilent;
@@ -239,7 +268,7 @@ export class PostgresListener implements ChangeSource {
   }
 
   async close(): Promise<void> {
-    const left = this.#disconnect();
+    const left = this.#disconnect({ isClosing: true });
     this.#closed.abort();
     await left;
   }
@@ -393,14 +422,16 @@ export class PostgresListener implements ChangeSource {
   }
 
   /** Follows no longer, so that no change waits for it once nothing is trusted. */
-  async #disconnect(): Promise<void> {
+  async #disconnect({ isClosing = false } = {}): Promise<void> {
     const [client, sender, id] = [this.#client, this.#sender, this.#id];
     [this.#client, this.#sender] = [undefined, undefined];
     client?.end().catch(() => {});
-    await this.#hear({ alive: null });
-    // A program that ends waits for it.
+    const ended = Promise.resolve(this.#hear({ alive: null })).then(() => true);
+    // A program that ends does not wait for those who follow it in turn: its lease ends by itself.
+    const hasEnded = await (isClosing ? Promise.race([ended, delay(ENDING_MS, false)]) : ended);
+    // It waits for this.
     (sender?.client as (Client & { ref(): void }) | undefined)?.ref();
-    await sender?.client.query(LEAVE, [id]).catch(() => {});
+    if (hasEnded) await sender?.client.query(LEAVE, [id]).catch(() => {});
     await sender?.client.end().catch(() => {});
   }
 
