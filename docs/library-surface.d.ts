@@ -239,7 +239,7 @@ export interface RunningServer extends StartedServer {
 export type SchemaHook = Hook<'svc-api:schema', Hooks & SvcApiHooks>;
 
 export type ServiceApp = Hono<BearerEnv> & {
-    readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+    readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
     readonly refusals: RefusalLog;
     readonly failures: FailureLog;
     readonly failedCredentials: AttemptCounter | undefined;
@@ -796,7 +796,9 @@ export interface TelemetryOptions {
 
 export interface TokenIssuer {
     readonly url: string;
-    readonly jwks: string | undefined;
+    readonly jwks: string | {
+        readonly file: string;
+    } | undefined;
     readonly audience: string;
     readonly algorithms: readonly string[];
 }
