@@ -266,6 +266,7 @@ export interface AccessObserver {
     used(permission: Permission): void;
     granted(role: Role): void;
     called(tool: string): void;
+    passed(route: string): void;
     lacked(permissions: readonly Permission[], address?: string, tool?: string): void;
 }
 

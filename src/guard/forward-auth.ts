@@ -41,6 +41,7 @@ import {
   canonicalSite,
   chargeOf,
   checkAllow,
+  describePattern,
   describeMatch,
   type Match,
   type Needed,
@@ -146,7 +147,7 @@ class ForwardAuth {
     if (match) asking.charge = chargeOf(match.route);
     const admission = this.#door.enter(asking, asked.parts);
     const settle = (admission: Admission) => {
-      const judged = this.#judge(asking, admission, allow, isObserved ? match : undefined);
+      const judged = this.#judge(asking, admission, allow, match);
       if ('refusal' in judged && isObserved && observed.passes(match, judged.refusal))
         return { identity: NOBODY, cookies };
       return 'refusal' in judged ? this.#refusalOf(asking, asked, judged.refusal) : { ...judged, cookies };
@@ -158,14 +159,15 @@ class ForwardAuth {
     asking: Received,
     admission: Admission,
     allow: Needed,
-    observing: Match | undefined,
+    match: Match | undefined,
   ): OrRefusal<Pick<PassedOn, 'identity'>, Reply> {
     const { check, catalog, observed } = this.#options;
     if ('refusal' in admission) return admission;
     const { principal, fields } = admission;
     const checked = checkAllow(allow, principal.access);
-    if (checked.outcome === 'forbidden' && observing) {
-      observed.noteLacking(observing, principal, checked.missing);
+    if (checked.outcome === 'forbidden' && match?.route.observe) {
+      observed.noteLacking(match, principal, checked.missing);
+      principal.observer?.passed(describePattern(match.route));
       return { identity: identityHeaders(principal, [], catalog) };
     }
     if (checked.outcome === 'forbidden') {
@@ -173,6 +175,7 @@ class ForwardAuth {
       return { refusal: withFields(check.lacking(asking, principal, checked.missing), fields) };
     }
     for (const permission of checked.used) principal.observer?.used(permission);
+    if (match) principal.observer?.passed(describePattern(match.route));
     return { identity: identityHeaders(principal, checked.used, catalog) };
   }
 

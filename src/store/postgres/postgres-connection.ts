@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/basics/index.ts';
-import type { ChangeSource, Follower, Following, NotificationReport } from '../../keys/repository/index.ts';
+import type { ChangeSource, Follower, Following, KnownEdge, NotificationReport } from '../../keys/repository/index.ts';
 import { type Connection, type MustExist, Mutex, retry, type WriteOptions, type WriteWork } from '../connection.ts';
 import { driverCodeOf } from '../errors.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
@@ -14,6 +15,8 @@ import {
   isFollowed,
   lockWriters,
   OWN_TABLES,
+  tellEdges,
+  toldEdges,
   tryLockWriters,
   PENDING_LIMIT,
   migratePostgres,
@@ -184,7 +187,15 @@ export class PostgresConnection implements Connection {
   }
 
   async follow(follower: Follower): Promise<Following> {
-    return this.#received.follow(follower);
+    const id = randomUUID();
+    return {
+      ...(await this.#received.follow(follower)),
+      tell: (edges) => this.run((db) => tellEdges(db, id, edges)),
+    };
+  }
+
+  toldEdges(): Promise<KnownEdge[]> {
+    return this.run(toldEdges);
   }
 
   async vacuum(): Promise<void> {
@@ -229,18 +240,20 @@ export class PostgresConnection implements Connection {
 
   async #retryWrite<Result>(work: WriteWork<Result>): Promise<{ result: Result; change: number | undefined }> {
     const deadline = performance.now() + this.#writeWaitMs;
-    let changed: string[] = [];
+    let changed: string[] | undefined;
     let committing = false;
     const transact = () =>
       this.#db
         .transaction()
         .setIsolationLevel('read committed')
         .execute(async (transaction) => {
-          [changed, committing] = [[], false];
+          [changed, committing] = [undefined, false];
           const result = await work(transaction, (ids) => {
+            changed ??= [];
             for (const id of ids) changed.push(id);
           });
-          const change = changed.length > 0 ? await announceChange(transaction) : undefined;
+          // Those who answer without a store do not know a key that is new either.
+          const change = changed ? await announceChange(transaction) : undefined;
           committing = true;
           return { result, change };
         });
@@ -249,7 +262,7 @@ export class PostgresConnection implements Connection {
         // A commit whose answer is lost may have happened: repeating it could make the change twice.
         return await retryLost(transact, () => !committing);
       } finally {
-        if (committing) this.#received.changed(changed);
+        if (committing && changed) this.#received.changed(changed);
       }
     };
     return retry(attempt, {

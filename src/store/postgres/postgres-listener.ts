@@ -110,6 +110,8 @@ export class ReceivedChanges {
   #isStarted = false;
   #report: NotificationReport = () => {};
   #follower: Follower | undefined;
+  /** Resolves once those know of all that was received who are told by the follower. */
+  #followed: Promise<void> | undefined;
   /** Resolves once it is sure for the first time, or it is known why not. */
   readonly #told = Promise.withResolvers<void>();
   /** Why notifications are lost, if that is so. */
@@ -151,24 +153,26 @@ export class ReceivedChanges {
   }
 
   /** See `KeyRepository.follow`. The store waits for this process as long as what it has received is trusted. */
-  async follow(follower: Follower): Promise<Following> {
+  async follow(follower: Follower): Promise<Omit<Following, 'tell'>> {
     this.#follower = follower;
+    let isStopped = false;
     this.#start();
     this.#source.followed?.();
     if (!this.#isTrusted) await Promise.race([this.#told.promise, delay(TRUST_MS, undefined, { ref: false })]);
     return {
       leasedUntil: () => {
         this.#source.asked();
-        return this.#aliveAt + TRUST_MS;
+        return isStopped ? Number.NEGATIVE_INFINITY : this.#aliveAt + TRUST_MS;
       },
-      stop: async () => void (this.#follower = undefined),
+      // Changes go on to wait for those whom it has told.
+      stop: async () => void (isStopped = true),
     };
   }
 
   /** Counts these keys as changed at once, as after a change by this process. */
   changed(ids: readonly string[]): void {
     this.#changes.add(ids);
-    void this.#follower?.changed();
+    this.#followed = this.#follower?.changed();
   }
 
   close(): Promise<void> {
@@ -189,7 +193,8 @@ export class ReceivedChanges {
   #hear(received: Received): Promise<void> | undefined {
     this.#take(received);
     if (received.alive === null) return this.#follower?.ended();
-    return received.changed || received.change !== undefined ? this.#follower?.changed() : undefined;
+    if (received.changed) this.#followed = this.#follower?.changed();
+    return received.changed || received.change !== undefined ? this.#followed : undefined;
   }
 
   #take({ changed, alive, problem, renewsPool }: Received): void {
