@@ -68,6 +68,7 @@ export interface Config {
     readonly tls: {
         readonly cert: string;
         readonly key: string;
+        readonly clientCa?: string;
     } | undefined;
     readonly server: ServerSettings;
     readonly limits: {
@@ -335,6 +336,7 @@ export interface CatalogAdditions {
 export interface CertificateFiles {
     cert: string;
     key: string;
+    clientCa?: string;
 }
 
 export interface Chain {
