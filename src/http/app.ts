@@ -35,6 +35,7 @@ import { ClientDocuments } from './oauth/client-documents.ts';
 import { Clients } from './oauth/clients.ts';
 import type { ConsentParts, GuardedDiscovery } from './oauth/endpoints.ts';
 import { Issuer, PROTECTED_RESOURCE } from './oauth/issuer.ts';
+import type { ExtraHeaders } from './watched-request.ts';
 
 /** What the service is made of. */
 export interface AppOptions {
@@ -74,8 +75,8 @@ export interface AppOptions {
 
 /** The service as a Hono app, with what `listen` uses beside it. */
 export type ServiceApp = Hono<BearerEnv> & {
-  /** Answers what proxies ask, as Node has it: Hono takes too long for that. Returns whether it does. */
-  readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+  /** Answers what proxies ask at `/auth`, as Node has it: Hono takes too long for that. */
+  readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
   /** Logs what clients are refused, in sums. */
   readonly refusals: RefusalLog;
   /** Logs that the store did not answer, in sums. */
@@ -88,6 +89,8 @@ export type ServiceApp = Hono<BearerEnv> & {
   readonly addresses: ClientAddresses;
   /** What is known of the issuers whose tokens are exchanged for keys. */
   readonly tokens: object | undefined;
+  /** What each answer says beside its own. */
+  readonly extraHeaders?: ExtraHeaders;
 };
 
 /** The endpoints that need nothing of guarding, and what those for proxies share with them. */

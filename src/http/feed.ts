@@ -7,7 +7,7 @@ import type { KeysService } from '../keys/service/index.ts';
 import { type Limited, readLeaseRequests } from '../limits/index.ts';
 import type { BearerEnv } from './bearer-auth.ts';
 import type { CheckParts } from './bearer-options.ts';
-import { readJson } from './form.ts';
+import { readJson } from './request-body.ts';
 import { type ClientAddresses, HonoHead, requestIdIn } from './received.ts';
 import {
   errorReply,
@@ -114,6 +114,7 @@ async function poll(c: Context<BearerEnv>, { keys, addresses }: FeedParts): Prom
     name: textIn(c, 'name', /^[^\p{C}]+$/u),
     after: textIn(c, 'after', /^[\w.:~-]+$/),
     leaseMs: Number(textIn(c, 'lease', /^\d{1,6}$/)),
+    holdMs: c.req.query('hold') === undefined ? undefined : Number(textIn(c, 'hold', /^\d{1,6}$/)),
     key: { id: apiKey.id, name: apiKey.name },
     address: addresses.of(new HonoHead(c)).address,
   };

@@ -24,7 +24,15 @@ export {
   seenOrigin,
   type SignIn,
 } from './door.ts';
-export { admitKey, readForm, readQuery, type RefusedPerson, refusedPerson } from './form.ts';
+export {
+  admitKey,
+  parseJson,
+  readBody,
+  readForm,
+  readQuery,
+  type RefusedPerson,
+  refusedPerson,
+} from './request-body.ts';
 export type { IntrospectionMode } from './graphql-errors.ts';
 export type { GraphQLPipeline, GraphQLRequest } from './graphql-pipeline.ts';
 export { oauthErrorFor } from './oauth/answers.ts';
@@ -67,7 +75,6 @@ export {
   unavailable,
   withFields,
 } from './replies.ts';
-export { parseJson, readBody } from './request-body.ts';
 export {
   type CheckedRequest,
   type CheckRequestOptions,
@@ -77,7 +84,6 @@ export {
 } from './request-check.ts';
 export {
   type ConnectionHandler,
-  isForProxies,
   listen,
   listenerOf,
   type ListenOptions,
@@ -91,6 +97,7 @@ export { admitSession, cookieParts, DOOR_COOKIE, prefixFor, SeenOrigin, SESSION_
 export {
   affordableConnections,
   type Endpoint,
+  type ExtraHeaders,
   endpointOf,
   ENDPOINTS,
   notingFor,

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context, Handler, Hono, MiddlewareHandler } from 'hono';
 import Negotiator from 'negotiator';
 import type { BearerEnv } from './bearer-auth.ts';
-import { readForm } from './form.ts';
+import { readForm } from './request-body.ts';
 import { requestIdIn, type RequestNotes } from './received.ts';
 import type { FailureLog } from './refusal-log.ts';
 import { openHandler } from './adapters.ts';
@@ -22,7 +22,7 @@ import type { KeysService } from '../keys/service/index.ts';
 
 /** Whether the process is alive, and whether its key store answers: without a key, and without details. */
 const [ALIVE, READY] = ['/healthz', '/readyz'] as const;
-export const HEALTH_PATHS: readonly string[] = [ALIVE, READY];
+const HEALTH_PATHS: readonly string[] = [ALIVE, READY];
 
 /**
  * HTTP/1.0 needs no Host, and some load balancers check by that; HAProxy by `OPTIONS /` unless told otherwise.
@@ -40,7 +40,7 @@ const OK = jsonReply({ status: 'ok' });
 /** Adds the addresses for health checks to an app. */
 export function addHealthChecks(
   app: Hono<BearerEnv>,
-  keys: KeysService,
+  keys: Pick<KeysService, 'store'>,
   { cors, allowOrigins, failures }: { cors: Cors; allowOrigins: MiddlewareHandler; failures: FailureLog },
 ): void {
   const isReady = async (notes: RequestNotes | undefined) => {

@@ -301,7 +301,7 @@ export class Mutex {
 interface RetryOptions {
   /** Whether another attempt may succeed, after this many. */
   isRetryable: (error: unknown, attempts: number) => boolean;
-  /** How long to wait before the next attempt, in milliseconds. Default: 5 to 25, at random. */
+  /** How long to wait before the next attempt, in milliseconds. Default: 5 to 15, at random. */
   delayMs?: (attempts: number) => number;
 }
 
@@ -311,7 +311,7 @@ interface RetryOptions {
  */
 export async function retry<Result>(
   work: () => Promise<Result>,
-  { isRetryable, delayMs = () => 5 + Math.random() * 20 }: RetryOptions,
+  { isRetryable, delayMs = () => 5 + Math.random() * 10 }: RetryOptions,
 ): Promise<Result> {
   for (let attempts = 1; ; attempts += 1) {
     try {

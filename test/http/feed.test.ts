@@ -61,6 +61,15 @@ describeOnEach('the feed', () => {
     },
   });
 
+  /** Takes all that there is, until the server stops. */
+  async function followOn(follower: ReturnType<typeof edge>, cursor: string): Promise<void> {
+    for (let next = cursor; ;) {
+      const response = await follower.ask(next).catch(() => undefined);
+      if (response?.status !== 200) return;
+      next = (await linesOf(response)).at(-1)!.values[0] as string;
+    }
+  }
+
   it('is for keys with EDGE:READ_ANY alone, which VIEWER has not', async () => {
     const { key: viewer } = await create('Viewer');
     for (const path of ['/feed', '/feed/snapshot', '/feed/activity', '/feed/leases']) {
@@ -151,11 +160,11 @@ describeOnEach('the feed', () => {
     const { cursor: next } = await one.next(cursor);
     await other.next(cursor);
     events.push('both told');
-    void one.ask(next).catch(() => {});
+    void followOn(one, next);
     // An answer that got lost is asked for again, which confirms nothing.
     const { cursor: again } = await other.next(cursor);
     events.push('told again');
-    void other.ask(again).catch(() => {});
+    void followOn(other, again);
     await changed;
     assert.deepEqual(events, ['both told', 'told again', 'returned']);
   });

@@ -9,7 +9,7 @@ import { metadataReply, OAUTH_PATHS, PROTECTED_RESOURCE } from './issuer.ts';
 import { giveKey, grantTypesOf } from './token.ts';
 import { isRecord } from '../../keys/basics/index.ts';
 import { invalidRedirect, registeredBy } from '../../keys/consent/index.ts';
-import { readJson } from '../form.ts';
+import { readJson } from '../request-body.ts';
 import { OAuthError } from './oauth-error.ts';
 
 /** Adds the endpoints by which applications ask for keys. Pages of other origins may call them as they may GraphQL. */

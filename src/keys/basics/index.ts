@@ -64,7 +64,7 @@ export {
   ValidationError,
   withoutStackTrace,
 } from './errors.ts';
-export { readSecretFile, type SecretText, versionOfFile } from './secret-file.ts';
+export { readPublicFile, readSecretFile, type SecretText, versionOfFile } from './secret-file.ts';
 export {
   declarePort,
   invalidOrigin,

@@ -40,6 +40,8 @@ export interface EdgePoll {
   readonly after: string;
   /** For how long it wants to answer without being told anything, in milliseconds. */
   readonly leaseMs: number;
+  /** How long it waits for an answer without changes: less than it usually would where the way is long. */
+  readonly holdMs?: number | undefined;
 }
 
 /** What an edge is told, and for how long it may answer by that, in milliseconds since it asked. */
@@ -150,7 +152,7 @@ export class Edges implements Follower {
     if (!edge) return 'full';
     this.#tell(following, askedAt);
     // A lease may be shorter than it asks for.
-    const holdMs = Math.min(asked.leaseMs * HOLD_PART, leaseMsOf(edge, askedAt) / 2);
+    const holdMs = Math.min(asked.holdMs ?? Infinity, asked.leaseMs * HOLD_PART, leaseMsOf(edge, askedAt) / 2);
     const held = delay(holdMs, undefined, { signal, ref: false }).catch(() => {});
     for (;;) {
       // First of all: what is committed after that, and is not seen below, waits for this process.

@@ -222,9 +222,6 @@ export interface OpenService extends KeysService {
 }
 
 export class OperatorKeys implements KeyAdministration {
-  readonly consents: OperatorConsents;
-  readonly containments: OperatorContainments;
-  readonly declarations: OperatorDeclarations;
   readonly location: string;
   readonly exists: boolean;
   readonly revertsAll = true;
@@ -235,10 +232,19 @@ export class OperatorKeys implements KeyAdministration {
   constructor(keys: OpenService) {
     this.location = keys.location;
     this.exists = keys.exists;
-    this.consents = new OperatorConsents(keys);
-    this.containments = new OperatorContainments(keys);
-    this.declarations = new OperatorDeclarations(keys);
     this.#keys = keys;
+  }
+
+  get consents(): OperatorConsents {
+    return new OperatorConsents(this.#keys);
+  }
+
+  get containments(): OperatorContainments {
+    return new OperatorContainments(this.#keys);
+  }
+
+  get declarations(): OperatorDeclarations {
+    return new OperatorDeclarations(this.#keys);
   }
 
   async catalog(): Promise<Catalog> {

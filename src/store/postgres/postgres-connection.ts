@@ -9,7 +9,8 @@ import { driverCodeOf } from '../errors.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from '../location.ts';
 import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
-import { ReceivedChanges, PostgresListener, ServerClock, TRUST_MS } from './postgres-listener.ts';
+import { ServerClock } from '../server-clock.ts';
+import { ReceivedChanges, PostgresListener, TRUST_MS } from './postgres-listener.ts';
 import {
   announceChange,
   isFollowed,
@@ -82,12 +83,19 @@ export class PostgresConnection implements Connection {
     {
       lockWaitMs,
       writeWaitMs = lockWaitMs,
+      statementMs,
       mustExist,
       changes,
-    }: { lockWaitMs: number; writeWaitMs?: number; mustExist: MustExist; changes?: ChangeSource | undefined },
+    }: {
+      lockWaitMs: number;
+      writeWaitMs?: number;
+      statementMs?: number | undefined;
+      mustExist: MustExist;
+      changes?: ChangeSource | undefined;
+    },
   ): Promise<PostgresConnection> {
     const { location, schema, owner, config } = readPostgresUrl(url);
-    const timedConfig = withTimeouts(config, lockWaitMs);
+    const timedConfig = withTimeouts(config, lockWaitMs, statementMs);
     const generation = { number: 0 };
     const db = await openPool(timedConfig, generation);
     try {
@@ -302,11 +310,9 @@ async function migrate(config: PoolConfig, location: string, schema: string | un
 const MIN_CONNECT_MS = 2000;
 
 /** Each timeout is a little longer than the one that should fire before it; the server's fire before the client's. */
-function withTimeouts(config: PoolConfig, lockWaitMs: number): PoolConfig {
-  const {
-    connectionTimeoutMillis = Math.max(lockWaitMs, MIN_CONNECT_MS),
-    statement_timeout: statement = lockWaitMs + 1000,
-  } = config;
+function withTimeouts(config: PoolConfig, lockWaitMs: number, statementMs = lockWaitMs + 1000): PoolConfig {
+  const { connectionTimeoutMillis = Math.max(lockWaitMs, MIN_CONNECT_MS), statement_timeout: statement = statementMs } =
+    config;
   return {
     ...config,
     connectionTimeoutMillis,

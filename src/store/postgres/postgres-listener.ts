@@ -5,6 +5,7 @@ import { debug, isKeysError, KeysError } from '../../keys/basics/index.ts';
 import type { ChangeSource, Follower, Following, NotificationReport, Received } from '../../keys/repository/index.ts';
 import { driverCodeOf } from '../errors.ts';
 import { KeyChanges, MAX_CHANGES } from '../connection.ts';
+import type { ServerClock } from '../server-clock.ts';
 import { isLost, isSilence, loadDriver, postgresError } from './postgres-pool.ts';
 
 /** How long after the last heartbeat that was answered the revision is trusted. */
@@ -63,27 +64,6 @@ const LEAVE = 'delete from followers where id = $1';
 
 /** The SQLSTATE of a standby, where nothing can be said. */
 const READ_ONLY = '25006';
-
-/** The clock of a database server, as far as its answers tell. */
-export class ServerClock {
-  /** By how much it is ahead of `performance.now`, in milliseconds. */
-  #ahead = Number.NEGATIVE_INFINITY;
-
-  /** In milliseconds since 1970. */
-  now(): number {
-    return Math.floor(performance.now() + this.#ahead);
-  }
-
-  /**
-   * Takes an answer, which is as old as it took to arrive, at most.
-   * @param time when it was made, in milliseconds since 1970
-   * @param askedAt by `performance.now`
-   */
-  answered(time: number, askedAt: number): void {
-    const atLeast = time - performance.now();
-    this.#ahead = Math.min(Math.max(this.#ahead, atLeast), time - askedAt);
-  }
-}
 
 /** By how much the clock of the machine is ahead of `performance.now`, in milliseconds. Neither is ever set. */
 const MACHINE_AHEAD_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();

@@ -45,7 +45,7 @@ interface ToldEdges {
 const LEASE_MS = 2000;
 const RENEW_MS = 500;
 /** How often a follower looks at the store by itself, should it not be told. */
-const LOOK_MS = 100;
+const LOOK_MS = 250;
 /** How long whoever has made a change sleeps before it looks again whether all have confirmed it. */
 const WAIT_MS = 1;
 /** How the names of files end: of a follower, and of whom that tells of changes. */
@@ -211,7 +211,10 @@ export class FileFollowing implements Following {
       setInterval(() => this.#look(), LOOK_MS).unref(),
     ];
     try {
-      this.#watcher = watch(this.#folder, { persistent: false }, () => this.#look());
+      this.#watcher = watch(this.#folder, { persistent: false }, (_, name) => {
+        // What it writes itself tells it nothing.
+        if (name?.startsWith(this.#id) !== true) this.#look();
+      });
       this.#watcher.on('error', () => {});
     } catch {
       // There may be no room for more of them: it looks by itself.
