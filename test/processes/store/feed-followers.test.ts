@@ -59,8 +59,6 @@ describeOnEach('an edge', (dialect) => {
       servers = [];
       await server.stop(signal);
       assert.ok((await deletedAt('CI')) >= end);
-      const restarted = await start();
-      await follow(restarted);
     });
 
   it('may answer no more where the server that it follows is stopped, and hears of the deletion once that goes on', async () => {
@@ -84,7 +82,6 @@ describeOnEach('an edge', (dialect) => {
   });
 
   it('is waited for by all that changes keys', async () => {
-    await cli.given('CI');
     await cli.given('Admin', { roles: ['ADMIN'] });
     const server = await start();
     const folder = tempFolder();
@@ -94,12 +91,9 @@ describeOnEach('an edge', (dialect) => {
     const lines = join(folder, 'lines');
     writeFileSync(lines, JSON.stringify({ name: 'Imported', sha256: 'a'.repeat(64), roles: ['GUEST'] }));
     const changes = [
-      ['apikey', 'update', 'CI', '--roles', 'GUEST'],
-      ['apikey', 'rotate', 'CI', '--grace', '1h'],
       ['apikey', 'apply', '-f', declared, '--json'],
       ['apikey', 'import', lines],
       ['apikey', 'contain', 'Admin', '--yes'],
-      ['apikey', 'create', '--name', 'New', '--roles', 'GUEST'],
       ['restore', backup, '--yes'],
       ...(dialect === 'sqlite' ? [['restore', backup, '--without-comparison', '--yes']] : []),
     ];
