@@ -68,6 +68,7 @@ export interface Config {
     readonly tls: {
         readonly cert: string;
         readonly key: string;
+        readonly clientCa?: string;
     } | undefined;
     readonly server: ServerSettings;
     readonly limits: {
@@ -238,7 +239,7 @@ export interface RunningServer extends StartedServer {
 export type SchemaHook = Hook<'svc-api:schema', Hooks & SvcApiHooks>;
 
 export type ServiceApp = Hono<BearerEnv> & {
-    readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+    readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
     readonly refusals: RefusalLog;
     readonly failures: FailureLog;
     readonly failedCredentials: AttemptCounter | undefined;
@@ -335,6 +336,7 @@ export interface CatalogAdditions {
 export interface CertificateFiles {
     cert: string;
     key: string;
+    clientCa?: string;
 }
 
 export interface Chain {
