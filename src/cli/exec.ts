@@ -161,7 +161,14 @@ function learnedText(command: string, learned: Suggestion | undefined): string {
   const grants = Object.entries({ roles: learned.roles, permissions: learned.permissions }).filter(
     ([, list]) => list.length > 0,
   );
-  if (grants.length === 0) return `"${program}" used its key, and needs none of its grants.`;
+  const names = [
+    ...named(
+      'Tools that it called',
+      learned.tools.map(({ name }) => name),
+    ),
+    ...named('Routes that let it pass', learned.routes),
+  ];
+  if (grants.length === 0) return [`"${program}" used its key, and needs none of its grants.`, ...names].join('\n');
   const name = basename(command)
     .replaceAll(/[^\p{L}\p{Nd}]+/gu, ' ')
     .trim()
@@ -172,8 +179,12 @@ function learnedText(command: string, learned: Suggestion | undefined): string {
     'The same in a file for apply:',
     `  - name: ${name || 'Learned'}`,
     ...grants.map(([field, list]) => `    ${field}: [${list.join(', ')}]`),
-    ...(learned.tools.length > 0 ? [`Tools that it called: ${learned.tools.map((tool) => tool.name).join(', ')}`] : []),
+    ...names,
   ].join('\n');
+}
+
+function named(what: string, names: readonly string[]): string[] {
+  return names.length === 0 ? [] : [`${what}:`, ...names.map((name) => `  ${printable(name, 200)}`)];
 }
 
 interface TemporaryKeyOptions {

@@ -328,7 +328,8 @@ export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends Re
   ParentType, ContextType>; usage?: Resolver<Maybe<ReadonlyArray<ResolversTypes['ApiKeyUsage']>>, ParentType,
   ContextType, RequireFields<ApiKeyUsageArgs, 'by'>>; usedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; usedTools?:
-  Resolver<ReadonlyArray<ResolversTypes['ApiKeyTool']>, ParentType, ContextType>; suggestedRoles?:
+  Resolver<ReadonlyArray<ResolversTypes['ApiKeyTool']>, ParentType, ContextType>; usedRoutes?:
+  Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>; suggestedRoles?:
   Resolver<ReadonlyArray<ResolversTypes['Role']>, ParentType, ContextType>; suggestedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; unusedPermissions?:
   Resolver<ReadonlyArray<ResolversTypes['Permission']>, ParentType, ContextType>; excessPermissions?:

@@ -25,7 +25,6 @@ import {
   addHealthChecks,
   addHomePage,
   answerIntrospection,
-  HEALTH_PATHS,
   type NamedCommands,
   OWN_COMMANDS,
 } from './plain-endpoints.ts';
@@ -36,6 +35,7 @@ import { ClientDocuments } from './oauth/client-documents.ts';
 import { Clients } from './oauth/clients.ts';
 import type { ConsentParts, GuardedDiscovery } from './oauth/endpoints.ts';
 import { Issuer, PROTECTED_RESOURCE } from './oauth/issuer.ts';
+import type { ExtraHeaders } from './watched-request.ts';
 
 /** What the service is made of. */
 export interface AppOptions {
@@ -89,6 +89,8 @@ export type ServiceApp = Hono<BearerEnv> & {
   readonly addresses: ClientAddresses;
   /** What is known of the issuers whose tokens are exchanged for keys. */
   readonly tokens: object | undefined;
+  /** What each answer says beside its own. */
+  readonly extraHeaders?: ExtraHeaders;
 };
 
 /** The endpoints that need nothing of guarding, and what those for proxies share with them. */
@@ -174,8 +176,7 @@ export function createHttpApp({
     ...parts,
   });
   addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
-  for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
-  addHealthChecks(app, keys, parts.failures);
+  addHealthChecks(app, keys, { cors, allowOrigins, failures: parts.failures });
   addHomePage(app, { hasConsole, commands });
   const { credentials: _, ...fromForms } = from;
   const consentParts = {

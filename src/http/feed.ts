@@ -112,8 +112,9 @@ async function poll(c: Context<BearerEnv>, { keys, addresses }: FeedParts): Prom
   const asked = {
     id: textIn(c, 'edge', UUID),
     name: textIn(c, 'name', /^[^\p{C}]+$/u),
-    after: textIn(c, 'after', /^[\w.:-]+$/),
+    after: textIn(c, 'after', /^[\w.:~-]+$/),
     leaseMs: Number(textIn(c, 'lease', /^\d{1,6}$/)),
+    holdMs: c.req.query('hold') === undefined ? undefined : Number(textIn(c, 'hold', /^\d{1,6}$/)),
     key: { id: apiKey.id, name: apiKey.name },
     address: addresses.of(new HonoHead(c)).address,
   };

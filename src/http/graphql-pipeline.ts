@@ -362,7 +362,8 @@ function handlerOf(schema: GraphQLSchema): (parameters: GraphQLParameters) => Pr
       throw VALID;
     },
   });
-  const headers = new Headers({ 'content-type': 'application/json' });
+  // A `Headers` would load all of the Fetch API, see `listen`.
+  const headers = new Map([['content-type', 'application/json']]);
   return async (parameters) => {
     const raw = {
       method: 'POST',

@@ -17,6 +17,7 @@ import {
   REQUEST_ID,
   type RequestPlaces,
   type RequestWatcher,
+  type ExtraHeaders,
   responseClass,
   UnreadAnswers,
   type UnreadLimits,
@@ -27,7 +28,7 @@ import { errorBody, REPLY_HEADERS, type ReplyCode } from './replies.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import type { ServiceApp } from './app.ts';
 import { COMMON_OPTIONS } from './bearer-options.ts';
-import { answerByNode, answersOfTurn, GraphQLRoutes } from './adapters.ts';
+import { answerByNode, answersOfTurn, DirectRoutes } from './adapters.ts';
 import { isOldHealthCheck } from './plain-endpoints.ts';
 import {
   amount,
@@ -156,6 +157,8 @@ export interface ServerLimits extends ConnectionLimits, UnreadLimits {
 
 /** What answers the requests of a server. */
 export interface RequestHandler extends RequestPlaces {
+  /** Headers that each answer has beside its own. */
+  readonly extraHeaders?: ExtraHeaders | undefined;
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
   /** Handles a request whose client waits for `100 Continue` before it sends its body. */
   handleExpecting(incoming: IncomingMessage, outgoing: ServerResponse): void;
@@ -220,7 +223,7 @@ export async function serveRequests(
   const { headersMs = 10_000, requestMs = 30_000 } = limits;
   const { connections: taking } = handler;
   const settings = {
-    ServerResponse: responseClass(new UnreadAnswers(limits)),
+    ServerResponse: responseClass(new UnreadAnswers(limits), handler.extraHeaders),
     // Node's defaults would keep slow clients for minutes.
     headersTimeout: headersMs,
     requestTimeout: requestMs,
@@ -358,7 +361,10 @@ function continueWhenRead(incoming: IncomingMessage, outgoing: ServerResponse): 
   };
 }
 
-/** What makes a request and an answer of the Fetch API. A guard does without, and without what Node loads for it. */
+/**
+ * What makes a request and an answer of the Fetch API. Node takes 10 MB for that, so it is loaded on use: GraphQL, what
+ * proxies ask, health checks and a guard do without.
+ */
 type NodeServer = typeof import('@hono/node-server');
 type FetchCallback = Parameters<NodeServer['getRequestListener']>[0];
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
@@ -384,27 +390,26 @@ class ServedApp {
   /** See `ServiceApp`; other apps have none. */
   readonly logs: Partial<Pick<ServiceApp, 'refusals' | 'failures'>>;
   readonly #answerProxy: ServiceApp['answerProxy'] | undefined;
+  /** See `ServiceApp`. */
+  readonly extraHeaders: ExtraHeaders | undefined;
   /** Finds out where requests come from. */
   readonly clients: ClientAddresses;
-  readonly #routes: GraphQLRoutes;
-  readonly #answer: Answer;
-  readonly #answerWithoutHost: Answer;
+  readonly #routes: DirectRoutes;
+  readonly #fetch: FetchCallback;
+  #answer: Answer | undefined;
 
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
-  constructor(app: Hono<any>, nodeServer: NodeServer) {
-    const { getRequestListener } = nodeServer;
-    const options = listenerOptions(nodeServer);
+  constructor(app: Hono<any>) {
     this.logs = app as Partial<ServiceApp>;
     this.#answerProxy = (app as Partial<ServiceApp>).answerProxy;
+    ({ extraHeaders: this.extraHeaders } = app as Partial<ServiceApp>);
     this.clients = (app as Partial<ServiceApp>).addresses ?? new ClientAddresses();
-    this.#routes = new GraphQLRoutes(app);
+    this.#routes = new DirectRoutes(app);
     const hold = (answer: Response) => answersOfTurn.hold(answer);
-    const fetch: FetchCallback = (...asked) => {
+    this.#fetch = (...asked) => {
       const answer = app.fetch(...(asked as Parameters<typeof app.fetch>));
       return answer instanceof Promise ? answer.then(hold) : hold(answer);
     };
-    this.#answer = getRequestListener(fetch, options);
-    this.#answerWithoutHost = getRequestListener(fetch, { ...options, hostname: 'localhost' });
   }
 
   /** Answers a request of a proxy. Returns whether it is one. */
@@ -416,11 +421,25 @@ class ServedApp {
 
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
     if (this.answerProxy(incoming, outgoing)) return;
-    const pipeline = this.#routes.find(incoming);
-    if (pipeline && answerByNode(pipeline, incoming, outgoing)) return;
+    const answerer = this.#routes.find(incoming);
+    if (answerer && answerByNode(answerer, incoming, outgoing)) return;
     if (refuseAmbiguous(incoming, outgoing)) return;
-    if (isOldHealthCheck(incoming)) this.#answerWithoutHost(incoming, outgoing);
-    else this.#answer(incoming, outgoing);
+    if (this.#answer) this.#answer(incoming, outgoing);
+    else
+      this.#load().then(
+        (answer) => answer(incoming, outgoing),
+        () => outgoing.destroy(),
+      );
+  }
+
+  /** Loads what answers by the app itself, with the first request that asks for it. */
+  async #load(): Promise<Answer> {
+    const nodeServer = await import('@hono/node-server');
+    const options = listenerOptions(nodeServer);
+    const answer = nodeServer.getRequestListener(this.#fetch, options);
+    const answerWithoutHost = nodeServer.getRequestListener(this.#fetch, { ...options, hostname: 'localhost' });
+    return (this.#answer ??= (incoming, outgoing) =>
+      (isOldHealthCheck(incoming) ? answerWithoutHost : answer)(incoming, outgoing));
   }
 
   /** Logs what was only counted. */
@@ -486,13 +505,13 @@ export async function listen(given: ListenOptions): Promise<RunningServer> {
   const rival = (['host', 'port'] as const).find((name) => name in others);
   if (socket !== undefined && rival)
     throw invalidOption('listen', `"socket" and "${rival}" exclude one another. Give one of them.`);
-  const nodeServer = await import('@hono/node-server');
-  let served = new ServedApp(app, nodeServer);
+  let served = new ServedApp(app);
   const server = await serveRequests(
     {
       get clients() {
         return served.clients;
       },
+      extraHeaders: () => served.extraHeaders?.(),
       endpointOf: ({ url }) => endpointOf(url),
       handle: (incoming, outgoing) => served.handle(incoming, outgoing),
       handleExpecting: (incoming, outgoing) => {
@@ -508,7 +527,7 @@ export async function listen(given: ListenOptions): Promise<RunningServer> {
     url: server.url,
     replaceApp(next) {
       const previous = served;
-      served = new ServedApp(next, nodeServer);
+      served = new ServedApp(next);
       // One that takes its place may log on in the same sums.
       if (previous.logs.refusals !== served.logs.refusals) previous.finishLogs();
     },

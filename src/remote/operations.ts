@@ -79,9 +79,9 @@ export type AccessQueryVariables = Exact<{ id: string; permission: string; }>;
 export type AccessQuery = { apiKey: { access: { allowed: boolean, permission: string, grantedBy: Array<string>,
   status: ApiKeyStatus, deniedById: string | null, deniedByName: string | null } } | null };
 export type SuggestQueryVariables = Exact<{ id: string; }>;
-export type SuggestQuery = { apiKey: { suggestedRoles: Array<string>, suggestedPermissions: Array<{ resource: string,
-  actions: Array<AuthAction> }>, unusedPermissions: Array<{ resource: string, actions: Array<AuthAction> }>, usedTools:
-  Array<{ name: string, lastUsedAt: string }> } | null };
+export type SuggestQuery = { apiKey: { suggestedRoles: Array<string>, usedRoutes: Array<string>,
+  suggestedPermissions: Array<{ resource: string, actions: Array<AuthAction> }>, unusedPermissions: Array<{ resource:
+  string, actions: Array<AuthAction> }>, usedTools: Array<{ name: string, lastUsedAt: string }> } | null };
 export type UsageQueryVariables = Exact<{ id: string; from: string; to: string; by: UsagePeriod; }>;
 export type UsageQuery = { apiKey: { usage: Array<{ start: string, accepted: number, forbidden: number, limited:
   number, refused: number }> | null } | null };

@@ -203,12 +203,13 @@ export class RemoteKeys implements KeyAdministration {
 
   suggest({ id }: KeyFields): Promise<Suggestion> {
     return this.#connection.ask('Suggest', { id }, ({ apiKey }) => {
-      const { suggestedRoles, suggestedPermissions, unusedPermissions, usedTools } = found(apiKey, id);
+      const { suggestedRoles, suggestedPermissions, unusedPermissions, usedTools, usedRoutes } = found(apiKey, id);
       return {
         roles: suggestedRoles,
         permissions: permissionsIn(suggestedPermissions),
         unused: permissionsIn(unusedPermissions),
         tools: usedTools.map(({ name, lastUsedAt }) => ({ name, lastUsedAt: timeIn(lastUsedAt)! })),
+        routes: [...usedRoutes],
       };
     });
   }

@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { FEED, type FeedChanges } from '../keys/repository/index.ts';
+import { FEED, type FeedChanges, type KnownEdge } from '../keys/repository/index.ts';
 import { type DialectName, portOfStore } from './connection.ts';
 import { missingStore } from './errors.ts';
 import { chunksOf } from './rows.ts';
@@ -25,9 +26,10 @@ interface Change {
  */
 export const feed = portOfStore({
   port: FEED,
-  read: ({ run, connection: { dialect } }) => ({
+  read: ({ run, connection, connection: { dialect } }) => ({
+    edges: async () => latestOf((await connection.toldEdges?.()) ?? []),
     head: () => run(async (db) => cursorOf(await headOf(db, dialect))),
-    since: (cursor, limit) => run((db) => changesSince(db, dialect, { cursor, limit })),
+    since: (cursor, limit, also = []) => run((db) => changesSince(db, dialect, { cursor, limit, also })),
     async *pages(limit) {
       const position = sql.ref<number | string>(dialect === 'sqlite' ? 'rowid' : 'id');
       for (let last: number | string | undefined; ;) {
@@ -54,9 +56,18 @@ export const feed = portOfStore({
       async *pages() {
         yield Promise.reject(missing());
       },
+      edges: async () => [],
     };
   },
 });
+
+/** One that has come to follow another process is known to both: as the one knows it that it asked last. */
+function latestOf(edges: readonly KnownEdge[]): KnownEdge[] {
+  const oldestFirst = edges.toSorted((one, other) => other.seenMs - one.seenMs);
+  const byId = new Map(oldestFirst.map((edge) => [`${edge.key.id} ${edge.id}`, edge]));
+  const textOf = ({ name, id }: KnownEdge) => `${name}\n${id}`;
+  return [...byId.values()].toSorted((one, other) => (textOf(one) < textOf(other) ? -1 : 1));
+}
 
 function rowText(dialect: DialectName): RawBuilder<string> {
   const columns = sql.join(FEED_COLUMNS.map((column) => sql.ref(column)));
@@ -71,6 +82,13 @@ function cursorOf({ number, mark }: Pick<Change, 'number' | 'mark'>): string {
   return `${number}.${mark}`;
 }
 
+/** The position after changes. It says what was taken: also of what has none of its own. */
+function cursorAfter(cursor: string, last: Change | undefined, also: readonly string[]): string {
+  if (!last && also.length === 0) return cursor;
+  const base = last ? cursorOf(last) : cursor.replace(/~.*/, '');
+  return also.length > 0 ? `${base}~${randomBytes(4).toString('hex')}` : base;
+}
+
 async function headOf(db: Kysely<Tables>, dialect: DialectName): Promise<Pick<Change, 'number' | 'mark'>> {
   const { rows } =
     dialect === 'sqlite'
@@ -83,14 +101,14 @@ async function headOf(db: Kysely<Tables>, dialect: DialectName): Promise<Pick<Ch
 async function changesSince(
   db: Kysely<Tables>,
   dialect: DialectName,
-  { cursor, limit }: { cursor: string; limit: number },
+  { cursor, limit, also }: { cursor: string; limit: number; also: readonly string[] },
 ): Promise<FeedChanges | undefined> {
-  const [, number, mark] = /^(\d{1,15})\.(.*)$/s.exec(cursor) ?? [];
+  const [, number, mark] = /^(\d{1,15})\.([^~]*)(?:~|$)/.exec(cursor) ?? [];
   if (number === undefined) return undefined;
   const changes = await readChanges(db, dialect, { number: Number(number), limit });
   const known = changes.shift();
   if (known?.mark !== mark) return undefined;
-  const ids = [...new Set(changes.flatMap(({ key_id: id }) => id || []))];
+  const ids = [...new Set([...also, ...changes.flatMap(({ key_id: id }) => id || [])])];
   const found = new Map<string, string>();
   for (const chunk of chunksOf(ids)) {
     const rows = await db
@@ -101,7 +119,7 @@ async function changesSince(
     for (const { id, text } of rows) found.set(id, text);
   }
   return {
-    cursor: cursorOf(changes.at(-1) ?? { number: Number(number), mark: mark! }),
+    cursor: cursorAfter(cursor, changes.at(-1), also),
     rows: [...found.values()],
     gone: ids.filter((id) => !found.has(id)),
     hasMore: changes.length === limit,

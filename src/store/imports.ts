@@ -19,6 +19,10 @@ const PAGE_KEYS = 1000;
 /** How long a transaction that inserts keys into a file is to take, about, and how many keys it has. */
 const PIECE_MS = 15;
 const PIECE_KEYS = { first: 100, least: 20, most: 2000 };
+/** What SQLite's documentation of FTS5 says of `automerge`: it merges much at once, and not each time. */
+const AUTOMERGE = 4;
+/** By merging a page for so many keys, an import leaves no more for that. */
+const KEYS_PER_MERGED_PAGE = 4;
 /** How many rows of an import that ended are removed from a file in a transaction. */
 const REMOVED_ROWS = 200;
 /** An import into a file that has done nothing for so long has ended, in milliseconds. */
@@ -160,9 +164,12 @@ async function insertIntoFile(writing: Writing, file: ImportSpoolFile): Promise<
   if (numUpdatedRows === 0n) await db.insertInto('pending_rows').values({ first, last }).execute();
   await db.updateTable('pending_import').set({ inserts: 1 }).execute();
   await insertKeys(writing, file.number, page, first);
+  await configureSearch(db, 'automerge', 0);
   await sql`insert into api_keys_search ${sql.raw(INDEXED_COLUMNS)}
     select ${sql.raw(indexedValues('stored'))} from main.api_keys as stored
     where rowid >= cast(${first} as integer)`.execute(db);
+  await configureSearch(db, 'automerge', AUTOMERGE);
+  await configureSearch(db, 'merge', Math.ceil(page.length / KEYS_PER_MERGED_PAGE));
   await db
     .updateTable('pending_import')
     .set({ inserts: 0, line: page.at(-1)!.line, seen_at: Date.now() })
@@ -170,6 +177,10 @@ async function insertIntoFile(writing: Writing, file: ImportSpoolFile): Promise<
   const wanted = (size * PIECE_MS) / (performance.now() - began);
   file.pieceKeys = Math.round(Math.min(Math.max(wanted, PIECE_KEYS.least), 2 * size, PIECE_KEYS.most));
   return page.length;
+}
+
+function configureSearch(db: Kysely<Tables>, command: string, value: number): Promise<unknown> {
+  return sql`insert into api_keys_search (api_keys_search, rank) values (${command}, ${sql.lit(value)})`.execute(db);
 }
 
 /** The line up to which an import has inserted its keys into a file; it begins with its first question. */

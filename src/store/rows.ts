@@ -343,9 +343,12 @@ export function hasHashed(dialect: DialectName, column: string, texts: readonly 
   return sql`(${hashOf(sql.ref(column))} in (${sql.join(texts.map(hashOf))}) and ${hasOne})`;
 }
 
+/** By code points, as databases count. */
+const START_OF_ID = new RegExp(`^.{0,${ID_START}}`, 'su');
+
 /** Whether an entry of the audit log is about one of these keys: by an index of how their ids begin. */
 export function isAbout(dialect: DialectName, ids: readonly string[]): RawBuilder<SqlBool> {
-  const starts = new Set(ids.map((id) => Array.from(id).slice(0, ID_START).join('')));
+  const starts = new Set(ids.map((id) => START_OF_ID.exec(id)![0]));
   return sql<SqlBool>`(${idStart('audit_log.key_id')} ${amongTexts(dialect, [...starts])}
     and audit_log.key_id ${amongTexts(dialect, ids)})`;
 }

@@ -5,7 +5,7 @@ import type { ApiKey, RotatedSecret } from '../keys/key/index.ts';
 import type { FoundBySecret, ListPosition } from '../keys/repository/index.ts';
 import type { Connection, DialectName, KeyRowBySecret } from './connection.ts';
 import { apiKeyOf, chunksOf, hasHashed, toNumber } from './rows.ts';
-import type { ApiKeyTable, KeyRow, Tables } from './tables.ts';
+import { type ApiKeyTable, KEY_COLUMNS, type KeyRow, type Tables } from './tables.ts';
 
 /** The columns of a key, in a condition. */
 export type KeyColumns = ExpressionBuilder<Tables, 'api_keys'>;
@@ -37,14 +37,14 @@ export function selectKeys(
 }
 
 /** All keys, page by page: SQLite's as they stand in the file, which would otherwise be read all over. */
-export async function* pagesOfKeys(connection: Connection, limit: number): AsyncGenerator<ApiKeyTable[]> {
+export async function* pagesOfKeys(connection: Connection, limit: number): AsyncGenerator<KeyRow[]> {
   const position = sql.ref<number | string>(connection.dialect === 'sqlite' ? 'rowid' : 'id');
   let last: number | string | undefined;
   do {
     const rows = await connection.run((db) =>
       db
         .selectFrom('api_keys')
-        .selectAll()
+        .select(KEY_COLUMNS)
         .select(position.as('position'))
         .$if(last !== undefined, (query) => query.where(position, '>', last!))
         .orderBy(position)
@@ -222,7 +222,8 @@ async function selectCreators(db: Kysely<Tables>, { created_by }: KeyRow): Promi
   return created_by === null ? [] : selectAncestors(db, [created_by]).selectAll('api_keys').execute();
 }
 
-function foundBy(digest: string, row: KeyRowBySecret, ancestors: readonly KeyRow[]): FoundBySecret {
+/** A key that was found by the digest of one of its secrets. */
+export function foundBy(digest: string, row: KeyRowBySecret, ancestors: readonly KeyRow[]): FoundBySecret {
   const found = { key: apiKeyOf(row), ancestors: byId(ancestors) };
   if (row.rotated_public_id !== undefined) return { ...found, secret: 'rotated', publicId: row.rotated_public_id };
   return row.digest === digest

@@ -72,6 +72,11 @@ export class Metrics {
     addNoticeMetrics(this.#registry, notices, () => this.#inUse.counts);
   }
 
+  /** Tells of an edge from now on. */
+  measureEdge(edge: MeasuredEdge): void {
+    addEdgeMetrics(this.#registry, edge);
+  }
+
   /** In Prometheus' text format, of this process alone. */
   async text(): Promise<string> {
     const samples = await this.collect(true);
@@ -516,6 +521,32 @@ const WAIT_MS = 2000;
  * Tells a registry of notices. Everything is read when it is asked for.
  * @param isCounting whether this process is the one that counts what waits in the store
  */
+/** What is measured of an edge. */
+export interface MeasuredEdge {
+  state(): Readonly<Record<'lagSeconds' | 'leaseSeconds' | 'keys' | 'tableBytes', number>>;
+  readonly counts: { readonly staleAnswers: number };
+}
+
+function addEdgeMetrics(registry: Registry, edge: MeasuredEdge): void {
+  const gauges = [
+    ['svc_api_edge_lag_seconds', 'lagSeconds', 'For how long the origin has not proven that all keys are right.'],
+    [
+      'svc_api_edge_lease_seconds',
+      'leaseSeconds',
+      'How long the edge may still answer; below 0, since when it may not.',
+    ],
+    ['svc_api_edge_keys', 'keys', 'Keys that the edge has.'],
+    ['svc_api_edge_table_bytes', 'tableBytes', 'Memory that they take.'],
+  ] as const;
+  for (const [name, field, help] of gauges)
+    addGauge(registry, { name, help, aggregator: 'max' }, () => [[edge.state()[field]]]);
+  addCounter(
+    registry,
+    { name: 'svc_api_edge_stale_answers_total', help: 'Answers in the grace, after the lease had ended.' },
+    () => [[edge.counts.staleAnswers]],
+  );
+}
+
 function addNoticeMetrics(registry: Registry, notices: MeasuredNotices, isCounting: () => boolean): void {
   addCounter(
     registry,

@@ -28,6 +28,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   store: { any: ['limits', 'keys'] },
   people: { any: ['http', 'keys'] },
   federation: { any: ['keys'] },
+  edge: { any: ['store', 'limits', 'keys', 'log', 'version'] },
   config: { any: ['routes', 'yaml', 'keys', 'file-watch'] },
   yaml: { any: ['keys'] },
   remote: { any: ['keys'] },

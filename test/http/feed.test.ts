@@ -12,6 +12,7 @@ import { createApp } from '../../src/service/create-app.ts';
 import { FEED_COLUMNS } from '../../src/store/feed.ts';
 import { type Pair, pairOf, writePair } from '../support/certificates.ts';
 import { describeOnEach } from '../support/dialects.ts';
+import { changeDirectly } from '../support/direct.ts';
 import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
 
 describeOnEach('the feed', () => {
@@ -32,7 +33,7 @@ describeOnEach('the feed', () => {
 
   const create = (name: string, grants: object = { roles: ['VIEWER'] }) =>
     test.keys.create({ name, ...grants }, OPERATOR);
-  const get = (path: string, init: RequestInit & { headers?: Record<string, string> } = {}) =>
+  const get = (path: string, init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> } = {}) =>
     fetch(server.url + path, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } });
   const linesOf = async (response: Response) => {
     assert.equal(response.status, 200, await response.clone().text());
@@ -46,7 +47,7 @@ describeOnEach('the feed', () => {
     const lines = await linesOf(await get('/feed/snapshot'));
     return { lines, cursor: lines.at(-1)!.values[0] as string };
   };
-  const edge = (lease = 2000, id: string = randomUUID()) => ({
+  const edge = (lease = 300, id: string = randomUUID()) => ({
     id,
     ask: (after: string) =>
       get(`/feed?${String(new URLSearchParams({ after, edge: id, name: 'test', lease: String(lease) }))}`),
@@ -59,6 +60,15 @@ describeOnEach('the feed', () => {
       }
     },
   });
+
+  /** Takes all that there is, until the server stops. */
+  async function followOn(follower: ReturnType<typeof edge>, cursor: string): Promise<void> {
+    for (let next = cursor; ;) {
+      const response = await follower.ask(next).catch(() => undefined);
+      if (response?.status !== 200) return;
+      next = (await linesOf(response)).at(-1)!.values[0] as string;
+    }
+  }
 
   it('is for keys with EDGE:READ_ANY alone, which VIEWER has not', async () => {
     const { key: viewer } = await create('Viewer');
@@ -87,6 +97,21 @@ describeOnEach('the feed', () => {
     assert.deepEqual([ids(lines, '+'), ids(lines, '-')], [[made.id], [gone.id]]);
     await test.keys.setEnabled(made.id, false, OPERATOR);
     assert.deepEqual(ids((await edge().next(next)).lines, '+'), [made.id]);
+  });
+
+  it('tells what others have changed in the database by hand', async () => {
+    const { apiKey } = await create('CI');
+    const { cursor } = await load();
+    const follower = edge(60_000);
+    await follower.ask(cursor);
+    // It says by this that it has taken what it was told.
+    const asked = follower.next(cursor);
+    await changeDirectly(test.database, `update api_keys set disabled_at = 1 where id = '${apiKey.id}'`);
+    const { lines, cursor: next } = await asked;
+    assert.deepEqual(ids(lines, '+'), [apiKey.id]);
+    assert.equal(lines[0]!.values[FEED_COLUMNS.indexOf('disabled_at')], 1);
+    await create('Next');
+    assert.equal(ids((await follower.next(next)).lines, '+').length, 1);
   });
 
   it('answers as soon as something changes', async () => {
@@ -135,11 +160,11 @@ describeOnEach('the feed', () => {
     const { cursor: next } = await one.next(cursor);
     await other.next(cursor);
     events.push('both told');
-    void one.ask(next).catch(() => {});
+    void followOn(one, next);
     // An answer that got lost is asked for again, which confirms nothing.
-    await other.next(cursor);
+    const { cursor: again } = await other.next(cursor);
     events.push('told again');
-    void other.ask(next).catch(() => {});
+    void followOn(other, again);
     await changed;
     assert.deepEqual(events, ['both told', 'told again', 'returned']);
   });

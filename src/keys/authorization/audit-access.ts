@@ -196,7 +196,7 @@ export class AuditAccess {
 }
 
 /** How long others wait for a piece, and how long they get before the next one, in milliseconds. */
-const [PIECE_MS, REST_MS] = [20, 5];
+const [PIECE_MS, REST_MS] = [20, 20];
 const [FIRST_ROWS, MIN_ROWS, MAX_ROWS] = [500, 50, 5000];
 
 /**

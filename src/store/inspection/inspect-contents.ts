@@ -56,7 +56,7 @@ export async function inspectAuditLog(
         ),
       ];
     const { differences } = await compareKeys(repository.auditLog, repository);
-    const noTimes = await connection.run(findNoTimes);
+    const noTimes = differences.length > 0 ? await connection.run(findNoTimes) : new Map<string, string>();
     const findings = differences.map(({ name, id, reason }) =>
       failure(
         'AUDIT_LOG',

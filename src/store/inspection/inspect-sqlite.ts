@@ -36,6 +36,8 @@ import { openDatabase, requireDriver } from '../sqlite/database.ts';
 
 /** How long to wait for a lock, in milliseconds. */
 const LOCK_WAIT_MS = 1000;
+/** How much of the file is kept in memory, in KiB: an index of a million keys, which rows are looked up in anywhere. */
+const CACHE_KIB = 48 * 1024;
 const CREATE =
   'The first "svc-api apikey create" makes one. Otherwise check --database and SVC_API_DATABASE, or restore a backup.';
 const REBUILD =
@@ -69,6 +71,7 @@ export async function inspectSqlite(path: string, options: InspectOptions): Prom
     );
     driver = openDatabase(file, { fileMustExist: true, readonly: isInUse, timeout: LOCK_WAIT_MS });
     driver.pragma('trusted_schema = off');
+    driver.pragma(`cache_size = ${-CACHE_KIB}`);
     const opened = PrivateFile.over(driver, path);
     driver.pragma('query_only = on');
     return [...(await inspectOpened(opened, files, options))];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { Hono } from 'hono';
 import { createApp } from '../../src/service/create-app.ts';
-import { GraphQLRoutes } from '../../src/http/adapters.ts';
+import { DirectRoutes } from '../../src/http/adapters.ts';
 import type { ServiceApp } from '../../src/http/app.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 
@@ -16,10 +16,14 @@ describe('a request that needs nothing of Hono', () => {
   after(() => test.store.close());
 
   const isFound = (outer: Hono, url = '/graphql', method = 'POST') =>
-    new GraphQLRoutes(outer).find({ method, url } as IncomingMessage) !== undefined;
+    new DirectRoutes(outer).find({ method, url } as IncomingMessage) !== undefined;
 
-  it('is a POST or GET to the endpoint, also of an app that is mounted in another', () => {
+  it('is a POST or GET to the endpoint, or a health check, also of an app that is mounted in another', () => {
     assert.ok(isFound(app as never));
+    for (const path of ['/healthz', '/readyz']) {
+      assert.ok(isFound(app as never, path, 'GET'));
+      assert.ok(isFound(new Hono().route('/api', app), `/api${path}`, 'GET'));
+    }
     assert.ok(isFound(app as never, '/graphql?query={online}', 'GET'));
     assert.ok(isFound(new Hono().route('/', app)));
     assert.ok(isFound(new Hono().get('/', (c) => c.text('')).route('/api', app), '/api/graphql'));
@@ -32,8 +36,9 @@ describe('a request that needs nothing of Hono', () => {
       ['/graphql', 'HEAD'],
       ['/graphql?query={online}#', 'GET'],
       ['/graphql?query={online}\u00e4', 'GET'],
-      ['/healthz', 'GET'],
+      ['/healthz', 'HEAD'],
       ['/healthz', 'POST'],
+      ['/', 'GET'],
       ['/graphql/', 'POST'],
       ['/graphq%6c', 'POST'],
       ['http://localhost/graphql', 'POST'],
@@ -45,6 +50,7 @@ describe('a request that needs nothing of Hono', () => {
     const middleware = async (_: unknown, next: () => Promise<void>) => next();
     assert.ok(!isFound(new Hono().use(middleware).route('/', app)));
     assert.ok(!isFound(new Hono().use('/graphql', middleware).route('/', app)));
+    assert.ok(!isFound(new Hono().use('/healthz', middleware).route('/', app), '/healthz', 'GET'));
     assert.ok(!isFound(new Hono().mount('/', app.fetch)));
     assert.ok(isFound(new Hono().use('/other/*', middleware).route('/', app)));
     const page = new Hono().get('/graphql', (c) => c.text('a page')).route('/', app);
