@@ -52,6 +52,12 @@ export interface FollowedAnswer extends FeedChanges {
   readonly now: number;
 }
 
+/** An edge as it is listed. */
+export interface ListedEdge extends Omit<KnownEdge, 'seenMs'> {
+  /** When it asked for something, in milliseconds since 1970. */
+  readonly lastAskedAt: number;
+}
+
 /** What an edge reports of the keys that it has accepted and refused. */
 export interface EdgeReport extends ActivityEvents {
   /** A random id: a report that comes again does nothing. */
@@ -230,9 +236,16 @@ export class Edges implements Follower {
     return done;
   }
 
-  /** The edges that follow the store, whichever process they follow. @throws KeysError STORE_… */
-  all(): Promise<KnownEdge[]> {
-    return this.#options.repository.port(FEED).edges();
+  /** The edges that follow the store, whichever process they follow, by their names. @throws KeysError STORE_… */
+  async all(): Promise<ListedEdge[]> {
+    const now = this.#options.clock();
+    const edges = await this.#options.repository.port(FEED).edges();
+    return edges.map(({ seenMs, leaseMs, lagMs, ...edge }) => ({
+      ...edge,
+      leaseMs: Math.round(leaseMs),
+      lagMs: Math.round(lagMs),
+      lastAskedAt: Math.round(now - seenMs),
+    }));
   }
 
   /** The edges that follow this process, as long as they are listed. */
