@@ -4,7 +4,7 @@ import type { JetStreamClient, JetStreamManager, PubAck, StreamInfo } from '@nat
 import type { Msg, NatsConnection, Subscription } from '@nats-io/nats-core';
 import type { FeedByNats } from '../config/config.ts';
 import { KeysError } from '../keys/basics/index.ts';
-import { EDGE_FORMS, type Edges } from '../keys/feed/index.ts';
+import { EDGE_FORMS, type Edges, type Told } from '../keys/feed/index.ts';
 import {
   CURSOR_HEADER,
   isNamed,
@@ -38,8 +38,8 @@ interface TurnOptions {
 const SILENCE_MS = 2000;
 /** How many entries are on their way at a time. */
 const MAX_PENDING = 500;
-/** How many changes are read at a time, how many keys, and how many positions are known by what they had. */
-const [MAX_CHANGES, PAGE_KEYS, MAX_POINTS] = [1000, 500, 1000];
+/** Of how many entries it is known what had been heard of. */
+const MAX_POINTS = 1000;
 /** How often it is noted that the store has gone on without changes of keys, in milliseconds. */
 const NOTE_MS = 60_000;
 /** Keys have names without a dot. */
@@ -62,7 +62,7 @@ export class Turn {
   });
   readonly #pending: Promise<PubAck>[] = [];
   /** What the store had at which entry. */
-  readonly #points: { sequence: number; revision: number }[] = [];
+  readonly #points: { sequence: number; told: Told }[] = [];
   #created = '';
   /** The last entry, also where it is still on its way. */
   #sequence = 0;
@@ -105,10 +105,9 @@ export class Turn {
       );
       for (let isFirst = true; !signal.aborted; isFirst = false) {
         const asked = this.#asked.promise;
-        const { changed } = await edges.follow();
-        const revision = edges.revision();
+        const { told, changed } = await edges.heard();
         cursor = (await this.#goOn(cursor)) ?? (await this.#publishAll());
-        if (revision !== undefined) this.#point(revision);
+        if (told) this.#point(told);
         if (isFirst) {
           subscriptions.push(connection.subscribe(this.#names.ask, { callback: this.#answerAsks() }));
           published();
@@ -180,7 +179,7 @@ export class Turn {
   /** Publishes what has changed. @returns where to go on; undefined if the cursor is not known */
   async #goOn(from: string | undefined): Promise<string | undefined> {
     for (let cursor = from; cursor !== undefined;) {
-      const changes = await this.#options.edges.feed.since(cursor, MAX_CHANGES);
+      const changes = await this.#options.edges.changesAfter(cursor, this.#points.at(-1)?.told);
       if (!changes) return undefined;
       const { rows, gone } = changes;
       const count = rows.length + gone.length;
@@ -202,34 +201,20 @@ export class Turn {
    * @returns where to go on
    */
   async #publishAll(): Promise<string> {
-    const { feed } = this.#options.edges;
     const before = this.#sequence;
     for (;;) {
-      let cursor: string | undefined = await feed.head();
-      for await (const rows of feed.pages(PAGE_KEYS)) {
-        for (const row of rows) await this.#put(keyOf(row), row, undefined);
+      const pages = this.#options.edges.pages();
+      let page = await pages.next();
+      for (; !page.done; page = await pages.next()) {
+        for (const row of page.value.rows) await this.#put(keyOf(row), row, undefined);
+        for (const id of page.value.gone) await this.#remove(nameOf(id), undefined);
         await this.#flush();
-        cursor = await this.#changedMeanwhile(cursor);
-        // More was changed than the store remembers.
-        if (cursor === undefined) break;
       }
+      const cursor = page.value;
       if (cursor === undefined) continue;
       for await (const name of this.#keysUpTo(before)) await this.#remove(name, undefined);
       await this.#note(cursor);
       return cursor;
-    }
-  }
-
-  /** As `#goOn`; whoever takes over begins with all keys again. */
-  async #changedMeanwhile(from: string): Promise<string | undefined> {
-    for (let cursor = from; ;) {
-      const changes = await this.#options.edges.feed.since(cursor, MAX_CHANGES);
-      if (!changes) return undefined;
-      for (const row of changes.rows) await this.#put(keyOf(row), row, undefined);
-      for (const id of changes.gone) await this.#remove(nameOf(id), undefined);
-      await this.#flush();
-      cursor = changes.cursor;
-      if (!changes.hasMore) return cursor;
     }
   }
 
@@ -283,16 +268,16 @@ export class Turn {
     Object.assign(this.#options.seen, { created: this.#created, sequence: this.#sequence });
   }
 
-  #point(revision: number): void {
-    this.#points.push({ sequence: this.#sequence, revision });
+  #point(told: Told): void {
+    this.#points.push({ sequence: this.#sequence, told });
     if (this.#points.length > MAX_POINTS) this.#points.shift();
     this.#pointed.resolve();
     this.#pointed = Promise.withResolvers();
   }
 
-  /** Resolves once all up to a revision is published. */
-  async #publishedTo(revision: number): Promise<void> {
-    while ((this.#points.at(-1)?.revision ?? -1) < revision) {
+  /** Resolves once all that was heard so many times is published. */
+  async #publishedTo(times: number): Promise<void> {
+    while ((this.#points.at(-1)?.told.times ?? -1) < times) {
       this.#ended.signal.throwIfAborted();
       this.#asked.resolve();
       this.#asked = Promise.withResolvers();
@@ -310,9 +295,9 @@ export class Turn {
         throw new KeysError('OPTION_INVALID', 'An edge must say its id, its name, a position and a lease.');
       if (leaseMs === 0) {
         // It loads all keys.
-        const revision = edges.revision();
-        if (revision !== undefined) await this.#publishedTo(revision);
-        return { leaseMs, position: positionOf(this.#created, this.#sequence), now: edges.now() };
+        const { told, now } = await edges.heard();
+        if (told) await this.#publishedTo(told.times);
+        return { leaseMs, position: positionOf(this.#created, this.#sequence), now };
       }
       if (!(leaseMs >= least && leaseMs <= most))
         throw new KeysError('OPTION_INVALID', `A lease is from ${least} to ${most} milliseconds.`);
@@ -320,8 +305,8 @@ export class Turn {
       if (taken === undefined || taken > this.#sequence)
         throw new KeysError('NOT_FOUND', 'This position is not known: all keys are to be loaded.');
       const asking = { id, name, key, address: undefined, leaseMs };
-      const knows = this.#points.findLast(({ sequence }) => sequence <= taken)?.revision ?? -1;
-      const given = await edges.renew(asking, knows, (revision) => this.#publishedTo(revision));
+      const knows = this.#points.findLast(({ sequence }) => sequence <= taken)?.told;
+      const given = await edges.renew(asking, knows, (times) => this.#publishedTo(times));
       if (given === 'full') throw new KeysError('SERVER_FAILED', 'Too many edges follow this origin.');
       return { ...given, position: positionOf(this.#created, this.#points.at(-1)!.sequence) };
     });

@@ -40,7 +40,8 @@ export interface OpenKeysOptions extends OpenStoreOptions, CatalogAdditions {
   maxVerifiedKeys?: number;
 }
 
-const ADDITIONS: Rules<CatalogAdditions> = {
+/** How what is beside what is built in is checked. */
+export const ADDITIONS: Rules<CatalogAdditions> = {
   resources: HOST_RESOURCES,
   // The names are the installation's own. Its permissions are judged together with its resources.
   roles: recordOf(list(text) as Rule<unknown> as Rule<readonly Permission[]>),
@@ -183,7 +184,7 @@ export async function openKeysOver(store: OpenedStore, catalog: Catalog, maxVeri
 }
 
 /** @throws KeysError OPTION_INVALID for what cannot be declared */
-function catalogOf(caller: string, additions: CatalogAdditions): Catalog {
+export function catalogOf(caller: string, additions: CatalogAdditions): Catalog {
   try {
     return createCatalog(additions);
   } catch (error) {

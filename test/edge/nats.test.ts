@@ -9,7 +9,6 @@ import { describeOnEach } from '../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
 import { type NatsServer, startNats, stopNats } from '../support/nats.ts';
-import { until } from '../support/until.ts';
 
 const LEASE_MS = 1000;
 

@@ -12,7 +12,6 @@ import type { OpenEdge } from '../../service/edge-service.ts';
 
 const PORT = 4100;
 const TIMEOUT_MS = 60_000;
-const UNITS = { ms: 1, s: 1000, m: 60_000 } as const;
 const { workers: _, ...FLAGS } = servingFlags(PORT);
 
 export default class Edge extends ServingCommand {
@@ -77,16 +76,13 @@ export default class Edge extends ServingCommand {
       throw new CliError('USAGE', '--client-cert and --client-key go together. Pass both, or leave both out.');
     if (flags.name !== undefined && !/^[^\p{C}]{1,100}$/u.test(flags.name))
       throw new CliError('USAGE', `--name is "${printable(flags.name)}". Give 1 to 100 characters, without controls.`);
+    const { readEdgeTime } = await import('../../edge/index.ts');
     const pem = (path: string | undefined) => path && resolve(path);
     const asked = {
       origin,
       token: { file: resolve(flags['token-file']) },
-      leaseMs: readShort(flags['max-stale'] ?? '1s', '--max-stale', {
-        least: 100,
-        most: 60_000,
-        range: '100ms to 60s',
-      }),
-      graceMs: readShort(flags.grace ?? '0s', '--grace', { least: 0, most: 3_600_000, range: '0s to 60m' }),
+      leaseMs: timeIn('--max-stale', flags['max-stale'], readEdgeTime('maxStale', flags['max-stale'])),
+      graceMs: timeIn('--grace', flags.grace, readEdgeTime('grace', flags.grace)),
       name: flags.name,
       ca: pem(flags.ca),
       clientCert: pem(flags['client-cert']),
@@ -124,14 +120,8 @@ export default class Edge extends ServingCommand {
   }
 }
 
-/** A short time, in milliseconds. @throws CliError USAGE */
-function readShort(
-  text: string,
-  flag: string,
-  { least, most, range }: { least: number; most: number; range: string },
-): number {
-  const [, count, unit] = /^(\d{1,9})(ms|s|m)$/.exec(text.trim()) ?? [];
-  const time = count === undefined ? Number.NaN : Number(count) * UNITS[unit as keyof typeof UNITS];
-  if (time >= least && time <= most) return time;
-  throw new CliError('USAGE', `${flag} is "${printable(text)}". Give a time from ${range}.`);
+/** @throws CliError USAGE */
+function timeIn(flag: string, text: string | undefined, read: number | { readonly refusal: string }): number {
+  if (typeof read === 'number') return read;
+  throw new CliError('USAGE', `${flag} is "${printable(text!)}". ${read.refusal}`);
 }
