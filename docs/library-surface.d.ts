@@ -68,6 +68,7 @@ export interface Config {
     readonly tls: {
         readonly cert: string;
         readonly key: string;
+        readonly clientCa?: string;
     } | undefined;
     readonly server: ServerSettings;
     readonly limits: {
@@ -238,13 +239,14 @@ export interface RunningServer extends StartedServer {
 export type SchemaHook = Hook<'svc-api:schema', Hooks & SvcApiHooks>;
 
 export type ServiceApp = Hono<BearerEnv> & {
-    readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+    readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
     readonly refusals: RefusalLog;
     readonly failures: FailureLog;
     readonly failedCredentials: AttemptCounter | undefined;
     readonly startedAt: number;
     readonly addresses: ClientAddresses;
     readonly tokens: object | undefined;
+    readonly extraHeaders?: ExtraHeaders;
 };
 
 export declare function startTelemetry(options: TelemetryOptions): Promise<Telemetry>;
@@ -265,6 +267,7 @@ export interface AccessObserver {
     used(permission: Permission): void;
     granted(role: Role): void;
     called(tool: string): void;
+    passed(route: string): void;
     lacked(permissions: readonly Permission[], address?: string, tool?: string): void;
 }
 
@@ -335,6 +338,7 @@ export interface CatalogAdditions {
 export interface CertificateFiles {
     cert: string;
     key: string;
+    clientCa?: string;
 }
 
 export interface Chain {
@@ -396,12 +400,14 @@ declare const EFFECT_KINDS: readonly ['SECRET', 'WIDENING', 'ENABLING', 'CREATIO
 
 export type EffectKind = (typeof EFFECT_KINDS)[number];
 
-export type ErrorCode = Issue['code'] | 'NAME_TAKEN' | 'NAME_CONFUSABLE' | 'SECRET_TAKEN' | 'PREFIX_TAKEN' | 'ID_TAKEN' | 'NOT_FOUND' | 'FORBIDDEN' | 'ROTATION_IN_PROGRESS' | 'ROTATION_NONE' | 'NOT_FOR_PEOPLE' | 'DECLARATION_INVALID' | 'CONFIG_INVALID' | 'CONFIG_INSECURE' | 'CONFIG_UNAVAILABLE' | 'PRUNE_REFUSED' | 'TAKEOVER_REFUSED' | 'CHAIN_TOO_LONG' | 'POLICY_VIOLATED' | 'REQUEST_DECIDED' | 'CONSENT_OFF' | 'TOO_MANY_REQUESTS' | 'OUTPUT_FAILED' | 'LIMIT_EXCEEDED' | 'SCHEMA_INVALID' | 'HOST_INVALID' | 'OPTION_INVALID' | 'GRAPHQL_UNSUPPORTED' | 'NODE_UNSUPPORTED' | 'DRIVER_UNSUPPORTED' | 'LISTEN_FAILED' | 'TLS_INVALID' | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'BUDGET_SPENT' | 'CREDENTIALS_INVALID' | 'SERVER_UNREACHABLE' | 'SERVER_INCOMPATIBLE' | 'SERVER_INSECURE' | 'SERVER_FAILED' | 'STORE_REQUIRED' | 'STORE_UNAVAILABLE' | 'STORE_LOCKED' | 'STORE_FULL' | 'STORE_READONLY' | 'STORE_INSECURE' | 'STORE_CORRUPT' | 'STORE_REPLACED' | 'STORE_FOREIGN' | 'STORE_NEWER' | 'STORE_OLDER' | 'STORE_NOT_EMPTY' | 'STORE_AUDIT_KEY' | 'STORE_CLOCK' | 'STORE_FAILED' | 'BACKUP_EXISTS' | 'BACKUP_INVALID' | 'BACKUP_UNAVAILABLE' | 'RESTORE_BLIND' | 'RESTORE_OUTDATED';
+export type ErrorCode = Issue['code'] | 'NAME_TAKEN' | 'NAME_CONFUSABLE' | 'SECRET_TAKEN' | 'PREFIX_TAKEN' | 'ID_TAKEN' | 'NOT_FOUND' | 'FORBIDDEN' | 'ROTATION_IN_PROGRESS' | 'ROTATION_NONE' | 'NOT_FOR_PEOPLE' | 'DECLARATION_INVALID' | 'CONFIG_INVALID' | 'CONFIG_INSECURE' | 'CONFIG_UNAVAILABLE' | 'PRUNE_REFUSED' | 'TAKEOVER_REFUSED' | 'CHAIN_TOO_LONG' | 'POLICY_VIOLATED' | 'REQUEST_DECIDED' | 'CONSENT_OFF' | 'TOO_MANY_REQUESTS' | 'OUTPUT_FAILED' | 'LIMIT_EXCEEDED' | 'SCHEMA_INVALID' | 'HOST_INVALID' | 'OPTION_INVALID' | 'GRAPHQL_UNSUPPORTED' | 'NODE_UNSUPPORTED' | 'DRIVER_UNSUPPORTED' | 'LISTEN_FAILED' | 'TLS_INVALID' | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'BUDGET_SPENT' | 'CREDENTIALS_INVALID' | 'SERVER_UNREACHABLE' | 'SERVER_INCOMPATIBLE' | 'SERVER_INSECURE' | 'SERVER_FAILED' | 'STORE_REQUIRED' | 'STORE_UNAVAILABLE' | 'STORE_LOCKED' | 'STORE_FULL' | 'STORE_READONLY' | 'STORE_INSECURE' | 'STORE_CORRUPT' | 'STORE_REPLACED' | 'STORE_FOREIGN' | 'STORE_NEWER' | 'STORE_OLDER' | 'STORE_NOT_EMPTY' | 'STORE_AUDIT_KEY' | 'STORE_CLOCK' | 'STORE_FAILED' | 'EDGE_STALE' | 'BACKUP_EXISTS' | 'BACKUP_INVALID' | 'BACKUP_UNAVAILABLE' | 'RESTORE_BLIND' | 'RESTORE_OUTDATED';
 
 export interface ExpiryRequest {
     expiresIn?: string;
     expiresAt?: string | null;
 }
+
+export type ExtraHeaders = () => Readonly<Record<string, string>> | undefined;
 
 export declare class FailureLog;
 
@@ -794,7 +800,9 @@ export interface TelemetryOptions {
 
 export interface TokenIssuer {
     readonly url: string;
-    readonly jwks: string | undefined;
+    readonly jwks: string | {
+        readonly file: string;
+    } | undefined;
     readonly audience: string;
     readonly algorithms: readonly string[];
 }

@@ -114,7 +114,7 @@ interface BundleOptions extends Pick<BuildOptions, 'minifyIdentifiers' | 'keepNa
 }
 
 /** Modules of Node of which most runs use nothing, and that take up to 2 MB each: what is used of them loads them. */
-const LOADED_ON_USE = /^(?:node:)?(fs\/promises|https|readline|tls|worker_threads)$/;
+const LOADED_ON_USE = /^(?:node:)?(dns\/promises|fs\/promises|https|readline|tls|worker_threads)$/;
 
 const loadedOnUse: Plugin = {
   name: 'some modules of Node are loaded on use',

@@ -84,6 +84,8 @@ const { metafile, outputFiles } = await build({
   jsxImportSource: 'hono/jsx',
   minifyWhitespace: true,
   minifySyntax: true,
+  // Node shows the line that threw above an error that nobody caught.
+  lineLimit: 120,
   metafile: true,
   plugins: [
     {

@@ -5,6 +5,8 @@ import {
   INTROSPECTION,
   MAX_CLIENTS,
   AUDIT_FIELDS,
+  NATS_FIELDS,
+  NATS_NAME_FORM,
   NOTICES_FIELDS,
   SERVER_FIELDS,
   SIGN_IN,
@@ -30,7 +32,7 @@ import {
 } from '../src/config/read-access.ts';
 import { CONFIG_FIELDS } from '../src/config/load-config.ts';
 import { MAX_REFUSED_OFTEN, NOTICE_TYPES } from '../src/keys/notices/notice.ts';
-import { OTHER_ORIGIN, PUBLIC_URL } from '../src/keys/basics/origin.ts';
+import { OTHER_ORIGIN, PUBLIC_URL } from '../src/keys/basics/networks.ts';
 import { SERVER_NUMBERS } from '../src/config/config.ts';
 import { CONSENT_MODES, MAX_KEYS_PER_CREATOR, NAME, POLICY_RULES, ROLES } from '../src/keys/permissions/catalog.ts';
 import { CLIENT_ID, MAX_CLIENT_NAME_LENGTH, OWN_CLIENT } from '../src/keys/consent/clients.ts';
@@ -41,6 +43,7 @@ const permissions = { type: 'array', minItems: 1, items: PERMISSION };
 
 const credentials = { type: 'boolean', description: 'Whether it holds credentials, which keeps it out of VIEWER.' };
 const header = { type: 'string', pattern: '^[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*$', examples: ['X-Api-Key'] };
+const PATH = { type: 'string', minLength: 1 };
 const ORIGINS = [
   { const: '*' },
   { type: 'string', pattern: '^https?://[^/?#@\\s]+$' },
@@ -215,12 +218,9 @@ export function configSchema(): string {
         ...mapOf(['origins'], { origins: { type: 'array', items: { anyOf: ORIGINS } } }),
       },
       tls: {
-        description: 'The certificate and its key, from the folder of this file.',
-        ...mapOf(
-          TLS_FIELDS,
-          { cert: { type: 'string', minLength: 1 }, key: { type: 'string', minLength: 1 } },
-          TLS_FIELDS,
-        ),
+        description:
+          'The certificate and its key, and whose certificates edges must have, from the folder of this file.',
+        ...mapOf(TLS_FIELDS, { cert: PATH, key: PATH, clientCa: PATH }, ['cert', 'key']),
       },
       server: {
         description: 'What tunes "serve" and "guard", from when they start. Flags and environment variables win.',
@@ -351,9 +351,11 @@ export function configSchema(): string {
                     preset: { enum: Object.keys(PRESETS) },
                     url: { type: 'string', description: 'The "iss" of its tokens.', pattern: '^https?://' },
                     jwks: {
-                      type: 'string',
-                      description: 'Where its keys are. Default: as its metadata say.',
-                      pattern: '^https?://',
+                      description: 'Where its keys are, or the file that has them. Default: as its metadata say.',
+                      anyOf: [
+                        { type: 'string', pattern: '^https?://' },
+                        mapOf(['file'], { file: { type: 'string', minLength: 1 } }, ['file']),
+                      ],
                     },
                     audience: { type: 'string', description: 'The "aud" of its tokens. Default: publicUrl.' },
                     algorithms: { type: 'array', minItems: 1, items: { enum: ALGORITHMS } },
@@ -410,6 +412,28 @@ export function configSchema(): string {
       'sign-in': {
         enum: SIGN_IN,
         description: 'Whether people sign in to guarded services, on a page. Default: behind guard alone.',
+      },
+      feed: {
+        description: 'By what else than HTTP edges follow: NATS with JetStream, from where this is read at the start.',
+        ...mapOf(
+          ['nats'],
+          {
+            nats: mapOf(
+              NATS_FIELDS,
+              {
+                servers: {
+                  type: 'array',
+                  minItems: 1,
+                  items: { type: 'string', pattern: '^(nats|tls)://[^/?#@\\s]+/?$' },
+                },
+                credentials: mapOf(['file'], { file: PATH }, ['file']),
+                name: { type: 'string', pattern: NATS_NAME_FORM.source, description: 'Default: svc-api.' },
+              },
+              ['servers'],
+            ),
+          },
+          ['nats'],
+        ),
       },
       alerts: {
         description: 'Who may tell, at /alerts/github, that secrets were found in public. Default: nobody.',

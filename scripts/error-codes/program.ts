@@ -114,7 +114,7 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
       'a resource has an invalid name',
       'something that is built in is declared or resolved again',
     ],
-    remedy: 'The error names the plugin. See [Plugin](plugin.md).',
+    remedy: 'The error names the plugin. See [Plugins](library.md#in-an-oclif-cli).',
   },
   HOST_INVALID: {
     meaning: "The host CLI's setting for svc-api is invalid.",

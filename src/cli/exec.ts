@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { isatty } from 'node:tty';
+import { promisify } from 'node:util';
 import { CliError, exitCodeOf, presentError, TERMINATING_SIGNALS, waitUnlessSignalled } from './errors.ts';
 import { warn } from './terminal.ts';
 import { type KeysPlace, withAdministration } from './with-keys.ts';
@@ -11,9 +12,12 @@ import {
   assertValid,
   debugTimed,
   formatTime,
+  isLoopbackHost,
   type Issue,
+  KeysError,
   NameTakenError,
   printable,
+  readBounded,
   readDuration,
 } from '../keys/basics/index.ts';
 import type { Suggestion } from '../keys/authorization/index.ts';
@@ -21,6 +25,7 @@ import { scopeItems } from '../keys/consent/index.ts';
 import { MAX_NAME_LENGTH, type NewKey, validateNewKey } from '../keys/key/index.ts';
 import { prefixOf, readSecret } from '../keys/secret/index.ts';
 import type { KeyAdministration, KeyState } from '../keys/service/index.ts';
+import { readText } from './input/input.ts';
 
 /** Variables of libpq that hold a credential, or name a file that does. */
 const CREDENTIALS = new Set([
@@ -156,7 +161,14 @@ function learnedText(command: string, learned: Suggestion | undefined): string {
   const grants = Object.entries({ roles: learned.roles, permissions: learned.permissions }).filter(
     ([, list]) => list.length > 0,
   );
-  if (grants.length === 0) return `"${program}" used its key, and needs none of its grants.`;
+  const names = [
+    ...named(
+      'Tools that it called',
+      learned.tools.map(({ name }) => name),
+    ),
+    ...named('Routes that let it pass', learned.routes),
+  ];
+  if (grants.length === 0) return [`"${program}" used its key, and needs none of its grants.`, ...names].join('\n');
   const name = basename(command)
     .replaceAll(/[^\p{L}\p{Nd}]+/gu, ' ')
     .trim()
@@ -167,8 +179,12 @@ function learnedText(command: string, learned: Suggestion | undefined): string {
     'The same in a file for apply:',
     `  - name: ${name || 'Learned'}`,
     ...grants.map(([field, list]) => `    ${field}: [${list.join(', ')}]`),
-    ...(learned.tools.length > 0 ? [`Tools that it called: ${learned.tools.map((tool) => tool.name).join(', ')}`] : []),
+    ...names,
   ].join('\n');
+}
+
+function named(what: string, names: readonly string[]): string[] {
+  return names.length === 0 ? [] : [`${what}:`, ...names.map((name) => `  ${printable(name, 200)}`)];
 }
 
 interface TemporaryKeyOptions {
@@ -363,5 +379,75 @@ async function remove(key: TemporaryKey, note: RunOptions['note']): Promise<bool
     const expiry = key.expiresAt === null ? '' : ` It expires at ${formatTime(key.expiresAt)}.`;
     await note(`Error: The temporary key "${key.name}" could not be deleted (${code}): ${reason}${expiry}`);
     return false;
+  }
+}
+
+/** Where a platform may mount the token of a workload, as Kubernetes does by a projected volume. */
+const PROJECTED_TOKEN = '/var/run/secrets/svc-api/token';
+const [PATIENCE_MS, MAX_BYTES] = [30_000, 64 * 1024];
+
+/** Where to look for a token. */
+interface TokenPlaces {
+  /** The path of a file, if one was named. */
+  readonly file: string | undefined;
+  readonly env: NodeJS.ProcessEnv;
+  /** For whom it is to be, where the platform makes it when asked. */
+  readonly audience: string;
+}
+
+/**
+ * The token by which the platform of a pipeline, or a workload, says who it is: of a file, of GitLab and what sets
+ * SVC_API_ID_TOKEN as it does, of GitHub and Forgejo, of Buildkite, or of a projected volume.
+ * @throws CliError USAGE if there is none; KeysError INPUT_INVALID, SERVER_UNREACHABLE
+ */
+export async function findIdToken({ file, env, audience }: TokenPlaces): Promise<string> {
+  if (file !== undefined) return readToken(file);
+  if (env['SVC_API_ID_TOKEN']) return env['SVC_API_ID_TOKEN'].trim();
+  const { ACTIONS_ID_TOKEN_REQUEST_URL: url, ACTIONS_ID_TOKEN_REQUEST_TOKEN: bearer } = env;
+  if (url && bearer) return askActions(url, bearer, audience);
+  if (env['BUILDKITE'] === 'true') return askBuildkite(audience, env);
+  if (existsSync(PROJECTED_TOKEN)) return readToken(PROJECTED_TOKEN);
+  const places =
+    'SVC_API_ID_TOKEN, ACTIONS_ID_TOKEN_REQUEST_URL (GitHub: "permissions: { id-token: write }"), Buildkite';
+  throw new CliError('USAGE', `No token was found: not by ${places}, nor in ${PROJECTED_TOKEN}. Pass --token-file.`);
+}
+
+async function readToken(path: string): Promise<string> {
+  const token = (await readText(path, path)).trim();
+  if (token !== '') return token;
+  throw new KeysError('INPUT_INVALID', `The file ${path} is empty: it must have the token, and nothing else.`);
+}
+
+/** Asks GitHub, or Forgejo. */
+async function askActions(place: string, bearer: string, audience: string): Promise<string> {
+  const url = URL.parse(place);
+  if (!url || (url.protocol !== 'https:' && !isLoopbackHost(url.hostname)))
+    throw new CliError('USAGE', 'ACTIONS_ID_TOKEN_REQUEST_URL is no address that begins with https://.');
+  url.searchParams.set('audience', audience);
+  try {
+    const headers = { authorization: `bearer ${bearer}`, accept: 'application/json', 'user-agent': 'svc-api' };
+    const answer = await fetch(url, { headers, redirect: 'error', signal: AbortSignal.timeout(PATIENCE_MS) });
+    const text = Buffer.from((await readBounded(answer.body, MAX_BYTES)) ?? []).toString();
+    const { value } = JSON.parse(text) as { value?: unknown };
+    if (answer.status !== 200 || typeof value !== 'string') throw new Error(`status ${answer.status}`);
+    return value;
+  } catch (error) {
+    // Its message may have what was answered.
+    throw new KeysError('SERVER_UNREACHABLE', `${url.host} gives no token for this job. Try again later.`, {
+      cause: error,
+    });
+  }
+}
+
+/** With the claims that rules for it demand, which it leaves out otherwise. */
+async function askBuildkite(audience: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const claims = ['organization_id', 'pipeline_id'].flatMap((claim) => ['--claim', claim]);
+  const args = ['oidc', 'request-token', '--audience', audience, ...claims];
+  try {
+    const { stdout } = await promisify(execFile)('buildkite-agent', args, { env, timeout: PATIENCE_MS });
+    return stdout.trim();
+  } catch (error) {
+    const { code } = error as { code?: string | number };
+    throw new KeysError('SERVER_UNREACHABLE', `"buildkite-agent oidc request-token" has failed (${code}).`);
   }
 }

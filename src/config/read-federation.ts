@@ -12,11 +12,13 @@ import {
   type ClaimCondition,
   type FederationRule,
   MAX_EXCHANGED_SECONDS,
+  readKeySet,
   type TokenIssuer,
 } from '../keys/exchange/index.ts';
 import { normalizeName, validateName } from '../keys/key/index.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import { parseGrants } from './read-people.ts';
+import { readFilePath } from './read-upstreams.ts';
 
 /** The fields of a rule of `federation`, and of its issuer. */
 export const RULE_FIELDS = ['name', 'issuer', 'when', 'grant', 'ttl', 'reuse'] as const;
@@ -55,6 +57,8 @@ interface Context {
   readonly catalog: Catalog;
   /** The address of the service, which tokens are for; undefined if it is not said. */
   readonly publicUrl: string | undefined;
+  /** The absolute path of the configuration. */
+  readonly file: string;
 }
 
 /** Reads which tokens are exchanged for which keys. */
@@ -104,7 +108,7 @@ function readIssuer(
   reader: DocumentReader,
   value: unknown,
   path: DocumentPath,
-  { publicUrl }: Context,
+  { publicUrl, file }: Context,
 ): { issuer: TokenIssuer; preset: string | undefined } | undefined {
   if (typeof value !== 'string' && !isRecord(value))
     return reader.report(
@@ -122,7 +126,8 @@ function readIssuer(
     if (text?.trim() !== '') return text;
     return reader.report(at(field), `The field "${field}" is empty.`);
   };
-  const [preset, givenUrl, jwks, givenAudience] = [textOf('preset'), textOf('url'), textOf('jwks'), textOf('audience')];
+  const [preset, givenUrl, givenAudience] = [textOf('preset'), textOf('url'), textOf('audience')];
+  const jwks = isRecord(fields.jwks) ? readKeyFile(reader, fields.jwks, at('jwks'), file) : textOf('jwks');
   if (preset !== undefined && !Object.hasOwn(PRESETS, preset)) {
     const known = `Those that are known are ${formatList(PRESET_NAMES)}; of another one, write { url: https://… }.`;
     return reader.report(
@@ -137,7 +142,7 @@ function readIssuer(
   }
   const invalid = invalidProvider(url);
   if (invalid !== undefined) reader.report(at('url'), invalid);
-  if (jwks !== undefined && invalidProvider(jwks) !== undefined)
+  if (typeof jwks === 'string' && invalidProvider(jwks) !== undefined)
     reader.report(at('jwks'), `"${printable(jwks)}" is no address of keys: it must begin with https://.`);
   const audience = givenAudience ?? publicUrl;
   if (audience === undefined)
@@ -156,6 +161,23 @@ function readIssuer(
     algorithms: given === undefined ? USUAL_ALGORITHMS : algorithms,
   };
   return { issuer, preset };
+}
+
+/** Reads which file has the public keys of an issuer, and holds that it does. */
+function readKeyFile(
+  reader: DocumentReader,
+  value: Record<string, unknown>,
+  path: DocumentPath,
+  config: string,
+): { file: string } | undefined {
+  const file = readFilePath(reader, reader.knownFields(value, path, ['file']).file, { path, file: config });
+  if (file === undefined) return undefined;
+  try {
+    readKeySet(file);
+  } catch (error) {
+    return reader.report([...path, 'file'], (error as Error).message);
+  }
+  return { file };
 }
 
 /** Reads what tokens must say; claims of claims stand in maps. */

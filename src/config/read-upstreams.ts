@@ -126,7 +126,8 @@ function readBasic(
   return [{ in: 'header', name: 'Authorization', file: read, user }];
 }
 
-function readFilePath(
+/** Reads the path of a file, which is given from the folder of this one. */
+export function readFilePath(
   reader: DocumentReader,
   value: unknown,
   { path, file }: { path: DocumentPath; file: string },

@@ -54,7 +54,8 @@ interface Asset {
   readonly name: string;
   readonly type: string;
   readonly body: Uint8Array<ArrayBuffer>;
-  readonly compressed: Uint8Array<ArrayBuffer>;
+  /** Compressed on first use. */
+  readonly compressed: () => Uint8Array<ArrayBuffer>;
 }
 
 /** What the pages of the console load, as `npm run build` makes it. */
@@ -77,7 +78,13 @@ function read(extension: string, type: string): Asset {
   // The same from the sources and from `dist`.
   const body = new Uint8Array(readFileSync(fileURLToPath(import.meta.resolve(`#console/console.${extension}`))));
   const version = hash('sha256', body, 'hex').slice(0, 12);
-  return { name: `console-${version}.${extension}`, type, body, compressed: new Uint8Array(gzipSync(body)) };
+  let compressed: Uint8Array<ArrayBuffer> | undefined;
+  return {
+    name: `console-${version}.${extension}`,
+    type,
+    body,
+    compressed: () => (compressed ??= new Uint8Array(gzipSync(body))),
+  };
 }
 
 /** Adds their addresses, which need no key: they say nothing of the service. */
@@ -85,7 +92,7 @@ export function addAssets(app: Hono<BearerEnv>, path: string, assets: Assets): v
   for (const { name, type, body, compressed } of Object.values(assets) as Asset[])
     app.get(`${path}/assets/${name}`, (c) => {
       const isCompressed = /\bgzip\b/.test(c.req.header('accept-encoding') ?? '');
-      return c.body(isCompressed ? compressed : body, 200, {
+      return c.body(isCompressed ? compressed() : body, 200, {
         'Content-Type': type,
         'Cache-Control': 'public, max-age=31536000, immutable',
         'X-Content-Type-Options': 'nosniff',

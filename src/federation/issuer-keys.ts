@@ -1,11 +1,11 @@
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 import { freshSeconds, isLoopbackHost, readBounded } from '../keys/basics/index.ts';
-import { type TokenIssuer, TokenRefused } from '../keys/exchange/index.ts';
+import { readKeySet, type TokenIssuer, TokenRefused } from '../keys/exchange/index.ts';
 
 /** How long an issuer may take for all that is read of it, in milliseconds, and how long an answer is, in bytes. */
 const [PATIENCE_MS, MAX_ANSWER_BYTES] = [5000, 256 * 1024];
-/** How long what it has answered is fresh at least, whatever it says, in milliseconds. */
-const MIN_MS = 10_000;
+/** How long what it has answered is fresh at least, whatever it says, and what a file has, in milliseconds. */
+const [MIN_MS, FILE_MS] = [10_000, 1000];
 
 /** The public keys of an issuer. */
 interface KnownKeys {
@@ -20,7 +20,7 @@ interface KnownKeys {
 /**
  * The public keys of issuers. They are kept as long as HTTP allows (RFC 9111, section 4.2), and longer while their
  * issuer does not answer; they are read once for all who need them at a time, and no more often than every 10 seconds,
- * whatever tokens name.
+ * whatever tokens name. Those in a file are read anew once a second; where that fails, they are what they were.
  */
 export class IssuerKeys {
   readonly #clock: () => number;
@@ -62,7 +62,8 @@ export class IssuerKeys {
   /** Reads the keys, unless that was tried a moment ago. A failure leaves what is known. */
   #read(issuer: TokenIssuer, known: KnownKeys): Promise<void> {
     const now = this.#clock();
-    if (known.reading || Math.abs(now - known.askedAt) < MIN_MS) return known.reading ?? Promise.resolve();
+    const minMs = typeof issuer.jwks === 'object' ? FILE_MS : MIN_MS;
+    if (known.reading || Math.abs(now - known.askedAt) < minMs) return known.reading ?? Promise.resolve();
     known.askedAt = now;
     known.reading = this.#ask(issuer, known)
       .catch(() => {})
@@ -72,12 +73,15 @@ export class IssuerKeys {
 
   async #ask({ url, jwks }: TokenIssuer, known: KnownKeys): Promise<void> {
     const { createLocalJWKSet } = await import('./jose.ts');
-    const signal = AbortSignal.timeout(this.#patienceMs);
-    const isPlain = url.startsWith('http:');
-    const place = jwks ?? (await locate(url, isPlain, signal));
-    const { document, freshMs } = await readJson(place, signal);
+    const { document, freshMs } =
+      typeof jwks === 'object' ? { document: readKeySet(jwks.file), freshMs: FILE_MS } : await this.#fetch(url, jwks);
     known.find = createLocalJWKSet(document as unknown as JSONWebKeySet);
     known.freshUntil = this.#clock() + freshMs;
+  }
+
+  async #fetch(url: string, jwks: string | undefined) {
+    const signal = AbortSignal.timeout(this.#patienceMs);
+    return readJson(jwks ?? (await locate(url, url.startsWith('http:'), signal)), signal);
   }
 }
 

@@ -131,6 +131,8 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
       knownTo(catalog, splitUsed(await loadersIn(context).usedPermissions.load(id)).permissions),
     usedTools: async (key, _, context) =>
       withChain(key, context, async (chain) => (await suggestion(key, chain, context)).tools),
+    usedRoutes: async (key, _, context) =>
+      withChain(key, context, async (chain) => (await suggestion(key, chain, context)).routes),
     rotation: (key, _, context) => {
       const rotation = keys.rotationOf(key);
       return (

@@ -52,6 +52,7 @@ import {
   type Allow,
   chargeOf,
   checkAllow,
+  describePattern,
   createRouter,
   describeMatch,
   goesByMethod,
@@ -320,6 +321,7 @@ export class Access {
     const checked = checkAllow(allow, principal.access);
     if (checked.outcome === 'forbidden' && match?.route.observe) {
       this.#options.observed.noteLacking(match, principal, checked.missing);
+      principal.observer?.passed(describePattern(match.route));
       return { admitted: admission, permissions: [], match };
     }
     if (checked.outcome === 'forbidden') {
@@ -328,6 +330,7 @@ export class Access {
       return { refusal: withFields(refusal, admission.fields) };
     }
     for (const permission of checked.used) principal.observer?.used(permission);
+    if (match) principal.observer?.passed(describePattern(match.route));
     return { admitted: admission, permissions: checked.used, match };
   }
 

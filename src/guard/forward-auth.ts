@@ -1,6 +1,7 @@
 import type { Networks, OrRefusal } from '../keys/basics/index.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
+import type { Hono } from 'hono';
 import { basePath } from 'hono/route';
 import {
   type ForwardAuthRequest,
@@ -17,6 +18,7 @@ import {
   type Admission,
   answersOfTurn,
   type BearerCheck,
+  type BearerEnv,
   type CheckParts,
   ClientAddresses,
   Door,
@@ -24,7 +26,6 @@ import {
   errorReply,
   HonoHead,
   isAtDoor,
-  isForProxies,
   NodeHead,
   type Received,
   type Reply,
@@ -42,6 +43,7 @@ import {
   canonicalSite,
   chargeOf,
   checkAllow,
+  describePattern,
   describeMatch,
   type Match,
   type Needed,
@@ -147,7 +149,7 @@ class ForwardAuth {
     if (match) asking.charge = chargeOf(match.route);
     const admission = this.#door.enter(asking, asked.parts);
     const settle = (admission: Admission) => {
-      const judged = this.#judge(asking, admission, allow, isObserved ? match : undefined);
+      const judged = this.#judge(asking, admission, allow, match);
       if ('refusal' in judged && isObserved && observed.passes(match, judged.refusal))
         return { identity: NOBODY, cookies };
       return 'refusal' in judged ? this.#refusalOf(asking, asked, judged.refusal) : { ...judged, cookies };
@@ -159,14 +161,15 @@ class ForwardAuth {
     asking: Received,
     admission: Admission,
     allow: Needed,
-    observing: Match | undefined,
+    match: Match | undefined,
   ): OrRefusal<Pick<PassedOn, 'identity'>, Reply> {
     const { check, catalog, observed } = this.#options;
     if ('refusal' in admission) return admission;
     const { principal, fields } = admission;
     const checked = checkAllow(allow, principal.access);
-    if (checked.outcome === 'forbidden' && observing) {
-      observed.noteLacking(observing, principal, checked.missing);
+    if (checked.outcome === 'forbidden' && match?.route.observe) {
+      observed.noteLacking(match, principal, checked.missing);
+      principal.observer?.passed(describePattern(match.route));
       return { identity: identityHeaders(principal, [], catalog) };
     }
     if (checked.outcome === 'forbidden') {
@@ -174,6 +177,7 @@ class ForwardAuth {
       return { refusal: withFields(check.lacking(asking, principal, checked.missing), fields) };
     }
     for (const permission of checked.used) principal.observer?.used(permission);
+    if (match) principal.observer?.passed(describePattern(match.route));
     return { identity: identityHeaders(principal, checked.used, catalog) };
   }
 
@@ -233,14 +237,17 @@ function headersTo({ identity, cookies }: PassedOn): Record<string, string> {
   return { ...PASSED, ...identity, ...(cookies !== undefined && { Cookie: cookies }) };
 }
 
+/** An app that checks keys. */
+type CheckingApp = Hono<BearerEnv> & Pick<HttpApp, 'check' | 'refusals' | 'failures'>;
+
 /** Adds the endpoints of forward-auth to an app, at `/auth/…`. */
-export function serveForwardAuth(
-  app: HttpApp,
+export function serveForwardAuth<App extends CheckingApp>(
+  app: App,
   {
     authenticator,
     ...options
   }: Omit<ForwardAuthOptions, 'check' | 'logs' | 'observed'> & Pick<KeysService, 'authenticator'>,
-): ServiceApp {
+): App & Pick<ServiceApp, 'answerProxy'> {
   const observed = new ObservedRoutes(authenticator);
   const forwardAuth = new ForwardAuth({ check: app.check, logs: app, observed, ...options });
   // For an app that is mounted in another one, whose middleware comes first.
@@ -253,14 +260,11 @@ export function serveForwardAuth(
     return 'refusal' in verdict ? respond(c, verdict.refusal) : c.body(null, 200, headersTo(verdict));
   });
   const answerProxy = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    const { url = '' } = incoming;
-    if (!isForProxies(url)) return false;
     const asking = new NodeHead(incoming);
-    const verdict = forwardAuth.decide(asking, (requirements) => readAsked(incoming, url, requirements));
+    const verdict = forwardAuth.decide(asking, (requirements) => readAsked(incoming, incoming.url!, requirements));
     const settle = (verdict: Verdict) => answersOfTurn.add(outgoing, () => answer(outgoing, verdict));
     if (verdict instanceof Promise) void verdict.then(settle);
     else settle(verdict);
-    return true;
   };
   return Object.assign(app, { answerProxy });
 }

@@ -3,11 +3,10 @@ import type { Context, Handler, Hono, MiddlewareHandler } from 'hono';
 import { findTargetHandler } from 'hono/utils/handler';
 import { getPath, getPathNoStrict } from 'hono/utils/url';
 import { admissionOf, type BearerEnv } from './bearer-auth.ts';
-import type { GraphQLPipeline } from './graphql-pipeline.ts';
-import type { GraphQLRequest } from './graphql-request.ts';
+import type { GraphQLPipeline, GraphQLRequest } from './graphql-pipeline.ts';
 import { bodyCutOff, collectBody, MAX_BODY_BYTES, readBody } from './request-body.ts';
-import { HonoHead, memoized, NodeHead, readHead, type RequestHead } from './received.ts';
-import { RequestRefused, respond, send } from './replies.ts';
+import { HonoHead, memoized, NodeHead, readHead, type RequestHead, type RequestNotes } from './received.ts';
+import { type Cors, type Reply, RequestRefused, respond, send } from './replies.ts';
 
 /** Hands requests that `bearerAuth` has accepted to the pipeline. */
 function answerByHono(pipeline: GraphQLPipeline): Handler {
@@ -55,10 +54,13 @@ class HonoRequest extends HonoHead implements GraphQLRequest {
   }
 }
 
-/** The pipeline that each handler of a GraphQL route belongs to. */
-const pipelines = new WeakMap<object, GraphQLPipeline>();
-/** How many of them a route has. */
-const HANDLERS = 3;
+/** What answers the requests of a route, whichever server they came by. */
+interface RequestAnswerer {
+  handle(request: GraphQLRequest): Promise<Reply>;
+}
+
+/** By the last handler of a route: all that it has, and what does the same without Hono. */
+const answerers = new WeakMap<object, { handlers: readonly object[]; answerer: RequestAnswerer }>();
 
 /** The handlers of a GraphQL route. The pipeline does what they do. */
 export function handlersOf(
@@ -67,48 +69,62 @@ export function handlersOf(
   auth: MiddlewareHandler<BearerEnv>,
 ): [MiddlewareHandler, MiddlewareHandler<BearerEnv>, Handler] {
   const answer = answerByHono(pipeline);
-  for (const handler of [cors, auth, answer]) pipelines.set(handler, pipeline);
+  answerers.set(answer, { handlers: [cors, auth, answer], answerer: pipeline });
   return [cors, auth, answer];
+}
+
+/** The handler of a route behind `allowOrigins`, and of nothing else, that answers by what is noted of a request. */
+export function openHandler(
+  answer: (notes: RequestNotes | undefined) => Promise<Reply>,
+  cors: Cors,
+  allowOrigins: MiddlewareHandler,
+): Handler {
+  const handler: Handler = async (c) => respond(c, await answer(new HonoHead(c).notes));
+  const handle = async ({ notes, head }: GraphQLRequest) => cors.addTo(await answer(notes), head.origin);
+  answerers.set(handler, { handlers: [allowOrigins, handler], answerer: { handle } });
+  return handler;
 }
 
 /** URLs without anything in their path that a router would decode, or in their query that would end it. */
 const PLAIN_URL = /^\/[\w/-]*(?:\?[!"$-~]*)?$/;
 
-/** Finds the pipeline at a path, if there is one. */
-type FindPipeline = (path: string) => { pipeline: GraphQLPipeline | undefined };
+/** Finds what answers at a path without Hono, if that can. */
+type FindAnswerer = (path: string) => { answerer: RequestAnswerer | undefined };
 
-/** The routes of an app, or of one that it is mounted in, that have nothing but the handlers of one pipeline. */
-export class GraphQLRoutes {
+/** The routes of an app, or of one that it is mounted in, that have nothing but handlers which are done without Hono. */
+export class DirectRoutes {
   readonly #isPlain: boolean;
-  readonly #at: Readonly<Record<'GET' | 'POST', FindPipeline>>;
+  readonly #at: Readonly<Record<'GET' | 'POST', FindAnswerer>>;
 
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
   constructor(app: Hono<any>) {
     // An app may route by more than the path, such as by the host.
     this.#isPlain = app.getPath === getPath || app.getPath === getPathNoStrict;
-    const finder = (method: string) => memoized((path) => ({ pipeline: pipelineAt(app, method, path) }));
+    const finder = (method: string) => memoized((path) => ({ answerer: answererAt(app, method, path) }));
     this.#at = { GET: finder('GET'), POST: finder('POST') };
   }
 
-  /** The pipeline of the route of a GET or POST request; undefined for all other requests. */
-  find({ method, url = '' }: IncomingMessage): GraphQLPipeline | undefined {
+  /** What answers a GET or POST request; undefined for those that Hono is to answer, and for all others. */
+  find({ method, url = '' }: IncomingMessage): RequestAnswerer | undefined {
     if (!this.#isPlain || (method !== 'POST' && method !== 'GET') || !PLAIN_URL.test(url)) return undefined;
     const end = url.indexOf('?');
-    return this.#at[method](end === -1 ? url : url.slice(0, end)).pipeline;
+    return this.#at[method](end === -1 ? url : url.slice(0, end)).answerer;
   }
 }
 
 // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
-function pipelineAt(app: Hono<any>, method: string, path: string): GraphQLPipeline | undefined {
+function answererAt(app: Hono<any>, method: string, path: string): RequestAnswerer | undefined {
   let matched;
   try {
     [matched] = app.router.match(method, path);
   } catch {
     return undefined; // Hono's listener reports it.
   }
-  const handlers = matched.map(([[handler]]) => pipelines.get(findTargetHandler(handler)));
-  const [first] = handlers;
-  return handlers.length === HANDLERS && handlers.every((pipeline) => pipeline === first) ? first : undefined;
+  const found = matched.map(([[handler]]) => findTargetHandler(handler));
+  const { handlers = [], answerer } = answerers.get(found.at(-1) ?? {}) ?? {};
+  return handlers.length === found.length && handlers.every((handler, at) => handler === found[at])
+    ? answerer
+    : undefined;
 }
 
 /** After a turn with so few answers, each is sent at once: its reader works on it meanwhile. */
@@ -184,15 +200,15 @@ export class AnswersOfTurn {
 export const answersOfTurn = new AnswersOfTurn();
 
 /**
- * Hands a request as Node has it to the pipeline: what Hono does with one takes longer than to answer it. Leaves out
- * those whose head is not an ordinary one, which Hono's adapter hands on.
+ * Hands a request on as Node has it: what Hono does with one takes longer than to answer it. Leaves out those whose
+ * head is not an ordinary one, which Hono's adapter hands on.
  * @returns whether it was handed on
  */
-export function answerByNode(pipeline: GraphQLPipeline, incoming: IncomingMessage, outgoing: ServerResponse): boolean {
+export function answerByNode(answerer: RequestAnswerer, incoming: IncomingMessage, outgoing: ServerResponse): boolean {
   const head = readHead(incoming.rawHeaders);
   if (!head || !isOrdinary(incoming.method, head)) return false;
   if (head.transferEncoding !== undefined) outgoing.once('finish', () => throwAwayRest(incoming));
-  pipeline.handle(new NodeRequest(incoming, outgoing, head)).then(
+  answerer.handle(new NodeRequest(incoming, outgoing, head)).then(
     (reply) => answersOfTurn.add(outgoing, () => send(outgoing, reply)),
     () => outgoing.destroy(),
   );

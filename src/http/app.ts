@@ -25,16 +25,17 @@ import {
   addHealthChecks,
   addHomePage,
   answerIntrospection,
-  HEALTH_PATHS,
   type NamedCommands,
   OWN_COMMANDS,
 } from './plain-endpoints.ts';
+import { addFeed } from './feed.ts';
 import { addLeaks } from './leaks.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
 import { ClientDocuments } from './oauth/client-documents.ts';
 import { Clients } from './oauth/clients.ts';
 import type { ConsentParts, GuardedDiscovery } from './oauth/endpoints.ts';
 import { Issuer, PROTECTED_RESOURCE } from './oauth/issuer.ts';
+import type { ExtraHeaders } from './watched-request.ts';
 
 /** What the service is made of. */
 export interface AppOptions {
@@ -62,6 +63,8 @@ export interface AppOptions {
   tokens?: TokenIdentifier | undefined;
   /** Where GitHub's public keys are; undefined if it may tell nothing. */
   githubKeys?: string | undefined;
+  /** Whether edges must show a certificate. */
+  edgeCertificates?: boolean;
   /** Whether the page at `/` leads to a console. */
   hasConsole?: boolean;
   commands?: NamedCommands;
@@ -72,8 +75,8 @@ export interface AppOptions {
 
 /** The service as a Hono app, with what `listen` uses beside it. */
 export type ServiceApp = Hono<BearerEnv> & {
-  /** Answers what proxies ask, as Node has it: Hono takes too long for that. Returns whether it does. */
-  readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+  /** Answers what proxies ask at `/auth`, as Node has it: Hono takes too long for that. */
+  readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
   /** Logs what clients are refused, in sums. */
   readonly refusals: RefusalLog;
   /** Logs that the store did not answer, in sums. */
@@ -86,6 +89,8 @@ export type ServiceApp = Hono<BearerEnv> & {
   readonly addresses: ClientAddresses;
   /** What is known of the issuers whose tokens are exchanged for keys. */
   readonly tokens: object | undefined;
+  /** What each answer says beside its own. */
+  readonly extraHeaders?: ExtraHeaders;
 };
 
 /** The endpoints that need nothing of guarding, and what those for proxies share with them. */
@@ -116,6 +121,7 @@ export function createHttpApp({
   guarded,
   tokens,
   githubKeys,
+  edgeCertificates = false,
   hasConsole = false,
   commands = OWN_COMMANDS,
   log = NO_LOG,
@@ -162,9 +168,15 @@ export function createHttpApp({
     bearerAuthBy(new RequestChecker(introspecting, asGraphQL)),
     answerIntrospection(keys, parts.failures),
   );
+  const following = new BearerCheck({ keys, permission: 'EDGE:READ_ANY', ...from, toOf: at('/feed').toOf }, parts);
+  addFeed(app, bearerAuthBy(new RequestChecker(following, asGraphQL)), {
+    keys,
+    addresses,
+    needsCertificate: edgeCertificates,
+    ...parts,
+  });
   addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
-  for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
-  addHealthChecks(app, keys, parts.failures);
+  addHealthChecks(app, keys, { cors, allowOrigins, failures: parts.failures });
   addHomePage(app, { hasConsole, commands });
   const { credentials: _, ...fromForms } = from;
   const consentParts = {

@@ -42,12 +42,12 @@ type HonoAuthOptions = BearerAuthOptions & {
   address?: (c: Context) => string | undefined;
 };
 
-/** A variable of our own. */
+/** A variable of our own: a function, since it has the secret, and programs log all variables. */
 const ADMITTED = 'svc-api.admitted';
 
 /** What `bearerAuth` has found out about a request that it accepted. */
 export function admissionOf(c: Context): Admitted {
-  return c.get(ADMITTED as never);
+  return (c.get(ADMITTED as never) as () => Admitted)();
 }
 
 /**
@@ -79,7 +79,7 @@ export function bearerAuthBy(
     const enter = (checked: Accepted | RefusedRequest) => {
       if (!checked.ok) return Promise.resolve(respond(c, checked));
       c.set('principal', checked.principal);
-      c.set(ADMITTED as never, checked.admitted as never);
+      c.set(ADMITTED as never, (() => checked.admitted) as never);
       c.set('checkAgain', async () => {
         const again = await checked.checkAgain();
         if (!again.ok) return respond(c, again);

@@ -73,6 +73,10 @@ class RequestObserver implements AccessObserver {
     this.#principal.observer?.called(tool);
   }
 
+  passed(route: string): void {
+    this.#principal.observer?.passed(route);
+  }
+
   lacked(missing: readonly Permission[], _address?: string, tool?: string): void {
     const { apiKey: key, observer } = this.#principal;
     const { refusals, clients, noteForbidden } = this.#context;

@@ -13,6 +13,8 @@ export interface CertificateFiles {
   cert: string;
   /** The path of its private key, without a passphrase. */
   key: string;
+  /** The path of certificates by which those of edges are signed, which must show one. Default: none need one. */
+  clientCa?: string;
 }
 
 /** Far more than a chain of certificates has. */
@@ -30,6 +32,10 @@ export async function readCertificate(files: CertificateFiles): Promise<SecureCo
   if (!certificate.checkPrivateKey(privateKeyIn(key, files.key)))
     throw invalid(files.key, `is not the key of the certificate in ${printable(files.cert)}`);
   const options: SecureContextOptions = { cert, key, minVersion: 'TLSv1.2' };
+  if (files.clientCa !== undefined) {
+    options.ca = await readPem(files.clientCa);
+    parse(() => new X509Certificate(options.ca as Buffer), files.clientCa, 'does not begin with a certificate in PEM');
+  }
   parse(() => createSecureContext(options), files.cert, 'cannot be used');
   return options;
 }
@@ -126,7 +132,7 @@ export class CertificateWatch {
     this.#watch.stop();
   }
 
-  #watchOf({ cert, key }: CertificateFiles): FileWatch {
-    return new FileWatch([cert, key], this.#schedule);
+  #watchOf({ cert, key, clientCa }: CertificateFiles): FileWatch {
+    return new FileWatch([cert, key, ...(clientCa === undefined ? [] : [clientCa])], this.#schedule);
   }
 }

@@ -24,10 +24,17 @@ export {
   seenOrigin,
   type SignIn,
 } from './door.ts';
-export { admitKey, readForm, readQuery, type RefusedPerson, refusedPerson } from './form.ts';
+export {
+  admitKey,
+  parseJson,
+  readBody,
+  readForm,
+  readQuery,
+  type RefusedPerson,
+  refusedPerson,
+} from './request-body.ts';
 export type { IntrospectionMode } from './graphql-errors.ts';
-export type { GraphQLPipeline } from './graphql-pipeline.ts';
-export type { GraphQLRequest } from './graphql-request.ts';
+export type { GraphQLPipeline, GraphQLRequest } from './graphql-pipeline.ts';
 export { oauthErrorFor } from './oauth/answers.ts';
 export { authorizationIn, type ReturnAddress, returnAddressIn } from './oauth/authorization-request.ts';
 export { type ConsentParts, originOf } from './oauth/endpoints.ts';
@@ -68,7 +75,6 @@ export {
   unavailable,
   withFields,
 } from './replies.ts';
-export { parseJson, readBody } from './request-body.ts';
 export {
   type CheckedRequest,
   type CheckRequestOptions,
@@ -78,17 +84,20 @@ export {
 } from './request-check.ts';
 export {
   type ConnectionHandler,
-  isForProxies,
+  listen,
+  listenerOf,
+  type ListenOptions,
   type RequestHandler,
+  type RunningServer,
   serveRequests,
   type ServerOptions,
   type StartedServer,
-} from './serve-requests.ts';
+} from './server.ts';
 export { admitSession, cookieParts, DOOR_COOKIE, prefixFor, SeenOrigin, SESSION_COOKIE, tokenAt } from './sessions.ts';
-export { listen, type ListenOptions, listenerOf, type RunningServer } from './server.ts';
 export {
   affordableConnections,
   type Endpoint,
+  type ExtraHeaders,
   endpointOf,
   ENDPOINTS,
   notingFor,

@@ -1,18 +1,28 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { Context, Handler, Hono } from 'hono';
+import type { Context, Handler, Hono, MiddlewareHandler } from 'hono';
 import Negotiator from 'negotiator';
 import type { BearerEnv } from './bearer-auth.ts';
-import { readForm } from './form.ts';
-import { requestIdIn } from './received.ts';
+import { readForm } from './request-body.ts';
+import { requestIdIn, type RequestNotes } from './received.ts';
 import type { FailureLog } from './refusal-log.ts';
-import { errorBody, JSON_RESPONSE, jsonReply, type Reply, RequestRefused, respond, unavailable } from './replies.ts';
+import { openHandler } from './adapters.ts';
+import {
+  type Cors,
+  errorBody,
+  JSON_RESPONSE,
+  jsonReply,
+  type Reply,
+  RequestRefused,
+  respond,
+  unavailable,
+} from './replies.ts';
 import type { VerifiedKey } from '../keys/authentication/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 
 /** Whether the process is alive, and whether its key store answers: without a key, and without details. */
 const [ALIVE, READY] = ['/healthz', '/readyz'] as const;
-export const HEALTH_PATHS: readonly string[] = [ALIVE, READY];
+const HEALTH_PATHS: readonly string[] = [ALIVE, READY];
 
 /**
  * HTTP/1.0 needs no Host, and some load balancers check by that; HAProxy by `OPTIONS /` unless told otherwise.
@@ -25,20 +35,29 @@ export function isOldHealthCheck(
   return httpVersion === '1.0' && !headers.host && (paths.includes(url) || (method === 'OPTIONS' && url === '/'));
 }
 
-const ok = (c: Context): Response => respond(c, jsonReply({ status: 'ok' }));
+const OK = jsonReply({ status: 'ok' });
 
 /** Adds the addresses for health checks to an app. */
-export function addHealthChecks(app: Hono<BearerEnv>, keys: KeysService, failures: FailureLog): void {
-  const ready = async (c: Context) => {
+export function addHealthChecks(
+  app: Hono<BearerEnv>,
+  keys: Pick<KeysService, 'store'>,
+  { cors, allowOrigins, failures }: { cors: Cors; allowOrigins: MiddlewareHandler; failures: FailureLog },
+): void {
+  const isReady = async (notes: RequestNotes | undefined) => {
     try {
       await keys.store.check();
-      return ok(c);
+      return OK;
     } catch (error) {
-      failures.add(error, requestIdIn(c));
-      return respond(c, unavailable());
+      failures.add(error, notes?.id);
+      return unavailable();
     }
   };
-  app.get(ALIVE, ok);
+  for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
+  const ready = openHandler(isReady, cors, allowOrigins);
+  app.get(
+    ALIVE,
+    openHandler(async () => OK, cors, allowOrigins),
+  );
   app.get(READY, ready);
   app.options('/', ready);
 }

@@ -20,6 +20,7 @@ type LocalCode =
   | `RESTORE_${string}`
   | `CONFIG_${string}`
   | `SERVER_${string}`
+  | 'EDGE_STALE'
   | 'CREDENTIALS_INVALID'
   | 'USAGE'
   | 'SECRET_INVALID'
@@ -59,6 +60,7 @@ type ProtocolCode =
   | 'BUDGET_SPENT'
   | 'SERVICE_UNAVAILABLE'
   | 'OVERLOADED'
+  | 'FEED_GONE'
   | 'BAD_GATEWAY'
   | 'GATEWAY_TIMEOUT'
   | 'STORE_READONLY'
@@ -79,6 +81,7 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   METHOD_NOT_ALLOWED: [405, 'The address is for another method; GraphQL has queries alone by GET.'],
   NOT_ACCEPTABLE: [406, 'The client accepts neither media type of the replies.'],
   TIMEOUT: [408, 'The request took too long to arrive.'],
+  FEED_GONE: [410, 'From /feed: the position is not known. Load /feed/snapshot, and go on from there.'],
   BODY_TOO_LARGE: [413, 'The body is larger than is allowed.'],
   URL_TOO_LONG: [414, 'The query of a URL is longer than is allowed.'],
   UNSUPPORTED_MEDIA_TYPE: [415, 'The body is of another type or charset than the address takes, or compressed.'],

@@ -80,7 +80,9 @@ export type RequestCheck = (
 /** A request that was accepted, as middleware hands it on. */
 export interface Accepted extends AllowedRequest {
   readonly principal: Principal;
+  /** Has the secret: programs, which log what they get, do not get it. */
   readonly admitted: Admitted;
+  checkAgain(): Promise<Accepted | RefusedRequest>;
 }
 
 /** What one request requires. */
@@ -190,8 +192,15 @@ export function requestCheck(keys: CheckOptions['keys']): RequestCheck {
     if (options.audience !== undefined) received.to = requestTo(options.audience);
     if (options.resource !== undefined && received.method === undefined)
       throw invalidOption(CALLER, '"resource" is decided by the method of a request, which this one does not say.');
-    return checker.enter(received, askedBy(options));
+    return published(await checker.enter(received, askedBy(options)));
   };
+}
+
+/** What a program gets of a checked request. */
+function published(checked: Accepted | RefusedRequest): CheckedRequest {
+  if (!checked.ok) return checked;
+  const { ok, principal, headers } = checked;
+  return { ok, principal, headers, checkAgain: async () => published(await checked.checkAgain()) };
 }
 
 function receivedBy(request: Request | IncomingMessage | PlainRequest, options: CheckRequestOptions): Received {

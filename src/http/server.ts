@@ -1,20 +1,35 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
+import { Server as NetServer, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import type { Hono } from 'hono';
+import { type CertificateFiles, CertificateWatch } from './certificate.ts';
+import {
+  type ConnectionLimits,
+  Connections,
+  endpointOf,
+  IdentifiedResponse,
+  isAnswering,
+  LastAnswers,
+  notingFor,
+  REQUEST_ID,
+  type RequestPlaces,
+  type RequestWatcher,
+  type ExtraHeaders,
+  responseClass,
+  UnreadAnswers,
+  type UnreadLimits,
+} from './watched-request.ts';
+import { type ListenAddress, startListening, formatUrl } from './listen-address.ts';
+import { ClientAddresses, headerValue, isDecodable, peerOf } from './received.ts';
+import { errorBody, REPLY_HEADERS, type ReplyCode } from './replies.ts';
+import { type Log, NO_LOG } from '../log.ts';
 import type { ServiceApp } from './app.ts';
 import { COMMON_OPTIONS } from './bearer-options.ts';
-import type { CertificateFiles } from './certificate.ts';
-import { answerByNode, answersOfTurn, GraphQLRoutes } from './adapters.ts';
+import { answerByNode, answersOfTurn, DirectRoutes } from './adapters.ts';
 import { isOldHealthCheck } from './plain-endpoints.ts';
-import { ClientAddresses } from './received.ts';
-import { errorBody, REPLY_HEADERS, type ReplyCode } from './replies.ts';
-import {
-  refuseAmbiguous,
-  serveRequests,
-  type ServerLimits,
-  type ServerOptions,
-  type StartedServer,
-} from './serve-requests.ts';
-import { endpointOf } from './watched-request.ts';
 import {
   amount,
   anything,
@@ -29,6 +44,303 @@ import {
   type Rules,
   text,
 } from '../keys/basics/index.ts';
+
+/** Whether proxies ask for decisions at a URL. All of `/auth` is for them, so that none is answered by other rules. */
+function isForProxies(url: string): boolean {
+  return url.startsWith('/auth') && (url.length === 5 || url[5] === '/' || url[5] === '?');
+}
+
+/** How long the client of a refused request gets to read the answer: closed at once, it might lose that. */
+const REFUSED_LINGER_MS = 200;
+
+/** Connections whose refusal is on its way. */
+const refusedConnections = new WeakSet<Duplex>();
+
+/** What Node says of what it could not read, with the bytes. */
+type ParserError = NodeJS.ErrnoException & { rawPacket?: Buffer };
+
+/** Whether the bytes that were refused are the start of what a proxy asks, which takes only 403 for a refusal. */
+function isOfProxy({ rawPacket }: ParserError): boolean {
+  const [, url = ''] = rawPacket?.toString('latin1', 0, 40).split(' ') ?? [];
+  return isForProxies(url);
+}
+
+/**
+ * Replies to what Node's parser refuses, such as headers that are too large, in the form of all other errors. Closes
+ * the connection: the client may never do so.
+ * @returns the status, and an id for what has no other; undefined where nothing can be answered
+ */
+function answerInvalidRequest(error: ParserError, socket: Duplex): { id: string; status: number } | undefined {
+  // The parser goes on to refuse what comes after that.
+  if (refusedConnections.has(socket)) return undefined;
+  // One of TLS is not answered in HTTP.
+  const isHttp = error.code?.startsWith('HPE_') || error.code?.startsWith('ERR_HTTP_');
+  if (!isHttp || !socket.writable || isAnswering(socket)) {
+    socket.destroy();
+    return undefined;
+  }
+  refusedConnections.add(socket);
+  const [status, code, message]: readonly [status: string, code: ReplyCode, message: string] = isOfProxy(error)
+    ? ['403 Forbidden', 'FORBIDDEN', 'The request is not valid HTTP.']
+    : error.code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', 'HEADERS_TOO_LARGE', 'The headers are too large.']
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', 'TIMEOUT', 'The request took too long to arrive.']
+        : ['400 Bad Request', 'BAD_REQUEST', 'The request is not valid HTTP.'];
+  const body = JSON.stringify(errorBody(message, code));
+  const id = randomUUID();
+  const headers = Object.entries({ ...lastHeaders(body), [REQUEST_ID]: id });
+  socket.end(`HTTP/1.1 ${status}\r\n${headers.map((header) => `${header.join(': ')}\r\n`).join('')}\r\n${body}`);
+  setTimeout(() => socket.destroy(), REFUSED_LINGER_MS);
+  return { id, status: Number.parseInt(status, 10) };
+}
+
+/** By which a proxy takes a path for one of the pages that it passes on, and we for any other. */
+const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
+
+/**
+ * Refuses a request that a proxy in front may have read otherwise: with two Hosts (RFC 9112, section 3.2), with a path
+ * that is not UTF-8 or has dot segments, or with a body that is encoded for its way (section 6.1), without reading
+ * that.
+ * @returns whether it was refused
+ */
+function refuseAmbiguous({ rawHeaders, url = '' }: IncomingMessage, outgoing: ServerResponse): boolean {
+  const coding = headerValue(rawHeaders, 'transfer-encoding');
+  const path = url.split('?', 1)[0]!;
+  const isOneAddress = !headerValue(rawHeaders, 'host')?.includes(',') && isDecodable(path) && !DOT_SEGMENT.test(path);
+  if (isOneAddress && (coding === undefined || coding.toLowerCase() === 'chunked')) return false;
+  const message = isOneAddress ? 'Only "Transfer-Encoding: chunked" is supported.' : 'The Host or target is invalid.';
+  const body = JSON.stringify(errorBody(message, 'BAD_REQUEST'));
+  outgoing.writeHead(400, lastHeaders(body));
+  outgoing.end(body);
+  return true;
+}
+
+/** Refuses an Expect other than 100-continue (RFC 9110, section 10.1.1), without reading the body. */
+function refuseExpectation(_incoming: IncomingMessage, outgoing: ServerResponse): void {
+  const body = JSON.stringify(errorBody('Only "Expect: 100-continue" is supported.', 'EXPECTATION_FAILED'));
+  outgoing.writeHead(417, lastHeaders(body));
+  outgoing.end(body);
+}
+
+/** The headers of a refusal after which the connection is closed. */
+function lastHeaders(body: string): Record<string, string> {
+  return {
+    'Content-Type': 'application/json',
+    ...REPLY_HEADERS,
+    'Content-Length': String(Buffer.byteLength(body)),
+    Connection: 'close',
+  };
+}
+
+/** Where requests are served, and what clients may take. */
+export type ServerOptions = ListenAddress & {
+  /** The certificate, for TLS. It is taken anew when its files change. Default: plain HTTP. */
+  tls?: CertificateFiles;
+  /** How long a connection is kept after an answer, in milliseconds. Default: 75,000, longer than proxies keep one. */
+  keepAliveMs?: number;
+  /** What clients may take, where it differs from the default. */
+  limits?: ServerLimits;
+  /** Logs what becomes of the certificate. Default: nothing is logged. */
+  log?: Log;
+  /** Are told of each request. */
+  watchers?: readonly RequestWatcher[];
+};
+
+/** What clients may take of a server, in connections, time and memory. */
+export interface ServerLimits extends ConnectionLimits, UnreadLimits {
+  /** How long the head of a request may take to arrive, in milliseconds. Default: 10,000. */
+  headersMs?: number;
+  /** How long a whole request may take to arrive, in milliseconds; 0 for any time. Default: 30,000. */
+  requestMs?: number;
+}
+
+/** What answers the requests of a server. */
+export interface RequestHandler extends RequestPlaces {
+  /** Headers that each answer has beside its own. */
+  readonly extraHeaders?: ExtraHeaders | undefined;
+  handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
+  /** Handles a request whose client waits for `100 Continue` before it sends its body. */
+  handleExpecting(incoming: IncomingMessage, outgoing: ServerResponse): void;
+  /** Handles a request that expects something else, unless it is to be answered 417; returns whether it has. */
+  handleUnknownExpectation?(incoming: IncomingMessage, outgoing: ServerResponse): boolean;
+  /** Is told why a connection was closed at once, and where it came from. */
+  refusedConnection(reason: string, address: string): void;
+  /** Default: a request to switch to another protocol is handled as any other, and CONNECT ends its connection. */
+  readonly connections?: ConnectionHandler;
+}
+
+/** What takes connections from HTTP. */
+export interface ConnectionHandler {
+  /** Whether a request may switch to another protocol; otherwise it is handled as any other. */
+  isUpgrade(incoming: IncomingMessage): boolean;
+  /**
+   * Handles such a request, or CONNECT.
+   * @param outgoing a response that is not on that connection yet
+   * @param head what the client has sent behind it
+   */
+  handleConnection(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    connection: { socket: Duplex; head: Buffer },
+  ): void;
+}
+
+/** A server that accepts requests. */
+export interface StartedServer {
+  /** Its URL, such as `http://127.0.0.1:4000`; `unix:/run/svc-api.sock` on a Unix socket. */
+  readonly url: string;
+  /**
+   * Takes a certificate from other files for new connections. One that speaks plain HTTP cannot.
+   * @returns whether it speaks TLS
+   * @throws KeysError TLS_INVALID; then it keeps its own
+   */
+  replaceCertificate(files: CertificateFiles): Promise<boolean>;
+  /**
+   * Stops accepting connections, and resolves once the requests in flight have ended. They are aborted after `graceMs`
+   * milliseconds. Default: 10 seconds. Connections that are kept have half a second of it for one more request each.
+   */
+  stop(graceMs?: number): Promise<void>;
+}
+
+/** How often Node looks for requests that take too long to arrive, at most. */
+const CHECK_MS = 500;
+/** Proxies keep connections for 60 seconds. A server that closes one first does so while a request is on its way. */
+const KEEP_ALIVE_MS = 75_000;
+const STOP_GRACE_MS = 10_000;
+/** How long a connection that is kept may bring another request once the server stops: it may be on its way. */
+const LAST_REQUEST_MS = 500;
+
+/**
+ * Starts an HTTP server.
+ * @throws KeysError LISTEN_FAILED if the address is not available; TLS_INVALID for a certificate that cannot be used
+ */
+export async function serveRequests(
+  handler: RequestHandler,
+  { tls, limits = {}, log = NO_LOG, keepAliveMs = KEEP_ALIVE_MS, watchers = [], ...address }: ServerOptions,
+): Promise<StartedServer> {
+  const certificate = tls && new CertificateWatch(tls, log);
+  const { headersMs = 10_000, requestMs = 30_000 } = limits;
+  const { connections: taking } = handler;
+  const settings = {
+    ServerResponse: responseClass(new UnreadAnswers(limits), handler.extraHeaders),
+    // Node's defaults would keep slow clients for minutes.
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    handshakeTimeout: headersMs,
+    connectionsCheckingInterval: Math.min(CHECK_MS, headersMs),
+    keepAliveTimeout: keepAliveMs,
+    // The handler refuses a request without a Host: Node's own reply has no body.
+    requireHostHeader: false,
+    ...(taking && { shouldUpgradeCallback: (incoming: IncomingMessage) => taking.isUpgrade(incoming) }),
+  };
+  const server = certificate
+    ? createHttpsServer({
+        ...settings,
+        ...(await certificate.read()),
+        // Those who need one are refused without it: the others are asked by their browsers if they have one.
+        ...(tls.clientCa !== undefined && { requestCert: true, rejectUnauthorized: false }),
+      })
+    : createHttpServer(settings);
+  // Some versions of Node drop the headers after the 1,000th without a word. All together have at most 16 KiB.
+  server.maxHeadersCount = 0;
+  const note = notingFor(handler, watchers);
+  const begin = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    note(incoming, outgoing);
+    handler.handle(incoming, outgoing);
+  };
+  const beginExpecting = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    note(incoming, outgoing);
+    handler.handleExpecting(incoming, outgoing);
+  };
+  server.on('request', (incoming, outgoing) => beginInOrder(begin, incoming, outgoing));
+  server.on('checkContinue', (incoming, outgoing) => beginInOrder(beginExpecting, incoming, outgoing));
+  server.on('clientError', (error, socket) => {
+    const answered = answerInvalidRequest(error, socket);
+    if (answered) for (const watcher of watchers) watcher.unread({ ...answered, address: peerOf(socket as Socket) });
+  });
+  server.on('checkExpectation', (incoming, outgoing) => {
+    note(incoming, outgoing);
+    if (!handler.handleUnknownExpectation?.(incoming, outgoing)) refuseExpectation(incoming, outgoing);
+  });
+  for (const event of taking ? (['upgrade', 'connect'] as const) : []) {
+    server.on(event, (incoming, socket, head) => {
+      const outgoing = new IdentifiedResponse(incoming);
+      note(incoming, outgoing);
+      taking!.handleConnection(incoming, outgoing, { socket, head });
+    });
+  }
+  const connections = new Connections(server, limits, (...refused) => handler.refusedConnection(...refused));
+  await startListening(server, address);
+  server.on('error', (error) => log.error({ err: error }, 'a connection was not accepted'));
+  certificate?.start(server as HttpsServer);
+  return {
+    url: formatUrl(server, tls ? 'https' : 'http', address),
+    async replaceCertificate(files) {
+      await certificate?.replace(files, server as HttpsServer);
+      return certificate !== undefined;
+    },
+    async stop(graceMs = STOP_GRACE_MS) {
+      certificate?.end();
+      await stop(server, connections, graceMs);
+    },
+  };
+}
+
+/** How many requests of a connection wait for those before them. */
+const waitingRequests = new WeakMap<Socket, number>();
+
+/**
+ * Begins a request once those that the client has sent before it on the same connection are answered (RFC 9112,
+ * section 9.3.2), and reads no more of the connection until then: otherwise one client could have all of them computed
+ * and kept at a time.
+ */
+function beginInOrder(begin: RequestHandler['handle'], incoming: IncomingMessage, outgoing: ServerResponse): void {
+  // Node gives the connection to the response whose turn it is.
+  if (outgoing.socket) {
+    begin(incoming, outgoing);
+    return;
+  }
+  const { socket } = incoming;
+  const count = (change: number) => {
+    const waiting = (waitingRequests.get(socket) ?? 0) + change;
+    waitingRequests.set(socket, waiting);
+    return waiting;
+  };
+  count(1);
+  // At the end of each request, Node goes on reading.
+  void setImmediate().then(() => count(0) > 0 && socket.pause());
+  outgoing.once('socket', () => {
+    if (count(-1) === 0) socket.resume();
+    begin(incoming, outgoing);
+  });
+}
+
+async function stop(server: Server, connections: Connections, graceMs: number): Promise<void> {
+  const deadline = setTimeout(() => connections.closeAll(), graceMs);
+  new LastAnswers(server, connections.carriers()); // oxlint-disable-line no-new -- it listens
+  // Those that are made already are accepted in the turns to come.
+  const turns = graceMs > 0 ? 2 : 0;
+  for (let turn = 0; turn < turns; turn += 1) await setImmediate();
+  let sweep: NodeJS.Timeout | undefined;
+  const beginToSweep = setTimeout(
+    () => {
+      // A connection whose request has just ended is kept alive for another one, which must not come.
+      sweep = setInterval(() => {
+        server.closeIdleConnections();
+        connections.closeSilent();
+      }, 50);
+    },
+    Math.min(LAST_REQUEST_MS, graceMs),
+  );
+  await new Promise((resolve) => {
+    // That of node:http closes idle connections at once.
+    NetServer.prototype.close.call(server, resolve);
+  });
+  for (const timer of [deadline, beginToSweep, sweep]) clearTimeout(timer);
+  // What node:http has beside the connections ends, too.
+  server.close(() => {});
+}
 
 /**
  * Tells a client that waits for it to send its body (RFC 9110, section 10.1.1) once that is to be read. One that is
@@ -49,7 +361,10 @@ function continueWhenRead(incoming: IncomingMessage, outgoing: ServerResponse): 
   };
 }
 
-/** What makes a request and an answer of the Fetch API. A guard does without, and without what Node loads for it. */
+/**
+ * What makes a request and an answer of the Fetch API. Node takes 10 MB for that, so it is loaded on use: GraphQL, what
+ * proxies ask, health checks and a guard do without.
+ */
 type NodeServer = typeof import('@hono/node-server');
 type FetchCallback = Parameters<NodeServer['getRequestListener']>[0];
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
@@ -74,38 +389,57 @@ export async function listenerOf(app: Hono<any>): Promise<Answer> {
 class ServedApp {
   /** See `ServiceApp`; other apps have none. */
   readonly logs: Partial<Pick<ServiceApp, 'refusals' | 'failures'>>;
+  readonly #answerProxy: ServiceApp['answerProxy'] | undefined;
   /** See `ServiceApp`. */
-  readonly answerProxy: ServiceApp['answerProxy'];
+  readonly extraHeaders: ExtraHeaders | undefined;
   /** Finds out where requests come from. */
   readonly clients: ClientAddresses;
-  readonly #routes: GraphQLRoutes;
-  readonly #answer: Answer;
-  readonly #answerWithoutHost: Answer;
+  readonly #routes: DirectRoutes;
+  readonly #fetch: FetchCallback;
+  #answer: Answer | undefined;
 
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
-  constructor(app: Hono<any>, nodeServer: NodeServer) {
-    const { getRequestListener } = nodeServer;
-    const options = listenerOptions(nodeServer);
+  constructor(app: Hono<any>) {
     this.logs = app as Partial<ServiceApp>;
-    this.answerProxy = (app as Partial<ServiceApp>).answerProxy ?? (() => false);
+    this.#answerProxy = (app as Partial<ServiceApp>).answerProxy;
+    ({ extraHeaders: this.extraHeaders } = app as Partial<ServiceApp>);
     this.clients = (app as Partial<ServiceApp>).addresses ?? new ClientAddresses();
-    this.#routes = new GraphQLRoutes(app);
+    this.#routes = new DirectRoutes(app);
     const hold = (answer: Response) => answersOfTurn.hold(answer);
-    const fetch: FetchCallback = (...asked) => {
+    this.#fetch = (...asked) => {
       const answer = app.fetch(...(asked as Parameters<typeof app.fetch>));
       return answer instanceof Promise ? answer.then(hold) : hold(answer);
     };
-    this.#answer = getRequestListener(fetch, options);
-    this.#answerWithoutHost = getRequestListener(fetch, { ...options, hostname: 'localhost' });
+  }
+
+  /** Answers a request of a proxy. Returns whether it is one. */
+  answerProxy(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
+    if (!this.#answerProxy || !isForProxies(incoming.url!)) return false;
+    this.#answerProxy(incoming, outgoing);
+    return true;
   }
 
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
     if (this.answerProxy(incoming, outgoing)) return;
-    const pipeline = this.#routes.find(incoming);
-    if (pipeline && answerByNode(pipeline, incoming, outgoing)) return;
+    const answerer = this.#routes.find(incoming);
+    if (answerer && answerByNode(answerer, incoming, outgoing)) return;
     if (refuseAmbiguous(incoming, outgoing)) return;
-    if (isOldHealthCheck(incoming)) this.#answerWithoutHost(incoming, outgoing);
-    else this.#answer(incoming, outgoing);
+    if (this.#answer) this.#answer(incoming, outgoing);
+    else
+      this.#load().then(
+        (answer) => answer(incoming, outgoing),
+        () => outgoing.destroy(),
+      );
+  }
+
+  /** Loads what answers by the app itself, with the first request that asks for it. */
+  async #load(): Promise<Answer> {
+    const nodeServer = await import('@hono/node-server');
+    const options = listenerOptions(nodeServer);
+    const answer = nodeServer.getRequestListener(this.#fetch, options);
+    const answerWithoutHost = nodeServer.getRequestListener(this.#fetch, { ...options, hostname: 'localhost' });
+    return (this.#answer ??= (incoming, outgoing) =>
+      (isOldHealthCheck(incoming) ? answerWithoutHost : answer)(incoming, outgoing));
   }
 
   /** Logs what was only counted. */
@@ -142,7 +476,7 @@ const OPTIONS: Rules<AnyListenOptions> = {
   port: amount,
   socket: text,
   fd: amount,
-  tls: optionsIn<CertificateFiles>({ cert: required(text), key: required(text) }),
+  tls: optionsIn<CertificateFiles>({ cert: required(text), key: required(text), clientCa: text }),
   keepAliveMs: duration,
   limits: optionsIn<ServerLimits>({
     headersMs: amount,
@@ -171,13 +505,13 @@ export async function listen(given: ListenOptions): Promise<RunningServer> {
   const rival = (['host', 'port'] as const).find((name) => name in others);
   if (socket !== undefined && rival)
     throw invalidOption('listen', `"socket" and "${rival}" exclude one another. Give one of them.`);
-  const nodeServer = await import('@hono/node-server');
-  let served = new ServedApp(app, nodeServer);
+  let served = new ServedApp(app);
   const server = await serveRequests(
     {
       get clients() {
         return served.clients;
       },
+      extraHeaders: () => served.extraHeaders?.(),
       endpointOf: ({ url }) => endpointOf(url),
       handle: (incoming, outgoing) => served.handle(incoming, outgoing),
       handleExpecting: (incoming, outgoing) => {
@@ -193,7 +527,7 @@ export async function listen(given: ListenOptions): Promise<RunningServer> {
     url: server.url,
     replaceApp(next) {
       const previous = served;
-      served = new ServedApp(next, nodeServer);
+      served = new ServedApp(next);
       // One that takes its place may log on in the same sums.
       if (previous.logs.refusals !== served.logs.refusals) previous.finishLogs();
     },

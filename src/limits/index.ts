@@ -6,5 +6,6 @@ export {
   type LeaseRequest,
   type LimitState,
   type LimitStore,
+  readLeaseRequests,
 } from './lease.ts';
 export { type Answer, AttemptCounter, type Limited, Limiter, type Standing } from './limiter.ts';

@@ -1,5 +1,18 @@
 import type { AppliedLimit } from '../keys/authorization/index.ts';
-import { isBudget, type Limit, LIMIT_SECONDS, splitLimit } from '../keys/basics/index.ts';
+import {
+  checkOptions,
+  count,
+  isBudget,
+  type Limit,
+  LIMIT_SECONDS,
+  list,
+  options,
+  parseLimits,
+  required,
+  type Rule,
+  splitLimit,
+  text,
+} from '../keys/basics/index.ts';
 
 /**
  * A limit in the terms of the generic cell rate algorithm (GCRA, ITU-T I.371): `burst` requests at once, then one each
@@ -75,6 +88,36 @@ export interface LeaseRequest {
   /** How many more are likely to follow within `life`, in microseconds: so long the lease can be used. */
   readonly ahead: number;
   readonly lifeUs: number;
+}
+
+const isLimit: Rule<Limit> = (value, name) => text(value, name) ?? parseLimits([value as string]).issues[0]?.message;
+
+const REQUESTS = list(
+  options<LeaseRequest>({
+    holder: required(text),
+    used: required(count),
+    limits: required(
+      list(
+        options<LeasedLimit>({
+          keyId: required(text),
+          limit: required(isLimit),
+          route: text,
+          weight: count,
+          unusedAt: required(count),
+        }),
+        1,
+      ),
+    ),
+    waiting: required(count),
+    ahead: required(count),
+    lifeUs: required(count),
+  }),
+);
+
+/** Reads what another process asks for. @throws KeysError OPTION_INVALID */
+export function readLeaseRequests(given: unknown): readonly LeaseRequest[] {
+  checkOptions('The leases', { requests: given }, { requests: required(REQUESTS) });
+  return given as LeaseRequest[];
 }
 
 export interface LeaseGrant {

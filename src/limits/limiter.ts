@@ -237,6 +237,11 @@ export class Limiter {
     return this.#entries.get(limitsId)?.allowance.isUsedUp(this.#now()) ?? false;
   }
 
+  /** Leases for another process, which holds requests to the same limits: see `LimitStore`. @throws KeysError STORE_… */
+  leaseFor(requests: readonly LeaseRequest[]): Promise<(LeaseGrant | undefined)[]> {
+    return this.#options.store.lease(requests);
+  }
+
   /** How many allowances are kept: of keys with limits that are in use. */
   get size(): number {
     return this.#entries.size;

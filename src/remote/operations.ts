@@ -79,9 +79,9 @@ export type AccessQueryVariables = Exact<{ id: string; permission: string; }>;
 export type AccessQuery = { apiKey: { access: { allowed: boolean, permission: string, grantedBy: Array<string>,
   status: ApiKeyStatus, deniedById: string | null, deniedByName: string | null } } | null };
 export type SuggestQueryVariables = Exact<{ id: string; }>;
-export type SuggestQuery = { apiKey: { suggestedRoles: Array<string>, suggestedPermissions: Array<{ resource: string,
-  actions: Array<AuthAction> }>, unusedPermissions: Array<{ resource: string, actions: Array<AuthAction> }>, usedTools:
-  Array<{ name: string, lastUsedAt: string }> } | null };
+export type SuggestQuery = { apiKey: { suggestedRoles: Array<string>, usedRoutes: Array<string>,
+  suggestedPermissions: Array<{ resource: string, actions: Array<AuthAction> }>, unusedPermissions: Array<{ resource:
+  string, actions: Array<AuthAction> }>, usedTools: Array<{ name: string, lastUsedAt: string }> } | null };
 export type UsageQueryVariables = Exact<{ id: string; from: string; to: string; by: UsagePeriod; }>;
 export type UsageQuery = { apiKey: { usage: Array<{ start: string, accepted: number, forbidden: number, limited:
   number, refused: number }> | null } | null };
@@ -155,6 +155,9 @@ export type ApproveMutation = { approveConsentRequest: ConsentFragment | null };
 export type DenyMutationVariables = Exact<{ userCode?: string | null | undefined; requestId?: string | null |
   undefined; }>;
 export type DenyMutation = { denyConsentRequest: ConsentFragment | null };
+export type EdgesQueryVariables = Exact<{ [key: string]: never; }>;
+export type EdgesQuery = { edges: Array<{ id: string, name: string, keyId: string, keyName: string, address: string |
+  null, leaseMs: number, lagMs: number, lastAskedAt: string }> | null };
 export type AuditLogQueryVariables = Exact<{ first?: number | null | undefined; beforeNumber?: number | null |
   undefined; afterNumber?: number | null | undefined; apiKey?: string | null | undefined; actor?: string | null |
   undefined; action?: AuditAction | null | undefined; outcome?: AuditOutcome | null | undefined; since?: string | null
@@ -182,4 +185,5 @@ export interface Operations { Catalog: { data: CatalogQuery; variables: CatalogQ
   ApplyMutation; variables: ApplyMutationVariables }; ConsentRequests: { data: ConsentRequestsQuery; variables:
   ConsentRequestsQueryVariables }; Request: { data: RequestQuery; variables: RequestQueryVariables }; Approve: { data:
   ApproveMutation; variables: ApproveMutationVariables }; Deny: { data: DenyMutation; variables: DenyMutationVariables
-  }; AuditLog: { data: AuditLogQuery; variables: AuditLogQueryVariables }; }
+  }; Edges: { data: EdgesQuery; variables: EdgesQueryVariables }; AuditLog: { data: AuditLogQuery; variables:
+  AuditLogQueryVariables }; }

@@ -17,7 +17,19 @@ export {
   parseExpectation,
   requirementOf,
 } from './decide.ts';
-export { chargeOf, mostOfCharges, sumOfCharges } from './charge.ts';
+export {
+  type Allow,
+  chargeOf,
+  createRouter,
+  findUnreachable,
+  type Match,
+  type McpPatterns,
+  mostOfCharges,
+  type Needed,
+  type Route,
+  type Router,
+  sumOfCharges,
+} from './router.ts';
 export { findRouteIssues, findWideRoutes, type WideRoute } from './route-issues.ts';
 export {
   canonicalSite,
@@ -30,16 +42,6 @@ export {
   preflightParts,
   type RequestParts,
 } from './request.ts';
-export {
-  type Allow,
-  createRouter,
-  findUnreachable,
-  type Match,
-  type McpPatterns,
-  type Needed,
-  type Route,
-  type Router,
-} from './router.ts';
 export {
   formatHost,
   parseUpstream,

@@ -99,5 +99,7 @@ function certificateOf(
   { tls, socket }: Pick<ServerOptions, 'tls' | 'socket'>,
   config: Config,
 ): CertificateFiles | undefined {
-  return socket === undefined ? (tls ?? config.tls) : undefined;
+  if (socket !== undefined) return undefined;
+  const clientCa = config.tls?.clientCa;
+  return tls ? { ...tls, ...(clientCa !== undefined && { clientCa }) } : config.tls;
 }

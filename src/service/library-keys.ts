@@ -1,11 +1,36 @@
+import { COMMON_OPTIONS } from '../http/index.ts';
 import type { RequestCheck } from '../http/request-check.ts';
 import { type Actor as KnownActor, type Caller, OPERATOR } from '../keys/authorization/index.ts';
-import { checkOptions, having, invalidOption, kindOf, required } from '../keys/basics/index.ts';
+import {
+  anyText,
+  checkOptions,
+  count,
+  having,
+  invalidOption,
+  isLoopbackHost,
+  KeysError,
+  kindOf,
+  list,
+  printable,
+  required,
+  type Rule,
+  type Rules,
+  text,
+  yesOrNo,
+} from '../keys/basics/index.ts';
 import type { ChangedKey, UpdatedKey } from '../keys/changes/index.ts';
 import type { ApiKey, KeyChange, NewKey, RotationRequest } from '../keys/key/index.ts';
 import type { CatalogAdditions } from '../keys/permissions/index.ts';
 import { type CreatedKey, type Page, type PageQuery, type RotatedKey, SERVICE } from '../keys/service/index.ts';
-import { openKeys as openService, type OpenKeys as OpenService, type OpenKeysOptions } from './open-keys.ts';
+import { type Log, NO_LOG } from '../log.ts';
+import {
+  ADDITIONS,
+  catalogOf,
+  openKeys as openService,
+  type OpenKeys as OpenService,
+  openKeysOver,
+  type OpenKeysOptions,
+} from './open-keys.ts';
 
 /** Who asks for something: the key of a request, or `OPERATOR`, which is the program itself and may do everything. */
 export type Actor = Caller | typeof OPERATOR;
@@ -63,10 +88,99 @@ export interface OpenKeys {
 
 /**
  * Opens the key store, and creates it if it is missing.
- * @throws KeysError OPTION_INVALID, STORE_…; Error where resources, roles or rules of the policy are invalid
+ * @throws KeysError OPTION_INVALID, STORE_…
  */
 export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys> {
   return new LibraryKeys(await openService(options));
+}
+
+/** Which server to follow, and how. */
+export interface OpenEdgeOptions extends CatalogAdditions {
+  /** The address of the server whose keys are checked. Elsewhere than on this machine, it begins with `https:`. */
+  origin: string;
+  /** The secret of a key of that server with EDGE:READ_ANY. */
+  token?: string;
+  /** The path of a file with it, in its place: it is read anew when it changes. */
+  tokenFile?: string;
+  /** How long keys are checked without an answer of the server, from `100ms` to `60s`. Default: `1s`. */
+  maxStale?: string;
+  /** How much longer after that, up to `60m`: a key that was deleted may pass so long. Default: `0s`. */
+  grace?: string;
+  /** What the server calls this program. Default: the name of the machine. */
+  name?: string;
+  /** The path of certificates of authorities to trust, in PEM. */
+  ca?: string;
+  /** The path of the certificate that the server is shown, in PEM. */
+  clientCert?: string;
+  /** The path of its private key. */
+  clientKey?: string;
+  /** Whether the token may cross a network in clear text. */
+  insecure?: boolean;
+  /** How many accepted secrets are remembered: 1 KB for each. Default: 100,000. */
+  maxVerifiedKeys?: number;
+  /** Default: nothing is logged. */
+  log?: Log;
+}
+
+const EDGE_OPTIONS: Rules<OpenEdgeOptions> = {
+  ...ADDITIONS,
+  origin: required(text),
+  token: text,
+  tokenFile: text,
+  maxStale: text,
+  grace: text,
+  name: text,
+  ca: text,
+  clientCert: text,
+  clientKey: text,
+  insecure: yesOrNo,
+  maxVerifiedKeys: count,
+  log: COMMON_OPTIONS.log,
+};
+
+/**
+ * Follows the keys of a server, and checks them without its store. It resolves once they are there, and may be relied
+ * on. What changes keys, or lists them, rejects with STORE_REQUIRED.
+ * @throws KeysError OPTION_INVALID; UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE where the server refuses; CONFIG_…
+ *   of its files
+ */
+export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
+  const caller = 'openEdge';
+  checkOptions(caller, options, EDGE_OPTIONS);
+  const { token, tokenFile, maxStale, grace, insecure, maxVerifiedKeys, log = NO_LOG, ...others } = options;
+  const { origin, name, ca, clientCert, clientKey, ...additions } = others;
+  if ((token === undefined) === (tokenFile === undefined))
+    throw invalidOption(caller, 'Either "token" or "tokenFile" is needed, and not both.');
+  if ((clientCert === undefined) !== (clientKey === undefined))
+    throw invalidOption(caller, '"clientCert" and "clientKey" go together.');
+  const url = URL.parse(origin);
+  const isSafe =
+    url?.protocol === 'https:' || (url?.protocol === 'http:' && (insecure || isLoopbackHost(url.hostname)));
+  if (!url || !isSafe || url.username + url.password + url.search + url.hash !== '')
+    throw invalidOption(
+      caller,
+      `"origin" is "${printable(origin.replace(/\/\/.*@/s, '//…@'))}". Give the address of a server, such as ` +
+        'https://keys.example.org: off this machine with https, unless "insecure" is true.',
+    );
+  const { readEdgeTime, HttpFeed, openEdgeStore } = await import('../edge/index.ts');
+  const timeIn = (which: 'maxStale' | 'grace', given: string | undefined): number => {
+    const time = readEdgeTime(which, given);
+    if (typeof time === 'number') return time;
+    throw invalidOption(caller, `"${which}" is "${printable(given!)}". ${time.refusal}`);
+  };
+  const feed = new HttpFeed({
+    origin: url.origin + url.pathname.replace(/\/+$/, ''),
+    token: token ?? { file: tokenFile! },
+    leaseMs: timeIn('maxStale', maxStale),
+    name,
+    ca,
+    clientCert,
+    clientKey,
+    log,
+  });
+  const catalog = catalogOf(caller, additions);
+  const store = await openEdgeStore(feed, { graceMs: timeIn('grace', grace), log });
+  return new LibraryKeys(await openKeysOver(store, catalog, maxVerifiedKeys));
 }
 
 class LibraryKeys implements OpenKeys {
@@ -74,8 +188,11 @@ class LibraryKeys implements OpenKeys {
   readonly created: boolean;
   readonly check: RequestCheck;
   readonly #service: OpenService;
+  /** Of all that are over the same store. */
+  readonly #state: { isClosed: boolean };
 
-  constructor(service: OpenService) {
+  constructor(service: OpenService, state = { isClosed: false }) {
+    this.#state = state;
     this.location = service.location;
     this.created = service.created;
     this.check = service.check;
@@ -87,63 +204,85 @@ class LibraryKeys implements OpenKeys {
   }
 
   async create(input: NewKey, by: Asking): Promise<CreatedKey> {
-    return this.#service.create(input, actorOf('create', by));
+    return this.#service.create(input, this.#actor('create', by));
   }
 
   async findById(id: string, by: Asking): Promise<ApiKey | undefined> {
-    return this.#service.findById(id, actorOf('findById', by));
+    return this.#service.findById(idOf('findById', id), this.#actor('findById', by));
   }
 
   async findByName(name: string, by: Asking): Promise<ApiKey | undefined> {
-    return this.#service.findByName(name, actorOf('findByName', by));
+    return this.#service.findByName(argument('findByName', 'name', name, anyText), this.#actor('findByName', by));
   }
 
   async list(query: PageQuery, by: Asking): Promise<Page> {
-    return this.#service.list(query, actorOf('list', by));
+    return this.#service.list(query, this.#actor('list', by));
   }
 
   async update(id: string, change: KeyChange, by: Asking): Promise<UpdatedKey> {
-    return this.#service.update(id, change, actorOf('update', by));
+    return this.#service.update(idOf('update', id), change, this.#actor('update', by));
   }
 
   async setEnabled(id: string, enabled: boolean, by: Asking): Promise<ChangedKey> {
-    return this.#service.setEnabled(id, enabled, actorOf('setEnabled', by));
+    return this.#service.setEnabled(
+      idOf('setEnabled', id),
+      argument('setEnabled', 'enabled', enabled, yesOrNo),
+      this.#actor('setEnabled', by),
+    );
   }
 
   async rotate(id: string, request: RotationRequest, by: Asking): Promise<RotatedKey> {
-    return this.#service.rotate(id, request, actorOf('rotate', by));
+    return this.#service.rotate(idOf('rotate', id), request, this.#actor('rotate', by));
   }
 
   async finishRotation(id: string, by: Asking): Promise<ChangedKey> {
-    return this.#service.finishRotation(id, actorOf('finishRotation', by));
+    return this.#service.finishRotation(idOf('finishRotation', id), this.#actor('finishRotation', by));
   }
 
   async rollBackRotation(id: string, by: Asking): Promise<ChangedKey> {
-    return this.#service.rollBackRotation(id, actorOf('rollBackRotation', by));
+    return this.#service.rollBackRotation(idOf('rollBackRotation', id), this.#actor('rollBackRotation', by));
   }
 
   async delete(ids: readonly string[], by: Asking): Promise<ApiKey[]> {
-    return this.#service.delete(ids, actorOf('delete', by));
+    return this.#service.delete(argument('delete', 'ids', ids, list(anyText)), this.#actor('delete', by));
   }
 
   withAdditions(additions: CatalogAdditions): OpenKeys {
-    return new LibraryKeys(this.#service.withAdditions(additions));
+    return new LibraryKeys(this.#service.withAdditions(additions), this.#state);
   }
 
   close(): Promise<void> {
+    this.#state.isClosed = true;
     return this.#service.close();
   }
+
+  /** @throws KeysError OPTION_INVALID where nobody asks; STORE_UNAVAILABLE where the store is closed */
+  #actor(method: string, by: Asking | undefined): KnownActor {
+    const actor = actorOf(`keys.${method}`, by);
+    if (!this.#state.isClosed) return actor;
+    const message = `The key store ${this.location} is closed. Open it again, or close it once nothing uses it.`;
+    throw new KeysError('STORE_UNAVAILABLE', message);
+  }
 }
+
+/** @throws KeysError OPTION_INVALID where an argument breaks its rule */
+function argument<Value>(method: string, name: string, value: Value, rule: Rule<Value>): Value {
+  const problem = rule(value, name);
+  if (problem !== undefined) throw invalidOption(`keys.${method}`, `The argument "${name}" ${problem}`);
+  return value;
+}
+
+const idOf = (method: string, id: string): string => argument(method, 'id', id, anyText);
 
 const WHO =
   'Say who asks: { actor: OPERATOR } for this program itself, or { actor: principal } for the key of a request.';
 const principal = having<KnownActor & object>('', 'apiKey', 'chain', 'access');
 
 /** @throws KeysError OPTION_INVALID where nobody asks */
-function actorOf(method: string, by: Asking | undefined): KnownActor {
-  const caller = `keys.${method}`;
+function actorOf(caller: string, by: Asking | undefined): KnownActor {
   if (typeof by !== 'object' || by === null) throw invalidOption(caller, `The last argument is ${kindOf(by)}. ${WHO}`);
   if (!('actor' in by)) throw invalidOption(caller, `The last argument is an object without "actor". ${WHO}`);
+  if (by.actor === undefined) throw invalidOption(caller, `The option "actor" is undefined. ${WHO}`);
   checkOptions<Asking>(caller, by, {
     actor: required((value: unknown, name: string) =>
       value === OPERATOR || principal(value, name) === undefined ? undefined : `is ${kindOf(value)}. ${WHO}`,

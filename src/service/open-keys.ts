@@ -8,6 +8,7 @@ import {
   anything,
   checkOptions,
   count,
+  invalidOption,
   list,
   oneOf,
   options as optionsIn,
@@ -20,6 +21,7 @@ import {
   yesOrNo,
 } from '../keys/basics/index.ts';
 import {
+  type Catalog,
   type CatalogAdditions,
   CONSENT_MODES,
   createCatalog,
@@ -28,7 +30,7 @@ import {
   type PolicyRules,
 } from '../keys/permissions/index.ts';
 import type { ChangeSource, NotificationReport, SchemaDifference } from '../keys/repository/index.ts';
-import { KeysService } from '../keys/service/index.ts';
+import { type KeysOptions, KeysService } from '../keys/service/index.ts';
 import { AttemptCounter, type Limited, Limiter } from '../limits/index.ts';
 import type { OpenStoreOptions, Store } from '../store/open.ts';
 
@@ -38,7 +40,8 @@ export interface OpenKeysOptions extends OpenStoreOptions, CatalogAdditions {
   maxVerifiedKeys?: number;
 }
 
-const ADDITIONS: Rules<CatalogAdditions> = {
+/** How what is beside what is built in is checked. */
+export const ADDITIONS: Rules<CatalogAdditions> = {
   resources: HOST_RESOURCES,
   // The names are the installation's own. Its permissions are judged together with its resources.
   roles: recordOf(list(text) as Rule<unknown> as Rule<readonly Permission[]>),
@@ -106,7 +109,7 @@ export interface OpenKeys extends KeysService, Limited {
   /**
    * A service over the same open store with other resources, roles, limits and policy, such as those of a changed
    * configuration. This one keeps its own; closing either of them closes the store.
-   * @throws KeysError OPTION_INVALID; Error as `createCatalog`
+   * @throws KeysError OPTION_INVALID
    */
   withAdditions(additions: CatalogAdditions): OpenKeys;
   /**
@@ -123,7 +126,7 @@ export interface OpenKeys extends KeysService, Limited {
 
 /**
  * Opens the key store, and creates it if it is missing.
- * @throws KeysError OPTION_INVALID, STORE_…; Error as `createCatalog`
+ * @throws KeysError OPTION_INVALID, STORE_…
  */
 export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys> {
   checkOptions('openKeys', options, OPTIONS);
@@ -136,12 +139,21 @@ export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys>
  * @throws KeysError STORE_…
  */
 export async function openKeysWithNotices(
-  { resources, roles, defaultLimits, policy, consent, declaredIn, maxVerifiedKeys, ...options }: OpenKeysOptions,
+  { maxVerifiedKeys, ...others }: OpenKeysOptions,
   changes?: ChangeSource,
 ): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
-  const catalog = createCatalog({ resources, roles, defaultLimits, policy, consent, declaredIn });
+  const { resources, roles, defaultLimits, policy, consent, declaredIn, ...options } = others;
+  const catalog = catalogOf('openKeys', { resources, roles, defaultLimits, policy, consent, declaredIn });
   const { openStore } = await import('../store/open.ts');
   const store = await openStore(options, undefined, changes);
+  return { keys: await openKeysOver(store, catalog, maxVerifiedKeys), notices: store.notices };
+}
+
+/** A store, or what checks keys as one does. */
+type OpenedStore = Omit<Store, 'notices'> & Partial<Pick<KeysOptions, 'activityWriters'>>;
+
+/** The service of a store that is open already. Closing the keys closes it. @throws KeysError STORE_… */
+export async function openKeysOver(store: OpenedStore, catalog: Catalog, maxVerifiedKeys?: number): Promise<OpenKeys> {
   const clock = new SteadyClock(
     { read: () => store.time(), elapsed: () => performance.now() },
     await store.repository.latestTime(),
@@ -153,10 +165,11 @@ export async function openKeysWithNotices(
     schedule,
     id: randomUUID(),
   });
-  const keys = new OpenedKeys(
+  return new OpenedKeys(
     { store, clock, limiter },
     {
       repository: store.repository,
+      activityWriters: store.activityWriters,
       catalog,
       clock: () => clock.now(),
       clockBehindMs: () => clock.behind(),
@@ -168,7 +181,15 @@ export async function openKeysWithNotices(
       pace: new Pace((limit) => new AttemptCounter(limit)),
     },
   );
-  return { keys, notices: store.notices };
+}
+
+/** @throws KeysError OPTION_INVALID for what cannot be declared */
+export function catalogOf(caller: string, additions: CatalogAdditions): Catalog {
+  try {
+    return createCatalog(additions);
+  } catch (error) {
+    throw invalidOption(caller, (error as Error).message);
+  }
 }
 
 /** What listens for changes of a store, for other processes: see there. @throws KeysError USAGE */
@@ -185,7 +206,7 @@ function schedule(work: () => void, delayMs: number): void {
 
 /** What services over one store share. */
 interface Shared extends Limited {
-  store: Store;
+  store: OpenedStore;
   clock: SteadyClock;
 }
 
@@ -232,7 +253,7 @@ class OpenedKeys extends KeysService implements OpenKeys {
 
   withAdditions(additions: CatalogAdditions): OpenKeys {
     checkOptions('keys.withAdditions', additions, ADDITIONS);
-    return new OpenedKeys(this.#over, ...this.partsWith(createCatalog(additions)));
+    return new OpenedKeys(this.#over, ...this.partsWith(catalogOf('keys.withAdditions', additions)));
   }
 
   // A function of its own: it may be handed on without the keys.
@@ -246,6 +267,7 @@ class OpenedKeys extends KeysService implements OpenKeys {
       // A store that cannot be written must not prevent closing.
       await this.finishActivity().catch(() => {});
       await this.limiter.finish();
+      await this.edges.close();
     } finally {
       await this.#over.store.close();
     }

@@ -2,7 +2,13 @@ import type { KeyObject } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dialect, Kysely, type KyselyPlugin } from 'kysely';
 import { debug, debugTimed, isTraced, KeysError, millisecondsSince, type Port, trace } from '../keys/basics/index.ts';
-import type { NotificationReport } from '../keys/repository/index.ts';
+import {
+  type Follower,
+  type Following,
+  type KnownEdge,
+  LISTED_MS,
+  type NotificationReport,
+} from '../keys/repository/index.ts';
 import type { KeyRow, Tables } from './tables.ts';
 
 /** The supported databases, for the few places where their SQL differs. */
@@ -74,12 +80,28 @@ export interface Connection {
   changesReceived?(): number | undefined;
   /** See `KeyRepository.watchHearing`. */
   watchHearing(report: NotificationReport): void;
+  /** See `KeyRepository.follow`. */
+  follow?(follower: Follower): Promise<Following>;
+  /** Whom those who follow it have told of, each as it is now. */
+  toldEdges?(): Promise<KnownEdge[]>;
   /**
    * Lets the database server find what space it can use again, and how its rows are best found: until it has done so by
    * itself, searches of many new keys take several times as long. A file has pages of its own: see `compactFile`.
    */
   vacuum?(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Edges as they are a time in milliseconds after they were listed, as far as they are still listed. */
+export function edgesAfter(edges: readonly KnownEdge[], ageMs: number): KnownEdge[] {
+  return edges
+    .map(({ leaseMs, lagMs, seenMs, ...edge }) => ({
+      ...edge,
+      leaseMs: Math.max(leaseMs - ageMs, 0),
+      lagMs: lagMs + ageMs,
+      seenMs: seenMs + ageMs,
+    }))
+    .filter(({ seenMs }) => seenMs < LISTED_MS);
 }
 
 /** By what a feature's port reads. */
@@ -163,6 +185,8 @@ export function timedConnection(connection: Connection, report: StoreTimer): Con
     changesReceived: () => connection.changesReceived?.(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (listener) => connection.watchHearing(listener),
+    follow: (follower) => connection.follow!(follower),
+    toldEdges: () => connection.toldEdges!(),
     close: () => connection.close(),
   };
 }
@@ -191,6 +215,8 @@ export function debuggedConnection(connection: Connection): Connection {
     changesReceived: () => connection.changesReceived?.(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (listener) => connection.watchHearing(listener),
+    follow: (follower) => connection.follow!(follower),
+    toldEdges: () => connection.toldEdges!(),
     close: () =>
       debugTimed(
         'the store was closed',

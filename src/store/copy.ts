@@ -6,7 +6,7 @@ import { indexEntries } from './audit-log.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { isPublished } from './due-entries.ts';
 import { insertRows, type Row, withDeferredIndexes, withoutTriggers } from './insert-rows.ts';
-import { VISIBLE_KEYS } from './sqlite/visible-keys.ts';
+import { VISIBLE_KEYS } from './sqlite/database.ts';
 import { API_KEY_COLUMNS, TABLE_NAMES, TABLES, type Tables } from './tables.ts';
 
 /** The result of a copy. */

@@ -1,7 +1,9 @@
 import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import { type DialectName, MAX_CHANGES } from './connection.ts';
 import { INDEXED_COLUMNS, indexedValues } from './migrations.ts';
-import { type ApiKeyTable, TABLE_NAMES, type Tables } from './tables.ts';
+import { type ApiKeyTable, type KeyLabelTable, TABLE_NAMES, type Tables } from './tables.ts';
+import type { ApiKey } from '../keys/key/index.ts';
+import { chunksOf, labelsOf } from './rows.ts';
 
 /** A row of any table. */
 export type Row = Record<string, string | number | null>;
@@ -172,4 +174,27 @@ async function indexesOnPostgres(db: Kysely<Tables>): Promise<Definition[]> {
       and not exists (select from pg_constraint where conindid = indexrelid and contype = 'f')
     order by indexrelid`.execute(db);
   return rows;
+}
+
+const COLUMNS = ['label', 'created_at', 'key_id'] as const satisfies readonly (keyof KeyLabelTable)[];
+
+/** The rows of what a key is selected by, each as its columns. */
+export function labelRowsOf(key: ApiKey): unknown[][] {
+  return labelsOf(key).map((label) => [label, key.createdAt, key.id]);
+}
+
+/** Remembers what new keys are selected by. */
+export async function insertLabelRows(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  all: readonly unknown[][],
+): Promise<void> {
+  for (const rows of chunksOf(all)) await insertLists(db, dialect, 'key_labels', COLUMNS, rows);
+}
+
+/** The same of keys that there were. */
+export async function replaceLabels(db: Kysely<Tables>, dialect: DialectName, keys: readonly ApiKey[]): Promise<void> {
+  for (const chunk of chunksOf(keys.map(({ id }) => id)))
+    await db.deleteFrom('key_labels').where('key_id', 'in', chunk).execute();
+  await insertLabelRows(db, dialect, keys.flatMap(labelRowsOf));
 }

@@ -11,9 +11,11 @@ import {
   findLabelled,
   findOwned,
   findOwners,
+  findUnused,
   isAmong,
   isFiltered,
   isFoundByParts,
+  isMerged,
   KeyReader,
   type Owners,
   rarePartsOf,
@@ -108,17 +110,18 @@ async function findPositions(connection: Connection, selection: KeySelection): P
   const { owner } = selection;
   const owners = owner === undefined ? undefined : await findOwners(connection, owner);
   if (owners?.isNobody) return { positions: [], hasMore: false };
-  const reader = new KeyReader(connection, selection, owners);
+  const all = new KeyReader(connection, selection, owners);
   const enough = (positions: ListPosition[], hasMore = false): FoundPositions => ({
     positions: positions.slice(0, most),
     hasMore: hasMore || positions.length > most,
   });
-  const candidates = await findCandidates(connection, selection, owners);
+  const indexed = await findCandidates(connection, selection, owners);
+  const unused = indexed ? undefined : await unusedAmong(connection, selection);
+  const [candidates, reader] = [indexed ?? unused, unused ? all.withoutUse() : all];
   if (candidates) {
     const found: ListPosition[] = [];
     for (const isOne of candidates) {
-      const all = { limit: MAX_CANDIDATES + 1, descending };
-      found.push(...(await reader.positions(all, isOne)));
+      found.push(...(await reader.positions({ limit: MAX_CANDIDATES + 1, descending }, isOne)));
       await yieldToEventLoop();
     }
     const sign = descending ? -1 : 1;
@@ -179,20 +182,25 @@ async function findCandidates(
     if (labelled.length < limit) return withIds(labelled.map(({ id }) => id));
   }
   if (search === undefined) return undefined;
-  if (connection.dialect === 'sqlite') {
-    const numbers = await findIndexed(connection, search);
-    return (
-      numbers &&
-      chunksOf(numbers).map(
-        (chunk): Condition =>
-          () =>
-            isAmong(chunk),
-      )
-    );
-  }
+  if (connection.dialect === 'sqlite') return withNumbers(await findIndexed(connection, search));
   const parts = await rarePartsOf(connection, search);
   const text = searchTextOf({ name: search, description: null });
   return parts.length > 0 ? [() => isFoundByParts(text, parts)] : undefined;
+}
+
+/** The same among those that were not used. */
+async function unusedAmong(connection: Connection, selection: KeySelection): Promise<Condition[] | undefined> {
+  if (!isMerged(connection, selection)) return undefined;
+  const search = findUnused(connection, selection, MAX_CANDIDATES);
+  for (;;) {
+    const step = await search.next();
+    if (step.done) return withNumbers(step.value);
+    await yieldToEventLoop();
+  }
+}
+
+function withNumbers(numbers: readonly number[] | undefined): Condition[] | undefined {
+  return numbers && chunksOf(numbers).map((chunk) => () => isAmong(chunk));
 }
 
 type Db = Parameters<Parameters<Connection['run']>[0]>[0];
@@ -208,9 +216,6 @@ function compare(one: ListPosition, other: ListPosition): number {
   return one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1);
 }
 
-/** By numbers as people count them, and whatever the case. */
-const BY_NAME = new Intl.Collator('en', { numeric: true });
-
 /** The keys in the order that is asked for. What has no time comes last. */
 async function sortedBy(
   connection: Connection,
@@ -224,10 +229,12 @@ async function sortedBy(
     await yieldToEventLoop();
   }
   const sign = descending ? -1 : 1;
+  // By numbers as people count them, and whatever the case. Made here: it takes 3 MB, which would stay with a server.
+  const names = new Intl.Collator('en', { numeric: true });
   return sortYielding(positions, (one, other) => {
     const [first, second] = [values.get(one.id) ?? null, values.get(other.id) ?? null];
     if (first === null || second === null) return Number(first === null) - Number(second === null);
-    return sign * (typeof first === 'string' ? BY_NAME.compare(first, second as string) : first - (second as number));
+    return sign * (typeof first === 'string' ? names.compare(first, second as string) : first - (second as number));
   });
 }
 

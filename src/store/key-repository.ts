@@ -17,8 +17,7 @@ import {
 } from './audit-log.ts';
 import type { Connection, DialectName, Reading, Writing } from './connection.ts';
 import { appendDueOf } from './imports.ts';
-import { updateRows, writable } from './insert-rows.ts';
-import { insertLabelRows, labelRowsOf, replaceLabels } from './labels.ts';
+import { insertLabelRows, labelRowsOf, replaceLabels, updateRows, writable } from './insert-rows.ts';
 import { portIn, PORTS } from './ports.ts';
 import {
   apiKeyOf,
@@ -95,6 +94,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     revision: () => connection.revision(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (report) => connection.watchHearing(report),
+    follow: (follower) => connection.follow!(follower),
     latestTime: async () => (remembered = await run(latestTime)),
     watchTime: (reportTo) => void (report = reportTo),
     auditLog: {

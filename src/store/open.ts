@@ -244,6 +244,7 @@ function emptyRepository(location: string, kind: StoreKind): KeyRepository {
     revision: () => undefined,
     keysChangedSince: () => 'any',
     watchHearing: () => {},
+    follow: () => Promise.reject(missing()),
     latestTime: async () => 0,
     watchTime: () => {},
     write: () => Promise.reject(missing()),

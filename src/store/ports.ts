@@ -24,6 +24,7 @@ import {
   type SessionWriter,
 } from '../keys/repository/index.ts';
 import { type AnyPortOfStore, type Connection, type DialectName, portOfStore } from './connection.ts';
+import { feed } from './feed.ts';
 import { imports } from './imports.ts';
 import { keyLists } from './key-lists.ts';
 import { chunksOf, idStart, isAbout, toNumber } from './rows.ts';
@@ -611,6 +612,7 @@ const usedTokens = portOfStore({
 /** What the store keeps for features, each as the feature asks for it. */
 export const PORTS: readonly AnyPortOfStore[] = [
   consents,
+  feed,
   imports,
   keyEffects,
   keyLists,

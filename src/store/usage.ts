@@ -161,13 +161,18 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
   if (grants.length > 0)
     await sql`insert into used_grants (key_id, permission, last_used_at)
       select ${jsonRowText(0)}, ${jsonRowText(1)}, ${jsonRowNumber(2)} from ${jsonRows(dialect, grants)}
-      where ${jsonRowText(1)} not like 'tool:%' or (select count(*) from used_grants as other
-        where other.key_id = ${jsonRowText(0)} and other.permission like 'tool:%'
+      where not ${isName(jsonRowText(1))} or (select count(*) from used_grants as other
+        where other.key_id = ${jsonRowText(0)} and ${isName(sql.ref('other.permission'))}
           and other.permission <> ${jsonRowText(1)}) < ${sql.lit(MAX_TOOLS)}
       on conflict (key_id, permission) do update set last_used_at = excluded.last_used_at
-        where excluded.last_used_at > used_grants.last_used_at`.execute(db);
+        where excluded.last_used_at > used_grants.last_used_at and excluded.permission not like 'route:%'`.execute(db);
   // Last, as every process changes these rows: none waits for it longer than until the end of the transaction.
   if (ofAll.size > 0) await addRows(Array.from(ofAll, ([hour, counts]) => [hour, ALL_KEYS, ...counts]));
+}
+
+/** Whether something that was used is a tool or a route. Of routes, only the first use is kept: they are many. */
+function isName(used: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`(${used} like 'tool:%' or ${used} like 'route:%')`;
 }
 
 /** What was there or is given, whichever is later. */

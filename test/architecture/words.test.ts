@@ -35,7 +35,7 @@ const ALLOWED: readonly [file: RegExp, line: RegExp][] = [
 
 describe('the words of names and texts', () => {
   it('are those of the field', () => {
-    const paths = ['src', 'docs', 'examples', 'README.md', 'CONTRIBUTING.md'];
+    const paths = ['src', 'docs', 'examples', 'README.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md', 'PERFORMANCE.md'];
     const files = execFileSync('git', ['ls-files', '--', ...paths], { cwd: ROOT, encoding: 'utf8' })
       .trim()
       .split('\n');

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { chainOf, chainStatus } from '../../src/keys/authorization/chain.ts';
 import { STATUSES, type StoredKey } from '../../src/keys/key/api-key.ts';
+import { USAGE } from '../../src/keys/key/usage.ts';
 import type { ListQuery } from '../../src/keys/repository/repository.ts';
 import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { searchTextOf } from '../../src/store/rows.ts';
 import { describeOnEach } from '../support/dialects.ts';
+import { changeDirectly } from '../support/direct.ts';
 import { storedKey } from '../support/keys.ts';
 import { Random } from '../support/random.ts';
 import { foundInEveryWay } from '../support/searches.ts';
@@ -44,9 +46,9 @@ function keysOf(random: Random, count: number): StoredKey[] {
 }
 
 /** What a query is to find, by a plain look at each of the keys, which are in the order of the list. */
-function expected(keys: readonly StoredKey[], query: ListQuery): string[] {
+function expected(keys: readonly StoredKey[], query: ListQuery, uses: ReadonlyMap<string, number | null>): string[] {
   const byId = new Map(keys.map((key) => [key.id, key]));
-  const { search = '', roles, ownedBy, status, after, limit } = query;
+  const { search = '', roles, ownedBy, status, unusedSince, neverUsed, after, limit } = query;
   const text = searchTextOf({ name: search, description: null });
   const found = keys.filter(
     (key) =>
@@ -54,6 +56,8 @@ function expected(keys: readonly StoredKey[], query: ListQuery): string[] {
       (!roles || key.roles.some((role) => roles.includes(role))) &&
       (ownedBy === undefined || key.id === ownedBy || key.createdBy === ownedBy) &&
       (!status || chainStatus(chainOf(key, byId), status.now) === status.is) &&
+      (unusedSince === undefined || Math.max(key.createdAt, uses.get(key.id) ?? -1) < unusedSince) &&
+      (!neverUsed || uses.get(key.id) == null) &&
       (!after || key.createdAt > after.createdAt || (key.createdAt === after.createdAt && key.id > after.id)),
   );
   return found.slice(0, limit).map(({ id }) => id);
@@ -72,22 +76,52 @@ function queryOf(random: Random, keys: readonly StoredKey[]): Omit<ListQuery, 'l
     ...(random.chance(0.2) && { ownedBy: random.chance(0.5) ? key.id : (key.createdBy ?? key.id) }),
     ...(random.chance(0.3) && { roles: random.some(ROLES, 2) }),
     ...(random.chance(0.3) && { status: { is: random.pick(STATUSES), now: NOW } }),
+    ...(random.chance(0.3) && { unusedSince: Math.floor(random.next() * 70) }),
+    ...(random.chance(0.2) && { neverUsed: true }),
   };
 }
 
-describeOnEach('a search of keys', () => {
+/** When keys were last used, if they were: of some, all requests were refused. */
+function usesOf(random: Random, keys: readonly StoredKey[]): Map<string, number | null> {
+  const times = random.chance(0.5) ? 60 : 5;
+  return new Map(
+    keys
+      .filter(() => random.chance(0.9))
+      .map(({ id, createdAt }) => [id, random.chance(0.1) ? null : createdAt + Math.floor(random.next() * times)]),
+  );
+}
+
+describeOnEach('a search of keys', (dialect) => {
   const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32));
   it(`finds what a plain filter finds, in every way, with other filters and page by page (SEED=${seed})`, async () => {
     const random = new Random(seed);
     const keys = keysOf(random, 2500);
     const database = await migratedStore();
     const store = await openStore({ database, busyTimeoutMs: BUSY_TIMEOUT_MS });
-    await store.repository.write((writer) => writer.insert(keys), { now: 0 });
+    const uses = usesOf(random, keys);
+    const gone = storedKey(randomUUID());
+    const counted = Array.from(uses.set(gone.id, 1), ([id, lastUsedAt]) => {
+      return { id, uses: 1, lastUsedAt, previousLastUsedAt: null, permissions: [], hours: [] };
+    });
+    await store.repository.write(
+      async (writer) => {
+        await writer.insert([...keys, gone]);
+        await writer.port(USAGE).add(counted);
+        await writer.delete([gone.id]);
+      },
+      { now: 0 },
+    );
+    // Then what is looked through in parts has several.
+    if (dialect === 'sqlite')
+      await changeDirectly(
+        database,
+        'update api_keys set rowid = 100000 where rowid = (select max(rowid) from api_keys)',
+      );
     const inOrder = keys.toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
     for (let times = 0; times < 120; times += 1) {
       const limit = random.chance(0.3) ? 10_000 : 1 + Math.floor(random.next() * 60);
       const query = { ...queryOf(random, keys), limit };
-      const all = expected(inOrder, query);
+      const all = expected(inOrder, query, uses);
       const listed = await store.repository.list(query);
       assert.deepEqual(
         listed.map(({ id }) => id),
@@ -98,7 +132,7 @@ describeOnEach('a search of keys', () => {
     }
     const { counts } = await store.repository.count(NOW);
     for (const is of STATUSES)
-      assert.equal(counts[is], expected(inOrder, { status: { is, now: NOW }, limit: Infinity }).length);
+      assert.equal(counts[is], expected(inOrder, { status: { is, now: NOW }, limit: Infinity }, uses).length);
     await store.close();
   });
 });

@@ -178,6 +178,11 @@ federation:
         { name: 'others', met: false, refused: 'The issuer of the token is not trusted here.', lacks: [] },
       ],
     });
+    const [file, asked] = [join(folder, 'jwks.json'), issuer.requests.length];
+    writeFileSync(file, JSON.stringify({ keys: issuer.keys }), { mode: 0o644 });
+    text = text.replace(`"${issuer.url}" }`, `"${issuer.url}", jwks: { file: "${file}" } }`);
+    const offline = await explain(await token());
+    assert.deepEqual([offline.code, issuer.requests.length], [0, asked], offline.stderr);
     const odd = await explain('nonsense');
     assert.deepEqual([odd.code, /no signed JWT/.test(odd.stderr)], [2, true], odd.stderr);
   });

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { chmodSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseConfig } from '../../src/config/load-config.ts';
 import { PRESETS } from '../../src/config/read-federation.ts';
 import { lacksOf } from '../../src/keys/exchange/index.ts';
+import type { KeysError } from '../../src/keys/basics/errors.ts';
+import { tempFolder } from '../support/temp.ts';
 import { PLATFORM_CLAIMS } from '../support/platform-claims.ts';
 
 const PUBLIC_URL = 'publicUrl: https://keys.example.org\n';
@@ -83,6 +88,9 @@ describe('the rules of federation', () => {
       [{ issuer: '{ jwks: "https://id.example.org" }' }, /It is not said whose tokens are meant/],
       [{ issuer: '{ url: "http://id.example.org" }' }, /must begin with https:/],
       [{ issuer: '{ url: "https://a.example.org", jwks: "http://b.example.org" }' }, /is no address of keys/],
+      [{ issuer: '{ url: "https://a.example.org", jwks: { fil: x } }' }, /"fil" is not a field/],
+      [{ issuer: '{ url: "https://a.example.org", jwks: { file: "" } }' }, /must be the path of a file/],
+      [{ issuer: '{ url: "https://a.example.org", jwks: {} }' }, /The field "file" is missing/],
       [{ issuer: '{ url: "https://a.example.org", algorithms: [HS256] }' }, /"HS256" is no algorithm to sign with/],
       [{ issuer: '{ url: "https://a.example.org", algorithms: [none] }' }, /"none" is no algorithm to sign with/],
       [{ issuer: '{ url: "https://a.example.org", algorithms: [] }' }, /"algorithms" is empty/],
@@ -106,6 +114,49 @@ describe('the rules of federation', () => {
     );
     assert.match(await faultsIn(`${rule}${rule.slice(rule.indexOf('  -'))}`), /There are two rules called "deploys"/);
     assert.match(await faultsIn('federation: []'), /is empty/);
+  });
+
+  it('may have the keys of an issuer in a file, from the folder of this one, which must be that', async () => {
+    const folder = tempFolder();
+    const issuer = '{ url: "https://a.example.org", jwks: { file: jwks.json } }';
+    const file = join(folder, 'jwks.json');
+    const rule = () => parseConfig({ path: join(folder, 'svc-api.yaml'), text: ruleWith({ issuer }) });
+    const pair = (bits: number) => generateKeyPairSync('rsa', { modulusLength: bits });
+    const [{ publicKey, privateKey }, short] = [pair(2048), pair(1024)];
+    const [open, secret] = [publicKey, privateKey].map((key) => key.export({ format: 'jwk' }));
+    const keys = (...given: unknown[]) => JSON.stringify({ keys: given });
+    writeFileSync(file, keys(open), { mode: 0o644 });
+    const { federation } = await rule();
+    assert.deepEqual(federation[0]!.issuer.jwks, { file });
+    const faults: [text: string, fault: RegExp][] = [
+      ['{', /is not JSON/],
+      ['[]', /has no list "keys"/],
+      [JSON.stringify(open), /has no list "keys"/],
+      [keys(), /has no key/],
+      [keys(...Array.from({ length: 101 }, () => open)), /has 101 keys; at most 100/],
+      [keys(open, secret), /the 2\. is a private key, which only the issuer may have/],
+      [keys({ kty: 'oct', k: 'c2VjcmV0' }), /the 1\. is a key that both sides have/],
+      [keys({ ...open, k: 'x' }), /private key/],
+      [keys({ ...open, kty: 'RSE' }), /the 1\. is no key of RSA, EC or OKP/],
+      [keys({ kty: 'EC', crv: 'P-256', x: 'x' }), /is no key of RSA, EC or OKP/],
+      [keys(short.publicKey.export({ format: 'jwk' })), /fewer than 2048 bits/],
+      [keys(open) + ' '.repeat(256 * 1024), /is larger than 262144 bytes/],
+    ];
+    for (const [text, fault] of faults) {
+      writeFileSync(file, text);
+      const { message, code } = await rule().then(
+        () => assert.fail(text),
+        (error: KeysError) => error,
+      );
+      assert.match(message, fault);
+      assert.match(message, /svc-api\.yaml:4:\d+: The file of the keys of an issuer, .*jwks\.json, /);
+      assert.equal(code, 'CONFIG_INVALID');
+      assert.ok(!message.includes(String(secret!.d)));
+    }
+    chmodSync(file, 0o666);
+    await assert.rejects(rule(), /can be written by every user\. Run chmod o-w/);
+    rmSync(file);
+    await assert.rejects(rule(), /jwks\.json, does not exist/);
   });
 
   it('demand of each platform what cannot be registered again, and are met by its tokens', async () => {

@@ -469,6 +469,7 @@ trust: [10.0.0.0/33]
     ['cors: { origins: ["https://*.a.example"] }', '1:19: "https://*.a.example" is not an origin. Write it as'],
     ['cors: { origins: ["null"] }', '1:19: "null" is not an origin.'],
     ['tls: { cert: a.pem }', '1:6: The field "key" is missing.'],
+    ['tls: { cert: a.pem, key: b.pem, clientCa: "" }', '1:43: The field "clientCa" must be the path of a file.'],
     ['tls: { cert: a.pem, key: "" }', '1:26: The field "key" must be the path of a file.'],
     ['limits: { default: 100/m }', '1:20: The field "default" must be a list.'],
     ['limits: { default: [100] }', '1:21: An item of this list must be text.'],

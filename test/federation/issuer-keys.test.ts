@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { Federation, IssuerKeys } from '../../src/federation/index.ts';
-import { freshSeconds } from '../../src/keys/basics/read-answer.ts';
-import type { FederationRule } from '../../src/keys/exchange/index.ts';
+import { freshSeconds } from '../../src/keys/basics/document.ts';
+import type { FederationRule, TokenIssuer } from '../../src/keys/exchange/index.ts';
+import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 import { startIssuer, type TestIssuer } from '../support/issuer.ts';
 
@@ -12,7 +15,7 @@ describe('the keys of an issuer', () => {
   let issuer: TestIssuer;
   let now: number;
   let federation: Federation;
-  const rulesOf = (jwks?: string): FederationRule[] => [
+  const rulesOf = (jwks?: TokenIssuer['jwks']): FederationRule[] => [
     {
       name: 'deploys',
       issuer: { url: issuer.url, jwks, audience: AUDIENCE, algorithms: ['ES256', 'RS256'] },
@@ -57,6 +60,30 @@ describe('the keys of an issuer', () => {
     federation = federationOf(rulesOf(`${issuer.url}/keys`));
     assert.equal(await accepts(await token()), 'deploys');
     assert.deepEqual(issuer.requests, ['/keys']);
+  });
+
+  it('in a file are read anew when it changes, by the same rules, and stay what they were where it is wrong', async () => {
+    const file = join(tempFolder(), 'jwks.json');
+    const write = (text = JSON.stringify({ keys: issuer.keys })) => {
+      writeFileSync(file, text, { mode: 0o644 });
+      now += 1000;
+    };
+    federation = federationOf(rulesOf({ file }));
+    assert.equal(await accepts(await token()), UNAVAILABLE);
+    write();
+    const old = await token();
+    assert.equal(await accepts(old), 'deploys');
+    await issuer.rotate();
+    assert.equal(await accepts(await token()), 'The issuer of the token has no key that it is signed with.');
+    write();
+    assert.equal(await accepts(await token()), 'deploys');
+    assert.equal(await accepts(old), 'The issuer of the token has no key that it is signed with.');
+    write('{');
+    assert.equal(await accepts(await token()), 'deploys');
+    await issuer.rotate('PS256');
+    write();
+    assert.match(await accepts(await token()), /^The token is signed in a way that is not accepted/);
+    assert.deepEqual(issuer.requests, [], 'nobody is asked');
   });
 
   it('are read anew for a token that is signed with another one, not more often than every ten seconds', async () => {

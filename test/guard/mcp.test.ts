@@ -123,7 +123,7 @@ describe('a guard of an MCP server', () => {
     await service.keys.finishActivity();
     const { id } = principal.apiKey;
     const used = await service.keys.usage.usedPermissionsOf(id);
-    assert.deepEqual([...used.keys()], [READ, 'tool:read_file', 'tool:search']);
+    assert.deepEqual([...used.keys()], [READ, 'route:*/mcp', 'tool:read_file', 'tool:search']);
     assert.deepEqual(
       suggestGrants(principal.chain, used, service.keys.catalog).tools.map(({ name }) => name),
       ['read_file', 'search'],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
 import { type Context, Hono } from 'hono';
 import { bearerAuth } from '../../src/http/bearer-auth.ts';
 import { requestCheck, type CheckedRequest, type RequestCheck } from '../../src/http/request-check.ts';
@@ -218,6 +219,19 @@ describeOnEach('the doors of the library', () => {
     });
 });
 
+describe('bearerAuth for Hono', () => {
+  it('shows no secret to who logs the variables of a request', async () => {
+    const test = await openTestKeys();
+    const { secret } = await createPrincipal(test.keys, { name: 'Logged', roles: ['GUEST'] });
+    const app = new Hono().use(bearerAuth({ keys: test.keys }));
+    app.get('/', (c) => c.text(`${JSON.stringify(c.var)} ${inspect(c.var, { depth: Infinity, showHidden: true })}`));
+    const logged = await (await app.request('/', { headers: { authorization: `Bearer ${secret}` } })).text();
+    assert.match(logged, /Logged/);
+    assert.ok(!logged.includes(secret));
+    await test.store.close();
+  });
+});
+
 describe('bearerAuth for Hono, in another runtime than Node', () => {
   it('takes the address of the client from who knows it, and no header of a proxy', async () => {
     const { keys, store } = await openTestKeys();
@@ -304,6 +318,17 @@ describe('keys.check', () => {
     await test.keys.delete([id], OPERATOR);
     const deleted = await checked.checkAgain();
     assert.equal(deleted.ok || deleted.status, 401);
+  });
+
+  it('shows no secret to who logs what it answers', async () => {
+    const { secret } = await createPrincipal(test.keys, { name: 'Logged', roles: ['GUEST'] });
+    const checked = await check({ headers: { authorization: `Bearer ${secret}` } });
+    assert.ok(checked.ok);
+    for (const each of [checked, await checked.checkAgain()]) {
+      assert.deepEqual(Object.keys(each), ['ok', 'principal', 'headers', 'checkAgain']);
+      for (const logged of [JSON.stringify(each), inspect(each, { depth: Infinity, showHidden: true })])
+        assert.ok(!logged.includes(secret));
+    }
   });
 
   it('asks for what the method does to a resource', async () => {

@@ -327,7 +327,7 @@ describe('options of the library', () => {
         [undefined, `The last argument is undefined. ${who}`],
         [OPERATOR, `The last argument is a string. ${who}`],
         [checked.principal, `The last argument is an object without "actor". ${who}`],
-        [{ actor: undefined }, 'The option "actor" is undefined. Leave it out, or give it a value.'],
+        [{ actor: undefined }, `The option "actor" is undefined. ${who}`],
         [{ actor: 'root' }, `The option "actor" is a string. ${who}`],
         [{ actor: { apiKey: {} } }, `The option "actor" is an object. ${who}`],
         [{ actor: OPERATOR, as: 'root' }, '"as" is not an option. The options are actor.'],
@@ -339,6 +339,68 @@ describe('options of the library', () => {
       code: 'FORBIDDEN',
     });
     await open.close();
+  });
+
+  it('are refused where an id is none, or a key would be enabled by a text that says no', async () => {
+    const open = await openLibrary({ database });
+    const by = { actor: OPERATOR } as const;
+    const { apiKey } = await open.create({ name: 'Stays', roles: ['GUEST'] }, by);
+    const { id } = apiKey;
+    const calls: Readonly<Record<string, (given: never) => Promise<unknown>>> = {
+      findById: (given) => open.findById(given, by),
+      update: (given) => open.update(given, {}, by),
+      setEnabled: (given) => open.setEnabled(given, false, by),
+      rotate: (given) => open.rotate(given, {}, by),
+      finishRotation: (given) => open.finishRotation(given, by),
+      rollBackRotation: (given) => open.rollBackRotation(given, by),
+    };
+    for (const [name, call] of Object.entries(calls)) {
+      assert.equal(
+        await messageOf(() => call(undefined as never)),
+        `keys.${name}: The argument "id" is undefined. It must be text.`,
+      );
+      assert.equal(
+        await messageOf(() => call(apiKey as never)),
+        `keys.${name}: The argument "id" is an object. It must be text.`,
+      );
+    }
+    for (const [call, problem] of [
+      [() => open.findByName(7 as never, by), 'findByName: The argument "name" is 7. It must be text.'],
+      [
+        () => open.setEnabled(id, 'no' as never, by),
+        'setEnabled: The argument "enabled" is a string. It must be true or false.',
+      ],
+      // The letters of an id are ids of no keys, and nothing would be deleted.
+      [() => open.delete(id as never, by), 'delete: The argument "ids" is a string. It must be a list.'],
+      [
+        () => open.delete([id, undefined] as never, by),
+        'delete: The argument "ids" has an item that is undefined. It must be text.',
+      ],
+    ] as const)
+      assert.equal(await messageOf(call), `keys.${problem}`);
+    assert.equal((await open.findByName('Stays', by))?.disabledAt, null);
+    await open.close();
+  });
+
+  it('are refused where they name what cannot be declared', async () => {
+    const problem = '"pet" is not a resource name: use capital letters, digits and underscores, at most 64.';
+    assert.equal(await messageOf(() => openLibrary({ database, resources: ['pet'] })), `openKeys: ${problem}`);
+    const open = await openLibrary({ database });
+    assert.equal(await messageOf(() => open.withAdditions({ resources: ['pet'] })), `keys.withAdditions: ${problem}`);
+    assert.match(
+      await messageOf(() => open.withAdditions({ policy: { maxLifetime: 'long' } })),
+      /^keys\.withAdditions: .*long/,
+    );
+    await open.close();
+  });
+
+  it('do not matter once the store is closed: that is said', async () => {
+    const open = await openLibrary({ database });
+    const same = open.withAdditions({ resources: ['WIKI'] });
+    await open.close();
+    const message = `The key store ${open.location} is closed. Open it again, or close it once nothing uses it.`;
+    for (const closed of [open, same])
+      await assert.rejects(closed.list({}, { actor: OPERATOR }), { code: 'STORE_UNAVAILABLE', message });
   });
 
   it('are refused where they are inherited, and would be checked and then not used', async () => {

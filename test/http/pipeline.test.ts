@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { Agent, request } from 'node:http';
+import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { Hono } from 'hono';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
@@ -306,6 +307,21 @@ describe('a request, by Node or by Hono,', () => {
       const answer = await ask(path, method, byNode.url);
       assert.deepEqual([answer, answer[0]], [await ask(path, method, byHono.url), status]);
     }
+  });
+
+  it('is the same for a health check, of whatever origin', async () => {
+    const ask = async (url: string, headers: OutgoingHttpHeaders = {}) => {
+      const sent = request(url, { agent: false, headers }).end();
+      const [reply] = (await once(sent, 'response')) as [IncomingMessage];
+      const isOwn = (_: string, index: number, all: string[]) => !OF_ONE_ANSWER.has(all[index - (index % 2)]!);
+      return [reply.statusCode, reply.rawHeaders.filter(isOwn), await text(reply)];
+    };
+    for (const path of ['/healthz', '/readyz', '/healthz?deep=1'])
+      for (const headers of [undefined, { origin: 'https://a.example' }, { accept: 'text/html', host: 'a.example' }]) {
+        const answer = await ask(byNode.url + path, headers);
+        assert.deepEqual(answer, await ask(byHono.url + path, headers));
+        assert.deepEqual([answer[0], answer[2]], [200, '{"status":"ok"}']);
+      }
   });
 
   it('takes a body that comes in parts', async () => {

@@ -78,10 +78,10 @@ describe('docs/installing.md, in a fresh home', () => {
     assert.match(stdout, /^svc-api\/\d+\.\d+\.\d+ /);
   });
 
-  it('makes a CLI with a resource of its own, as docs/plugin.md has it', async () => {
+  it('makes a CLI with a resource of its own, as docs/library.md has it', async () => {
     const project = join(tempFolder(), 'garden');
     mkdirSync(project);
-    const script = blocksOf('docs/plugin.md')
+    const script = blocksOf('docs/library.md')
       .join('')
       .replace(/\.\/svc-api-[\d.]+\.tgz/, `'${tarball}'`);
     const path = [env['PATH'] ?? process.env['PATH'], join(ROOT, 'test/support/bin')].join(':');

@@ -68,13 +68,15 @@ describe('the examples', () => {
 
   it('for systemd are valid, and leave little to attack', async function () {
     needsPrograms(this, 'systemd-analyze');
-    const [unit, socket] = ['service', 'socket'].map((type) => join(ROOT, `examples/systemd/svc-api.${type}`));
-    const analyze = (...args: string[]) => finished(spawn('systemd-analyze', [...args, unit!]));
+    const units = ['svc-api.service', 'svc-api.socket', 'svc-api-edge.service'];
+    const [service, socket, edge] = units.map((name) => join(ROOT, 'examples/systemd', name));
+    const analyze = (...args: string[]) => finished(spawn('systemd-analyze', args));
     const valid = { stdout: '', stderr: '', code: 0, signal: null };
-    assert.deepEqual(await analyze('verify'), valid);
-    assert.deepEqual(await analyze('verify', socket!), valid);
+    for (const paths of [[service!], [socket!, service!], [edge!]])
+      assert.deepEqual(await analyze('verify', ...paths), valid);
     // The exposure in tenths, from 0 to 100.
-    assert.equal((await analyze('security', '--offline=true', '--threshold=20')).code, 0);
+    for (const unit of [service!, edge!])
+      assert.equal((await analyze('security', '--offline=true', '--threshold=20', unit)).code, 0);
   });
 
   it('for GitHub Actions work: a plan, the keys, and a deployment', async () => {

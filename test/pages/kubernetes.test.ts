@@ -14,7 +14,7 @@ interface Probe {
 
 interface Workload {
   spec: {
-    replicas: number;
+    replicas?: number;
     selector: { matchLabels: object };
     template: {
       metadata: { labels: object; annotations: Record<string, string> };
@@ -44,7 +44,14 @@ interface Workload {
 /** How long requests in flight are waited for. */
 const GRACE_S = 10;
 
-for (const file of ['postgres.yaml', 'sqlite.yaml']) {
+/** What each has beside a Service and a NetworkPolicy, how many replicas, and the port of its Service. */
+const FILES = {
+  'postgres.yaml': { only: ['apps/v1 Deployment', 'policy/v1 PodDisruptionBudget'], replicas: 2, port: 4000 },
+  'sqlite.yaml': { only: ['apps/v1 StatefulSet'], replicas: 1, port: 4000 },
+  'edge.yaml': { only: ['apps/v1 DaemonSet'], replicas: undefined, port: 4100 },
+};
+
+for (const [file, { only, replicas, port: served }] of Object.entries(FILES)) {
   const path = join(ROOT, 'examples/kubernetes', file);
   const documents = parseAllDocuments(readFileSync(path, 'utf8')).map((document) => document.toJS() as Manifest);
   interface Manifest {
@@ -59,8 +66,6 @@ for (const file of ['postgres.yaml', 'sqlite.yaml']) {
   describe(`examples/kubernetes/${file}`, () => {
     it('has objects that belong together', () => {
       const kinds = documents.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`);
-      const only =
-        file === 'postgres.yaml' ? ['apps/v1 Deployment', 'policy/v1 PodDisruptionBudget'] : ['apps/v1 StatefulSet'];
       const both = ['v1 Service', 'networking.k8s.io/v1 NetworkPolicy'];
       assert.deepEqual(kinds.toSorted(), [...only, ...both].toSorted());
       const labels = spec.template.metadata.labels;
@@ -99,7 +104,7 @@ for (const file of ['postgres.yaml', 'sqlite.yaml']) {
       );
       const { seconds } = container.lifecycle.preStop.sleep;
       assert.ok(pod.terminationGracePeriodSeconds > seconds + GRACE_S);
-      assert.equal(spec.replicas, file === 'postgres.yaml' ? 2 : 1);
+      assert.equal(spec.replicas, replicas);
     });
 
     it('lets Prometheus, and nobody else, scrape each pod at a port of its own', () => {
@@ -114,7 +119,7 @@ for (const file of ['postgres.yaml', 'sqlite.yaml']) {
         'prometheus.io/path': '/metrics',
       });
       const named = (wanted: string) => documents.find(({ kind }) => kind === wanted)!.spec;
-      assert.deepEqual(named('Service').ports, [{ name: 'http', port: 4000, targetPort: 'http' }]);
+      assert.deepEqual(named('Service').ports, [{ name: 'http', port: served, targetPort: 'http' }]);
       const from = (namespace: string) => [
         { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } },
       ];

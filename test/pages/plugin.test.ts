@@ -9,8 +9,8 @@ import { freePort } from '../support/port.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
-const PAGE = 'docs/plugin.md';
-const LANGUAGES = ['js', 'ts', 'json'] as const;
+const PAGE = 'docs/library.md';
+const LANGUAGES = ['js', 'json'] as const;
 const used = new Set<string>();
 
 /** The block that has a text, as it stands. */
@@ -20,7 +20,7 @@ function block(text: string, language: (typeof LANGUAGES)[number]): string {
   return found;
 }
 
-describe('docs/plugin.md', () => {
+describe('docs/library.md', () => {
   let host: Host;
   before(async () => {
     const folder = join(tempFolder(), 'acme');

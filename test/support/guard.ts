@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type GuardOptions, type RunningGuard, serveGuard } from '../../src/guard/guard.ts';
 import { always, type GuardRules, readUpstreams, type Upstreams } from '../../src/guard/access.ts';
-import type { ServerOptions } from '../../src/http/serve-requests.ts';
+import type { ServerOptions } from '../../src/http/server.ts';
 import { Networks } from '../../src/keys/basics/networks.ts';
 import type { Permission } from '../../src/keys/permissions/catalog.ts';
 import { NO_LOG } from '../../src/log.ts';

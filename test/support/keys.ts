@@ -7,7 +7,7 @@ import { Pace } from '../../src/keys/consent/ask.ts';
 import type { NewKey, StoredKey } from '../../src/keys/key/api-key.ts';
 import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
-import type { Port, ReadPorts } from '../../src/keys/basics/port.ts';
+import type { Port, ReadPorts } from '../../src/keys/basics/networks.ts';
 import type { KeyRepository } from '../../src/keys/repository/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service/service.ts';
 import { AttemptCounter, type Limited, Limiter } from '../../src/limits/limiter.ts';

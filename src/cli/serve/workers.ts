@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ChangeSource, Received } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
 import { followForWorkers, type StartConfig } from './config-source.ts';
@@ -104,10 +105,16 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   return 0;
 }
 
-/** What a worker sends: it wants to hear of changes, relies on what it has received, or has taken what it was told. */
+/**
+ * What a worker sends: it wants to hear of changes, relies on what it has received, has taken what it was told, or
+ * tells others.
+ */
 interface ListeningMessage {
-  hears: 'changes' | 'asked' | 'taken';
+  hears: 'changes' | 'asked' | 'taken' | 'followed';
 }
+
+/** How long after the end of a worker those go on whom it told, at most, in milliseconds. */
+const FOLLOWED_MS = 2000;
 
 /** Hears of changes in the primary once for all workers. @returns ends it */
 function listenForWorkers(listen: WorkersOptions['listen']): () => void {
@@ -121,10 +128,12 @@ function listenForWorkers(listen: WorkersOptions['listen']): () => void {
     listening.get(worker)!.push(resolve);
     await promise;
   };
+  const followed = new Set<Worker>();
+  const ending = new Set<Promise<void>>();
   const begin = async () => {
     const begun = await listen();
     begun?.start(async (received) => {
-      await Promise.all(Array.from(listening.keys(), (worker) => tell(worker, received)));
+      await Promise.all([...ending, ...Array.from(listening.keys(), (worker) => tell(worker, received))]);
     });
     return begun;
   };
@@ -132,6 +141,7 @@ function listenForWorkers(listen: WorkersOptions['listen']): () => void {
     if (!('hears' in message)) return;
     const { hears } = message as ListeningMessage;
     if (hears === 'taken') return listening.get(worker)?.shift()?.();
+    if (hears === 'followed') return void followed.add(worker);
     if (hears === 'changes') listening.set(worker, []);
     // A worker reports what keeps the store from being opened.
     source ??= begin().catch(() => undefined);
@@ -140,7 +150,11 @@ function listenForWorkers(listen: WorkersOptions['listen']): () => void {
   cluster.on('exit', (worker) => {
     const waiting = listening.get(worker) ?? [];
     listening.delete(worker);
-    for (const taken of waiting) taken();
+    const taken = () => waiting.forEach((resolve) => resolve());
+    if (!followed.delete(worker)) return taken();
+    const ended = delay(FOLLOWED_MS, undefined, { ref: false }).then(taken);
+    ending.add(ended);
+    void ended.then(() => ending.delete(ended));
   });
   return () => void source?.then((begun) => begun?.close());
 }
@@ -148,6 +162,7 @@ function listenForWorkers(listen: WorkersOptions['listen']): () => void {
 /** In a worker: what the primary hears of changes. Without the primary, nothing is sure. */
 export function changesOfPrimary(): ChangeSource {
   let hasAsked = false;
+  let taken: Promise<unknown> = Promise.resolve();
   const tell = (hears: ListeningMessage['hears']) =>
     process.connected && process.send?.({ hears } satisfies ListeningMessage, undefined, undefined, () => {});
   return {
@@ -156,8 +171,8 @@ export function changesOfPrimary(): ChangeSource {
         const { received } = message;
         if (received?.alive) hasAsked = false;
         if (!received) return;
-        void hear(received);
-        tell('taken');
+        // In the order in which it was told.
+        taken = Promise.all([hear(received), taken]).then(() => tell('taken'));
       });
       process.on('disconnect', () => void hear({ alive: null }));
       tell('changes');
@@ -167,6 +182,7 @@ export function changesOfPrimary(): ChangeSource {
       hasAsked = true;
       tell('asked');
     },
+    followed: () => void tell('followed'),
     async close() {},
   };
 }

@@ -150,7 +150,7 @@ export default class Exec extends BaseCommand {
       if (flags[flag] !== undefined)
         throw new CliError('USAGE', `--federated gets a key as the server's rule has it: leave --${flag} out.`);
     const server = loginServer(flags, this.environment, { isSent: true });
-    const { findIdToken } = await import('../../cli/id-token.ts');
+    const { findIdToken } = await import('../../cli/exec.ts');
     const places = { file: flags['token-file'], env: this.environment, audience: flags.audience ?? server };
     const issues = validateVariable(flags.env ?? 'API_KEY');
     return exchangeTemporaryKey({ request, server, token: () => findIdToken(places), issues });

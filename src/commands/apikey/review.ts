@@ -30,7 +30,7 @@ export default class Review extends KeyCommand {
     if (csv && this.jsonEnabled()) throw exclusiveFlags('--csv', '--json');
     if (text !== undefined) readAttestation({ text, sha256: '0'.repeat(64), keys: 0 });
     return this.withKeys(flags, async (keys) => {
-      const { CSV_HEAD, csvCells, REVIEW_COLUMNS, reviewJson } = await import('../../cli/views/review-view.ts');
+      const { CSV_HEAD, csvCells, REVIEW_COLUMNS, reviewJson } = await import('../../cli/views/key-view.ts');
       const { isTerminal, columns } = this.terminal;
       const table = await openTable(REVIEW_COLUMNS, { isTerminal, columns });
       const cellsOf = (key: ReturnType<typeof reviewJson>) =>

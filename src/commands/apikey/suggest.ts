@@ -50,7 +50,7 @@ function lineOf({ roles, permissions }: Suggestion): string | undefined {
 /** Explains the line on stdout to the user. */
 async function explain(
   { apiKey: key, usage: { uses } }: KeyState,
-  { roles: granted, permissions, unused, tools }: Suggestion,
+  { roles: granted, permissions, unused, tools, routes }: Suggestion,
   keys: KeyAdministration,
 ): Promise<string[]> {
   const usage = `API key "${key.name}" was used ${uses} ${uses === 1 ? 'time' : 'times'}`;
@@ -75,5 +75,6 @@ async function explain(
     ...roles,
     ...(neverUsed.length > 0 ? [`Never used: ${formatList(neverUsed)}.`] : []),
     ...(tools.length > 0 ? [`It has called the tools ${formatList(tools.map(({ name }) => name))}.`] : []),
+    ...(routes.length > 0 ? [`These routes have let it pass: ${formatList(routes)}.`] : []),
   ];
 }

@@ -19,8 +19,7 @@ import {
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { fragmentsOf, isMutation, introspects } from './document.ts';
-import { type Eventual, type ExecutedOperation, Execution } from './execution.ts';
-import { Selection } from './selection.ts';
+import { type Eventual, type ExecutedOperation, Execution, Selection } from './execution.ts';
 
 /** The number of operations in the cache, and the memory that they may take, in bytes. */
 const MAX_ENTRIES = 1000;

@@ -2,13 +2,15 @@ import type { Context, Hono, MiddlewareHandler } from 'hono';
 import { consentFlows } from '../../keys/repository/index.ts';
 import type { BearerEnv } from '../bearer-auth.ts';
 import { HonoHead, requestTo } from '../received.ts';
-import { jsonReply, respond } from '../replies.ts';
+import { jsonReply, type Reply, respond } from '../replies.ts';
 import { answering, countingFailures } from './answers.ts';
-import { authorizeDevice, type ConsentParts } from './endpoints.ts';
+import { applicationForm, authorizeDevice, type ConsentParts, originOf } from './endpoints.ts';
 import { metadataReply, OAUTH_PATHS, PROTECTED_RESOURCE } from './issuer.ts';
-import { registerClient } from './registration.ts';
-import { revokeKey } from './revocation.ts';
 import { giveKey, grantTypesOf } from './token.ts';
+import { isRecord } from '../../keys/basics/index.ts';
+import { invalidRedirect, registeredBy } from '../../keys/consent/index.ts';
+import { readJson } from '../request-body.ts';
+import { OAuthError } from './oauth-error.ts';
 
 /** Adds the endpoints by which applications ask for keys. Pages of other origins may call them as they may GraphQL. */
 export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, parts: ConsentParts): void {
@@ -51,4 +53,65 @@ function answerResource(c: Context, { issuer, guarded }: ConsentParts): Response
   if (about !== '' && about !== new URL(resource).pathname) return c.notFound();
   const metadata = { resource, authorization_servers: [service], bearer_methods_supported: ['header'] };
   return respond(c, jsonReply(metadata, { 'Access-Control-Allow-Origin': '*' }));
+}
+
+/**
+ * Registers an application (RFC 7591, section 3): its id says all that it has said of itself, so that nothing is kept.
+ * @throws OAuthError
+ */
+async function registerClient(c: Context, parts: ConsentParts): Promise<Reply> {
+  const { address: _, ...source } = originOf(c, parts);
+  parts.consent.countRequest(source);
+  const said = await readJson(c, 'Clients are registered');
+  if (!isRecord(said)) throw new OAuthError('invalid_client_metadata', 'The body is no JSON object.');
+  const { redirect_uris: redirects, client_name: name = 'Application', grant_types: grants } = said;
+  if (!Array.isArray(redirects) || redirects.length === 0 || !redirects.every((uri) => typeof uri === 'string'))
+    throw new OAuthError('invalid_redirect_uri', 'The redirect_uris are a list of at least one.');
+  const problem = redirects.map(invalidRedirect).find((message) => message !== undefined);
+  if (problem !== undefined) throw new OAuthError('invalid_redirect_uri', problem);
+  if (typeof name !== 'string') throw new OAuthError('invalid_client_metadata', 'The client_name is no text.');
+  const refreshes = Array.isArray(grants) && grants.includes('refresh_token');
+  const client = registeredBy({ name, redirects, refreshes });
+  if (!client) throw new OAuthError('invalid_client_metadata', 'The name and the redirect_uris are too long.');
+  const registered = {
+    client_id: client.id,
+    client_name: client.name,
+    redirect_uris: redirects,
+    grant_types: ['authorization_code', ...(refreshes ? ['refresh_token'] : [])],
+    response_types: ['code'],
+    token_endpoint_auth_method: 'none',
+  };
+  return { ...jsonReply(registered, { Pragma: 'no-cache' }), status: 201 };
+}
+
+/**
+ * Ends a key for the application that was given it (RFC 7009, section 2). The key itself proves that one may, so that a
+ * client needs nothing else. One that is not valid is ended already.
+ * @throws OAuthError
+ */
+async function revokeKey(c: Context, parts: ConsentParts): Promise<Reply> {
+  const form = await applicationForm(c);
+  const clientId = parts.clients.idIn(form);
+  const secret = form.need('token').trim();
+  const created = form.get('created_keys');
+  if (created !== undefined && created !== 'refuse')
+    throw new OAuthError('invalid_request', 'The created_keys is refuse, or left out.');
+  const { address, ...source } = originOf(c, parts);
+  const ended = await parts.consent.end({ secret, clientId, sparesCreators: created === 'refuse' }, address);
+  if (ended === 'ended') return jsonReply({});
+  const reason = 'reason' in ended ? ended.reason : ended.refused;
+  parts.refusals.add('revocation refused', { reason, address }, new HonoHead(c).notes);
+  if (ended.refused === 'not given')
+    throw new OAuthError(
+      'unsupported_token_type',
+      'No application was given this key: whoever manages keys deletes it.',
+    );
+  if (ended.refused === 'other client') throw new OAuthError('invalid_grant', 'This key was given to another client.');
+  if (ended.refused === 'has created') {
+    const keys = ended.created === 1 ? '1 API key, which ends' : `${ended.created} API keys, which end`;
+    throw new OAuthError('has_created_keys', `This key has created ${keys} with it.`);
+  }
+  // It is answered as if it had been ended.
+  parts.consent.countFailure(source);
+  return jsonReply({});
 }

@@ -9,7 +9,7 @@ import { type Grants, requireFlow } from '../../keys/repository/index.ts';
 import type { BearerCheck, Discovery } from '../bearer-check.ts';
 import { type ClientAddresses, HonoHead, requestTo, type RequestTo } from '../received.ts';
 import type { FailureLog, RefusalLog } from '../refusal-log.ts';
-import { readForm } from '../form.ts';
+import { readForm } from '../request-body.ts';
 import { jsonReply, type Reply } from '../replies.ts';
 import { type Issuer, OAUTH_PATHS } from './issuer.ts';
 import type { Clients } from './clients.ts';

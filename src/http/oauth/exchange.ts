@@ -4,7 +4,7 @@ import type { NewSecret } from '../../keys/changes/index.ts';
 import { isFor } from '../../keys/key/index.ts';
 import { OWN_CLIENT } from '../../keys/consent/index.ts';
 import { type TokenIdentifier, TokenRefused, type WantedKey } from '../../keys/exchange/index.ts';
-import { admitKey } from '../form.ts';
+import { admitKey } from '../request-body.ts';
 import { HonoHead } from '../received.ts';
 import { audienceIn, type ConsentParts, grantsIn, originOf } from './endpoints.ts';
 import { OAuthError, type Parameters } from './oauth-error.ts';

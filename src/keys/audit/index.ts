@@ -25,13 +25,14 @@ export {
 } from './audit-entry.ts';
 export { AUDIT_OPTIONS, type AuditRequest, findPrunable, type PrunedEntries, readAuditRequest } from './audit-log.ts';
 export { type AuditHistogram, countEntries } from './histogram.ts';
-export { type ChainState, VerifiedChain } from './verified-chain.ts';
 export {
   type AuditVerification,
+  type ChainState,
   compareKeys,
   findDifferences,
   type KeyComparison,
   type KeyDifference,
   readAuditHead,
+  VerifiedChain,
   verifyAuditLog,
 } from './verify.ts';

@@ -8,6 +8,8 @@ import {
   type HourUsage,
   type KeyUsage,
   MAX_TOOLS,
+  ROUTE,
+  TOOL,
   NO_REQUESTS,
   type Outcome,
   OUTCOMES,
@@ -48,7 +50,11 @@ class KeyObserver implements AccessObserver {
   }
 
   called(tool: string): void {
-    this.#record.usedPermission(this.#key.id, `tool:${tool}`);
+    this.#record.usedPermission(this.#key.id, `${TOOL}${tool}`);
+  }
+
+  passed(route: string): void {
+    this.#record.usedPermission(this.#key.id, `${ROUTE}${route}`);
   }
 
   lacked(permissions: readonly Permission[], address?: string, tool?: string): void {
@@ -75,7 +81,7 @@ export function pauseAfter(began: number): Promise<void> {
 }
 /** How many hours of a key are told apart while they cannot be written: what comes then counts for the last of them. */
 const MAX_HOURS = 24;
-/** How many grants of a key are collected before no more tools are, whose names are from its requests. */
+/** How many grants of a key are collected before no more tools and routes are: names of tools are from its requests. */
 const MAX_GRANTS = 2 * MAX_TOOLS;
 
 type CollectedHour = { -readonly [Field in keyof HourUsage]: HourUsage[Field] };
@@ -133,7 +139,8 @@ class CollectedUsage {
   addGrant(id: string, grant: UsedGrant, clock: () => number): void {
     const usage = this.#usageOf(id);
     usage.lastUsedAt ??= clock();
-    if (usage.permissions.size < MAX_GRANTS || !grant.startsWith('tool:')) usage.permissions.add(grant);
+    const isName = grant.startsWith(TOOL) || grant.startsWith(ROUTE);
+    if (usage.permissions.size < MAX_GRANTS || !isName) usage.permissions.add(grant);
   }
 
   /** The ids of the keys, in pieces to be taken. They are sorted, as neighbours share the pages of an index. */
@@ -203,14 +210,18 @@ export interface ActivityEvents {
   refusals: AuditDraft[];
 }
 
-/** What `Activity` needs from outside. */
-interface ActivityOptions {
+/** Where activity is written. */
+export interface ActivityWriters {
   /** Adds to the totals of keys. When it throws, that is kept and written later. */
   writeUsage: (usage: readonly KeyUsage[]) => Promise<void>;
   /** Writes events, with the same promise. */
   writeEvents: (events: ActivityEvents) => Promise<void>;
+}
+
+/** What `Activity` needs from outside. */
+interface ActivityOptions extends ActivityWriters {
   /** Is called after usage was written, in the background. When it throws, nothing is lost. */
-  afterUsage?: () => Promise<void>;
+  afterUsage?: (() => Promise<void>) | undefined;
   /** Milliseconds since 1970. */
   clock: () => number;
   /** Calls `work` after `delay` milliseconds. */

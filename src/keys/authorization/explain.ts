@@ -1,5 +1,5 @@
 import { assertValid } from '../basics/index.ts';
-import type { ApiKey, Status, UsedGrant, UsedTool } from '../key/index.ts';
+import { type ApiKey, ROUTE, type Status, TOOL, type UsedGrant, type UsedTool } from '../key/index.ts';
 import {
   type Catalog,
   type Grant,
@@ -69,12 +69,14 @@ export interface Suggestion {
   unused: Permission[];
   /** The tools of MCP servers that it has called, by their names. */
   tools: UsedTool[];
+  /** The routes that have let its requests pass, as `describePattern` has them. */
+  routes: string[];
 }
 
 /** Compares what a key holds with what it has used. What it has used but no longer holds is ignored. */
 export function suggestGrants(chain: Chain, usedGrants: ReadonlyMap<UsedGrant, number>, catalog: Catalog): Suggestion {
   const held = chainAccess(chain, catalog);
-  const { roles: granted, permissions: usedPermissions, tools } = splitUsed(usedGrants);
+  const { roles: granted, permissions: usedPermissions, tools, routes } = splitUsed(usedGrants);
   const heldRoles = granted.filter((role) => catalog.knows(role) && chainHolds(chain, role, catalog));
   const roles = heldRoles.filter((role) => !heldRoles.some((one) => one !== role && catalog.includes(one, role)));
   const used = new PermissionSet(usedPermissions.filter((permission) => held.has(...splitPermission(permission))));
@@ -88,17 +90,19 @@ export function suggestGrants(chain: Chain, usedGrants: ReadonlyMap<UsedGrant, n
       .toSorted(),
     unused: held.missingFrom(used),
     tools: tools.toSorted((one, other) => (one.name < other.name ? -1 : 1)),
+    routes: routes.toSorted(),
   };
 }
 
 /** What a key has used, by its kinds. @param used with the times of the last use */
 export function splitUsed(used: ReadonlyMap<UsedGrant, number>) {
-  const [roles, permissions, tools]: [Role[], Permission[], UsedTool[]] = [[], [], []];
+  const [roles, permissions, tools, routes]: [Role[], Permission[], UsedTool[], string[]] = [[], [], [], []];
   for (const [grant, lastUsedAt] of used)
     if (grant.startsWith(ROLE)) roles.push(grant.slice(ROLE.length));
     else if (grant.startsWith(TOOL)) tools.push({ name: grant.slice(TOOL.length), lastUsedAt });
+    else if (grant.startsWith(ROUTE)) routes.push(grant.slice(ROUTE.length));
     else permissions.push(grant as Permission);
-  return { roles, permissions, tools };
+  return { roles, permissions, tools, routes };
 }
 
-const [ROLE, TOOL] = ['role:', 'tool:'];
+const ROLE = 'role:';

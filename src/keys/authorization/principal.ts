@@ -31,6 +31,8 @@ export interface AccessObserver {
   granted(role: Role): void;
   /** The key has called a tool of an MCP server. */
   called(tool: string): void;
+  /** One of its requests was let pass by a route. */
+  passed(route: string): void;
   /** A request of the key, from this address, was refused because it lacks these permissions, for this tool. */
   lacked(permissions: readonly Permission[], address?: string, tool?: string): void;
 }

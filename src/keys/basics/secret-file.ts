@@ -2,7 +2,7 @@ import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, 
 import { KeysError } from './errors.ts';
 import { printable } from './values.ts';
 
-const MAX_BYTES = 8192;
+const [MAX_BYTES, MAX_PUBLIC_BYTES] = [8192, 256 * 1024];
 
 /** How errors name a file that holds a secret, and what is to be done about it, as a sentence. */
 interface SecretFileWords {
@@ -33,6 +33,36 @@ function versionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
  * @throws KeysError CONFIG_UNAVAILABLE; CONFIG_INSECURE if other users can read it
  */
 export function readSecretFile(path: string, words: SecretFileWords): SecretText {
+  return read(path, words, MAX_BYTES, ({ uid, mode }) => {
+    // One that belongs to another user, as root, can be given to this one by its group alone.
+    const forbidden = isOwn(uid) ? 0o077n : 0o037n;
+    return (mode & forbidden) === 0n ? undefined : 'can be accessed by other users. Run chmod 600 on it';
+  });
+}
+
+/**
+ * Reads a file that everybody may know, but nobody else may have written, of at most 256 KiB.
+ * @throws KeysError CONFIG_UNAVAILABLE; CONFIG_INSECURE if other users can write it
+ */
+export function readPublicFile(path: string, words: SecretFileWords): string {
+  const { text } = read(path, words, MAX_PUBLIC_BYTES, ({ uid, mode }) => {
+    if (uid !== 0n && !isOwn(uid)) return 'belongs to another user. Let it belong to root, or to this one';
+    return (mode & 0o002n) === 0n ? undefined : 'can be written by every user. Run chmod o-w on it';
+  });
+  return Buffer.from(text, 'latin1').toString();
+}
+
+function isOwn(uid: bigint): boolean {
+  return uid === BigInt(process.geteuid?.() ?? -1);
+}
+
+/** @param insecureBy what is wrong with who may use it, and what to do, if anything */
+function read(
+  path: string,
+  words: SecretFileWords,
+  most: number,
+  insecureBy: (stat: BigIntStats) => string | undefined,
+): SecretText {
   const name = `${words.what}, ${printable(path, 200)},`;
   const unavailable = (reason: string, cause?: unknown) =>
     new KeysError('CONFIG_UNAVAILABLE', `${name} ${reason}. ${words.remedy}`, { cause });
@@ -42,12 +72,10 @@ export function readSecretFile(path: string, words: SecretFileWords): SecretText
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const stat = fstatSync(file, { bigint: true });
     if (!stat.isFile()) throw unavailable('is not a file');
-    // One that belongs to another user, as root, can be given to this one by its group alone.
-    const forbidden = stat.uid === BigInt(process.geteuid?.() ?? -1) ? 0o077n : 0o037n;
-    if ((stat.mode & forbidden) !== 0n)
-      throw new KeysError('CONFIG_INSECURE', `${name} can be accessed by other users. Run chmod 600 on it.`);
-    if (stat.size > MAX_BYTES) throw unavailable(`is larger than ${MAX_BYTES} bytes`);
-    const bytes = Buffer.alloc(MAX_BYTES);
+    const insecure = insecureBy(stat);
+    if (insecure !== undefined) throw new KeysError('CONFIG_INSECURE', `${name} ${insecure}.`);
+    if (stat.size > most) throw unavailable(`is larger than ${most} bytes`);
+    const bytes = Buffer.alloc(most);
     return { text: bytes.subarray(0, readSync(file, bytes)).toString('latin1'), version: versionOf(stat) };
   } catch (error) {
     if (error instanceof KeysError) throw error;

@@ -1,5 +1,5 @@
 import { type Issue, KeysError } from './errors.ts';
-import { declarePort } from './port.ts';
+import { declarePort } from './networks.ts';
 import { formatList, printable } from './values.ts';
 
 /** The seconds of each unit of a rate limit, shortest first. A month has 30 days. */

@@ -368,3 +368,15 @@ export function kindOf(value: unknown): string {
 export const MAX_PAGE_SIZE = 500;
 /** The page size if none is given. */
 export const DEFAULT_PAGE_SIZE = 50;
+
+/** What programs take for a formula, in a table that somebody else has filled (CWE-1236). */
+const FORMULA = /^\s*[=+\-@|%\uFF1D\uFF0B\uFF0D\uFF20]/;
+
+/** A line of CSV (RFC 4180) in which no cell begins as a formula does. */
+export function csvLine(cells: readonly (string | null)[]): string {
+  const quoted = cells.map((cell) => {
+    const text = cell ?? '';
+    return `"${FORMULA.test(text) ? "'" : ''}${text.replaceAll('"', '""')}"`;
+  });
+  return `${quoted.join(',')}\r\n`;
+}

@@ -1,8 +1,11 @@
 /** Changes of keys, each in a transaction, what outlives the key that did it, and what can be foreseen. */
 export {
+  attest,
+  type Attestation,
   changeKeys,
   type ManyChangeRequest,
   type Reach,
+  readAttestation,
   readManyChange,
   type UndeletingChange,
 } from './change-many.ts';
@@ -33,7 +36,6 @@ export {
   warningsOf,
 } from './create.ts';
 export { type KeyChangeKind, PermittedChanges, type PossibleChange, type Refusal } from './permitted-changes.ts';
-export { attest, type Attestation, readAttestation } from './review.ts';
 export {
   activateRotation,
   findUnused,

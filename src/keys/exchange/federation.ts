@@ -7,8 +7,8 @@ import type { Grants } from '../repository/index.ts';
 export interface TokenIssuer {
   /** The `iss` of its tokens; its metadata are below it (OpenID Connect Discovery 1.0, section 4). */
   readonly url: string;
-  /** Where its public keys are (RFC 7517); undefined where its metadata say so. */
-  readonly jwks: string | undefined;
+  /** Where its public keys are (RFC 7517), by URL or as an absolute path; undefined where its metadata say so. */
+  readonly jwks: string | { readonly file: string } | undefined;
   /** What its tokens must be for: their `aud`. */
   readonly audience: string;
   /** By what they may be signed (RFC 7518). */

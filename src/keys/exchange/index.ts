@@ -14,3 +14,4 @@ export {
   TokenRefused,
   USED_TOKENS,
 } from './federation.ts';
+export { readKeySet } from './key-set.ts';

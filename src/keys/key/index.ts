@@ -115,4 +115,6 @@ export {
   type UsedGrant,
   type UsedTool,
   MAX_TOOLS,
+  ROUTE,
+  TOOL,
 } from './usage.ts';

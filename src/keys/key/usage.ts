@@ -138,10 +138,16 @@ export interface UsageTotals {
   previousLastUsedAt: number | null;
 }
 
-/** What a key has used: a permission, a role that it has granted, as `role:VIEWER`, or a tool, as `tool:search`. */
-export type UsedGrant = Permission | `role:${Role}` | `tool:${string}`;
+/**
+ * What a key has used: a permission, a role that it has granted, as `role:VIEWER`, a tool, as `tool:search`, or a route,
+ * as `route:example.org/api/**`.
+ */
+export type UsedGrant = Permission | `role:${Role}` | `tool:${string}` | `route:${string}`;
 
-/** The most tools of a key that are remembered: their names are from its requests. */
+/** What those of tools and routes begin with. */
+export const [TOOL, ROUTE] = ['tool:', 'route:'] as const;
+
+/** The most tools and routes of a key that are remembered: names of tools are from its requests. */
 export const MAX_TOOLS = 500;
 
 /** A tool of an MCP server that a key has called. */

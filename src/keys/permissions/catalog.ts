@@ -238,6 +238,9 @@ export interface Catalog {
 /** A resource of the installation: its name, or also whether it holds credentials, which keeps it out of VIEWER. */
 export type HostResource = string | { readonly name: string; readonly credentials?: boolean };
 
+/** What servers need that answer without a store: READ_ANY on it lets them have the digests of all secrets. */
+const EDGE = { name: 'EDGE', credentials: true } as const satisfies HostResource;
+
 /** A list of such resources. Whether their names are right is said by `createCatalog`. */
 export const HOST_RESOURCES: Rule<readonly HostResource[]> = list(
   textOr(options<Exclude<HostResource, string>>({ name: required(text), credentials: yesOrNo })),
@@ -285,7 +288,7 @@ export function createCatalog({
   consent,
   declaredIn,
 }: CatalogAdditions = {}): Catalog {
-  const own = added.map((resource) => (typeof resource === 'string' ? { name: resource } : resource));
+  const own = [EDGE, ...added].map((resource) => (typeof resource === 'string' ? { name: resource } : resource));
   const resources = [...new Set<string>([...RESOURCES, ...own.map(({ name }) => name)])];
   const withCredentials = new Set(own.filter(({ credentials }) => credentials).map(({ name }) => name));
   const permissions = new Map<Role, readonly Permission[]>([

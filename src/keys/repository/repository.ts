@@ -3,6 +3,7 @@ import type { AuditReader, AuditWriter } from '../audit/index.ts';
 import { declarePort, type ErrorCode, printable, type ReadPorts, type WritePorts } from '../basics/index.ts';
 import type { ApiKey, RotatedSecret, Status, StoredKey } from '../key/index.ts';
 import type { Role } from '../permissions/index.ts';
+import type { Follower, Following } from './feed.ts';
 
 /** The position in the list after which a page starts. Keys are listed by time of creation, then id. */
 export interface ListPosition {
@@ -162,6 +163,8 @@ export interface ChangeSource {
   start(hear: (received: Received) => void | Promise<void>): void;
   /** Is told each time that somebody relies on what was received: it is made sure less often while nobody does. */
   asked(): void;
+  /** Is told that others are told by this process: should it end, they go on for as long as what it knew was trusted. */
+  followed?(): void;
   /** Resolves once nobody waits for it any more. */
   close(): Promise<void>;
 }
@@ -216,6 +219,8 @@ export interface KeyRepository extends KeyFinder {
    * there is no revision. A file is looked at instead, and is never reported.
    */
   watchHearing(report: NotificationReport): void;
+  /** Lets changes, whoever makes them, wait for somebody who tells them on. @throws KeysError STORE_… */
+  follow(follower: Follower): Promise<Following>;
 }
 
 /** How long a session lasts at most, in milliseconds: 8 hours. */

@@ -40,6 +40,7 @@ import {
   type UsageRequest,
   type UsageTotals,
 } from '../key/index.ts';
+import type { ListedEdge } from '../feed/index.ts';
 import { MAX_SELECTED, type SelectionQuery } from '../lists/index.ts';
 import { type CreatedKey, formatCursor, type PageQuery, type RotatedKey } from './management.ts';
 import { type Catalog, type Grant, type Permission, unknownGrantsOf } from '../permissions/index.ts';
@@ -207,6 +208,8 @@ export interface KeyAdministration {
   usageOf(key: KeyFields, request: UsageRequest): Promise<UsageByPeriod>;
   /** The name of the key for which a secret still works, or may do so again; undefined where that cannot be told. */
   findNameOfWorking?(secret: string): Promise<string | undefined>;
+  /** The servers without a store that follow this one, by their names. */
+  edges(): Promise<ListedEdge[]>;
   /** Newest first; with `after`, oldest first. */
   auditLog(request: AuditRequest, place?: { before?: number; after?: number }): Promise<AuditEntry[]>;
   close(): Promise<void>;
@@ -219,9 +222,6 @@ export interface OpenService extends KeysService {
 }
 
 export class OperatorKeys implements KeyAdministration {
-  readonly consents: OperatorConsents;
-  readonly containments: OperatorContainments;
-  readonly declarations: OperatorDeclarations;
   readonly location: string;
   readonly exists: boolean;
   readonly revertsAll = true;
@@ -232,10 +232,19 @@ export class OperatorKeys implements KeyAdministration {
   constructor(keys: OpenService) {
     this.location = keys.location;
     this.exists = keys.exists;
-    this.consents = new OperatorConsents(keys);
-    this.containments = new OperatorContainments(keys);
-    this.declarations = new OperatorDeclarations(keys);
     this.#keys = keys;
+  }
+
+  get consents(): OperatorConsents {
+    return new OperatorConsents(this.#keys);
+  }
+
+  get containments(): OperatorContainments {
+    return new OperatorContainments(this.#keys);
+  }
+
+  get declarations(): OperatorDeclarations {
+    return new OperatorDeclarations(this.#keys);
   }
 
   async catalog(): Promise<Catalog> {
@@ -361,6 +370,10 @@ export class OperatorKeys implements KeyAdministration {
   async findNameOfWorking(secret: string): Promise<string | undefined> {
     const found = await this.#keys.identify(secret, OPERATOR);
     return 'unknown' in found || found.status === 'ROTATED' ? undefined : found.apiKey.name;
+  }
+
+  edges(): Promise<ListedEdge[]> {
+    return this.#keys.edges.all();
   }
 
   auditLog(request: AuditRequest, place: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {

@@ -1,6 +1,7 @@
 import { Declarations } from '../apply/index.ts';
 import {
   Activity,
+  type ActivityWriters,
   Authenticator,
   type CheckCounts,
   noChecks,
@@ -12,6 +13,7 @@ import {
 import { VerifiedChain } from '../audit/index.ts';
 import { AuditAccess } from '../authorization/index.ts';
 import { isKeysError } from '../basics/index.ts';
+import { Edges } from '../feed/index.ts';
 import { Containments, PermittedChanges, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
 import { Consent, type ConsentOptions } from '../consent/index.ts';
 import { Exchange } from '../exchange/index.ts';
@@ -104,16 +106,33 @@ export class StoreHealth {
 export interface KeysOptions extends Omit<ConsentOptions & HealthOptions, 'transactions'> {
   /** See `AuthenticatorOptions`. */
   maxVerifiedKeys?: number | undefined;
+  /** Where activity is written, and kept within bounds. Default: the repository, and here. */
+  activityWriters?: ActivityWriters | undefined;
+}
+
+/** Writes activity to the repository. */
+function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () => Promise<void> } {
+  const { repository, clock } = options;
+  const retention = new UsageRetention(options);
+  return {
+    writeUsage: (usage) => repository.write((writer) => writer.port(USAGE).add(usage), { now: clock(), counts: true }),
+    writeEvents: (events) => {
+      const now = clock();
+      return repository.write((writer) => writeEvents(writer, events, { ...options, now }), { now });
+    },
+    afterUsage: () => retention.run(),
+  };
 }
 
 /** What features are made of. */
-type FeatureParts = KeysOptions & { transactions: Transactions };
+type FeatureParts = KeysOptions & Shared & { transactions: Transactions };
 
 /** What services over the same store share in a process. */
 interface Shared {
   activity: Activity;
   counts: CheckCounts;
   chain: VerifiedChain;
+  edges: Edges;
 }
 
 /**
@@ -132,8 +151,6 @@ export class KeysService extends KeyManagement {
    * no limit and no permission, and counts no use: `bearerAuth` and `OpenKeys.check` do.
    */
   readonly authenticator: Authenticator;
-  /** The audit log, as far as each may read it. */
-  readonly audit: AuditAccess;
   /** The time by which it decides, in milliseconds since 1970. */
   readonly clock: () => number;
   readonly #parts: FeatureParts;
@@ -142,29 +159,24 @@ export class KeysService extends KeyManagement {
 
   /** @param shared that of a service over the same store; see `withCatalog` */
   constructor(options: KeysOptions, shared?: Shared) {
-    const parts = { ...options, transactions: new Transactions(options) };
-    super(parts);
-    this.#parts = parts;
+    const transactions = new Transactions(options);
+    super({ ...options, transactions });
     const { clock, schedule } = options;
-    const retention = new UsageRetention(options);
+    const writers = options.activityWriters ?? activityIn(options);
     this.#shared = shared ?? {
-      activity: new Activity({
-        clock,
-        schedule,
-        writeUsage: (usage) =>
-          options.repository.write((writer) => writer.port(USAGE).add(usage), { now: clock(), counts: true }),
-        writeEvents: (events) => {
-          const now = clock();
-          return options.repository.write((writer) => writeEvents(writer, events, { ...options, now }), { now });
-        },
-        afterUsage: () => retention.run(),
-      }),
+      activity: new Activity({ clock, schedule, ...writers }),
+      edges: new Edges({ repository: options.repository, clock, ...writers }),
       counts: noChecks(),
       chain: new VerifiedChain(options.repository.auditLog),
     };
-    this.audit = new AuditAccess({ ...parts, ...this.#shared });
+    this.#parts = { ...options, ...this.#shared, transactions };
     this.authenticator = new Authenticator({ ...options, ...this.#shared });
     this.clock = clock;
+  }
+
+  /** The audit log, as far as each may read it. */
+  get audit(): AuditAccess {
+    return this.#feature(AuditAccess);
   }
 
   /** How applications get keys that people agree to. */
@@ -185,6 +197,11 @@ export class KeysService extends KeyManagement {
   /** Keys for who shows something else that proves who asks. */
   get exchange(): Exchange {
     return this.#feature(Exchange);
+  }
+
+  /** The servers that answer without a store, as this process tells them of changes. */
+  get edges(): Edges {
+    return this.#shared.edges;
   }
 
   /** What would be refused, told beforehand. */

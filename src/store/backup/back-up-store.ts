@@ -21,8 +21,7 @@ import { sqliteError } from '../sqlite/sqlite-errors.ts';
 import { storedHash } from '../rows.ts';
 import { TRANSIENT_TABLES } from '../tables.ts';
 import { BackupFile, belongsToStore, invalid, unavailable } from './backup-file.ts';
-import { openDatabase } from '../sqlite/database.ts';
-import { VISIBLE_KEYS } from '../sqlite/visible-keys.ts';
+import { openDatabase, VISIBLE_KEYS } from '../sqlite/database.ts';
 
 /** A backup that was made. */
 export interface StoreBackup extends BackupContents {

@@ -1,19 +1,23 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/basics/index.ts';
-import type { ChangeSource, NotificationReport } from '../../keys/repository/index.ts';
+import type { ChangeSource, Follower, Following, KnownEdge, NotificationReport } from '../../keys/repository/index.ts';
 import { type Connection, type MustExist, Mutex, retry, type WriteOptions, type WriteWork } from '../connection.ts';
 import { driverCodeOf } from '../errors.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from '../location.ts';
 import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
-import { ReceivedChanges, PostgresListener, ServerClock, TRUST_MS } from './postgres-listener.ts';
+import { ServerClock } from '../server-clock.ts';
+import { ReceivedChanges, PostgresListener, TRUST_MS } from './postgres-listener.ts';
 import {
   announceChange,
   isFollowed,
   lockWriters,
   OWN_TABLES,
+  tellEdges,
+  toldEdges,
   tryLockWriters,
   PENDING_LIMIT,
   migratePostgres,
@@ -190,6 +194,18 @@ export class PostgresConnection implements Connection {
     this.#received.watchHearing(report);
   }
 
+  async follow(follower: Follower): Promise<Following> {
+    const id = randomUUID();
+    return {
+      ...(await this.#received.follow(follower)),
+      tell: (edges) => this.run((db) => tellEdges(db, id, edges)),
+    };
+  }
+
+  toldEdges(): Promise<KnownEdge[]> {
+    return this.run(toldEdges);
+  }
+
   async vacuum(): Promise<void> {
     const timeouts = { statement_timeout: 0, query_timeout: 0 };
     const db = await openPool({ ...this.#config, ...timeouts, max: 1 });
@@ -232,18 +248,20 @@ export class PostgresConnection implements Connection {
 
   async #retryWrite<Result>(work: WriteWork<Result>): Promise<{ result: Result; change: number | undefined }> {
     const deadline = performance.now() + this.#writeWaitMs;
-    let changed: string[] = [];
+    let changed: string[] | undefined;
     let committing = false;
     const transact = () =>
       this.#db
         .transaction()
         .setIsolationLevel('read committed')
         .execute(async (transaction) => {
-          [changed, committing] = [[], false];
+          [changed, committing] = [undefined, false];
           const result = await work(transaction, (ids) => {
+            changed ??= [];
             for (const id of ids) changed.push(id);
           });
-          const change = changed.length > 0 ? await announceChange(transaction) : undefined;
+          // Those who answer without a store do not know a key that is new either.
+          const change = changed ? await announceChange(transaction) : undefined;
           committing = true;
           return { result, change };
         });
@@ -252,7 +270,7 @@ export class PostgresConnection implements Connection {
         // A commit whose answer is lost may have happened: repeating it could make the change twice.
         return await retryLost(transact, () => !committing);
       } finally {
-        if (committing) this.#received.changed(changed);
+        if (committing && changed) this.#received.changed(changed);
       }
     };
     return retry(attempt, {

@@ -2,9 +2,10 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig } from 'pg';
 import { debug, isKeysError, KeysError } from '../../keys/basics/index.ts';
-import type { ChangeSource, Received, NotificationReport } from '../../keys/repository/index.ts';
+import type { ChangeSource, Follower, Following, NotificationReport, Received } from '../../keys/repository/index.ts';
 import { driverCodeOf } from '../errors.ts';
 import { KeyChanges, MAX_CHANGES } from '../connection.ts';
+import type { ServerClock } from '../server-clock.ts';
 import { isLost, isSilence, loadDriver, postgresError } from './postgres-pool.ts';
 
 /** How long after the last heartbeat that was answered the revision is trusted. */
@@ -14,6 +15,8 @@ const HEARTBEAT_MS = { busy: 500, idle: 1500 } as const;
 /** How long a connection is used that heartbeats come by: the address may lead to another server since. */
 const RENEWAL_MS = { busy: 2000, idle: 4000 } as const;
 const RETRY_MS = 250;
+/** How long a listener that is closed waits for those who are told by it, in milliseconds. */
+const ENDING_MS = 50;
 /** After how many connections in a row that nobody answered the server is known to be silent. */
 const SILENT_AFTER = 2;
 /** How long to wait after notifications have again not arrived. */
@@ -62,27 +65,6 @@ const LEAVE = 'delete from followers where id = $1';
 /** The SQLSTATE of a standby, where nothing can be said. */
 const READ_ONLY = '25006';
 
-/** The clock of a database server, as far as its answers tell. */
-export class ServerClock {
-  /** By how much it is ahead of `performance.now`, in milliseconds. */
-  #ahead = Number.NEGATIVE_INFINITY;
-
-  /** In milliseconds since 1970. */
-  now(): number {
-    return Math.floor(performance.now() + this.#ahead);
-  }
-
-  /**
-   * Takes an answer, which is as old as it took to arrive, at most.
-   * @param time when it was made, in milliseconds since 1970
-   * @param askedAt by `performance.now`
-   */
-  answered(time: number, askedAt: number): void {
-    const atLeast = time - performance.now();
-    this.#ahead = Math.min(Math.max(this.#ahead, atLeast), time - askedAt);
-  }
-}
-
 /** By how much the clock of the machine is ahead of `performance.now`, in milliseconds. Neither is ever set. */
 const MACHINE_AHEAD_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();
 
@@ -107,6 +89,11 @@ export class ReceivedChanges {
   #aliveAt = Number.NEGATIVE_INFINITY;
   #isStarted = false;
   #report: NotificationReport = () => {};
+  #follower: Follower | undefined;
+  /** Resolves once those know of all that was received who are told by the follower. */
+  #followed: Promise<void> | undefined;
+  /** Resolves once it is sure for the first time, or it is known why not. */
+  readonly #told = Promise.withResolvers<void>();
   /** Why notifications are lost, if that is so. */
   #problem: Error | undefined;
   #isSilent = false;
@@ -145,9 +132,27 @@ export class ReceivedChanges {
     return this.#isSilent ? this.#problem : undefined;
   }
 
+  /** See `KeyRepository.follow`. The store waits for this process as long as what it has received is trusted. */
+  async follow(follower: Follower): Promise<Omit<Following, 'tell'>> {
+    this.#follower = follower;
+    let isStopped = false;
+    this.#start();
+    this.#source.followed?.();
+    if (!this.#isTrusted) await Promise.race([this.#told.promise, delay(TRUST_MS, undefined, { ref: false })]);
+    return {
+      leasedUntil: () => {
+        this.#source.asked();
+        return isStopped ? Number.NEGATIVE_INFINITY : this.#aliveAt + TRUST_MS;
+      },
+      // Changes go on to wait for those whom it has told.
+      stop: async () => void (isStopped = true),
+    };
+  }
+
   /** Counts these keys as changed at once, as after a change by this process. */
   changed(ids: readonly string[]): void {
     this.#changes.add(ids);
+    this.#followed = this.#follower?.changed();
   }
 
   close(): Promise<void> {
@@ -164,7 +169,15 @@ export class ReceivedChanges {
     this.#source.start((received) => this.#hear(received));
   }
 
-  #hear({ changed, alive, problem, renewsPool }: Received): void {
+  /** @returns resolves once those know of it as well who are told by the follower */
+  #hear(received: Received): Promise<void> | undefined {
+    this.#take(received);
+    if (received.alive === null) return this.#follower?.ended();
+    if (received.changed) this.#followed = this.#follower?.changed();
+    return received.changed || received.change !== undefined ? this.#followed : undefined;
+  }
+
+  #take({ changed, alive, problem, renewsPool }: Received): void {
     if (renewsPool) this.#renewPool();
     if (changed) this.#received += 1;
     if (changed === 'any') this.#changes.addUnknown();
@@ -179,6 +192,7 @@ export class ReceivedChanges {
   }
 
   #setProblem(problem: Error | undefined, isSilent: boolean): void {
+    this.#told.resolve();
     const isNew = (problem === undefined) !== (this.#problem === undefined);
     this.#problem = problem;
     this.#isSilent = isSilent;
@@ -239,7 +253,7 @@ export class PostgresListener implements ChangeSource {
   }
 
   async close(): Promise<void> {
-    const left = this.#disconnect();
+    const left = this.#disconnect({ isClosing: true });
     this.#closed.abort();
     await left;
   }
@@ -393,14 +407,16 @@ export class PostgresListener implements ChangeSource {
   }
 
   /** Follows no longer, so that no change waits for it once nothing is trusted. */
-  async #disconnect(): Promise<void> {
+  async #disconnect({ isClosing = false } = {}): Promise<void> {
     const [client, sender, id] = [this.#client, this.#sender, this.#id];
     [this.#client, this.#sender] = [undefined, undefined];
     client?.end().catch(() => {});
-    await this.#hear({ alive: null });
-    // A program that ends waits for it.
+    const ended = Promise.resolve(this.#hear({ alive: null })).then(() => true);
+    // A program that ends does not wait for those who follow it in turn: its lease ends by itself.
+    const hasEnded = await (isClosing ? Promise.race([ended, delay(ENDING_MS, false)]) : ended);
+    // It waits for this.
     (sender?.client as (Client & { ref(): void }) | undefined)?.ref();
-    await sender?.client.query(LEAVE, [id]).catch(() => {});
+    if (hasEnded) await sender?.client.query(LEAVE, [id]).catch(() => {});
     await sender?.client.end().catch(() => {});
   }
 

@@ -1,7 +1,8 @@
 import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import Bundled from 'better-sqlite3';
 import { isKeysError, KeysError, printable } from '../../keys/basics/index.ts';
-import { openNodeDatabase, type PrivateDatabase } from './node-database.ts';
 
 /** The class of the driver that this process uses. */
 let chosen: typeof Bundled | undefined;
@@ -87,3 +88,145 @@ function systemName(): string {
   const { glibcVersionRuntime: glibc } = header;
   return `linux ${arch} with ${glibc === undefined ? 'musl' : `glibc ${glibc}`}`;
 }
+
+/** What is used of the driver on a database that no other connection has open. */
+export interface PrivateDatabase {
+  readonly inTransaction: boolean;
+  exec(sql: string): unknown;
+  pragma(text: string): unknown;
+  prepare<Row>(sql: string): PreparedStatement<Row>;
+  close(): unknown;
+}
+
+/** A statement of such a database. */
+export interface PreparedStatement<Row = unknown> {
+  /** Whether it answers rows. */
+  readonly reader: boolean;
+  run(...parameters: unknown[]): { changes: number; lastInsertRowid: number | bigint };
+  get(...parameters: unknown[]): Row | undefined;
+  all(...parameters: unknown[]): Row[];
+  iterate(...parameters: unknown[]): IterableIterator<Row>;
+}
+
+/** SQLite's primary result codes by their numbers (sqlite.org/rescode.html). */
+const CODES = (
+  'OK ERROR INTERNAL PERM ABORT BUSY LOCKED NOMEM READONLY INTERRUPT IOERR CORRUPT NOTFOUND FULL CANTOPEN PROTOCOL ' +
+  'EMPTY SCHEMA TOOBIG CONSTRAINT MISMATCH MISUSE NOLFS AUTH FORMAT RANGE NOTADB'
+).split(' ');
+/** The extended ones that mean something else to a store than their primary ones. */
+const EXTENDED: Record<number, string> = { 522: 'IOERR_SHORT_READ', 778: 'IOERR_WRITE', 4874: 'IOERR_SHMSIZE' };
+
+/** An error with SQLite's code, as the driver has it. */
+class NodeSqliteError extends Error {
+  readonly code: string;
+
+  constructor(cause: Error & { errcode: number }) {
+    super(cause.message, { cause });
+    this.code = `SQLITE_${EXTENDED[cause.errcode] ?? CODES[cause.errcode & 0xff] ?? 'ERROR'}`;
+  }
+}
+
+function translated<Result>(work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof Error && 'errcode' in error ? new NodeSqliteError(error as never) : error;
+  }
+}
+
+/**
+ * A database in Node's own SQLite, with what a `PrivateDatabase` has of the driver. Node 22 warns that its SQLite is
+ * experimental.
+ * @returns undefined where this Node was built without SQLite
+ */
+export function openNodeDatabase(path: string): PrivateDatabase | undefined {
+  const node = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined;
+  const isFile = path !== '' && path !== ':memory:';
+  // By a URI, a file that is missing is not made.
+  const location = isFile ? Object.assign(pathToFileURL(path), { search: '?mode=rw' }) : path;
+  return node && new NodeDatabase(translated(() => new node.DatabaseSync(location, { defensive: true })));
+}
+
+class NodeDatabase implements PrivateDatabase {
+  readonly #database: DatabaseSync;
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  get inTransaction(): boolean {
+    return this.#database.isTransaction;
+  }
+
+  exec(sql: string): void {
+    translated(() => this.#database.exec(sql));
+  }
+
+  pragma(text: string): unknown[] {
+    return this.prepare(`pragma ${text}`).all();
+  }
+
+  prepare<Row>(sql: string): PreparedStatement<Row> {
+    return new NodeStatement<Row>(translated(() => this.#database.prepare(sql)));
+  }
+
+  close(): void {
+    if (this.#database.isOpen) this.#database.close();
+  }
+}
+
+class NodeStatement<Row> implements PreparedStatement<Row> {
+  readonly reader: boolean;
+  readonly #statement: StatementSync;
+
+  constructor(statement: StatementSync) {
+    this.#statement = statement;
+    this.reader = statement.columns().length > 0;
+  }
+
+  run(...parameters: unknown[]): { changes: number; lastInsertRowid: number } {
+    return translated(() => this.#statement.run(...listed(parameters))) as { changes: number; lastInsertRowid: number };
+  }
+
+  get(...parameters: unknown[]): Row | undefined {
+    return translated(() => this.#statement.get(...listed(parameters))) as Row | undefined;
+  }
+
+  all(...parameters: unknown[]): Row[] {
+    return translated(() => this.#statement.all(...listed(parameters))) as Row[];
+  }
+
+  iterate(...parameters: unknown[]): IterableIterator<Row> {
+    return translated(() => this.#statement.iterate(...listed(parameters))) as IterableIterator<Row>;
+  }
+}
+
+/** The driver takes a list as well. */
+function listed(parameters: unknown[]): SQLInputValue[] {
+  return parameters.flat() as SQLInputValue[];
+}
+
+/**
+ * Runs a statement, or one that changes rows once for each of several lists of parameters. A statement that inserts
+ * many rows by itself would first note every page that it changes, lest it fail in the middle.
+ * @returns the rows that it answers, and how many were changed
+ */
+export function runStatement(
+  statement: PreparedStatement,
+  parameters: readonly unknown[],
+): { rows: unknown[]; changes: number } {
+  if (statement.reader) return { rows: statement.all(parameters), changes: 0 };
+  const lists = Array.isArray(parameters[0]) ? parameters : [parameters];
+  let changes = 0;
+  for (const list of lists) changes += statement.run(list).changes;
+  return { rows: [], changes };
+}
+
+/**
+ * What a connection to an SQLite store is told once the tables are there: its statements do not see the keys of an
+ * import that has not inserted all of them yet. What changes keys names the table, `main.api_keys`, as triggers do.
+ */
+export const VISIBLE_KEYS = `create temp view if not exists api_keys as
+  select stored.rowid, stored.* from main.api_keys as stored
+  where stored.rowid < coalesce((select min(first) from main.pending_rows), ${Number.MAX_SAFE_INTEGER})
+    or not exists (select 1 from main.pending_rows where stored.rowid between first and last)`;

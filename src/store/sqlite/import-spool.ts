@@ -15,9 +15,8 @@ import type {
 } from '../../keys/transfer/index.ts';
 import type { ImportedKey } from '../due-entries.ts';
 import { driverCodeOf } from '../errors.ts';
-import { openPrivateDatabase } from './database.ts';
-import type { PreparedStatement } from './node-database.ts';
-import { labelRowsOf } from '../labels.ts';
+import { openPrivateDatabase, type PreparedStatement } from './database.ts';
+import { labelRowsOf } from '../insert-rows.ts';
 import { apiKeyOf, computeNameSkeleton, readStoredKey, rowOf } from '../rows.ts';
 import { API_KEY_COLUMNS, type ApiKeyTable } from '../tables.ts';
 

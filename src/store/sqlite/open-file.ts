@@ -8,6 +8,7 @@ import { debug, KeysError, millisecondsSince, trace } from '../../keys/basics/in
 import { type FoundRow, type KeyRowBySecret, type MustExist, retry, tracedKysely } from '../connection.ts';
 import { KEY_COLUMNS, type KeyRow, type RotatedSecretTable, type Tables } from '../tables.ts';
 import { besideOthers, dialectOf, PRAGMAS, threadDialectOf, WriteThread } from './sqlite-driver.ts';
+import type { ChangeMark } from './followers.ts';
 import { isLocked, sqliteError } from './sqlite-errors.ts';
 import {
   areShared,
@@ -22,8 +23,7 @@ import {
   type SideFiles,
 } from './sqlite-file.ts';
 import { migrateSqlite } from './sqlite-schema.ts';
-import { openDatabase } from './database.ts';
-import { VISIBLE_KEYS } from './visible-keys.ts';
+import { openDatabase, VISIBLE_KEYS } from './database.ts';
 
 /** Its statements take no longer than to tell how long. */
 const NO_TIME = {};
@@ -72,23 +72,35 @@ class KeyRows {
   }
 }
 
-interface ChangeRow {
-  number: number;
+interface ChangeRow extends ChangeMark {
   /** Empty in the rows of the audit log's head. */
   key_id: string;
-  mark: string;
 }
 
 /** Reads which keys were created, changed or deleted, by any program, since it was asked last. See `key_changes`. */
 class ChangedKeys {
   readonly #since: Database.Statement<[number], ChangeRow>;
   readonly #latest: Database.Statement<[], ChangeRow>;
+  readonly #at: Database.Statement<[number], ChangeRow>;
   /** The change that was read last. */
   #last: ChangeRow | undefined;
 
   constructor(driver: Database.Database) {
+    this.#at = driver.prepare('select * from key_changes where number = ?');
     this.#since = driver.prepare('select * from key_changes where number >= ? order by number');
     this.#latest = driver.prepare('select * from key_changes order by number desc limit 1');
+  }
+
+  get last(): ChangeRow | undefined {
+    return this.#last;
+  }
+
+  latest(): ChangeRow | undefined {
+    return this.#latest.get();
+  }
+
+  markOf(number: number): string | undefined {
+    return this.#at.get(number)?.mark;
   }
 
   /** Their ids; `any` for the first time, and if too many were changed. */
@@ -227,6 +239,21 @@ export class OpenFile {
       // A file may have been put in the place of this one: the next query tells, or is told what is wrong.
       return 'any';
     }
+  }
+
+  /** The change that `changedKeys` read last. */
+  get seenChange(): ChangeMark | undefined {
+    return this.#changedKeys.last;
+  }
+
+  /** The last change that was committed. */
+  latestChange(): ChangeMark | undefined {
+    return this.#changedKeys.latest();
+  }
+
+  /** Whether a change is one of this file. */
+  hasChange({ number, mark }: ChangeMark): boolean {
+    return this.#changedKeys.markOf(number) === mark;
   }
 
   /** See `Connection.findByDigest`. */

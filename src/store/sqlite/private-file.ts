@@ -6,9 +6,7 @@ import type { Tables } from '../tables.ts';
 import { dialectOf } from './sqlite-driver.ts';
 import { sqliteError } from './sqlite-errors.ts';
 import { migrateSqlite } from './sqlite-schema.ts';
-import { openPrivateDatabase } from './database.ts';
-import type { PrivateDatabase } from './node-database.ts';
-import { VISIBLE_KEYS } from './visible-keys.ts';
+import { openPrivateDatabase, type PrivateDatabase, VISIBLE_KEYS } from './database.ts';
 
 /** How much of it is kept in memory, in KiB: it is looked through in the orders of all its indexes. */
 const CACHE = 'cache_size = -32768';

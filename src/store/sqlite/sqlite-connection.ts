@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { isKeysError, KeysError } from '../../keys/basics/index.ts';
+import type { Follower, Following, KnownEdge } from '../../keys/repository/index.ts';
 import {
   type Connection,
   type FoundRow,
@@ -13,6 +14,7 @@ import {
 } from '../connection.ts';
 import type { Tables } from '../tables.ts';
 import { FileReplaced, OpenFile, type WaitTimes } from './open-file.ts';
+import { confirmedByFollowers, FileFollowing, leasesEnded, toldEdges } from './followers.ts';
 import { createStore, Reserve } from './sqlite-file.ts';
 import { isLocked, isMixedUp, sqliteError } from './sqlite-errors.ts';
 import { requireDriver } from './database.ts';
@@ -51,6 +53,7 @@ export class SqliteConnection implements Connection {
   #checkedAt = Number.NEGATIVE_INFINITY;
   #dataVersion: number | undefined;
   readonly #changes = new KeyChanges();
+  #following: FileFollowing | undefined;
   #isClosed = false;
 
   private constructor(
@@ -114,7 +117,9 @@ export class SqliteConnection implements Connection {
       });
     const change = () => changeUntil(deadline);
     const result = await this.#mutex.run(this.#writeWaitMs, () => (revokes ? this.#reserve.use(change) : change()));
-    if (keysChanged) await outdateChecks();
+    if (keysChanged) {
+      await Promise.all([outdateChecks(), this.#followed()]);
+    }
     return result;
   }
 
@@ -234,6 +239,40 @@ export class SqliteConnection implements Connection {
     }
     this.#dataVersion = version;
     if (this.#file) this.#checkedAt = now;
+    this.#following?.changed();
+  }
+
+  async follow(follower: Follower): Promise<Following> {
+    await this.#currentFile();
+    const seen = {
+      path: this.location,
+      look: () => {
+        this.#checkedAt = Number.NEGATIVE_INFINITY;
+        this.#checkFile();
+      },
+      seen: () => this.#file?.seenChange,
+    };
+    this.#following = new FileFollowing(seen, follower);
+    return this.#following;
+  }
+
+  async toldEdges(): Promise<KnownEdge[]> {
+    return toldEdges(this.location);
+  }
+
+  /** Resolves once no follower lets a key pass as it was before the latest change. */
+  async #followed(): Promise<void> {
+    try {
+      if (this.#following) this.#checkFile();
+      await confirmedByFollowers(
+        this.location,
+        () => this.#file?.latestChange(),
+        (seen) => this.#file?.hasChange(seen) === true,
+      );
+    } catch {
+      // The change was made. What is wrong with the file is told by the next query; who follows it cannot be told.
+      await leasesEnded(this.location);
+    }
   }
 
   /** `data_version` does not count this connection's own writes. */

@@ -14,10 +14,8 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import { yieldToEventLoop } from '../../keys/basics/index.ts';
-import { runStatement } from './run-statement.ts';
+import { openDatabase, type PreparedStatement, type PrivateDatabase, runStatement } from './database.ts';
 import type { WorkerAnswer, WorkerQuestion, WorkerStart } from './write-worker.ts';
-import { openDatabase } from './database.ts';
-import type { PreparedStatement, PrivateDatabase } from './node-database.ts';
 
 /** What each connection to a store is told. */
 export const PRAGMAS = [

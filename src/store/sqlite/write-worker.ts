@@ -1,8 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
-import { runStatement } from './run-statement.ts';
-import { openDatabase } from './database.ts';
-import { VISIBLE_KEYS } from './visible-keys.ts';
+import { openDatabase, runStatement, VISIBLE_KEYS } from './database.ts';
 
 /** What the thread that writes is told at its start. */
 export interface WorkerStart {

@@ -38,6 +38,7 @@ describeOnEach('a key that changes keys', () => {
       used: () => {},
       granted: () => {},
       called: () => {},
+      passed: () => {},
       lacked: (missing) => void lacked.push(missing),
     };
     const { chain } = await create('By', [], [...catalog.permissionsOf('ADMIN')]);
@@ -59,6 +60,7 @@ describeOnEach('a key that changes keys', () => {
       used: (permission) => void told.push(permission),
       granted: (role) => void told.push(role),
       called: () => {},
+      passed: () => {},
       lacked: (missing) => void told.push(missing),
     };
     const { chain } = await create('By', [], ['API_KEY:CREATE_OWN', 'ME:READ_OWN']);

@@ -20,11 +20,11 @@ interface Grants {
 /** What is suggested for a key that the operator created. */
 function suggestedTo(held: Grants, used: readonly UsedGrant[]) {
   const key = { ...held, id: 'one', createdBy: null } as unknown as ApiKey;
-  const { tools: _, ...grants } = suggestGrants(
-    { keys: [key], isComplete: true },
-    new Map(used.map((grant) => [grant, 0])),
-    catalog,
-  );
+  const {
+    tools: _tools,
+    routes: _routes,
+    ...grants
+  } = suggestGrants({ keys: [key], isComplete: true }, new Map(used.map((grant) => [grant, 0])), catalog);
   return grants;
 }
 

@@ -24,14 +24,15 @@ describe('the catalog', () => {
     catalog = createCatalog();
   });
 
-  it('has the 29 resources, the 8 actions and the 4 roles', () => {
-    assert.deepEqual(catalog.resources, RESOURCES);
+  it('has the 29 resources, EDGE for servers that follow, the 8 actions and the 4 roles', () => {
+    assert.equal(RESOURCES.length, 29);
+    assert.deepEqual(catalog.resources, [...RESOURCES, 'EDGE']);
     assert.deepEqual(catalog.actions, ACTIONS);
     assert.deepEqual(catalog.roles, ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST']);
   });
 
   it('lets ADMIN do every action on every resource', () => {
-    const all = RESOURCES.flatMap((resource) => ACTIONS.map((action) => `${resource}:${action}`));
+    const all = catalog.resources.flatMap((resource) => ACTIONS.map((action) => `${resource}:${action}`));
     assert.deepEqual(sorted(catalog.permissionsOf('ADMIN')), sorted(all));
   });
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
+import { configFile } from '../../support/config-file.ts';
 import { testCli } from '../../support/cli.ts';
 import { runCli } from '../../support/process.ts';
 import { startServe } from '../../support/serve.ts';
@@ -31,6 +32,34 @@ describe('exec --learn', () => {
       const permissions = ['API_KEY:READ_ANY', 'INFO:READ_ANY'];
       assert.deepEqual(parse(entry!), [{ name: 'node', permissions }]);
       assert.deepEqual(JSON.parse((await testCli(database).run(['apikey', 'list', '--json'])).stdout).keys, []);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('names the routes that let its requests pass, in whatever way', async () => {
+    const database = await migratedStore();
+    const config = configFile(`routes:
+  - { host: wiki.example.org, path: /api/**, methods: [GET], allow: key }
+  - { host: wiki.example.org, path: /**, allow: DOCKER:READ_ANY, observe: true }
+  - { host: wiki.example.org, path: /other, allow: key }
+`);
+    const server = await startServe(database, ['--port', '0', '--config', config]);
+    try {
+      const { code, stderr } = await learn(
+        database,
+        `Promise.all(['/api/pages/1', '/api/pages/2', '/home'].map((path) => fetch('${server.url}/auth/traefik', {
+          headers: { authorization: 'Bearer ' + process.env.API_KEY, 'x-forwarded-method': 'GET',
+            'x-forwarded-proto': 'https', 'x-forwarded-host': 'wiki.example.org', 'x-forwarded-uri': path,
+            'x-forwarded-for': '192.0.2.1' },
+        }).then(({ status }) => status))).then((all) => process.exit(all.join() === '200,200,200' ? 3 : 9))`,
+      );
+      assert.equal(code, 3, stderr);
+      assert.match(stderr, /--permissions DOCKER:READ_ANY\n/);
+      assert.match(
+        stderr,
+        /Routes that let it pass:\n {2}GET wiki\.example\.org\/api\/\*\*\n {2}wiki\.example\.org\/\*\*\n$/,
+      );
     } finally {
       await server.stop();
     }

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openDatabase } from '../../../src/store/sqlite/database.ts';
-import { openNodeDatabase, type PrivateDatabase } from '../../../src/store/sqlite/node-database.ts';
+import { openDatabase, openNodeDatabase, type PrivateDatabase } from '../../../src/store/sqlite/database.ts';
 import { tempFolder } from '../../support/temp.ts';
 
 const TABLE = 'create table t (a unique, b text not null)';

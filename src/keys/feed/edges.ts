@@ -1,0 +1,559 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ActivityEvents } from '../authentication/index.ts';
+import type { AuditDraft } from '../audit/index.ts';
+import {
+  anyText,
+  anything,
+  checkOptions,
+  count,
+  KeysError,
+  list,
+  oneOf,
+  options,
+  orNull,
+  required,
+  type Rule,
+  type Rules,
+  text,
+} from '../basics/index.ts';
+import { type HourUsage, type KeyUsage, startOf } from '../key/index.ts';
+import {
+  FEED,
+  type FeedChanges,
+  type Follower,
+  type Following,
+  type KeyRepository,
+  type KnownEdge,
+  LISTED_MS,
+} from '../repository/index.ts';
+
+/** An edge that asks. */
+export interface EdgeAsking {
+  /** A random id of the process. */
+  readonly id: string;
+  /** How people call it. */
+  readonly name: string;
+  /** The id and the name of its key. */
+  readonly key: { readonly id: string; readonly name: string };
+  readonly address: string | undefined;
+  /** For how long it wants to answer without being told anything, in milliseconds. */
+  readonly leaseMs: number;
+}
+
+/** What an edge asks: it has taken all changes up to a position, and wants to know of those after it. */
+export interface EdgePoll extends EdgeAsking {
+  /** See `FeedChanges.cursor`. */
+  readonly after: string;
+  /** How long it waits for an answer without changes: less than it usually would where the way is long. */
+  readonly holdMs?: number | undefined;
+}
+
+/** What an edge is told, and for how long it may answer by that, in milliseconds since it asked. */
+export interface FollowedAnswer extends FeedChanges {
+  /** 0 while more follows. */
+  readonly leaseMs: number;
+  /** The time of the store, in milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** An edge as it is listed. */
+export interface ListedEdge extends Omit<KnownEdge, 'seenMs'> {
+  /** When it asked for something, in milliseconds since 1970. */
+  readonly lastAskedAt: number;
+}
+
+/** What an edge reports of the keys that it has accepted and refused. */
+export interface EdgeReport extends ActivityEvents {
+  /** A random id: a report that comes again does nothing. */
+  readonly id: string;
+  readonly usage: readonly KeyUsage[];
+}
+
+/** What `Edges` needs from outside. */
+interface EdgesOptions {
+  repository: KeyRepository;
+  /** Milliseconds since 1970. */
+  clock: () => number;
+  writeUsage: (usage: readonly KeyUsage[]) => Promise<void>;
+  writeEvents: (events: ActivityEvents) => Promise<void>;
+}
+
+/** What an edge has been told: how many times changes were heard of, and `KeyRepository.revision`. */
+export interface Told {
+  readonly times: number;
+  readonly revision: number;
+}
+
+/** A promise to an edge: it may answer until a time of `performance.now`, by what was heard so many times. */
+interface Lease {
+  readonly times: number;
+  until: number;
+}
+
+interface Edge extends EdgeAsking {
+  leases: Lease[];
+  /** What it is known to have taken. */
+  taken: Told;
+  takenAt: number;
+  askedAt: number;
+  /** The last answer: when it asks from there, it has taken that. */
+  sent: { cursor: string; told: Told } | undefined;
+  /** Where nothing came after a position, and when that was found out. */
+  current: { cursor: string; times: number; at: number } | undefined;
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** What an edge says of itself: a UUID, a name, and for how long it may ask to answer by itself, in milliseconds. */
+export const EDGE_FORMS = {
+  id: UUID,
+  name: /^[^\p{C}]{1,200}$/u,
+  leaseMs: { least: 100, most: 60_000 },
+} as const;
+/** For how many limits it may ask for leases at once. */
+export const MAX_FEED_LEASES = 100;
+const NEVER: Told = { times: -1, revision: -1 };
+/** For what part of its lease an edge waits for an answer that has no changes. */
+const HOLD_PART = 1 / 4;
+/** How many keys an answer tells of, and how many a page of all keys has. */
+const [MAX_CHANGES, PAGE_KEYS] = [1000, 500];
+/** How long it is relied on that a position is the last one while no key changes: the store forgets older ones. */
+const CURRENT_MS = 5000;
+/** How many edges are remembered, of which as long as they are listed. */
+const MAX_EDGES = 10_000;
+/** How often those who list edges are told of them, in milliseconds. */
+const TELL_MS = 2000;
+/** How many edges may load all keys at once. */
+const MAX_LOADING = 4;
+/** How many reports are remembered, so that none counts twice. */
+const MAX_REPORTS = 10_000;
+
+/**
+ * Tells edges, which answer without a store, of each change, and waits for them: each has a lease within which it may
+ * answer. It ends before this process takes it to have ended, as it counts from when the edge has asked.
+ */
+export class Edges implements Follower {
+  readonly #options: EdgesOptions;
+  readonly #edges = new Map<string, Edge>();
+  /** What was reported, by ids. */
+  readonly #reports = new Map<string, Promise<void>>();
+  #following: Promise<Following> | undefined;
+  /** Resolves with the next change, or the next time that an edge has taken one. */
+  #changed = Promise.withResolvers<void>();
+  #taken = Promise.withResolvers<void>();
+  #loading = 0;
+  /** How many times it has heard of changes. A key that is created, too, is one, which changes no revision. */
+  #times = 0;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #isTelling = false;
+  readonly #waited = { count: 0, seconds: 0 };
+
+  constructor(options: EdgesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Answers an edge: at once if there are changes, or if it may not answer now, otherwise within a part of its lease.
+   * @param signal aborted once it waits no more
+   * @returns `gone` where the position is not known: it must load all keys; `full` where too many edges ask
+   * @throws KeysError STORE_UNAVAILABLE while it is not sure that all changes are known, STORE_…
+   */
+  async poll(asked: EdgePoll, signal: AbortSignal): Promise<FollowedAnswer | 'gone' | 'full'> {
+    const { after } = asked;
+    const askedAt = performance.now();
+    const following = await this.#follow();
+    const edge = this.#asks(asked, askedAt);
+    if (!edge) return 'full';
+    if (edge.sent?.cursor === after) this.#hasTaken(edge, edge.sent.told, askedAt);
+    this.#tell(following, askedAt);
+    // A lease may be shorter than it asks for.
+    const holdMs = Math.min(asked.holdMs ?? Infinity, asked.leaseMs * HOLD_PART, leaseMsOf(edge, askedAt) / 2);
+    const held = delay(holdMs, undefined, { signal, ref: false }).catch(() => {});
+    for (;;) {
+      const { told, lease } = this.#promise(edge, askedAt, following);
+      const [changed, now] = [this.#changed.promise, performance.now()];
+      const changes = await this.#changesAfter(after, edge, told).catch((error: unknown) => {
+        lease.until = 0;
+        throw error;
+      });
+      const isNew = changes?.cursor !== after;
+      const isOver = isNew || performance.now() >= askedAt + holdMs || signal.aborted;
+      const leaseMs = isOver && changes?.hasMore === false ? Math.max(Math.floor(lease.until - askedAt), 0) : 0;
+      if (leaseMs === 0) lease.until = 0;
+      if (!changes) return 'gone';
+      if (!isNew) this.#hasTaken(edge, told, now);
+      if (isOver) {
+        edge.sent = { cursor: changes.cursor, told: changes.hasMore ? edge.taken : told };
+        return { ...changes, leaseMs, now: this.#options.clock() };
+      }
+      await Promise.race([changed, held]);
+    }
+  }
+
+  /**
+   * Gives a lease to an edge that is told of changes in another way, once it can have all that this process has heard of.
+   * @param taken what it is known to have taken
+   * @param published resolves once it can have all that was heard so many times, and rejects if it may not
+   * @returns for how many milliseconds since it has asked it may answer, once it has taken that; `full` as `poll`
+   * @throws KeysError STORE_UNAVAILABLE as `poll`; what `published` rejects with
+   */
+  async renew(
+    asked: EdgeAsking,
+    taken: Told | undefined,
+    published: (times: number) => Promise<void>,
+  ): Promise<Pick<FollowedAnswer, 'leaseMs' | 'now'> | 'full'> {
+    const askedAt = performance.now();
+    const following = await this.#follow();
+    const edge = this.#asks(asked, askedAt);
+    if (!edge) return 'full';
+    if (taken) this.#hasTaken(edge, taken, askedAt);
+    this.#tell(following, askedAt);
+    const { told, lease } = this.#promise(edge, askedAt, following);
+    try {
+      await published(told.times);
+    } catch (error) {
+      lease.until = 0;
+      throw error;
+    }
+    return { leaseMs: Math.max(Math.floor(lease.until - askedAt), 0), now: this.#options.clock() };
+  }
+
+  /** What this process has heard of, and what resolves with the next change. It hears of all from then on. */
+  async heard(): Promise<{ told: Told | undefined; changed: Promise<void>; now: number }> {
+    await this.#follow();
+    const revision = this.#options.repository.revision();
+    const told = revision === undefined ? undefined : { times: this.#times, revision };
+    return { told, changed: this.#changed.promise, now: this.#options.clock() };
+  }
+
+  /** What was changed after a position; see `FEED`. @param taken what was heard of at that position */
+  changesAfter(cursor: string, taken: Told | undefined): Promise<FeedChanges | undefined> {
+    return this.#options.repository.port(FEED).since(cursor, MAX_CHANGES, this.#changedByHand(taken));
+  }
+
+  /**
+   * All keys, in pages that are read one after the other, with what is changed meanwhile.
+   * @returns where to go on; undefined if too much was changed meanwhile
+   */
+  async *pages(): AsyncGenerator<Pick<FeedChanges, 'rows' | 'gone'>, string | undefined> {
+    const feed = this.#options.repository.port(FEED);
+    let cursor = await feed.head();
+    for await (const rows of feed.pages(PAGE_KEYS)) {
+      // The store remembers a number of changes alone: they are told before it forgets them.
+      yield { rows, gone: [] };
+      for (let changes: FeedChanges | undefined; !changes || changes.hasMore;) {
+        changes = await feed.since(cursor, MAX_CHANGES);
+        if (!changes) return undefined;
+        cursor = changes.cursor;
+        yield changes;
+      }
+    }
+    return cursor;
+  }
+
+  /**
+   * All keys, as lines of the feed, with what is changed meanwhile: the last line says where to go on. Where that is
+   * missing, too much was changed meanwhile.
+   * @throws KeysError STORE_…
+   */
+  async *snapshot(): AsyncGenerator<string> {
+    this.#loading += 1;
+    try {
+      const pages = this.pages();
+      for (let page = await pages.next(); ; page = await pages.next()) {
+        if (!page.done) yield changeLines(page.value);
+        else if (page.value === undefined) return;
+        else return void (yield lastLine({ cursor: page.value, leaseMs: 0, now: this.#options.clock() }));
+      }
+    } finally {
+      this.#loading -= 1;
+    }
+  }
+
+  /** Whether no more edges may load all keys now. */
+  get isLoadingMany(): boolean {
+    return this.#loading >= MAX_LOADING;
+  }
+
+  /** Writes what an edge reports, once. @throws KeysError STORE_… */
+  async report(report: EdgeReport): Promise<void> {
+    const { writeUsage, writeEvents, clock } = this.#options;
+    const { id, usage, activated, refusals } = notLater(report, clock());
+    if (usage.length > 0) await this.#once(`${id} usage`, () => writeUsage(usage));
+    if (activated.length + refusals.length > 0)
+      await this.#once(`${id} events`, () => writeEvents({ activated, refusals }));
+  }
+
+  /** Does something unless it was done, or is being done. */
+  #once(name: string, work: () => Promise<void>): Promise<void> {
+    const known = this.#reports.get(name);
+    if (known) return known;
+    const done = work().catch((error: unknown) => {
+      this.#reports.delete(name);
+      throw error;
+    });
+    this.#reports.set(name, done);
+    if (this.#reports.size > MAX_REPORTS) this.#reports.delete(this.#reports.keys().next().value!);
+    return done;
+  }
+
+  /** The edges that follow the store, whichever process they follow, by their names. @throws KeysError STORE_… */
+  async all(): Promise<ListedEdge[]> {
+    const now = this.#options.clock();
+    const edges = await this.#options.repository.port(FEED).edges();
+    return edges.map(({ seenMs, leaseMs, lagMs, ...edge }) => ({
+      ...edge,
+      leaseMs: Math.round(leaseMs),
+      lagMs: Math.round(lagMs),
+      lastAskedAt: Math.round(now - seenMs),
+    }));
+  }
+
+  /** The edges that follow this process, as long as they are listed. */
+  list(): KnownEdge[] {
+    const now = performance.now();
+    return Array.from(this.#edges.values(), (edge) => ({
+      id: edge.id,
+      name: edge.name,
+      key: edge.key,
+      address: edge.address,
+      leaseMs: leaseMsOf(edge, now),
+      lagMs: now - edge.takenAt,
+      seenMs: now - edge.askedAt,
+    })).filter(({ seenMs }) => seenMs < LISTED_MS);
+  }
+
+  /** How many changes have waited for edges, and for how long in all. */
+  get waited(): { readonly count: number; readonly seconds: number } {
+    return this.#waited;
+  }
+
+  async changed(): Promise<void> {
+    const times = (this.#times += 1);
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+    const began = performance.now();
+    const isSure = this.#options.repository.revision() !== undefined;
+    if (!(await this.#untilKnown(isSure ? times : Number.POSITIVE_INFINITY))) return;
+    this.#waited.count += 1;
+    this.#waited.seconds += (performance.now() - began) / 1000;
+  }
+
+  async ended(): Promise<void> {
+    await this.#untilKnown(Number.POSITIVE_INFINITY);
+  }
+
+  /** Ends it, with the store. */
+  async close(): Promise<void> {
+    await (await this.#following?.catch(() => undefined))?.stop();
+  }
+
+  #follow(): Promise<Following> {
+    this.#following ??= this.#options.repository.follow(this).catch((error: unknown) => {
+      this.#following = undefined;
+      throw error;
+    });
+    return this.#following;
+  }
+
+  /** Resolves once no edge may answer by what was heard less often. @returns whether that took waiting */
+  async #untilKnown(times: number): Promise<boolean> {
+    let hasWaited = false;
+    // One after the other: each time that one of a thousand has taken something, it is not looked at all of them.
+    for (const edge of this.#edges.values())
+      for (; ; hasWaited = true) {
+        const now = performance.now();
+        let until = 0;
+        if (edge.taken.times < times)
+          for (const lease of edge.leases) if (lease.times < times) until = Math.max(until, lease.until);
+        if (until <= now) break;
+        await Promise.race([this.#taken.promise, delay(until - now + 1, undefined, { ref: false })]);
+      }
+    return hasWaited;
+  }
+
+  /** Notes that an edge asks, by which it says what it has taken. The map has those first that have not for longest. */
+  #asks(asked: EdgeAsking, askedAt: number): Edge | undefined {
+    const key = keyOf(asked);
+    const known = this.#edges.get(key);
+    if (!known && !this.#hasRoom(askedAt)) return undefined;
+    const leases = known?.leases.filter(({ until }) => until > askedAt) ?? [];
+    const state = known ?? { taken: NEVER, takenAt: askedAt, sent: undefined, current: undefined };
+    const edge = Object.assign(state, asked, { leases, askedAt });
+    this.#edges.delete(key);
+    this.#edges.set(key, edge);
+    return edge;
+  }
+
+  /** Promises an edge that it may answer by what was heard of: what is changed while it is told waits for that. */
+  #promise(edge: Edge, askedAt: number, following: Following): { told: Told; lease: Lease } {
+    // First of all: what is committed after that, and is not seen below, waits for this process.
+    const leasedUntil = following.leasedUntil();
+    const revision = this.#options.repository.revision();
+    if (revision === undefined || leasedUntil <= performance.now() || this.#edges.get(keyOf(edge)) !== edge)
+      throw notSure();
+    const told = { times: this.#times, revision };
+    const lease = { times: told.times, until: Math.min(askedAt + edge.leaseMs, leasedUntil) };
+    edge.leases.push(lease);
+    return { told, lease };
+  }
+
+  /** Notes what an edge has taken. */
+  #hasTaken(edge: Edge, told: Told, at: number): void {
+    if (told.times < edge.taken.times) return;
+    [edge.taken, edge.takenAt] = [told, at];
+    // No change waits that it has taken: what it was promised before is one lease.
+    const past = edge.leases.filter(({ times }) => times <= told.times).map(({ until }) => until);
+    edge.leases = edge.leases.filter(({ times, until }) => times > told.times && until > at);
+    edge.leases.unshift({ times: told.times, until: Math.max(...past, 0) });
+    this.#taken.resolve();
+    this.#taken = Promise.withResolvers();
+  }
+
+  /** What was changed after a position; undefined where that is not known. */
+  async #changesAfter(after: string, edge: Edge, told: Told): Promise<FeedChanges | undefined> {
+    const { current } = edge;
+    const now = performance.now();
+    if (current?.cursor === after && current.times === told.times && current.at >= now - CURRENT_MS)
+      return { cursor: after, rows: [], gone: [], hasMore: false };
+    const changes = await this.#options.repository
+      .port(FEED)
+      .since(after, MAX_CHANGES, this.#changedByHand(edge.taken));
+    if (changes?.cursor === after) edge.current = { cursor: after, times: told.times, at: now };
+    return changes;
+  }
+
+  /**
+   * The keys that others have changed in a database by hand, which its audit log does not know of, since an edge has
+   * taken all. While notifications are lost, nobody knows.
+   */
+  #changedByHand({ revision }: Pick<Told, 'revision'> = NEVER): readonly string[] {
+    const { repository } = this.#options;
+    const changed = repository.kind === 'sqlite' || revision < 0 ? [] : repository.keysChangedSince(revision);
+    return changed === 'any' ? [] : changed;
+  }
+
+  /** Makes room for one more, if that is so: those that may not answer are forgotten. */
+  #hasRoom(now: number): boolean {
+    for (const [key, edge] of this.#edges) {
+      if (edge.askedAt >= now - LISTED_MS && this.#edges.size < MAX_EDGES) return true;
+      if (leaseMsOf(edge, now) > 0) return false;
+      this.#edges.delete(key);
+    }
+    return true;
+  }
+
+  /** Lets others list the edges of this process. */
+  #tell(following: Following, now: number): void {
+    if (this.#isTelling || now < this.#toldAt + TELL_MS) return;
+    [this.#isTelling, this.#toldAt] = [true, now];
+    const told = following.tell(this.list()).catch(() => {
+      // The next time will do.
+    });
+    void told.then(() => (this.#isTelling = false));
+  }
+}
+
+/** An edge is known by its key as well: nobody with another key speaks for it. */
+function keyOf({ id, key }: EdgeAsking): string {
+  return `${key.id} ${id}`;
+}
+
+/** For how many milliseconds it may still answer. */
+function leaseMsOf({ leases }: Edge, now: number): number {
+  return Math.max(...leases.map(({ until }) => until - now), 0);
+}
+
+function notSure(): KeysError {
+  return new KeysError('STORE_UNAVAILABLE', 'The server is not sure that it knows of all changes. Try again.');
+}
+
+/** The lines of an answer: keys that were changed, keys that are gone, and where to go on. */
+export function answerLines(answer: FollowedAnswer): string {
+  return changeLines(answer) + lastLine(answer);
+}
+
+function changeLines({ rows, gone }: Pick<FeedChanges, 'rows' | 'gone'>): string {
+  return rowLines(rows) + gone.map((id) => `-${JSON.stringify([id])}\n`).join('');
+}
+
+function rowLines(rows: readonly string[]): string {
+  return rows.map((row) => `+${row}\n`).join('');
+}
+
+function lastLine({ cursor, leaseMs, now }: Pick<FollowedAnswer, 'cursor' | 'leaseMs' | 'now'>): string {
+  return `=${JSON.stringify([cursor, leaseMs, now])}\n`;
+}
+
+/** A report as if what it says to be later than now had been now. */
+function notLater(report: EdgeReport, now: number): EdgeReport {
+  const earliest = <Time extends number | null>(time: Time) => (time === null ? time : (Math.min(time, now) as Time));
+  return {
+    ...report,
+    usage: report.usage.map((usage) => ({
+      ...usage,
+      lastUsedAt: earliest(usage.lastUsedAt),
+      previousLastUsedAt: earliest(usage.previousLastUsedAt),
+      hours: usage.hours.map((hour) => ({ ...hour, start: startOf('HOUR', earliest(hour.start)) })),
+    })),
+    refusals: report.refusals.map((refusal) => ({ ...refusal, at: earliest(refusal.at) })),
+  };
+}
+
+/** The most requests of a key that a report tells of: sums of them stay numbers that a database has. */
+const MAX_COUNTED = 1e9;
+
+const HOUR: Rules<HourUsage> = {
+  start: required(count),
+  // What was counted as accepted may turn out otherwise.
+  accepted: required(wholeNumber),
+  forbidden: required(wholeNumber),
+  limited: required(wholeNumber),
+  refused: required(wholeNumber),
+};
+const REPORT: Rules<EdgeReport> = {
+  // It is remembered.
+  id: required((value) => (typeof value === 'string' && UUID.test(value) ? undefined : 'must be a UUID.')),
+  usage: required(
+    list(
+      options<KeyUsage>({
+        id: required(text),
+        uses: required(wholeNumber),
+        lastUsedAt: required(orNull(count)),
+        previousLastUsedAt: required(orNull(count)),
+        permissions: required(list(text) as Rule<KeyUsage['permissions']>),
+        hours: required(list(options(HOUR))),
+      }),
+    ),
+  ),
+  activated: required(list(options({ id: required(text), publicId: required(text) })) as Rule<EdgeReport['activated']>),
+  refusals: required(
+    list(
+      options<AuditDraft>({
+        at: required(count),
+        actor: required(
+          options({
+            kind: required(oneOf('KEY', 'REQUEST')),
+            id: required(orNull(text)),
+            name: required(orNull(anyText)),
+          }),
+        ),
+        action: required(oneOf('REFUSE', 'OBSERVE')),
+        apiKey: required(orNull(options({ id: required(text), name: required(text) }))),
+        before: required(orNull(anything)),
+        after: required(anything),
+        address: text,
+      }),
+    ) as Rule<EdgeReport['refusals']>,
+  ),
+};
+
+function wholeNumber(value: unknown): string | undefined {
+  const isOne = Number.isSafeInteger(value) && Math.abs(value as number) <= MAX_COUNTED;
+  return isOne ? undefined : `must be a whole number of at most ${MAX_COUNTED}.`;
+}
+
+/** Reads what an edge reports. @throws KeysError OPTION_INVALID */
+export function readEdgeReport(given: unknown): EdgeReport {
+  checkOptions<EdgeReport>('The report', given, REPORT);
+  return given as EdgeReport;
+}

@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { FEED, type FeedChanges, type KnownEdge } from '../keys/repository/index.ts';
+import { type DialectName, portOfStore } from './connection.ts';
+import { missingStore } from './errors.ts';
+import { chunksOf } from './rows.ts';
+import { KEY_COLUMNS, type KeyRow, type Tables } from './tables.ts';
+
+const FOUND_BY = ['id', 'digest', 'previous_digest'] as const;
+/** The columns of a key in the order in which the feed has them: first those by which it is found. */
+export const FEED_COLUMNS: readonly (keyof KeyRow)[] = [
+  ...FOUND_BY,
+  ...KEY_COLUMNS.filter((column) => !(FOUND_BY as readonly string[]).includes(column)),
+];
+
+/** A change of a key, or of none: `key_id` is empty then, or null. */
+interface Change {
+  number: number;
+  mark: string;
+  key_id: string | null;
+}
+
+/**
+ * The changes of keys in the order of their commits. In a file they are `key_changes`, whoever made them, of which the
+ * latest are kept; on a database server they are the entries of the audit log.
+ */
+export const feed = portOfStore({
+  port: FEED,
+  read: ({ run, connection, connection: { dialect } }) => ({
+    edges: async () => latestOf((await connection.toldEdges?.()) ?? []),
+    head: () => run(async (db) => cursorOf(await headOf(db, dialect))),
+    since: (cursor, limit, also = []) => run((db) => changesSince(db, dialect, { cursor, limit, also })),
+    async *pages(limit) {
+      const position = sql.ref<number | string>(dialect === 'sqlite' ? 'rowid' : 'id');
+      for (let last: number | string | undefined; ;) {
+        const page = await run((db) =>
+          db
+            .selectFrom('api_keys')
+            .select([rowText(dialect).as('text'), position.as('position')])
+            .$if(last !== undefined, (query) => query.where(position, '>', last!))
+            .orderBy(position)
+            .limit(limit)
+            .execute(),
+        );
+        yield page.map(({ text }) => text);
+        if (page.length < limit) return;
+        last = page.at(-1)!.position;
+      }
+    },
+  }),
+  empty: (location) => {
+    const missing = () => missingStore(location);
+    return {
+      head: () => Promise.reject(missing()),
+      since: () => Promise.reject(missing()),
+      async *pages() {
+        yield Promise.reject(missing());
+      },
+      edges: async () => [],
+    };
+  },
+});
+
+/** One that has come to follow another process is known to both: as the one knows it that it asked last. */
+function latestOf(edges: readonly KnownEdge[]): KnownEdge[] {
+  const oldestFirst = edges.toSorted((one, other) => other.seenMs - one.seenMs);
+  const byId = new Map(oldestFirst.map((edge) => [`${edge.key.id} ${edge.id}`, edge]));
+  const textOf = ({ name, id }: KnownEdge) => `${name}\n${id}`;
+  return [...byId.values()].toSorted((one, other) => (textOf(one) < textOf(other) ? -1 : 1));
+}
+
+function rowText(dialect: DialectName): RawBuilder<string> {
+  const columns = sql.join(FEED_COLUMNS.map((column) => sql.ref(column)));
+  // A flipped bit of a file makes bytes of a text.
+  const readable = sql.join(
+    FEED_COLUMNS.map((column) => sql`iif(typeof(${sql.ref(column)}) = 'blob', '', ${sql.ref(column)})`),
+  );
+  return dialect === 'sqlite' ? sql<string>`json_array(${readable})` : sql<string>`json_build_array(${columns})::text`;
+}
+
+function cursorOf({ number, mark }: Pick<Change, 'number' | 'mark'>): string {
+  return `${number}.${mark}`;
+}
+
+/** The position after changes. It says what was taken: also of what has none of its own. */
+function cursorAfter(cursor: string, last: Change | undefined, also: readonly string[]): string {
+  if (!last && also.length === 0) return cursor;
+  const base = last ? cursorOf(last) : cursor.replace(/~.*/, '');
+  return also.length > 0 ? `${base}~${randomBytes(4).toString('hex')}` : base;
+}
+
+async function headOf(db: Kysely<Tables>, dialect: DialectName): Promise<Pick<Change, 'number' | 'mark'>> {
+  const { rows } =
+    dialect === 'sqlite'
+      ? await sql<Change>`select number, mark from key_changes order by number desc limit 1`.execute(db)
+      : await sql<Change>`select number, hash as mark from audit_head`.execute(db);
+  const head = rows[0];
+  return head ? { number: Number(head.number), mark: head.mark } : { number: 0, mark: '' };
+}
+
+async function changesSince(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  { cursor, limit, also }: { cursor: string; limit: number; also: readonly string[] },
+): Promise<FeedChanges | undefined> {
+  const [, number, mark] = /^(\d{1,15})\.([^~]*)(?:~|$)/.exec(cursor) ?? [];
+  if (number === undefined) return undefined;
+  const changes = await readChanges(db, dialect, { number: Number(number), limit });
+  const known = changes.shift();
+  if (known?.mark !== mark) return undefined;
+  const ids = [...new Set([...also, ...changes.flatMap(({ key_id: id }) => id || [])])];
+  const found = new Map<string, string>();
+  for (const chunk of chunksOf(ids)) {
+    const rows = await db
+      .selectFrom('api_keys')
+      .select(['id', rowText(dialect).as('text')])
+      .where('id', 'in', chunk)
+      .execute();
+    for (const { id, text } of rows) found.set(id, text);
+  }
+  return {
+    cursor: cursorAfter(cursor, changes.at(-1), also),
+    rows: [...found.values()],
+    gone: ids.filter((id) => !found.has(id)),
+    hasMore: changes.length === limit,
+  };
+}
+
+/** The change at a number, and those after it. */
+async function readChanges(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  { number, limit }: { number: number; limit: number },
+): Promise<Change[]> {
+  if (dialect === 'sqlite') {
+    const { rows } = await sql<Change>`select number, mark, key_id from key_changes
+      where number >= ${number} order by number limit ${limit + 1}`.execute(db);
+    return rows[0]?.number === number ? rows : [];
+  }
+  // What a request was refused changes no key.
+  const { rows } = await sql<Change>`select number, hash as mark,
+      case when action <> 'REFUSE' then key_id end as key_id from audit_log
+    where number >= ${number} order by number limit ${limit + 1}`.execute(db);
+  const changes = rows.map((row) => ({ ...row, number: Number(row.number) }));
+  if (changes[0]?.number === number) return changes;
+  const before = await sql<Change>`select number, hash as mark, null as key_id from audit_start
+    where number = ${number}`.execute(db);
+  const start = before.rows[0] ?? (number === 0 ? { mark: '', key_id: null } : undefined);
+  const first = changes[0]?.number;
+  return start && (first === undefined || first === number + 1) ? [{ ...start, number }, ...changes] : [];
+}

@@ -1,0 +1,311 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type FSWatcher,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Follower, Following, KnownEdge } from '../../keys/repository/index.ts';
+import { edgesAfter } from '../connection.ts';
+
+/** A change, as `key_changes` has it. */
+export interface ChangeMark {
+  readonly number: number;
+  readonly mark: string;
+}
+
+/** What the file of a follower says. */
+interface FollowerState {
+  /** The last change that it has confirmed. */
+  readonly seen: ChangeMark;
+  /** By the clock of the machine that is never set, in milliseconds. */
+  readonly leasedUntil: number;
+  /** The start of the machine, since which that clock runs. */
+  readonly boot: string;
+  readonly pid: number;
+}
+
+/** What the file beside that one says, while others are told by it: at a time of that clock. */
+interface ToldEdges {
+  readonly at: number;
+  readonly boot: string;
+  readonly edges: readonly KnownEdge[];
+}
+
+/** For how long a follower is waited for that says nothing more, and how often it says something, in milliseconds. */
+const LEASE_MS = 2000;
+const RENEW_MS = 500;
+/** How often a follower looks at the store by itself, should it not be told. */
+const LOOK_MS = 250;
+/** How long whoever has made a change sleeps before it looks again whether all have confirmed it. */
+const WAIT_MS = 1;
+/** How the names of files end: of a follower, and of whom that tells of changes. */
+const [STATE, EDGES] = ['.json', '.edges'] as const;
+/** After which time the file of a process that is gone is removed. */
+const ABANDONED_MS = 3_600_000;
+
+/** Of the machine, in milliseconds. All processes have the same, and nobody sets it. */
+function monotonic(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+let knownBoot: string | undefined;
+function bootId(): string {
+  if (knownBoot !== undefined) return knownBoot;
+  try {
+    knownBoot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  } catch {
+    knownBoot = '';
+  }
+  return knownBoot;
+}
+
+function folderOf(store: string): string {
+  return `${realpathSync(store)}-followers`;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+/** The followers of a store that are to be waited for. @throws an error of the file system */
+function liveFollowers(folder: string): FollowerState[] {
+  const now = monotonic();
+  return namesIn(folder).flatMap((name) => {
+    const state = name.endsWith(STATE) ? readState(join(folder, name)) : undefined;
+    const isLive =
+      state && state.boot === bootId() && state.leasedUntil > now && state.leasedUntil <= now + 2 * LEASE_MS;
+    return isLive ? state : [];
+  });
+}
+
+function readState(path: string): FollowerState | undefined {
+  return read<FollowerState>(path);
+}
+
+/** What a file says; undefined if it has just been removed. */
+function read<State>(path: string): State | undefined {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as State;
+  } catch (error) {
+    if (error instanceof SyntaxError || isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+}
+
+/** The edges that followers of a store have told of, each as it is now. @throws an error of the file system */
+export function toldEdges(store: string): KnownEdge[] {
+  const folder = folderOf(store);
+  return namesIn(folder).flatMap((name) => {
+    const told = name.endsWith(EDGES) ? read<ToldEdges>(join(folder, name)) : undefined;
+    return told?.boot === bootId() ? edgesAfter(told.edges, monotonic() - told.at) : [];
+  });
+}
+
+/** Waits until all leases are over that followers of a store may have by now: what they see of it cannot be told. */
+export async function leasesEnded(store: string): Promise<void> {
+  let hasFollowers = true;
+  try {
+    hasFollowers = liveFollowers(folderOf(store)).length > 0;
+  } catch {
+    // There may be some.
+  }
+  if (hasFollowers) await delay(LEASE_MS);
+}
+
+/**
+ * Resolves once each follower of a store has confirmed a change, or its lease is over.
+ * @throws an error of the file system
+ * @param change the last one that was made; undefined where the store does not tell
+ * @param isKnown whether the store has a change that a follower has confirmed: numbers come again in one put back
+ */
+export async function confirmedByFollowers(
+  store: string,
+  change: () => ChangeMark | undefined,
+  isKnown: (seen: ChangeMark) => boolean,
+): Promise<void> {
+  const end = monotonic() + LEASE_MS;
+  const folder = folderOf(store);
+  if (liveFollowers(folder).length === 0) return;
+  const made = change();
+  if (!made) return;
+  const isBehind = ({ seen }: FollowerState) => seen.number < made.number || !isKnown(seen);
+  // One that cannot see the change relies on nothing later either, however often it says that it is there.
+  for (let isTold = false; monotonic() < end && liveFollowers(folder).some(isBehind); isTold = true) {
+    if (!isTold) tell(folder);
+    await delay(WAIT_MS);
+  }
+}
+
+/** Lets followers look at the store at once. */
+function tell(folder: string): void {
+  try {
+    const now = new Date();
+    utimesSync(folder, now, now);
+  } catch {
+    // They look by themselves.
+  }
+}
+
+/** What somebody who follows an SQLite store needs of it. */
+interface FollowedFile {
+  readonly path: string;
+  /** Looks whether something was changed, however recently that was done before. */
+  look(): void;
+  /** The last change that was seen so. */
+  seen(): ChangeMark | undefined;
+}
+
+/**
+ * Somebody who follows an SQLite store. Those who change it are other processes of the machine: they look for a file of
+ * each follower beside the store, and wait until that says that it knows of the change. No row says so: it would be
+ * written twice a second while nothing happens.
+ */
+export class FileFollowing implements Following {
+  readonly #file: FollowedFile;
+  readonly #follower: Follower;
+  readonly #id = randomUUID();
+  #folder: string;
+  readonly #timers: NodeJS.Timeout[];
+  readonly #watcher: FSWatcher | undefined;
+  /** The change that it has confirmed, and the one that it has told of. */
+  #seen: ChangeMark;
+  #told: ChangeMark;
+  #leasedUntil = Number.NEGATIVE_INFINITY;
+  #isStopped = false;
+
+  /** @throws an error of the file system */
+  constructor(file: FollowedFile, follower: Follower) {
+    this.#file = file;
+    this.#follower = follower;
+    this.#folder = folderOf(file.path);
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    removeAbandoned(this.#folder);
+    file.look();
+    // Nobody was told anything yet.
+    this.#seen = this.#told = file.seen() ?? { number: 0, mark: '' };
+    this.#write();
+    // What was changed before there was a lease.
+    file.look();
+    this.changed();
+    this.#timers = [
+      setInterval(() => this.#write(), RENEW_MS).unref(),
+      setInterval(() => this.#look(), LOOK_MS).unref(),
+    ];
+    try {
+      this.#watcher = watch(this.#folder, { persistent: false }, (_, name) => {
+        // What it writes itself tells it nothing.
+        if (name?.startsWith(this.#id) !== true) this.#look();
+      });
+      this.#watcher.on('error', () => {});
+    } catch {
+      // There may be no room for more of them: it looks by itself.
+    }
+  }
+
+  leasedUntil(): number {
+    return this.#leasedUntil;
+  }
+
+  /** The store has looked, and may have seen changes. */
+  changed(): void {
+    const seen = this.#file.seen();
+    if (!seen || isSame(seen, this.#told)) return;
+    this.#told = seen;
+    void this.#confirm(seen);
+  }
+
+  async #confirm(seen: ChangeMark): Promise<void> {
+    await this.#follower.changed();
+    // What came later may have been confirmed before.
+    if (this.#isStopped || (seen.number < this.#seen.number && !isSame(seen, this.#told))) return;
+    this.#seen = seen;
+    this.#write();
+  }
+
+  async tell(edges: readonly KnownEdge[]): Promise<void> {
+    const told: ToldEdges = { at: monotonic(), boot: bootId(), edges };
+    this.#replace(EDGES, told);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#leasedUntil = Number.NEGATIVE_INFINITY;
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#watcher?.close();
+    const isEnded = await Promise.race([this.#follower.ended().then(() => true), delay(WAIT_MS, false)]);
+    // Otherwise, its lease ends by itself.
+    if (isEnded) rmSync(join(this.#folder, this.#id + STATE), { force: true });
+  }
+
+  #look(): void {
+    try {
+      this.#file.look();
+    } catch {
+      // The next query tells what is wrong.
+    }
+  }
+
+  #write(): void {
+    try {
+      const began = performance.now();
+      const { number, mark } = this.#seen;
+      const state = { seen: { number, mark }, leasedUntil: monotonic() + LEASE_MS, boot: bootId(), pid: process.pid };
+      this.#replace(STATE, state satisfies FollowerState);
+      this.#leasedUntil = began + LEASE_MS;
+    } catch {
+      // Without room on the disk, the lease ends.
+    }
+  }
+
+  #replace(ending: typeof STATE | typeof EDGES, state: FollowerState | ToldEdges): void {
+    // It may have been removed, and a link may have come to lead to another store.
+    this.#folder = folderOf(this.#file.path);
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    const path = join(this.#folder, this.#id + ending);
+    writeFileSync(`${path}.new`, JSON.stringify(state), { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  }
+}
+
+function isSame(one: ChangeMark, other: ChangeMark): boolean {
+  return one.number === other.number && one.mark === other.mark;
+}
+
+/** Removes what processes have left that were killed. */
+function removeAbandoned(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat && Date.now() - stat.mtimeMs > ABANDONED_MS && !isRunning(readState(path)?.pid))
+      rmSync(path, { force: true });
+  }
+}
+
+function isRunning(pid: number | undefined): boolean {
+  if (pid === undefined) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

@@ -1,0 +1,285 @@
+import assert from 'node:assert/strict';
+import { createHash, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { get as getRaw, type IncomingMessage } from 'node:http';
+import { get as getSecurely } from 'node:https';
+import { zstdDecompressSync } from 'node:zlib';
+import { DEFAULT_CONFIG } from '../../src/config/config.ts';
+import { listen, type RunningServer } from '../../src/http/server.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { USAGE } from '../../src/keys/key/usage.ts';
+import { createApp } from '../../src/service/create-app.ts';
+import { FEED_COLUMNS } from '../../src/store/feed.ts';
+import { type Pair, pairOf, writePair } from '../support/certificates.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { changeDirectly } from '../support/direct.ts';
+import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
+
+describeOnEach('the feed', () => {
+  let test: TestKeys;
+  let server: RunningServer;
+  let token: string;
+
+  beforeEach(async () => {
+    test = await openTestKeys();
+    server = await listen({ app: await createApp({ keys: test.keys }), host: '127.0.0.1', port: 0 });
+    token = (await create('Edge', { permissions: ['EDGE:READ_ANY'] })).key;
+  });
+  afterEach(async () => {
+    await server.stop(0);
+    await test.keys.edges.close();
+    await test.store.close();
+  });
+
+  const create = (name: string, grants: object = { roles: ['VIEWER'] }) =>
+    test.keys.create({ name, ...grants }, OPERATOR);
+  const get = (path: string, init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> } = {}) =>
+    fetch(server.url + path, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } });
+  const linesOf = async (response: Response) => {
+    assert.equal(response.status, 200, await response.clone().text());
+    const lines = (await response.text()).trimEnd().split('\n');
+    return lines.map((line) => ({ sign: line[0]!, values: JSON.parse(line.slice(1)) as unknown[] }));
+  };
+  /** The ids of lines with a sign. */
+  const ids = (lines: Awaited<ReturnType<typeof linesOf>>, sign: '+' | '-') =>
+    lines.filter((line) => line.sign === sign).map(({ values }) => values[0]);
+  const load = async () => {
+    const lines = await linesOf(await get('/feed/snapshot'));
+    return { lines, cursor: lines.at(-1)!.values[0] as string };
+  };
+  const edge = (lease = 300, id: string = randomUUID()) => ({
+    id,
+    ask: (after: string) =>
+      get(`/feed?${String(new URLSearchParams({ after, edge: id, name: 'test', lease: String(lease) }))}`),
+    /** Asks as often as there is nothing new, and returns what is. */
+    async next(after: string) {
+      for (;;) {
+        const lines = await linesOf(await this.ask(after));
+        const [cursor] = lines.at(-1)!.values as [string];
+        if (lines.length > 1 || cursor !== after) return { lines, cursor };
+      }
+    },
+  });
+
+  /** Takes all that there is, until the server stops. */
+  async function followOn(follower: ReturnType<typeof edge>, cursor: string): Promise<void> {
+    for (let next = cursor; ;) {
+      const response = await follower.ask(next).catch(() => undefined);
+      if (response?.status !== 200) return;
+      next = (await linesOf(response)).at(-1)!.values[0] as string;
+    }
+  }
+
+  it('is for keys with EDGE:READ_ANY alone, which VIEWER has not', async () => {
+    const { key: viewer } = await create('Viewer');
+    for (const path of ['/feed', '/feed/snapshot', '/feed/activity', '/feed/leases']) {
+      assert.equal((await fetch(server.url + path)).status, 401);
+      assert.equal((await get(path, { headers: { authorization: `Bearer ${viewer}` } })).status, 403);
+    }
+  });
+
+  it('begins with all keys, as the rows of the store, and where to go on', async () => {
+    const { apiKey } = await create('First');
+    const { lines, cursor } = await load();
+    const row = lines.find(({ values }) => values[0] === apiKey.id)!.values;
+    const at = (column: string) => row[FEED_COLUMNS.indexOf(column as never)];
+    assert.equal(row.length, FEED_COLUMNS.length);
+    assert.deepEqual([at('name'), at('roles'), at('created_at')], ['First', '["VIEWER"]', apiKey.createdAt]);
+    assert.deepEqual(ids(await linesOf(await edge().ask(cursor)), '+'), []);
+  });
+
+  it('tells what was created, changed and deleted after a position, in one answer or several', async () => {
+    const { apiKey: gone } = await create('Gone');
+    const { cursor } = await load();
+    const { apiKey: made } = await create('Made');
+    await test.keys.delete([gone.id], OPERATOR);
+    const { lines, cursor: next } = await edge().next(cursor);
+    assert.deepEqual([ids(lines, '+'), ids(lines, '-')], [[made.id], [gone.id]]);
+    await test.keys.setEnabled(made.id, false, OPERATOR);
+    assert.deepEqual(ids((await edge().next(next)).lines, '+'), [made.id]);
+  });
+
+  it('tells what others have changed in the database by hand', async () => {
+    const { apiKey } = await create('CI');
+    const { cursor } = await load();
+    const follower = edge(60_000);
+    await follower.ask(cursor);
+    // It says by this that it has taken what it was told.
+    const asked = follower.next(cursor);
+    await changeDirectly(test.database, `update api_keys set disabled_at = 1 where id = '${apiKey.id}'`);
+    const { lines, cursor: next } = await asked;
+    assert.deepEqual(ids(lines, '+'), [apiKey.id]);
+    assert.equal(lines[0]!.values[FEED_COLUMNS.indexOf('disabled_at')], 1);
+    await create('Next');
+    assert.equal(ids((await follower.next(next)).lines, '+').length, 1);
+  });
+
+  it('answers as soon as something changes', async () => {
+    const { cursor } = await load();
+    const follower = edge(60_000);
+    const [, lease] = (await linesOf(await follower.ask(cursor))).at(-1)!.values as [string, number];
+    assert.ok(lease > 0);
+    // It would be answered after 15 seconds.
+    const asked = follower.ask(cursor);
+    const { apiKey } = await create('Made');
+    assert.deepEqual(ids(await linesOf(await asked), '+'), [apiKey.id]);
+  });
+
+  it('does not know a position of another store, or of none', async () => {
+    const { cursor } = await load();
+    const [number] = cursor.split('.');
+    for (const other of [`${number}.0000`, '999999.0000', '0.x', 'x'])
+      assert.equal((await edge().ask(other)).status, 410);
+  });
+
+  it('refuses what is missing, twice there, or not in its form', async () => {
+    const { cursor } = await load();
+    const good = { after: cursor, edge: randomUUID(), name: 'a', lease: '1000' };
+    const bad = [
+      { edge: 'x' },
+      { lease: '99' },
+      { lease: '60001' },
+      { lease: '-1' },
+      { name: '' },
+      { name: 'a\u0000' },
+      { after: '' },
+    ];
+    for (const change of bad)
+      assert.equal((await get(`/feed?${String(new URLSearchParams({ ...good, ...change }))}`)).status, 400);
+    assert.equal((await get(`/feed?${String(new URLSearchParams(good))}&after=1`)).status, 400);
+    assert.equal((await get(`/feed?${String(new URLSearchParams(good))}`, { method: 'POST' })).status, 405);
+  });
+
+  it('lets a change return once each edge has asked from behind it', async () => {
+    const { apiKey } = await create('CI');
+    const { cursor } = await load();
+    const [one, other] = [edge(10_000), edge(10_000)];
+    for (const follower of [one, other]) await follower.ask(cursor);
+    const events: string[] = [];
+    const changed = test.keys.delete([apiKey.id], OPERATOR).then(() => events.push('returned'));
+    const { cursor: next } = await one.next(cursor);
+    await other.next(cursor);
+    events.push('both told');
+    void followOn(one, next);
+    // An answer that got lost is asked for again, which confirms nothing.
+    const { cursor: again } = await other.next(cursor);
+    events.push('told again');
+    void followOn(other, again);
+    await changed;
+    assert.deepEqual(events, ['both told', 'told again', 'returned']);
+  });
+
+  it('waits for an edge that is gone until its lease is over, and no longer', async () => {
+    const { apiKey } = await create('CI');
+    const { cursor } = await load();
+    const askedAt = performance.now();
+    const [, lease] = (await linesOf(await edge(500).ask(cursor))).at(-1)!.values as [string, number];
+    await test.keys.setEnabled(apiKey.id, false, OPERATOR);
+    assert.ok(performance.now() >= askedAt + lease);
+    const { lines } = await edge().next(cursor);
+    assert.deepEqual(ids(lines, '+'), [apiKey.id]);
+  });
+
+  it('has all that is changed while all keys are loaded', async () => {
+    const many = Array.from({ length: 1100 }, (_, index) => ({
+      name: `Key ${index}`,
+      roles: ['GUEST'],
+      sha256: createHash('sha256').update(`secret of ${index}`).digest('hex'),
+    }));
+    await test.keys.transfer.import(jsonLines(...many));
+    const response = await get('/feed/snapshot');
+    const { apiKey: made } = await create('Made');
+    const lines = await linesOf(response);
+    const known = new Set<unknown>();
+    for (const { sign, values } of lines) if (sign === '+') known.add(values[0]);
+    const { cursor } = { cursor: lines.at(-1)!.values[0] as string };
+    if (!known.has(made.id)) for (const id of ids((await edge().next(cursor)).lines, '+')) known.add(id);
+    assert.ok(known.has(made.id));
+    assert.equal(known.size, 1102);
+  });
+
+  it('asks edges for a certificate where the configuration names who signs those, and nobody else', async () => {
+    const files = writePair(pairOf('first'));
+    const tls = { ...files, clientCa: files.cert };
+    const config = { ...DEFAULT_CONFIG, tls };
+    const app = await createApp({ keys: test.keys, config });
+    const secure = await listen({ app, host: '127.0.0.1', port: 0, tls });
+    try {
+      const statusOf = async (path: string, pair?: Pair) => {
+        const headers = { authorization: `Bearer ${token}` };
+        const options = { headers, ca: pairOf('first').cert, servername: 'localhost', agent: false, ...pair };
+        const [response] = (await once(getSecurely(secure.url + path, options), 'response')) as [IncomingMessage];
+        return response.resume().statusCode;
+      };
+      assert.equal(await statusOf('/feed/snapshot', pairOf('first')), 200);
+      assert.equal(await statusOf('/feed/snapshot', pairOf('other')), 403);
+      assert.equal(await statusOf('/feed/snapshot'), 403);
+      assert.equal(await statusOf('/healthz'), 200);
+    } finally {
+      await secure.stop(0);
+    }
+  });
+
+  it('is compressed for those who can read that', async () => {
+    const headers = { authorization: `Bearer ${token}`, 'accept-encoding': 'gzip, zstd' };
+    const [response] = (await once(getRaw(`${server.url}/feed/snapshot`, { headers }), 'response')) as [
+      IncomingMessage,
+    ];
+    assert.equal(response.headers['content-encoding'], 'zstd');
+    const body = Buffer.concat(await response.toArray());
+    assert.match(zstdDecompressSync(body).toString(), /^\+\[.*\n=\[.*\]\n$/s);
+  });
+
+  it('takes what edges report, once', async () => {
+    const { apiKey } = await create('CI');
+    const hours = [{ start: 3_600_000 * 400_000, accepted: 2, forbidden: 0, limited: 0, refused: 0 }];
+    const usage = [
+      {
+        id: apiKey.id,
+        uses: 2,
+        lastUsedAt: Date.now(),
+        previousLastUsedAt: null,
+        permissions: ['DISK:READ_ANY'],
+        hours,
+      },
+    ];
+    const report = { id: randomUUID(), usage, activated: [], refusals: [] };
+    const post = (body: unknown) =>
+      get('/feed/activity', {
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json' },
+      });
+    assert.equal((await post(report)).status, 204);
+    assert.equal((await post(report)).status, 204);
+    const totals = await test.store.repository.port(USAGE).totals([apiKey.id]);
+    assert.equal(totals.get(apiKey.id)!.uses, 2);
+    for (const wrong of [
+      [],
+      { ...report, usage: [{ ...usage[0], uses: 'x' }] },
+      { ...report, more: 1 },
+      { ...report, id: '' },
+    ])
+      assert.equal((await post(wrong)).status, 400);
+  });
+
+  it('leases limits to edges', async () => {
+    const { apiKey } = await create('CI', { roles: ['GUEST'], limits: ['10/m'] });
+    const request = { holder: 'edge-1', used: 0, waiting: 4, ahead: 0, lifeUs: 1_000_000 };
+    const lease = async (limits: unknown[]) => {
+      const response = await get('/feed/leases', {
+        method: 'POST',
+        body: JSON.stringify([{ ...request, limits }]),
+        headers: { 'content-type': 'application/json' },
+      });
+      return { status: response.status, body: (await response.json()) as { granted: number }[] };
+    };
+    const limits = [{ keyId: apiKey.id, limit: '10/m', unusedAt: 0 }];
+    assert.equal((await lease(limits)).body[0]!.granted, 4);
+    assert.equal((await lease(limits)).body[0]!.granted, 4);
+    assert.equal((await lease(limits)).body[0]!.granted, 2);
+    assert.equal((await lease([{ ...limits[0], keyId: 'nobody' }])).body[0], null);
+    for (const wrong of [[], [{ ...limits[0], limit: 'x' }], [{ ...limits[0], weight: -1 }]])
+      assert.equal((await lease(wrong)).status, 400);
+  });
+});
