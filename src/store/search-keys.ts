@@ -246,7 +246,7 @@ function isCreatedBy(creator: string | null): Condition {
 }
 
 /** Whether a key has no use that fulfils a condition. */
-function wasNotUsed(use: RawBuilder<unknown>): RawBuilder<SqlBool> {
+export function wasNotUsed(use: RawBuilder<unknown>): RawBuilder<SqlBool> {
   return sql<SqlBool>`not exists (select 1 from key_usage where key_id = api_keys.id and ${use})`;
 }
 
@@ -681,19 +681,7 @@ export async function* findUnused(
   const wasUsed = neverUsed ? sql`last_used_at is not null` : sql`last_used_at >= ${unusedSince}`;
   const created = unusedSince === undefined ? sql`true` : sql`created_at < ${unusedSince}`;
   const found: number[] = [];
-  const pieces = Math.ceil((last - first + 1) / MERGED_KEYS);
-  // Ids are random, so that those which begin with each of so many hexadecimal numbers are about as many.
-  const starts = Array.from({ length: pieces }, (_, piece) =>
-    Math.floor((piece * 0x1_00_00) / pieces)
-      .toString(16)
-      .padStart(4, '0'),
-  );
-  for (const [piece, start] of starts.entries()) {
-    const end = starts[piece + 1];
-    const within = (id: RawBuilder<unknown>) => {
-      const upper = end === undefined ? sql`true` : sql`${id} < ${end}`;
-      return piece === 0 ? upper : sql`${id} >= ${start} and ${upper}`;
-    };
+  for (const within of idRanges(last - first + 1)) {
     const unused = sql`select id from main.api_keys where ${within(sql.ref('id'))} and +rowid <= ${lastRow}
       except select key_id from key_usage where ${within(sql.ref('key_id'))} and ${wasUsed} order by 1`;
     const { rows } = await connection.run((db) =>
@@ -706,6 +694,24 @@ export async function* findUnused(
     yield;
   }
   return found;
+}
+
+/**
+ * Conditions of which each id fulfils one, in their order: each for some of so many. Ids are random, so that those which
+ * begin with each of so many hexadecimal numbers are about as many.
+ */
+export function idRanges(keys: number): ((id: RawBuilder<unknown>) => RawBuilder<SqlBool>)[] {
+  const pieces = Math.max(Math.ceil(keys / MERGED_KEYS), 1);
+  const starts = Array.from({ length: pieces }, (_, piece) =>
+    Math.floor((piece * 0x1_00_00) / pieces)
+      .toString(16)
+      .padStart(4, '0'),
+  );
+  return starts.map((start, piece) => (id) => {
+    const end = starts[piece + 1];
+    const upper = end === undefined ? sql<SqlBool>`true` : sql<SqlBool>`${id} < ${end}`;
+    return piece === 0 ? upper : sql<SqlBool>`${id} >= ${start} and ${upper}`;
+  });
 }
 
 /** A row number after which no key was created before a time: mostly, rows are in the order of their creation. */
@@ -937,7 +943,7 @@ export async function findLookalikes(
     .execute();
 }
 
-async function rowNumbers(db: Kysely<Tables>): Promise<{ first: number; last: number }> {
+export async function rowNumbers(db: Kysely<Tables>): Promise<{ first: number; last: number }> {
   const { rows } = await sql<{ first: number; last: number }>`select
     coalesce((select min(rowid) from api_keys), 0) as first,
     coalesce((select max(rowid) from api_keys), -1) as last`.execute(db);
