@@ -3,7 +3,13 @@ import type { Explanation } from './explanation.ts';
 
 type RemoteCode = Extract<
   ErrorCode,
-  `SERVER_${string}` | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'BUDGET_SPENT' | 'CREDENTIALS_INVALID' | 'STORE_REQUIRED'
+  | `SERVER_${string}`
+  | 'UNAUTHENTICATED'
+  | 'RATE_LIMITED'
+  | 'BUDGET_SPENT'
+  | 'CREDENTIALS_INVALID'
+  | 'STORE_REQUIRED'
+  | 'EDGE_STALE'
 >;
 
 /** Codes of commands that work on a running server. */
@@ -68,5 +74,13 @@ export const REMOTE_CODES: Readonly<Record<RemoteCode, Explanation>> = {
     meaning: 'The command works on the key store itself, and a server was named.',
     causes: ['`--server` or `SVC_API_SERVER` is set'],
     remedy: 'Run it where the store is, without these.',
+  },
+  EDGE_STALE: {
+    meaning: 'An edge does not know whether its keys are still right, and answers no more.',
+    causes: [
+      'its origin did not answer for longer than `--max-stale`, or is not sure of its own store',
+      'the key with EDGE:READ_ANY was deleted, disabled or has expired',
+    ],
+    remedy: "Look into the edge's log, which has the reason. It goes on by itself once the origin answers.",
   },
 };

@@ -103,7 +103,7 @@ function serverTarget(flags: PlaceFlags, env: NodeJS.ProcessEnv, login: string):
 }
 
 /** Refuses to let a key cross a network in clear text, unless that is wanted. @throws KeysError SERVER_INSECURE */
-function requireEncryption(server: string, { insecure }: Pick<PlaceFlags, 'insecure'>): void {
+export function requireEncryption(server: string, { insecure }: Pick<PlaceFlags, 'insecure'>): void {
   if (!server.startsWith('http:') || isLoopback(server) || insecure) return;
   throw new KeysError(
     'SERVER_INSECURE',

@@ -1,6 +1,7 @@
 import type { Networks, OrRefusal } from '../keys/basics/index.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
+import type { Hono } from 'hono';
 import { basePath } from 'hono/route';
 import {
   type ForwardAuthRequest,
@@ -17,6 +18,7 @@ import {
   type Admission,
   answersOfTurn,
   type BearerCheck,
+  type BearerEnv,
   type CheckParts,
   ClientAddresses,
   Door,
@@ -235,14 +237,17 @@ function headersTo({ identity, cookies }: PassedOn): Record<string, string> {
   return { ...PASSED, ...identity, ...(cookies !== undefined && { Cookie: cookies }) };
 }
 
+/** An app that checks keys. */
+type CheckingApp = Hono<BearerEnv> & Pick<HttpApp, 'check' | 'refusals' | 'failures'>;
+
 /** Adds the endpoints of forward-auth to an app, at `/auth/…`. */
-export function serveForwardAuth(
-  app: HttpApp,
+export function serveForwardAuth<App extends CheckingApp>(
+  app: App,
   {
     authenticator,
     ...options
   }: Omit<ForwardAuthOptions, 'check' | 'logs' | 'observed'> & Pick<KeysService, 'authenticator'>,
-): ServiceApp {
+): App & Pick<ServiceApp, 'answerProxy'> {
   const observed = new ObservedRoutes(authenticator);
   const forwardAuth = new ForwardAuth({ check: app.check, logs: app, observed, ...options });
   // For an app that is mounted in another one, whose middleware comes first.

@@ -42,6 +42,7 @@ import {
   type ConnectionHandler,
   type Endpoint,
   errorReply,
+  type ExtraHeaders,
   FailureLog,
   internalError,
   isAtDoor,
@@ -126,6 +127,8 @@ export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
   readonly passCredential: boolean;
   /** The path at which the guard says whether it can let requests pass; undefined for none. */
   readonly healthPath?: string | undefined;
+  /** Headers that each answer has beside its own. */
+  readonly extraHeaders?: ExtraHeaders | undefined;
   readonly log: Log;
 }
 
@@ -201,6 +204,10 @@ class Guard implements RequestHandler, ConnectionHandler {
 
   get clients(): ClientAddresses {
     return this.#rules.clients;
+  }
+
+  get extraHeaders(): ExtraHeaders | undefined {
+    return this.#options.extraHeaders;
   }
 
   endpointOf(incoming: IncomingMessage): Endpoint {

@@ -97,6 +97,7 @@ export { admitSession, cookieParts, DOOR_COOKIE, prefixFor, SeenOrigin, SESSION_
 export {
   affordableConnections,
   type Endpoint,
+  type ExtraHeaders,
   endpointOf,
   ENDPOINTS,
   notingFor,

@@ -40,7 +40,7 @@ const OK = jsonReply({ status: 'ok' });
 /** Adds the addresses for health checks to an app. */
 export function addHealthChecks(
   app: Hono<BearerEnv>,
-  keys: KeysService,
+  keys: Pick<KeysService, 'store'>,
   { cors, allowOrigins, failures }: { cors: Cors; allowOrigins: MiddlewareHandler; failures: FailureLog },
 ): void {
   const isReady = async (notes: RequestNotes | undefined) => {

@@ -20,6 +20,7 @@ type LocalCode =
   | `RESTORE_${string}`
   | `CONFIG_${string}`
   | `SERVER_${string}`
+  | 'EDGE_STALE'
   | 'CREDENTIALS_INVALID'
   | 'USAGE'
   | 'SECRET_INVALID'

@@ -17,6 +17,7 @@ import {
   REQUEST_ID,
   type RequestPlaces,
   type RequestWatcher,
+  type ExtraHeaders,
   responseClass,
   UnreadAnswers,
   type UnreadLimits,
@@ -156,6 +157,8 @@ export interface ServerLimits extends ConnectionLimits, UnreadLimits {
 
 /** What answers the requests of a server. */
 export interface RequestHandler extends RequestPlaces {
+  /** Headers that each answer has beside its own. */
+  readonly extraHeaders?: ExtraHeaders | undefined;
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
   /** Handles a request whose client waits for `100 Continue` before it sends its body. */
   handleExpecting(incoming: IncomingMessage, outgoing: ServerResponse): void;
@@ -220,7 +223,7 @@ export async function serveRequests(
   const { headersMs = 10_000, requestMs = 30_000 } = limits;
   const { connections: taking } = handler;
   const settings = {
-    ServerResponse: responseClass(new UnreadAnswers(limits)),
+    ServerResponse: responseClass(new UnreadAnswers(limits), handler.extraHeaders),
     // Node's defaults would keep slow clients for minutes.
     headersTimeout: headersMs,
     requestTimeout: requestMs,
@@ -387,6 +390,8 @@ class ServedApp {
   /** See `ServiceApp`; other apps have none. */
   readonly logs: Partial<Pick<ServiceApp, 'refusals' | 'failures'>>;
   readonly #answerProxy: ServiceApp['answerProxy'] | undefined;
+  /** See `ServiceApp`. */
+  readonly extraHeaders: ExtraHeaders | undefined;
   /** Finds out where requests come from. */
   readonly clients: ClientAddresses;
   readonly #routes: DirectRoutes;
@@ -397,6 +402,7 @@ class ServedApp {
   constructor(app: Hono<any>) {
     this.logs = app as Partial<ServiceApp>;
     this.#answerProxy = (app as Partial<ServiceApp>).answerProxy;
+    ({ extraHeaders: this.extraHeaders } = app as Partial<ServiceApp>);
     this.clients = (app as Partial<ServiceApp>).addresses ?? new ClientAddresses();
     this.#routes = new DirectRoutes(app);
     const hold = (answer: Response) => answersOfTurn.hold(answer);
@@ -505,6 +511,7 @@ export async function listen(given: ListenOptions): Promise<RunningServer> {
       get clients() {
         return served.clients;
       },
+      extraHeaders: () => served.extraHeaders?.(),
       endpointOf: ({ url }) => endpointOf(url),
       handle: (incoming, outgoing) => served.handle(incoming, outgoing),
       handleExpecting: (incoming, outgoing) => {

@@ -354,8 +354,14 @@ function encodingOf(argument: unknown): BufferEncoding {
   return typeof argument === 'string' ? (argument as BufferEncoding) : 'utf8';
 }
 
+/** Headers that an answer has beside its own, by what is known as it is made; undefined for none. */
+export type ExtraHeaders = () => Readonly<Record<string, string>> | undefined;
+
 /** The class of a server's responses, which reports what waits for its reader. */
-export function responseClass(unread: UnreadAnswers): typeof ServerResponse<IncomingMessage> {
+export function responseClass(
+  unread: UnreadAnswers,
+  extraHeaders?: ExtraHeaders,
+): typeof ServerResponse<IncomingMessage> {
   return class extends IdentifiedResponse {
     #isWaiting = false;
 
@@ -367,6 +373,11 @@ export function responseClass(unread: UnreadAnswers): typeof ServerResponse<Inco
     override assignSocket(socket: Socket): void {
       (socket as Answering)[RESPONSE] = this;
       super.assignSocket(socket);
+    }
+
+    override writeHead(status: number, reason?: unknown, headers?: unknown): this {
+      for (const [name, value] of Object.entries(extraHeaders?.() ?? {})) this.setHeader(name, value);
+      return super.writeHead(status, reason, headers);
     }
 
     override write(...args: unknown[]): boolean {

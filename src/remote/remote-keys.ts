@@ -62,6 +62,7 @@ import {
   validateExpiry,
   validateNewKey,
 } from '../keys/key/index.ts';
+import type { ListedEdge } from '../keys/feed/index.ts';
 import { type KeyFilters, readRoles, readStatus, readTags, type SelectionQuery } from '../keys/lists/index.ts';
 import { type Catalog, createCatalog, type Permission } from '../keys/permissions/index.ts';
 import { ServerConnection, type ServerOptions } from './connection.ts';
@@ -75,6 +76,7 @@ import {
   readConsent,
   readContained,
   readCreated,
+  readEdge,
   readEntry,
   readIssue,
   readManyPlan,
@@ -221,6 +223,10 @@ export class RemoteKeys implements KeyAdministration {
       ...range,
       periods: found(apiKey, id).usage!.map(readPeriod),
     }));
+  }
+
+  edges(): Promise<ListedEdge[]> {
+    return this.#connection.ask('Edges', {}, ({ edges }) => edges!.map(readEdge));
   }
 
   auditLog(request: AuditRequest, { before, after }: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {

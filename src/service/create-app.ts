@@ -48,7 +48,7 @@ import { checkClients, type Client, unusableClients } from '../keys/consent/inde
 import type { TokenIdentifier } from '../keys/exchange/index.ts';
 import { type KeysService, SERVICE } from '../keys/service/index.ts';
 import type { Log } from '../log.ts';
-import type { StartService } from './configured-server.ts';
+import type { OpenedService, StartService } from './configured-server.ts';
 import { packageVersion } from '../version.ts';
 
 /** What the service is made of. */
@@ -304,15 +304,24 @@ async function addDoorTo(
 export const serveApp =
   ({ console, commands = OWN_COMMANDS }: { console: boolean; commands?: NamedCommands }): StartService =>
   async (opened, options) => {
-    const { log } = options;
-    const logged = log && { log };
-    let app = await createAppOf({ ...opened, ...logged, console }, commands);
+    const logged = options.log && { log: options.log };
+    const served = await servedBy((changed, replaces) =>
+      createAppOf({ ...changed, ...logged, console, ...(replaces && { replaces }) }, commands),
+    )(opened, options);
+    const { url } = served.server;
+    return { ...served, details: { ...(console && options.socket === undefined && { console: `${url}/console` }) } };
+  };
+
+/** Serves an app, and another one that takes its place once the configuration changes. */
+export const servedBy =
+  (create: (opened: OpenedService, replaces?: ServiceApp) => Promise<ServiceApp>): StartService =>
+  async (opened, options) => {
+    let app = await create(opened);
     const server = await listen(withoutUndefined({ ...options, app }));
     return {
       server,
-      details: { ...(console && options.socket === undefined && { console: `${server.url}/console` }) },
       prepare: async (changed) => {
-        const next = await createAppOf({ ...changed, ...logged, console, replaces: app }, commands);
+        const next = await create(changed, app);
         return () => {
           server.replaceApp(next);
           app = next;

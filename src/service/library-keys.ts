@@ -1,22 +1,36 @@
+import { COMMON_OPTIONS } from '../http/index.ts';
 import type { RequestCheck } from '../http/request-check.ts';
 import { type Actor as KnownActor, type Caller, OPERATOR } from '../keys/authorization/index.ts';
 import {
   anyText,
   checkOptions,
+  count,
   having,
   invalidOption,
+  isLoopbackHost,
   KeysError,
   kindOf,
   list,
+  printable,
   required,
   type Rule,
+  type Rules,
+  text,
   yesOrNo,
 } from '../keys/basics/index.ts';
 import type { ChangedKey, UpdatedKey } from '../keys/changes/index.ts';
 import type { ApiKey, KeyChange, NewKey, RotationRequest } from '../keys/key/index.ts';
 import type { CatalogAdditions } from '../keys/permissions/index.ts';
 import { type CreatedKey, type Page, type PageQuery, type RotatedKey, SERVICE } from '../keys/service/index.ts';
-import { openKeys as openService, type OpenKeys as OpenService, type OpenKeysOptions } from './open-keys.ts';
+import { type Log, NO_LOG } from '../log.ts';
+import {
+  ADDITIONS,
+  catalogOf,
+  openKeys as openService,
+  type OpenKeys as OpenService,
+  openKeysOver,
+  type OpenKeysOptions,
+} from './open-keys.ts';
 
 /** Who asks for something: the key of a request, or `OPERATOR`, which is the program itself and may do everything. */
 export type Actor = Caller | typeof OPERATOR;
@@ -78,6 +92,95 @@ export interface OpenKeys {
  */
 export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys> {
   return new LibraryKeys(await openService(options));
+}
+
+/** Which server to follow, and how. */
+export interface OpenEdgeOptions extends CatalogAdditions {
+  /** The address of the server whose keys are checked. Elsewhere than on this machine, it begins with `https:`. */
+  origin: string;
+  /** The secret of a key of that server with EDGE:READ_ANY. */
+  token?: string;
+  /** The path of a file with it, in its place: it is read anew when it changes. */
+  tokenFile?: string;
+  /** How long keys are checked without an answer of the server, from `100ms` to `60s`. Default: `1s`. */
+  maxStale?: string;
+  /** How much longer after that, up to `60m`: a key that was deleted may pass so long. Default: `0s`. */
+  grace?: string;
+  /** What the server calls this program. Default: the name of the machine. */
+  name?: string;
+  /** The path of certificates of authorities to trust, in PEM. */
+  ca?: string;
+  /** The path of the certificate that the server is shown, in PEM. */
+  clientCert?: string;
+  /** The path of its private key. */
+  clientKey?: string;
+  /** Whether the token may cross a network in clear text. */
+  insecure?: boolean;
+  /** How many accepted secrets are remembered: 1 KB for each. Default: 100,000. */
+  maxVerifiedKeys?: number;
+  /** Default: nothing is logged. */
+  log?: Log;
+}
+
+const EDGE_OPTIONS: Rules<OpenEdgeOptions> = {
+  ...ADDITIONS,
+  origin: required(text),
+  token: text,
+  tokenFile: text,
+  maxStale: text,
+  grace: text,
+  name: text,
+  ca: text,
+  clientCert: text,
+  clientKey: text,
+  insecure: yesOrNo,
+  maxVerifiedKeys: count,
+  log: COMMON_OPTIONS.log,
+};
+
+/**
+ * Follows the keys of a server, and checks them without its store. It resolves once they are there, and may be relied
+ * on. What changes keys, or lists them, rejects with STORE_REQUIRED.
+ * @throws KeysError OPTION_INVALID; UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE where the server refuses; CONFIG_…
+ *   of its files
+ */
+export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
+  const caller = 'openEdge';
+  checkOptions(caller, options, EDGE_OPTIONS);
+  const { token, tokenFile, maxStale, grace, insecure, maxVerifiedKeys, log = NO_LOG, ...others } = options;
+  const { origin, name, ca, clientCert, clientKey, ...additions } = others;
+  if ((token === undefined) === (tokenFile === undefined))
+    throw invalidOption(caller, 'Either "token" or "tokenFile" is needed, and not both.');
+  if ((clientCert === undefined) !== (clientKey === undefined))
+    throw invalidOption(caller, '"clientCert" and "clientKey" go together.');
+  const url = URL.parse(origin);
+  const isSafe =
+    url?.protocol === 'https:' || (url?.protocol === 'http:' && (insecure || isLoopbackHost(url.hostname)));
+  if (!url || !isSafe || url.username + url.password + url.search + url.hash !== '')
+    throw invalidOption(
+      caller,
+      `"origin" is "${printable(origin.replace(/\/\/.*@/s, '//…@'))}". Give the address of a server, such as ` +
+        'https://keys.example.org: off this machine with https, unless "insecure" is true.',
+    );
+  const { readEdgeTime, HttpFeed, openEdgeStore } = await import('../edge/index.ts');
+  const timeIn = (which: 'maxStale' | 'grace', given: string | undefined): number => {
+    const time = readEdgeTime(which, given);
+    if (typeof time === 'number') return time;
+    throw invalidOption(caller, `"${which}" is "${printable(given!)}". ${time.refusal}`);
+  };
+  const feed = new HttpFeed({
+    origin: url.origin + url.pathname.replace(/\/+$/, ''),
+    token: token ?? { file: tokenFile! },
+    leaseMs: timeIn('maxStale', maxStale),
+    name,
+    ca,
+    clientCert,
+    clientKey,
+    log,
+  });
+  const catalog = catalogOf(caller, additions);
+  const store = await openEdgeStore(feed, { graceMs: timeIn('grace', grace), log });
+  return new LibraryKeys(await openKeysOver(store, catalog, maxVerifiedKeys));
 }
 
 class LibraryKeys implements OpenKeys {

@@ -30,7 +30,7 @@ import {
   type PolicyRules,
 } from '../keys/permissions/index.ts';
 import type { ChangeSource, NotificationReport, SchemaDifference } from '../keys/repository/index.ts';
-import { KeysService } from '../keys/service/index.ts';
+import { type KeysOptions, KeysService } from '../keys/service/index.ts';
 import { AttemptCounter, type Limited, Limiter } from '../limits/index.ts';
 import type { OpenStoreOptions, Store } from '../store/open.ts';
 
@@ -40,7 +40,8 @@ export interface OpenKeysOptions extends OpenStoreOptions, CatalogAdditions {
   maxVerifiedKeys?: number;
 }
 
-const ADDITIONS: Rules<CatalogAdditions> = {
+/** How what is beside what is built in is checked. */
+export const ADDITIONS: Rules<CatalogAdditions> = {
   resources: HOST_RESOURCES,
   // The names are the installation's own. Its permissions are judged together with its resources.
   roles: recordOf(list(text) as Rule<unknown> as Rule<readonly Permission[]>),
@@ -138,12 +139,21 @@ export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys>
  * @throws KeysError STORE_…
  */
 export async function openKeysWithNotices(
-  { resources, roles, defaultLimits, policy, consent, declaredIn, maxVerifiedKeys, ...options }: OpenKeysOptions,
+  { maxVerifiedKeys, ...others }: OpenKeysOptions,
   changes?: ChangeSource,
 ): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
+  const { resources, roles, defaultLimits, policy, consent, declaredIn, ...options } = others;
   const catalog = catalogOf('openKeys', { resources, roles, defaultLimits, policy, consent, declaredIn });
   const { openStore } = await import('../store/open.ts');
   const store = await openStore(options, undefined, changes);
+  return { keys: await openKeysOver(store, catalog, maxVerifiedKeys), notices: store.notices };
+}
+
+/** A store, or what checks keys as one does. */
+type OpenedStore = Omit<Store, 'notices'> & Partial<Pick<KeysOptions, 'activityWriters'>>;
+
+/** The service of a store that is open already. Closing the keys closes it. @throws KeysError STORE_… */
+export async function openKeysOver(store: OpenedStore, catalog: Catalog, maxVerifiedKeys?: number): Promise<OpenKeys> {
   const clock = new SteadyClock(
     { read: () => store.time(), elapsed: () => performance.now() },
     await store.repository.latestTime(),
@@ -155,10 +165,11 @@ export async function openKeysWithNotices(
     schedule,
     id: randomUUID(),
   });
-  const keys = new OpenedKeys(
+  return new OpenedKeys(
     { store, clock, limiter },
     {
       repository: store.repository,
+      activityWriters: store.activityWriters,
       catalog,
       clock: () => clock.now(),
       clockBehindMs: () => clock.behind(),
@@ -170,11 +181,10 @@ export async function openKeysWithNotices(
       pace: new Pace((limit) => new AttemptCounter(limit)),
     },
   );
-  return { keys, notices: store.notices };
 }
 
 /** @throws KeysError OPTION_INVALID for what cannot be declared */
-function catalogOf(caller: string, additions: CatalogAdditions): Catalog {
+export function catalogOf(caller: string, additions: CatalogAdditions): Catalog {
   try {
     return createCatalog(additions);
   } catch (error) {
@@ -196,7 +206,7 @@ function schedule(work: () => void, delayMs: number): void {
 
 /** What services over one store share. */
 interface Shared extends Limited {
-  store: Store;
+  store: OpenedStore;
   clock: SteadyClock;
 }
 

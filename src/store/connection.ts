@@ -2,7 +2,13 @@ import type { KeyObject } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dialect, Kysely, type KyselyPlugin } from 'kysely';
 import { debug, debugTimed, isTraced, KeysError, millisecondsSince, type Port, trace } from '../keys/basics/index.ts';
-import type { Follower, Following, NotificationReport } from '../keys/repository/index.ts';
+import {
+  type Follower,
+  type Following,
+  type KnownEdge,
+  LISTED_MS,
+  type NotificationReport,
+} from '../keys/repository/index.ts';
 import type { KeyRow, Tables } from './tables.ts';
 
 /** The supported databases, for the few places where their SQL differs. */
@@ -76,12 +82,26 @@ export interface Connection {
   watchHearing(report: NotificationReport): void;
   /** See `KeyRepository.follow`. */
   follow?(follower: Follower): Promise<Following>;
+  /** Whom those who follow it have told of, each as it is now. */
+  toldEdges?(): Promise<KnownEdge[]>;
   /**
    * Lets the database server find what space it can use again, and how its rows are best found: until it has done so by
    * itself, searches of many new keys take several times as long. A file has pages of its own: see `compactFile`.
    */
   vacuum?(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Edges as they are a time in milliseconds after they were listed, as far as they are still listed. */
+export function edgesAfter(edges: readonly KnownEdge[], ageMs: number): KnownEdge[] {
+  return edges
+    .map(({ leaseMs, lagMs, seenMs, ...edge }) => ({
+      ...edge,
+      leaseMs: Math.max(leaseMs - ageMs, 0),
+      lagMs: lagMs + ageMs,
+      seenMs: seenMs + ageMs,
+    }))
+    .filter(({ seenMs }) => seenMs < LISTED_MS);
 }
 
 /** By what a feature's port reads. */
@@ -166,6 +186,7 @@ export function timedConnection(connection: Connection, report: StoreTimer): Con
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (listener) => connection.watchHearing(listener),
     follow: (follower) => connection.follow!(follower),
+    toldEdges: () => connection.toldEdges!(),
     close: () => connection.close(),
   };
 }
@@ -195,6 +216,7 @@ export function debuggedConnection(connection: Connection): Connection {
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (listener) => connection.watchHearing(listener),
     follow: (follower) => connection.follow!(follower),
+    toldEdges: () => connection.toldEdges!(),
     close: () =>
       debugTimed(
         'the store was closed',

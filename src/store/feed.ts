@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { FEED, type FeedChanges } from '../keys/repository/index.ts';
+import { FEED, type FeedChanges, type KnownEdge } from '../keys/repository/index.ts';
 import { type DialectName, portOfStore } from './connection.ts';
 import { missingStore } from './errors.ts';
 import { chunksOf } from './rows.ts';
@@ -26,7 +26,8 @@ interface Change {
  */
 export const feed = portOfStore({
   port: FEED,
-  read: ({ run, connection: { dialect } }) => ({
+  read: ({ run, connection, connection: { dialect } }) => ({
+    edges: async () => latestOf((await connection.toldEdges?.()) ?? []),
     head: () => run(async (db) => cursorOf(await headOf(db, dialect))),
     since: (cursor, limit, also = []) => run((db) => changesSince(db, dialect, { cursor, limit, also })),
     async *pages(limit) {
@@ -55,9 +56,18 @@ export const feed = portOfStore({
       async *pages() {
         yield Promise.reject(missing());
       },
+      edges: async () => [],
     };
   },
 });
+
+/** One that has come to follow another process is known to both: as the one knows it that it asked last. */
+function latestOf(edges: readonly KnownEdge[]): KnownEdge[] {
+  const oldestFirst = edges.toSorted((one, other) => other.seenMs - one.seenMs);
+  const byId = new Map(oldestFirst.map((edge) => [`${edge.key.id} ${edge.id}`, edge]));
+  const textOf = ({ name, id }: KnownEdge) => `${name}\n${id}`;
+  return [...byId.values()].toSorted((one, other) => (textOf(one) < textOf(other) ? -1 : 1));
+}
 
 function rowText(dialect: DialectName): RawBuilder<string> {
   const columns = sql.join(FEED_COLUMNS.map((column) => sql.ref(column)));

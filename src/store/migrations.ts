@@ -497,6 +497,8 @@ async function completePostgres(db: Kysely<Tables>): Promise<void> {
   await sql`create table followers (id text primary key, seen bigint not null, leased_until bigint not null)`.execute(
     db,
   );
+  // Whom each of them tells of changes in turn, and when it has said so.
+  await sql`create table edges (id text primary key, told_at bigint not null, details text not null)`.execute(db);
   await sql`create table change_number (one integer primary key check (one = 1), number bigint not null)`.execute(db);
   await sql`insert into change_number values (1, 0)`.execute(db);
   await sql`create function announce_truncated_keys() returns trigger language plpgsql as $$

@@ -222,7 +222,8 @@ async function selectCreators(db: Kysely<Tables>, { created_by }: KeyRow): Promi
   return created_by === null ? [] : selectAncestors(db, [created_by]).selectAll('api_keys').execute();
 }
 
-function foundBy(digest: string, row: KeyRowBySecret, ancestors: readonly KeyRow[]): FoundBySecret {
+/** A key that was found by the digest of one of its secrets. */
+export function foundBy(digest: string, row: KeyRowBySecret, ancestors: readonly KeyRow[]): FoundBySecret {
   const found = { key: apiKeyOf(row), ancestors: byId(ancestors) };
   if (row.rotated_public_id !== undefined) return { ...found, secret: 'rotated', publicId: row.rotated_public_id };
   return row.digest === digest

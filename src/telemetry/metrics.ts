@@ -72,6 +72,11 @@ export class Metrics {
     addNoticeMetrics(this.#registry, notices, () => this.#inUse.counts);
   }
 
+  /** Tells of an edge from now on. */
+  measureEdge(edge: MeasuredEdge): void {
+    addEdgeMetrics(this.#registry, edge);
+  }
+
   /** In Prometheus' text format, of this process alone. */
   async text(): Promise<string> {
     const samples = await this.collect(true);
@@ -364,7 +369,7 @@ export function addStoreMetrics(registry: Registry) {
   };
 }
 
-export type MeasuredKeys = Pick<KeysService, 'authenticator' | 'store' | 'unwrittenUses'> & Limited;
+export type MeasuredKeys = Pick<KeysService, 'authenticator' | 'edges' | 'store' | 'unwrittenUses'> & Limited;
 
 /** The keys that a process serves by now, and whether it is the one that counts those of the store. */
 interface KeysInUse {
@@ -377,6 +382,47 @@ function addKeyMetrics(registry: Registry, inUse: KeysInUse): void {
   addChecks(registry, inUse);
   addLimits(registry, inUse);
   addStoredKeys(registry, inUse);
+  addEdges(registry, inUse);
+}
+
+/** Of the edges that follow this process: those of several processes are summed up. */
+function addEdges(registry: Registry, inUse: KeysInUse): void {
+  const edges = () => inUse.keys?.edges.list() ?? [];
+  addGauge(
+    registry,
+    {
+      name: 'svc_api_feed_edges',
+      help: 'Edges that have asked for changes within 10 minutes: answering, or behind, which refuse all keys.',
+      labelNames: ['state'],
+    },
+    () => {
+      const all = edges();
+      const answering = all.filter(({ leaseMs }) => leaseMs > 0).length;
+      return [
+        [answering, { state: 'answering' }],
+        [all.length - answering, { state: 'behind' }],
+      ];
+    },
+  );
+  addGauge(
+    registry,
+    {
+      name: 'svc_api_feed_lag_seconds',
+      help: 'The longest time since an edge was last known to have taken all changes.',
+      aggregator: 'max',
+    },
+    () => [[Math.max(...edges().map(({ lagMs }) => lagMs), 0) / 1000]],
+  );
+  addCounter(
+    registry,
+    { name: 'svc_api_feed_changes_waited_total', help: 'Changes that have waited for edges to take them.' },
+    () => [[inUse.keys?.edges.waited.count ?? 0]],
+  );
+  addCounter(
+    registry,
+    { name: 'svc_api_feed_changes_waited_seconds_total', help: 'How long changes have waited for edges, in all.' },
+    () => [[inUse.keys?.edges.waited.seconds ?? 0]],
+  );
 }
 
 function addChecks(registry: Registry, inUse: KeysInUse): void {
@@ -516,6 +562,32 @@ const WAIT_MS = 2000;
  * Tells a registry of notices. Everything is read when it is asked for.
  * @param isCounting whether this process is the one that counts what waits in the store
  */
+/** What is measured of an edge. */
+export interface MeasuredEdge {
+  state(): Readonly<Record<'lagSeconds' | 'leaseSeconds' | 'keys' | 'tableBytes', number>>;
+  readonly counts: { readonly staleAnswers: number };
+}
+
+function addEdgeMetrics(registry: Registry, edge: MeasuredEdge): void {
+  const gauges = [
+    ['svc_api_edge_lag_seconds', 'lagSeconds', 'For how long the origin has not proven that all keys are right.'],
+    [
+      'svc_api_edge_lease_seconds',
+      'leaseSeconds',
+      'How long the edge may still answer; below 0, since when it may not.',
+    ],
+    ['svc_api_edge_keys', 'keys', 'Keys that the edge has.'],
+    ['svc_api_edge_table_bytes', 'tableBytes', 'Memory that they take.'],
+  ] as const;
+  for (const [name, field, help] of gauges)
+    addGauge(registry, { name, help, aggregator: 'max' }, () => [[edge.state()[field]]]);
+  addCounter(
+    registry,
+    { name: 'svc_api_edge_stale_answers_total', help: 'Answers in the grace, after the lease had ended.' },
+    () => [[edge.counts.staleAnswers]],
+  );
+}
+
 function addNoticeMetrics(registry: Registry, notices: MeasuredNotices, isCounting: () => boolean): void {
   addCounter(
     registry,

@@ -2,7 +2,7 @@ import { isInClear } from '../http/listen-address.ts';
 import type { RequestWatcher } from '../http/index.ts';
 import { isDebugged } from '../keys/basics/index.ts';
 import type { Log } from '../log.ts';
-import type { addStoreMetrics, MeasuredKeys, MeasuredNotices, Metrics } from './metrics.ts';
+import type { addStoreMetrics, MeasuredEdge, MeasuredKeys, MeasuredNotices, Metrics } from './metrics.ts';
 import type { MetricsServer } from './metrics-server.ts';
 import { requestDebugLog, requestLog } from './request-log.ts';
 import type { Traces } from './traces.ts';
@@ -27,6 +27,8 @@ export interface OpenTelemetry {
   measure(keys: MeasuredKeys): void;
   /** Tells of notices from now on; is called once, if there is a webhook. */
   measureNotices(notices: MeasuredNotices): void;
+  /** Tells of an edge from now on; is called once, by an edge. */
+  measureEdge(edge: MeasuredEdge): void;
   /** Sends what was not sent yet. */
   stop(): Promise<void>;
 }
@@ -55,6 +57,7 @@ export async function openTelemetry({
     metrics,
     measure: (keys) => metrics?.measure(keys),
     measureNotices: (notices) => metrics?.measureNotices(notices),
+    measureEdge: (edge) => metrics?.measureEdge(edge),
     stop: async () => traces?.stop(),
   };
 }

@@ -118,6 +118,7 @@ const SURFACE: Record<string, string[]> = {
     ...PLACE,
     ...ASKING,
   ],
+  'apikey:edges': [...ALWAYS, ...PLACE],
   'apikey:requests': ['--limit <number>', ...ALWAYS, ...PLACE],
   'apikey:review': ['--attest <text>', '--csv', ...ALWAYS, ...PLACE],
   'apikey:rotate': [

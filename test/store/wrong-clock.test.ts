@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { SteadyClock, UNIT_MS } from '../../src/keys/basics/time.ts';
-import { ServerClock } from '../../src/store/postgres/postgres-listener.ts';
+import { ServerClock } from '../../src/store/server-clock.ts';
 import { openStore } from '../../src/store/open.ts';
 import { describeOn, describeOnEach } from '../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';

@@ -10,16 +10,25 @@ export interface ServeProcess {
 }
 
 /** Starts the built `serve` on a store, by default on a free port, as a process of its own. */
-export async function startServe(
+export function startServe(
   database: string,
   args: readonly string[] = ['--port', '0'],
   env: NodeJS.ProcessEnv = {},
 ): Promise<ServeProcess> {
-  const child = startCli(['serve', '--database', database, ...args], { env: cleanEnv({ LOG_LEVEL: 'error', ...env }) });
+  return startListening(['serve', '--database', database, ...args], env);
+}
+
+/** Starts the built `edge` of an origin on a free port, as a process of its own. */
+export function startEdge(origin: string, tokenFile: string, ...args: readonly string[]): Promise<ServeProcess> {
+  return startListening(['edge', '--origin', origin, '--token-file', tokenFile, '--port', '0', ...args], {});
+}
+
+async function startListening(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ServeProcess> {
+  const child = startCli(args, { env: cleanEnv({ LOG_LEVEL: 'error', ...env }) });
   const ended = once(child, 'exit');
   const line = String((await Promise.race([once(child.stdout!, 'data'), ended]))[0]);
   const [, url] = /^Listening on (\S+)\n$/.exec(line) ?? [];
-  if (url === undefined) throw new Error(`serve did not start: ${line}`);
+  if (url === undefined) throw new Error(`${args[0]} did not start: ${line}`);
   return {
     url,
     kill: (signal) => void child.kill(signal),

@@ -24,6 +24,7 @@ import { debug, isDebugged, isKeysError, millisecondsSince } from '../../keys/ba
 import type { ChangeSource } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
 import type { ConfiguredServer, StartService } from '../../service/configured-server.ts';
+import type { NatsPublisher } from '../../nats/publisher.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
 import type { MetricsServer } from '../../telemetry/metrics-server.ts';
 import type { Telemetry, TelemetryOptions } from '../../telemetry/telemetry.ts';
@@ -125,6 +126,14 @@ const NO_SEARCH_INDEX =
 const IN_CLEAR =
   'keys cross the network in clear text: serve by TLS (--tls-cert, --tls-key), or to a proxy that does, on 127.0.0.1';
 
+/** How keys are opened that are not in a store. */
+export interface Opening {
+  readonly config: Config;
+  readonly catalog: Catalog;
+  readonly maxVerifiedKeys: number | undefined;
+  readonly telemetry: Telemetry | undefined;
+}
+
 /** What is to be served, and in how many processes. */
 interface Serving extends ServeOptions {
   readonly database: string | undefined;
@@ -133,6 +142,10 @@ interface Serving extends ServeOptions {
   /** Is called before the store is opened. @throws what keeps this from being served */
   check?(config: Config, catalog: Catalog): void;
   readonly start: StartService;
+  /** Opens keys that are not in a store, where there is nothing to keep up. Default: opens the key store. */
+  readonly open?: (opening: Opening) => Promise<OpenKeys>;
+  /** Whether edges follow the store as the configuration says, beside HTTP. */
+  readonly isOrigin?: boolean;
   /** What the log says that is listened on, behind the address. */
   readonly logPath?: string;
 }
@@ -265,22 +278,26 @@ export abstract class ServingCommand extends BaseCommand {
       import('../../service/configured-server.ts'),
     ]);
     const additions = additionsIn(config, ofHost);
-    check?.(config, createCatalog(additions));
+    const catalog = createCatalog(additions);
+    check?.(config, catalog);
     const destination = await destinationIn(config);
-    const opened = await openKeysWithNotices(
-      {
-        database,
-        timer: telemetry?.storeTimer,
-        ...additions,
-        maxVerifiedKeys,
-        lockWaitMs: LOCK_WAIT_MS,
-        writeWaitMs: WRITE_WAIT_MS,
-      },
-      context.changes,
-    );
+    const opened = context.open
+      ? { keys: await context.open({ config, catalog, maxVerifiedKeys, telemetry }), notices: undefined }
+      : await openKeysWithNotices(
+          {
+            database,
+            timer: telemetry?.storeTimer,
+            ...additions,
+            maxVerifiedKeys,
+            lockWaitMs: LOCK_WAIT_MS,
+            writeWaitMs: WRITE_WAIT_MS,
+          },
+          context.changes,
+        );
     let { keys } = opened;
+    let publisher: NatsPublisher | undefined;
     try {
-      await this.reportStore(keys);
+      if (opened.notices) await this.reportStore(keys);
       telemetry?.measure(keys);
       const watchers = telemetry?.watchers ?? [];
       const limits = {
@@ -290,20 +307,22 @@ export abstract class ServingCommand extends BaseCommand {
       const keepAliveMs = keepAlive && keepAlive * 1000;
       const server = { ...address, tls, keepAliveMs, limits, log: this.logger, watchers };
       const configured = await ConfiguredServer.start({ keys, config, extensions }, server, start);
-      const notices = new NoticeDelivery({
-        store: opened.notices,
-        clock: keys.clock,
-        turn: context.turn,
-        log: this.logger,
-        onStart: (started) => telemetry?.measureNotices(started),
-      });
-      await notices.take(destination);
+      const notices =
+        opened.notices &&
+        new NoticeDelivery({
+          store: opened.notices,
+          clock: keys.clock,
+          turn: context.turn,
+          log: this.logger,
+          onStart: (started) => telemetry?.measureNotices(started),
+        });
+      await notices?.take(destination);
       source.follow(async (file) => {
         try {
           const changed = await parseConfig(file, ofHost);
           const changedDestination = await destinationIn(changed);
           await configured.take(changed);
-          await notices.take(changedDestination);
+          await notices?.take(changedDestination);
           keys = configured.keys;
           telemetry?.measure(keys);
           reportTaken(changed, this.logger);
@@ -313,12 +332,18 @@ export abstract class ServingCommand extends BaseCommand {
           return false;
         }
       });
-      const stopKeepingUp = keepUp(
-        () => configured,
-        this.logger,
-        (text) => withNamesOf(this.config, text),
-      );
+      const stopKeepingUp = opened.notices
+        ? keepUp(
+            () => configured,
+            this.logger,
+            (text) => withNamesOf(this.config, text),
+          )
+        : undefined;
       const { service } = configured;
+      if (context.isOrigin && config.feed) {
+        const { NatsPublisher } = await import('../../nats/publisher.ts');
+        publisher = new NatsPublisher({ settings: config.feed.nats, keys: () => keys, log: this.logger });
+      }
       await collectGarbage();
       stop.serving();
       onListening(service.server.url);
@@ -331,11 +356,13 @@ export abstract class ServingCommand extends BaseCommand {
       this.logger.info({ url, store: keys.location, ...from }, 'listening');
       const reason = await stop.received;
       this.logger.info({ reason }, 'stopping');
-      await Promise.all([service.stop(), stopKeepingUp(), notices.stop()]);
+      await Promise.all([service.stop(), stopKeepingUp?.(), notices?.stop()]);
+      if (!opened.notices) return;
       await keys.store
         .rememberTime()
         .catch((error: unknown) => this.logger.debug({ err: error }, 'the time was not kept'));
     } finally {
+      await publisher?.stop();
       await keys.close();
     }
   }

@@ -1,22 +1,15 @@
-import { resolve } from 'node:path';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../cli/base-command.ts';
 import { exclusiveFlags, permissionsFlag } from '../../cli/input/key-flags.ts';
 import { CliError } from '../../cli/errors.ts';
+import { readUpstream } from '../../cli/serve/asked-upstream.ts';
 import { readNumber, readOptions, ServingCommand, servingFlags } from '../../cli/serve/index.ts';
-import type { GuardOptions } from '../../guard/guard.ts';
-import type { AskedRequirement, GuardRules } from '../../guard/access.ts';
-import type { ServerOptions } from '../../http/index.ts';
-import type { OpenedService, ServedService } from '../../service/configured-server.ts';
 import { printable } from '../../keys/basics/index.ts';
-import type { Route, SentCredential, Upstream } from '../../routes/index.ts';
+import type { AskedGuard } from '../../service/guard-service.ts';
 
 const PORT = 8080;
 const TIMEOUT_S = 60;
-
-/** What the command line says. */
-type GuardFlags = AskedRequirement & Omit<GuardOptions, 'maxConnections' | 'log'> & { upstream: Upstream | undefined };
 
 export default class Guard extends ServingCommand {
   static override summary = 'Put a key in front of a service: a proxy that asks for one.';
@@ -91,11 +84,11 @@ export default class Guard extends ServingCommand {
     if (resource !== undefined && permissions) throw exclusiveFlags('--resource', '--permission');
     if (methods !== undefined && !permissions)
       throw new CliError('USAGE', '--methods goes with --permission. Pass both, or leave it out.');
-    const [upstream, { readRequirements, readUpstreams }] = await Promise.all([
+    const [upstream, { checkGuard, guardService }] = await Promise.all([
       readUpstream(args.upstream, flags),
-      import('../../guard/access.ts'),
+      import('../../service/guard-service.ts'),
     ]);
-    const asked: GuardFlags = {
+    const asked: AskedGuard = {
       permissions,
       anyKey,
       resource,
@@ -109,81 +102,13 @@ export default class Guard extends ServingCommand {
       ...readOptions(flags, process.env, PORT),
       database,
       config,
-      check: ({ routes, upstreams }, catalog) => {
-        readRequirements(asked, { routes, catalog });
-        readUpstreams(upstreams, upstream, routesThatDecide(asked, routes));
-      },
-      start: (opened, server) => this.serveGuard(asked, opened, server),
+      check: (configuration, catalog) => checkGuard(asked, configuration, catalog),
+      start: guardService(asked, this.logger),
     });
-  }
-
-  private async serveGuard(asked: GuardFlags, opened: OpenedService, server: ServerOptions): Promise<ServedService> {
-    const [{ readRequirements, readUpstreams }, { serveGuard }] = await Promise.all([
-      import('../../guard/access.ts'),
-      import('../../guard/guard.ts'),
-    ]);
-    const rulesBy = ({
-      keys,
-      config: { routes, credentials, trust, limits, upstreams, signIn, people, publicUrl },
-    }: OpenedService): GuardRules => ({
-      keys,
-      upstreams: readUpstreams(upstreams, asked.upstream, routesThatDecide(asked, routes)),
-      requirements: readRequirements(asked, { routes, catalog: keys.catalog }),
-      credentials,
-      trust,
-      failedCredentials: limits.failedCredentials,
-      people,
-      publicUrl,
-      loadDoor:
-        signIn === 'off' ? undefined : async (parts) => (await import('../../console/door.tsx')).openDoor(parts),
-    });
-    const running = await serveGuard({ ...asked, log: this.logger }, rulesBy(opened), server);
-    return {
-      server: running,
-      prepare: async (changed) => {
-        return running.prepareRules(rulesBy(changed));
-      },
-      stop: () => running.stop(),
-    };
   }
 }
 
 function readHealthPath(path: string | undefined): string | undefined {
   if (path === undefined || /^\/[\w./~-]*$/.test(path)) return path;
   throw new CliError('USAGE', `--health-path is "${printable(path)}". Give a path, such as /guard/health.`);
-}
-
-/** The routes, where the command line does not say who may pass. */
-function routesThatDecide({ permissions, anyKey, resource }: GuardFlags, routes: readonly Route[]) {
-  return permissions || anyKey || resource !== undefined ? undefined : routes;
-}
-
-/** The upstream that a command line names, and what it gets of its own. */
-async function readUpstream(
-  address: string | undefined,
-  { 'rewrite-host': rewriteHost, 'send-header': headers = [] }: { 'rewrite-host': boolean; 'send-header'?: string[] },
-): Promise<Upstream | undefined> {
-  if (address === undefined) {
-    const flag = rewriteHost ? '--rewrite-host' : headers.length > 0 ? '--send-header' : undefined;
-    if (flag === undefined) return undefined;
-    const instead = flag === '--rewrite-host' ? '"rewriteHost"' : '"send"';
-    throw new CliError(
-      'USAGE',
-      `${flag} goes with an upstream. Write ${instead} in "upstreams" of svc-api.yaml for others.`,
-    );
-  }
-  const { parseUpstream, problemOfSentHeader } = await import('../../routes/index.ts');
-  const parsed = parseUpstream(address);
-  if ('refusal' in parsed) throw new CliError('USAGE', parsed.refusal);
-  const send = headers.map((text): SentCredential => {
-    const [, name, file] = /^([^=]*)=@(.+)$/s.exec(text) ?? [];
-    // What stands there may be the secret.
-    if (name === undefined || file === undefined)
-      throw new CliError('USAGE', '--send-header is not a name and a file. Write it as X-Api-Key=@/run/secrets/app.');
-    const problem = problemOfSentHeader(name);
-    if (problem !== undefined)
-      throw new CliError('USAGE', `--send-header cannot send "${printable(name)}": it ${problem}.`);
-    return { in: 'header', name, file: resolve(file) };
-  });
-  return { address: parsed.value, send, rewriteHost };
 }

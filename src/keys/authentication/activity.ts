@@ -210,14 +210,18 @@ export interface ActivityEvents {
   refusals: AuditDraft[];
 }
 
-/** What `Activity` needs from outside. */
-export interface ActivityOptions {
+/** Where activity is written. */
+export interface ActivityWriters {
   /** Adds to the totals of keys. When it throws, that is kept and written later. */
   writeUsage: (usage: readonly KeyUsage[]) => Promise<void>;
   /** Writes events, with the same promise. */
   writeEvents: (events: ActivityEvents) => Promise<void>;
+}
+
+/** What `Activity` needs from outside. */
+interface ActivityOptions extends ActivityWriters {
   /** Is called after usage was written, in the background. When it throws, nothing is lost. */
-  afterUsage?: () => Promise<void>;
+  afterUsage?: (() => Promise<void>) | undefined;
   /** Milliseconds since 1970. */
   clock: () => number;
   /** Calls `work` after `delay` milliseconds. */

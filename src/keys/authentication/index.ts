@@ -1,5 +1,5 @@
 /** From a secret to a principal: verified keys, what they are used for, and people's sessions. */
-export { Activity, type ActivityEvents, type ActivityOptions, UsageRetention, writeEvents } from './activity.ts';
+export { Activity, type ActivityEvents, type ActivityWriters, UsageRetention, writeEvents } from './activity.ts';
 export {
   Authenticator,
   type CheckCounts,

@@ -78,6 +78,7 @@ export type ErrorCode =
   | 'STORE_AUDIT_KEY'
   | 'STORE_CLOCK'
   | 'STORE_FAILED'
+  | 'EDGE_STALE'
   | 'BACKUP_EXISTS'
   | 'BACKUP_INVALID'
   | 'BACKUP_UNAVAILABLE'

@@ -16,11 +16,19 @@ import {
   type Rules,
   text,
 } from '../basics/index.ts';
-import type { HourUsage, KeyUsage } from '../key/index.ts';
-import { FEED, type FeedChanges, type Follower, type Following, type KeyRepository } from '../repository/index.ts';
+import { type HourUsage, type KeyUsage, startOf } from '../key/index.ts';
+import {
+  FEED,
+  type FeedChanges,
+  type Follower,
+  type Following,
+  type KeyRepository,
+  type KnownEdge,
+  LISTED_MS,
+} from '../repository/index.ts';
 
-/** What an edge asks: it has taken all changes up to a position, and wants to know of those after it. */
-export interface EdgePoll {
+/** An edge that asks. */
+export interface EdgeAsking {
   /** A random id of the process. */
   readonly id: string;
   /** How people call it. */
@@ -28,10 +36,16 @@ export interface EdgePoll {
   /** The id and the name of its key. */
   readonly key: { readonly id: string; readonly name: string };
   readonly address: string | undefined;
-  /** See `FeedChanges.cursor`. */
-  readonly after: string;
   /** For how long it wants to answer without being told anything, in milliseconds. */
   readonly leaseMs: number;
+}
+
+/** What an edge asks: it has taken all changes up to a position, and wants to know of those after it. */
+export interface EdgePoll extends EdgeAsking {
+  /** See `FeedChanges.cursor`. */
+  readonly after: string;
+  /** How long it waits for an answer without changes: less than it usually would where the way is long. */
+  readonly holdMs?: number | undefined;
 }
 
 /** What an edge is told, and for how long it may answer by that, in milliseconds since it asked. */
@@ -42,14 +56,10 @@ export interface FollowedAnswer extends FeedChanges {
   readonly now: number;
 }
 
-/** An edge that has asked not long ago. */
-export interface KnownEdge extends Omit<EdgePoll, 'after' | 'leaseMs'> {
-  /** For how many milliseconds it may still answer; 0 if it may not. */
-  readonly leaseMs: number;
-  /** How many milliseconds ago it was last known to have taken all changes. */
-  readonly lagMs: number;
-  /** How many milliseconds ago it asked for something. */
-  readonly seenMs: number;
+/** An edge as it is listed. */
+export interface ListedEdge extends Omit<KnownEdge, 'seenMs'> {
+  /** When it asked for something, in milliseconds since 1970. */
+  readonly lastAskedAt: number;
 }
 
 /** What an edge reports of the keys that it has accepted and refused. */
@@ -68,32 +78,50 @@ interface EdgesOptions {
   writeEvents: (events: ActivityEvents) => Promise<void>;
 }
 
-/** A promise to an edge: it may answer until a time of `performance.now`, by what it knows at a revision of the store. */
-interface Lease {
+/** What an edge has been told: how many times changes were heard of, and `KeyRepository.revision`. */
+export interface Told {
+  readonly times: number;
   readonly revision: number;
+}
+
+/** A promise to an edge: it may answer until a time of `performance.now`, by what was heard so many times. */
+interface Lease {
+  readonly times: number;
   until: number;
 }
 
-interface Edge extends EdgePoll {
+interface Edge extends EdgeAsking {
   leases: Lease[];
-  /** The revision that it is known to have taken. */
-  taken: number;
+  /** What it is known to have taken. */
+  taken: Told;
   takenAt: number;
   askedAt: number;
   /** The last answer: when it asks from there, it has taken that. */
-  sent: { cursor: string; revision: number } | undefined;
-  /** Where nothing came after a position at a revision, and when that was found out. */
-  current: { cursor: string; revision: number; at: number } | undefined;
+  sent: { cursor: string; told: Told } | undefined;
+  /** Where nothing came after a position, and when that was found out. */
+  current: { cursor: string; times: number; at: number } | undefined;
 }
 
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** What an edge says of itself: a UUID, a name, and for how long it may ask to answer by itself, in milliseconds. */
+export const EDGE_FORMS = {
+  id: UUID,
+  name: /^[^\p{C}]{1,200}$/u,
+  leaseMs: { least: 100, most: 60_000 },
+} as const;
+/** For how many limits it may ask for leases at once. */
+export const MAX_FEED_LEASES = 100;
+const NEVER: Told = { times: -1, revision: -1 };
 /** For what part of its lease an edge waits for an answer that has no changes. */
 const HOLD_PART = 1 / 4;
 /** How many keys an answer tells of, and how many a page of all keys has. */
 const [MAX_CHANGES, PAGE_KEYS] = [1000, 500];
 /** How long it is relied on that a position is the last one while no key changes: the store forgets older ones. */
 const CURRENT_MS = 5000;
-/** How long an edge is remembered that asks no more, and how many are. */
-const [KEPT_MS, MAX_EDGES] = [600_000, 10_000];
+/** How many edges are remembered, of which as long as they are listed. */
+const MAX_EDGES = 10_000;
+/** How often those who list edges are told of them, in milliseconds. */
+const TELL_MS = 2000;
 /** How many edges may load all keys at once. */
 const MAX_LOADING = 4;
 /** How many reports are remembered, so that none counts twice. */
@@ -106,12 +134,18 @@ const MAX_REPORTS = 10_000;
 export class Edges implements Follower {
   readonly #options: EdgesOptions;
   readonly #edges = new Map<string, Edge>();
-  readonly #reports = new Set<string>();
+  /** What was reported, by ids. */
+  readonly #reports = new Map<string, Promise<void>>();
   #following: Promise<Following> | undefined;
   /** Resolves with the next change, or the next time that an edge has taken one. */
   #changed = Promise.withResolvers<void>();
   #taken = Promise.withResolvers<void>();
   #loading = 0;
+  /** How many times it has heard of changes. A key that is created, too, is one, which changes no revision. */
+  #times = 0;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #isTelling = false;
+  readonly #waited = { count: 0, seconds: 0 };
 
   constructor(options: EdgesOptions) {
     this.#options = options;
@@ -124,32 +158,96 @@ export class Edges implements Follower {
    * @throws KeysError STORE_UNAVAILABLE while it is not sure that all changes are known, STORE_…
    */
   async poll(asked: EdgePoll, signal: AbortSignal): Promise<FollowedAnswer | 'gone' | 'full'> {
-    const { repository } = this.#options;
     const { after } = asked;
     const askedAt = performance.now();
     const following = await this.#follow();
     const edge = this.#asks(asked, askedAt);
     if (!edge) return 'full';
-    const holdUntil = isLeased(edge, askedAt) ? askedAt + asked.leaseMs * HOLD_PART : askedAt;
+    if (edge.sent?.cursor === after) this.#hasTaken(edge, edge.sent.told, askedAt);
+    this.#tell(following, askedAt);
+    // A lease may be shorter than it asks for.
+    const holdMs = Math.min(asked.holdMs ?? Infinity, asked.leaseMs * HOLD_PART, leaseMsOf(edge, askedAt) / 2);
+    const held = delay(holdMs, undefined, { signal, ref: false }).catch(() => {});
     for (;;) {
-      // First of all: what is committed after that, and is not seen below, waits for this process.
-      const leasedUntil = following.leasedUntil();
-      const revision = repository.revision();
-      const now = performance.now();
-      if (revision === undefined || leasedUntil <= now) throw notSure();
-      const { current } = edge;
-      const changed = this.#changed.promise;
-      let changes: FeedChanges = { cursor: after, rows: [], gone: [], hasMore: false };
-      if (current?.cursor !== after || current.revision !== revision || current.at < now - CURRENT_MS) {
-        const found = await repository.port(FEED).since(after, MAX_CHANGES, this.#changedByHand(edge));
-        if (!found) return 'gone';
-        changes = found;
-        if (found.cursor === after) edge.current = { cursor: after, revision, at: now };
+      const { told, lease } = this.#promise(edge, askedAt, following);
+      const [changed, now] = [this.#changed.promise, performance.now()];
+      const changes = await this.#changesAfter(after, edge, told).catch((error: unknown) => {
+        lease.until = 0;
+        throw error;
+      });
+      const isNew = changes?.cursor !== after;
+      const isOver = isNew || performance.now() >= askedAt + holdMs || signal.aborted;
+      const leaseMs = isOver && changes?.hasMore === false ? Math.max(Math.floor(lease.until - askedAt), 0) : 0;
+      if (leaseMs === 0) lease.until = 0;
+      if (!changes) return 'gone';
+      if (!isNew) this.#hasTaken(edge, told, now);
+      if (isOver) {
+        edge.sent = { cursor: changes.cursor, told: changes.hasMore ? edge.taken : told };
+        return { ...changes, leaseMs, now: this.#options.clock() };
       }
-      const isOver = changes.cursor !== after || performance.now() >= holdUntil || signal.aborted;
-      if (isOver) return this.#answer(edge, changes, { askedAt, revision, leasedUntil });
-      await Promise.race([changed, delay(holdUntil - performance.now(), undefined, { signal }).catch(() => {})]);
+      await Promise.race([changed, held]);
     }
+  }
+
+  /**
+   * Gives a lease to an edge that is told of changes in another way, once it can have all that this process has heard of.
+   * @param taken what it is known to have taken
+   * @param published resolves once it can have all that was heard so many times, and rejects if it may not
+   * @returns for how many milliseconds since it has asked it may answer, once it has taken that; `full` as `poll`
+   * @throws KeysError STORE_UNAVAILABLE as `poll`; what `published` rejects with
+   */
+  async renew(
+    asked: EdgeAsking,
+    taken: Told | undefined,
+    published: (times: number) => Promise<void>,
+  ): Promise<Pick<FollowedAnswer, 'leaseMs' | 'now'> | 'full'> {
+    const askedAt = performance.now();
+    const following = await this.#follow();
+    const edge = this.#asks(asked, askedAt);
+    if (!edge) return 'full';
+    if (taken) this.#hasTaken(edge, taken, askedAt);
+    this.#tell(following, askedAt);
+    const { told, lease } = this.#promise(edge, askedAt, following);
+    try {
+      await published(told.times);
+    } catch (error) {
+      lease.until = 0;
+      throw error;
+    }
+    return { leaseMs: Math.max(Math.floor(lease.until - askedAt), 0), now: this.#options.clock() };
+  }
+
+  /** What this process has heard of, and what resolves with the next change. It hears of all from then on. */
+  async heard(): Promise<{ told: Told | undefined; changed: Promise<void>; now: number }> {
+    await this.#follow();
+    const revision = this.#options.repository.revision();
+    const told = revision === undefined ? undefined : { times: this.#times, revision };
+    return { told, changed: this.#changed.promise, now: this.#options.clock() };
+  }
+
+  /** What was changed after a position; see `FEED`. @param taken what was heard of at that position */
+  changesAfter(cursor: string, taken: Told | undefined): Promise<FeedChanges | undefined> {
+    return this.#options.repository.port(FEED).since(cursor, MAX_CHANGES, this.#changedByHand(taken));
+  }
+
+  /**
+   * All keys, in pages that are read one after the other, with what is changed meanwhile.
+   * @returns where to go on; undefined if too much was changed meanwhile
+   */
+  async *pages(): AsyncGenerator<Pick<FeedChanges, 'rows' | 'gone'>, string | undefined> {
+    const feed = this.#options.repository.port(FEED);
+    let cursor = await feed.head();
+    for await (const rows of feed.pages(PAGE_KEYS)) {
+      // The store remembers a number of changes alone: they are told before it forgets them.
+      yield { rows, gone: [] };
+      for (let changes: FeedChanges | undefined; !changes || changes.hasMore;) {
+        changes = await feed.since(cursor, MAX_CHANGES);
+        if (!changes) return undefined;
+        cursor = changes.cursor;
+        yield changes;
+      }
+    }
+    return cursor;
   }
 
   /**
@@ -160,19 +258,12 @@ export class Edges implements Follower {
   async *snapshot(): AsyncGenerator<string> {
     this.#loading += 1;
     try {
-      const feed = this.#options.repository.port(FEED);
-      let cursor = await feed.head();
-      for await (const rows of feed.pages(PAGE_KEYS)) {
-        // The store remembers a number of changes alone: they are sent before it forgets them.
-        yield rowLines(rows);
-        for (let changes: FeedChanges | undefined; !changes || changes.hasMore;) {
-          changes = await feed.since(cursor, MAX_CHANGES);
-          if (!changes) return;
-          cursor = changes.cursor;
-          yield changeLines(changes);
-        }
+      const pages = this.pages();
+      for (let page = await pages.next(); ; page = await pages.next()) {
+        if (!page.done) yield changeLines(page.value);
+        else if (page.value === undefined) return;
+        else return void (yield lastLine({ cursor: page.value, leaseMs: 0, now: this.#options.clock() }));
       }
-      yield lastLine({ cursor, leaseMs: 0, now: this.#options.clock() });
     } finally {
       this.#loading -= 1;
     }
@@ -184,23 +275,40 @@ export class Edges implements Follower {
   }
 
   /** Writes what an edge reports, once. @throws KeysError STORE_… */
-  async report({ id, usage, ...events }: EdgeReport): Promise<void> {
-    if (this.#reports.has(id)) return;
-    this.#reports.add(id);
-    try {
-      if (usage.length > 0) await this.#options.writeUsage(usage);
-      if (events.activated.length + events.refusals.length > 0) await this.#options.writeEvents(events);
-    } catch (error) {
-      this.#reports.delete(id);
-      throw error;
-    }
-    for (const oldest of this.#reports) {
-      if (this.#reports.size <= MAX_REPORTS) break;
-      this.#reports.delete(oldest);
-    }
+  async report(report: EdgeReport): Promise<void> {
+    const { writeUsage, writeEvents, clock } = this.#options;
+    const { id, usage, activated, refusals } = notLater(report, clock());
+    if (usage.length > 0) await this.#once(`${id} usage`, () => writeUsage(usage));
+    if (activated.length + refusals.length > 0)
+      await this.#once(`${id} events`, () => writeEvents({ activated, refusals }));
   }
 
-  /** The edges that have asked in the last minutes. */
+  /** Does something unless it was done, or is being done. */
+  #once(name: string, work: () => Promise<void>): Promise<void> {
+    const known = this.#reports.get(name);
+    if (known) return known;
+    const done = work().catch((error: unknown) => {
+      this.#reports.delete(name);
+      throw error;
+    });
+    this.#reports.set(name, done);
+    if (this.#reports.size > MAX_REPORTS) this.#reports.delete(this.#reports.keys().next().value!);
+    return done;
+  }
+
+  /** The edges that follow the store, whichever process they follow, by their names. @throws KeysError STORE_… */
+  async all(): Promise<ListedEdge[]> {
+    const now = this.#options.clock();
+    const edges = await this.#options.repository.port(FEED).edges();
+    return edges.map(({ seenMs, leaseMs, lagMs, ...edge }) => ({
+      ...edge,
+      leaseMs: Math.round(leaseMs),
+      lagMs: Math.round(lagMs),
+      lastAskedAt: Math.round(now - seenMs),
+    }));
+  }
+
+  /** The edges that follow this process, as long as they are listed. */
   list(): KnownEdge[] {
     const now = performance.now();
     return Array.from(this.#edges.values(), (edge) => ({
@@ -208,21 +316,30 @@ export class Edges implements Follower {
       name: edge.name,
       key: edge.key,
       address: edge.address,
-      leaseMs: Math.max(...edge.leases.map(({ until }) => until - now), 0),
+      leaseMs: leaseMsOf(edge, now),
       lagMs: now - edge.takenAt,
       seenMs: now - edge.askedAt,
-    }));
+    })).filter(({ seenMs }) => seenMs < LISTED_MS);
   }
 
-  changed(): Promise<void> {
+  /** How many changes have waited for edges, and for how long in all. */
+  get waited(): { readonly count: number; readonly seconds: number } {
+    return this.#waited;
+  }
+
+  async changed(): Promise<void> {
+    const times = (this.#times += 1);
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
-    const revision = this.#options.repository.revision();
-    return revision === undefined ? this.ended() : this.#untilKnown(revision);
+    const began = performance.now();
+    const isSure = this.#options.repository.revision() !== undefined;
+    if (!(await this.#untilKnown(isSure ? times : Number.POSITIVE_INFINITY))) return;
+    this.#waited.count += 1;
+    this.#waited.seconds += (performance.now() - began) / 1000;
   }
 
-  ended(): Promise<void> {
-    return this.#untilKnown(Number.POSITIVE_INFINITY);
+  async ended(): Promise<void> {
+    await this.#untilKnown(Number.POSITIVE_INFINITY);
   }
 
   /** Ends it, with the store. */
@@ -238,72 +355,112 @@ export class Edges implements Follower {
     return this.#following;
   }
 
-  /** Resolves once no edge may answer by what was before a revision. */
-  async #untilKnown(revision: number): Promise<void> {
-    for (;;) {
-      const now = performance.now();
-      const until = Math.max(
-        ...Array.from(this.#edges.values(), ({ taken, leases }) =>
-          taken >= revision ? 0 : Math.max(...leases.map((lease) => (lease.revision < revision ? lease.until : 0)), 0),
-        ),
-        0,
-      );
-      if (until <= now) return;
-      await Promise.race([this.#taken.promise, delay(until - now + 1, undefined, { ref: false })]);
-    }
+  /** Resolves once no edge may answer by what was heard less often. @returns whether that took waiting */
+  async #untilKnown(times: number): Promise<boolean> {
+    let hasWaited = false;
+    // One after the other: each time that one of a thousand has taken something, it is not looked at all of them.
+    for (const edge of this.#edges.values())
+      for (; ; hasWaited = true) {
+        const now = performance.now();
+        let until = 0;
+        if (edge.taken.times < times)
+          for (const lease of edge.leases) if (lease.times < times) until = Math.max(until, lease.until);
+        if (until <= now) break;
+        await Promise.race([this.#taken.promise, delay(until - now + 1, undefined, { ref: false })]);
+      }
+    return hasWaited;
   }
 
-  /** Notes that an edge asks, by which it says what it has taken. */
-  #asks(asked: EdgePoll, askedAt: number): Edge | undefined {
-    const known = this.#edges.get(asked.id);
+  /** Notes that an edge asks, by which it says what it has taken. The map has those first that have not for longest. */
+  #asks(asked: EdgeAsking, askedAt: number): Edge | undefined {
+    const key = keyOf(asked);
+    const known = this.#edges.get(key);
     if (!known && !this.#hasRoom(askedAt)) return undefined;
     const leases = known?.leases.filter(({ until }) => until > askedAt) ?? [];
-    const state = known ?? { taken: -1, takenAt: askedAt, sent: undefined, current: undefined };
+    const state = known ?? { taken: NEVER, takenAt: askedAt, sent: undefined, current: undefined };
     const edge = Object.assign(state, asked, { leases, askedAt });
-    this.#edges.set(asked.id, edge);
-    if (edge.sent?.cursor === asked.after) {
-      edge.taken = edge.sent.revision;
-      edge.takenAt = askedAt;
-      this.#taken.resolve();
-      this.#taken = Promise.withResolvers();
-    }
+    this.#edges.delete(key);
+    this.#edges.set(key, edge);
     return edge;
+  }
+
+  /** Promises an edge that it may answer by what was heard of: what is changed while it is told waits for that. */
+  #promise(edge: Edge, askedAt: number, following: Following): { told: Told; lease: Lease } {
+    // First of all: what is committed after that, and is not seen below, waits for this process.
+    const leasedUntil = following.leasedUntil();
+    const revision = this.#options.repository.revision();
+    if (revision === undefined || leasedUntil <= performance.now() || this.#edges.get(keyOf(edge)) !== edge)
+      throw notSure();
+    const told = { times: this.#times, revision };
+    const lease = { times: told.times, until: Math.min(askedAt + edge.leaseMs, leasedUntil) };
+    edge.leases.push(lease);
+    return { told, lease };
+  }
+
+  /** Notes what an edge has taken. */
+  #hasTaken(edge: Edge, told: Told, at: number): void {
+    if (told.times < edge.taken.times) return;
+    [edge.taken, edge.takenAt] = [told, at];
+    // No change waits that it has taken: what it was promised before is one lease.
+    const past = edge.leases.filter(({ times }) => times <= told.times).map(({ until }) => until);
+    edge.leases = edge.leases.filter(({ times, until }) => times > told.times && until > at);
+    edge.leases.unshift({ times: told.times, until: Math.max(...past, 0) });
+    this.#taken.resolve();
+    this.#taken = Promise.withResolvers();
+  }
+
+  /** What was changed after a position; undefined where that is not known. */
+  async #changesAfter(after: string, edge: Edge, told: Told): Promise<FeedChanges | undefined> {
+    const { current } = edge;
+    const now = performance.now();
+    if (current?.cursor === after && current.times === told.times && current.at >= now - CURRENT_MS)
+      return { cursor: after, rows: [], gone: [], hasMore: false };
+    const changes = await this.#options.repository
+      .port(FEED)
+      .since(after, MAX_CHANGES, this.#changedByHand(edge.taken));
+    if (changes?.cursor === after) edge.current = { cursor: after, times: told.times, at: now };
+    return changes;
   }
 
   /**
    * The keys that others have changed in a database by hand, which its audit log does not know of, since an edge has
    * taken all. While notifications are lost, nobody knows.
    */
-  #changedByHand({ taken }: Edge): readonly string[] {
+  #changedByHand({ revision }: Pick<Told, 'revision'> = NEVER): readonly string[] {
     const { repository } = this.#options;
-    const changed = repository.kind === 'sqlite' || taken < 0 ? [] : repository.keysChangedSince(taken);
+    const changed = repository.kind === 'sqlite' || revision < 0 ? [] : repository.keysChangedSince(revision);
     return changed === 'any' ? [] : changed;
   }
 
-  #answer(
-    edge: Edge,
-    changes: FeedChanges,
-    { askedAt, revision, leasedUntil }: { askedAt: number; revision: number; leasedUntil: number },
-  ): FollowedAnswer {
-    const until = Math.min(askedAt + edge.leaseMs, leasedUntil);
-    const leaseMs = changes.hasMore ? 0 : Math.max(Math.floor(until - askedAt), 0);
-    if (leaseMs > 0) {
-      const last = edge.leases.at(-1);
-      if (last?.revision === revision) last.until = Math.max(last.until, until);
-      else edge.leases.push({ revision, until });
+  /** Makes room for one more, if that is so: those that may not answer are forgotten. */
+  #hasRoom(now: number): boolean {
+    for (const [key, edge] of this.#edges) {
+      if (edge.askedAt >= now - LISTED_MS && this.#edges.size < MAX_EDGES) return true;
+      if (leaseMsOf(edge, now) > 0) return false;
+      this.#edges.delete(key);
     }
-    edge.sent = { cursor: changes.cursor, revision: changes.hasMore ? edge.taken : revision };
-    return { ...changes, leaseMs, now: this.#options.clock() };
+    return true;
   }
 
-  #hasRoom(now: number): boolean {
-    for (const [id, { askedAt }] of this.#edges) if (askedAt < now - KEPT_MS) this.#edges.delete(id);
-    return this.#edges.size < MAX_EDGES;
+  /** Lets others list the edges of this process. */
+  #tell(following: Following, now: number): void {
+    if (this.#isTelling || now < this.#toldAt + TELL_MS) return;
+    [this.#isTelling, this.#toldAt] = [true, now];
+    const told = following.tell(this.list()).catch(() => {
+      // The next time will do.
+    });
+    void told.then(() => (this.#isTelling = false));
   }
 }
 
-function isLeased({ leases }: Edge, now: number): boolean {
-  return leases.some(({ until }) => until > now);
+/** An edge is known by its key as well: nobody with another key speaks for it. */
+function keyOf({ id, key }: EdgeAsking): string {
+  return `${key.id} ${id}`;
+}
+
+/** For how many milliseconds it may still answer. */
+function leaseMsOf({ leases }: Edge, now: number): number {
+  return Math.max(...leases.map(({ until }) => until - now), 0);
 }
 
 function notSure(): KeysError {
@@ -327,16 +484,35 @@ function lastLine({ cursor, leaseMs, now }: Pick<FollowedAnswer, 'cursor' | 'lea
   return `=${JSON.stringify([cursor, leaseMs, now])}\n`;
 }
 
+/** A report as if what it says to be later than now had been now. */
+function notLater(report: EdgeReport, now: number): EdgeReport {
+  const earliest = <Time extends number | null>(time: Time) => (time === null ? time : (Math.min(time, now) as Time));
+  return {
+    ...report,
+    usage: report.usage.map((usage) => ({
+      ...usage,
+      lastUsedAt: earliest(usage.lastUsedAt),
+      previousLastUsedAt: earliest(usage.previousLastUsedAt),
+      hours: usage.hours.map((hour) => ({ ...hour, start: startOf('HOUR', earliest(hour.start)) })),
+    })),
+    refusals: report.refusals.map((refusal) => ({ ...refusal, at: earliest(refusal.at) })),
+  };
+}
+
+/** The most requests of a key that a report tells of: sums of them stay numbers that a database has. */
+const MAX_COUNTED = 1e9;
+
 const HOUR: Rules<HourUsage> = {
   start: required(count),
   // What was counted as accepted may turn out otherwise.
   accepted: required(wholeNumber),
-  forbidden: required(count),
-  limited: required(count),
-  refused: required(count),
+  forbidden: required(wholeNumber),
+  limited: required(wholeNumber),
+  refused: required(wholeNumber),
 };
 const REPORT: Rules<EdgeReport> = {
-  id: required(text),
+  // It is remembered.
+  id: required((value) => (typeof value === 'string' && UUID.test(value) ? undefined : 'must be a UUID.')),
   usage: required(
     list(
       options<KeyUsage>({
@@ -372,7 +548,8 @@ const REPORT: Rules<EdgeReport> = {
 };
 
 function wholeNumber(value: unknown): string | undefined {
-  return Number.isSafeInteger(value) ? undefined : 'must be a whole number.';
+  const isOne = Number.isSafeInteger(value) && Math.abs(value as number) <= MAX_COUNTED;
+  return isOne ? undefined : `must be a whole number of at most ${MAX_COUNTED}.`;
 }
 
 /** Reads what an edge reports. @throws KeysError OPTION_INVALID */

@@ -26,14 +26,36 @@ interface FeedReader {
   since(cursor: string, limit: number, also?: readonly string[]): Promise<FeedChanges | undefined>;
   /** The rows of all keys, in pages: each as it is when its page is read. */
   pages(limit: number): AsyncIterable<readonly string[]>;
+  /** The servers without a store that follow this one, whichever process tells them. */
+  edges(): Promise<KnownEdge[]>;
 }
 /** The port for it. */
 export const FEED = declarePort<FeedReader, FeedReader>('feed');
 
+/** A server without a store that has asked for changes within `LISTED_MS`. */
+export interface KnownEdge {
+  /** A random id of the process. */
+  readonly id: string;
+  /** How people call it. */
+  readonly name: string;
+  /** The id and the name of its key. */
+  readonly key: { readonly id: string; readonly name: string };
+  readonly address?: string | undefined;
+  /** For how many milliseconds it may still answer; 0 if it may not. */
+  readonly leaseMs: number;
+  /** How many milliseconds ago it was last known to have taken all changes. */
+  readonly lagMs: number;
+  /** How many milliseconds ago it asked for something. */
+  readonly seenMs: number;
+}
+
+/** How long such a server is listed that asks no more, in milliseconds. */
+export const LISTED_MS = 600_000;
+
 /** Somebody who tells changes of keys on to others. A change returns once none of these lets a key pass as before. */
 export interface Follower {
   /**
-   * Is told that `KeyRepository.revision` has grown.
+   * Is told that keys were created, changed or deleted.
    * @returns resolves once all whom it tells know of that, or let no key pass any more
    */
   changed(): Promise<void>;
@@ -48,6 +70,8 @@ export interface Following {
    * of the revision that it sees afterwards. In the past while the store does not answer.
    */
   leasedUntil(): number;
+  /** Lets every process list whom this one tells. @throws KeysError STORE_…, an error of the file system */
+  tell(edges: readonly KnownEdge[]): Promise<void>;
   /** Ends it. Changes wait for as long as they would have, where `ended` has not resolved. */
   stop(): Promise<void>;
 }

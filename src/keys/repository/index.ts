@@ -24,7 +24,7 @@ export {
   requestEntry,
   requireFlow,
 } from './consent-request.ts';
-export { FEED, type FeedChanges, type Follower, type Following } from './feed.ts';
+export { FEED, type FeedChanges, type Follower, type Following, type KnownEdge, LISTED_MS } from './feed.ts';
 export {
   boundsAt,
   type ChangeSource,

@@ -24,4 +24,4 @@ export {
   stateOf,
 } from './administration.ts';
 export { type CreatedKey, formatCursor, isCursor, type Page, type PageQuery, type RotatedKey } from './management.ts';
-export { KeysService, SERVICE } from './service.ts';
+export { type KeysOptions, KeysService, SERVICE } from './service.ts';

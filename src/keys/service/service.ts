@@ -1,7 +1,7 @@
 import { Declarations } from '../apply/index.ts';
 import {
   Activity,
-  type ActivityOptions,
+  type ActivityWriters,
   Authenticator,
   type CheckCounts,
   noChecks,
@@ -106,6 +106,22 @@ export class StoreHealth {
 export interface KeysOptions extends Omit<ConsentOptions & HealthOptions, 'transactions'> {
   /** See `AuthenticatorOptions`. */
   maxVerifiedKeys?: number | undefined;
+  /** Where activity is written, and kept within bounds. Default: the repository, and here. */
+  activityWriters?: ActivityWriters | undefined;
+}
+
+/** Writes activity to the repository. */
+function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () => Promise<void> } {
+  const { repository, clock } = options;
+  const retention = new UsageRetention(options);
+  return {
+    writeUsage: (usage) => repository.write((writer) => writer.port(USAGE).add(usage), { now: clock(), counts: true }),
+    writeEvents: (events) => {
+      const now = clock();
+      return repository.write((writer) => writeEvents(writer, events, { ...options, now }), { now });
+    },
+    afterUsage: () => retention.run(),
+  };
 }
 
 /** What features are made of. */
@@ -146,18 +162,10 @@ export class KeysService extends KeyManagement {
     const transactions = new Transactions(options);
     super({ ...options, transactions });
     const { clock, schedule } = options;
-    const retention = new UsageRetention(options);
-    const writes: Pick<ActivityOptions, 'writeUsage' | 'writeEvents'> = {
-      writeUsage: (usage) =>
-        options.repository.write((writer) => writer.port(USAGE).add(usage), { now: clock(), counts: true }),
-      writeEvents: (events) => {
-        const now = clock();
-        return options.repository.write((writer) => writeEvents(writer, events, { ...options, now }), { now });
-      },
-    };
+    const writers = options.activityWriters ?? activityIn(options);
     this.#shared = shared ?? {
-      activity: new Activity({ clock, schedule, ...writes, afterUsage: () => retention.run() }),
-      edges: new Edges({ repository: options.repository, clock, ...writes }),
+      activity: new Activity({ clock, schedule, ...writers }),
+      edges: new Edges({ repository: options.repository, clock, ...writers }),
       counts: noChecks(),
       chain: new VerifiedChain(options.repository.auditLog),
     };

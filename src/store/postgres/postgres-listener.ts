@@ -5,6 +5,7 @@ import { debug, isKeysError, KeysError } from '../../keys/basics/index.ts';
 import type { ChangeSource, Follower, Following, NotificationReport, Received } from '../../keys/repository/index.ts';
 import { driverCodeOf } from '../errors.ts';
 import { KeyChanges, MAX_CHANGES } from '../connection.ts';
+import type { ServerClock } from '../server-clock.ts';
 import { isLost, isSilence, loadDriver, postgresError } from './postgres-pool.ts';
 
 /** How long after the last heartbeat that was answered the revision is trusted. */
@@ -64,27 +65,6 @@ const LEAVE = 'delete from followers where id = $1';
 /** The SQLSTATE of a standby, where nothing can be said. */
 const READ_ONLY = '25006';
 
-/** The clock of a database server, as far as its answers tell. */
-export class ServerClock {
-  /** By how much it is ahead of `performance.now`, in milliseconds. */
-  #ahead = Number.NEGATIVE_INFINITY;
-
-  /** In milliseconds since 1970. */
-  now(): number {
-    return Math.floor(performance.now() + this.#ahead);
-  }
-
-  /**
-   * Takes an answer, which is as old as it took to arrive, at most.
-   * @param time when it was made, in milliseconds since 1970
-   * @param askedAt by `performance.now`
-   */
-  answered(time: number, askedAt: number): void {
-    const atLeast = time - performance.now();
-    this.#ahead = Math.min(Math.max(this.#ahead, atLeast), time - askedAt);
-  }
-}
-
 /** By how much the clock of the machine is ahead of `performance.now`, in milliseconds. Neither is ever set. */
 const MACHINE_AHEAD_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();
 
@@ -110,6 +90,8 @@ export class ReceivedChanges {
   #isStarted = false;
   #report: NotificationReport = () => {};
   #follower: Follower | undefined;
+  /** Resolves once those know of all that was received who are told by the follower. */
+  #followed: Promise<void> | undefined;
   /** Resolves once it is sure for the first time, or it is known why not. */
   readonly #told = Promise.withResolvers<void>();
   /** Why notifications are lost, if that is so. */
@@ -151,24 +133,26 @@ export class ReceivedChanges {
   }
 
   /** See `KeyRepository.follow`. The store waits for this process as long as what it has received is trusted. */
-  async follow(follower: Follower): Promise<Following> {
+  async follow(follower: Follower): Promise<Omit<Following, 'tell'>> {
     this.#follower = follower;
+    let isStopped = false;
     this.#start();
     this.#source.followed?.();
     if (!this.#isTrusted) await Promise.race([this.#told.promise, delay(TRUST_MS, undefined, { ref: false })]);
     return {
       leasedUntil: () => {
         this.#source.asked();
-        return this.#aliveAt + TRUST_MS;
+        return isStopped ? Number.NEGATIVE_INFINITY : this.#aliveAt + TRUST_MS;
       },
-      stop: async () => void (this.#follower = undefined),
+      // Changes go on to wait for those whom it has told.
+      stop: async () => void (isStopped = true),
     };
   }
 
   /** Counts these keys as changed at once, as after a change by this process. */
   changed(ids: readonly string[]): void {
     this.#changes.add(ids);
-    void this.#follower?.changed();
+    this.#followed = this.#follower?.changed();
   }
 
   close(): Promise<void> {
@@ -189,7 +173,8 @@ export class ReceivedChanges {
   #hear(received: Received): Promise<void> | undefined {
     this.#take(received);
     if (received.alive === null) return this.#follower?.ended();
-    return received.changed || received.change !== undefined ? this.#follower?.changed() : undefined;
+    if (received.changed) this.#followed = this.#follower?.changed();
+    return received.changed || received.change !== undefined ? this.#followed : undefined;
   }
 
   #take({ changed, alive, problem, renewsPool }: Received): void {

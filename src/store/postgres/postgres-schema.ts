@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { debug, KeysError, printable } from '../../keys/basics/index.ts';
-import { differencesOf, type SchemaDifference, type SchemaPart } from '../../keys/repository/index.ts';
+import {
+  differencesOf,
+  type KnownEdge,
+  LISTED_MS,
+  type SchemaDifference,
+  type SchemaPart,
+} from '../../keys/repository/index.ts';
+import { edgesAfter } from '../connection.ts';
 import { driverCodeOf } from '../errors.ts';
 import { migrationsBetween, newestSchema, requireKnownSchema } from '../migrations.ts';
 import { TRANSIENT_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
@@ -10,7 +17,14 @@ import { TRANSIENT_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
 export const PENDING_LIMIT = '64kB';
 
 /** The tables of a store. */
-export const OWN_TABLES = ['svc_api_schema', 'followers', 'change_number', ...TRANSIENT_TABLES, ...TABLE_NAMES];
+export const OWN_TABLES = [
+  'svc_api_schema',
+  'followers',
+  'edges',
+  'change_number',
+  ...TRANSIENT_TABLES,
+  ...TABLE_NAMES,
+];
 
 /**
  * Takes the lock that admits one writer at a time, until the transaction ends. Readers do not need it. What is reported
@@ -45,6 +59,23 @@ export async function isFollowed(db: Kysely<Tables>, change: number): Promise<bo
     db,
   );
   return rows[0]!.isFollowed;
+}
+
+const NOW = sql`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+
+/** Notes the edges that a process tells of changes, for the lists of all, which is worth no wait for the disk. */
+export async function tellEdges(db: Kysely<Tables>, id: string, edges: readonly KnownEdge[]): Promise<void> {
+  await sql`with gone as (delete from edges where told_at < ${NOW} - ${LISTED_MS})
+    insert into edges (id, told_at, details) values (${id}, ${NOW}, ${JSON.stringify(edges)})
+    on conflict (id) do update set told_at = excluded.told_at, details = excluded.details
+    returning set_config('synchronous_commit', 'off', true)`.execute(db);
+}
+
+/** The edges that processes have told of, each as it is now. */
+export async function toldEdges(db: Kysely<Tables>): Promise<KnownEdge[]> {
+  const { rows } = await sql<{ age: string; details: string }>`select ${NOW} - told_at as age, details
+    from edges`.execute(db);
+  return rows.flatMap(({ age, details }) => edgesAfter(JSON.parse(details) as KnownEdge[], Number(age)));
 }
 
 /** Takes that lock if nobody has it. @returns whether it was free */

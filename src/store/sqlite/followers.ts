@@ -14,7 +14,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Follower, Following } from '../../keys/repository/index.ts';
+import type { Follower, Following, KnownEdge } from '../../keys/repository/index.ts';
+import { edgesAfter } from '../connection.ts';
 
 /** A change, as `key_changes` has it. */
 export interface ChangeMark {
@@ -33,13 +34,22 @@ interface FollowerState {
   readonly pid: number;
 }
 
+/** What the file beside that one says, while others are told by it: at a time of that clock. */
+interface ToldEdges {
+  readonly at: number;
+  readonly boot: string;
+  readonly edges: readonly KnownEdge[];
+}
+
 /** For how long a follower is waited for that says nothing more, and how often it says something, in milliseconds. */
 const LEASE_MS = 2000;
 const RENEW_MS = 500;
 /** How often a follower looks at the store by itself, should it not be told. */
-const LOOK_MS = 100;
+const LOOK_MS = 250;
 /** How long whoever has made a change sleeps before it looks again whether all have confirmed it. */
 const WAIT_MS = 1;
+/** How the names of files end: of a follower, and of whom that tells of changes. */
+const [STATE, EDGES] = ['.json', '.edges'] as const;
 /** After which time the file of a process that is gone is removed. */
 const ABANDONED_MS = 3_600_000;
 
@@ -63,17 +73,20 @@ function folderOf(store: string): string {
   return `${realpathSync(store)}-followers`;
 }
 
-/** The followers of a store that are to be waited for. */
-function liveFollowers(folder: string): FollowerState[] {
-  let names: string[];
+function namesIn(folder: string): string[] {
   try {
-    names = readdirSync(folder);
-  } catch {
-    return [];
+    return readdirSync(folder);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
   }
+}
+
+/** The followers of a store that are to be waited for. @throws an error of the file system */
+function liveFollowers(folder: string): FollowerState[] {
   const now = monotonic();
-  return names.flatMap((name) => {
-    const state = name.endsWith('.json') ? readState(join(folder, name)) : undefined;
+  return namesIn(folder).flatMap((name) => {
+    const state = name.endsWith(STATE) ? readState(join(folder, name)) : undefined;
     const isLive =
       state && state.boot === bootId() && state.leasedUntil > now && state.leasedUntil <= now + 2 * LEASE_MS;
     return isLive ? state : [];
@@ -81,15 +94,46 @@ function liveFollowers(folder: string): FollowerState[] {
 }
 
 function readState(path: string): FollowerState | undefined {
+  return read<FollowerState>(path);
+}
+
+/** What a file says; undefined if it has just been removed. */
+function read<State>(path: string): State | undefined {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as FollowerState;
-  } catch {
-    return undefined; // It has just ended.
+    return JSON.parse(readFileSync(path, 'utf8')) as State;
+  } catch (error) {
+    if (error instanceof SyntaxError || isMissing(error)) return undefined;
+    throw error;
   }
+}
+
+function isMissing(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+}
+
+/** The edges that followers of a store have told of, each as it is now. @throws an error of the file system */
+export function toldEdges(store: string): KnownEdge[] {
+  const folder = folderOf(store);
+  return namesIn(folder).flatMap((name) => {
+    const told = name.endsWith(EDGES) ? read<ToldEdges>(join(folder, name)) : undefined;
+    return told?.boot === bootId() ? edgesAfter(told.edges, monotonic() - told.at) : [];
+  });
+}
+
+/** Waits until all leases are over that followers of a store may have by now: what they see of it cannot be told. */
+export async function leasesEnded(store: string): Promise<void> {
+  let hasFollowers = true;
+  try {
+    hasFollowers = liveFollowers(folderOf(store)).length > 0;
+  } catch {
+    // There may be some.
+  }
+  if (hasFollowers) await delay(LEASE_MS);
 }
 
 /**
  * Resolves once each follower of a store has confirmed a change, or its lease is over.
+ * @throws an error of the file system
  * @param change the last one that was made; undefined where the store does not tell
  * @param isKnown whether the store has a change that a follower has confirmed: numbers come again in one put back
  */
@@ -98,13 +142,14 @@ export async function confirmedByFollowers(
   change: () => ChangeMark | undefined,
   isKnown: (seen: ChangeMark) => boolean,
 ): Promise<void> {
+  const end = monotonic() + LEASE_MS;
   const folder = folderOf(store);
-  let followers = liveFollowers(folder);
-  if (followers.length === 0) return;
+  if (liveFollowers(folder).length === 0) return;
   const made = change();
   if (!made) return;
-  const isMissing = ({ seen }: FollowerState) => seen.number < made.number || !isKnown(seen);
-  for (let isTold = false; (followers = liveFollowers(folder).filter(isMissing)).length > 0; isTold = true) {
+  const isBehind = ({ seen }: FollowerState) => seen.number < made.number || !isKnown(seen);
+  // One that cannot see the change relies on nothing later either, however often it says that it is there.
+  for (let isTold = false; monotonic() < end && liveFollowers(folder).some(isBehind); isTold = true) {
     if (!isTold) tell(folder);
     await delay(WAIT_MS);
   }
@@ -137,8 +182,8 @@ interface FollowedFile {
 export class FileFollowing implements Following {
   readonly #file: FollowedFile;
   readonly #follower: Follower;
-  readonly #folder: string;
-  readonly #path: string;
+  readonly #id = randomUUID();
+  #folder: string;
   readonly #timers: NodeJS.Timeout[];
   readonly #watcher: FSWatcher | undefined;
   /** The change that it has confirmed, and the one that it has told of. */
@@ -154,7 +199,6 @@ export class FileFollowing implements Following {
     this.#folder = folderOf(file.path);
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     removeAbandoned(this.#folder);
-    this.#path = join(this.#folder, `${randomUUID()}.json`);
     file.look();
     // Nobody was told anything yet.
     this.#seen = this.#told = file.seen() ?? { number: 0, mark: '' };
@@ -167,7 +211,10 @@ export class FileFollowing implements Following {
       setInterval(() => this.#look(), LOOK_MS).unref(),
     ];
     try {
-      this.#watcher = watch(this.#folder, { persistent: false }, () => this.#look());
+      this.#watcher = watch(this.#folder, { persistent: false }, (_, name) => {
+        // What it writes itself tells it nothing.
+        if (name?.startsWith(this.#id) !== true) this.#look();
+      });
       this.#watcher.on('error', () => {});
     } catch {
       // There may be no room for more of them: it looks by itself.
@@ -194,13 +241,19 @@ export class FileFollowing implements Following {
     this.#write();
   }
 
+  async tell(edges: readonly KnownEdge[]): Promise<void> {
+    const told: ToldEdges = { at: monotonic(), boot: bootId(), edges };
+    this.#replace(EDGES, told);
+  }
+
   async stop(): Promise<void> {
     this.#isStopped = true;
+    this.#leasedUntil = Number.NEGATIVE_INFINITY;
     for (const timer of this.#timers) clearInterval(timer);
     this.#watcher?.close();
     const isEnded = await Promise.race([this.#follower.ended().then(() => true), delay(WAIT_MS, false)]);
     // Otherwise, its lease ends by itself.
-    if (isEnded) rmSync(this.#path, { force: true });
+    if (isEnded) rmSync(join(this.#folder, this.#id + STATE), { force: true });
   }
 
   #look(): void {
@@ -216,12 +269,20 @@ export class FileFollowing implements Following {
       const began = performance.now();
       const { number, mark } = this.#seen;
       const state = { seen: { number, mark }, leasedUntil: monotonic() + LEASE_MS, boot: bootId(), pid: process.pid };
-      writeFileSync(`${this.#path}.new`, JSON.stringify(state satisfies FollowerState), { mode: 0o600 });
-      renameSync(`${this.#path}.new`, this.#path);
+      this.#replace(STATE, state satisfies FollowerState);
       this.#leasedUntil = began + LEASE_MS;
     } catch {
       // Without room on the disk, the lease ends.
     }
+  }
+
+  #replace(ending: typeof STATE | typeof EDGES, state: FollowerState | ToldEdges): void {
+    // It may have been removed, and a link may have come to lead to another store.
+    this.#folder = folderOf(this.#file.path);
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    const path = join(this.#folder, this.#id + ending);
+    writeFileSync(`${path}.new`, JSON.stringify(state), { mode: 0o600 });
+    renameSync(`${path}.new`, path);
   }
 }
 

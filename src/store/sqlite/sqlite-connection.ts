@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { isKeysError, KeysError } from '../../keys/basics/index.ts';
-import type { Follower, Following } from '../../keys/repository/index.ts';
+import type { Follower, Following, KnownEdge } from '../../keys/repository/index.ts';
 import {
   type Connection,
   type FoundRow,
@@ -14,7 +14,7 @@ import {
 } from '../connection.ts';
 import type { Tables } from '../tables.ts';
 import { FileReplaced, OpenFile, type WaitTimes } from './open-file.ts';
-import { confirmedByFollowers, FileFollowing } from './followers.ts';
+import { confirmedByFollowers, FileFollowing, leasesEnded, toldEdges } from './followers.ts';
 import { createStore, Reserve } from './sqlite-file.ts';
 import { isLocked, isMixedUp, sqliteError } from './sqlite-errors.ts';
 import { requireDriver } from './database.ts';
@@ -256,6 +256,10 @@ export class SqliteConnection implements Connection {
     return this.#following;
   }
 
+  async toldEdges(): Promise<KnownEdge[]> {
+    return toldEdges(this.location);
+  }
+
   /** Resolves once no follower lets a key pass as it was before the latest change. */
   async #followed(): Promise<void> {
     try {
@@ -266,7 +270,8 @@ export class SqliteConnection implements Connection {
         (seen) => this.#file?.hasChange(seen) === true,
       );
     } catch {
-      // The change was made. What is wrong with the file is told by the next query.
+      // The change was made. What is wrong with the file is told by the next query; who follows it cannot be told.
+      await leasesEnded(this.location);
     }
   }
 

@@ -1,0 +1,126 @@
+import { resolve } from 'node:path';
+import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../../cli/base-command.ts';
+import { CliError } from '../../cli/errors.ts';
+import { readUpstream } from '../../cli/serve/asked-upstream.ts';
+import { readOptions, ServingCommand, servingFlags } from '../../cli/serve/index.ts';
+import { readServerUrl, requireEncryption } from '../../cli/with-keys.ts';
+import { printable } from '../../keys/basics/index.ts';
+import type { AskedGuard } from '../../service/guard-service.ts';
+import type { OpenEdge } from '../../service/edge-service.ts';
+
+const PORT = 4100;
+const TIMEOUT_MS = 60_000;
+const { workers: _, ...FLAGS } = servingFlags(PORT);
+
+export default class Edge extends ServingCommand {
+  static override summary = 'Check keys beside your services, without the key store.';
+  static override description =
+    'Follows the server at --origin, whose keys are kept here in memory, and answers what proxies ask at /auth, ' +
+    '/introspect, /healthz and /readyz; with <upstream>, or "upstreams" in its svc-api.yaml, it is a guard. A change ' +
+    'of a key returns at the origin once each edge knows of it, or answers no more: without an answer of the origin, ' +
+    'an edge answers for --max-stale. The file of the token holds a key with EDGE:READ_ANY.';
+  static override usage = '<%= command.id %> [UPSTREAM] [flags]';
+  static override examples = examplesOf([
+    ['Check keys for a proxy on this machine', '--origin https://keys.example.org --token-file edge.key'],
+    [
+      'Guard a service on this machine',
+      'http://127.0.0.1:3000 --origin https://keys.example.org --token-file edge.key',
+    ],
+  ]);
+  static override args = {
+    upstream: Args.string({
+      description: 'Where a service listens that is guarded, as that of guard.',
+      ignoreStdin: true,
+    }),
+  };
+  static override flags = {
+    origin: Flags.string({
+      description: 'Address of the server whose keys are checked. Default: "feed" in svc-api.yaml says how.',
+      helpValue: '<url>',
+    }),
+    'token-file': Flags.string({
+      description: 'File with a key for the origin that has EDGE:READ_ANY. It is read anew when it changes.',
+      helpValue: '<path>',
+      required: true,
+    }),
+    'max-stale': Flags.string({
+      description: 'How long it answers without an answer of the origin, 100ms to 60s. Default: 1s.',
+      helpValue: '<duration>',
+    }),
+    grace: Flags.string({
+      description: 'How much longer it does so, with a header that says it: X-Svc-Api-Stale. Default: 0s.',
+      helpValue: '<duration>',
+    }),
+    name: Flags.string({
+      description: 'What the origin calls it. Default: the name of this machine.',
+      helpValue: '<name>',
+    }),
+    ca: Flags.string({ description: 'Certificates of authorities to trust, in PEM.', helpValue: '<path>' }),
+    'client-cert': Flags.string({
+      description: 'Certificate that is shown to the origin, in PEM.',
+      helpValue: '<path>',
+    }),
+    'client-key': Flags.string({ description: 'Its private key, in PEM.', helpValue: '<path>' }),
+    insecure: Flags.boolean({ description: 'Send the key also to an origin elsewhere that speaks plain HTTP.' }),
+    ...FLAGS,
+  };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Edge);
+    const origin = flags.origin === undefined ? undefined : readServerUrl(flags.origin);
+    if (origin !== undefined) requireEncryption(origin, flags);
+    if ((flags['client-cert'] === undefined) !== (flags['client-key'] === undefined))
+      throw new CliError('USAGE', '--client-cert and --client-key go together. Pass both, or leave both out.');
+    if (flags.name !== undefined && !/^[^\p{C}]{1,100}$/u.test(flags.name))
+      throw new CliError('USAGE', `--name is "${printable(flags.name)}". Give 1 to 100 characters, without controls.`);
+    const { readEdgeTime } = await import('../../edge/index.ts');
+    const pem = (path: string | undefined) => path && resolve(path);
+    const asked = {
+      origin,
+      token: { file: resolve(flags['token-file']) },
+      leaseMs: timeIn('--max-stale', flags['max-stale'], readEdgeTime('maxStale', flags['max-stale'])),
+      graceMs: timeIn('--grace', flags.grace, readEdgeTime('grace', flags.grace)),
+      name: flags.name,
+      ca: pem(flags.ca),
+      clientCert: pem(flags['client-cert']),
+      clientKey: pem(flags['client-key']),
+      log: this.logger,
+    };
+    const guard: AskedGuard = {
+      permissions: undefined,
+      anyKey: false,
+      resource: undefined,
+      anyMethod: false,
+      upstream: await readUpstream(args.upstream, { 'rewrite-host': false }),
+      passCredential: false,
+      timeoutMs: TIMEOUT_MS,
+    };
+    const { checkEdge, openEdge } = await import('../../service/edge-service.ts');
+    let edge: OpenEdge;
+    await this.serve({
+      ...readOptions({ ...flags, workers: undefined }, process.env, PORT),
+      database: undefined,
+      config: flags.config,
+      check: (config, catalog) => checkEdge(guard, config, catalog),
+      open: async ({ telemetry, ...opening }) => {
+        edge = await openEdge(asked, guard, opening);
+        telemetry?.measureEdge(edge.measured);
+        edge.keys.watchHearing((problem) => {
+          const fields = { origin, ...(problem && { reason: problem.message }) };
+          if (problem) this.logger.error(fields, 'the lease of the origin has ended: keys are not accepted');
+          else this.logger.info(fields, 'the origin gives leases again');
+        });
+        return edge.keys;
+      },
+      start: (opened, server) => edge.start(opened, server),
+    });
+  }
+}
+
+/** @throws CliError USAGE */
+function timeIn(flag: string, text: string | undefined, read: number | { readonly refusal: string }): number {
+  if (typeof read === 'number') return read;
+  throw new CliError('USAGE', `${flag} is "${printable(text!)}". ${read.refusal}`);
+}

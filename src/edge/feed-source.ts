@@ -1,0 +1,38 @@
+import type { ActivityEvents } from '../keys/authentication/index.ts';
+import type { KeyUsage } from '../keys/key/index.ts';
+import type { LeaseGrant, LeaseRequest } from '../limits/index.ts';
+
+/** What keys were used for. Whoever gets it twice, by the same id, counts it once. */
+export interface ActivityReport extends ActivityEvents {
+  /** A UUID. */
+  readonly id: string;
+  readonly usage: readonly KeyUsage[];
+}
+
+/** How an edge gets the keys of its origin, and what it tells it. Lines are those that `FeedLines` reads. */
+export interface FeedSource {
+  /** The address, for texts. */
+  readonly origin: string;
+  /** All keys: lines in pieces of any length. @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_… */
+  snapshot(signal: AbortSignal): AsyncIterable<Buffer>;
+  /**
+   * Follows the changes behind a cursor, over connections that fail, until it is aborted. What arrives is handed on once
+   * it is whole.
+   * @param take gets the lines, and when they were asked for, by `performance.now`; it resolves with the next cursor
+   * @param failed is told each time that the origin did not answer, or refused
+   * @throws FeedGone; what `take` throws
+   */
+  follow(
+    cursor: string,
+    take: (lines: Buffer, askedAt: number) => Promise<string>,
+    watch: { readonly signal: AbortSignal; failed: (error: unknown) => void },
+  ): Promise<never>;
+  /** @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_… */
+  reportActivity(report: ActivityReport): Promise<void>;
+  /** @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_… */
+  lease(requests: readonly LeaseRequest[]): Promise<(LeaseGrant | null)[]>;
+  close(): void;
+}
+
+/** The origin does not know a cursor: all keys are to be loaded anew. */
+export class FeedGone extends Error {}

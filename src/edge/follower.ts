@@ -1,0 +1,185 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isKeysError, KeysError } from '../keys/basics/index.ts';
+import type { NotificationReport } from '../keys/repository/index.ts';
+import type { Log } from '../log.ts';
+import { KeyChanges, ServerClock } from '../store/index.ts';
+import { FeedLines } from './feed-lines.ts';
+import { FeedGone, type FeedSource } from './feed-source.ts';
+import { KeyTable } from './key-table.ts';
+
+/** How an edge follows its origin. */
+export interface FollowerOptions {
+  readonly source: FeedSource;
+  /** For how long beyond its lease it answers, in milliseconds. */
+  readonly graceMs: number;
+  readonly log: Log;
+}
+
+/** How long to wait until a snapshot is asked for again, in milliseconds. */
+const RETRY_MS = 1000;
+/** No other attempt ends otherwise, unless somebody does something. */
+const REFUSALS = new Set(['UNAUTHENTICATED', 'FORBIDDEN', 'SERVER_INCOMPATIBLE']);
+
+/** The keys of the origin, and for how long they are right: as long as the origin has said, when it was asked. */
+export class Follower {
+  /** The time of the origin. */
+  readonly clock = new ServerClock();
+  readonly #options: FollowerOptions;
+  readonly #changes = new KeyChanges();
+  readonly #closed = new AbortController();
+  readonly #leased = Promise.withResolvers<void>();
+  #table: KeyTable | undefined;
+  /** When the origin was last asked that has given a lease, and when that ends, by `performance.now`. */
+  #provenAt = Number.NEGATIVE_INFINITY;
+  #leasedUntil = Number.NEGATIVE_INFINITY;
+  #isLeased = false;
+  #problem: unknown;
+  #reported = '';
+  #report: NotificationReport = () => {};
+  #running: Promise<void> | undefined;
+
+  constructor(options: FollowerOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Loads all keys and follows their changes. It resolves once it may answer, however long that takes.
+   * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses from the start
+   */
+  async start(): Promise<void> {
+    this.#running = this.#run().catch((error: unknown) => {
+      if (!this.#closed.signal.aborted) this.#leased.reject(error);
+    });
+    await this.#leased.promise;
+  }
+
+  /** The keys. */
+  get table(): KeyTable {
+    return this.#table!;
+  }
+
+  /** How many milliseconds ago the origin was asked that has given the last lease. */
+  get lagMs(): number {
+    return performance.now() - this.#provenAt;
+  }
+
+  /** For how many milliseconds the lease still lasts; below 0 if it has ended. */
+  get leaseMs(): number {
+    return this.#leasedUntil - performance.now();
+  }
+
+  /** Whether it may answer: within its lease, or the grace behind that. */
+  get mayAnswer(): boolean {
+    return this.leaseMs + this.#options.graceMs > 0;
+  }
+
+  /** See `KeyRepository.revision`. */
+  revision(): number | undefined {
+    return this.mayAnswer ? this.#changes.revision : undefined;
+  }
+
+  /** See `KeyRepository.keysChangedSince`. */
+  keysChangedSince(revision: number): readonly string[] | 'any' {
+    return this.#changes.since(revision);
+  }
+
+  /** See `KeyRepository.watchHearing`. */
+  watchHearing(report: NotificationReport): void {
+    this.#report = report;
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await this.#running;
+    this.#leasedUntil = Number.NEGATIVE_INFINITY;
+    this.#table?.close();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closed;
+    while (!signal.aborted) {
+      try {
+        const cursor = await this.#load();
+        await this.#options.source.follow(cursor, (lines, askedAt) => this.#take(lines, askedAt), {
+          signal,
+          failed: (error) => this.#failed(error),
+        });
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof FeedGone) {
+          this.#options.log.warn({ reason: error.message }, 'the origin has other changes: all keys are loaded anew');
+          continue;
+        }
+        this.#failed(error);
+        if (!this.#isLeased && isKeysError(error) && REFUSALS.has(error.code)) this.#leased.reject(error);
+        await delay(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
+      }
+    }
+  }
+
+  /** Loads all keys, and takes them at once. @returns the cursor behind them */
+  async #load(): Promise<string> {
+    const { source, log } = this.#options;
+    const [table, askedAt] = [new KeyTable(), performance.now()];
+    try {
+      const lines = new FeedLines(table);
+      for await (const piece of source.snapshot(this.#closed.signal)) await lines.take(piece);
+      const { cursor, now } = lines.finish();
+      this.clock.answered(now, askedAt);
+      const before = this.#table;
+      this.#table = table;
+      // Whatever is remembered may have changed.
+      this.#changes.addUnknown();
+      before?.close();
+      if (table.problem) log.warn({ err: table.problem }, 'no file could be made for keys: they are kept in memory');
+      log.info({ keys: table.size, durationMs: Math.round(performance.now() - askedAt) }, 'the keys were loaded');
+      return cursor;
+    } catch (error) {
+      table.close();
+      throw error;
+    }
+  }
+
+  /** Takes changes, and the lease that comes with them. @returns the cursor behind them */
+  async #take(bytes: Buffer, askedAt: number): Promise<string> {
+    const lines = new FeedLines(this.#table!, (id) => this.#changes.add([id]));
+    await lines.take(bytes);
+    const { cursor, leaseMs, now } = lines.finish();
+    this.clock.answered(now, askedAt);
+    if (leaseMs > 0) {
+      this.#provenAt = askedAt;
+      this.#leasedUntil = Math.max(this.#leasedUntil, askedAt + leaseMs);
+      this.#watchLease();
+    }
+    this.#reported = '';
+    return cursor;
+  }
+
+  #watchLease(): void {
+    if (this.#isLeased || this.leaseMs <= 0) return;
+    this.#isLeased = true;
+    this.#leased.resolve();
+    this.#report(undefined);
+    const look = () => {
+      if (this.leaseMs > 0) return void setTimeout(look, this.leaseMs).unref();
+      this.#isLeased = false;
+      if (!this.#closed.signal.aborted) this.#report(this.#problem instanceof Error ? this.#problem : stale());
+      return undefined;
+    };
+    look();
+  }
+
+  #failed(error: unknown): void {
+    this.#problem = error;
+    const message = error instanceof Error ? error.message : String(error);
+    if (message === this.#reported) return;
+    this.#reported = message;
+    const isRefused = isKeysError(error) && REFUSALS.has(error.code);
+    this.#options.log[isRefused ? 'error' : 'warn']({ reason: message }, 'the origin gives no lease');
+  }
+}
+
+/** What an edge says that does not know whether its keys are still right. */
+export function stale(): KeysError {
+  return new KeysError('EDGE_STALE', 'The lease of this edge has ended: its origin has not answered in time.');
+}

@@ -1,0 +1,332 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { hostname } from 'node:os';
+import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createZstdDecompress } from 'node:zlib';
+import { isKeysError, KeysError, printable, readSecretFile, versionOfFile } from '../keys/basics/index.ts';
+import type { LeaseGrant, LeaseRequest } from '../limits/index.ts';
+import type { Log } from '../log.ts';
+import { type ActivityReport, FeedGone, type FeedSource } from './feed-source.ts';
+
+/** Where the origin is, and by what it knows the edge. */
+export interface HttpFeedOptions {
+  /** Without a slash at its end. */
+  readonly origin: string;
+  /** A key with EDGE:READ_ANY, or the path of the file with it, which is read anew when it changes. */
+  readonly token: string | { readonly file: string };
+  /** What the origin calls the edge. Default: the name of this machine. */
+  readonly name?: string | undefined;
+  /** The lease that is asked for, in milliseconds. */
+  readonly leaseMs: number;
+  /** Paths of PEM files: certificates of authorities that are trusted, and a client certificate with its key. */
+  readonly ca?: string | undefined;
+  readonly clientCert?: string | undefined;
+  readonly clientKey?: string | undefined;
+  readonly log: Log;
+}
+
+/** A poll is held for this part of its lease at most, so that the next one is there long before its end. */
+const HOLD_PART = 1 / 4;
+/** How long an answer is waited for beyond that at first, as a part of the lease. */
+const PATIENCE_PART = 1 / 8;
+const MAX_PATIENCE_MS = 10_000;
+/** How long others may take, and how long nothing may arrive of a snapshot. */
+const ANSWER_MS = 10_000;
+const SILENCE_MS = 30_000;
+/** The pauses after failures: the first one is at once. */
+const PAUSE_MS = 50;
+const MAX_PAUSE_MS = 1000;
+const MAX_CHANGES_BYTES = 256 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 1024 * 1024;
+const TOKEN = /^[\x21-\x7e]+$/;
+
+const TOKEN_WORDS = { what: 'The file of the token for the origin', remedy: 'Correct --token-file.' };
+
+interface Asked {
+  readonly method?: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: unknown;
+  /** One that is kept for requests of its kind. */
+  readonly agent: HttpAgent;
+  readonly signal?: AbortSignal;
+}
+
+/** The feed of an origin over HTTP: one connection for its changes, and another one for what the edge reports. */
+export class HttpFeed implements FeedSource {
+  readonly origin: string;
+  readonly #options: HttpFeedOptions;
+  readonly #id = randomUUID();
+  readonly #request: typeof httpRequest;
+  #token: { text: string; version: string };
+  #changes: HttpAgent;
+  #reports: HttpAgent;
+
+  /** @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE, CONFIG_INVALID of its files */
+  constructor(options: HttpFeedOptions) {
+    this.origin = options.origin;
+    this.#options = options;
+    this.#request = options.origin.startsWith('https:') ? httpsRequest : httpRequest;
+    this.#token = readToken(options.token);
+    this.#changes = this.#newAgent();
+    this.#reports = this.#newAgent();
+  }
+
+  async *snapshot(signal: AbortSignal): AsyncIterable<Buffer> {
+    const answer = await this.#ask({ path: '/feed/snapshot', agent: this.#changes, signal }, SILENCE_MS);
+    try {
+      for await (const piece of bodyOf(answer)) yield piece as Buffer;
+    } catch (error) {
+      throw this.#unreachable(error);
+    }
+  }
+
+  async follow(
+    first: string,
+    take: (lines: Buffer, askedAt: number) => Promise<string>,
+    { signal, failed }: { readonly signal: AbortSignal; failed: (error: unknown) => void },
+  ): Promise<never> {
+    const { leaseMs, name = hostname() } = this.#options;
+    const leastMs = leaseMs * PATIENCE_PART;
+    let [cursor, patienceMs, failures] = [first, leastMs, 0];
+    for (;;) {
+      // After a failure, an answer at once tells soonest whether the next connection works.
+      const holdMs = failures > 0 ? 0 : Math.max(0, Math.min(leaseMs * HOLD_PART, leaseMs / 2 - patienceMs));
+      const query = new URLSearchParams({
+        after: cursor,
+        edge: this.#id,
+        name,
+        lease: `${leaseMs}`,
+        hold: `${Math.floor(holdMs)}`,
+      });
+      const askedAt = performance.now();
+      let lines: Buffer;
+      try {
+        lines = await this.#within(holdMs + patienceMs, signal, async (limited) => {
+          const asked = { path: `/feed?${query.toString()}`, agent: this.#changes, signal: limited };
+          return readWhole(await this.#ask(asked), MAX_CHANGES_BYTES);
+        });
+      } catch (error) {
+        signal.throwIfAborted();
+        if (error instanceof FeedGone) throw error;
+        failed(error);
+        failures += 1;
+        const isSilent = isKeysError(error) && error.code === 'SERVER_UNREACHABLE';
+        if (isSilent && failures > 1) patienceMs = Math.min(2 * patienceMs, MAX_PATIENCE_MS);
+        this.#changes.destroy();
+        this.#changes = this.#newAgent();
+        await delay(isSilent ? pauseAfter(failures) : MAX_PAUSE_MS * jitter(), undefined, { signal, ref: false });
+        continue;
+      }
+      // Far away, an answer takes longer.
+      patienceMs = Math.max(leastMs, 2 * (performance.now() - askedAt - holdMs));
+      failures = 0;
+      cursor = await take(lines, askedAt);
+    }
+  }
+
+  async reportActivity(report: ActivityReport): Promise<void> {
+    await this.#post('/feed/activity', report);
+  }
+
+  async lease(requests: readonly LeaseRequest[]): Promise<(LeaseGrant | null)[]> {
+    const grants: unknown = JSON.parse((await this.#post('/feed/leases', requests)).toString());
+    if (Array.isArray(grants) && grants.length === requests.length) return grants as (LeaseGrant | null)[];
+    throw this.#incompatible('answered with other leases than were asked for');
+  }
+
+  close(): void {
+    this.#changes.destroy();
+    this.#reports.destroy();
+  }
+
+  async #post(path: string, body: unknown): Promise<Buffer> {
+    const send = () =>
+      this.#within(ANSWER_MS, undefined, async (signal) =>
+        readWhole(await this.#ask({ method: 'POST', path, body, agent: this.#reports, signal }), MAX_ANSWER_BYTES),
+      );
+    try {
+      return await send();
+    } catch (error) {
+      const isCutOff = isKeysError(error) && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNRESET';
+      // A connection that was kept may have been closed just then.
+      if (!isCutOff) throw error;
+      return send();
+    }
+  }
+
+  /** Does work that is aborted after some time. */
+  async #within<Result>(
+    durationMs: number,
+    signal: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    const expiry = new AbortController();
+    const timer = setTimeout(() => expiry.abort(new Error('no answer in time')), durationMs);
+    try {
+      return await work(signal ? AbortSignal.any([signal, expiry.signal]) : expiry.signal);
+    } catch (error) {
+      throw error instanceof KeysError || error instanceof FeedGone ? error : this.#unreachable(error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Sends a request, and waits for the head of its answer. @throws KeysError; FeedGone */
+  async #ask({ method = 'GET', path, body, agent, signal }: Asked, silenceMs = 0): Promise<IncomingMessage> {
+    const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+    const headers = {
+      Authorization: `Bearer ${this.#currentToken()}`,
+      Accept: content ? 'application/json' : 'application/x-ndjson',
+      'User-Agent': 'svc-api',
+      ...(content
+        ? { 'Content-Type': 'application/json', 'Content-Length': content.length }
+        : { 'Accept-Encoding': 'zstd' }),
+    };
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const sent = this.#request(this.origin + path, { method, agent, headers, ...(signal && { signal }) }, resolve);
+    sent.on('error', reject);
+    if (silenceMs > 0) sent.setTimeout(silenceMs, () => sent.destroy(new Error('no answer in time')));
+    sent.end(content);
+    let answer: IncomingMessage;
+    try {
+      answer = await promise;
+    } catch (error) {
+      throw this.#unreachable(signal?.aborted ? signal.reason : error);
+    }
+    if (answer.statusCode === 200 || answer.statusCode === 204) return answer;
+    throw await this.#refused(answer);
+  }
+
+  async #refused(answer: IncomingMessage): Promise<Error> {
+    const { statusCode: status } = answer;
+    const text = await readWhole(answer, MAX_ANSWER_BYTES).catch(() => '');
+    const { message, code } = errorIn(text.toString());
+    if (status === 410) return new FeedGone(message);
+    const said = message === '' ? '' : `: ${printable(message, 300)}`;
+    if (status === 401)
+      return new KeysError('UNAUTHENTICATED', `The origin ${this.origin} does not accept the token${said}`);
+    if (status === 403)
+      return new KeysError(
+        'FORBIDDEN',
+        `The origin ${this.origin} refuses the token${said} An edge needs a key with EDGE:READ_ANY.`,
+      );
+    if (status === 400 || status === 413)
+      return new KeysError('INPUT_INVALID', `The origin ${this.origin} does not take that${said}`);
+    if (status === 404 || status === 405) return this.#incompatible(`has no feed there (status ${status})`);
+    return new KeysError(
+      'SERVER_FAILED',
+      `The origin ${this.origin} has failed (${code ?? `status ${status}`})${said}`,
+    );
+  }
+
+  #unreachable(error: unknown): Error {
+    if (error instanceof KeysError) return error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    const what = `The origin ${this.origin} does not answer (${code ?? printable(message, 200)}).`;
+    return new KeysError('SERVER_UNREACHABLE', what, { cause: error });
+  }
+
+  #incompatible(what: string): KeysError {
+    return new KeysError(
+      'SERVER_INCOMPATIBLE',
+      `The origin ${this.origin} ${what}. Use the same version on both sides.`,
+    );
+  }
+
+  /** The token, which may have been replaced since. */
+  #currentToken(): string {
+    const { token, log } = this.#options;
+    if (typeof token === 'string') return token;
+    try {
+      if (versionOfFile(token.file) === this.#token.version) return this.#token.text;
+      this.#token = readToken(token);
+      log.info({ file: token.file }, 'the token for the origin was read anew');
+    } catch (error) {
+      // It may be half written. The one before is used until it can be read.
+      log.error({ err: error, file: token.file }, 'the token for the origin cannot be read: the one before is used');
+    }
+    return this.#token.text;
+  }
+
+  /** Certificates are read anew: those of a client may last for an hour only. */
+  #newAgent(): HttpAgent {
+    const { ca, clientCert: cert, clientKey: key } = this.#options;
+    const kept = { keepAlive: true, maxSockets: 1 };
+    if (this.#request === httpRequest) return new HttpAgent(kept);
+    return new HttpsAgent({
+      ...kept,
+      ...(ca !== undefined && { ca: readPem(ca, '--ca') }),
+      ...(cert !== undefined && { cert: readPem(cert, '--client-cert') }),
+      ...(key !== undefined && { key: readPem(key, '--client-key') }),
+    });
+  }
+}
+
+/** @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE, CONFIG_INVALID */
+function readToken(token: HttpFeedOptions['token']): { text: string; version: string } {
+  const { text, version } =
+    typeof token === 'string' ? { text: token, version: '' } : readSecretFile(token.file, TOKEN_WORDS);
+  if (TOKEN.test(text.trim())) return { text: text.trim(), version };
+  throw new KeysError(
+    'CONFIG_INVALID',
+    `${TOKEN_WORDS.what} does not hold a key. Write the secret of a key with EDGE:READ_ANY alone.`,
+  );
+}
+
+/** @throws KeysError CONFIG_UNAVAILABLE */
+function readPem(path: string, flag: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    throw new KeysError(
+      'CONFIG_UNAVAILABLE',
+      `The file of ${flag}, ${printable(path, 200)}, cannot be read (${code}).`,
+    );
+  }
+}
+
+function bodyOf(answer: IncomingMessage): Readable {
+  if (answer.headers['content-encoding'] !== 'zstd') return answer;
+  const plain = createZstdDecompress();
+  answer.on('error', (error) => plain.destroy(error));
+  return answer.pipe(plain);
+}
+
+/** The body of an answer. @throws Error if it breaks off, or is too long */
+async function readWhole(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of bodyOf(answer) as AsyncIterable<Buffer>) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length > maxBytes) throw new Error('the answer is too long');
+  }
+  return Buffer.concat(pieces);
+}
+
+/** What an answer says is wrong. */
+function errorIn(text: string): { message: string; code: string | undefined } {
+  try {
+    const { errors } = JSON.parse(text) as { errors?: { message?: unknown; extensions?: { code?: unknown } }[] };
+    const { message, extensions } = errors?.[0] ?? {};
+    return {
+      message: typeof message === 'string' ? message : '',
+      code: typeof extensions?.code === 'string' ? printable(extensions.code, 50) : undefined,
+    };
+  } catch {
+    return { message: '', code: undefined };
+  }
+}
+
+/** From 1/2 to 1: edges that were cut off together do not come back together. */
+function jitter(): number {
+  return (1 + Math.random()) / 2;
+}
+
+function pauseAfter(failures: number): number {
+  return failures === 1 ? 0 : Math.min(PAUSE_MS * 2 ** (failures - 2), MAX_PAUSE_MS) * jitter();
+}

@@ -1,0 +1,76 @@
+import type { ActivityWriters } from '../keys/authentication/index.ts';
+import { NO_LOG, type Log } from '../log.ts';
+import type { Store } from '../store/index.ts';
+import { activityReports } from './activity-reports.ts';
+import { edgeRepository } from './edge-repository.ts';
+import type { FeedSource } from './feed-source.ts';
+import { Follower } from './follower.ts';
+
+/** How an edge is, for whoever watches it. */
+export interface EdgeState {
+  /** How long ago the origin was asked that has given the last lease, in seconds. */
+  readonly lagSeconds: number;
+  /** For how long the lease still lasts, in seconds; below 0 if it has ended. */
+  readonly leaseSeconds: number;
+  readonly keys: number;
+  readonly tableBytes: number;
+}
+
+/** The keys of an origin as a store, in which nothing can be changed. */
+export interface EdgeStore extends Omit<Store, 'notices'> {
+  /** Where uses of keys are reported. */
+  readonly activityWriters: ActivityWriters;
+  state(): EdgeState;
+  /** Since how many milliseconds the lease has ended, while it answers all the same; undefined within its lease. */
+  staleMs(): number | undefined;
+}
+
+/**
+ * Opens the keys of an origin, once they are there and may be used.
+ * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses
+ */
+export async function openEdgeStore(
+  source: FeedSource,
+  { graceMs = 0, log = NO_LOG }: { graceMs?: number | undefined; log?: Log | undefined } = {},
+): Promise<EdgeStore> {
+  const follower = new Follower({ source, graceMs, log });
+  const close = async () => {
+    await follower.close();
+    source.close();
+  };
+  try {
+    await follower.start();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const { origin } = source;
+  return {
+    repository: edgeRepository(follower, origin),
+    limits: {
+      lease: async (requests) => (await source.lease(requests)).map((grant) => grant ?? undefined),
+    },
+    activityWriters: activityReports(source, log),
+    location: origin,
+    time: () => follower.clock.now(),
+    created: false,
+    exists: true,
+    schemaDifferences: async () => [],
+    // oxlint-disable-next-line require-yield
+    async *compact() {
+      return null;
+    },
+    settingProblems: async () => [],
+    state: () => ({
+      lagSeconds: follower.lagMs / 1000,
+      leaseSeconds: follower.leaseMs / 1000,
+      keys: follower.table.size,
+      tableBytes: follower.table.memoryBytes,
+    }),
+    staleMs: () => {
+      const { leaseMs } = follower;
+      return leaseMs <= 0 && follower.mayAnswer ? -leaseMs : undefined;
+    },
+    close,
+  };
+}

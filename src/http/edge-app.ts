@@ -1,0 +1,82 @@
+import { Hono } from 'hono';
+import { LOOPBACK } from '../keys/basics/index.ts';
+import { consentFlows } from '../keys/repository/index.ts';
+import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
+import { BearerCheck } from './bearer-check.ts';
+import { type CheckParts, partsOf, type RefusalReply } from './bearer-options.ts';
+import type { AppOptions, HttpApp, ServiceApp } from './app.ts';
+import { Issuer } from './oauth/issuer.ts';
+import { addHealthChecks, answerIntrospection } from './plain-endpoints.ts';
+import { ClientAddresses, type HonoHead, type NodeHead, type Received, requestIdIn } from './received.ts';
+import { Cors, corsBy, errorBody, errorReply, internalError, type ReplyCode, respond } from './replies.ts';
+import { RequestChecker } from './request-check.ts';
+
+/** What an edge serves is made of. */
+export type EdgeAppOptions = Pick<
+  AppOptions,
+  | 'keys'
+  | 'startedAt'
+  | 'credentials'
+  | 'trust'
+  | 'failedCredentials'
+  | 'cors'
+  | 'publicUrl'
+  | 'guarded'
+  | 'log'
+  | 'replaces'
+> &
+  Pick<ServiceApp, 'extraHeaders'>;
+
+/** What checks keys, without what proxies ask by. */
+type EdgeApp = Hono<BearerEnv> &
+  Pick<HttpApp, 'check' | 'startedAt' | 'addresses' | 'tokens' | keyof CheckParts> &
+  Pick<ServiceApp, 'extraHeaders'>;
+
+/** What checks keys alone: `/introspect`, health checks, what proxies ask by, and 404 as JSON for all else. */
+export function createEdgeApp({
+  keys,
+  startedAt,
+  cors: corsOptions,
+  publicUrl,
+  guarded,
+  extraHeaders,
+  log,
+  replaces,
+  ...from
+}: EdgeAppOptions): EdgeApp {
+  const app = new Hono<BearerEnv>();
+  const parts = partsOf({ ...(log && { log }), ...from }, replaces);
+  const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
+  const isFound = consentFlows(keys.catalog).includes('CODE');
+  const check = new BearerCheck(
+    {
+      keys,
+      ...from,
+      isOwn: (to) => guarded?.isOwn(to) === true,
+      discover: ({ to }) => (isFound && to ? guarded?.find(to) : undefined),
+    },
+    parts,
+  );
+  const cors = new Cors(corsOptions);
+  const allowOrigins = corsBy(cors);
+  const toOf = (request: Received) => issuer.ownOf(request as NodeHead | HonoHead, '/introspect');
+  const introspecting = new BearerCheck({ keys, permission: 'API_KEY:READ_ANY', ...from, toOf }, parts);
+  const onRefused = ({ message, code }: RefusalReply) => errorBody(message, code as ReplyCode);
+  const auth = bearerAuthBy(new RequestChecker(introspecting, { onRefused }));
+  app.all('/introspect', allowOrigins, auth, answerIntrospection(keys, parts.failures));
+  addHealthChecks(app, keys, { cors, allowOrigins, failures: parts.failures });
+  const notFound = errorReply(404, 'NOT_FOUND', 'An edge checks keys alone. Ask its origin for anything else.');
+  app.notFound((c) => respond(c, notFound));
+  app.onError((error, c) => {
+    log?.error({ err: error }, 'a request failed');
+    return respond(c, internalError(requestIdIn(c) ?? ''));
+  });
+  const addresses = new ClientAddresses(from.trust);
+  return Object.assign(app, parts, {
+    startedAt,
+    check,
+    addresses,
+    tokens: undefined,
+    ...(extraHeaders && { extraHeaders }),
+  });
+}

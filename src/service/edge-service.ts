@@ -1,0 +1,120 @@
+import { type EdgeStore, type FeedSource, HttpFeed, type HttpFeedOptions, openEdgeStore } from '../edge/index.ts';
+import { byRoutes, Discovery, serveForwardAuth } from '../guard/forward-auth.ts';
+import { createEdgeApp, type EdgeAppOptions } from '../http/edge-app.ts';
+import { KeysError } from '../keys/basics/index.ts';
+import type { Config } from '../config/config.ts';
+import type { Catalog } from '../keys/permissions/index.ts';
+import type { ServiceApp } from '../http/app.ts';
+import { createRouter } from '../routes/index.ts';
+import type { OpenedService, StartService } from './configured-server.ts';
+import { servedBy } from './create-app.ts';
+import { type AskedGuard, checkGuard, guardService } from './guard-service.ts';
+import { openKeysOver, type OpenKeys } from './open-keys.ts';
+
+/** What a command line says of an edge. */
+export interface AskedEdge extends Omit<HttpFeedOptions, 'origin'> {
+  /** The address of the origin; undefined where the configuration says how it is followed. */
+  readonly origin: string | undefined;
+  /** For how long beyond its lease it answers, in milliseconds. */
+  readonly graceMs: number;
+}
+
+/** An edge that is open: the keys by which it answers, and what it answers with. */
+export interface OpenEdge {
+  readonly keys: OpenKeys;
+  readonly start: StartService;
+  /** How it is, and how many answers were made after its lease had ended. */
+  readonly measured: Pick<EdgeStore, 'state'> & { readonly counts: { staleAnswers: number } };
+}
+
+/** Whether an edge is a guard by its configuration. */
+export function isGuard({ upstream }: Pick<AskedGuard, 'upstream'>, { upstreams }: Pick<Config, 'upstreams'>): boolean {
+  return upstream !== undefined || upstreams.length > 0;
+}
+
+/** Refuses a configuration that an edge cannot have. @throws KeysError USAGE, CONFIG_INVALID */
+export function checkEdge(guard: AskedGuard, config: Config, catalog: Catalog): void {
+  const field = config.people ? 'people' : config.signIn === 'on' ? 'sign-in' : undefined;
+  if (field !== undefined)
+    throw new KeysError(
+      'CONFIG_INVALID',
+      `"${field}" is in ${config.file ?? 'svc-api.yaml'}, and nobody can sign in at an edge, which keeps nothing. ` +
+        'Leave it out of its file, or use a guard with the key store.',
+    );
+  if (isGuard(guard, config)) checkGuard(guard, config, catalog);
+}
+
+/**
+ * Opens the keys of an origin, once they are there, and what answers by them.
+ * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses; CONFIG_… of its files
+ */
+export async function openEdge(
+  { graceMs, ...feed }: AskedEdge,
+  guard: AskedGuard,
+  { config, catalog, maxVerifiedKeys }: { config: Config; catalog: Catalog; maxVerifiedKeys: number | undefined },
+): Promise<OpenEdge> {
+  const store = await openEdgeStore(await sourceOf(feed, config), { graceMs, log: feed.log });
+  const counts = { staleAnswers: 0 };
+  const extraHeaders = () => {
+    const staleMs = store.staleMs();
+    if (staleMs === undefined) return undefined;
+    counts.staleAnswers += 1;
+    return { 'X-Svc-Api-Stale': `${Math.floor(staleMs / 1000)}` };
+  };
+  const { log } = feed;
+  return {
+    keys: await openKeysOver(store, catalog, maxVerifiedKeys),
+    start: async (opened, server) => {
+      const start = isGuard(guard, opened.config)
+        ? guardService({ ...guard, hasNoDoor: true, extraHeaders }, log)
+        : servedBy(async (served, replaces) => edgeApp(served, { log, extraHeaders, replaces }));
+      const served = await start(opened, server);
+      return {
+        ...served,
+        prepare: async (changed) => {
+          checkEdge(guard, changed.config, changed.keys.catalog);
+          return served.prepare(changed);
+        },
+      };
+    },
+    measured: { state: () => store.state(), counts },
+  };
+}
+
+/** @throws KeysError USAGE where none or two are named */
+async function sourceOf(
+  { origin, ...feed }: Omit<AskedEdge, 'graceMs'>,
+  { feed: by, file }: Config,
+): Promise<FeedSource> {
+  const isByHttp = feed.ca !== undefined || feed.clientCert !== undefined;
+  if (by && (origin !== undefined || isByHttp))
+    throw new KeysError(
+      'USAGE',
+      `"feed" in ${file} says how the origin is followed: leave out --origin, --ca and --client-cert, or "feed".`,
+    );
+  if (by) return new (await import('../nats/nats-feed.ts')).NatsFeed({ settings: by.nats, ...feed });
+  if (origin !== undefined) return new HttpFeed({ origin, ...feed });
+  throw new KeysError('USAGE', 'Pass the address of the origin by --origin, or name "feed" in svc-api.yaml.');
+}
+
+function edgeApp(
+  { keys, config }: OpenedService,
+  { replaces, ...more }: Pick<EdgeAppOptions, 'log' | 'extraHeaders'> & { replaces: ServiceApp | undefined },
+): ServiceApp {
+  const { credentials, trust, cors, publicUrl, limits } = config;
+  const router = createRouter(config.routes);
+  const app = createEdgeApp({
+    keys,
+    startedAt: replaces?.startedAt ?? Date.now(),
+    credentials,
+    trust: trust.texts,
+    cors,
+    publicUrl,
+    failedCredentials: limits.failedCredentials,
+    guarded: new Discovery(byRoutes(router), publicUrl),
+    replaces,
+    ...more,
+  });
+  const { authenticator, catalog } = keys;
+  return serveForwardAuth(app, { authenticator, catalog, router, trust, signIn: undefined });
+}

@@ -1,0 +1,59 @@
+import type { Config } from '../config/config.ts';
+import { type AskedRequirement, type GuardRules, readRequirements, readUpstreams } from '../guard/access.ts';
+import { type GuardOptions, serveGuard } from '../guard/guard.ts';
+import type { Catalog } from '../keys/permissions/index.ts';
+import type { Log } from '../log.ts';
+import type { Route, Upstream } from '../routes/index.ts';
+import type { OpenedService, StartService } from './configured-server.ts';
+
+/** What a command line says of a guard. */
+export type AskedGuard = AskedRequirement &
+  Omit<GuardOptions, 'maxConnections' | 'log'> & {
+    readonly upstream: Upstream | undefined;
+    /** Whether it has no pages on which people sign in. */
+    readonly hasNoDoor?: boolean;
+  };
+
+/** Refuses what a guard cannot be, before anything is opened. @throws KeysError USAGE, CONFIG_INVALID */
+export function checkGuard(
+  asked: AskedGuard,
+  { routes, upstreams }: Pick<Config, 'routes' | 'upstreams'>,
+  catalog: Catalog,
+): void {
+  readRequirements(asked, { routes, catalog });
+  readUpstreams(upstreams, asked.upstream, routesThatDecide(asked, routes));
+}
+
+/** Serves a guard. It throws KeysError as `serveGuard`. */
+export const guardService =
+  (asked: AskedGuard, log: Log): StartService =>
+  async (opened, server) => {
+    const rulesBy = ({
+      keys,
+      config: { routes, credentials, trust, limits, upstreams, signIn, people, publicUrl },
+    }: OpenedService): GuardRules => ({
+      keys,
+      upstreams: readUpstreams(upstreams, asked.upstream, routesThatDecide(asked, routes)),
+      requirements: readRequirements(asked, { routes, catalog: keys.catalog }),
+      credentials,
+      trust,
+      failedCredentials: limits.failedCredentials,
+      people,
+      publicUrl,
+      loadDoor:
+        signIn === 'off' || asked.hasNoDoor
+          ? undefined
+          : async (parts) => (await import('../console/door.tsx')).openDoor(parts),
+    });
+    const running = await serveGuard({ ...asked, log }, rulesBy(opened), server);
+    return {
+      server: running,
+      prepare: async (changed) => running.prepareRules(rulesBy(changed)),
+      stop: () => running.stop(),
+    };
+  };
+
+/** The routes, where the command line does not say who may pass. */
+function routesThatDecide({ permissions, anyKey, resource }: AskedGuard, routes: readonly Route[]) {
+  return permissions || anyKey || resource !== undefined ? undefined : routes;
+}

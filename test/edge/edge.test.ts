@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { openEdgeStore, HttpFeed, type EdgeStore } from '../../src/edge/index.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { createCatalog } from '../../src/keys/permissions/catalog.ts';
+import { openKeysOver, type OpenKeys } from '../../src/service/open-keys.ts';
+import { collectingLog } from '../support/log.ts';
+import { type FaultyOrigin, startFaultyOrigin } from '../support/faulty-origin.ts';
+import { startTestService, type TestService } from '../support/server.ts';
+import { until } from '../support/until.ts';
+
+const LEASE_MS = 1000;
+
+describe('an edge', () => {
+  let test: TestService;
+  let origin: FaultyOrigin;
+  let token: string;
+  let edge: EdgeStore;
+  let keys: OpenKeys;
+  const { log, lines } = collectingLog();
+
+  /** What the edge says of a secret. */
+  const check = async (secret: string) => {
+    const checked = await keys.check({ secret });
+    return checked.ok ? 'ok' : `${checked.status} ${checked.code}`;
+  };
+  /** Resolves once the edge has asked again, and again. */
+  const taken = async () => {
+    const { polls } = origin.counts;
+    await until(() => origin.counts.polls >= polls + 2);
+  };
+  const create = async (name: string, more: object = {}) =>
+    test.keys.create({ name, roles: ['VIEWER'], ...more }, OPERATOR);
+  const open = () => openEdgeStore(new HttpFeed({ origin: origin.url, token, leaseMs: LEASE_MS, log }), { log });
+
+  beforeEach(async () => {
+    test = await startTestService();
+    test.time.now = Date.now();
+    origin = await startFaultyOrigin(test.url);
+    for (let index = 0; index < 4; index += 1) await create(`before ${index}`);
+    ({ key: token } = await test.keys.create({ name: 'Edge', permissions: ['EDGE:READ_ANY'] }, OPERATOR));
+    edge = await open();
+    keys = await openKeysOver(edge, createCatalog({}));
+  });
+
+  afterEach(async () => {
+    await keys.close();
+    await origin.close();
+    await test.stop();
+    lines.length = 0;
+  });
+
+  it('has the keys of its origin, and follows their changes', async () => {
+    assert.equal(edge.state().keys, 5);
+    const { key: secret, apiKey: key } = await create('New');
+    await taken();
+    assert.equal(await check(secret), 'ok');
+    // What has returned is known here.
+    await test.keys.setEnabled(key.id, false, OPERATOR);
+    assert.equal(await check(secret), '401 UNAUTHENTICATED');
+    await test.keys.setEnabled(key.id, true, OPERATOR);
+    await taken();
+    assert.equal(await check(secret), 'ok');
+    await test.keys.delete([key.id], OPERATOR);
+    assert.equal(await check(secret), '401 UNAUTHENTICATED');
+    assert.equal(edge.state().keys, 5);
+  });
+
+  it('goes by the time of its origin', async () => {
+    const { key: secret } = await create('Short', { expiresIn: '1h' });
+    await taken();
+    assert.equal(await check(secret), 'ok');
+    test.time.now += 3_600_001;
+    await taken();
+    assert.equal(await check(secret), '401 UNAUTHENTICATED');
+  });
+
+  it('accepts both secrets of a rotation until its grace ends', async () => {
+    const { key: secret, apiKey: key } = await create('Rotated');
+    const { key: next } = await test.keys.rotate(key.id, { grace: '1h' }, OPERATOR);
+    await taken();
+    assert.deepEqual([await check(secret), await check(next)], ['ok', 'ok']);
+    await test.keys.finishRotation(key.id, OPERATOR);
+    assert.deepEqual([await check(secret), await check(next)], ['401 UNAUTHENTICATED', 'ok']);
+  });
+
+  it('answers nothing once its lease has ended, and goes on once the origin is back', async () => {
+    const { key: secret } = await create('Key');
+    await taken();
+    assert.equal(await check(secret), 'ok');
+    origin.fate = () => 'drop';
+    await until(() => edge.state().leaseSeconds <= 0);
+    assert.equal(await check(secret), '503 SERVICE_UNAVAILABLE');
+    await assert.rejects(keys.store.check(), { code: 'EDGE_STALE' });
+    await assert.rejects(keys.findById('any', OPERATOR), { code: 'EDGE_STALE' });
+    origin.fate = () => 'pass';
+    await until(() => edge.state().leaseSeconds > 0);
+    assert.equal(await check(secret), 'ok');
+    await keys.store.check();
+  });
+
+  it('asks again on another connection before its lease ends', async () => {
+    const { key: secret } = await create('Key');
+    await taken();
+    let requests = 0;
+    const fates = ['drop', 'pass', 'half', 'pass', 'lose', 'pass', 'double', 'pass'] as const;
+    origin.fate = () => fates[(requests += 1) % fates.length]!;
+    const { polls } = origin.counts;
+    let least = Infinity;
+    await until(async () => {
+      least = Math.min(least, edge.state().leaseSeconds);
+      assert.equal(await check(secret), 'ok');
+      return origin.counts.polls >= polls + 8;
+    });
+    assert.ok(least > 0);
+  });
+
+  it('loads all keys anew where the origin has others', async () => {
+    const { key: secret, apiKey: key } = await create('Key');
+    await taken();
+    assert.equal(await check(secret), 'ok');
+    await test.keys.delete([key.id], OPERATOR);
+    origin.fate = ({ url }) => (url!.startsWith('/feed?') ? { status: 410 } : 'pass');
+    await until(() => origin.counts.snapshots === 2);
+    origin.fate = () => 'pass';
+    await taken();
+    assert.equal(await check(secret), '401 UNAUTHENTICATED');
+    assert.ok(lines.some(({ message }) => message === 'the origin has other changes: all keys are loaded anew'));
+  });
+
+  it('throws a snapshot away that breaks off', async () => {
+    let snapshots = 0;
+    origin.fate = ({ url }) => {
+      if (url !== '/feed/snapshot') return 'pass';
+      snapshots += 1;
+      return snapshots === 1 ? 'half' : 'pass';
+    };
+    const other = await open();
+    assert.equal(other.state().keys, edge.state().keys);
+    assert.equal(snapshots, 2);
+    await other.close();
+  });
+
+  it('tells what the origin refuses', async () => {
+    for (const [status, code] of [
+      [401, 'UNAUTHENTICATED'],
+      [403, 'FORBIDDEN'],
+      [404, 'SERVER_INCOMPATIBLE'],
+    ] as const) {
+      origin.fate = () => ({ status });
+      await assert.rejects(open(), { code });
+    }
+  });
+
+  it('reports what keys were used for once, though an answer gets lost', async () => {
+    const { key: secret, apiKey: key } = await create('Used');
+    await taken();
+    for (let count = 0; count < 3; count += 1) assert.equal(await check(secret), 'ok');
+    let lost = 0;
+    origin.fate = ({ url }) => {
+      if (url !== '/feed/activity' || lost === 2) return 'pass';
+      lost += 1;
+      return 'lose';
+    };
+    await keys.finishActivity();
+    assert.equal(await check(secret), 'ok');
+    await keys.finishActivity();
+    assert.equal((await test.keys.usage.usageOf([key.id])).get(key.id)?.uses, 4);
+    assert.equal(lost, 2);
+  });
+
+  it('holds requests to limits together with the origin', async () => {
+    const { key: secret } = await create('Limited', { limits: ['3/h'] });
+    await taken();
+    assert.deepEqual(
+      [await check(secret), await check(secret), await check(secret), await check(secret)],
+      ['ok', 'ok', 'ok', '429 RATE_LIMITED'],
+    );
+    const atOrigin = await test.keys.authenticator.confirm(secret);
+    assert.ok('principal' in atOrigin);
+    const answer = await test.keys.limiter.enter(atOrigin.principal.restrictions!);
+    assert.ok(answer !== 'gone' && !answer.isWithin);
+  });
+
+  it('leaves to the origin what it cannot do itself', async () => {
+    for (const work of [
+      () => keys.create({ name: 'No', roles: ['VIEWER'] }, OPERATOR),
+      () => keys.list({}, OPERATOR),
+      () => keys.delete(['any'], OPERATOR),
+    ])
+      await assert.rejects(work(), { code: 'STORE_REQUIRED', message: new RegExp(origin.url) });
+  });
+});

@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import type { NewKey } from '../../../src/keys/key/api-key.ts';
+import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { runCli } from '../../support/process.ts';
+import { startEdge, startServe, type ServeProcess } from '../../support/serve.ts';
+import { tempFolder } from '../../support/temp.ts';
+import { until } from '../../support/until.ts';
+
+const LEASE = '1s';
+
+describe('svc-api edge', () => {
+  let test: TestKeys;
+  let origin: ServeProcess;
+  let edge: ServeProcess;
+  let tokenFile: string;
+  const running: ServeProcess[] = [];
+
+  const create = async (name: string, more: Partial<NewKey> = {}) => {
+    const { key: secret, apiKey: key } = await test.keys.create({ name, roles: ['VIEWER'], ...more }, OPERATOR);
+    return { secret, id: key.id };
+  };
+  /** What is said of a request with a secret, from an address: the status and the code. */
+  const ask = async (url: string, secret: string, address = '203.0.113.7', permission = 'INFO:READ_ANY') => {
+    const answer = await fetch(`${url}/auth/traefik?permission=${permission}`, {
+      headers: {
+        Authorization: `Bearer ${secret}`,
+        'X-Forwarded-For': address,
+        'X-Forwarded-Host': 'app.example.org',
+        'X-Forwarded-Method': 'GET',
+        'X-Forwarded-Proto': 'https',
+        'X-Forwarded-Uri': '/',
+      },
+    });
+    const text = await answer.text();
+    const said = ['x-auth-key-name', 'x-auth-roles', 'www-authenticate'].map((name) => answer.headers.get(name));
+    return { status: answer.status, said, text, stale: answer.headers.get('x-svc-api-stale') };
+  };
+  const statusOf = async (url: string, secret: string) => (await ask(url, secret)).status;
+  const svcApi = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runCli(['apikey', ...args, '--database', test.database]);
+    assert.equal(code, 0, stderr);
+    return stdout;
+  };
+  const start = async (starting: Promise<ServeProcess>) => {
+    const started = await starting;
+    running.push(started);
+    return started;
+  };
+
+  beforeEach(async () => {
+    test = await openTestKeys();
+    test.time.now = Date.now();
+    tokenFile = join(tempFolder(), 'edge.key');
+    const { secret } = await create('Edge', { roles: [], permissions: ['EDGE:READ_ANY'] });
+    writeFileSync(tokenFile, `${secret}\n`, { mode: 0o600 });
+    origin = await start(startServe(test.database));
+    edge = await start(startEdge(origin.url, tokenFile, '--max-stale', LEASE));
+  });
+
+  afterEach(async () => {
+    for (const each of running.splice(0)) {
+      each.kill('SIGCONT');
+      await each.stop('SIGKILL');
+    }
+    await test.store.close();
+  });
+
+  it('says of each key what its origin says', async () => {
+    const parent = await create('Parent', { roles: ['ADMIN'] });
+    const asParent = await test.keys.authenticator.confirm(parent.secret);
+    assert.ok('principal' in asParent);
+    const child = await test.keys.create({ name: 'Child', roles: ['VIEWER'] }, asParent.principal);
+    test.time.now -= 7_200_000;
+    const ended = await create('Ended', { expiresIn: '1h' });
+    test.time.now += 7_200_000;
+    const secrets = {
+      parent: parent.secret,
+      child: child.key,
+      guest: (await create('Guest', { roles: ['GUEST'] })).secret,
+      here: (await create('Here', { allowFrom: ['203.0.113.0/24'] })).secret,
+      elsewhere: (await create('Elsewhere', { allowFrom: ['198.51.100.0/24'] })).secret,
+      limited: (await create('Limited', { limits: ['1/d'] })).secret,
+      ended: ended.secret,
+      unknown: (await create('Unknown')).secret.replace(/^svc_/, 'svc_'),
+      none: 'svc_nothing',
+    };
+    const rotated = await create('Rotated');
+    const { key: next } = await test.keys.rotate(rotated.id, { grace: '1h' }, OPERATOR);
+    const finished = await create('Finished');
+    const { key: newest } = await test.keys.rotate(finished.id, { grace: '1h' }, OPERATOR);
+    await test.keys.finishRotation(finished.id, OPERATOR);
+    const disabled = await create('Disabled');
+    await test.keys.setEnabled(disabled.id, false, OPERATOR);
+    const all = Object.entries({
+      ...secrets,
+      rotated: rotated.secret,
+      next,
+      finished: finished.secret,
+      newest,
+      disabled: disabled.secret,
+    });
+    await test.keys.delete([(await test.keys.findByName('Unknown', OPERATOR))!.id], OPERATOR);
+    const seen = new Map<string, number>();
+    for (const [name, secret] of all) {
+      if (name === 'limited') continue;
+      const said = await ask(origin.url, secret);
+      await until(async () => (await statusOf(edge.url, secret)) === said.status);
+      assert.deepEqual(await ask(edge.url, secret), said, name);
+      seen.set(name, said.status);
+    }
+    assert.deepEqual(new Set(seen.values()), new Set([200, 401, 403]));
+    // One request, wherever it is made.
+    assert.equal(await statusOf(edge.url, secrets.limited), 200);
+    assert.equal(await statusOf(origin.url, secrets.limited), 429);
+    assert.equal(await statusOf(edge.url, secrets.limited), 429);
+    // With the parent goes the child, which the edge remembers.
+    await svcApi('disable', 'Parent');
+    for (const { url } of [origin, edge]) assert.equal(await statusOf(url, child.key), 401);
+  });
+
+  it('refuses a key once the command has returned that revokes it', async () => {
+    for (const [index, verb] of (['delete', 'disable', 'delete', 'disable'] as const).entries()) {
+      const { secret } = await create(`Key ${index}`);
+      await until(async () => (await statusOf(edge.url, secret)) === 200);
+      await svcApi(verb, `Key ${index}`, ...(verb === 'delete' ? ['--yes'] : []));
+      assert.equal(await statusOf(edge.url, secret), 401);
+    }
+  });
+
+  it('that was stopped lets a change return, and does not accept the key when it goes on', async () => {
+    const { secret } = await create('Key');
+    await until(async () => (await statusOf(edge.url, secret)) === 200);
+    edge.kill('SIGSTOP');
+    await svcApi('delete', 'Key', '--yes');
+    // Sent before it goes on, so that it is answered first of all.
+    const answer = statusOf(edge.url, secret);
+    edge.kill('SIGCONT');
+    assert.ok([401, 503].includes(await answer));
+    await until(async () => (await statusOf(edge.url, secret)) === 401);
+  });
+
+  it('answers nothing once its origin is gone for longer than its lease, and goes on once that is back', async () => {
+    const { secret } = await create('Key');
+    await until(async () => (await statusOf(edge.url, secret)) === 200);
+    await origin.stop('SIGKILL');
+    assert.equal(await statusOf(edge.url, secret), 200);
+    await until(async () => (await statusOf(edge.url, secret)) === 503);
+    assert.equal((await fetch(`${edge.url}/readyz`)).status, 503);
+    assert.equal((await fetch(`${edge.url}/healthz`)).status, 200);
+    await start(startServe(test.database, ['--port', new URL(origin.url).port]));
+    await until(async () => (await statusOf(edge.url, secret)) === 200);
+    assert.equal((await fetch(`${edge.url}/readyz`)).status, 200);
+  });
+
+  it('says in the grace since when its lease has ended', async () => {
+    const { secret } = await create('Key');
+    const other = await start(startEdge(origin.url, tokenFile, '--max-stale', '100ms', '--grace', '60m'));
+    await until(async () => (await statusOf(other.url, secret)) === 200);
+    await origin.stop('SIGKILL');
+    await until(async () => {
+      const { status, stale } = await ask(other.url, secret);
+      assert.equal(status, 200);
+      return stale === '1';
+    });
+    assert.equal((await ask(other.url, 'svc_nothing')).status, 401);
+    assert.equal((await fetch(`${other.url}/readyz`)).status, 503);
+  });
+
+  it('reports to its origin what keys were used for', async () => {
+    const { secret, id } = await create('Key');
+    await until(async () => (await statusOf(edge.url, secret)) === 200);
+    await edge.stop();
+    const usage = await test.keys.usage.usageOf([id]);
+    assert.ok(usage.get(id)!.uses >= 1);
+  });
+
+  it('holds requests to limits with other edges and the origin', async () => {
+    const { secret } = await create('Limited', { limits: ['60/month'] });
+    const other = await start(startEdge(origin.url, tokenFile));
+    await until(async () => (await statusOf(edge.url, secret)) !== 401);
+    await until(async () => (await statusOf(other.url, secret)) !== 401);
+    const before = 2;
+    let accepted = 0;
+    const spend = async ({ url }: ServeProcess) => {
+      for (let count = 0; count < 60; count += 1) if ((await statusOf(url, secret)) === 200) accepted += 1;
+    };
+    await Promise.all([origin, edge, other].map(spend));
+    assert.ok(accepted + before <= 60, `${accepted}`);
+    assert.ok(accepted >= 30, `${accepted}`);
+  });
+
+  it('is refused by what it is told', async () => {
+    const { secret } = await create('No edge');
+    const file = join(tempFolder(), 'no-edge.key');
+    writeFileSync(file, secret, { mode: 0o600 });
+    const run = async (args: string[], env = {}) => {
+      const { code, stderr } = await runCli(['edge', '--port', '0', ...args], { env });
+      return { code, stderr };
+    };
+    const at = (url: string, ...args: string[]) => run(['--origin', url, '--token-file', tokenFile, ...args]);
+    assert.match((await run(['--origin', origin.url, '--token-file', file])).stderr, /EDGE:READ_ANY/);
+    assert.match((await at('http://keys.example.org')).stderr, /unencrypted.*--insecure/s);
+    assert.match((await at(origin.url, '--max-stale', '50ms')).stderr, /--max-stale is "50ms"/);
+    assert.match((await at(origin.url, '--grace', '-1s')).stderr, /--grace/);
+    assert.match((await at(origin.url, '--client-cert', 'a.pem')).stderr, /--client-key/);
+    writeFileSync(file, 'not a secret\n', { mode: 0o644 });
+    const open = await run(['--origin', origin.url, '--token-file', file]);
+    assert.equal(open.code, 2);
+    const config = join(tempFolder(), 'svc-api.yaml');
+    writeFileSync(config, 'sign-in: on\n', { mode: 0o600 });
+    assert.match((await at(origin.url, '--config', config)).stderr, /"sign-in" is in .*nobody can sign in at an edge/);
+  });
+});
