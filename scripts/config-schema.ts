@@ -5,6 +5,8 @@ import {
   INTROSPECTION,
   MAX_CLIENTS,
   AUDIT_FIELDS,
+  NATS_FIELDS,
+  NATS_NAME_FORM,
   NOTICES_FIELDS,
   SERVER_FIELDS,
   SIGN_IN,
@@ -410,6 +412,28 @@ export function configSchema(): string {
       'sign-in': {
         enum: SIGN_IN,
         description: 'Whether people sign in to guarded services, on a page. Default: behind guard alone.',
+      },
+      feed: {
+        description: 'By what else than HTTP edges follow: NATS with JetStream, from where this is read at the start.',
+        ...mapOf(
+          ['nats'],
+          {
+            nats: mapOf(
+              NATS_FIELDS,
+              {
+                servers: {
+                  type: 'array',
+                  minItems: 1,
+                  items: { type: 'string', pattern: '^(nats|tls)://[^/?#@\\s]+/?$' },
+                },
+                credentials: mapOf(['file'], { file: PATH }, ['file']),
+                name: { type: 'string', pattern: NATS_NAME_FORM.source, description: 'Default: svc-api.' },
+              },
+              ['servers'],
+            ),
+          },
+          ['nats'],
+        ),
       },
       alerts: {
         description: 'Who may tell, at /alerts/github, that secrets were found in public. Default: nobody.',

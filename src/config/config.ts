@@ -34,6 +34,16 @@ export function isCount(value: unknown, most: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most;
 }
 
+/** How servers that answer without a store follow it by NATS, beside HTTP. */
+export interface FeedByNats {
+  /** Addresses, as `nats://127.0.0.1:4222` or `tls://nats.example.org`. */
+  readonly servers: readonly string[];
+  /** The absolute path of a file as `nsc` makes it; undefined where NATS asks for none. */
+  readonly credentials: { readonly file: string } | undefined;
+  /** The first part of the names of its bucket and subjects. */
+  readonly name: string;
+}
+
 /** What `svc-api.yaml` says: checked, with defaults for what it omits. */
 export interface Config {
   /** The absolute path of the file; undefined if there is none. */
@@ -89,6 +99,8 @@ export interface Config {
   readonly dynamicRegistration: boolean;
   /** Whether people sign in to guarded services; undefined for those behind `guard` alone. */
   readonly signIn: 'on' | 'off' | undefined;
+  /** By what else than HTTP edges follow; undefined for nothing. */
+  readonly feed: { readonly nats: FeedByNats } | undefined;
 }
 
 /** What applies where the file says nothing. */
@@ -118,4 +130,5 @@ export const DEFAULT_CONFIG: Config = {
   clientDocuments: 'off',
   dynamicRegistration: false,
   signIn: undefined,
+  feed: undefined,
 };

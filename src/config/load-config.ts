@@ -24,6 +24,7 @@ import {
   readConsent,
   readCors,
   readCredentials,
+  readFeed,
   readIntrospection,
   readNotices,
   readPublicUrl,
@@ -113,6 +114,7 @@ export const CONFIG_FIELDS = [
   'consent',
   'clients',
   'sign-in',
+  'feed',
 ] as const;
 
 interface ConfigContext {
@@ -170,6 +172,7 @@ export function readConfig(
     consent: readConsent(reader, fields.consent),
     ...readClients(reader, fields.clients, fields.consent),
     signIn: readSignIn(reader, fields['sign-in']),
+    feed: readFeed(reader, fields.feed, file),
   };
   return reader.issues.length > 0 ? { issues: reader.ownIssues } : { config };
 }

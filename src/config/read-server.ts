@@ -337,3 +337,49 @@ export function readSignIn(reader: DocumentReader, value: unknown): Config['sign
   if (value !== undefined && !isOn) reader.report(['sign-in'], 'The field "sign-in" must be on or off.');
   return isOn;
 }
+
+export const NATS_FIELDS = ['servers', 'credentials', 'name'] as const;
+/** The name of the bucket where none is given, and the form of one. */
+const NATS_NAME = 'svc-api';
+export const NATS_NAME_FORM = /^[A-Za-z0-9_-]{1,100}$/;
+
+/** Reads by what else than HTTP edges follow. */
+export function readFeed(reader: DocumentReader, value: unknown, file: string): Config['feed'] {
+  const feed = reader.section(value, 'feed', ['nats'], 'a map with the field "nats"');
+  if (!feed) return undefined;
+  const path = ['feed', 'nats'];
+  if (!isRecord(feed.nats))
+    return reader.report(path, `The field "nats" must be a map with ${formatList(NATS_FIELDS)}.`);
+  const fields = reader.knownFields(feed.nats, path, NATS_FIELDS);
+  if (fields.servers === undefined) reader.missing(path, 'servers');
+  if (Array.isArray(fields.servers) && fields.servers.length === 0)
+    reader.report([...path, 'servers'], 'The list "servers" is empty. Name at least one, as nats://127.0.0.1:4222.');
+  const servers = reader.textsOf(fields.servers, [...path, 'servers'], (text, at) =>
+    isNatsAddress(text)
+      ? text
+      : reader.report(at, `"${printable(text)}" is no server: write it as nats://127.0.0.1:4222 or tls://host, alone.`),
+  );
+  const { name = NATS_NAME } = fields;
+  if (typeof name !== 'string' || !NATS_NAME_FORM.test(name))
+    reader.report([...path, 'name'], 'The field "name" must be of letters, digits, "-" and "_", and at most 100 long.');
+  const credentials = readNatsCredentials(reader, fields.credentials, [...path, 'credentials'], file);
+  return { nats: { servers, credentials, name: String(name) } };
+}
+
+function readNatsCredentials(reader: DocumentReader, value: unknown, path: DocumentPath, file: string) {
+  if (value === undefined) return undefined;
+  if (!isRecord(value)) return reader.report(path, 'The field "credentials" must be a map with the field "file".');
+  const fields = reader.knownFields(value, path, ['file']);
+  if (fields.file === undefined) reader.missing(path, 'file');
+  const text = fields.file === undefined ? undefined : reader.text(fields.file, [...path, 'file']);
+  if (text === '' || text?.includes('\0'))
+    reader.report([...path, 'file'], 'The field "file" must be the path of a file.');
+  return { file: resolve(dirname(file), text ?? '') };
+}
+
+/** Secrets stand in the file of the credentials. */
+function isNatsAddress(text: string): boolean {
+  if (!/^(?:nats|tls):\/\//.test(text) || !URL.canParse(text)) return false;
+  const { hostname, username, password, pathname, search, hash } = new URL(text);
+  return hostname !== '' && username + password + search + hash === '' && ['', '/'].includes(pathname);
+}

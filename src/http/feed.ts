@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { constants, createZstdCompress, zstdCompressSync } from 'node:zlib';
 import type { Context, Handler, Hono, MiddlewareHandler } from 'hono';
 import { isKeysError } from '../keys/basics/index.ts';
-import { answerLines, readEdgeReport } from '../keys/feed/index.ts';
+import { answerLines, EDGE_FORMS, MAX_FEED_LEASES, readEdgeReport } from '../keys/feed/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { type Limited, readLeaseRequests } from '../limits/index.ts';
 import type { BearerEnv } from './bearer-auth.ts';
@@ -33,12 +33,8 @@ const TYPE = 'application/x-ndjson';
 const COMPRESSED_FROM = 16 * 1024;
 /** Fast rather than small. */
 const ZSTD = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-/** For how long an edge may ask to answer by itself, in milliseconds. */
-const LEASE_MS = { least: 100, most: 60_000 } as const;
 /** The most that a report may have, in bytes. */
 const MAX_REPORT_BYTES = 1024 * 1024;
-const MAX_LEASES = 100;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const MAX_TEXT = 200;
 const NO_CERTIFICATE =
   'The connection has no certificate that "tls.clientCa" of the server signs: give the edge one by --client-cert.';
@@ -101,7 +97,7 @@ export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>
     auth,
     answering('POST', async (c) => {
       const requests = readLeaseRequests(await readJson(c, 'Leases are asked for', MAX_REPORT_BYTES));
-      if (requests.length > MAX_LEASES) throw badRequest(`There are more than ${MAX_LEASES} leases.`);
+      if (requests.length > MAX_FEED_LEASES) throw badRequest(`There are more than ${MAX_FEED_LEASES} leases.`);
       return jsonReply((await limiter.leaseFor(requests)).map((grant) => grant ?? null));
     }),
   );
@@ -110,16 +106,17 @@ export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>
 async function poll(c: Context<BearerEnv>, { keys, addresses }: FeedParts): Promise<Reply | Response> {
   const { apiKey } = c.get('principal');
   const asked = {
-    id: textIn(c, 'edge', UUID),
-    name: textIn(c, 'name', /^[^\p{C}]+$/u),
+    id: textIn(c, 'edge', EDGE_FORMS.id),
+    name: textIn(c, 'name', EDGE_FORMS.name),
     after: textIn(c, 'after', /^[\w.:~-]+$/),
     leaseMs: Number(textIn(c, 'lease', /^\d{1,6}$/)),
     holdMs: c.req.query('hold') === undefined ? undefined : Number(textIn(c, 'hold', /^\d{1,6}$/)),
     key: { id: apiKey.id, name: apiKey.name },
     address: addresses.of(new HonoHead(c)).address,
   };
-  if (asked.leaseMs < LEASE_MS.least || asked.leaseMs > LEASE_MS.most)
-    throw badRequest(`"lease" is ${asked.leaseMs}. It is from ${LEASE_MS.least} to ${LEASE_MS.most} milliseconds.`);
+  const { least, most } = EDGE_FORMS.leaseMs;
+  if (asked.leaseMs < least || asked.leaseMs > most)
+    throw badRequest(`"lease" is ${asked.leaseMs}. It is from ${least} to ${most} milliseconds.`);
   const answer = await keys.edges.poll(asked, c.req.raw.signal);
   if (answer === 'gone') return errorReply(410, 'FEED_GONE', 'This position is not known. Load /feed/snapshot.');
   if (answer === 'full') return busy('Too many servers follow this one. Use another one.');

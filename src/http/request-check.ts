@@ -199,8 +199,8 @@ export function requestCheck(keys: CheckOptions['keys']): RequestCheck {
 /** What a program gets of a checked request. */
 function published(checked: Accepted | RefusedRequest): CheckedRequest {
   if (!checked.ok) return checked;
-  const { ok, principal, headers, checkAgain } = checked;
-  return { ok, principal, headers, checkAgain: async () => published(await checkAgain()) };
+  const { ok, principal, headers } = checked;
+  return { ok, principal, headers, checkAgain: async () => published(await checked.checkAgain()) };
 }
 
 function receivedBy(request: Request | IncomingMessage | PlainRequest, options: CheckRequestOptions): Received {

@@ -8,9 +8,6 @@ import { chunksOf, labelsOf } from './rows.ts';
 /** A row of any table. */
 export type Row = Record<string, string | number | null>;
 
-/** How much of an SQLite file is kept in memory while many rows are inserted all over it, in KiB. */
-const BULK_CACHE_KIB = 256 * 1024;
-
 /** Where a table is changed: in an SQLite store, `api_keys` alone is the keys that can be seen, see `VISIBLE_KEYS`. */
 export function writable(db: Kysely<Tables>, dialect: DialectName, table: keyof Tables = 'api_keys'): Kysely<Tables> {
   return dialect === 'sqlite' && table === 'api_keys' ? db.withSchema('main') : db;
@@ -114,20 +111,14 @@ const REPLACED_TRIGGERS = ['key_changes_before_insert', 'api_keys_search_after_i
  * first note every page that it changes, lest it fail in the middle.
  */
 export async function withoutTriggers(db: Kysely<Tables>, insert: () => Promise<void>): Promise<void> {
-  const { rows: caches } = await sql<{ cache_size: number }>`pragma cache_size`.execute(db);
-  await sql`pragma cache_size = ${sql.lit(-BULK_CACHE_KIB)}`.execute(db);
-  try {
-    const { rows } = await sql<{ last: number }>`select coalesce(max(rowid), 0) as last from api_keys`.execute(db);
-    const inserted = sql`from api_keys where rowid > ${sql.lit(rows[0]!.last)}`;
-    const triggers = sql`type = 'trigger' and name in (${sql.join(REPLACED_TRIGGERS)})`;
-    await without(await definitionsOnSqlite(db, triggers), db, insert);
-    await sql`insert or replace into api_keys_search ${sql.raw(INDEXED_COLUMNS)}
-      select ${sql.raw(indexedValues('api_keys'))} ${inserted}`.execute(db);
-    await sql`insert into key_changes (key_id) select id ${inserted}
-      order by rowid desc limit ${sql.lit(NOTED_CHANGES)}`.execute(db);
-  } finally {
-    await sql`pragma cache_size = ${sql.lit(caches[0]!.cache_size)}`.execute(db);
-  }
+  const { rows } = await sql<{ last: number }>`select coalesce(max(rowid), 0) as last from api_keys`.execute(db);
+  const inserted = sql`from api_keys where rowid > ${sql.lit(rows[0]!.last)}`;
+  const triggers = sql`type = 'trigger' and name in (${sql.join(REPLACED_TRIGGERS)})`;
+  await without(await definitionsOnSqlite(db, triggers), db, insert);
+  await sql`insert or replace into api_keys_search ${sql.raw(INDEXED_COLUMNS)}
+    select ${sql.raw(indexedValues('api_keys'))} ${inserted}`.execute(db);
+  await sql`insert into key_changes (key_id) select id ${inserted}
+    order by rowid desc limit ${sql.lit(NOTED_CHANGES)}`.execute(db);
 }
 
 /** The statements that drop something, and create it again. */

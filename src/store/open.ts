@@ -175,9 +175,12 @@ export async function openConnection({
   lockWaitMs = LOCK_WAIT_MS,
   writeWaitMs = lockWaitMs,
   busyTimeoutMs = 0,
+  statementMs,
   mustExist = false,
   changes,
 }: Omit<OpenStoreOptions, 'ifMissing' | 'timer'> & {
+  /** How long a statement may take in PostgreSQL, in milliseconds, unless the URL says so. Default: as it waits. */
+  statementMs?: number;
   mustExist?: MustExist;
   changes?: ChangeSource | undefined;
 }): Promise<Connection> {
@@ -188,7 +191,11 @@ export async function openConnection({
   const options = { lockWaitMs, writeWaitMs, busyTimeoutMs, mustExist };
   const open = async (): Promise<Connection> =>
     isPostgresUrl(location)
-      ? (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, { ...options, changes })
+      ? (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, {
+          ...options,
+          statementMs,
+          changes,
+        })
       : (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(location, options);
   if (!isDebugged()) return open();
   const { newestSchema } = await import('./migrations.ts');

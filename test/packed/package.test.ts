@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mustRun, packPackage, TSC } from '../support/host.ts';
-import { ROOT } from '../support/process.ts';
+import { cleanEnv, finished, ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
 /** A program that uses the library beside a Hono app of its own. */
@@ -288,6 +289,15 @@ describe('the packed package', () => {
       await mustRun('npm', [...INSTALL], { cwd: own });
       await mustRun(process.execPath, [...TSC, 'program.mts'], { cwd: own });
       assert.equal(await mustRun(process.execPath, ['program.mts'], { cwd: own }), 'Reader,Reader,Reader\n');
+    });
+
+    it('says in a few lines what was wrong, where nobody catches it: Node shows the line of code above it', async () => {
+      const program = "import { openKeys } from 'svc-api'; await openKeys({ databse: 'x' });";
+      const args = ['--input-type=module', '--eval', program];
+      const { stderr, code } = await finished(spawn(process.execPath, args, { cwd: folder, env: cleanEnv() }));
+      assert.equal(code, 1);
+      assert.match(stderr, /^KeysError: openKeys: "databse" is not an option\. Did you mean database\?$/m);
+      for (const line of stderr.split('\n')) assert.ok(line.length < 500, line);
     });
 
     it('lets nobody import its inside', async () => {

@@ -325,15 +325,18 @@ export abstract class KeyCommand extends BaseCommand {
       const ids = plan.changing.map(({ id }) => id);
       const text = shownText(planText(plan, verb));
       if (dryRun || (ids.length === 0 && request.what !== 'DELETE')) return this.print(planJson(plan, dryRun), text);
-      if (ids.length > 0 && !this.assumesYes) {
+      if (ids.length === 0) {
+        const nothing = 'No API keys found to delete: none matches.';
+        return this.printLines({ deleted: 0, message: nothing }, nothing);
+      }
+      if (!this.assumesYes) {
         await this.terminal.note(text);
         const { confirmOrCancel } = await import('../prompts/with-prompts.ts');
         await confirmOrCancel(
           `${verb[0]!.toUpperCase()}${verb.slice(1)} ${formatCount(ids.length, 'API key', 'API keys')}?`,
         );
       }
-      if (request.what === 'DELETE')
-        return this.showDeleted(ids.length > 0 ? await keys.delete(ids) : { keys: [], issued: [] });
+      if (request.what === 'DELETE') return this.showDeleted(await keys.delete(ids));
       const changed = await keys.changeMany(ids, request as UndeletingChange);
       return this.printLines(
         planJson({ ...plan, changing: changed }, false),

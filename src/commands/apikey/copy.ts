@@ -5,6 +5,8 @@ import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../../cli/with
 import { CliError, shownText } from '../../cli/errors.ts';
 import { warn, withProgress } from '../../cli/terminal.ts';
 
+/** How long PostgreSQL may take to make an index of all keys, in milliseconds. */
+const STATEMENT_MS = 600_000;
 const CHANGED =
   'The original has changed since the copy began, which the copy lacks. To move, stop what changes it, and copy again.';
 
@@ -39,7 +41,11 @@ export default class Copy extends BaseCommand {
     ]);
     const from = await openConnection({ database: flags.database, mustExist: true, busyTimeoutMs: BUSY_TIMEOUT_MS });
     try {
-      const to = await openConnection({ database: flags.to, busyTimeoutMs: BUSY_TIMEOUT_MS });
+      const to = await openConnection({
+        database: flags.to,
+        busyTimeoutMs: BUSY_TIMEOUT_MS,
+        statementMs: STATEMENT_MS,
+      });
       try {
         if (to.location === from.location)
           throw new CliError('USAGE', `--to is the store itself: ${to.location}. Choose another one.`);

@@ -16,7 +16,7 @@ import {
   type Rules,
   text,
 } from '../basics/index.ts';
-import type { HourUsage, KeyUsage } from '../key/index.ts';
+import { type HourUsage, type KeyUsage, startOf } from '../key/index.ts';
 import {
   FEED,
   type FeedChanges,
@@ -25,10 +25,11 @@ import {
   type KeyRepository,
   type KnownEdge,
   LISTED_MS,
+  TELL_MS,
 } from '../repository/index.ts';
 
-/** What an edge asks: it has taken all changes up to a position, and wants to know of those after it. */
-export interface EdgePoll {
+/** An edge that asks. */
+export interface EdgeAsking {
   /** A random id of the process. */
   readonly id: string;
   /** How people call it. */
@@ -36,10 +37,14 @@ export interface EdgePoll {
   /** The id and the name of its key. */
   readonly key: { readonly id: string; readonly name: string };
   readonly address: string | undefined;
-  /** See `FeedChanges.cursor`. */
-  readonly after: string;
   /** For how long it wants to answer without being told anything, in milliseconds. */
   readonly leaseMs: number;
+}
+
+/** What an edge asks: it has taken all changes up to a position, and wants to know of those after it. */
+export interface EdgePoll extends EdgeAsking {
+  /** See `FeedChanges.cursor`. */
+  readonly after: string;
   /** How long it waits for an answer without changes: less than it usually would where the way is long. */
   readonly holdMs?: number | undefined;
 }
@@ -50,6 +55,12 @@ export interface FollowedAnswer extends FeedChanges {
   readonly leaseMs: number;
   /** The time of the store, in milliseconds since 1970. */
   readonly now: number;
+}
+
+/** An edge as it is listed. */
+export interface ListedEdge extends Omit<KnownEdge, 'seenMs'> {
+  /** When it asked for something, in milliseconds since 1970. */
+  readonly lastAskedAt: number;
 }
 
 /** What an edge reports of the keys that it has accepted and refused. */
@@ -69,7 +80,7 @@ interface EdgesOptions {
 }
 
 /** What an edge has been told: how many times changes were heard of, and `KeyRepository.revision`. */
-interface Told {
+export interface Told {
   readonly times: number;
   readonly revision: number;
 }
@@ -80,7 +91,7 @@ interface Lease {
   until: number;
 }
 
-interface Edge extends EdgePoll {
+interface Edge extends EdgeAsking {
   leases: Lease[];
   /** What it is known to have taken. */
   taken: Told;
@@ -92,6 +103,16 @@ interface Edge extends EdgePoll {
   current: { cursor: string; times: number; at: number } | undefined;
 }
 
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** What an edge says of itself: a UUID, a name, and for how long it may ask to answer by itself, in milliseconds. */
+export const EDGE_FORMS = {
+  id: UUID,
+  name: /^[^\p{C}]{1,200}$/u,
+  leaseMs: { least: 100, most: 60_000 },
+} as const;
+/** For how many limits it may ask for leases at once. */
+export const MAX_FEED_LEASES = 100;
+const NEVER: Told = { times: -1, revision: -1 };
 /** For what part of its lease an edge waits for an answer that has no changes. */
 const HOLD_PART = 1 / 4;
 /** How many keys an answer tells of, and how many a page of all keys has. */
@@ -100,8 +121,6 @@ const [MAX_CHANGES, PAGE_KEYS] = [1000, 500];
 const CURRENT_MS = 5000;
 /** How many edges are remembered, of which as long as they are listed. */
 const MAX_EDGES = 10_000;
-/** How often those who list edges are told of them, in milliseconds. */
-const TELL_MS = 2000;
 /** How many edges may load all keys at once. */
 const MAX_LOADING = 4;
 /** How many reports are remembered, so that none counts twice. */
@@ -138,27 +157,19 @@ export class Edges implements Follower {
    * @throws KeysError STORE_UNAVAILABLE while it is not sure that all changes are known, STORE_…
    */
   async poll(asked: EdgePoll, signal: AbortSignal): Promise<FollowedAnswer | 'gone' | 'full'> {
-    const { repository } = this.#options;
     const { after } = asked;
     const askedAt = performance.now();
     const following = await this.#follow();
     const edge = this.#asks(asked, askedAt);
     if (!edge) return 'full';
+    if (edge.sent?.cursor === after) this.#hasTaken(edge, edge.sent.told, askedAt);
     this.#tell(following, askedAt);
     // A lease may be shorter than it asks for.
     const holdMs = Math.min(asked.holdMs ?? Infinity, asked.leaseMs * HOLD_PART, leaseMsOf(edge, askedAt) / 2);
     const held = delay(holdMs, undefined, { signal, ref: false }).catch(() => {});
     for (;;) {
-      // First of all: what is committed after that, and is not seen below, waits for this process.
-      const leasedUntil = following.leasedUntil();
-      const revision = repository.revision();
-      const now = performance.now();
-      if (revision === undefined || leasedUntil <= now || this.#edges.get(keyOf(edge)) !== edge) throw notSure();
-      const told = { times: this.#times, revision };
-      const changed = this.#changed.promise;
-      // What is changed while it is read waits for what it is about to be promised.
-      const lease = { times: told.times, until: Math.min(askedAt + asked.leaseMs, leasedUntil) };
-      edge.leases.push(lease);
+      const { told, lease } = this.#promise(edge, askedAt, following);
+      const [changed, now] = [this.#changed.promise, performance.now()];
       const changes = await this.#changesAfter(after, edge, told).catch((error: unknown) => {
         lease.until = 0;
         throw error;
@@ -178,6 +189,67 @@ export class Edges implements Follower {
   }
 
   /**
+   * Gives a lease to an edge that is told of changes in another way, once it can have all that this process has heard of.
+   * @param taken what it is known to have taken
+   * @param published resolves once it can have all that was heard so many times, and rejects if it may not
+   * @returns for how many milliseconds since it has asked it may answer, once it has taken that; `full` as `poll`
+   * @throws KeysError STORE_UNAVAILABLE as `poll`; what `published` rejects with
+   */
+  async renew(
+    asked: EdgeAsking,
+    taken: Told | undefined,
+    published: (times: number) => Promise<void>,
+  ): Promise<Pick<FollowedAnswer, 'leaseMs' | 'now'> | 'full'> {
+    const askedAt = performance.now();
+    const following = await this.#follow();
+    const edge = this.#asks(asked, askedAt);
+    if (!edge) return 'full';
+    if (taken) this.#hasTaken(edge, taken, askedAt);
+    this.#tell(following, askedAt);
+    const { told, lease } = this.#promise(edge, askedAt, following);
+    try {
+      await published(told.times);
+    } catch (error) {
+      lease.until = 0;
+      throw error;
+    }
+    return { leaseMs: Math.max(Math.floor(lease.until - askedAt), 0), now: this.#options.clock() };
+  }
+
+  /** What this process has heard of, and what resolves with the next change. It hears of all from then on. */
+  async heard(): Promise<{ told: Told | undefined; changed: Promise<void>; now: number }> {
+    await this.#follow();
+    const revision = this.#options.repository.revision();
+    const told = revision === undefined ? undefined : { times: this.#times, revision };
+    return { told, changed: this.#changed.promise, now: this.#options.clock() };
+  }
+
+  /** What was changed after a position; see `FEED`. @param taken what was heard of at that position */
+  changesAfter(cursor: string, taken: Told | undefined): Promise<FeedChanges | undefined> {
+    return this.#options.repository.port(FEED).since(cursor, MAX_CHANGES, this.#changedByHand(taken));
+  }
+
+  /**
+   * All keys, in pages that are read one after the other, with what is changed meanwhile.
+   * @returns where to go on; undefined if too much was changed meanwhile
+   */
+  async *pages(): AsyncGenerator<Pick<FeedChanges, 'rows' | 'gone'>, string | undefined> {
+    const feed = this.#options.repository.port(FEED);
+    let cursor = await feed.head();
+    for await (const rows of feed.pages(PAGE_KEYS)) {
+      // The store remembers a number of changes alone: they are told before it forgets them.
+      yield { rows, gone: [] };
+      for (let changes: FeedChanges | undefined; !changes || changes.hasMore;) {
+        changes = await feed.since(cursor, MAX_CHANGES);
+        if (!changes) return undefined;
+        cursor = changes.cursor;
+        yield changes;
+      }
+    }
+    return cursor;
+  }
+
+  /**
    * All keys, as lines of the feed, with what is changed meanwhile: the last line says where to go on. Where that is
    * missing, too much was changed meanwhile.
    * @throws KeysError STORE_…
@@ -185,19 +257,12 @@ export class Edges implements Follower {
   async *snapshot(): AsyncGenerator<string> {
     this.#loading += 1;
     try {
-      const feed = this.#options.repository.port(FEED);
-      let cursor = await feed.head();
-      for await (const rows of feed.pages(PAGE_KEYS)) {
-        // The store remembers a number of changes alone: they are sent before it forgets them.
-        yield rowLines(rows);
-        for (let changes: FeedChanges | undefined; !changes || changes.hasMore;) {
-          changes = await feed.since(cursor, MAX_CHANGES);
-          if (!changes) return;
-          cursor = changes.cursor;
-          yield changeLines(changes);
-        }
+      const pages = this.pages();
+      for (let page = await pages.next(); ; page = await pages.next()) {
+        if (!page.done) yield changeLines(page.value);
+        else if (page.value === undefined) return;
+        else return void (yield lastLine({ cursor: page.value, leaseMs: 0, now: this.#options.clock() }));
       }
-      yield lastLine({ cursor, leaseMs: 0, now: this.#options.clock() });
     } finally {
       this.#loading -= 1;
     }
@@ -209,11 +274,12 @@ export class Edges implements Follower {
   }
 
   /** Writes what an edge reports, once. @throws KeysError STORE_… */
-  async report({ id, usage, ...events }: EdgeReport): Promise<void> {
-    const { writeUsage, writeEvents } = this.#options;
+  async report(report: EdgeReport): Promise<void> {
+    const { writeUsage, writeEvents, clock } = this.#options;
+    const { id, usage, activated, refusals } = notLater(report, clock());
     if (usage.length > 0) await this.#once(`${id} usage`, () => writeUsage(usage));
-    if (events.activated.length + events.refusals.length > 0)
-      await this.#once(`${id} events`, () => writeEvents(events));
+    if (activated.length + refusals.length > 0)
+      await this.#once(`${id} events`, () => writeEvents({ activated, refusals }));
   }
 
   /** Does something unless it was done, or is being done. */
@@ -227,6 +293,18 @@ export class Edges implements Follower {
     this.#reports.set(name, done);
     if (this.#reports.size > MAX_REPORTS) this.#reports.delete(this.#reports.keys().next().value!);
     return done;
+  }
+
+  /** The edges that follow the store, whichever process they follow, by their names. @throws KeysError STORE_… */
+  async all(): Promise<ListedEdge[]> {
+    const now = this.#options.clock();
+    const edges = await this.#options.repository.port(FEED).edges();
+    return edges.map(({ seenMs, leaseMs, lagMs, ...edge }) => ({
+      ...edge,
+      leaseMs: Math.round(leaseMs),
+      lagMs: Math.round(lagMs),
+      lastAskedAt: Math.round(now - seenMs),
+    }));
   }
 
   /** The edges that follow this process, as long as they are listed. */
@@ -278,30 +356,44 @@ export class Edges implements Follower {
 
   /** Resolves once no edge may answer by what was heard less often. @returns whether that took waiting */
   async #untilKnown(times: number): Promise<boolean> {
-    for (let hasWaited = false; ; hasWaited = true) {
-      const now = performance.now();
-      let until = 0;
-      for (const { taken, leases } of this.#edges.values())
-        if (taken.times < times)
-          for (const lease of leases) if (lease.times < times) until = Math.max(until, lease.until);
-      if (until <= now) return hasWaited;
-      await Promise.race([this.#taken.promise, delay(until - now + 1, undefined, { ref: false })]);
-    }
+    let hasWaited = false;
+    // One after the other: each time that one of a thousand has taken something, it is not looked at all of them.
+    for (const edge of this.#edges.values())
+      for (; ; hasWaited = true) {
+        const now = performance.now();
+        let until = 0;
+        if (edge.taken.times < times)
+          for (const lease of edge.leases) if (lease.times < times) until = Math.max(until, lease.until);
+        if (until <= now) break;
+        await Promise.race([this.#taken.promise, delay(until - now + 1, undefined, { ref: false })]);
+      }
+    return hasWaited;
   }
 
   /** Notes that an edge asks, by which it says what it has taken. The map has those first that have not for longest. */
-  #asks(asked: EdgePoll, askedAt: number): Edge | undefined {
+  #asks(asked: EdgeAsking, askedAt: number): Edge | undefined {
     const key = keyOf(asked);
     const known = this.#edges.get(key);
     if (!known && !this.#hasRoom(askedAt)) return undefined;
-    const never: Told = { times: -1, revision: -1 };
     const leases = known?.leases.filter(({ until }) => until > askedAt) ?? [];
-    const state = known ?? { taken: never, takenAt: askedAt, sent: undefined, current: undefined };
+    const state = known ?? { taken: NEVER, takenAt: askedAt, sent: undefined, current: undefined };
     const edge = Object.assign(state, asked, { leases, askedAt });
     this.#edges.delete(key);
     this.#edges.set(key, edge);
-    if (edge.sent?.cursor === asked.after) this.#hasTaken(edge, edge.sent.told, askedAt);
     return edge;
+  }
+
+  /** Promises an edge that it may answer by what was heard of: what is changed while it is told waits for that. */
+  #promise(edge: Edge, askedAt: number, following: Following): { told: Told; lease: Lease } {
+    // First of all: what is committed after that, and is not seen below, waits for this process.
+    const leasedUntil = following.leasedUntil();
+    const revision = this.#options.repository.revision();
+    if (revision === undefined || leasedUntil <= performance.now() || this.#edges.get(keyOf(edge)) !== edge)
+      throw notSure();
+    const told = { times: this.#times, revision };
+    const lease = { times: told.times, until: Math.min(askedAt + edge.leaseMs, leasedUntil) };
+    edge.leases.push(lease);
+    return { told, lease };
   }
 
   /** Notes what an edge has taken. */
@@ -322,7 +414,9 @@ export class Edges implements Follower {
     const now = performance.now();
     if (current?.cursor === after && current.times === told.times && current.at >= now - CURRENT_MS)
       return { cursor: after, rows: [], gone: [], hasMore: false };
-    const changes = await this.#options.repository.port(FEED).since(after, MAX_CHANGES, this.#changedByHand(edge));
+    const changes = await this.#options.repository
+      .port(FEED)
+      .since(after, MAX_CHANGES, this.#changedByHand(edge.taken));
     if (changes?.cursor === after) edge.current = { cursor: after, times: told.times, at: now };
     return changes;
   }
@@ -331,10 +425,9 @@ export class Edges implements Follower {
    * The keys that others have changed in a database by hand, which its audit log does not know of, since an edge has
    * taken all. While notifications are lost, nobody knows.
    */
-  #changedByHand({ taken }: Edge): readonly string[] {
+  #changedByHand({ revision }: Pick<Told, 'revision'> = NEVER): readonly string[] {
     const { repository } = this.#options;
-    const changed =
-      repository.kind === 'sqlite' || taken.revision < 0 ? [] : repository.keysChangedSince(taken.revision);
+    const changed = repository.kind === 'sqlite' || revision < 0 ? [] : repository.keysChangedSince(revision);
     return changed === 'any' ? [] : changed;
   }
 
@@ -360,7 +453,7 @@ export class Edges implements Follower {
 }
 
 /** An edge is known by its key as well: nobody with another key speaks for it. */
-function keyOf({ id, key }: EdgePoll): string {
+function keyOf({ id, key }: EdgeAsking): string {
   return `${key.id} ${id}`;
 }
 
@@ -390,16 +483,35 @@ function lastLine({ cursor, leaseMs, now }: Pick<FollowedAnswer, 'cursor' | 'lea
   return `=${JSON.stringify([cursor, leaseMs, now])}\n`;
 }
 
+/** A report as if what it says to be later than now had been now. */
+function notLater(report: EdgeReport, now: number): EdgeReport {
+  const earliest = <Time extends number | null>(time: Time) => (time === null ? time : (Math.min(time, now) as Time));
+  return {
+    ...report,
+    usage: report.usage.map((usage) => ({
+      ...usage,
+      lastUsedAt: earliest(usage.lastUsedAt),
+      previousLastUsedAt: earliest(usage.previousLastUsedAt),
+      hours: usage.hours.map((hour) => ({ ...hour, start: startOf('HOUR', earliest(hour.start)) })),
+    })),
+    refusals: report.refusals.map((refusal) => ({ ...refusal, at: earliest(refusal.at) })),
+  };
+}
+
+/** The most requests of a key that a report tells of: sums of them stay numbers that a database has. */
+const MAX_COUNTED = 1e9;
+
 const HOUR: Rules<HourUsage> = {
   start: required(count),
   // What was counted as accepted may turn out otherwise.
   accepted: required(wholeNumber),
-  forbidden: required(count),
-  limited: required(count),
-  refused: required(count),
+  forbidden: required(wholeNumber),
+  limited: required(wholeNumber),
+  refused: required(wholeNumber),
 };
 const REPORT: Rules<EdgeReport> = {
-  id: required(text),
+  // It is remembered.
+  id: required((value) => (typeof value === 'string' && UUID.test(value) ? undefined : 'must be a UUID.')),
   usage: required(
     list(
       options<KeyUsage>({
@@ -435,7 +547,8 @@ const REPORT: Rules<EdgeReport> = {
 };
 
 function wholeNumber(value: unknown): string | undefined {
-  return Number.isSafeInteger(value) ? undefined : 'must be a whole number.';
+  const isOne = Number.isSafeInteger(value) && Math.abs(value as number) <= MAX_COUNTED;
+  return isOne ? undefined : `must be a whole number of at most ${MAX_COUNTED}.`;
 }
 
 /** Reads what an edge reports. @throws KeysError OPTION_INVALID */

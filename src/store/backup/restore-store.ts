@@ -35,6 +35,7 @@ import { openConnection, storeExists } from '../open.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
 import { dialectOf } from '../sqlite/sqlite-driver.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
+import { leasesEnded } from '../sqlite/followers.ts';
 import { createStore, MainFile, requireOwnWal } from '../sqlite/sqlite-file.ts';
 import { findDamage, migrateSqlite, requireOwnFormat, sqliteSchemaDifferences } from '../sqlite/sqlite-schema.ts';
 import { TABLE_NAMES, type Tables } from '../tables.ts';
@@ -352,7 +353,9 @@ async function putInPlace({ contents, differences, file, path }: OpenBackup, tar
   if (isFile) {
     await file.close();
     const kept = keptPath(database);
-    return { ...result, previous: replaceStoreFile(path, database, kept) ? kept : undefined };
+    const isReplaced = replaceStoreFile(path, database, kept);
+    await leasesEnded(database);
+    return { ...result, previous: isReplaced ? kept : undefined };
   }
   const to = await openConnection({ database });
   try {

@@ -83,12 +83,19 @@ export class PostgresConnection implements Connection {
     {
       lockWaitMs,
       writeWaitMs = lockWaitMs,
+      statementMs,
       mustExist,
       changes,
-    }: { lockWaitMs: number; writeWaitMs?: number; mustExist: MustExist; changes?: ChangeSource | undefined },
+    }: {
+      lockWaitMs: number;
+      writeWaitMs?: number;
+      statementMs?: number | undefined;
+      mustExist: MustExist;
+      changes?: ChangeSource | undefined;
+    },
   ): Promise<PostgresConnection> {
     const { location, schema, owner, config } = readPostgresUrl(url);
-    const timedConfig = withTimeouts(config, lockWaitMs);
+    const timedConfig = withTimeouts(config, lockWaitMs, statementMs);
     const generation = { number: 0 };
     const db = await openPool(timedConfig, generation);
     try {
@@ -241,18 +248,20 @@ export class PostgresConnection implements Connection {
 
   async #retryWrite<Result>(work: WriteWork<Result>): Promise<{ result: Result; change: number | undefined }> {
     const deadline = performance.now() + this.#writeWaitMs;
-    let changed: string[] = [];
+    let changed: string[] | undefined;
     let committing = false;
     const transact = () =>
       this.#db
         .transaction()
         .setIsolationLevel('read committed')
         .execute(async (transaction) => {
-          [changed, committing] = [[], false];
+          [changed, committing] = [undefined, false];
           const result = await work(transaction, (ids) => {
+            changed ??= [];
             for (const id of ids) changed.push(id);
           });
-          const change = changed.length > 0 ? await announceChange(transaction) : undefined;
+          // Those who answer without a store do not know a key that is new either.
+          const change = changed ? await announceChange(transaction) : undefined;
           committing = true;
           return { result, change };
         });
@@ -261,7 +270,7 @@ export class PostgresConnection implements Connection {
         // A commit whose answer is lost may have happened: repeating it could make the change twice.
         return await retryLost(transact, () => !committing);
       } finally {
-        if (committing) this.#received.changed(changed);
+        if (committing && changed) this.#received.changed(changed);
       }
     };
     return retry(attempt, {
@@ -301,11 +310,9 @@ async function migrate(config: PoolConfig, location: string, schema: string | un
 const MIN_CONNECT_MS = 2000;
 
 /** Each timeout is a little longer than the one that should fire before it; the server's fire before the client's. */
-function withTimeouts(config: PoolConfig, lockWaitMs: number): PoolConfig {
-  const {
-    connectionTimeoutMillis = Math.max(lockWaitMs, MIN_CONNECT_MS),
-    statement_timeout: statement = lockWaitMs + 1000,
-  } = config;
+function withTimeouts(config: PoolConfig, lockWaitMs: number, statementMs = lockWaitMs + 1000): PoolConfig {
+  const { connectionTimeoutMillis = Math.max(lockWaitMs, MIN_CONNECT_MS), statement_timeout: statement = statementMs } =
+    config;
   return {
     ...config,
     connectionTimeoutMillis,

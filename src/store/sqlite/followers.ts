@@ -45,7 +45,7 @@ interface ToldEdges {
 const LEASE_MS = 2000;
 const RENEW_MS = 500;
 /** How often a follower looks at the store by itself, should it not be told. */
-const LOOK_MS = 100;
+const LOOK_MS = 250;
 /** How long whoever has made a change sleeps before it looks again whether all have confirmed it. */
 const WAIT_MS = 1;
 /** How the names of files end: of a follower, and of whom that tells of changes. */
@@ -120,9 +120,15 @@ export function toldEdges(store: string): KnownEdge[] {
   });
 }
 
-/** Waits until all leases are over that followers of a store may have by now. */
-export async function leasesEnded(): Promise<void> {
-  await delay(LEASE_MS);
+/** Waits until all leases are over that followers of a store may have by now: what they see of it cannot be told. */
+export async function leasesEnded(store: string): Promise<void> {
+  let hasFollowers = true;
+  try {
+    hasFollowers = liveFollowers(folderOf(store)).length > 0;
+  } catch {
+    // There may be some.
+  }
+  if (hasFollowers) await delay(LEASE_MS);
 }
 
 /**
@@ -205,7 +211,10 @@ export class FileFollowing implements Following {
       setInterval(() => this.#look(), LOOK_MS).unref(),
     ];
     try {
-      this.#watcher = watch(this.#folder, { persistent: false }, () => this.#look());
+      this.#watcher = watch(this.#folder, { persistent: false }, (_, name) => {
+        // What it writes itself tells it nothing.
+        if (name?.startsWith(this.#id) !== true) this.#look();
+      });
       this.#watcher.on('error', () => {});
     } catch {
       // There may be no room for more of them: it looks by itself.

@@ -23,7 +23,7 @@ import { API_KEY_COLUMNS, type ApiKeyTable } from '../tables.ts';
 /** How many rows a page has. */
 const PAGE_ROWS = 1000;
 /** How much of the file is kept in memory, in KiB. */
-const CACHE_KIB = 16 * 1024;
+const CACHE_KIB = 4 * 1024;
 
 const COLUMNS = { name: 'name', digest: 'digest', publicId: 'public_id', id: 'id' } as const;
 const KEY_LISTS = API_KEY_COLUMNS.join(', ');

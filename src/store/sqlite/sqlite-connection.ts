@@ -271,7 +271,7 @@ export class SqliteConnection implements Connection {
       );
     } catch {
       // The change was made. What is wrong with the file is told by the next query; who follows it cannot be told.
-      await leasesEnded();
+      await leasesEnded(this.location);
     }
   }
 

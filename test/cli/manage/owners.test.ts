@@ -123,7 +123,10 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
     assert.equal((await json('update', '--owned-by', 'ada', '--no-roles', '--yes'))['exit'], 2);
     assert.equal((await run('delete', '--owner', 'ada', '--yes')).stdout, 'Successfully deleted 2 API keys\n');
     assert.deepEqual(await names(), ['C']);
-    assert.deepEqual((await json('delete', '--owner', 'ada', '--yes'))['deleted'], 0);
+    const message = 'No API keys found to delete: none matches.';
+    const { exit, ...nothing } = await json('delete', '--owner', 'ada', '--yes');
+    assert.deepEqual([exit, nothing], [0, { deleted: 0, message }]);
+    assert.equal((await run('delete', '--owner', 'ada', '--yes')).stdout, `${message}\n`);
   });
 
   it('select no keys where a name is given, or nothing selects', async () => {

@@ -1,0 +1,340 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { JetStreamClient, JetStreamManager, PubAck, StreamInfo } from '@nats-io/jetstream';
+import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
+import type { FeedByNats } from '../config/config.ts';
+import { KeysError } from '../keys/basics/index.ts';
+import { EDGE_FORMS, type Edges, type Told } from '../keys/feed/index.ts';
+import {
+  CURSOR_HEADER,
+  isNamed,
+  namesOf,
+  type Nats,
+  type NatsAnswer,
+  OPERATION_HEADER,
+  positionOf,
+  sequenceIn,
+} from './connection.ts';
+
+/** A bucket as it was last seen: one put back has fewer entries. */
+export interface SeenBucket {
+  created: string;
+  sequence: number;
+}
+
+interface TurnOptions {
+  readonly nats: Nats;
+  readonly connection: NatsConnection;
+  readonly settings: FeedByNats;
+  readonly edges: Edges;
+  readonly seen: SeenBucket;
+  /** Makes what answers a message, once its key has been checked, of what works out an answer. */
+  answering(
+    work: (asked: Readonly<Record<string, unknown>>, key: { id: string; name: string }) => Promise<NatsAnswer>,
+  ): (error: Error | null, message: Msg) => void;
+}
+
+/** How long an answer is waited for, in milliseconds. */
+const SILENCE_MS = 2000;
+/** How many entries are on their way at a time. */
+const MAX_PENDING = 500;
+/** Of how many entries it is known what had been heard of. */
+const MAX_POINTS = 1000;
+/** How often it is noted that the store has gone on without changes of keys, in milliseconds. */
+const NOTE_MS = 60_000;
+/** Keys have names without a dot. */
+const NOTE = 'feed.cursor';
+/** The largest entry that a bucket takes, in bytes. */
+const MAX_ENTRY_BYTES = 1024 * 1024;
+/** In a cluster, a bucket is kept by so many servers. */
+const REPLICAS = 3;
+
+/** The time in which a process publishes. */
+export class Turn {
+  readonly #options: TurnOptions;
+  readonly #id = randomUUID();
+  readonly #names: ReturnType<typeof namesOf>;
+  readonly #manager: Promise<JetStreamManager>;
+  readonly #client: JetStreamClient;
+  readonly #ended = new AbortController();
+  readonly #end = new Promise<void>((resolve) => {
+    this.#ended.signal.addEventListener('abort', () => resolve());
+  });
+  readonly #pending: Promise<PubAck>[] = [];
+  /** What the store had at which entry. */
+  readonly #points: { sequence: number; told: Told }[] = [];
+  #created = '';
+  /** The last entry, also where it is still on its way. */
+  #sequence = 0;
+  #notedAt = 0;
+  /** Resolves with the next point, and when one is asked for. */
+  #pointed = Promise.withResolvers<void>();
+  #asked = Promise.withResolvers<void>();
+
+  constructor(options: TurnOptions) {
+    this.#options = options;
+    this.#names = namesOf(options.settings);
+    this.#client = options.nats.jetstream(options.connection);
+    this.#manager = options.nats.jetstreamManager(options.connection, { checkAPI: false });
+  }
+
+  /**
+   * Publishes until it is told to stop, or somebody else has begun to.
+   * @param published is called once all keys are published
+   * @throws Error of the library; KeysError STORE_…
+   */
+  async run(stopped: AbortSignal, published: () => void): Promise<void> {
+    const { connection, edges } = this.#options;
+    const { signal } = this.#ended;
+    const end = () => this.#ended.abort();
+    stopped.addEventListener('abort', end, { once: true });
+    const subscriptions: Subscription[] = [];
+    try {
+      // Where the connection was lost, the bucket may be another one.
+      void this.#endWithConnection();
+      let cursor = await this.#begin();
+      connection.publish(this.#names.publisher, this.#id);
+      subscriptions.push(
+        connection.subscribe(this.#names.publisher, {
+          callback: (error, message) => {
+            if (error) return;
+            if (message.reply) message.respond(this.#id);
+            else if (message.string() !== this.#id) end();
+          },
+        }),
+      );
+      for (let isFirst = true; !signal.aborted; isFirst = false) {
+        const asked = this.#asked.promise;
+        const { told, changed } = await edges.heard();
+        cursor = (await this.#goOn(cursor)) ?? (await this.#publishAll());
+        if (told) this.#point(told);
+        if (isFirst) {
+          subscriptions.push(connection.subscribe(this.#names.ask, { callback: this.#answerAsks() }));
+          published();
+        }
+        await Promise.race([changed, asked, this.#end]);
+      }
+    } finally {
+      stopped.removeEventListener('abort', end);
+      end();
+      for (const subscription of subscriptions) subscription.unsubscribe();
+    }
+  }
+
+  /**
+   * Puts a first entry behind the last one, after which those of whoever has published before are refused.
+   * @returns from where to go on; undefined where nobody knows
+   */
+  async #begin(): Promise<string | undefined> {
+    const manager = await this.#manager;
+    const { seen } = this.#options;
+    let info = await this.#bucket(manager);
+    if (info.created === seen.created && info.state.last_seq < seen.sequence) {
+      // It was put back as it was before: numbers would come again.
+      await manager.streams.delete(this.#names.stream);
+      info = await this.#bucket(manager);
+    }
+    const last = info.state.last_seq;
+    this.#created = info.created;
+    this.#sequence = last;
+    const entry = last === 0 ? null : await manager.streams.getMessage(this.#names.stream, { seq: last });
+    const cursor = entry?.header.get(CURSOR_HEADER) || undefined;
+    await this.#note(cursor);
+    return cursor;
+  }
+
+  async #bucket(manager: JetStreamManager): Promise<StreamInfo> {
+    const { stream, entries } = this.#names;
+    try {
+      return await manager.streams.info(stream);
+    } catch (error) {
+      if (!isNamed(error, 'StreamNotFoundError')) throw error;
+    }
+    const { nats, connection } = this.#options;
+    const isCluster = connection.info?.cluster !== undefined;
+    const [major = 0, minor = 0] = (connection.info?.version ?? '').split('.').map(Number);
+    return manager.streams.add({
+      name: stream,
+      subjects: [`${entries}>`],
+      storage: nats.StorageType.File,
+      discard: nats.DiscardPolicy.New,
+      max_msgs_per_subject: 1,
+      max_msg_size: MAX_ENTRY_BYTES,
+      num_replicas: isCluster ? REPLICAS : 1,
+      allow_rollup_hdrs: true,
+      deny_delete: true,
+      allow_direct: true,
+      ...((major > 2 || minor >= 10) && { compression: nats.StoreCompression.S2 }),
+    });
+  }
+
+  async #endWithConnection(): Promise<void> {
+    for await (const { type } of this.#options.connection.status()) {
+      if (this.#ended.signal.aborted) return;
+      if (type === 'reconnect' || type === 'close') return this.#ended.abort();
+    }
+    return undefined;
+  }
+
+  /** Publishes what has changed. @returns where to go on; undefined if the cursor is not known */
+  async #goOn(from: string | undefined): Promise<string | undefined> {
+    for (let cursor = from; cursor !== undefined;) {
+      const changes = await this.#options.edges.changesAfter(cursor, this.#points.at(-1)?.told);
+      if (!changes) return undefined;
+      const { rows, gone } = changes;
+      const count = rows.length + gone.length;
+      // Whoever takes over amid these begins with the first one again.
+      const cursorAt = (index: number) => (index === count - 1 ? changes.cursor : cursor);
+      for (const [index, row] of rows.entries()) await this.#put(keyOf(row), row, cursorAt(index));
+      for (const [index, id] of gone.entries()) await this.#remove(nameOf(id), cursorAt(rows.length + index));
+      await this.#flush();
+      const isFar = changes.cursor !== cursor && count === 0 && performance.now() - this.#notedAt > NOTE_MS;
+      cursor = changes.cursor;
+      if (isFar) await this.#note(cursor);
+      if (!changes.hasMore) return cursor;
+    }
+    return undefined;
+  }
+
+  /**
+   * Publishes all keys, with what is changed meanwhile, and removes what then is older.
+   * @returns where to go on
+   */
+  async #publishAll(): Promise<string> {
+    const before = this.#sequence;
+    for (;;) {
+      const pages = this.#options.edges.pages();
+      let page = await pages.next();
+      for (; !page.done; page = await pages.next()) {
+        for (const row of page.value.rows) await this.#put(keyOf(row), row, undefined);
+        for (const id of page.value.gone) await this.#remove(nameOf(id), undefined);
+        await this.#flush();
+      }
+      const cursor = page.value;
+      if (cursor === undefined) continue;
+      for await (const name of this.#keysUpTo(before)) await this.#remove(name, undefined);
+      await this.#note(cursor);
+      return cursor;
+    }
+  }
+
+  /** The names of keys whose entries are no later than one. */
+  async *#keysUpTo(last: number): AsyncGenerator<string> {
+    if (last === 0) return;
+    const consumer = await this.#client.consumers.get(this.#names.stream, { headers_only: true });
+    const messages = await consumer.consume();
+    try {
+      for await (const message of messages) {
+        if (message.seq > last) return;
+        const name = message.subject.slice(this.#names.entries.length);
+        if (!name.includes('.') && !message.headers?.get(OPERATION_HEADER)) yield name;
+        if (message.info.pending === 0) return;
+      }
+    } finally {
+      await messages.close();
+    }
+  }
+
+  async #note(cursor: string | undefined): Promise<void> {
+    this.#notedAt = performance.now();
+    await this.#put(NOTE, this.#id, cursor);
+    await this.#flush();
+  }
+
+  #remove(name: string, cursor: string | undefined): Promise<void> {
+    return this.#put(name, '', cursor, 'DEL');
+  }
+
+  /** Publishes an entry behind the last one. It resolves once there is room for the next. */
+  async #put(name: string, text: string, cursor: string | undefined, operation?: 'DEL'): Promise<void> {
+    this.#ended.signal.throwIfAborted();
+    const headers = this.#options.nats.headers();
+    if (cursor !== undefined) headers.set(CURSOR_HEADER, cursor);
+    if (operation) headers.set(OPERATION_HEADER, operation);
+    const expect = { lastSequence: this.#sequence };
+    const acknowledged = this.#client.publish(this.#names.entries + name, text, {
+      headers,
+      expect,
+      timeout: SILENCE_MS,
+    });
+    // Whoever waits for it is told.
+    acknowledged.catch(() => {});
+    this.#sequence += 1;
+    if (this.#pending.push(acknowledged) >= MAX_PENDING) await this.#pending.shift();
+  }
+
+  async #flush(): Promise<void> {
+    for (const acknowledged of this.#pending.splice(0)) await acknowledged;
+    Object.assign(this.#options.seen, { created: this.#created, sequence: this.#sequence });
+  }
+
+  #point(told: Told): void {
+    this.#points.push({ sequence: this.#sequence, told });
+    if (this.#points.length > MAX_POINTS) this.#points.shift();
+    this.#pointed.resolve();
+    this.#pointed = Promise.withResolvers();
+  }
+
+  /** Resolves once all that was heard so many times is published. */
+  async #publishedTo(times: number): Promise<void> {
+    while ((this.#points.at(-1)?.told.times ?? -1) < times) {
+      this.#ended.signal.throwIfAborted();
+      this.#asked.resolve();
+      this.#asked = Promise.withResolvers();
+      await Promise.race([this.#pointed.promise, this.#end]);
+    }
+  }
+
+  #answerAsks() {
+    const { edges, answering } = this.#options;
+    return answering(async ({ edge: id, name, after, leaseMs }, key) => {
+      const { least, most } = EDGE_FORMS.leaseMs;
+      const isWellFormed =
+        typeof id === 'string' && EDGE_FORMS.id.test(id) && typeof name === 'string' && EDGE_FORMS.name.test(name);
+      if (!isWellFormed || typeof after !== 'string' || typeof leaseMs !== 'number')
+        throw new KeysError('OPTION_INVALID', 'An edge must say its id, its name, a position and a lease.');
+      if (leaseMs === 0) {
+        // It loads all keys.
+        const { told, now } = await edges.heard();
+        if (told) await this.#publishedTo(told.times);
+        return { leaseMs, position: positionOf(this.#created, this.#sequence), now };
+      }
+      if (!(leaseMs >= least && leaseMs <= most))
+        throw new KeysError('OPTION_INVALID', `A lease is from ${least} to ${most} milliseconds.`);
+      const taken = sequenceIn(after, this.#created);
+      if (taken === undefined || taken > this.#sequence)
+        throw new KeysError('NOT_FOUND', 'This position is not known: all keys are to be loaded.');
+      const asking = { id, name, key, address: undefined, leaseMs };
+      const knows = this.#points.findLast(({ sequence }) => sequence <= taken)?.told;
+      const given = await edges.renew(asking, knows, (times) => this.#publishedTo(times));
+      if (given === 'full') throw new KeysError('SERVER_FAILED', 'Too many edges follow this origin.');
+      return { ...given, position: positionOf(this.#created, this.#points.at(-1)!.sequence) };
+    });
+  }
+}
+
+/** Whether another process publishes, and still answers. */
+export async function isPublished(connection: NatsConnection, publisher: string): Promise<boolean> {
+  try {
+    await connection.request(publisher, '', { timeout: SILENCE_MS });
+    return true;
+  } catch (error) {
+    if (isNamed(error, 'NoResponders', 'TimeoutError')) return false;
+    throw error;
+  }
+}
+
+/** Resolves after some time, or once it is aborted. */
+export async function pause(durationMs: number, signal: AbortSignal): Promise<void> {
+  await delay(durationMs, undefined, { signal, ref: false }).catch(() => {});
+}
+
+function nameOf(id: string): string {
+  return Buffer.from(id).toString('base64url');
+}
+
+/** The name of the entry of a row, which begins with the id of the key. */
+function keyOf(row: string): string {
+  const [, id = '""'] = /^\[\s*("(?:[^"\\]|\\.)*")/.exec(row) ?? [];
+  return nameOf(JSON.parse(id) as string);
+}

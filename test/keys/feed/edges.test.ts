@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { readEdgeReport } from '../../../src/keys/feed/edges.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { USAGE } from '../../../src/keys/key/usage.ts';
+import { FEED } from '../../../src/keys/repository/feed.ts';
+import { describeOn, describeOnEach } from '../../support/dialects.ts';
+import { openTestKeys, type TestKeys, withPort } from '../../support/keys.ts';
+import { until } from '../../support/until.ts';
+
+/** What an edge asks, with what it is told. */
+interface Told {
+  cursor: string;
+  leaseMs: number;
+  /** Until when it may answer, by `performance.now`. */
+  until: number;
+}
+
+describeOnEach('edges', () => {
+  let test: TestKeys;
+  /** Is called once a server has read what has changed, and before it answers an edge. */
+  let whenRead: () => Promise<void>;
+  beforeEach(async () => {
+    whenRead = async () => {};
+    test = await openTestKeys({
+      repository: (repository) =>
+        withPort(repository, FEED, (real) => ({
+          async since(...asked) {
+            const found = await real.since(...asked);
+            await whenRead();
+            return found;
+          },
+        })),
+    });
+  });
+  afterEach(async () => {
+    await test.keys.edges.close();
+    await test.store.close();
+  });
+
+  const create = async (name: string) => (await test.keys.create({ name, roles: ['VIEWER'] }, OPERATOR)).apiKey;
+  const head = () => test.store.repository.port(FEED).head();
+  const key = { id: randomUUID(), name: 'Edges' };
+  const poll = async (asked: { id: string; after: string; leaseMs?: number; keyId?: string }) => {
+    const askedAt = performance.now();
+    const { id, after, leaseMs: wanted = 300, keyId = key.id } = asked;
+    const edge = { id, name: 'test', key: { ...key, id: keyId }, address: undefined, after, leaseMs: wanted };
+    const answer = await test.keys.edges.poll(edge, new AbortController().signal);
+    if (typeof answer === 'string') return answer;
+    const { cursor, leaseMs } = answer;
+    return { cursor, leaseMs, until: askedAt + leaseMs } satisfies Told;
+  };
+  const follow = async (asked: Parameters<typeof poll>[0]) => {
+    const told = await poll(asked);
+    assert.ok(typeof told === 'object');
+    return told;
+  };
+  /** Deletes a key, and says when that has returned. */
+  const deletedAt = async ({ id }: { id: string }, by = test) => {
+    await by.keys.delete([id], OPERATOR);
+    return performance.now();
+  };
+
+  it('may answer no more once a change has returned that came while one was told', async () => {
+    const ci = await create('CI');
+    let returned = Number.NaN;
+    whenRead = async () => {
+      whenRead = async () => {};
+      returned = await deletedAt(ci);
+    };
+    const told = await follow({ id: randomUUID(), after: await head() });
+    assert.ok(returned >= told.until, `${returned} ${told.until}`);
+  });
+
+  it('know a key once its creation has returned', async () => {
+    const id = randomUUID();
+    const after = await head();
+    await follow({ id, after, leaseMs: 60_000 });
+    const events: string[] = [];
+    const asked = follow({ id, after, leaseMs: 60_000 });
+    const created = create('CI').then(() => events.push('created'));
+    const { cursor } = await asked;
+    events.push('told');
+    void follow({ id, after: cursor }).catch(() => {});
+    await created;
+    assert.deepEqual(events, ['told', 'created']);
+  });
+
+  it('are answered before their lease is over, however long a lease they ask for', async () => {
+    const id = randomUUID();
+    const after = await head();
+    const first = await follow({ id, after, leaseMs: 60_000 });
+    const next = await follow({ id, after, leaseMs: 60_000 });
+    assert.ok(performance.now() < first.until);
+    assert.ok(next.until > first.until);
+  });
+
+  it('are not spoken for by others, who have another key', async () => {
+    const ci = await create('CI');
+    const id = randomUUID();
+    const { until: end, cursor } = await follow({ id, after: await head(), leaseMs: 1000 });
+    const deleted = deletedAt(ci);
+    await until(async () => (await head()) !== cursor);
+    await follow({ id, after: await head(), keyId: randomUUID(), leaseMs: 100 });
+    assert.ok((await deleted) >= end);
+  });
+
+  it('are waited for where the server that they followed has ended', async () => {
+    const ci = await create('CI');
+    const other = await openTestKeys({ database: test.database });
+    try {
+      const { until: end } = await follow({ id: randomUUID(), after: await head(), leaseMs: 60_000 });
+      await test.keys.edges.close();
+      await test.store.close();
+      assert.ok((await deletedAt(ci, other)) >= end);
+    } finally {
+      await other.store.close();
+    }
+  });
+
+  it('are listed by each process, with how they are', async () => {
+    const other = await openTestKeys({ database: test.database });
+    try {
+      const id = randomUUID();
+      const { leaseMs } = await follow({ id, after: await head(), leaseMs: 1000 });
+      await until(async () => (await other.keys.edges.all()).length > 0);
+      const [edge, ...others] = await other.keys.edges.all();
+      assert.deepEqual([edge!.id, edge!.name, edge!.key, others], [id, 'test', key, []]);
+      assert.ok(edge!.leaseMs <= leaseMs && edge!.lastAskedAt <= test.time.now && edge!.lagMs >= 0);
+    } finally {
+      await other.store.close();
+    }
+  });
+
+  it('report what is in bounds alone', () => {
+    const report = { id: randomUUID(), usage: [], activated: [], refusals: [] };
+    assert.deepEqual(readEdgeReport(report), report);
+    assert.throws(() => readEdgeReport({ ...report, id: 'x'.repeat(1000) }), /must be a UUID/);
+    const usage = { id: 'k', uses: 2 ** 50, lastUsedAt: 1, previousLastUsedAt: null, permissions: [], hours: [] };
+    assert.throws(() => readEdgeReport({ ...report, usage: [usage] }), /at most 1000000000/);
+  });
+
+  it('count once what they report twice at once, and nothing as later than now', async () => {
+    const { id } = await create('CI');
+    const start = 3_600_000 * 1_000_000;
+    const hours = [{ start, accepted: 1, forbidden: 0, limited: 0, refused: 0 }];
+    const usage = [{ id, uses: 1, lastUsedAt: start, previousLastUsedAt: null, permissions: [], hours }];
+    const report = { id: randomUUID(), usage, activated: [], refusals: [] };
+    await Promise.all([test.keys.edges.report(report), test.keys.edges.report(report)]);
+    const total = (await test.store.repository.port(USAGE).totals([id])).get(id)!;
+    assert.deepEqual([total.uses, total.lastUsedAt], [1, test.time.now]);
+  });
+
+  it('report of keys that are gone as well', async () => {
+    const usage = [{ id: 'gone', uses: 1, lastUsedAt: 1, previousLastUsedAt: null, permissions: [], hours: [] }];
+    await test.keys.edges.report({ id: randomUUID(), usage, activated: [], refusals: [] });
+  });
+});
+
+describeOn('sqlite', 'edges of a file', () => {
+  it('are as many as may answer: others are forgotten to make room', async () => {
+    const test = await openTestKeys({
+      repository: (repository) => withPort(repository, FEED, () => ({ since: async () => undefined })),
+    });
+    const asked = { name: 'test', key: { id: 'k', name: 'k' }, address: undefined, after: '1.x', leaseMs: 300 };
+    try {
+      const answers = new Set();
+      for (let count = 0; count <= 10_000; count += 1) {
+        answers.add(await test.keys.edges.poll({ ...asked, id: randomUUID() }, new AbortController().signal));
+        if (count % 100 === 0) await setImmediate();
+      }
+      assert.deepEqual(answers, new Set(['gone']));
+      assert.equal(test.keys.edges.list().length, 10_000);
+    } finally {
+      await test.keys.edges.close();
+      await test.store.close();
+    }
+  });
+
+  it('go on to be told where somebody has removed what says who follows', async () => {
+    const test = await openTestKeys();
+    const folder = `${test.database}-followers`;
+    const edge = { id: randomUUID(), name: 'test', key: { id: 'k', name: 'k' }, address: undefined, leaseMs: 300 };
+    const poll = async () => {
+      const after = await test.store.repository.port(FEED).head();
+      return test.keys.edges.poll({ ...edge, after }, new AbortController().signal);
+    };
+    try {
+      await poll();
+      rmSync(folder, { recursive: true });
+      await until(() => existsSync(folder));
+      assert.ok(typeof (await poll()) === 'object');
+    } finally {
+      await test.keys.edges.close();
+      await test.store.close();
+    }
+  });
+
+  it('are not waited for without end where a process that tells them cannot see what is changed', async () => {
+    const test = await openTestKeys();
+    const folder = `${test.database}-followers`;
+    mkdirSync(folder);
+    const live = () => {
+      const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+      const leasedUntil = Number(process.hrtime.bigint()) / 1e6 + 2000;
+      const state = { seen: { number: 0, mark: '' }, leasedUntil, boot, pid: process.pid };
+      writeFileSync(join(folder, 'blind.new'), JSON.stringify(state));
+      renameSync(join(folder, 'blind.new'), join(folder, 'blind.json'));
+    };
+    live();
+    const timer = setInterval(live, 100);
+    try {
+      await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
+    } finally {
+      clearInterval(timer);
+      await test.store.close();
+    }
+  });
+});
