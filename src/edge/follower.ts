@@ -112,7 +112,7 @@ export class Follower {
         }
         this.#failed(error);
         if (!this.#isLeased && isKeysError(error) && REFUSALS.has(error.code)) this.#leased.reject(error);
-        await delay(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
+        await delay(RETRY_MS, undefined, { signal, ref: !this.#table }).catch(() => {});
       }
     }
   }

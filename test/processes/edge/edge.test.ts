@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { NewKey } from '../../../src/keys/key/api-key.ts';
@@ -167,6 +170,24 @@ describe('svc-api edge', () => {
     });
     assert.equal((await ask(other.url, 'svc_nothing')).status, 401);
     assert.equal((await fetch(`${other.url}/readyz`)).status, 503);
+  });
+
+  it('is a guard in front of an upstream, and says in the grace how old its answers are', async () => {
+    const { secret } = await create('Key');
+    const upstream = createServer((incoming, outgoing) => void outgoing.end(incoming.headers['x-auth-key-name']));
+    await once(upstream.listen(0, '127.0.0.1'), 'listening');
+    const config = join(tempFolder(), 'svc-api.yaml');
+    writeFileSync(config, 'routes:\n  - host: "*"\n    path: /**\n    allow: INFO:READ_ANY\n', { mode: 0o600 });
+    const address = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+    const args = ['--config', config, '--max-stale', '100ms', '--grace', '60m'];
+    const guard = await start(startEdge(origin.url, tokenFile, address, ...args));
+    const get = (held: string) => fetch(guard.url, { headers: { Authorization: `Bearer ${held}` } });
+    await until(async () => (await get(secret)).status === 200);
+    assert.equal(await (await get(secret)).text(), 'Key');
+    assert.equal((await get('svc_nothing')).status, 401);
+    await origin.stop('SIGKILL');
+    await until(async () => (await get(secret)).headers.has('x-svc-api-stale'));
+    upstream.close();
   });
 
   it('reports to its origin what keys were used for', async () => {
