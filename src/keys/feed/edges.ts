@@ -163,7 +163,6 @@ export class Edges implements Follower {
     const edge = this.#asks(asked, askedAt);
     if (!edge) return 'full';
     if (edge.sent?.cursor === after) this.#hasTaken(edge, edge.sent.told, askedAt);
-    this.#tell(following, askedAt);
     // A lease may be shorter than it asks for.
     const holdMs = Math.min(asked.holdMs ?? Infinity, asked.leaseMs * HOLD_PART, leaseMsOf(edge, askedAt) / 2);
     const held = delay(holdMs, undefined, { signal, ref: false }).catch(() => {});
@@ -182,6 +181,7 @@ export class Edges implements Follower {
       if (!isNew) this.#hasTaken(edge, told, now);
       if (isOver) {
         edge.sent = { cursor: changes.cursor, told: changes.hasMore ? edge.taken : told };
+        this.#tell(following, performance.now());
         return { ...changes, leaseMs, now: this.#options.clock() };
       }
       await Promise.race([changed, held]);
@@ -205,8 +205,8 @@ export class Edges implements Follower {
     const edge = this.#asks(asked, askedAt);
     if (!edge) return 'full';
     if (taken) this.#hasTaken(edge, taken, askedAt);
-    this.#tell(following, askedAt);
     const { told, lease } = this.#promise(edge, askedAt, following);
+    this.#tell(following, askedAt);
     try {
       await published(told.times);
     } catch (error) {
