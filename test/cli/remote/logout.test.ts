@@ -125,7 +125,7 @@ describe('logging in', () => {
     for (const wrong of ['', 'GUEST VIEWER', 'VIEWER,,GUEST']) {
       const args = ['login', '--server', 'http://127.0.0.1:9', '--roles', wrong];
       const { stderr, code } = await runCliHere(args);
-      assert.match(stderr, /^Error: ".*" is no role and no permission\. Put commas between them\.\n/);
+      assert.match(stderr, /^Error: ".*" is neither a role nor a permission\. Put commas between them\.\n/);
       assert.equal(code, 2);
     }
   });
