@@ -16,7 +16,7 @@ const CHANGES: readonly Change[] = [
   // In a script, which the bundle is, Node has no `import()` for what is outside: see `requireCached`.
   {
     file: /\/src\/.*\.ts$/,
-    from: /(?<!typeof )\bimport\((?='(?:node:|pg'|@opentelemetry\/))/g,
+    from: /(?<!typeof )\bimport\((?='(?:node:|pg'|@nats-io\/|@opentelemetry\/))/g,
     to: 'importModule(',
   },
   {
@@ -34,6 +34,8 @@ const OTHERS = [
   ...['core', 'resources', 'sdk-trace', 'exporter-trace-otlp-proto'].map((name) => `@opentelemetry/${name}`),
   'typescript',
 ];
+/** What stores and feeds need that not all have. */
+const LOADED = ['pg', '@nats-io/transport-node', '@nats-io/jetstream'];
 /** What runs in a thread of its own, beside the program that starts it. */
 const WORKER = "require('./src/store/sqlite/write-worker.ts')";
 
@@ -91,7 +93,10 @@ const COMMON_CHANGES: readonly Change[] = [
  */
 export function bundleProgram(root: string): Promise<string[]> {
   const changes = [...CHANGES, ...COMMON_CHANGES];
-  return bundleInto(join(root, 'dist'), root, entryOf(ownCommands(root)), { changes, external: [...OTHERS, 'pg'] });
+  return bundleInto(join(root, 'dist'), root, entryOf(ownCommands(root)), {
+    changes,
+    external: [...OTHERS, ...LOADED],
+  });
 }
 
 /**

@@ -41,6 +41,7 @@ export default class Serve extends ServingCommand {
       database,
       config,
       logPath: '/graphql',
+      isOrigin: true,
       start: serveApp({ console: !flags['no-console'], commands }),
     });
   }

@@ -1,4 +1,4 @@
-import type { Msg, NatsConnection } from '@nats-io/nats-core';
+import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import type { FeedByNats } from '../config/config.ts';
 import { isRecord, KeysError, printable, readSecretFile } from '../keys/basics/index.ts';
 

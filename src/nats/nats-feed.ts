@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JsMsg } from '@nats-io/jetstream';
-import type { NatsConnection } from '@nats-io/nats-core';
+import type { NatsConnection } from '@nats-io/transport-node';
 import type { FeedByNats } from '../config/config.ts';
 import { type ActivityReport, FeedGone, type FeedSource } from '../edge/index.ts';
 import { isRecord, KeysError, printable, readSecretFile } from '../keys/basics/index.ts';

@@ -1,4 +1,4 @@
-import type { Msg, NatsConnection } from '@nats-io/nats-core';
+import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import type { FeedByNats } from '../config/config.ts';
 import { isKeysError, KeysError } from '../keys/basics/index.ts';
 import { MAX_FEED_LEASES, readEdgeReport } from '../keys/feed/index.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JetStreamClient, JetStreamManager, PubAck, StreamInfo } from '@nats-io/jetstream';
-import type { Msg, NatsConnection, Subscription } from '@nats-io/nats-core';
+import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { FeedByNats } from '../config/config.ts';
 import { KeysError } from '../keys/basics/index.ts';
 import { EDGE_FORMS, type Edges, type Told } from '../keys/feed/index.ts';

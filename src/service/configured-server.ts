@@ -41,13 +41,13 @@ export function additionsIn(
 export class ConfiguredServer {
   readonly service: ServedService;
   readonly #server: ServerOptions;
-  /** What tunes it, as it started. */
-  readonly #settings: Config['server'];
+  /** What takes effect at the start alone, as it was then. */
+  readonly #settings: Pick<Config, 'server' | 'feed'>;
   #opened: OpenedService;
 
   private constructor(opened: OpenedService, server: ServerOptions, service: ServedService) {
     this.#opened = opened;
-    this.#settings = opened.config.server;
+    this.#settings = opened.config;
     this.#server = server;
     this.service = service;
   }
@@ -86,11 +86,12 @@ export class ConfiguredServer {
     const { log = NO_LOG } = this.#server;
     if (isTls !== (tls !== undefined))
       log.warn({ tls: tls !== undefined }, 'TLS begins or ends with the next start; everything else was loaded');
-    if (!isDeepStrictEqual(config.server, this.#settings))
-      log.warn(
-        { server: config.server },
-        'a changed "server" takes effect with the next start; everything else was loaded',
-      );
+    for (const field of ['server', 'feed'] as const)
+      if (!isDeepStrictEqual(config[field], this.#settings[field]))
+        log.warn(
+          { [field]: config[field] },
+          `a changed "${field}" takes effect with the next start; everything else was loaded`,
+        );
   }
 }
 

@@ -1,4 +1,4 @@
-import { type EdgeStore, HttpFeed, type HttpFeedOptions, openEdgeStore } from '../edge/index.ts';
+import { type EdgeStore, type FeedSource, HttpFeed, type HttpFeedOptions, openEdgeStore } from '../edge/index.ts';
 import { byRoutes, Discovery, serveForwardAuth } from '../guard/forward-auth.ts';
 import { createEdgeApp, type EdgeAppOptions } from '../http/edge-app.ts';
 import { KeysError } from '../keys/basics/index.ts';
@@ -12,7 +12,9 @@ import { type AskedGuard, checkGuard, guardService } from './guard-service.ts';
 import { openKeysOver, type OpenKeys } from './open-keys.ts';
 
 /** What a command line says of an edge. */
-export interface AskedEdge extends HttpFeedOptions {
+export interface AskedEdge extends Omit<HttpFeedOptions, 'origin'> {
+  /** The address of the origin; undefined where the configuration says how it is followed. */
+  readonly origin: string | undefined;
   /** For how long beyond its lease it answers, in milliseconds. */
   readonly graceMs: number;
 }
@@ -49,9 +51,9 @@ export function checkEdge(guard: AskedGuard, config: Config, catalog: Catalog): 
 export async function openEdge(
   { graceMs, ...feed }: AskedEdge,
   guard: AskedGuard,
-  { catalog, maxVerifiedKeys }: { catalog: Catalog; maxVerifiedKeys: number | undefined },
+  { config, catalog, maxVerifiedKeys }: { config: Config; catalog: Catalog; maxVerifiedKeys: number | undefined },
 ): Promise<OpenEdge> {
-  const store = await openEdgeStore(new HttpFeed(feed), { graceMs, log: feed.log });
+  const store = await openEdgeStore(await sourceOf(feed, config), { graceMs, log: feed.log });
   const counts = { staleAnswers: 0 };
   const extraHeaders = () => {
     const staleMs = store.staleMs();
@@ -77,6 +79,22 @@ export async function openEdge(
     },
     measured: { state: () => store.state(), counts },
   };
+}
+
+/** @throws KeysError USAGE where none or two are named */
+async function sourceOf(
+  { origin, ...feed }: Omit<AskedEdge, 'graceMs'>,
+  { feed: by, file }: Config,
+): Promise<FeedSource> {
+  const isByHttp = feed.ca !== undefined || feed.clientCert !== undefined;
+  if (by && (origin !== undefined || isByHttp))
+    throw new KeysError(
+      'USAGE',
+      `"feed" in ${file} says how the origin is followed: leave out --origin, --ca and --client-cert, or "feed".`,
+    );
+  if (by) return new (await import('../nats/nats-feed.ts')).NatsFeed({ settings: by.nats, ...feed });
+  if (origin !== undefined) return new HttpFeed({ origin, ...feed });
+  throw new KeysError('USAGE', 'Pass the address of the origin by --origin, or name "feed" in svc-api.yaml.');
 }
 
 function edgeApp(

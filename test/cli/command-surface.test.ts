@@ -6,6 +6,7 @@ import { shortId } from '../../scripts/own-commands.ts';
 import OwnHelp from '../../src/cli/help/own-help.ts';
 import { ownConfig } from '../support/cli-here.ts';
 import { ROOT, runCli } from '../support/process.ts';
+import { runProgramHere } from '../support/program-here.ts';
 
 /** What scripts rely on: a change here is a change for them. */
 const ALWAYS = ['--config <path>', '--database <path>', '--json', '--no-color'];
@@ -329,8 +330,8 @@ describe('the commands', () => {
     for (const id of [['serve'], ['apikey', 'rotate']]) {
       const [long, short, asked] = await Promise.all([
         runCli([...id, '--help']),
-        runCli([...id, '-h']),
-        runCli(['help', ...id]),
+        runProgramHere([...id, '-h']),
+        runProgramHere(['help', ...id]),
       ]);
       assert.deepEqual(long, { stdout: await helpOf(id), stderr: '', code: 0, signal: null });
       assert.deepEqual([short, asked], [long, long]);
@@ -342,7 +343,7 @@ describe('the commands', () => {
   });
 
   it('refuse a name that no command has', async () => {
-    const { stderr, code } = await runCli(['apikeys']);
+    const { stderr, code } = await runProgramHere(['apikeys']);
     assert.match(stderr, /^Error: There is no command "apikeys"\. /);
     assert.equal(code, 2);
   });

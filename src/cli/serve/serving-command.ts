@@ -24,6 +24,7 @@ import { debug, isDebugged, isKeysError, millisecondsSince } from '../../keys/ba
 import type { ChangeSource } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
 import type { ConfiguredServer, StartService } from '../../service/configured-server.ts';
+import type { NatsPublisher } from '../../nats/publisher.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
 import type { MetricsServer } from '../../telemetry/metrics-server.ts';
 import type { Telemetry, TelemetryOptions } from '../../telemetry/telemetry.ts';
@@ -127,6 +128,7 @@ const IN_CLEAR =
 
 /** How keys are opened that are not in a store. */
 export interface Opening {
+  readonly config: Config;
   readonly catalog: Catalog;
   readonly maxVerifiedKeys: number | undefined;
   readonly telemetry: Telemetry | undefined;
@@ -142,6 +144,8 @@ interface Serving extends ServeOptions {
   readonly start: StartService;
   /** Opens keys that are not in a store, where there is nothing to keep up. Default: opens the key store. */
   readonly open?: (opening: Opening) => Promise<OpenKeys>;
+  /** Whether edges follow the store as the configuration says, beside HTTP. */
+  readonly isOrigin?: boolean;
   /** What the log says that is listened on, behind the address. */
   readonly logPath?: string;
 }
@@ -278,7 +282,7 @@ export abstract class ServingCommand extends BaseCommand {
     check?.(config, catalog);
     const destination = await destinationIn(config);
     const opened = context.open
-      ? { keys: await context.open({ catalog, maxVerifiedKeys, telemetry }), notices: undefined }
+      ? { keys: await context.open({ config, catalog, maxVerifiedKeys, telemetry }), notices: undefined }
       : await openKeysWithNotices(
           {
             database,
@@ -291,6 +295,7 @@ export abstract class ServingCommand extends BaseCommand {
           context.changes,
         );
     let { keys } = opened;
+    let publisher: NatsPublisher | undefined;
     try {
       if (opened.notices) await this.reportStore(keys);
       telemetry?.measure(keys);
@@ -335,6 +340,10 @@ export abstract class ServingCommand extends BaseCommand {
           )
         : undefined;
       const { service } = configured;
+      if (context.isOrigin && config.feed) {
+        const { NatsPublisher } = await import('../../nats/publisher.ts');
+        publisher = new NatsPublisher({ settings: config.feed.nats, keys: () => keys, log: this.logger });
+      }
       await collectGarbage();
       stop.serving();
       onListening(service.server.url);
@@ -353,6 +362,7 @@ export abstract class ServingCommand extends BaseCommand {
         .rememberTime()
         .catch((error: unknown) => this.logger.debug({ err: error }, 'the time was not kept'));
     } finally {
+      await publisher?.stop();
       await keys.close();
     }
   }

@@ -37,9 +37,8 @@ export default class Edge extends ServingCommand {
   };
   static override flags = {
     origin: Flags.string({
-      description: 'Address of the server whose keys are checked.',
+      description: 'Address of the server whose keys are checked. Default: "feed" in svc-api.yaml says how.',
       helpValue: '<url>',
-      required: true,
     }),
     'token-file': Flags.string({
       description: 'File with a key for the origin that has EDGE:READ_ANY. It is read anew when it changes.',
@@ -70,8 +69,8 @@ export default class Edge extends ServingCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Edge);
-    const origin = readServerUrl(flags.origin);
-    requireEncryption(origin, flags);
+    const origin = flags.origin === undefined ? undefined : readServerUrl(flags.origin);
+    if (origin !== undefined) requireEncryption(origin, flags);
     if ((flags['client-cert'] === undefined) !== (flags['client-key'] === undefined))
       throw new CliError('USAGE', '--client-cert and --client-key go together. Pass both, or leave both out.');
     if (flags.name !== undefined && !/^[^\p{C}]{1,100}$/u.test(flags.name))
