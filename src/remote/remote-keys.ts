@@ -162,7 +162,7 @@ export class RemoteKeys implements KeyAdministration {
 
   async select({ first, offset, sort, descending, ...query }: SelectionQuery): Promise<SortedKeys> {
     const filters = await this.#filters(query);
-    const found: SortedKeys = { keys: [], total: 0, isSorted: true };
+    const found: SortedKeys = { keys: [], total: 0, hasMore: false, isSorted: true };
     for (;;) {
       const place = { first: Math.min(first - found.keys.length, PAGE_KEYS), offset: offset + found.keys.length };
       const page = await this.#connection.ask('Select', { ...filters, ...place, sort, descending }, readSorted);
@@ -479,8 +479,8 @@ function readReviewed({ apiKeys }: Operations['Review']['data']) {
 }
 
 function readSorted({ apiKeyList }: Operations['Select']['data']): SortedKeys {
-  const { keys, total, sorted } = apiKeyList!;
-  return { keys: keys.map(readState), total, isSorted: sorted === true };
+  const { keys, total, hasMore, sorted } = apiKeyList!;
+  return { keys: keys.map(readState), total, hasMore, isSorted: sorted === true };
 }
 
 /** A key that was there a moment ago. @throws KeysError NOT_FOUND */

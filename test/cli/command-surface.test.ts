@@ -182,6 +182,19 @@ const SURFACE: Record<string, string[]> = {
   'apikey:backup': ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
   'apikey:compact': [...ALWAYS, ...PLACE],
   'apikey:doctor': [...ALWAYS, ...PLACE, ...ASKING, '--dry-run', '--repair clock'],
+  'apikey:edge': [
+    '[upstream]',
+    '--ca <path>',
+    '--client-cert <path>',
+    '--client-key <path>',
+    '--grace <duration>',
+    '--insecure',
+    '--max-stale <duration>',
+    '--name <name>',
+    '--origin <url>',
+    '--token-file <path>',
+    ...SERVING.filter((flag) => !flag.startsWith('--workers')),
+  ],
   'apikey:guard': [
     '[upstream]',
     '--any-key',
@@ -282,7 +295,7 @@ describe('the commands', () => {
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
     const atTop =
-      'backup compact doctor federation:explain guard login logout notices:test restore routes:check routes:explain routes:observed routes:template'.split(
+      'backup compact doctor edge federation:explain guard login logout notices:test restore routes:check routes:explain routes:observed routes:template'.split(
         ' ',
       );
     const ids = Object.keys(manifest.commands);

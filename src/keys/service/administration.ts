@@ -98,6 +98,8 @@ export interface SortedKeys {
   readonly keys: KeyState[];
   /** How many there are in all. */
   readonly total: number;
+  /** Whether there are, or may be, more than that. */
+  readonly hasMore: boolean;
   /** Whether they are in that order; otherwise there are too many. */
   readonly isSorted: boolean;
 }
@@ -297,8 +299,8 @@ export class OperatorKeys implements KeyAdministration {
   }
 
   async select(query: SelectionQuery): Promise<SortedKeys> {
-    const { keys, total, isSorted } = await this.#keys.lists.select(query, OPERATOR);
-    return { keys: await statesOf(this.#keys, keys), total, isSorted };
+    const { keys, ...page } = await this.#keys.lists.select(query, OPERATOR);
+    return { keys: await statesOf(this.#keys, keys), ...page };
   }
 
   findConfusableNames(name: string): Promise<ConfusableName[]> {
