@@ -128,7 +128,7 @@ describe('the page of a key in the console', () => {
     ]);
     assert.match(text, /Without 2 permissions that parent keys deny \./);
     assert.match(text, /Who made it, and what it made .*Team denies 2 permissions DOCKER .*CI active/);
-    assert.match(text, /No access to 25 other resources .*VMS/);
+    assert.match(text, /No access to 26 other resources .*VMS/);
   });
 
   it('answers whether it may do something, and why', async () => {
