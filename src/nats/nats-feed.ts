@@ -15,6 +15,7 @@ import {
   type NatsAnswer,
   type NatsAsk,
   OPERATION_HEADER,
+  readCredentials,
   readMessage,
 } from './connection.ts';
 
@@ -33,7 +34,7 @@ export interface NatsFeedOptions {
 const [ASK_PART, PATIENCE_PART] = [1 / 4, 1 / 4];
 /** How long other answers may take, and how long nothing may arrive of all keys, in milliseconds. */
 const [ANSWER_MS, SILENCE_MS] = [10_000, 30_000];
-const RETRY_MS = 100;
+const [RETRY_MS, API_MS] = [100, 2000];
 /** How many entries are asked for at a time, and how many wait to be taken. */
 const MAX_ENTRIES = 1000;
 
@@ -50,15 +51,21 @@ export class NatsFeed implements FeedSource {
   readonly #id = randomUUID();
   #connected: Promise<Connected> | undefined;
   #isClosed = false;
+  #domain: string | undefined;
 
+  /** @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE of its files */
   constructor(options: NatsFeedOptions) {
+    const { credentials } = options.settings;
+    if (credentials) readCredentials(credentials.file);
     this.#options = options;
+    this.#token();
     this.#names = namesOf(options.settings);
     this.origin = options.settings.servers[0]!;
   }
 
   async *snapshot(signal: AbortSignal): AsyncIterable<Buffer> {
-    const { position, now } = await this.#ask('', 0, ANSWER_MS);
+    const { position, now, domain } = await this.#ask('', 0, ANSWER_MS);
+    this.#domain = domain;
     const entries = await this.#entries(0, signal);
     try {
       let last = 0;
@@ -174,11 +181,14 @@ export class NatsFeed implements FeedSource {
   /** The entries behind one, as they come. */
   async #entries(after: number, signal: AbortSignal): Promise<Entries> {
     try {
+      const domain = this.#domain;
       const { nats, connection } = await this.#connection();
-      const consumer = await nats.jetstream(connection).consumers.get(this.#names.stream, {
-        deliver_policy: nats.DeliverPolicy.StartSequence,
-        opt_start_seq: after + 1,
-      });
+      const consumer = await nats
+        .jetstream(connection, { timeout: API_MS, ...(domain && { domain }) })
+        .consumers.get(this.#names.stream, {
+          deliver_policy: nats.DeliverPolicy.StartSequence,
+          opt_start_seq: after + 1,
+        });
       return new Entries(await consumer.consume({ max_messages: MAX_ENTRIES }), signal);
     } catch (error) {
       throw this.#failure(error);
