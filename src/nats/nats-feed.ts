@@ -30,11 +30,13 @@ export interface NatsFeedOptions {
   readonly leaseMs: number;
 }
 
-/** How often a lease is asked for anew, and how long an answer is waited for, as parts of it. */
+/** How often a lease is asked for anew, and how long an answer is waited for, as parts of the one that was given. */
 const [ASK_PART, PATIENCE_PART] = [1 / 4, 1 / 4];
 /** How long other answers may take, and how long nothing may arrive of all keys, in milliseconds. */
 const [ANSWER_MS, SILENCE_MS] = [10_000, 30_000];
 const [RETRY_MS, API_MS] = [100, 2000];
+/** A lease may be about to end at the origin itself, which then gives a longer one. */
+const LEAST_MS = 400;
 /** How many entries are asked for at a time, and how many wait to be taken. */
 const MAX_ENTRIES = 1000;
 
@@ -89,6 +91,8 @@ export class NatsFeed implements FeedSource {
   ): Promise<never> {
     const { leaseMs } = this.#options;
     let [cursor, proven] = [first, { now: 0, askedAt: performance.now() }];
+    // The origin may give a shorter one than it is asked for.
+    let givenMs = leaseMs;
     /** Takes entries; the time is that of the last answer. */
     const taken = async (found: readonly JsMsg[], lease = 0) => {
       const next = found.length > 0 ? withSequence(cursor, found.at(-1)!.seq) : cursor;
@@ -101,20 +105,21 @@ export class NatsFeed implements FeedSource {
         entries = await this.#entries(sequenceOf(cursor), signal);
         for (;;) {
           const askedAt = performance.now();
-          const answer = await this.#ask(cursor, leaseMs, leaseMs * PATIENCE_PART);
+          const answer = await this.#ask(cursor, leaseMs, givenMs * PATIENCE_PART);
           proven = { now: answer.now, askedAt };
+          givenMs = Math.max(answer.leaseMs, LEAST_MS);
           const found: JsMsg[] = [];
           const target = sequenceOf(answer.position);
           const missing = () => target > (found.at(-1)?.seq ?? sequenceOf(cursor));
           while (missing()) {
-            const more = await entries.next(askedAt + leaseMs / 2 - performance.now());
+            const more = await entries.next(askedAt + givenMs / 2 - performance.now());
             if (more.length === 0) throw new Error('it does not send what has changed');
             found.push(...more);
           }
           await taken(found, answer.leaseMs);
           // What was taken is told at once: somebody waits for it.
           if (found.length > 0) continue;
-          const changed = await entries.next(askedAt + leaseMs * ASK_PART - performance.now());
+          const changed = await entries.next(askedAt + givenMs * ASK_PART - performance.now());
           if (changed.length > 0) await taken(changed);
         }
       } catch (error) {
