@@ -59,7 +59,7 @@ const program = async (...args: string[]) => {
     env: { ...process.env, LOG_LEVEL: 'error' },
   });
   children.push(child);
-  await once(child.stdout!, 'data');
+  await once(child.stdout, 'data');
   return child.pid!;
 };
 

@@ -107,7 +107,7 @@ export class NatsFeed implements FeedSource {
           const askedAt = performance.now();
           const answer = await this.#ask(cursor, leaseMs, givenMs * PATIENCE_PART);
           proven = { now: answer.now, askedAt };
-          givenMs = Math.max(answer.leaseMs, LEAST_MS);
+          givenMs = Math.max(answer.leaseMs, Math.min(leaseMs, LEAST_MS));
           const found: JsMsg[] = [];
           const target = sequenceOf(answer.position);
           const missing = () => target > (found.at(-1)?.seq ?? sequenceOf(cursor));

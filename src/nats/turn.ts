@@ -29,9 +29,9 @@ interface TurnOptions {
   readonly edges: Edges;
   readonly seen: SeenBucket;
   /** Makes what answers a message, once its key has been checked, of what works out an answer. */
-  answering(
+  readonly answering: (
     work: (asked: Readonly<Record<string, unknown>>, key: { id: string; name: string }) => Promise<NatsAnswer>,
-  ): (error: Error | null, message: Msg) => void;
+  ) => (error: Error | null, message: Msg) => void;
 }
 
 /** How long an answer is waited for, in milliseconds. */
