@@ -29,9 +29,9 @@ interface TurnOptions {
   readonly edges: Edges;
   readonly seen: SeenBucket;
   /** Makes what answers a message, once its key has been checked, of what works out an answer. */
-  answering(
+  readonly answering: (
     work: (asked: Readonly<Record<string, unknown>>, key: { id: string; name: string }) => Promise<NatsAnswer>,
-  ): (error: Error | null, message: Msg) => void;
+  ) => (error: Error | null, message: Msg) => void;
 }
 
 /** How long an answer is waited for, in milliseconds. */
@@ -64,6 +64,7 @@ export class Turn {
   /** What the store had at which entry. */
   readonly #points: { sequence: number; told: Told }[] = [];
   #created = '';
+  #domain: string | undefined;
   /** The last entry, also where it is still on its way. */
   #sequence = 0;
   #notedAt = 0;
@@ -75,7 +76,7 @@ export class Turn {
     this.#options = options;
     this.#names = namesOf(options.settings);
     this.#client = options.nats.jetstream(options.connection);
-    this.#manager = options.nats.jetstreamManager(options.connection, { checkAPI: false });
+    this.#manager = options.nats.jetstreamManager(options.connection, { checkAPI: false, timeout: SILENCE_MS });
   }
 
   /**
@@ -128,6 +129,7 @@ export class Turn {
   async #begin(): Promise<string | undefined> {
     const manager = await this.#manager;
     const { seen } = this.#options;
+    this.#domain = (await manager.getAccountInfo()).domain;
     let info = await this.#bucket(manager);
     if (info.created === seen.created && info.state.last_seq < seen.sequence) {
       // It was put back as it was before: numbers would come again.
@@ -297,7 +299,7 @@ export class Turn {
         // It loads all keys.
         const { told, now } = await edges.heard();
         if (told) await this.#publishedTo(told.times);
-        return { leaseMs, position: positionOf(this.#created, this.#sequence), now };
+        return { leaseMs, position: positionOf(this.#created, this.#sequence), now, domain: this.#domain };
       }
       if (!(leaseMs >= least && leaseMs <= most))
         throw new KeysError('OPTION_INVALID', `A lease is from ${least} to ${most} milliseconds.`);

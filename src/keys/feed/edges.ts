@@ -258,11 +258,9 @@ export class Edges implements Follower {
     this.#loading += 1;
     try {
       const pages = this.pages();
-      for (let page = await pages.next(); ; page = await pages.next()) {
-        if (!page.done) yield changeLines(page.value);
-        else if (page.value === undefined) return;
-        else return void (yield lastLine({ cursor: page.value, leaseMs: 0, now: this.#options.clock() }));
-      }
+      let page = await pages.next();
+      for (; !page.done; page = await pages.next()) yield changeLines(page.value);
+      if (page.value !== undefined) yield lastLine({ cursor: page.value, leaseMs: 0, now: this.#options.clock() });
     } finally {
       this.#loading -= 1;
     }
