@@ -2,6 +2,7 @@ import { cpus, loadavg, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 import { measureChurn } from './churn.ts';
 import { measureConsole } from './console.ts';
+import { measureEdge } from './edge.ts';
 import { figure } from './figures.ts';
 import { measureGuard, measureUpstreams } from './guard.ts';
 import { MAX_LIVE_KEYS, measureLiveKeys } from './live-keys.ts';
@@ -24,7 +25,7 @@ const { values, positionals } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '1' },
-    /** The size of the store with many live keys. */
+    /** The size of the store with many live keys, and of the table of an edge. */
     keys: { type: 'string', default: '1000000' },
   },
 });
@@ -59,6 +60,7 @@ const PARTS: Readonly<Record<string, () => Promise<string>>> = {
   telemetry: () => withStores(SIZES, (keys, folder) => measureTelemetry(keys, folder, rounds)),
   constant: () => compare(rows.CONSTANT_ROWS, rows.CHECKS, rows.BETTER_AUTH),
   'start-up': async () => startUpTable(await measureStartUp([...OWN, ...OTHERS], 10 * rounds.rounds)),
+  edge: () => measureEdge(Number(values.keys)),
   scale: () => measureScale(rounds.rounds),
   console: measureConsole,
   overload: measureOverload,

@@ -164,6 +164,8 @@ export type ConsentStatus = | 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';
 export type ConsentRequest = ConsentRequestSource;
 export type ApproveConsentRequestInput = { userCode: string; roles?: Maybe<ReadonlyArray<string>>; permissions?:
   Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; };
+export type Edge = { id: Lazy<string>; name: Lazy<string>; keyId: Lazy<string>; keyName: Lazy<string>; address?:
+  Lazy<Maybe<string>>; leaseMs: Lazy<number>; lagMs: Lazy<number>; lastAskedAt: Lazy<number>; };
 export type RouteAllow = | 'OPEN' | 'KEY' | 'ALL' | 'ANY' | 'RESOURCE';
 export type Route = RouteSource;
 export type RouteConnection = { configured: Lazy<boolean>; total: Lazy<number>; edges:
@@ -251,17 +253,18 @@ export type ResolversTypes = { DateTime: ResolverTypeWrapper<number>; AuthAction
   ResolverTypeWrapper<Omit<AuditLogConnection, 'edges'> & { edges: ReadonlyArray<ResolversTypes['AuditLogEdge']> }>;
   AuditLogEdge: ResolverTypeWrapper<Omit<AuditLogEdge, 'node'> & { node: ResolversTypes['AuditEntry'] }>; ConsentFlow:
   ConsentFlow; ConsentStatus: ConsentStatus; ConsentRequest: ResolverTypeWrapper<ConsentRequestSource>;
-  ApproveConsentRequestInput: ApproveConsentRequestInput; RouteAllow: RouteAllow; Route:
-  ResolverTypeWrapper<RouteSource>; RouteConnection: ResolverTypeWrapper<Omit<RouteConnection, 'edges'> & { edges:
-  ReadonlyArray<ResolversTypes['RouteEdge']> }>; RouteEdge: ResolverTypeWrapper<Omit<RouteEdge, 'node'> & { node:
-  ResolversTypes['Route'] }>; RequestOutcome: RequestOutcome; CanonicalRequest: ResolverTypeWrapper<CanonicalRequest>;
-  RequestExplanation: ResolverTypeWrapper<Omit<RequestExplanation, 'route' | 'otherCaseOf' | 'after' | 'otherMethods' |
-  'apiKey'> & { route?: Maybe<ResolversTypes['Route']>, otherCaseOf?: Maybe<ResolversTypes['Route']>, after:
-  ReadonlyArray<ResolversTypes['LaterRoute']>, otherMethods: ReadonlyArray<ResolversTypes['Route']>, apiKey?:
-  Maybe<ResolversTypes['ApiKey']> }>; LaterRoute: ResolverTypeWrapper<Omit<LaterRoute, 'route'> & { route:
-  ResolversTypes['Route'] }>; Policy: ResolverTypeWrapper<Policy>; ServiceLimits: ResolverTypeWrapper<ServiceLimits>;
-  RequestLimits: ResolverTypeWrapper<RequestLimits>; StoreKind: StoreKind; Health: ResolverTypeWrapper<Health>;
-  Resource: ResolverTypeWrapper<string>; Role: ResolverTypeWrapper<string>; };
+  ApproveConsentRequestInput: ApproveConsentRequestInput; Edge: ResolverTypeWrapper<Edge>; RouteAllow: RouteAllow;
+  Route: ResolverTypeWrapper<RouteSource>; RouteConnection: ResolverTypeWrapper<Omit<RouteConnection, 'edges'> & {
+  edges: ReadonlyArray<ResolversTypes['RouteEdge']> }>; RouteEdge: ResolverTypeWrapper<Omit<RouteEdge, 'node'> & {
+  node: ResolversTypes['Route'] }>; RequestOutcome: RequestOutcome; CanonicalRequest:
+  ResolverTypeWrapper<CanonicalRequest>; RequestExplanation: ResolverTypeWrapper<Omit<RequestExplanation, 'route' |
+  'otherCaseOf' | 'after' | 'otherMethods' | 'apiKey'> & { route?: Maybe<ResolversTypes['Route']>, otherCaseOf?:
+  Maybe<ResolversTypes['Route']>, after: ReadonlyArray<ResolversTypes['LaterRoute']>, otherMethods:
+  ReadonlyArray<ResolversTypes['Route']>, apiKey?: Maybe<ResolversTypes['ApiKey']> }>; LaterRoute:
+  ResolverTypeWrapper<Omit<LaterRoute, 'route'> & { route: ResolversTypes['Route'] }>; Policy:
+  ResolverTypeWrapper<Policy>; ServiceLimits: ResolverTypeWrapper<ServiceLimits>; RequestLimits:
+  ResolverTypeWrapper<RequestLimits>; StoreKind: StoreKind; Health: ResolverTypeWrapper<Health>; Resource:
+  ResolverTypeWrapper<string>; Role: ResolverTypeWrapper<string>; };
 export type ResolversParentTypes = { Node: ResolversInterfaceTypes<ResolversParentTypes>['Node']; Query:
   Record<PropertyKey, never>; ApiKey: ApiKeySource; Mutation: Record<PropertyKey, never>; AuditActor: AuditActorSource;
   AuditEntry: AuditEntrySource; ConsentRequest: ConsentRequestSource; Route: RouteSource; };
@@ -294,7 +297,8 @@ export type QueryResolvers<ContextType = BudgetedContext, ParentType extends Res
   RequireFields<QueryExplainRequestArgs, 'method' | 'url' | 'preflight'>>; routeKeys?:
   Resolver<Maybe<ResolversTypes['ApiKeyConnection']>, ParentType, ContextType, RequireFields<QueryRouteKeysArgs,
   'route' | 'first'>>; policy?: Resolver<Maybe<ResolversTypes['Policy']>, ParentType, ContextType>; limits?:
-  Resolver<Maybe<ResolversTypes['ServiceLimits']>, ParentType, ContextType>; health?:
+  Resolver<Maybe<ResolversTypes['ServiceLimits']>, ParentType, ContextType>; edges?:
+  Resolver<Maybe<ReadonlyArray<ResolversTypes['Edge']>>, ParentType, ContextType>; health?:
   Resolver<Maybe<ResolversTypes['Health']>, ParentType, ContextType>; };
 export type ApiKeyResolvers<ContextType = BudgetedContext, ParentType extends ResolversParentTypes['ApiKey'] =
   ResolversParentTypes['ApiKey']> = { id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>; name?:

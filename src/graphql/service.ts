@@ -62,6 +62,10 @@ export function serviceResolversOf(keys: KeysService, info: ServiceInfo, service
         failedCredentials: service.limits.failedCredentials,
         request: requestLimitsOf(service.limits.request),
       },
+    edges: async () => {
+      const edges = await keys.edges.all();
+      return edges.map(({ key, ...edge }) => ({ ...edge, keyId: key.id, keyName: key.name }));
+    },
     health: async () => {
       const { store, answeredInMs, hasSearchIndex, clockBehindMs, hearsChanges } = await keys.store.health();
       return {

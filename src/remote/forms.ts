@@ -12,6 +12,7 @@ import type {
   Rotated,
 } from '../keys/service/index.ts';
 import { type DeclaredKey, type PlannedChanges, plannedCreation } from '../keys/apply/index.ts';
+import type { ListedEdge } from '../keys/feed/index.ts';
 import type { AuditEntry, AuditValues } from '../keys/audit/index.ts';
 import {
   type FieldChange,
@@ -43,6 +44,7 @@ import type {
   AuditLogQuery,
   CatalogQuery,
   ChangeFragment,
+  EdgesQuery,
   ConsentFragment,
   ContainMutation,
   CreateApiKeyInput,
@@ -269,6 +271,12 @@ export function readContained({
     }),
     requests: requests.map(({ requestId: id, clientName: client, keyName }) => ({ id, client, keyName })),
   };
+}
+
+/** An edge as it is listed. */
+export function readEdge({ keyId, keyName, lastAskedAt, ...edge }: Answered<EdgesQuery>[number]): ListedEdge {
+  const address = edge.address ?? undefined;
+  return { ...edge, address, key: { id: keyId, name: keyName }, lastAskedAt: timeIn(lastAskedAt)! };
 }
 
 type EntryData = Answered<AuditLogQuery>['edges'][number]['node'];

@@ -155,6 +155,9 @@ export type ApproveMutation = { approveConsentRequest: ConsentFragment | null };
 export type DenyMutationVariables = Exact<{ userCode?: string | null | undefined; requestId?: string | null |
   undefined; }>;
 export type DenyMutation = { denyConsentRequest: ConsentFragment | null };
+export type EdgesQueryVariables = Exact<{ [key: string]: never; }>;
+export type EdgesQuery = { edges: Array<{ id: string, name: string, keyId: string, keyName: string, address: string |
+  null, leaseMs: number, lagMs: number, lastAskedAt: string }> | null };
 export type AuditLogQueryVariables = Exact<{ first?: number | null | undefined; beforeNumber?: number | null |
   undefined; afterNumber?: number | null | undefined; apiKey?: string | null | undefined; actor?: string | null |
   undefined; action?: AuditAction | null | undefined; outcome?: AuditOutcome | null | undefined; since?: string | null
@@ -182,4 +185,5 @@ export interface Operations { Catalog: { data: CatalogQuery; variables: CatalogQ
   ApplyMutation; variables: ApplyMutationVariables }; ConsentRequests: { data: ConsentRequestsQuery; variables:
   ConsentRequestsQueryVariables }; Request: { data: RequestQuery; variables: RequestQueryVariables }; Approve: { data:
   ApproveMutation; variables: ApproveMutationVariables }; Deny: { data: DenyMutation; variables: DenyMutationVariables
-  }; AuditLog: { data: AuditLogQuery; variables: AuditLogQueryVariables }; }
+  }; Edges: { data: EdgesQuery; variables: EdgesQueryVariables }; AuditLog: { data: AuditLogQuery; variables:
+  AuditLogQueryVariables }; }

@@ -62,6 +62,7 @@ import {
   validateExpiry,
   validateNewKey,
 } from '../keys/key/index.ts';
+import type { ListedEdge } from '../keys/feed/index.ts';
 import { type KeyFilters, readRoles, readStatus, readTags, type SelectionQuery } from '../keys/lists/index.ts';
 import { type Catalog, createCatalog, type Permission } from '../keys/permissions/index.ts';
 import { ServerConnection, type ServerOptions } from './connection.ts';
@@ -75,6 +76,7 @@ import {
   readConsent,
   readContained,
   readCreated,
+  readEdge,
   readEntry,
   readIssue,
   readManyPlan,
@@ -160,7 +162,7 @@ export class RemoteKeys implements KeyAdministration {
 
   async select({ first, offset, sort, descending, ...query }: SelectionQuery): Promise<SortedKeys> {
     const filters = await this.#filters(query);
-    const found: SortedKeys = { keys: [], total: 0, isSorted: true };
+    const found: SortedKeys = { keys: [], total: 0, hasMore: false, isSorted: true };
     for (;;) {
       const place = { first: Math.min(first - found.keys.length, PAGE_KEYS), offset: offset + found.keys.length };
       const page = await this.#connection.ask('Select', { ...filters, ...place, sort, descending }, readSorted);
@@ -221,6 +223,10 @@ export class RemoteKeys implements KeyAdministration {
       ...range,
       periods: found(apiKey, id).usage!.map(readPeriod),
     }));
+  }
+
+  edges(): Promise<ListedEdge[]> {
+    return this.#connection.ask('Edges', {}, ({ edges }) => edges!.map(readEdge));
   }
 
   auditLog(request: AuditRequest, { before, after }: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
@@ -473,8 +479,8 @@ function readReviewed({ apiKeys }: Operations['Review']['data']) {
 }
 
 function readSorted({ apiKeyList }: Operations['Select']['data']): SortedKeys {
-  const { keys, total, sorted } = apiKeyList!;
-  return { keys: keys.map(readState), total, isSorted: sorted === true };
+  const { keys, total, hasMore, sorted } = apiKeyList!;
+  return { keys: keys.map(readState), total, hasMore, isSorted: sorted === true };
 }
 
 /** A key that was there a moment ago. @throws KeysError NOT_FOUND */

@@ -95,7 +95,7 @@ export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys>
 }
 
 /** Which server to follow, and how. */
-export interface OpenEdgeOptions extends CatalogAdditions {
+interface OpenEdgeOptions extends CatalogAdditions {
   /** The address of the server whose keys are checked. Elsewhere than on this machine, it begins with `https:`. */
   origin: string;
   /** The secret of a key of that server with EDGE:READ_ANY. */
@@ -154,7 +154,8 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
   if ((clientCert === undefined) !== (clientKey === undefined))
     throw invalidOption(caller, '"clientCert" and "clientKey" go together.');
   const url = URL.parse(origin);
-  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && (insecure || isLoopbackHost(url.hostname)));
+  const isSafe =
+    url?.protocol === 'https:' || (url?.protocol === 'http:' && (insecure || isLoopbackHost(url.hostname)));
   if (!url || !isSafe || url.username + url.password + url.search + url.hash !== '')
     throw invalidOption(
       caller,

@@ -12,6 +12,7 @@ import {
   findOwned,
   findOwners,
   findUnused,
+  idRanges,
   isAmong,
   isFiltered,
   isFoundByParts,
@@ -19,8 +20,10 @@ import {
   KeyReader,
   type Owners,
   rarePartsOf,
+  rowNumbers,
   readRows,
   slicesOf,
+  wasNotUsed,
 } from './search-keys.ts';
 import { type Condition, findFamily, selectKeys } from './select-keys.ts';
 
@@ -45,6 +48,8 @@ async function select(connection: Connection, selection: KeySelection): Promise<
   if (!isFiltered(selection)) {
     const total = await connection.run((db) => countAll(db, connection.dialect));
     const isSorted = sort === 'CREATED' || total <= selection.most;
+    const first = isSorted ? undefined : await findFirst(connection, selection, undefined);
+    if (first) return { keys: await readKeys(connection, first), total, hasMore: false, isSorted: true };
     if (sort === 'CREATED' || !isSorted) {
       const rows = await connection.run((db) =>
         selectKeys(db, { descending: isSorted ? descending : true }, (row) => row.lit(true))
@@ -64,8 +69,12 @@ async function select(connection: Connection, selection: KeySelection): Promise<
       };
     }
   }
-  const { positions, hasMore } = await findPositions(connection, selection);
+  const { owner } = selection;
+  const owners = owner === undefined ? undefined : await findOwners(connection, owner);
+  const { positions, hasMore } = await findPositions(connection, selection, owners);
   const isSorted = sort === 'CREATED' || !hasMore;
+  const first = isSorted ? undefined : await findFirst(connection, selection, owners);
+  if (first) return { keys: await readKeys(connection, first), total: positions.length, hasMore: true, isSorted: true };
   const sorted = isSorted ? await sortedBy(connection, positions, selection) : positions;
   const page = sorted.slice(offset, offset + limit);
   const keys = await readKeys(
@@ -103,12 +112,14 @@ interface FoundPositions {
   hasMore: boolean;
 }
 
-async function findPositions(connection: Connection, selection: KeySelection): Promise<FoundPositions> {
+async function findPositions(
+  connection: Connection,
+  selection: KeySelection,
+  owners: Owners | undefined,
+): Promise<FoundPositions> {
   const { most, offset, limit, lookingMs, sort } = selection;
   // What is sorted otherwise, or cannot be, begins with the newest.
   const descending = sort === 'CREATED' ? selection.descending : true;
-  const { owner } = selection;
-  const owners = owner === undefined ? undefined : await findOwners(connection, owner);
   if (owners?.isNobody) return { positions: [], hasMore: false };
   const all = new KeyReader(connection, selection, owners);
   const enough = (positions: ListPosition[], hasMore = false): FoundPositions => ({
@@ -214,6 +225,100 @@ async function idsBy(
 
 function compare(one: ListPosition, other: ListPosition): number {
   return one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1);
+}
+
+/** How many keys with the first or latest uses are looked at for those of a page. */
+const MAX_USES = 10_000;
+/** How many keys are looked at at once, of those in an order. */
+const PART_KEYS = 500;
+
+/**
+ * The ids of the keys of a page, by their ends or uses, of more keys than are sorted: an index has the ends in order, and
+ * of uses only the first or latest are kept. Undefined where these do not fill the page, and for names, which stand in
+ * another order in every index.
+ */
+async function findFirst(
+  connection: Connection,
+  selection: KeySelection,
+  owners: Owners | undefined,
+): Promise<string[] | undefined> {
+  const { sort, descending, offset, limit, most } = selection;
+  const end = offset + limit;
+  if ((sort !== 'EXPIRES' && sort !== 'LAST_USED') || end > most) return undefined;
+  const reader = new KeyReader(connection, selection, owners);
+  const found: string[] = [];
+  const parts = sort === 'EXPIRES' ? endsInOrder(connection, descending) : usesInOrder(connection, descending);
+  for (let part = await parts.next(); ; part = await parts.next()) {
+    if (part.done && !part.value) return undefined;
+    if (part.done) break;
+    const { value } = part;
+    const matching = await reader.positions({ limit: value.length }, (row) => row('id', 'in', value));
+    const ids = new Set(matching.map(({ id }) => id));
+    found.push(...value.filter((id) => ids.has(id)));
+    if (found.length >= end) return found.slice(offset, end);
+    await yieldToEventLoop();
+  }
+  // Those that have none come last.
+  const isWithout: Condition = (row) =>
+    sort === 'EXPIRES' ? row('expires_at', 'is', null) : wasNotUsed(sql`last_used_at is not null`);
+  for (const slice of await slicesOf(connection, reader, true)) {
+    const rest = await reader.positions({ ...slice, limit: end - found.length }, isWithout);
+    found.push(...rest.map(({ id }) => id));
+    if (found.length >= end) break;
+    await yieldToEventLoop();
+  }
+  return found.slice(offset, end);
+}
+
+/** The ids of all keys that expire, by the index of ends. @returns true, as they are all */
+async function* endsInOrder(connection: Connection, descending: boolean): AsyncGenerator<string[], boolean> {
+  const [direction, after] = descending ? (['desc', '<'] as const) : (['asc', '>'] as const);
+  for (let last: { id: string; at: number } | undefined; ;) {
+    const rows = await connection.run((db) =>
+      db
+        .selectFrom('api_keys')
+        .select(['id', 'expires_at as at'])
+        .where('expires_at', 'is not', null)
+        .$if(last !== undefined, (query) =>
+          query.where((row) => row(row.refTuple('expires_at', 'id'), after, row.tuple(last!.at, last!.id))),
+        )
+        .orderBy('expires_at', direction)
+        .orderBy('id', direction)
+        .limit(PART_KEYS)
+        .execute(),
+    );
+    const end = rows.at(-1);
+    if (!end) return true;
+    last = { id: end.id, at: Number(end.at) };
+    yield rows.map(({ id }) => id);
+  }
+}
+
+/** The ids of the keys with the first or latest uses. @returns whether they are all */
+async function* usesInOrder(connection: Connection, descending: boolean): AsyncGenerator<string[], boolean> {
+  const sign = descending ? -1 : 1;
+  let best: { id: string; at: number }[] = [];
+  const { first, last } = connection.dialect === 'sqlite' ? await connection.run(rowNumbers) : { first: 0, last: 0 };
+  for (const within of idRanges(last - first)) {
+    const worst = best.length < MAX_USES ? undefined : best.at(-1)!.at;
+    const rows = await connection.run((db) =>
+      db
+        .selectFrom('key_usage')
+        .select(['key_id as id', 'last_used_at as at'])
+        .where('last_used_at', 'is not', null)
+        .where(within(sql.ref('key_id')))
+        .$if(worst !== undefined, (query) => query.where('last_used_at', descending ? '>' : '<', worst!))
+        .orderBy('last_used_at', descending ? 'desc' : 'asc')
+        .limit(MAX_USES)
+        .execute(),
+    );
+    const all = [...best, ...rows.map(({ id, at }) => ({ id, at: Number(at) }))];
+    best = (await sortYielding(all, (one, other) => sign * (one.at - other.at))).slice(0, MAX_USES);
+    await yieldToEventLoop();
+  }
+  for (let start = 0; start < best.length; start += PART_KEYS)
+    yield best.slice(start, start + PART_KEYS).map(({ id }) => id);
+  return best.length < MAX_USES;
 }
 
 /** The keys in the order that is asked for. What has no time comes last. */

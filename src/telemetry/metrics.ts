@@ -369,7 +369,7 @@ export function addStoreMetrics(registry: Registry) {
   };
 }
 
-export type MeasuredKeys = Pick<KeysService, 'authenticator' | 'store' | 'unwrittenUses'> & Limited;
+export type MeasuredKeys = Pick<KeysService, 'authenticator' | 'edges' | 'store' | 'unwrittenUses'> & Limited;
 
 /** The keys that a process serves by now, and whether it is the one that counts those of the store. */
 interface KeysInUse {
@@ -382,6 +382,47 @@ function addKeyMetrics(registry: Registry, inUse: KeysInUse): void {
   addChecks(registry, inUse);
   addLimits(registry, inUse);
   addStoredKeys(registry, inUse);
+  addEdges(registry, inUse);
+}
+
+/** Of the edges that follow this process: those of several processes are summed up. */
+function addEdges(registry: Registry, inUse: KeysInUse): void {
+  const edges = () => inUse.keys?.edges.list() ?? [];
+  addGauge(
+    registry,
+    {
+      name: 'svc_api_feed_edges',
+      help: 'Edges that have asked for changes within 10 minutes: answering, or behind, which refuse all keys.',
+      labelNames: ['state'],
+    },
+    () => {
+      const all = edges();
+      const answering = all.filter(({ leaseMs }) => leaseMs > 0).length;
+      return [
+        [answering, { state: 'answering' }],
+        [all.length - answering, { state: 'behind' }],
+      ];
+    },
+  );
+  addGauge(
+    registry,
+    {
+      name: 'svc_api_feed_lag_seconds',
+      help: 'The longest time since an edge was last known to have taken all changes.',
+      aggregator: 'max',
+    },
+    () => [[Math.max(...edges().map(({ lagMs }) => lagMs), 0) / 1000]],
+  );
+  addCounter(
+    registry,
+    { name: 'svc_api_feed_changes_waited_total', help: 'Changes that have waited for edges to take them.' },
+    () => [[inUse.keys?.edges.waited.count ?? 0]],
+  );
+  addCounter(
+    registry,
+    { name: 'svc_api_feed_changes_waited_seconds_total', help: 'How long changes have waited for edges, in all.' },
+    () => [[inUse.keys?.edges.waited.seconds ?? 0]],
+  );
 }
 
 function addChecks(registry: Registry, inUse: KeysInUse): void {

@@ -183,6 +183,7 @@ async function printAll(): Promise<Printed[]> {
   await run(['restore', join(folder, 'backup.sqlite'), '--dry-run']);
   await run(['compact']);
   await run(['doctor']);
+  await run(['edges']);
   await run(['doctor', '--repair', 'clock', '--dry-run']);
   await run(['routes', 'check']);
   await run(['routes', 'explain', 'GET', 'https://a.example/x', '--key', 'CI']);

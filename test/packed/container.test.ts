@@ -64,6 +64,7 @@ const COMMANDS: Record<string, number> = {
   [`restore ${VOLUME}/backup.sqlite --dry-run`]: 0,
   compact: 0,
   doctor: 0,
+  edges: 0,
   'login --server http://127.0.0.1:9 --no-color': 1,
   'logout --server http://127.0.0.1:9 --yes': 0,
   [`routes check --config ${VOLUME}/svc-api.yaml`]: 0,

@@ -60,16 +60,16 @@ async function* listPages(open: KeyAdministration, query: PageQuery, all: boolea
 /** The same in another order, with as many as are wanted. @throws KeysError INPUT_INVALID, STORE_… */
 async function* listSorted(
   open: KeyAdministration,
-  { first, ...query }: KeyFilters & { first: number; sort: KeySort },
+  { first, all, ...query }: KeyFilters & { first: number; all: boolean; sort: KeySort },
 ): AsyncGenerator<ListedKeys> {
   for (let offset = 0; offset < first;) {
     const size = Math.min(first - offset, MAX_PAGE_SIZE);
-    const { keys, total, isSorted } = await open.select({ ...query, first: size, offset, descending: false });
-    if (!isSorted)
+    const { keys, total, isSorted, ...page } = await open.select({ ...query, first: size, offset, descending: false });
+    if (!isSorted || (all && (page.hasMore || total > MAX_SELECTED)))
       throw new KeysError('INPUT_INVALID', `More than ${MAX_SELECTED} keys cannot be sorted. Select fewer of them.`);
     offset += keys.length;
     const isLast = keys.length < size || offset >= first;
-    yield { keys: keys.map(keyJson), next: null, hasMore: isLast && offset < total };
+    yield { keys: keys.map(keyJson), next: null, hasMore: isLast && (page.hasMore || offset < total) };
     if (isLast) return;
   }
 }
@@ -103,7 +103,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     }),
     all: Flags.boolean({ description: 'List all keys, not one page of them.' }),
     sort: Flags.string({
-      description: `By what to sort, at most ${MAX_SELECTED} keys: ${SORTS.join(', ')}. What has none comes last.`,
+      description: `By what to sort: ${SORTS.join(', ')}. What has none comes last. By name, or with --all: at most ${MAX_SELECTED} keys.`,
       helpValue: '<field>',
     }),
     'exit-code': Flags.boolean({ description: 'Exit with 1 if there is any such key, and with 0 if there is none.' }),
@@ -136,7 +136,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
       const pages = this.noting(
         sort === undefined
           ? listPages(open, { ...filters, first, after }, all)
-          : listSorted(open, { ...filters, first: most, sort }),
+          : listSorted(open, { ...filters, first: most, all, sort }),
         flags['exit-code'],
       );
       if (this.jsonEnabled()) return this.printJson(pages);

@@ -25,6 +25,7 @@ import {
   type KeyRepository,
   type KnownEdge,
   LISTED_MS,
+  TELL_MS,
 } from '../repository/index.ts';
 
 /** An edge that asks. */
@@ -54,6 +55,12 @@ export interface FollowedAnswer extends FeedChanges {
   readonly leaseMs: number;
   /** The time of the store, in milliseconds since 1970. */
   readonly now: number;
+}
+
+/** An edge as it is listed. */
+export interface ListedEdge extends Omit<KnownEdge, 'seenMs'> {
+  /** When it asked for something, in milliseconds since 1970. */
+  readonly lastAskedAt: number;
 }
 
 /** What an edge reports of the keys that it has accepted and refused. */
@@ -114,8 +121,6 @@ const [MAX_CHANGES, PAGE_KEYS] = [1000, 500];
 const CURRENT_MS = 5000;
 /** How many edges are remembered, of which as long as they are listed. */
 const MAX_EDGES = 10_000;
-/** How often those who list edges are told of them, in milliseconds. */
-const TELL_MS = 2000;
 /** How many edges may load all keys at once. */
 const MAX_LOADING = 4;
 /** How many reports are remembered, so that none counts twice. */
@@ -158,7 +163,6 @@ export class Edges implements Follower {
     const edge = this.#asks(asked, askedAt);
     if (!edge) return 'full';
     if (edge.sent?.cursor === after) this.#hasTaken(edge, edge.sent.told, askedAt);
-    this.#tell(following, askedAt);
     // A lease may be shorter than it asks for.
     const holdMs = Math.min(asked.holdMs ?? Infinity, asked.leaseMs * HOLD_PART, leaseMsOf(edge, askedAt) / 2);
     const held = delay(holdMs, undefined, { signal, ref: false }).catch(() => {});
@@ -177,6 +181,7 @@ export class Edges implements Follower {
       if (!isNew) this.#hasTaken(edge, told, now);
       if (isOver) {
         edge.sent = { cursor: changes.cursor, told: changes.hasMore ? edge.taken : told };
+        this.#tell(following, performance.now());
         return { ...changes, leaseMs, now: this.#options.clock() };
       }
       await Promise.race([changed, held]);
@@ -200,8 +205,8 @@ export class Edges implements Follower {
     const edge = this.#asks(asked, askedAt);
     if (!edge) return 'full';
     if (taken) this.#hasTaken(edge, taken, askedAt);
-    this.#tell(following, askedAt);
     const { told, lease } = this.#promise(edge, askedAt, following);
+    this.#tell(following, askedAt);
     try {
       await published(told.times);
     } catch (error) {
@@ -288,9 +293,16 @@ export class Edges implements Follower {
     return done;
   }
 
-  /** The edges that follow the store, whichever process they follow. @throws KeysError STORE_… */
-  all(): Promise<KnownEdge[]> {
-    return this.#options.repository.port(FEED).edges();
+  /** The edges that follow the store, whichever process they follow, by their names. @throws KeysError STORE_… */
+  async all(): Promise<ListedEdge[]> {
+    const now = this.#options.clock();
+    const edges = await this.#options.repository.port(FEED).edges();
+    return edges.map(({ seenMs, leaseMs, lagMs, ...edge }) => ({
+      ...edge,
+      leaseMs: Math.round(leaseMs),
+      lagMs: Math.round(lagMs),
+      lastAskedAt: Math.round(now - seenMs),
+    }));
   }
 
   /** The edges that follow this process, as long as they are listed. */

@@ -1,2 +1,10 @@
 /** Servers that answer without a store: what they are told, and how long it is relied on. */
-export { answerLines, EDGE_FORMS, Edges, MAX_FEED_LEASES, readEdgeReport, type Told } from './edges.ts';
+export {
+  answerLines,
+  EDGE_FORMS,
+  Edges,
+  type ListedEdge,
+  MAX_FEED_LEASES,
+  readEdgeReport,
+  type Told,
+} from './edges.ts';

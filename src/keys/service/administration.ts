@@ -40,6 +40,7 @@ import {
   type UsageRequest,
   type UsageTotals,
 } from '../key/index.ts';
+import type { ListedEdge } from '../feed/index.ts';
 import { MAX_SELECTED, type SelectionQuery } from '../lists/index.ts';
 import { type CreatedKey, formatCursor, type PageQuery, type RotatedKey } from './management.ts';
 import { type Catalog, type Grant, type Permission, unknownGrantsOf } from '../permissions/index.ts';
@@ -97,6 +98,8 @@ export interface SortedKeys {
   readonly keys: KeyState[];
   /** How many there are in all. */
   readonly total: number;
+  /** Whether there are, or may be, more than that. */
+  readonly hasMore: boolean;
   /** Whether they are in that order; otherwise there are too many. */
   readonly isSorted: boolean;
 }
@@ -207,6 +210,8 @@ export interface KeyAdministration {
   usageOf(key: KeyFields, request: UsageRequest): Promise<UsageByPeriod>;
   /** The name of the key for which a secret still works, or may do so again; undefined where that cannot be told. */
   findNameOfWorking?(secret: string): Promise<string | undefined>;
+  /** The servers without a store that follow this one, by their names. */
+  edges(): Promise<ListedEdge[]>;
   /** Newest first; with `after`, oldest first. */
   auditLog(request: AuditRequest, place?: { before?: number; after?: number }): Promise<AuditEntry[]>;
   close(): Promise<void>;
@@ -294,8 +299,8 @@ export class OperatorKeys implements KeyAdministration {
   }
 
   async select(query: SelectionQuery): Promise<SortedKeys> {
-    const { keys, total, isSorted } = await this.#keys.lists.select(query, OPERATOR);
-    return { keys: await statesOf(this.#keys, keys), total, isSorted };
+    const { keys, ...page } = await this.#keys.lists.select(query, OPERATOR);
+    return { keys: await statesOf(this.#keys, keys), ...page };
   }
 
   findConfusableNames(name: string): Promise<ConfusableName[]> {
@@ -367,6 +372,10 @@ export class OperatorKeys implements KeyAdministration {
   async findNameOfWorking(secret: string): Promise<string | undefined> {
     const found = await this.#keys.identify(secret, OPERATOR);
     return 'unknown' in found || found.status === 'ROTATED' ? undefined : found.apiKey.name;
+  }
+
+  edges(): Promise<ListedEdge[]> {
+    return this.#keys.edges.all();
   }
 
   auditLog(request: AuditRequest, place: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {

@@ -19,6 +19,7 @@ export const CHECKS = [
   'AUDIT_LOG',
   'CLOCK',
   'RIGHTS',
+  'EDGES',
 ] as const;
 /** A check. */
 export type Check = (typeof CHECKS)[number];

@@ -16,6 +16,7 @@ import {
   type ProgressReport,
   UNIT_MS,
 } from '../../keys/basics/index.ts';
+import type { KnownEdge } from '../../keys/repository/index.ts';
 import { clockTooLate, plausibleUntil } from '../audit-log.ts';
 import type { Connection } from '../connection.ts';
 import { createKeyRepository } from '../key-repository.ts';
@@ -262,5 +263,51 @@ export async function inspectFederation(
     return [warning('FEDERATION', message, 'Remove from "federation" what nobody needs any more.')];
   } catch (error) {
     return [failureBy('FEDERATION', error)];
+  }
+}
+
+/** How long before its key expires an edge is warned of. */
+const EXPIRING_MS = 7 * UNIT_MS.d;
+
+/** Whether the servers without a store that follow it answer, and go on to. Nothing is said where there are none. */
+export async function inspectEdges(
+  connection: Pick<Connection, 'run'>,
+  clock: () => number,
+  list: () => Promise<KnownEdge[]>,
+): Promise<Finding[]> {
+  try {
+    const edges = await list();
+    if (edges.length === 0) return [];
+    const behind = edges
+      .filter(({ leaseMs }) => leaseMs === 0)
+      .map(({ name, lagMs }) =>
+        warning(
+          'EDGES',
+          `The edge "${printable(name)}" refuses all keys: it took the last changes ${Math.round(lagMs / 1000)} s ago.`,
+          'Look whether it runs and reaches a server. An edge that has ended is forgotten after 10 minutes.',
+        ),
+      );
+    const ids = [...new Set(edges.map(({ key }) => key.id))];
+    const expiring = await connection.run((db) =>
+      db
+        .selectFrom('api_keys')
+        .select(['name', 'expires_at'])
+        .where('id', 'in', ids)
+        .where('expires_at', '<', clock() + EXPIRING_MS)
+        .orderBy('name')
+        .execute(),
+    );
+    const ending = expiring.map(({ name, expires_at: time }) =>
+      warning(
+        'EDGES',
+        `The key "${printable(name)}", by which edges follow, expires at ${formatTime(Number(time))}.`,
+        'Let it expire later, or give the edges another one.',
+      ),
+    );
+    const found = [...behind, ...ending];
+    const verb = edges.length === 1 ? '1 edge follows, and answers.' : `${edges.length} edges follow, and answer.`;
+    return found.length > 0 ? found : [ok('EDGES', verb)];
+  } catch (error) {
+    return [failureBy('EDGES', error)];
   }
 }

@@ -19,6 +19,7 @@ import {
 import {
   inspectAuditLog,
   inspectClock,
+  inspectEdges,
   inspectFederation,
   inspectNotices,
   inspectObserving,
@@ -72,6 +73,7 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
       ...(await inspectNotices(connection, options)),
       ...(await inspectObserving(connection, options)),
       ...(await inspectFederation(connection, options)),
+      ...(await inspectEdges(connection, clock, () => connection.toldEdges())),
     ];
   } finally {
     await connection.close();

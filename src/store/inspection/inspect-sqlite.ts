@@ -11,6 +11,7 @@ import {
   sideFilesOf,
   storeFileExists,
 } from '../sqlite/sqlite-file.ts';
+import { toldEdges } from '../sqlite/followers.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
 import { findDamage, requireOwnFormat, sqliteSchemaDifferences } from '../sqlite/sqlite-schema.ts';
@@ -28,6 +29,7 @@ import {
 import {
   inspectAuditLog,
   inspectClock,
+  inspectEdges,
   inspectFederation,
   inspectNotices,
   inspectObserving,
@@ -123,6 +125,7 @@ async function inspectOpened(
           ...(await inspectNotices(file, { clock, isWithoutWebhook })),
           ...(await inspectObserving(file, { clock, observing })),
           ...(await inspectFederation(file, { clock, rules })),
+          ...(await inspectEdges(file, clock, async () => toldEdges(location))),
         ]),
   ];
 }

@@ -51,6 +51,25 @@ describeOnEach('keys as people look through them', () => {
     assert.deepEqual((await select({ first: 3, offset: 9 })).names, []);
   });
 
+  it('are sorted by their ends and their use also where they are more than are sorted otherwise', async () => {
+    for (let index = 0; index < 9; index += 1) {
+      const expiresIn = index % 3 === 0 ? undefined : `${((index * 5) % 9) + 1}d`;
+      const id = await create(`Key ${index}`, { ...(expiresIn !== undefined && { expiresIn }) });
+      if (index % 4 !== 0) await use(id, test.time.now - ((index * 7) % 9) * HOUR);
+    }
+    await create('Other', { expiresIn: '1h' });
+    for (const sort of ['EXPIRES', 'LAST_USED'])
+      for (const descending of [true, false])
+        for (const filter of [{}, { search: 'key' }, { search: 'key', status: 'ACTIVE' }]) {
+          const all = await select({ sort, descending, ...filter });
+          for (const offset of [0, 2, 4]) {
+            const page = await select({ sort, descending, ...filter, first: 4, offset, countUpTo: 8 });
+            assert.deepEqual(page.names, all.names.slice(offset, offset + 4), JSON.stringify({ sort, descending }));
+            assert.equal(page.isSorted, true);
+          }
+        }
+  });
+
   it('are sorted by names as people count, by their ends and by their use; those without come last', async () => {
     const ids = [
       await create('key 10', { expiresIn: '2d' }),
