@@ -5,8 +5,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type FeedSource, openEdgeStore } from '../src/edge/index.ts';
+import { type FeedSource, HttpFeed, openEdgeStore } from '../src/edge/index.ts';
 import { OPERATOR } from '../src/keys/authorization/principal.ts';
+import { NO_LOG } from '../src/log.ts';
 import { connectTo } from '../src/nats/connection.ts';
 import { NatsFeed } from '../src/nats/nats-feed.ts';
 import { openTestKeys } from '../test/support/keys.ts';
@@ -59,8 +60,8 @@ const program = async (...args: string[]) => {
     env: { ...process.env, LOG_LEVEL: 'error' },
   });
   children.push(child);
-  await once(child.stdout, 'data');
-  return child.pid!;
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  return { pid: child.pid!, url: /http:\S+/.exec(line.toString())![0] };
 };
 
 const nats = await startNats();
@@ -88,7 +89,15 @@ writeFileSync(config, `feed: { nats: { servers: ['${nats.url}'] } }\n`, { mode: 
 writeFileSync(join(folder, 'key'), token, { mode: 0o600 });
 
 const [natsBefore, began] = [cpuOf(nats.pid), performance.now()];
-const origin = await program('serve', '--port', '0', '--config', config, '--database', test.database);
+const { pid: origin, url: originUrl } = await program(
+  'serve',
+  '--port',
+  '0',
+  '--config',
+  config,
+  '--database',
+  test.database,
+);
 await until(async () => ((await stream())?.messages ?? 0) > KEYS + 1);
 const seconds = (performance.now() - began) / 1000;
 const filled = (await stream())!;
@@ -101,70 +110,70 @@ show('keys published', {
 });
 show('stream', { messages: filled.messages, bytesPerKey: ms(filled.bytes / filled.messages) });
 
-const wire = await counting(nats.port);
-const feed = new NatsFeed({
-  settings: { servers: [`nats://127.0.0.1:${wire.port}`], credentials: undefined, name: 'svc-api' },
-  token,
-  leaseMs: LEASE_MS,
-});
-let applied = Promise.withResolvers<number>();
-const source: FeedSource = {
-  origin: feed.origin,
-  snapshot: (signal) => feed.snapshot(signal),
-  follow: (cursor, take, watch) =>
-    feed.follow(
-      cursor,
-      async (taken, askedAt) => {
-        const next = await take(taken, askedAt);
-        if (taken[0] === 0x2b) applied.resolve(performance.now());
-        return next;
-      },
-      watch,
-    ),
-  reportActivity: (report) => feed.reportActivity(report),
-  lease: (requests) => feed.lease(requests),
-  close: () => feed.close(),
-};
-const [loading, cpu, natsLoading] = [performance.now(), process.cpuUsage(), cpuOf(nats.pid)];
-const edge = await openEdgeStore(source);
-const used = process.cpuUsage(cpu);
-show('a new edge', {
-  keys: edge.state().keys,
-  seconds: ms((performance.now() - loading) / 1000),
-  wireBytesPerKey: ms(wire.bytes.in / KEYS),
-  edgeCpuMs: ms((used.user + used.system) / 1000),
-  natsCpuMs: ms(cpuOf(nats.pid) - natsLoading),
-  tableBytesPerKey: ms(edge.state().tableBytes / KEYS),
-});
-
 const { apiKey } = await test.keys.create({ name: 'Changed', roles: ['VIEWER'] }, OPERATOR);
-const [toApplied, toReturned]: [number[], number[]] = [[], []];
-const [wireBefore, streamBefore, originCpu, natsCpu] = [
-  { ...wire.bytes },
-  (await stream())!,
-  cpuOf(origin),
-  cpuOf(nats.pid),
-];
-for (let index = 0; index < CHANGES; index += 1) {
-  applied = Promise.withResolvers();
-  const start = performance.now();
-  await test.keys.setEnabled(apiKey.id, index % 2 === 1, OPERATOR);
-  toReturned.push(performance.now() - start);
-  toApplied.push((await applied.promise) - start);
+for (const way of ['NATS', 'HTTP'] as const) {
+  const wire = await counting(way === 'NATS' ? nats.port : Number(new URL(originUrl).port));
+  const at = `127.0.0.1:${wire.port}`;
+  const settings = { servers: [`nats://${at}`], credentials: undefined, name: 'svc-api' };
+  const feed: FeedSource =
+    way === 'NATS'
+      ? new NatsFeed({ settings, token, leaseMs: LEASE_MS })
+      : new HttpFeed({ origin: `http://${at}`, token, leaseMs: LEASE_MS, log: NO_LOG });
+  let applied = Promise.withResolvers<number>();
+  const source: FeedSource = {
+    origin: feed.origin,
+    snapshot: (signal) => feed.snapshot(signal),
+    follow: (cursor, take, watch) =>
+      feed.follow(
+        cursor,
+        async (taken, askedAt) => {
+          const next = await take(taken, askedAt);
+          if (taken[0] === 0x2b) applied.resolve(performance.now());
+          return next;
+        },
+        watch,
+      ),
+    reportActivity: (report) => feed.reportActivity(report),
+    lease: (requests) => feed.lease(requests),
+    close: () => feed.close(),
+  };
+  const [loading, cpu] = [performance.now(), process.cpuUsage()];
+  const before = [cpuOf(origin), cpuOf(nats.pid)] as const;
+  const edge = await openEdgeStore(source);
+  const used = process.cpuUsage(cpu);
+  show(`${way}: a new edge`, {
+    keys: edge.state().keys,
+    seconds: ms((performance.now() - loading) / 1000),
+    wireBytesPerKey: ms(wire.bytes.in / KEYS),
+    edgeCpuMs: ms((used.user + used.system) / 1000),
+    originCpuMs: ms(cpuOf(origin) - before[0]),
+    natsCpuMs: ms(cpuOf(nats.pid) - before[1]),
+    tableBytesPerKey: ms(edge.state().tableBytes / KEYS),
+  });
+  const [toApplied, toReturned]: [number[], number[]] = [[], []];
+  const [wireBefore, streamBefore] = [{ ...wire.bytes }, (await stream())!];
+  const cpuBefore = [cpuOf(origin), cpuOf(nats.pid)] as const;
+  for (let index = 0; index < CHANGES; index += 1) {
+    applied = Promise.withResolvers();
+    const start = performance.now();
+    await test.keys.setEnabled(apiKey.id, index % 2 === 1, OPERATOR);
+    toReturned.push(performance.now() - start);
+    toApplied.push((await applied.promise) - start);
+  }
+  show(`${way}: changes, each made and returned, to one edge, in ms`, {
+    toApplied: percentiles(toApplied),
+    toReturned: percentiles(toReturned),
+  });
+  show(`${way}: per change`, {
+    wireBytesToEdge: ms((wire.bytes.in - wireBefore.in) / CHANGES),
+    wireBytesFromEdge: ms((wire.bytes.out - wireBefore.out) / CHANGES),
+    streamEntries: ms(((await stream())!.last_seq - streamBefore.last_seq) / CHANGES),
+    streamBytesGrowth: ms(((await stream())!.bytes - streamBefore.bytes) / CHANGES),
+    originCpuMs: ms((cpuOf(origin) - cpuBefore[0]) / CHANGES),
+    natsCpuMs: ms((cpuOf(nats.pid) - cpuBefore[1]) / CHANGES),
+  });
+  await edge.close();
 }
-show(`changes, each made and returned, to one edge, in ms`, {
-  toApplied: percentiles(toApplied),
-  toReturned: percentiles(toReturned),
-});
-show('per change', {
-  wireBytesToEdge: ms((wire.bytes.in - wireBefore.in) / CHANGES),
-  wireBytesFromEdge: ms((wire.bytes.out - wireBefore.out) / CHANGES),
-  streamEntries: ms(((await stream())!.last_seq - streamBefore.last_seq) / CHANGES),
-  streamBytesGrowth: ms(((await stream())!.bytes - streamBefore.bytes) / CHANGES),
-  originCpuMs: ms((cpuOf(origin) - originCpu) / CHANGES),
-  natsCpuMs: ms((cpuOf(nats.pid) - natsCpu) / CHANGES),
-});
-await edge.close();
 await delay(2 * LEASE_MS);
 const alone: number[] = [];
 for (let index = 0; index < CHANGES; index += 1) {
@@ -179,21 +188,8 @@ for (const [edges, lease] of [
   [IDLE_EDGES, '1s'],
   [IDLE_EDGES, '10s'],
 ] as const) {
-  const pids = [];
   for (let index = 0; index < edges; index += 1)
-    pids.push(
-      await program(
-        'edge',
-        '--port',
-        '0',
-        '--config',
-        config,
-        '--token-file',
-        join(folder, 'key'),
-        '--max-stale',
-        lease,
-      ),
-    );
+    await program('edge', '--port', '0', '--config', config, '--token-file', join(folder, 'key'), '--max-stale', lease);
   await delay(5000);
   const before = [cpuOf(origin), cpuOf(nats.pid)] as const;
   await delay(IDLE_S * 1000);

@@ -59,6 +59,7 @@ describe('the configuration', () => {
       clientDocuments: 'off',
       dynamicRegistration: false,
       signIn: undefined,
+      feed: undefined,
     });
     assert.deepEqual(
       ['127.9.9.9', '::1', '10.0.0.1'].map((address) => trust.includes(address)),
@@ -110,6 +111,7 @@ clients:
   metadata-documents: [claude.ai, "apps.example.org:8443"]
   dynamic-registration: true
 sign-in: on
+feed: { nats: { servers: ["nats://10.0.0.1:4222", "tls://nats"], credentials: { file: n.creds }, name: keys } }
 `);
     const { trust, ...others } = await loadConfig({ file, env: {}, resources: ['BACKUP'] });
     assert.deepEqual(others, {
@@ -164,6 +166,13 @@ sign-in: on
       ],
       cors: { origins: ['https://app.example.org', 'http://localhost:3000', 'capacitor://localhost'] },
       tls: { cert: join(folder, 'tls/cert.pem'), key: '/etc/tls/key.pem' },
+      feed: {
+        nats: {
+          servers: ['nats://10.0.0.1:4222', 'tls://nats'],
+          credentials: { file: join(folder, 'n.creds') },
+          name: 'keys',
+        },
+      },
       limits: { default: ['100/m', '5000/month'], failedCredentials: '5/h' },
       policy: {
         maxLifetime: '90d',
@@ -327,7 +336,7 @@ trust: [10.0.0.0/33]
         '5:11: The role "KEEPER" needs at least one permission.',
         '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, upstreams, ' +
           'routes, expect, cors, tls, server, limits, policy, people, federation, audit, notices, alerts, introspection, publicUrl, ' +
-          'consent, clients and sign-in.',
+          'consent, clients, sign-in and feed.',
         '7:15: "cookie" is not a place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
         '8:9: "10.0.0.0/33" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.',
@@ -589,5 +598,25 @@ expect:
         '7:5: "GET https://example.org/c with any key is allowed" is not so: it is forbidden, as no route matches.',
       ],
     );
+  });
+
+  it('has a feed by NATS with servers, without secrets in their addresses', async () => {
+    const wrong: [text: string, message: RegExp][] = [
+      ['feed: {}', /"nats"/],
+      ['feed: { nats: {} }', /"servers"/],
+      ['feed: { nats: { servers: [] } }', /"servers" is empty/],
+      ['feed: { nats: { servers: [https://x] } }', /"https:\/\/x" is no server/],
+      ['feed: { nats: { servers: ["nats://a:b@x"] } }', /is no server/],
+      ['feed: { nats: { servers: [nats://x/y] } }', /is no server/],
+      ['feed: { nats: { servers: [nats://x], name: a.b } }', /"name"/],
+      ['feed: { nats: { servers: [nats://x], credentials: x } }', /"credentials"/],
+      ['feed: { nats: { servers: [nats://x], credentials: {} } }', /"file"/],
+      ['feed: { nats: { servers: [nats://x], credentials: { file: "" } } }', /"file"/],
+      ['feed: { nats: { servers: [nats://x], server: y } }', /"server"/],
+      ['feed: { kafka: {} }', /"kafka"/],
+    ];
+    for (const [text, message] of wrong) assert.match((await faults(text)).join('\n'), message, text);
+    write('feed: { nats: { servers: [nats://x] } }');
+    assert.deepEqual((await load()).feed, { nats: { servers: ['nats://x'], credentials: undefined, name: 'svc-api' } });
   });
 });
