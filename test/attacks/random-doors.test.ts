@@ -8,6 +8,10 @@ import { RemoteKeys } from '../../src/remote/remote-keys.ts';
 import { restoreStore } from '../../src/store/backup/restore-store.ts';
 import { backUpStore } from '../../src/store/backup/back-up-store.ts';
 import { openConnection } from '../../src/store/open.ts';
+import { HttpFeed, openEdgeStore, type EdgeStore } from '../../src/edge/index.ts';
+import { createCatalog } from '../../src/keys/permissions/catalog.ts';
+import { NO_LOG } from '../../src/log.ts';
+import { openKeysOver, type OpenKeys } from '../../src/service/open-keys.ts';
 import { APP } from '../support/consent.ts';
 import { describeOn } from '../support/dialects.ts';
 import { type Granted, KeyModel, type ModelChange, type ModelKey, PERMISSIONS } from '../support/key-model.ts';
@@ -15,6 +19,7 @@ import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../supp
 import { Random } from '../support/random.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
+import { until } from '../support/until.ts';
 
 /** `SVC_API_TEST_SEEDS=1,2,3 SVC_API_TEST_STEPS=2000` for other worlds, and longer ones. */
 const SEEDS = (process.env['SVC_API_TEST_SEEDS'] ?? '20261123,7').split(',').map(Number);
@@ -50,6 +55,8 @@ class World {
   /** The store as the command line has it open. */
   readonly here: TestKeys;
   readonly inspector: string;
+  /** What an edge that follows the server says of secrets. */
+  readonly edge: { store: EdgeStore; keys: OpenKeys };
   readonly model: KeyModel;
   /** Every secret that was ever made. */
   readonly secrets = new Set<string>();
@@ -61,8 +68,9 @@ class World {
   #acting: Pick<ModelKey, 'id' | 'secret'> | undefined;
   #count = 0;
 
-  constructor(parts: Pick<World, 'random' | 'server' | 'here' | 'inspector'>) {
-    [this.random, this.server, this.here, this.inspector] = [parts.random, parts.server, parts.here, parts.inspector];
+  constructor(parts: Pick<World, 'random' | 'server' | 'here' | 'inspector' | 'edge'>) {
+    [this.random, this.server, this.here] = [parts.random, parts.server, parts.here];
+    [this.inspector, this.edge] = [parts.inspector, parts.edge];
     this.model = new KeyModel(parts.here.time.now);
   }
 
@@ -186,6 +194,25 @@ class World {
     if (!active) return undefined;
     const all = new Set(scope.split(' '));
     return PERMISSIONS.filter((permission) => all.has(permission));
+  }
+
+  /** Compares what secrets may do at an edge with the model, once it has asked its origin: that tells the time. */
+  async compareEdge(): Promise<void> {
+    const { store, keys } = this.edge;
+    const began = performance.now();
+    await until(() => performance.now() - store.state().lagSeconds * 1000 > began);
+    for (const secret of this.secrets) {
+      const expected = this.model.allows(secret);
+      // The time of this world stands still, and that of an edge goes on until it asks again.
+      if (!expected !== !this.model.at(this.now + MINUTE, () => this.model.allows(secret))) continue;
+      const found = await keys.authenticator.introspect(secret);
+      const all = found && new Set<string>(found.principal.access.permissions());
+      assert.deepEqual(
+        all && PERMISSIONS.filter((permission) => all.has(permission)),
+        expected && PERMISSIONS.filter((permission) => expected.has(permission)),
+        this.describe(secret),
+      );
+    }
   }
 
   /** Compares what each secret may do with the model: nothing more, and nothing less. */
@@ -468,7 +495,10 @@ describeOn('sqlite', 'whatever is done by whichever door', () => {
         name: 'Inspector',
         permissions: ['API_KEY:READ_ANY'],
       });
-      const world = new World({ random: new Random(seed), server, here, inspector });
+      const { secret: token } = await createPrincipal(here.keys, { name: 'Edge', permissions: ['EDGE:READ_ANY'] });
+      const store = await openEdgeStore(new HttpFeed({ origin: server.url, token, leaseMs: 2000, log: NO_LOG }));
+      const edge = { store, keys: await openKeysOver(store, createCatalog({})) };
+      const world = new World({ random: new Random(seed), server, here, inspector, edge });
       const history: string[] = [];
       try {
         for (let step = 0; step < STEPS; step += 1) {
@@ -485,11 +515,13 @@ describeOn('sqlite', 'whatever is done by whichever door', () => {
           if (revision !== JSON.stringify([...world.model.keys])) all.set(name, (all.get(name) ?? 0) + 1);
           await world.finishUse();
           await world.compare();
+          if (step % 10 === 0) await world.compareEdge();
         }
       } catch (error) {
         console.error(`Seed ${seed}:\n${history.slice(-12).join('\n')}`);
         throw error;
       } finally {
+        await edge.keys.close();
         await server.stop();
         await here.store.close();
       }

@@ -83,6 +83,17 @@ export class KeyModel {
     return new Map([...this.keys].map(([id, key]) => [id, structuredClone(key)]));
   }
 
+  /** What is said at another time. */
+  at<Said>(time: number, say: () => Said): Said {
+    const { now } = this;
+    this.now = time;
+    try {
+      return say();
+    } finally {
+      this.now = now;
+    }
+  }
+
   named(name: string): ModelKey | undefined {
     return [...this.keys.values()].find((key) => key.name === name);
   }
