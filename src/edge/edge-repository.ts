@@ -39,7 +39,7 @@ export function edgeRepository(follower: Follower, origin: string): KeyRepositor
   };
   return {
     kind: 'sqlite',
-    port: <Reader>(_: Port<Reader, Reader>) => new Proxy({}, { get: () => refuse }) as Reader,
+    port: <Reader>({ name }: Port<Reader, Reader>) => new Proxy({ name }, { get: () => refuse }) as Reader,
     findByDigest: (digest) => {
       if (!follower.mayAnswer) return Promise.reject(withoutStackTrace(stale));
       const row = follower.table.findByDigest(digest);

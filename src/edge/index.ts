@@ -2,4 +2,4 @@
 export { type ActivityReport, FeedGone, type FeedSource } from './feed-source.ts';
 export { HttpFeed, type HttpFeedOptions } from './http-feed.ts';
 export { readEdgeTime } from './times.ts';
-export { type EdgeState, type EdgeStore, openEdgeStore } from './open-edge.ts';
+export { type EdgeStore, openEdgeStore } from './open-edge.ts';

@@ -285,7 +285,7 @@ class Entries {
   }
 }
 
-/** A line as `FeedLines` reads it; none for what is no key. */
+/** A line as `FeedLines` reads it; none for what is not a key. */
 function lineOf({ subject, data, headers }: JsMsg): string {
   const name = subject.slice(subject.indexOf('.', '$KV.'.length) + 1);
   if (name.includes('.')) return '';

@@ -28,7 +28,7 @@ export interface OpenEdge {
 }
 
 /** Whether an edge is a guard by its configuration. */
-export function isGuard({ upstream }: Pick<AskedGuard, 'upstream'>, { upstreams }: Pick<Config, 'upstreams'>): boolean {
+function isGuard({ upstream }: Pick<AskedGuard, 'upstream'>, { upstreams }: Pick<Config, 'upstreams'>): boolean {
   return upstream !== undefined || upstreams.length > 0;
 }
 
