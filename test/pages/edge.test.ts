@@ -29,6 +29,6 @@ describe(PAGE, () => {
     const env = { PATH: pathWithCli(folder), SVC_API_DATABASE: tempStore() };
     const { stdout, stderr, code } = await runBlock(here, folder, env);
     assert.equal(code, 0, stderr);
-    assert.match(stdout, /^Listening on .*\n200 401 .*\tEdge 1\t127\.0\.0\.1\tanswers\t/s);
+    assert.match(stdout, /^Listening on .*\n200 401 .*\tEdge 1\t127\.0\.0\.1\tanswering\t/s);
   });
 });
