@@ -92,6 +92,9 @@ export interface Config {
     readonly clientDocuments: 'any' | 'off' | readonly string[];
     readonly dynamicRegistration: boolean;
     readonly signIn: 'on' | 'off' | undefined;
+    readonly feed: {
+        readonly nats: FeedByNats;
+    } | undefined;
 }
 
 export declare function createApp(options: CreateAppOptions): Promise<ServiceApp>;
@@ -420,6 +423,14 @@ export interface FederationRule {
     readonly grants: Grants;
     readonly ttl: number;
     readonly reuse: boolean;
+}
+
+export interface FeedByNats {
+    readonly servers: readonly string[];
+    readonly credentials: {
+        readonly file: string;
+    } | undefined;
+    readonly name: string;
 }
 
 export interface FinishedLines {

@@ -10,10 +10,10 @@ export const BACKUP_CODES: Readonly<Record<Extract<ErrorCode, `BACKUP_${string}`
       remedy: 'Choose another name. `--overwrite` replaces the file, once the new backup is whole.',
     },
     BACKUP_INVALID: {
-      meaning: 'The file is no backup that can be used; nothing was changed.',
+      meaning: 'The file is not a backup that can be used; nothing was changed.',
       causes: [
         'it was cut off, as by a full disk or a copy that was ended',
-        'it is no SQLite file, or is damaged',
+        'it is not an SQLite file, or is damaged',
         'its audit log was tampered with',
       ],
       remedy: 'Use another backup. Of one that was just being made, make it again, and check the disk.',

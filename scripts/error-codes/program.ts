@@ -54,7 +54,7 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
       'another program has the port',
       'the host is not an address of this machine',
       'the port needs root',
-      'another server listens on the socket, or what is at its path is no socket',
+      'another server listens on the socket, or what is at its path is not a socket',
       'systemd hands over several sockets, or one that does not accept connections',
     ],
     remedy:
@@ -118,7 +118,7 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
   },
   HOST_INVALID: {
     meaning: "The host CLI's setting for svc-api is invalid.",
-    causes: ['`oclif["svc-api"].database` in its package.json is no path and no `postgres://` URL'],
+    causes: ['`oclif["svc-api"].database` in its package.json is neither a path nor a `postgres://` URL'],
     remedy: 'Correct the package.json of the host; meanwhile, `--database` and `SVC_API_DATABASE` work.',
   },
   OPTION_INVALID: {

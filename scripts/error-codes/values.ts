@@ -70,7 +70,7 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
   EXPIRY_INVALID: {
     meaning: 'An expiry or a duration cannot be read, or is not possible.',
     causes: [
-      'the duration has no unit, or one that does not exist: `1M` is no month',
+      'the duration has no unit, or one that does not exist: `1M` is not a month',
       'the date is not in RFC 3339 format, or lacks its time zone',
       'it is in the past, or more than ten years away',
       'a duration and a date are both given',
@@ -80,7 +80,7 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
   LIMIT_INVALID: {
     meaning: 'A limit of requests cannot be read, or is not possible.',
     causes: [
-      'it has no unit, or one that does not exist: `100/M` is no limit a month',
+      'it has no unit, or one that does not exist: `100/M` is not a limit a month',
       'it is 0, or more than 10,000 requests a second',
       'two limits have the same unit',
     ],

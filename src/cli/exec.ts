@@ -422,7 +422,7 @@ async function readToken(path: string): Promise<string> {
 async function askActions(place: string, bearer: string, audience: string): Promise<string> {
   const url = URL.parse(place);
   if (!url || (url.protocol !== 'https:' && !isLoopbackHost(url.hostname)))
-    throw new CliError('USAGE', 'ACTIONS_ID_TOKEN_REQUEST_URL is no address that begins with https://.');
+    throw new CliError('USAGE', 'ACTIONS_ID_TOKEN_REQUEST_URL is not an address that begins with https://.');
   url.searchParams.set('audience', audience);
   try {
     const headers = { authorization: `bearer ${bearer}`, accept: 'application/json', 'user-agent': 'svc-api' };

@@ -17,7 +17,7 @@ interface ExplainedToken {
 /**
  * What a token meets, and lacks. It is verified, but not used up.
  * @param file its path, or `-` for stdin
- * @throws KeysError INPUT_INVALID for what is no token; CONFIG_…
+ * @throws KeysError INPUT_INVALID for what is not a token; CONFIG_…
  */
 export async function explainToken(
   oclif: OclifConfig,

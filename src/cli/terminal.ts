@@ -41,7 +41,7 @@ export interface Terminal {
   readonly showsUnicode: boolean;
   /** Whether the last line of stderr can be drawn anew: it is a terminal, and no dumb one. */
   readonly canRedraw: boolean;
-  /** How many columns stderr has, or COLUMNS says; undefined if it is no terminal. */
+  /** How many columns stderr has, or COLUMNS says; undefined if it is not a terminal. */
   readonly errorColumns: number | undefined;
   /** How many columns stdout has: COLUMNS if that is a number, otherwise what the terminal says, or 80. */
   readonly columns: number;

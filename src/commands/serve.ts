@@ -24,7 +24,7 @@ export default class Serve extends ServingCommand {
   static override flags = {
     ...servingFlags(PORT),
     ...inGroup('OPERATION', {
-      'no-console': Flags.boolean({ description: 'Serve no /console, the pages to manage keys on.' }),
+      'no-console': Flags.boolean({ description: 'Do not serve /console, the pages to manage keys on.' }),
     }),
   };
 

@@ -132,7 +132,7 @@ function readIssuer(
     const known = `Those that are known are ${formatList(PRESET_NAMES)}; of another one, write { url: https://… }.`;
     return reader.report(
       at('preset'),
-      `"${printable(preset)}" is no issuer. ${suggestion(preset, PRESET_NAMES)}${known}`,
+      `"${printable(preset)}" is not an issuer. ${suggestion(preset, PRESET_NAMES)}${known}`,
     );
   }
   const url = givenUrl ?? (preset === undefined ? undefined : PRESETS[preset]!.url);
@@ -143,7 +143,7 @@ function readIssuer(
   const invalid = invalidProvider(url);
   if (invalid !== undefined) reader.report(at('url'), invalid);
   if (typeof jwks === 'string' && invalidProvider(jwks) !== undefined)
-    reader.report(at('jwks'), `"${printable(jwks)}" is no address of keys: it must begin with https://.`);
+    reader.report(at('jwks'), `"${printable(jwks)}" is not an address of keys: it must begin with https://.`);
   const audience = givenAudience ?? publicUrl;
   if (audience === undefined)
     reader.report(path, 'It is not known what tokens must be for: give "publicUrl", the address of this service.');
@@ -151,7 +151,7 @@ function readIssuer(
   const algorithms = reader.textsOf(given, at('algorithms'), (text, where) =>
     ALGORITHMS.includes(text)
       ? text
-      : reader.report(where, `"${printable(text)}" is no algorithm to sign with. Those are ${formatList(ALGORITHMS)}.`),
+      : reader.report(where, `"${printable(text)}" is not a signing algorithm. Use one of ${formatList(ALGORITHMS)}.`),
   );
   if (Array.isArray(given) && given.length === 0) reader.report(at('algorithms'), 'The field "algorithms" is empty.');
   const issuer = {
@@ -199,7 +199,7 @@ function readWhen(reader: DocumentReader, value: unknown, path: DocumentPath, wi
       text?.trim() === '' || text?.includes('*')
         ? reader.report(
             where,
-            `"${printable(text)}" is no value of a claim: it is compared as it is, without patterns.`,
+            `"${printable(text)}" is not a value of a claim: it is compared as it is, without patterns.`,
           )
         : text;
     const one = Array.isArray(given) ? undefined : read(reader.text(given, at), at);

@@ -103,7 +103,10 @@ function readSecretFile(reader: DocumentReader, value: unknown, file: string): s
   const path = ['people', 'oidc', 'client-secret'];
   if (value === undefined) return reader.missing(path.slice(0, -1), 'client-secret');
   if (!isRecord(value))
-    return reader.report(path, 'The secret is no part of this file. Write { file: <path> } for the file that has it.');
+    return reader.report(
+      path,
+      'The secret does not belong in this file. Write { file: <path> } for the file that has it.',
+    );
   const fields = reader.knownFields(value, path, SECRET_FIELDS);
   if (fields.file === undefined) return reader.missing(path, 'file');
   const text = reader.text(fields.file, [...path, 'file']);
@@ -129,7 +132,7 @@ function readGrant(reader: DocumentReader, value: unknown, catalog: Catalog): Gr
         reader.issues.push({
           path: at,
           ofField: true,
-          message: `"${printable(group)}" is no group: one has a name, without blanks around it or a comma in it.`,
+          message: `"${printable(group)}" is not a group: its name must have no spaces around it and no comma in it.`,
         });
       const grants = reader.parsedList(value[group], at, (items) => parseGrants(items, catalog));
       if (Array.isArray(value[group]) && value[group].length === 0)

@@ -53,7 +53,7 @@ function readPlace(reader: DocumentReader, item: unknown, path: DocumentPath): C
   // Of other fields, all that is possible is said below.
   const meant = isRecord(item) ? Object.keys(item).flatMap((field) => nearest(field, ['header'])) : [];
   if (!isRecord(item) || meant.length === 0) {
-    const shown = typeof item === 'string' ? `"${printable(item)}" is no place for a key. Write` : 'Write';
+    const shown = typeof item === 'string' ? `"${printable(item)}" is not a place for a key. Write` : 'Write';
     reader.report(path, `${shown} bearer, basic, or { header: X-Api-Key }.`);
     return undefined;
   }
@@ -357,7 +357,10 @@ export function readFeed(reader: DocumentReader, value: unknown, file: string): 
   const servers = reader.textsOf(fields.servers, [...path, 'servers'], (text, at) =>
     isNatsAddress(text)
       ? text
-      : reader.report(at, `"${printable(text)}" is no server: write it as nats://127.0.0.1:4222 or tls://host, alone.`),
+      : reader.report(
+          at,
+          `"${printable(text)}" is not a server: write it as nats://127.0.0.1:4222 or tls://host, alone.`,
+        ),
   );
   const { name = NATS_NAME } = fields;
   if (typeof name !== 'string' || !NATS_NAME_FORM.test(name))

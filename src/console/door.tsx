@@ -245,7 +245,7 @@ function SignIn({
         provider={people?.provider?.host}
         isPrivate={seen.isPrivate}
       />
-      <p class="help">No key yet? Ask whoever runs this service for one.</p>
+      <p class="help">No key yet? Ask an administrator of this service for one.</p>
     </div>
   );
 }

@@ -233,7 +233,7 @@ export class SessionAuth {
     const { status, message } = refusedPerson(admission.refusal);
     if (admission.refusal.status !== 401) throw new SignInFailed(status === 503 ? 503 : 403, message, `${status}`);
     const text = `You are signed in as ${identified.person.name}, and may not enter now.`;
-    throw new SignInFailed(403, `${text} Ask whoever runs this service.`, 'not accepted');
+    throw new SignInFailed(403, `${text} Ask an administrator of this service.`, 'not accepted');
   }
 
   /** Whichever cookie has it. */

@@ -50,7 +50,13 @@ export class Follower {
     this.#running = this.#run().catch((error: unknown) => {
       if (!this.#closed.signal.aborted) this.#leased.reject(error);
     });
-    await this.#leased.promise;
+    // Between two attempts, nothing else keeps the program alive.
+    const waiting = setInterval(() => {}, RETRY_MS);
+    try {
+      await this.#leased.promise;
+    } finally {
+      clearInterval(waiting);
+    }
   }
 
   /** The keys. */

@@ -84,7 +84,7 @@ export class Federation implements TokenIdentifier {
     try {
       claims = decodeJwt(token);
     } catch {
-      throw new TokenRefused('The token is no signed JWT.');
+      throw new TokenRefused('The token is not a signed JWT.');
     }
     const known = new Map<string, Promise<TokenRefused | undefined>>();
     const refusalOf = (issuer: TokenIssuer, place: string) => {
@@ -113,7 +113,7 @@ export class Federation implements TokenIdentifier {
       });
       const { iat = 0, sub } = payload;
       if (iat > now / 1000 + CLOCK_TOLERANCE) return new TokenRefused(NOT_YET);
-      return canName(sub) ? undefined : new TokenRefused('The "sub" of the token is no name.');
+      return canName(sub) ? undefined : new TokenRefused('The "sub" of the token is not a name.');
     } catch (error) {
       return error instanceof TokenRefused ? error : new TokenRefused(messageFor(error, issuer));
     }
@@ -148,6 +148,6 @@ function messageFor(error: unknown, { audience, algorithms }: TokenIssuer): stri
     case 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED':
       return 'The signature of the token is not right.';
     default:
-      return 'The token is no signed JWT that can be verified.';
+      return 'The token is not a signed JWT that can be verified.';
   }
 }

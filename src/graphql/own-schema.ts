@@ -104,7 +104,7 @@ function copyOf(schema: OwnSchema): { copy: GraphQLSchema; nameOf: (name: string
   return { copy, nameOf };
 }
 
-/** Classes of another copy are no instances of ours, but say what they are. */
+/** Classes of another copy are not instances of ours, but say what they are. */
 function kindOf(type: unknown): string {
   return Object.prototype.toString.call(type).slice('[object '.length, -1);
 }

@@ -58,7 +58,7 @@ const FOR_ALL: ReadonlySet<string> = new Set([
 
 /** What the parameters of a message name. */
 function wantedBy({ method, params = {} }: Message): Wanted {
-  if (typeof method !== 'string') return { invalid: 'The method of a message is no text.' };
+  if (typeof method !== 'string') return { invalid: 'The method of a message is not a string.' };
   if (FOR_ALL.has(method) || method.startsWith('notifications/')) return [];
   const fields = isRecord(params) ? params : {};
   switch (method) {
@@ -88,7 +88,7 @@ function partsOf(kind: Part['kind'], names: readonly unknown[]): Wanted {
   const texts = names.filter((name) => typeof name === 'string');
   return texts.length === names.length
     ? texts.map((name) => ({ kind, name }))
-    : { invalid: `The name of one of the ${kind} is no text.` };
+    : { invalid: `The name of one of the ${kind} is not a string.` };
 }
 
 /** One pattern of a route. */

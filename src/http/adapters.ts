@@ -91,7 +91,7 @@ const PLAIN_URL = /^\/[\w/-]*(?:\?[!"$-~]*)?$/;
 /** Finds what answers at a path without Hono, if that can. */
 type FindAnswerer = (path: string) => { answerer: RequestAnswerer | undefined };
 
-/** The routes of an app, or of one that it is mounted in, that have nothing but handlers which are done without Hono. */
+/** The routes of an app, or of one that it is mounted in, whose handlers are all done without Hono. */
 export class DirectRoutes {
   readonly #isPlain: boolean;
   readonly #at: Readonly<Record<'GET' | 'POST', FindAnswerer>>;

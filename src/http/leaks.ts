@@ -46,8 +46,8 @@ function answering(parts: LeakParts, answer: (c: Context, parts: LeakParts) => P
 }
 
 /**
- * Revokes a key for whoever has its secret, which is the proof that they may (RFC 7009, section 2). What is no key, or
- * is refused already, is answered alike, until there was too much of it from one address.
+ * Revokes a key for whoever has its secret, which is the proof that they may (RFC 7009, section 2). What is not a key,
+ * or is refused already, is answered alike, until there was too much of it from one address.
  */
 async function answerRevocation(c: Context, parts: LeakParts): Promise<Reply> {
   const token = (await readToken(c, 'Keys are revoked')).trim();
@@ -167,7 +167,7 @@ class GithubKeys {
     const text = String((await readBounded(response.body, MAX_BYTES)) ?? '');
     if (!response.ok) throw new Error(`the public keys of GitHub were answered by ${response.status}`);
     const { public_keys: list } = JSON.parse(text) as { public_keys?: unknown };
-    if (!Array.isArray(list)) throw new Error('the public keys of GitHub are no list');
+    if (!Array.isArray(list)) throw new Error('the public keys of GitHub are not a list');
     this.#keys = new Map(list.flatMap((item: unknown) => (isRecord(item) ? keyIn(item) : [])));
     this.#fetchedAt = this.#elapsed();
   }

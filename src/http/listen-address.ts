@@ -152,7 +152,7 @@ function listenError(error: NodeJS.ErrnoException, address: ListenAddress, said:
 
 function handedReason(code: string, fd: number): string {
   const wanted = 'a socket unit needs ListenStream=, and Accept=no';
-  return `what was handed over as descriptor ${fd} is no socket that accepts connections (${code}): ${wanted}`;
+  return `what was handed over as descriptor ${fd} is not a socket that accepts connections (${code}): ${wanted}`;
 }
 
 function portReason(code: string, { host, port }: { host: string; port: number }, said: SaidBy): string {

@@ -277,7 +277,7 @@ export class ClientAddresses {
     return this.#walk(hopsInXForwardedFor(said ?? ''), UNKNOWN, UNKNOWN);
   }
 
-  /** @param none what comes of no hops at all @param unclear and of one that is no address */
+  /** @param none what comes of no hops at all @param unclear and of one that is not an address */
   #walk(hops: Iterable<string | undefined>, none: ClientAddress, unclear: ClientAddress): ClientAddress {
     let address: string | undefined;
     for (const hop of hops) {

@@ -243,7 +243,7 @@ export function errorReply(
   return { status, type: JSON_RESPONSE, text: JSON.stringify(errorBody(message, code)), headers };
 }
 
-/** A reply that is no error. */
+/** A reply that is not an error. */
 export function jsonReply(value: object, headers?: Reply['headers']): Reply {
   return { status: 200, type: JSON_RESPONSE, text: JSON.stringify(value), headers };
 }
@@ -368,7 +368,7 @@ const MAX_AGE = '7200';
 export class Cors {
   readonly #origins: ReadonlySet<string>;
   readonly #allowsAll: boolean;
-  /** For pages whose origin is not allowed, and for clients that are no browsers. */
+  /** For pages whose origin is not allowed, and for clients that are not browsers. */
   readonly #others: Headers;
 
   /** @throws RangeError naming the first text that is not an origin */

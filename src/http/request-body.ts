@@ -208,7 +208,7 @@ export function refusedPerson({ status, text, headers = {} }: Reply): RefusedPer
   return {
     // A browser would ask for a password, where a challenge belongs to the answer.
     status: status === 401 || status === 400 ? 403 : status,
-    message: status === 400 ? 'This is no API key. Copy all of it, and nothing else.' : error!.message,
+    message: status === 400 ? 'This is not an API key. Copy all of it, and nothing else.' : error!.message,
     headers: retryAfter === undefined ? {} : { 'Retry-After': retryAfter },
   };
 }

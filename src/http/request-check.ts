@@ -226,7 +226,7 @@ class PlainHead implements Received {
   readonly #request: PlainRequest;
   readonly #headers: Headers | ReadonlyMap<string, string>;
 
-  /** @throws KeysError OPTION_INVALID for what is no request */
+  /** @throws KeysError OPTION_INVALID for what is not a request */
   constructor(request: Request | PlainRequest) {
     this.#request = isFetched(request) ? { method: request.method, headers: request.headers } : request;
     checkOptions(CALLER, this.#request, REQUEST_OPTIONS, 'The request is');
@@ -288,7 +288,7 @@ function entriesOf(headers: unknown): Iterable<readonly unknown[]> {
   return Symbol.iterator in headers ? (headers as Iterable<readonly unknown[]>) : Object.entries(headers);
 }
 
-/** Headers by their names in lower case, those of one name joined as HTTP has it. What is no text is none of them. */
+/** Headers by their names in lower case, those of one name joined as HTTP has it. What is not text is none of them. */
 function joined(headers: Iterable<readonly unknown[]>): Map<string, string> {
   const all = new Map<string, string>();
   for (const entry of headers) {

@@ -378,7 +378,7 @@ function listenerOptions({ RequestError }: NodeServer) {
   return { errorHandler, overrideGlobalObjects: false };
 }
 
-/** What answers requests as Node has them by an app that is no whole server. */
+/** What answers requests as Node has them by an app that is not a whole server. */
 // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
 export async function listenerOf(app: Hono<any>): Promise<Answer> {
   const nodeServer = await import('@hono/node-server');

@@ -237,7 +237,7 @@ export class Limiter {
     return this.#entries.get(limitsId)?.allowance.isUsedUp(this.#now()) ?? false;
   }
 
-  /** Leases for another process, which holds requests to the same limits: see `LimitStore`. @throws KeysError STORE_… */
+  /** Leases for a process that holds requests to the same limits: see `LimitStore`. @throws KeysError STORE_… */
   leaseFor(requests: readonly LeaseRequest[]): Promise<(LeaseGrant | undefined)[]> {
     return this.#options.store.lease(requests);
   }

@@ -27,6 +27,12 @@ async function loadNats() {
 /** How soon a server is given up that says nothing more, and how soon another one is tried, in milliseconds. */
 const [PING_MS, CONNECT_MS, PAUSE_MS] = [2000, 2000, 200];
 
+/** @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE */
+export function readCredentials(file: string): Uint8Array {
+  const words = { what: 'The file of the credentials for NATS', remedy: 'Correct "feed" in svc-api.yaml.' };
+  return Buffer.from(readSecretFile(file, words).text, 'latin1');
+}
+
 /**
  * Connects to one of the servers. From then on, the library connects anew by itself, and the credentials are read anew
  * each time.
@@ -35,14 +41,14 @@ const [PING_MS, CONNECT_MS, PAUSE_MS] = [2000, 2000, 200];
 export async function connectTo(settings: FeedByNats): Promise<{ nats: Nats; connection: NatsConnection }> {
   const nats = await loadNats();
   const { servers, credentials } = settings;
-  const words = { what: 'The file of the credentials for NATS', remedy: 'Correct "feed" in svc-api.yaml.' };
-  const read = () => Buffer.from(readSecretFile(credentials!.file, words).text, 'latin1');
-  if (credentials) read();
+  if (credentials) readCredentials(credentials.file);
   try {
     const connection = await nats.connect({
       name: 'svc-api',
       servers: [...servers],
-      ...(credentials && { authenticator: (nonce?: string) => nats.credsAuthenticator(read())(nonce) }),
+      ...(credentials && {
+        authenticator: (nonce?: string) => nats.credsAuthenticator(readCredentials(credentials.file))(nonce),
+      }),
       maxReconnectAttempts: -1,
       ignoreAuthErrorAbort: true,
       pingInterval: PING_MS,
@@ -107,6 +113,8 @@ export interface NatsAnswer {
   readonly position: string;
   /** The time of the origin, in milliseconds since 1970. */
   readonly now: number;
+  /** The domain of JetStream that has the bucket, by which it is found behind leaf nodes; undefined without one. */
+  readonly domain?: string | undefined;
 }
 
 /** A position: that of an entry in a bucket that was made at a time. Those of another bucket are not known. */

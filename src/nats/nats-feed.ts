@@ -15,6 +15,7 @@ import {
   type NatsAnswer,
   type NatsAsk,
   OPERATION_HEADER,
+  readCredentials,
   readMessage,
 } from './connection.ts';
 
@@ -29,11 +30,13 @@ export interface NatsFeedOptions {
   readonly leaseMs: number;
 }
 
-/** How often a lease is asked for anew, and how long an answer is waited for, as parts of it. */
+/** How often a lease is asked for anew, and how long an answer is waited for, as parts of the one that was given. */
 const [ASK_PART, PATIENCE_PART] = [1 / 4, 1 / 4];
 /** How long other answers may take, and how long nothing may arrive of all keys, in milliseconds. */
 const [ANSWER_MS, SILENCE_MS] = [10_000, 30_000];
-const RETRY_MS = 100;
+const [RETRY_MS, API_MS] = [100, 2000];
+/** A lease may be about to end at the origin itself, which then gives a longer one. */
+const LEAST_MS = 400;
 /** How many entries are asked for at a time, and how many wait to be taken. */
 const MAX_ENTRIES = 1000;
 
@@ -50,15 +53,21 @@ export class NatsFeed implements FeedSource {
   readonly #id = randomUUID();
   #connected: Promise<Connected> | undefined;
   #isClosed = false;
+  #domain: string | undefined;
 
+  /** @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE of its files */
   constructor(options: NatsFeedOptions) {
+    const { credentials } = options.settings;
+    if (credentials) readCredentials(credentials.file);
     this.#options = options;
+    this.#token();
     this.#names = namesOf(options.settings);
     this.origin = options.settings.servers[0]!;
   }
 
   async *snapshot(signal: AbortSignal): AsyncIterable<Buffer> {
-    const { position, now } = await this.#ask('', 0, ANSWER_MS);
+    const { position, now, domain } = await this.#ask('', 0, ANSWER_MS);
+    this.#domain = domain;
     const entries = await this.#entries(0, signal);
     try {
       let last = 0;
@@ -82,6 +91,8 @@ export class NatsFeed implements FeedSource {
   ): Promise<never> {
     const { leaseMs } = this.#options;
     let [cursor, proven] = [first, { now: 0, askedAt: performance.now() }];
+    // The origin may give a shorter one than it is asked for.
+    let givenMs = leaseMs;
     /** Takes entries; the time is that of the last answer. */
     const taken = async (found: readonly JsMsg[], lease = 0) => {
       const next = found.length > 0 ? withSequence(cursor, found.at(-1)!.seq) : cursor;
@@ -94,20 +105,21 @@ export class NatsFeed implements FeedSource {
         entries = await this.#entries(sequenceOf(cursor), signal);
         for (;;) {
           const askedAt = performance.now();
-          const answer = await this.#ask(cursor, leaseMs, leaseMs * PATIENCE_PART);
+          const answer = await this.#ask(cursor, leaseMs, givenMs * PATIENCE_PART);
           proven = { now: answer.now, askedAt };
+          givenMs = Math.max(answer.leaseMs, Math.min(leaseMs, LEAST_MS));
           const found: JsMsg[] = [];
           const target = sequenceOf(answer.position);
           const missing = () => target > (found.at(-1)?.seq ?? sequenceOf(cursor));
           while (missing()) {
-            const more = await entries.next(askedAt + leaseMs / 2 - performance.now());
+            const more = await entries.next(askedAt + givenMs / 2 - performance.now());
             if (more.length === 0) throw new Error('it does not send what has changed');
             found.push(...more);
           }
           await taken(found, answer.leaseMs);
           // What was taken is told at once: somebody waits for it.
           if (found.length > 0) continue;
-          const changed = await entries.next(askedAt + leaseMs * ASK_PART - performance.now());
+          const changed = await entries.next(askedAt + givenMs * ASK_PART - performance.now());
           if (changed.length > 0) await taken(changed);
         }
       } catch (error) {
@@ -174,11 +186,14 @@ export class NatsFeed implements FeedSource {
   /** The entries behind one, as they come. */
   async #entries(after: number, signal: AbortSignal): Promise<Entries> {
     try {
+      const domain = this.#domain;
       const { nats, connection } = await this.#connection();
-      const consumer = await nats.jetstream(connection).consumers.get(this.#names.stream, {
-        deliver_policy: nats.DeliverPolicy.StartSequence,
-        opt_start_seq: after + 1,
-      });
+      const consumer = await nats
+        .jetstream(connection, { timeout: API_MS, ...(domain && { domain }) })
+        .consumers.get(this.#names.stream, {
+          deliver_policy: nats.DeliverPolicy.StartSequence,
+          opt_start_seq: after + 1,
+        });
       return new Entries(await consumer.consume({ max_messages: MAX_ENTRIES }), signal);
     } catch (error) {
       throw this.#failure(error);
@@ -270,7 +285,7 @@ class Entries {
   }
 }
 
-/** A line as `FeedLines` reads it; none for what is no key. */
+/** A line as `FeedLines` reads it; none for what is not a key. */
 function lineOf({ subject, data, headers }: JsMsg): string {
   const name = subject.slice(subject.indexOf('.', '$KV.'.length) + 1);
   if (name.includes('.')) return '';

@@ -4,7 +4,7 @@ import type { JetStreamClient, JetStreamManager, PubAck, StreamInfo } from '@nat
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { FeedByNats } from '../config/config.ts';
 import { KeysError } from '../keys/basics/index.ts';
-import { EDGE_FORMS, type Edges, type Told } from '../keys/feed/index.ts';
+import { EDGE_FORMS, type Edges, type Knowledge } from '../keys/feed/index.ts';
 import {
   CURSOR_HEADER,
   isNamed,
@@ -29,16 +29,16 @@ interface TurnOptions {
   readonly edges: Edges;
   readonly seen: SeenBucket;
   /** Makes what answers a message, once its key has been checked, of what works out an answer. */
-  answering(
+  readonly answering: (
     work: (asked: Readonly<Record<string, unknown>>, key: { id: string; name: string }) => Promise<NatsAnswer>,
-  ): (error: Error | null, message: Msg) => void;
+  ) => (error: Error | null, message: Msg) => void;
 }
 
 /** How long an answer is waited for, in milliseconds. */
 const SILENCE_MS = 2000;
 /** How many entries are on their way at a time. */
 const MAX_PENDING = 500;
-/** Of how many entries it is known what had been heard of. */
+/** Of how many entries it is known what had been notified. */
 const MAX_POINTS = 1000;
 /** How often it is noted that the store has gone on without changes of keys, in milliseconds. */
 const NOTE_MS = 60_000;
@@ -62,8 +62,9 @@ export class Turn {
   });
   readonly #pending: Promise<PubAck>[] = [];
   /** What the store had at which entry. */
-  readonly #points: { sequence: number; told: Told }[] = [];
+  readonly #points: { sequence: number; told: Knowledge }[] = [];
   #created = '';
+  #domain: string | undefined;
   /** The last entry, also where it is still on its way. */
   #sequence = 0;
   #notedAt = 0;
@@ -75,7 +76,7 @@ export class Turn {
     this.#options = options;
     this.#names = namesOf(options.settings);
     this.#client = options.nats.jetstream(options.connection);
-    this.#manager = options.nats.jetstreamManager(options.connection, { checkAPI: false });
+    this.#manager = options.nats.jetstreamManager(options.connection, { checkAPI: false, timeout: SILENCE_MS });
   }
 
   /**
@@ -105,7 +106,7 @@ export class Turn {
       );
       for (let isFirst = true; !signal.aborted; isFirst = false) {
         const asked = this.#asked.promise;
-        const { told, changed } = await edges.heard();
+        const { told, changed } = await edges.notified();
         cursor = (await this.#goOn(cursor)) ?? (await this.#publishAll());
         if (told) this.#point(told);
         if (isFirst) {
@@ -128,6 +129,7 @@ export class Turn {
   async #begin(): Promise<string | undefined> {
     const manager = await this.#manager;
     const { seen } = this.#options;
+    this.#domain = (await manager.getAccountInfo()).domain;
     let info = await this.#bucket(manager);
     if (info.created === seen.created && info.state.last_seq < seen.sequence) {
       // It was put back as it was before: numbers would come again.
@@ -268,14 +270,14 @@ export class Turn {
     Object.assign(this.#options.seen, { created: this.#created, sequence: this.#sequence });
   }
 
-  #point(told: Told): void {
+  #point(told: Knowledge): void {
     this.#points.push({ sequence: this.#sequence, told });
     if (this.#points.length > MAX_POINTS) this.#points.shift();
     this.#pointed.resolve();
     this.#pointed = Promise.withResolvers();
   }
 
-  /** Resolves once all that was heard so many times is published. */
+  /** Resolves once all of so many notifications is published. */
   async #publishedTo(times: number): Promise<void> {
     while ((this.#points.at(-1)?.told.times ?? -1) < times) {
       this.#ended.signal.throwIfAborted();
@@ -295,9 +297,9 @@ export class Turn {
         throw new KeysError('OPTION_INVALID', 'An edge must say its id, its name, a position and a lease.');
       if (leaseMs === 0) {
         // It loads all keys.
-        const { told, now } = await edges.heard();
+        const { told, now } = await edges.notified();
         if (told) await this.#publishedTo(told.times);
-        return { leaseMs, position: positionOf(this.#created, this.#sequence), now };
+        return { leaseMs, position: positionOf(this.#created, this.#sequence), now, domain: this.#domain };
       }
       if (!(leaseMs >= least && leaseMs <= most))
         throw new KeysError('OPTION_INVALID', `A lease is from ${least} to ${most} milliseconds.`);

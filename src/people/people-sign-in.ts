@@ -75,6 +75,6 @@ export class PeopleSignIn {
     const signedIn = await people.signIn(person, grantsOf(settings.grant, groups));
     if (signedIn) return signedIn;
     const text = `You are signed in as ${person.name}, and nothing is granted to you here.`;
-    throw new SignInFailed(403, `${text} Ask whoever runs this service.`, 'nothing granted');
+    throw new SignInFailed(403, `${text} Ask an administrator of this service.`, 'nothing granted');
   }
 }

@@ -119,7 +119,10 @@ function givenIn(answer: Answer, server: string): GivenKey {
 function refused(server: string, answer: Answer): KeysError {
   const { error } = answer;
   if (error === 'access_denied')
-    return new KeysError('FORBIDDEN', 'The request was refused, or whoever agreed to it may not grant that any more.');
+    return new KeysError(
+      'FORBIDDEN',
+      'The request was refused, or the person who approved it may no longer grant that.',
+    );
   if (error === 'expired_token') return new KeysError('FORBIDDEN', `Nobody has agreed in time. ${AGAIN}`);
   if (error === 'invalid_scope' || error === 'invalid_request')
     return new KeysError('INPUT_INVALID', descriptionIn(answer));

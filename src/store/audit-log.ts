@@ -230,7 +230,7 @@ function numbersIn(blocks: readonly number[]): RawBuilder<unknown> {
     where number >= value * ${BLOCK} and number < (value + 1) * ${BLOCK}`;
 }
 
-/** What has the name of a key, and is no change of it. */
+/** What has the name of a key, and is not a change of it. */
 const NO_CHANGES = ['REFUSE', 'CONTAIN'] as const satisfies readonly AuditAction[];
 
 type Row = ExpressionBuilder<Tables, 'audit_log'>;

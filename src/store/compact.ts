@@ -34,7 +34,7 @@ export async function* compactFile(connection: Connection, leastShare: number): 
     await connection.write(async (db) => {
       const times = Array.from({ length: PIECE_PAGES }, () => []);
       await db.executeQuery({ ...freeOne.compile(db), parameters: times });
-      // It is no change of a row, and what is none is not written into the file itself.
+      // It is not a change of a row, and what is not one is not written into the file itself.
       await sql`update clock set latest = latest`.execute(db);
     });
     yield;

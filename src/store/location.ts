@@ -194,7 +194,7 @@ function tlsOf(
     throw new KeysError(
       'USAGE',
       'The sslmode of the key store must be verify-full, verify-ca, require or disable: with allow or prefer, ' +
-        'whoever is in between could turn encryption off. Write sslmode=verify-full.',
+        'somebody in between could turn encryption off. Write sslmode=verify-full.',
     );
   if (sslmode === 'disable') return false;
   return {

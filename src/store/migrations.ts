@@ -200,7 +200,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     // Times are in the order of the entries, so that the first and last one of many pages tell enough.
     await sql`create index audit_log_by_at on audit_log using brin (at)`.execute(db);
   }
-  // In SQLite, the newest one is no table, which would be a page more for each change: see `key_changes`.
+  // In SQLite, the newest one is not a table, which would be a page more for each change: see `key_changes`.
   for (const table of isPostgres ? ['audit_head', 'audit_start'] : ['audit_start'])
     await sql`create table ${sql.id(table)} (
       one integer primary key check (one = 1),

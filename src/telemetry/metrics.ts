@@ -96,7 +96,7 @@ export class Metrics {
 }
 
 /**
- * Without values that are no numbers, which have no form in JSON, and with how those of processes are summed up. Where
+ * Without values that are not numbers, which have no form in JSON, and with how those of processes are summed up. Where
  * the event loop was not measured since the last time, its least delay is the largest number that Node has.
  */
 function asToldToOthers(sample: Sample): Sample {
@@ -360,7 +360,7 @@ export function addStoreMetrics(registry: Registry) {
   const errors = { find: 0, read: 0, write: 0 };
   addCounter(
     registry,
-    { name: 'svc_api_store_errors_total', help: 'What was asked of the store in vain.', labelNames: ['operation'] },
+    { name: 'svc_api_store_errors_total', help: 'Operations of the store that failed.', labelNames: ['operation'] },
     () => Object.entries(errors).map(([operation, count]): Value => [count, { operation }]),
   );
   return (operation: keyof typeof errors, seconds: number, failed: boolean) => {

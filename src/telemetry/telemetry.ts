@@ -119,5 +119,6 @@ export async function serveWorkerMetrics(place: { host: string; port: number }, 
 }
 
 function warnIfOpen({ url }: MetricsServer, log: Log): void {
-  if (isInClear(url)) log.warn({ metrics: url }, 'whoever reaches this address can read the metrics, without a key');
+  if (isInClear(url))
+    log.warn({ metrics: url }, 'anyone who can reach this address can read the metrics, without a key');
 }

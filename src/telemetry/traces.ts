@@ -97,7 +97,7 @@ export class Sampling {
 function ratioIn({ OTEL_TRACES_SAMPLER_ARG: text }: NodeJS.ProcessEnv, log: Log): number {
   const given = Number(text || 1);
   if (given >= 0 && given <= 1) return given;
-  log.warn({ ratio: text }, 'OTEL_TRACES_SAMPLER_ARG is no number from 0 to 1: all requests are traced');
+  log.warn({ ratio: text }, 'OTEL_TRACES_SAMPLER_ARG is not a number from 0 to 1: all requests are traced');
   return 1;
 }
 
@@ -124,8 +124,8 @@ const PACKAGES = ['api', 'resources', 'sdk-trace', 'exporter-trace-otlp-proto'];
 const INSTALL = `npm install ${PACKAGES.map((name) => `@opentelemetry/${name}`).join(' ')}`;
 
 /**
- * Loads OpenTelemetry's own packages, which are no dependencies, and starts them as the environment says. Without them,
- * or where they cannot do that, the log says so, and nothing is traced: requests are answered all the same.
+ * Loads OpenTelemetry's own packages, which are not dependencies, and starts them as the environment says. Without
+ * them, or where they cannot do that, the log says so, and nothing is traced: requests are answered all the same.
  */
 export async function startSdk(env: NodeJS.ProcessEnv, log: Log): Promise<TracingSdk | undefined> {
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] || env['OTEL_EXPORTER_OTLP_PROTOCOL'] || 'http/protobuf';

@@ -24,6 +24,15 @@ const WORDS: readonly [word: RegExp, instead: string][] = [
   [/\b[bB]eneath/, 'child key, under'],
   [/\b[kK]eys? above\b/, 'parent key'],
   [/\b(take[sn]?|taking|took) (\w+ ){0,2}away\b/i, 'remove, revoke, limit, deny'],
+  [
+    /(?<![tT]here )\b(is|are|was|were) no (signed|JSON|SQLite|API|URL|address|number|text|terminal|socket|server|key|list)\b/,
+    'is not a, are not',
+  ],
+  [
+    /(?<![tT]here )\b(is|are|was|were) no (path|token|request|role|permission|algorithm|issuer|table|command)\b/,
+    'is not a',
+  ],
+  [/\bin vain\b|[aA]sk whoever/, 'failed, ask somebody'],
   [/\bgoes with it\b|To think about|is no key yet|>not said</, 'is deleted with it, before you create it, none'],
 ];
 

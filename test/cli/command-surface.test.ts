@@ -295,7 +295,7 @@ describe('the commands', () => {
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
     const atTop =
-      'backup compact doctor edge federation:explain guard login logout notices:test restore routes:check routes:explain routes:observed routes:template'.split(
+      'backup compact doctor edge edges federation:explain guard login logout notices:test restore routes:check routes:explain routes:observed routes:template'.split(
         ' ',
       );
     const ids = Object.keys(manifest.commands);

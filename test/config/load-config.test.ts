@@ -59,6 +59,7 @@ describe('the configuration', () => {
       clientDocuments: 'off',
       dynamicRegistration: false,
       signIn: undefined,
+      feed: undefined,
     });
     assert.deepEqual(
       ['127.9.9.9', '::1', '10.0.0.1'].map((address) => trust.includes(address)),
@@ -110,6 +111,7 @@ clients:
   metadata-documents: [claude.ai, "apps.example.org:8443"]
   dynamic-registration: true
 sign-in: on
+feed: { nats: { servers: ["nats://10.0.0.1:4222", "tls://nats"], credentials: { file: n.creds }, name: keys } }
 `);
     const { trust, ...others } = await loadConfig({ file, env: {}, resources: ['BACKUP'] });
     assert.deepEqual(others, {
@@ -164,6 +166,13 @@ sign-in: on
       ],
       cors: { origins: ['https://app.example.org', 'http://localhost:3000', 'capacitor://localhost'] },
       tls: { cert: join(folder, 'tls/cert.pem'), key: '/etc/tls/key.pem' },
+      feed: {
+        nats: {
+          servers: ['nats://10.0.0.1:4222', 'tls://nats'],
+          credentials: { file: join(folder, 'n.creds') },
+          name: 'keys',
+        },
+      },
       limits: { default: ['100/m', '5000/month'], failedCredentials: '5/h' },
       policy: {
         maxLifetime: '90d',
@@ -327,8 +336,8 @@ trust: [10.0.0.0/33]
         '5:11: The role "KEEPER" needs at least one permission.',
         '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, upstreams, ' +
           'routes, expect, cors, tls, server, limits, policy, people, federation, audit, notices, alerts, introspection, publicUrl, ' +
-          'consent, clients and sign-in.',
-        '7:15: "cookie" is no place for a key. Write bearer, basic, or { header: X-Api-Key }.',
+          'consent, clients, sign-in and feed.',
+        '7:15: "cookie" is not a place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
         '8:9: "10.0.0.0/33" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.',
       ],
@@ -381,9 +390,9 @@ trust: [10.0.0.0/33]
     [
       'people: { oidc: { issuer: http://id.example.org, client-secret: x }, grant: { " a": [] } }',
       '1:17: The field "client-id" is missing.',
-      '1:27: "http://id.example.org" is no issuer. It must begin with https://, or with http:// on loopback',
-      '1:65: The secret is no part of this file. Write { file: <path> } for the file that has it.',
-      '1:79: " a" is no group',
+      '1:27: "http://id.example.org" is not an issuer. It must begin with https://, or with http:// on loopback',
+      '1:65: The secret does not belong in this file. Write { file: <path> } for the file that has it.',
+      '1:79: " a" is not a group',
       '1:85: The group " a" is granted nothing.',
     ],
     ['resources: WIKI', '1:12: The field "resources" must be a list.'],
@@ -401,10 +410,10 @@ trust: [10.0.0.0/33]
     ['credentials: [{ header: X-Key }, { header: x-key }]', '1:34: the header x-key is listed more than once.'],
     ['credentials: [{ header: "X Key" }]', '1:25: The header "X Key" cannot hold a key: it is not a name'],
     ['credentials: [{ cookie: key }]', '1:15: Write bearer, basic, or { header: X-Api-Key }.'],
-    ['publicUrl: keys.example.org', '1:12: "keys.example.org" is no address of a service'],
-    ['publicUrl: https://example.org/a/../b', '1:12: "https://example.org/a/../b" is no address of a service'],
-    ['publicUrl: https://EXAMPLE.org', '1:12: "https://EXAMPLE.org" is no address of a service'],
-    ['publicUrl: https://keys.example.org/', '1:12: "https://keys.example.org/" is no address of a service'],
+    ['publicUrl: keys.example.org', '1:12: "keys.example.org" is not an address of a service'],
+    ['publicUrl: https://example.org/a/../b', '1:12: "https://example.org/a/../b" is not an address of a service'],
+    ['publicUrl: https://EXAMPLE.org', '1:12: "https://EXAMPLE.org" is not an address of a service'],
+    ['publicUrl: https://keys.example.org/', '1:12: "https://keys.example.org/" is not an address of a service'],
     ['consent: false', '1:10: The field "consent" must be off, device, code or both.'],
     ['consent: bth', '1:10: Did you mean both? The field "consent" must be off, device, code or both.'],
     ['consent:', '1:9: The field "consent" must be off, device, code or both.'],
@@ -589,5 +598,25 @@ expect:
         '7:5: "GET https://example.org/c with any key is allowed" is not so: it is forbidden, as no route matches.',
       ],
     );
+  });
+
+  it('has a feed by NATS with servers, without secrets in their addresses', async () => {
+    const wrong: [text: string, message: RegExp][] = [
+      ['feed: {}', /"nats"/],
+      ['feed: { nats: {} }', /"servers"/],
+      ['feed: { nats: { servers: [] } }', /"servers" is empty/],
+      ['feed: { nats: { servers: [https://x] } }', /"https:\/\/x" is not a server/],
+      ['feed: { nats: { servers: ["nats://a:b@x"] } }', /is not a server/],
+      ['feed: { nats: { servers: [nats://x/y] } }', /is not a server/],
+      ['feed: { nats: { servers: [nats://x], name: a.b } }', /"name"/],
+      ['feed: { nats: { servers: [nats://x], credentials: x } }', /"credentials"/],
+      ['feed: { nats: { servers: [nats://x], credentials: {} } }', /"file"/],
+      ['feed: { nats: { servers: [nats://x], credentials: { file: "" } } }', /"file"/],
+      ['feed: { nats: { servers: [nats://x], server: y } }', /"server"/],
+      ['feed: { kafka: {} }', /"kafka"/],
+    ];
+    for (const [text, message] of wrong) assert.match((await faults(text)).join('\n'), message, text);
+    write('feed: { nats: { servers: [nats://x] } }');
+    assert.deepEqual((await load()).feed, { nats: { servers: ['nats://x'], credentials: undefined, name: 'svc-api' } });
   });
 });

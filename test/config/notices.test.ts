@@ -49,7 +49,7 @@ describe('notices in the configuration', () => {
       'http://127.0.0.1:8080/.';
     const user =
       'The address of the webhook has a user name or password. Its receiver checks the signature in their place.';
-    const none = 'The address of the webhook is no URL. Write it as https://hooks.example.org/svc-api.';
+    const none = 'The address of the webhook is not a URL. Write it as https://hooks.example.org/svc-api.';
     const at = '1:17: ';
     for (const [url, fault] of [
       ['http://hooks.example.org/t0ken', scheme],

@@ -51,7 +51,7 @@ describe('the console, asked oddly', () => {
   it('says of a text that can be no key what to do, not of a header', async () => {
     const page = await new Visitor(test.url).signIn('Bearer svc_x');
     assert.equal(page.status, 403);
-    assert.match(page.text, /This is no API key\. Copy all of it, and nothing else\./);
+    assert.match(page.text, /This is not an API key\. Copy all of it, and nothing else\./);
     assert.doesNotMatch(page.text, /header/);
   });
 

@@ -29,7 +29,7 @@ describe('docs/reference.md, on permissions', () => {
       `${resource}:UPDATE_ANY`,
     ]);
     const viewed = catalog.resources
-      .filter((resource) => resource !== 'API_KEY' && resource !== 'ACTIVATION_CODE')
+      .filter((resource) => !['API_KEY', 'ACTIVATION_CODE', 'EDGE'].includes(resource))
       .map((resource) => `${resource}:READ_ANY`);
     const sorted = (permissions: readonly string[]) => [...new Set(permissions)].toSorted();
     assert.deepEqual(sorted(catalog.permissionsOf('GUEST')), sorted(guest));

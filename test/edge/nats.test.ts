@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FeedByNats } from '../../src/config/config.ts';
 import { type EdgeStore, openEdgeStore } from '../../src/edge/index.ts';
 import { requestCheck } from '../../src/http/request-check.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
@@ -9,7 +12,10 @@ import { openKeysOver, type OpenKeys } from '../../src/service/open-keys.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
-import { type NatsServer, startNats, stopNats } from '../support/nats.ts';
+import { natsAccounts, type NatsServer, startNats, stopNats } from '../support/nats.ts';
+import { freePort } from '../support/port.ts';
+import { tempFolder } from '../support/temp.ts';
+import { until } from '../support/until.ts';
 
 const LEASE_MS = 1000;
 
@@ -22,10 +28,14 @@ describeOnEach('a feed by NATS', () => {
   const { log, lines } = collectingLog();
 
   const settings = () => ({ servers: [nats.url], credentials: undefined, name: 'test' });
-  const publish = ({ keys }: TestKeys = test) =>
-    new NatsPublisher({ settings: settings(), keys: () => Object.assign(keys, { check: requestCheck(keys) }), log });
-  const follow = async (options: { token?: string; leaseMs?: number } = {}) => {
-    const feed = new NatsFeed({ settings: settings(), token, leaseMs: LEASE_MS, ...options });
+  const publish = ({ keys }: TestKeys = test, more: Partial<FeedByNats> = {}) =>
+    new NatsPublisher({
+      settings: { ...settings(), ...more },
+      keys: () => Object.assign(keys, { check: requestCheck(keys) }),
+      log,
+    });
+  const follow = async ({ token: shown = token, ...more }: Partial<FeedByNats> & { token?: string } = {}) => {
+    const feed = new NatsFeed({ settings: { ...settings(), ...more }, token: shown, leaseMs: LEASE_MS });
     const store = await openEdgeStore(feed, { log });
     const edge = { store, keys: await openKeysOver(store, createCatalog({})) };
     edges.push(edge);
@@ -67,5 +77,139 @@ describeOnEach('a feed by NATS', () => {
     await test.keys.delete([before.id], OPERATOR);
     assert.deepEqual([await check(one, old), await check(other, old)], ['401 UNAUTHENTICATED', '401 UNAUTHENTICATED']);
     assert.equal(other.store.state().keys, 2);
+  });
+
+  it('gives no lease while NATS is away, and loses nothing of what was changed meanwhile', async () => {
+    const { apiKey, key } = await create('Key');
+    const edge = await follow();
+    assert.equal(await check(edge, key), 'ok');
+    await nats.kill();
+    await test.keys.setEnabled(apiKey.id, false, OPERATOR);
+    // It has returned once the edge may not answer any more.
+    assert.equal(await check(edge, key), '503 SERVICE_UNAVAILABLE');
+    await nats.start();
+    await until(async () => (await check(edge, key)) === '401 UNAUTHENTICATED');
+    await test.keys.setEnabled(apiKey.id, true, OPERATOR);
+    assert.ok(!lines.some(({ message }) => message.includes('loaded anew')));
+    await until(async () => (await check(edge, key)) === 'ok');
+  });
+
+  it('fills the bucket anew where NATS has lost it', async () => {
+    const { apiKey, key } = await create('Key');
+    const { key: kept } = await create('Kept');
+    const edge = await follow();
+    await nats.kill();
+    nats.forget();
+    await test.keys.delete([apiKey.id], OPERATOR);
+    await nats.start();
+    await until(async () => (await check(edge, key)) === '401 UNAUTHENTICATED');
+    assert.equal(await check(edge, kept), 'ok');
+    assert.ok(lines.some(({ message }) => message.includes('loaded anew')));
+  });
+
+  it('closes edges while NATS does not go on, and lets a change return', async () => {
+    const { apiKey, key } = await create('Key');
+    const edge = await follow();
+    process.kill(nats.pid, 'SIGSTOP');
+    try {
+      await test.keys.delete([apiKey.id], OPERATOR);
+      assert.equal(await check(edge, key), '503 SERVICE_UNAVAILABLE');
+    } finally {
+      process.kill(nats.pid, 'SIGCONT');
+    }
+    await until(async () => (await check(edge, key)) === '401 UNAUTHENTICATED');
+  });
+
+  it('does not wait for an edge that is gone for longer than its lease', async () => {
+    const { apiKey, key } = await create('Key');
+    const gone = await follow();
+    const edge = await follow();
+    await gone.keys.close();
+    edges.shift();
+    await test.keys.delete([apiKey.id], OPERATOR);
+    assert.equal(await check(edge, key), '401 UNAUTHENTICATED');
+  });
+
+  it('goes on by another process of the origin, from where the one before has ended', async () => {
+    const { apiKey, key } = await create('Key');
+    const edge = await follow();
+    const other = await openTestKeys({ database: test.database });
+    other.time.now = Date.now();
+    const standby = publish(other);
+    await publisher.stop();
+    const { apiKey: made, key: secret } = await create('Made');
+    await until(async () => (await check(edge, secret)) === 'ok');
+    await test.keys.delete([apiKey.id, made.id], OPERATOR);
+    assert.deepEqual(
+      [await check(edge, key), await check(edge, secret)],
+      ['401 UNAUTHENTICATED', '401 UNAUTHENTICATED'],
+    );
+    assert.ok(!lines.some(({ message }) => message.includes('loaded anew')));
+    await standby.stop();
+    await other.keys.edges.close();
+    await other.store.close();
+  });
+
+  it('says that a bucket is full, closes edges, and goes on once there is room', async () => {
+    const edge = await follow();
+    await nats.kill();
+    await nats.start('max_payload: 1024');
+    const { key } = await create('Large', { description: 'x'.repeat(1000) });
+    await until(() => lines.some(({ message }) => message.startsWith('changes are not published')));
+    assert.equal(await check(edge, key), '503 SERVICE_UNAVAILABLE');
+    await nats.kill();
+    await nats.start();
+    await until(async () => (await check(edge, key)) === 'ok');
+  });
+
+  it('goes by a leaf node', async () => {
+    const leafPort = await freePort();
+    const hub = await startNats(`leafnodes { host: 127.0.0.1, port: ${leafPort} }`, 'domain: hub');
+    const leaf = await startNats(`leafnodes { remotes: [{ url: "nats://127.0.0.1:${leafPort}" }] }`, false);
+    const origin = publish(test, { servers: [hub.url] });
+    const { apiKey, key } = await create('Key');
+    const edge = await follow({ servers: [leaf.url] });
+    assert.equal(await check(edge, key), 'ok');
+    await test.keys.delete([apiKey.id], OPERATOR);
+    assert.equal(await check(edge, key), '401 UNAUTHENTICATED');
+    await origin.stop();
+  });
+
+  it('refuses an edge whose key has not EDGE:READ_ANY, or is none', async () => {
+    const { key } = await create('Other');
+    await assert.rejects(follow({ token: key }), { code: 'FORBIDDEN' });
+    await assert.rejects(follow({ token: 'svc_nothing' }), { code: 'UNAUTHENTICATED' });
+  });
+
+  it('reports what keys were used for, and holds requests to limits together with the origin', async () => {
+    const { key, apiKey } = await create('Limited', { limits: ['3/h'] });
+    const edge = await follow();
+    const said = [await check(edge, key), await check(edge, key), await check(edge, key), await check(edge, key)];
+    assert.deepEqual(said, ['ok', 'ok', 'ok', '429 RATE_LIMITED']);
+    await edge.keys.finishActivity();
+    assert.equal((await test.keys.usage.usageOf([apiKey.id])).get(apiKey.id)?.uses, 3);
+  });
+
+  it('needs credentials that NATS accepts, of the origin and of edges', async () => {
+    const accounts = natsAccounts();
+    const guarded = await startNats(accounts.settings);
+    const credentials = (text: string) => {
+      const file = join(tempFolder(), 'nats.creds');
+      writeFileSync(file, text, { mode: 0o600 });
+      return { servers: [guarded.url], credentials: { file } };
+    };
+    const accepted = credentials(accounts.accepted);
+    const origin = publish(test, accepted);
+    const { key } = await create('Key');
+    assert.equal(await check(await follow(accepted), key), 'ok');
+    await assert.rejects(follow(credentials(accounts.refused)), { code: 'UNAUTHENTICATED' });
+    await assert.rejects(follow({ servers: [guarded.url] }), { code: 'UNAUTHENTICATED' });
+    await assert.rejects(follow({ servers: [guarded.url], credentials: { file: '/none' } }), {
+      code: 'CONFIG_UNAVAILABLE',
+    });
+    const other = publish(test, credentials(accounts.refused));
+    await until(() => lines.some(({ fields }) => JSON.stringify(fields).includes('refuses the credentials')));
+    await other.stop();
+    await origin.stop();
   });
 });

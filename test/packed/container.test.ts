@@ -148,7 +148,7 @@ describe('examples/docker/Dockerfile', () => {
         }),
       );
       const names = bundled.map(({ name }) => name);
-      for (const name of ['graphql', 'hono', 'kysely', 'pg', 'pino', '@oclif/core'])
+      for (const name of ['graphql', 'hono', 'kysely', 'pg', '@nats-io/jetstream', 'pino', '@oclif/core'])
         assert.ok(names.includes(name), `${name}: ${names.join()}`);
       assert.ok(!names.includes('mocha') && !names.includes('typescript'), names.join());
       const locked = new Set(

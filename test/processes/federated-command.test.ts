@@ -108,7 +108,7 @@ federation:
     for (const [env, flags, code, text] of [
       [{}, [], 2, /No token was found/],
       [{ SVC_API_ID_TOKEN: given }, [], 1, /meets no rule/],
-      [{ SVC_API_ID_TOKEN: 'nonsense' }, [], 1, /no signed JWT/],
+      [{ SVC_API_ID_TOKEN: 'nonsense' }, [], 1, /not a signed JWT/],
       [{}, ['--token-file', join(folder, 'none')], 2, /could not be read/],
       [{ SVC_API_ID_TOKEN: given }, ['--database', 'x.sqlite'], 2, /leave --database out/],
       [{ SVC_API_ID_TOKEN: given }, ['--ttl', 'soon'], 2, /--ttl is "soon"/],
@@ -184,6 +184,6 @@ federation:
     const offline = await explain(await token());
     assert.deepEqual([offline.code, issuer.requests.length], [0, asked], offline.stderr);
     const odd = await explain('nonsense');
-    assert.deepEqual([odd.code, /no signed JWT/.test(odd.stderr)], [2, true], odd.stderr);
+    assert.deepEqual([odd.code, /not a signed JWT/.test(odd.stderr)], [2, true], odd.stderr);
   });
 });

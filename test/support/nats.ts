@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { nkeys } from '@nats-io/transport-node';
 import { accepts, freePort } from './port.ts';
 import { tempFolder } from './temp.ts';
 import { until } from './until.ts';
@@ -25,8 +27,12 @@ const started = new Set<NatsServer>();
 /** Where Debian's package is. */
 const ENV = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` };
 
-/** Starts a nats-server with JetStream. @param settings of its own, as its file of configuration has them */
-export async function startNats(settings = '', jetStream = ''): Promise<NatsServer> {
+/**
+ * Starts a nats-server.
+ * @param settings of its own, as its file of configuration has them
+ * @param jetStream settings of JetStream; `false` for a leaf node, which has that of the server behind it
+ */
+export async function startNats(settings = '', jetStream: string | false = ''): Promise<NatsServer> {
   const [folder, port] = [tempFolder(), await freePort()];
   chmodSync(folder, 0o700);
   const file = join(folder, 'nats.conf');
@@ -47,7 +53,12 @@ export async function startNats(settings = '', jetStream = ''): Promise<NatsServ
     async start(more = '') {
       writeFileSync(
         file,
-        `host: 127.0.0.1\nport: ${port}\njetstream { store_dir: "${folder}/store"\n${jetStream} }\n${settings}\n${more}\n`,
+        [
+          `host: 127.0.0.1\nport: ${port}`,
+          jetStream === false ? '' : `jetstream { store_dir: "${folder}/store"\n${jetStream} }`,
+          settings,
+          more,
+        ].join('\n'),
       );
       child = spawn('nats-server', ['-c', file], { env: ENV, stdio: ['ignore', 'ignore', 'ignore'] });
       await once(child, 'spawn');
@@ -66,4 +77,58 @@ export async function startNats(settings = '', jetStream = ''): Promise<NatsServ
 export async function stopNats(): Promise<void> {
   for (const server of started) await server.kill();
   started.clear();
+}
+
+/** Settings of a server that accepts those of one account alone, and credentials as `nsc` makes them. */
+export function natsAccounts(): { settings: string; accepted: string; refused: string } {
+  const [operator, system, account, other] = [
+    nkeys.createOperator(),
+    nkeys.createAccount(),
+    nkeys.createAccount(),
+    nkeys.createAccount(),
+  ];
+  const limits = {
+    ...Object.fromEntries(['subs', 'data', 'payload', 'imports', 'exports', 'conn', 'leaf'].map((name) => [name, -1])),
+    ...Object.fromEntries(['mem_storage', 'disk_storage', 'streams', 'consumer'].map((name) => [name, -1])),
+    wildcards: true,
+  };
+  const accountOf = (key: nkeys.KeyPair, more: object) => tokenOf(operator, key, { type: 'account', limits: more });
+  const { mem_storage: _, disk_storage: __, ...plain } = limits as Record<string, unknown>;
+  const preload = [
+    `${system.getPublicKey()}: ${accountOf(system, plain)}`,
+    `${account.getPublicKey()}: ${accountOf(account, limits)}`,
+  ];
+  const credentials = (issuer: nkeys.KeyPair) => {
+    const user = nkeys.createUser();
+    const token = tokenOf(issuer, user, { type: 'user', subs: -1, data: -1, payload: -1 });
+    const seed = new TextDecoder().decode(user.getSeed());
+    return (
+      `-----BEGIN NATS USER JWT-----\n${token}\n------END NATS USER JWT------\n\n` +
+      `-----BEGIN USER NKEY SEED-----\n${seed}\n------END USER NKEY SEED------\n`
+    );
+  };
+  return {
+    settings: [
+      `operator: ${tokenOf(operator, operator, { type: 'operator', system_account: system.getPublicKey() })}`,
+      `system_account: ${system.getPublicKey()}`,
+      `resolver: MEMORY\nresolver_preload: { ${preload.join('\n')} }`,
+    ].join('\n'),
+    accepted: credentials(account),
+    refused: credentials(other),
+  };
+}
+
+/** A token by which one key vouches for another one, as NATS has them. */
+function tokenOf(issuer: nkeys.KeyPair, subject: nkeys.KeyPair, nats: object): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const claims = {
+    jti: randomUUID(),
+    iat: Math.floor(Date.now() / 1000),
+    iss: issuer.getPublicKey(),
+    name: 'test',
+    sub: subject.getPublicKey(),
+    nats: { ...nats, version: 2 },
+  };
+  const signed = `${part({ typ: 'JWT', alg: 'ed25519-nkey' })}.${part(claims)}`;
+  return `${signed}.${Buffer.from(issuer.sign(Buffer.from(signed))).toString('base64url')}`;
 }

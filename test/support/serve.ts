@@ -24,7 +24,8 @@ export function startEdge(origin: string, tokenFile: string, ...args: readonly s
   return startListening(['edge', '--origin', origin, '--token-file', tokenFile, '--port', '0', ...args], {});
 }
 
-async function startListening(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ServeProcess> {
+/** Starts a built command that serves. */
+export async function startListening(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ServeProcess> {
   const child = startCli(args, { env: cleanEnv({ LOG_LEVEL: 'error', ...env }) });
   const ended = once(child, 'exit');
   const line = String((await Promise.race([once(child.stdout!, 'data'), ended]))[0]);

@@ -255,7 +255,7 @@ function textChoices(texts: readonly string[]): Choice[] {
 interface TypedCommand {
   /** Its id, or that of a topic; empty before the first word. */
   id: string;
-  /** Undefined for a topic that is no command. */
+  /** Undefined for a topic that is not a command. */
   command: Command.Loadable | undefined;
   /** The flags that are typed, with their values; empty for those without one. */
   flags: ReadonlyMap<string, string>;

@@ -205,7 +205,7 @@ const WITHOUT_DETAILS = new Set(['CANCELLED', 'INTERRUPTED']);
 
 /** Where a failure is shown. */
 export interface Failed extends Place {
-  /** The width of stderr; undefined if it is no terminal. */
+  /** The width of stderr; undefined if it is not a terminal. */
   columns: number | undefined;
   /** Other lines of usage than those of the command. */
   usage?: readonly string[];

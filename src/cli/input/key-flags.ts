@@ -319,5 +319,8 @@ export function readLimit(text: string | undefined, plural: string): number | un
 export function readAfter(text: string | undefined): string | undefined {
   if (text === undefined || isCursor(text)) return text;
   const remedy = 'Pass the one that the previous page ended with: "next" in JSON.';
-  throw new KeysError('INPUT_INVALID', `--after is "${printable(text)}", which is no cursor of this list. ${remedy}`);
+  throw new KeysError(
+    'INPUT_INVALID',
+    `--after is "${printable(text)}", which is not a cursor of this list. ${remedy}`,
+  );
 }

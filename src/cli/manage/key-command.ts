@@ -386,7 +386,7 @@ export abstract class KeyCommand extends BaseCommand {
     return withKeys({ database, ...(await this.additions()), ifMissing }, work);
   }
 
-  /** Refuses a server, before something is asked for in vain. @throws KeysError STORE_REQUIRED, USAGE */
+  /** Refuses a server, before anything is asked for. @throws KeysError STORE_REQUIRED, USAGE */
   protected requireStore(flags: PlaceFlags): void {
     requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
   }

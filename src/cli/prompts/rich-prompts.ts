@@ -86,7 +86,7 @@ const searchCheckbox = createPrompt<readonly Choice[], ManyQuestion>((config, do
     const isChoosing = isTabKey(key) || (isSpaceKey(key) && !isTyping);
     const move = MOVES[key.name];
     if (isEnterKey(key) || isChoosing || move) {
-      // These keys are no text: the line stays as it was.
+      // These keys are not text: the line stays as it was.
       line.clearLine(0);
       line.write(term);
     }

@@ -18,7 +18,7 @@ export function reportRefused(error: unknown, log: Log): void {
   log.error(reason, 'the configuration was not loaded: the previous one stays');
 }
 
-/** Says that a reload was asked for in vain. */
+/** Says that there is nothing to reload. */
 function reportNothing(log: Log): void {
   log.info({ signal: 'SIGHUP' }, 'there is nothing to reload');
 }

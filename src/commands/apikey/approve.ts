@@ -4,7 +4,7 @@ import { grantFlags, noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 import { refuseOver } from '../../keys/repository/index.ts';
 
 export default class Approve extends ConsentCommand {
-  static override summary = 'Agree that an application gets an API key.';
+  static override summary = 'Approve the request of an application for an API key.';
   static override description =
     'Shows what the application asks for, and asks you. With --roles or --permissions, it gets only these, ' +
     'which must be among what it asks for. The application fetches its key itself; the secret is not shown.';

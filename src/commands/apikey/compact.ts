@@ -5,7 +5,7 @@ import { hiddenServerFlags, requireStore, withKeys } from '../../cli/with-keys.t
 
 export default class Compact extends BaseCommand {
   static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };
-  static override summary = 'Give free space of the key store back.';
+  static override summary = 'Return the free space of the key store to the system.';
   static override description =
     'What deleted keys and pruned entries of the audit log leave is used again, and stays in the file until then. ' +
     'This gives it back to the file system, in pieces: servers and commands may use the store meanwhile. Of a ' +

@@ -17,8 +17,8 @@ export default class Edges extends KeyCommand {
   static override description =
     'Those that have asked for changes within ten minutes, whichever server of the store they follow. The state is ' +
     'answering or behind: an edge that is behind refuses all keys. The lag is the time since it was last known to ' +
-    'have taken all changes. What servers know of them is up to two seconds old. Where this is no terminal, an edge ' +
-    'is one line, with tabs between NAME KEY ADDRESS STATE LAG ASKED. With --server, needs EDGE:READ_ANY.';
+    'have taken all changes. What servers know of them is up to two seconds old. Where this is not a terminal, an ' +
+    'edge is one line, with tabs between NAME KEY ADDRESS STATE LAG ASKED. With --server, needs EDGE:READ_ANY.';
   static override examples = examplesOf([
     ['See which edges follow', ''],
     ['See which edges follow, as JSON', '--json'],

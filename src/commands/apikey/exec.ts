@@ -98,7 +98,7 @@ export default class Exec extends BaseCommand {
     if (command === undefined || command === '') throw this.commandMissing();
     if (argv.length > 0) {
       const misplaced = String(argv[0]);
-      // What is no grant is rather the command.
+      // What is not a grant is rather the command.
       const isGrant = misplaced.includes(':') || ROLES.some((role) => role === misplaced.toUpperCase());
       throw new CliError(
         'USAGE',

@@ -77,7 +77,7 @@ function readScope({
 }): string {
   const wrong = [...roles, ...permissions].find((item) => !/^\S+$/.test(item.trim()));
   if (wrong !== undefined)
-    throw new CliError('USAGE', `"${printable(wrong)}" is no role and no permission. Put commas between them.`);
+    throw new CliError('USAGE', `"${printable(wrong)}" is neither a role nor a permission. Put commas between them.`);
   const trimmed = (list: readonly string[]) => list.map((item) => item.trim());
   return scopeItems({ roles: trimmed(roles), permissions: trimmed(permissions) }).join(' ') || PERMISSIONS.join(' ');
 }

@@ -7,7 +7,7 @@ import { loginServer } from '../../cli/with-keys.ts';
 import { isKeysError, KeysError } from '../../keys/basics/index.ts';
 
 export default class Logout extends BaseCommand {
-  static override summary = 'End the key that login has kept for a server, and forget it.';
+  static override summary = 'Revoke the key that login saved for a server, and remove it.';
   static override description =
     'The key is deleted on the server. If it has created other keys, these are deleted with it, and you are asked. ' +
     'Where the server does not end it, or cannot be reached, the key is kept. With --local it is only forgotten ' +
@@ -19,7 +19,7 @@ export default class Logout extends BaseCommand {
   static override flags = {
     server: Flags.string({ description: 'Address of the server. Default: SVC_API_SERVER.', helpValue: '<url>' }),
     insecure: Flags.boolean({ description: 'Send the key even to a server elsewhere that speaks plain HTTP.' }),
-    local: Flags.boolean({ description: 'Only forget the key here, and send nothing to the server.' }),
+    local: Flags.boolean({ description: 'Only remove the key from this machine, and send nothing to the server.' }),
     yes: yesFlag,
     'no-input': noInputFlag,
   };

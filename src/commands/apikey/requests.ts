@@ -7,7 +7,7 @@ import { DEFAULT_PAGE_SIZE } from '../../keys/basics/index.ts';
 export default class Requests extends ConsentCommand {
   static override summary = 'List the applications that ask for an API key, oldest first.';
   static override description =
-    'Applications ask a running server, and wait ten minutes at most. Where this is no terminal, a request is one ' +
+    'Applications ask a running server, and wait ten minutes at most. Where this is not a terminal, a request is one ' +
     'line, with tabs between ID APPLICATION STATUS FOR FROM ENDS. The codes by which you can agree are known to the ' +
     'applications alone, which show them.';
   static override examples = examplesOf([

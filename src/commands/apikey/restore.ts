@@ -47,9 +47,9 @@ export default class Restore extends StoreCommand {
       description: 'Bring back all keys that were revoked since the backup, as they were then.',
     }),
     'without-comparison': Flags.boolean({
-      description: 'Restore also where the present store cannot be read: nobody knows then what was revoked since.',
+      description: 'Restore even if the present store cannot be read, so that what was revoked since is unknown.',
     }),
-    'dry-run': Flags.boolean({ description: 'Say what would be done, and change nothing.' }),
+    'dry-run': Flags.boolean({ description: 'Show what would be done, and change nothing.' }),
     'no-input': noInputFlag,
     yes: yesFlag,
   };

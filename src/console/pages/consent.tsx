@@ -406,7 +406,7 @@ const STATUSES: Readonly<Partial<Record<KeysError['code'], number>>> = {
   POLICY_VIOLATED: 403,
 };
 
-/** Why what somebody did was refused. @throws what is no refusal */
+/** Why what somebody did was refused. @throws what is not a refusal */
 function refusalOf(c: Context, error: unknown, failures: FailureLog): DecisionRefused {
   if (error instanceof DecisionRefused) return error;
   if (error instanceof RequestRefused || error instanceof SignInFailed)

@@ -472,7 +472,7 @@ function expectRejections(values: readonly unknown[]): void {
     try {
       if (isThenable(value)) value.then(undefined, () => {});
     } catch {
-      // What cannot even be asked is no promise.
+      // What cannot even be asked is not a promise.
     }
 }
 
@@ -499,7 +499,7 @@ function expectRejectionsIn(values: readonly unknown[], type: OutputType, select
         for (const { value: property } of Object.values(Object.getOwnPropertyDescriptors(value)))
           if (property instanceof Promise) expectRejections([property]);
     } catch {
-      // What cannot even be asked is no promise.
+      // What cannot even be asked is not a promise.
     }
 }
 

@@ -63,13 +63,13 @@ async function registerClient(c: Context, parts: ConsentParts): Promise<Reply> {
   const { address: _, ...source } = originOf(c, parts);
   parts.consent.countRequest(source);
   const said = await readJson(c, 'Clients are registered');
-  if (!isRecord(said)) throw new OAuthError('invalid_client_metadata', 'The body is no JSON object.');
+  if (!isRecord(said)) throw new OAuthError('invalid_client_metadata', 'The body is not a JSON object.');
   const { redirect_uris: redirects, client_name: name = 'Application', grant_types: grants } = said;
   if (!Array.isArray(redirects) || redirects.length === 0 || !redirects.every((uri) => typeof uri === 'string'))
     throw new OAuthError('invalid_redirect_uri', 'The redirect_uris are a list of at least one.');
   const problem = redirects.map(invalidRedirect).find((message) => message !== undefined);
   if (problem !== undefined) throw new OAuthError('invalid_redirect_uri', problem);
-  if (typeof name !== 'string') throw new OAuthError('invalid_client_metadata', 'The client_name is no text.');
+  if (typeof name !== 'string') throw new OAuthError('invalid_client_metadata', 'The client_name is not a string.');
   const refreshes = Array.isArray(grants) && grants.includes('refresh_token');
   const client = registeredBy({ name, redirects, refreshes });
   if (!client) throw new OAuthError('invalid_client_metadata', 'The name and the redirect_uris are too long.');
@@ -104,7 +104,7 @@ async function revokeKey(c: Context, parts: ConsentParts): Promise<Reply> {
   if (ended.refused === 'not given')
     throw new OAuthError(
       'unsupported_token_type',
-      'No application was given this key: whoever manages keys deletes it.',
+      'This key was not given to an application: only those who manage keys can delete it.',
     );
   if (ended.refused === 'other client') throw new OAuthError('invalid_grant', 'This key was given to another client.');
   if (ended.refused === 'has created') {

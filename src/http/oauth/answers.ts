@@ -7,7 +7,7 @@ import { type Reply, RequestRefused, respond } from '../replies.ts';
 import { type ConsentParts, originOf } from './endpoints.ts';
 import { type OAuthCode, OAuthError } from './oauth-error.ts';
 
-/** What a request gets that failed, in the terms of OAuth. @throws what is no refusal */
+/** What a request gets that failed, in the terms of OAuth. @throws what is not a refusal */
 export function oauthErrorFor(c: Context, error: unknown, failures: FailureLog): OAuthError {
   if (error instanceof OAuthError) return error;
   if (error instanceof RequestRefused) {

@@ -41,7 +41,7 @@ export function authorizationIn(
     throw new OAuthError('invalid_request', 'The code_challenge_method is S256.');
   const challenge = given.need('code_challenge');
   if (!isChallenge(challenge))
-    throw new OAuthError('invalid_request', 'The code_challenge is no SHA-256 in base64url.');
+    throw new OAuthError('invalid_request', 'The code_challenge is not a SHA-256 in base64url.');
   const keyExpiresIn = given.get('key_expires_in');
   return { client, ...askedIn(given, parts), keyExpiresIn, redirect: { ...back, challenge } };
 }

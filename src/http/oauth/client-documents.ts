@@ -129,7 +129,7 @@ function aborted(signal: AbortSignal): Promise<never> {
 /** What a document says. @throws Unusable */
 function readDocument(id: string, text: string): Client {
   const document = parsed(text);
-  if (!isRecord(document)) throw new Unusable('it is no JSON object');
+  if (!isRecord(document)) throw new Unusable('it is not a JSON object');
   if (document['client_id'] !== id) throw new Unusable('its client_id is another one');
   const grants = document['grant_types'] ?? ['authorization_code'];
   if ((document['token_endpoint_auth_method'] ?? 'none') !== 'none' || 'client_secret' in document)

@@ -115,7 +115,7 @@ async function unlessRefused(
 const MEANINGS = {
   invalid_target: 'The resource is not the one that the key is for.',
   invalid_grant: 'The code is not valid: it is unknown, was used, has ended, or is not for this client.',
-  access_denied: 'The request was refused, or whoever agreed to it may no longer do so.',
+  access_denied: 'The request was refused, or the person who approved it may no longer do so.',
   expired_token: 'The code has ended. Ask for a new one.',
   authorization_pending: 'Nobody has decided yet.',
   slow_down: 'The client asks too often: wait five seconds longer each time.',

@@ -171,7 +171,7 @@ export interface AuditReader {
   /** The last entry of those that were written before this time, in milliseconds since 1970, without a gap. */
   lastBefore(time: number): Promise<AuditPosition | undefined>;
   /**
-   * The last changes of keys that are not in the store, although that change is no deletion: of the entries after a
+   * The last changes of keys that are not in the store, although that change is not a deletion: of the entries after a
    * number, up to another.
    */
   findLost(after: number, upTo: number): Promise<AuditEntry[]>;

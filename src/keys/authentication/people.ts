@@ -44,7 +44,7 @@ export interface PeopleSettings {
 
 /** What is wrong with the URL of a provider; undefined if nothing is. */
 export function invalidProvider(text: string): string | undefined {
-  const shown = `"${printable(text)}" is no issuer.`;
+  const shown = `"${printable(text)}" is not an issuer.`;
   if (!URL.canParse(text) || text !== text.trim() || text.length > MAX_ISSUER_LENGTH)
     return `${shown} Write it as the provider does, such as https://id.example.org.`;
   const { protocol, hostname, username, password, search, hash } = new URL(text);

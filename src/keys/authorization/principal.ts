@@ -46,7 +46,7 @@ export interface Caller {
   /**
    * Whether it may do something, such as `DOCKER:READ_ANY`. If so, that counts as used, by which `apikey suggest` knows
    * what the key needs.
-   * @throws KeysError OPTION_INVALID for what is no permission
+   * @throws KeysError OPTION_INVALID for what is not a permission
    */
   can(permission: Permission): boolean;
   /** All that it may do, which counts as no use. */

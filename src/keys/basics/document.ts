@@ -66,7 +66,7 @@ export class DocumentReader {
     return known as Partial<Record<Field, unknown>>;
   }
 
-  /** The fields of a section of the document; undefined if it is left out, or is no map, which is an issue. */
+  /** The fields of a section of the document; undefined if it is left out, or is not a map, which is an issue. */
   section<Field extends string>(
     value: unknown,
     name: string,
@@ -94,7 +94,7 @@ export class DocumentReader {
     return undefined;
   }
 
-  /** The items of a list, none if it is left out; none, and an issue, if it is no list. */
+  /** The items of a list, none if it is left out; none, and an issue, if it is not a list. */
   list(value: unknown, path: DocumentPath): readonly unknown[] {
     if (value === undefined) return [];
     if (Array.isArray(value)) return value;

@@ -152,7 +152,7 @@ export function invalidPublicUrl(text: string): string | undefined {
   const isPlain = PUBLIC_URL.test(text) && URL.canParse(text) && new URL(text).href.replace(/\/$/, '') === text;
   if (isPlain) return undefined;
   const remedy = 'Write it as https://keys.example.org, without a slash at its end.';
-  return `"${printable(text)}" is no address of a service. ${remedy}`;
+  return `"${printable(text)}" is not an address of a service. ${remedy}`;
 }
 
 /**

@@ -174,7 +174,7 @@ export type Rules<Options> = {
  * Refuses options that cannot be meant: those with another name, with the value undefined, or with one that breaks its
  * rule. Options that were read from somewhere often are undefined by mistake, and what they protect would be open.
  * @param caller what they were given to, such as `openKeys`
- * @param what how they are called where they are no object
+ * @param what how they are called where they are not an object
  * @throws KeysError OPTION_INVALID
  */
 export function checkOptions<Options>(

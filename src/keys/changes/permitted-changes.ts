@@ -96,7 +96,7 @@ async function findPossibleChanges(place: PlaceBefore, key: ApiKey): Promise<Pos
   return decided;
 }
 
-/** Why something is refused; null if it is not. @throws what is no refusal, such as KeysError STORE_… */
+/** Why something is refused; null if it is not. @throws what is not a refusal, such as KeysError STORE_… */
 async function findRefusal(attempt: () => void | Promise<void>): Promise<Refusal | null> {
   try {
     await attempt();

@@ -189,9 +189,9 @@ export function replacing(id: string): string {
   return `key:${id}`;
 }
 
-/** What is built in is no secret. What an installation declares is told to its keys alone. */
+/** What is built in is not a secret. What an installation declares is told to its keys alone. */
 const BUILT_IN = createCatalog();
-/** In characters: a longer item is no name of anything. */
+/** In characters: a longer item is not a name of anything. */
 const MAX_EXPLAINED = 200;
 
 interface ParsedScope {

@@ -106,7 +106,7 @@ export async function redeem(writer: KeyWriter, redemption: Redemption, options:
 
 /**
  * The answer where the rules refuse what was agreed to: whoever agreed may no longer do so.
- * @throws what is no refusal, such as a failure of the store
+ * @throws what is not a refusal, such as a failure of the store
  */
 export function refusalFor(error: unknown, redemption: Redemption): Redeemed {
   if (!isKeysError(error) || error.code.startsWith('STORE_')) throw error;

@@ -162,7 +162,7 @@ function readSeconds(text: string | undefined, { usual, most }: { usual: number;
   const seconds = /^[1-9]\d{0,5}$/.test(text) ? Number(text) : Infinity;
   const issue: Issue = {
     code: 'EXPIRY_INVALID',
-    message: `"${printable(text)}" is no number of seconds from 1 to ${most}, after which the key is to end.`,
+    message: `"${printable(text)}" is not a number of seconds from 1 to ${most}, after which the key is to end.`,
   };
   assertValid(seconds > most ? [issue] : []);
   return seconds;

@@ -91,7 +91,7 @@ export function lacksOf({ when }: Pick<FederationRule, 'when'>, claims: Claims):
   });
 }
 
-/** A claim as text; undefined if there is none, or it is no text, number or truth value. */
+/** A claim as text; undefined if there is none, or it is not text, number or truth value. */
 function claimAt(claims: Claims, path: readonly string[]): string | undefined {
   let value: unknown = claims;
   for (const name of path) value = isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined;

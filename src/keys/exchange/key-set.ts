@@ -33,13 +33,13 @@ export function readKeySet(file: string): { keys: JsonWebKey[] } {
 }
 
 function problemOf(key: unknown): string | undefined {
-  if (!isRecord(key)) return 'is no key';
+  if (!isRecord(key)) return 'is not a key';
   if (key['kty'] === 'oct') return 'is a key that both sides have, by which everybody who reads it could sign';
   if (PRIVATE.some((member) => Object.hasOwn(key, member))) return 'is a private key, which only the issuer may have';
   try {
     const { modulusLength = MIN_RSA_BITS } = createPublicKey({ key, format: 'jwk' }).asymmetricKeyDetails!;
     return modulusLength < MIN_RSA_BITS ? `has fewer than ${MIN_RSA_BITS} bits` : undefined;
   } catch {
-    return 'is no key of RSA, EC or OKP';
+    return 'is not a key of RSA, EC or OKP';
   }
 }

@@ -79,13 +79,13 @@ interface EdgesOptions {
   writeEvents: (events: ActivityEvents) => Promise<void>;
 }
 
-/** What an edge has been told: how many times changes were heard of, and `KeyRepository.revision`. */
-export interface Told {
+/** What an edge knows: of how many notifications of changes, and `KeyRepository.revision`. */
+export interface Knowledge {
   readonly times: number;
   readonly revision: number;
 }
 
-/** A promise to an edge: it may answer until a time of `performance.now`, by what was heard so many times. */
+/** A promise to an edge: it may answer until a time of `performance.now`, by so many notifications. */
 interface Lease {
   readonly times: number;
   until: number;
@@ -94,11 +94,11 @@ interface Lease {
 interface Edge extends EdgeAsking {
   leases: Lease[];
   /** What it is known to have taken. */
-  taken: Told;
+  taken: Knowledge;
   takenAt: number;
   askedAt: number;
   /** The last answer: when it asks from there, it has taken that. */
-  sent: { cursor: string; told: Told } | undefined;
+  sent: { cursor: string; told: Knowledge } | undefined;
   /** Where nothing came after a position, and when that was found out. */
   current: { cursor: string; times: number; at: number } | undefined;
 }
@@ -112,7 +112,7 @@ export const EDGE_FORMS = {
 } as const;
 /** For how many limits it may ask for leases at once. */
 export const MAX_FEED_LEASES = 100;
-const NEVER: Told = { times: -1, revision: -1 };
+const NEVER: Knowledge = { times: -1, revision: -1 };
 /** For what part of its lease an edge waits for an answer that has no changes. */
 const HOLD_PART = 1 / 4;
 /** How many keys an answer tells of, and how many a page of all keys has. */
@@ -140,7 +140,7 @@ export class Edges implements Follower {
   #changed = Promise.withResolvers<void>();
   #taken = Promise.withResolvers<void>();
   #loading = 0;
-  /** How many times it has heard of changes. A key that is created, too, is one, which changes no revision. */
+  /** How many notifications of changes it has received. A key that is created is one, too, and changes no revision. */
   #times = 0;
   #toldAt = Number.NEGATIVE_INFINITY;
   #isTelling = false;
@@ -163,7 +163,6 @@ export class Edges implements Follower {
     const edge = this.#asks(asked, askedAt);
     if (!edge) return 'full';
     if (edge.sent?.cursor === after) this.#hasTaken(edge, edge.sent.told, askedAt);
-    this.#tell(following, askedAt);
     // A lease may be shorter than it asks for.
     const holdMs = Math.min(asked.holdMs ?? Infinity, asked.leaseMs * HOLD_PART, leaseMsOf(edge, askedAt) / 2);
     const held = delay(holdMs, undefined, { signal, ref: false }).catch(() => {});
@@ -182,6 +181,7 @@ export class Edges implements Follower {
       if (!isNew) this.#hasTaken(edge, told, now);
       if (isOver) {
         edge.sent = { cursor: changes.cursor, told: changes.hasMore ? edge.taken : told };
+        this.#tell(following, performance.now());
         return { ...changes, leaseMs, now: this.#options.clock() };
       }
       await Promise.race([changed, held]);
@@ -189,15 +189,15 @@ export class Edges implements Follower {
   }
 
   /**
-   * Gives a lease to an edge that is told of changes in another way, once it can have all that this process has heard of.
+   * Gives a lease to an edge that is told of changes in another way, once it can have all that is known here.
    * @param taken what it is known to have taken
-   * @param published resolves once it can have all that was heard so many times, and rejects if it may not
+   * @param published resolves once it can have all of so many notifications, and rejects if it may not
    * @returns for how many milliseconds since it has asked it may answer, once it has taken that; `full` as `poll`
    * @throws KeysError STORE_UNAVAILABLE as `poll`; what `published` rejects with
    */
   async renew(
     asked: EdgeAsking,
-    taken: Told | undefined,
+    taken: Knowledge | undefined,
     published: (times: number) => Promise<void>,
   ): Promise<Pick<FollowedAnswer, 'leaseMs' | 'now'> | 'full'> {
     const askedAt = performance.now();
@@ -205,8 +205,8 @@ export class Edges implements Follower {
     const edge = this.#asks(asked, askedAt);
     if (!edge) return 'full';
     if (taken) this.#hasTaken(edge, taken, askedAt);
-    this.#tell(following, askedAt);
     const { told, lease } = this.#promise(edge, askedAt, following);
+    this.#tell(following, askedAt);
     try {
       await published(told.times);
     } catch (error) {
@@ -216,16 +216,16 @@ export class Edges implements Follower {
     return { leaseMs: Math.max(Math.floor(lease.until - askedAt), 0), now: this.#options.clock() };
   }
 
-  /** What this process has heard of, and what resolves with the next change. It hears of all from then on. */
-  async heard(): Promise<{ told: Told | undefined; changed: Promise<void>; now: number }> {
+  /** Of what this process was notified, and what resolves with the next change. It is notified of all from then on. */
+  async notified(): Promise<{ told: Knowledge | undefined; changed: Promise<void>; now: number }> {
     await this.#follow();
     const revision = this.#options.repository.revision();
     const told = revision === undefined ? undefined : { times: this.#times, revision };
     return { told, changed: this.#changed.promise, now: this.#options.clock() };
   }
 
-  /** What was changed after a position; see `FEED`. @param taken what was heard of at that position */
-  changesAfter(cursor: string, taken: Told | undefined): Promise<FeedChanges | undefined> {
+  /** What was changed after a position; see `FEED`. @param taken what was known at that position */
+  changesAfter(cursor: string, taken: Knowledge | undefined): Promise<FeedChanges | undefined> {
     return this.#options.repository.port(FEED).since(cursor, MAX_CHANGES, this.#changedByHand(taken));
   }
 
@@ -258,11 +258,9 @@ export class Edges implements Follower {
     this.#loading += 1;
     try {
       const pages = this.pages();
-      for (let page = await pages.next(); ; page = await pages.next()) {
-        if (!page.done) yield changeLines(page.value);
-        else if (page.value === undefined) return;
-        else return void (yield lastLine({ cursor: page.value, leaseMs: 0, now: this.#options.clock() }));
-      }
+      let page = await pages.next();
+      for (; !page.done; page = await pages.next()) yield changeLines(page.value);
+      if (page.value !== undefined) yield lastLine({ cursor: page.value, leaseMs: 0, now: this.#options.clock() });
     } finally {
       this.#loading -= 1;
     }
@@ -354,7 +352,7 @@ export class Edges implements Follower {
     return this.#following;
   }
 
-  /** Resolves once no edge may answer by what was heard less often. @returns whether that took waiting */
+  /** Resolves once no edge may answer by fewer notifications. @returns whether that took waiting */
   async #untilKnown(times: number): Promise<boolean> {
     let hasWaited = false;
     // One after the other: each time that one of a thousand has taken something, it is not looked at all of them.
@@ -383,8 +381,8 @@ export class Edges implements Follower {
     return edge;
   }
 
-  /** Promises an edge that it may answer by what was heard of: what is changed while it is told waits for that. */
-  #promise(edge: Edge, askedAt: number, following: Following): { told: Told; lease: Lease } {
+  /** Promises an edge that it may answer by what is known: what is changed while it is told waits for that. */
+  #promise(edge: Edge, askedAt: number, following: Following): { told: Knowledge; lease: Lease } {
     // First of all: what is committed after that, and is not seen below, waits for this process.
     const leasedUntil = following.leasedUntil();
     const revision = this.#options.repository.revision();
@@ -397,7 +395,7 @@ export class Edges implements Follower {
   }
 
   /** Notes what an edge has taken. */
-  #hasTaken(edge: Edge, told: Told, at: number): void {
+  #hasTaken(edge: Edge, told: Knowledge, at: number): void {
     if (told.times < edge.taken.times) return;
     [edge.taken, edge.takenAt] = [told, at];
     // No change waits that it has taken: what it was promised before is one lease.
@@ -409,7 +407,7 @@ export class Edges implements Follower {
   }
 
   /** What was changed after a position; undefined where that is not known. */
-  async #changesAfter(after: string, edge: Edge, told: Told): Promise<FeedChanges | undefined> {
+  async #changesAfter(after: string, edge: Edge, told: Knowledge): Promise<FeedChanges | undefined> {
     const { current } = edge;
     const now = performance.now();
     if (current?.cursor === after && current.times === told.times && current.at >= now - CURRENT_MS)
@@ -425,7 +423,7 @@ export class Edges implements Follower {
    * The keys that others have changed in a database by hand, which its audit log does not know of, since an edge has
    * taken all. While notifications are lost, nobody knows.
    */
-  #changedByHand({ revision }: Pick<Told, 'revision'> = NEVER): readonly string[] {
+  #changedByHand({ revision }: Pick<Knowledge, 'revision'> = NEVER): readonly string[] {
     const { repository } = this.#options;
     const changed = repository.kind === 'sqlite' || revision < 0 ? [] : repository.keysChangedSince(revision);
     return changed === 'any' ? [] : changed;

@@ -6,5 +6,5 @@ export {
   type ListedEdge,
   MAX_FEED_LEASES,
   readEdgeReport,
-  type Told,
+  type Knowledge,
 } from './edges.ts';

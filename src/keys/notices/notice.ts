@@ -66,7 +66,7 @@ const MAX_LENGTH = 2000;
 /** What is wrong with the address of a webhook; undefined if nothing is. It may hold a secret, and is not repeated. */
 export function invalidWebhook(text: string): string | undefined {
   if (text.length > MAX_LENGTH || !URL.canParse(text) || text !== text.trim())
-    return 'The address of the webhook is no URL. Write it as https://hooks.example.org/svc-api.';
+    return 'The address of the webhook is not a URL. Write it as https://hooks.example.org/svc-api.';
   const { protocol, hostname, username, password, hash } = new URL(text);
   if (protocol !== 'https:' && !(protocol === 'http:' && isLoopbackHost(hostname)))
     return (

@@ -310,7 +310,9 @@ export function createCatalog({
       ? undefined
       : 'The option "consent" must be off, device, code or both.',
     ...(policy.grantableByKeys ?? []).map((grant) =>
-      known.has(grant) || permissions.has(grant) ? undefined : `"${printable(grant)}" is no role and no permission.`,
+      known.has(grant) || permissions.has(grant)
+        ? undefined
+        : `"${printable(grant)}" is neither a role nor a permission.`,
     ),
     ...Object.values(roles).flatMap((granted) => granted.map((item) => (known.has(item) ? undefined : unknown(item)))),
   ]);
@@ -404,7 +406,7 @@ export function parseRoles(items: readonly string[], catalog: Catalog): Parsed<R
   });
 }
 
-/** Why a text is no permission as a program must write it: exactly as it is named. Undefined if it is one. */
+/** Why a text is not a permission as a program must write it: exactly as it is named. Undefined if it is one. */
 export function invalidPermission(text: string, catalog: Catalog): string | undefined {
   if (text.includes(':') && catalog.knows(text)) return undefined;
   const { values, issues } = parsePermissions([text], catalog);

@@ -163,7 +163,7 @@ export interface ChangeSource {
   start(hear: (received: Received) => void | Promise<void>): void;
   /** Is told each time that somebody relies on what was received: it is made sure less often while nobody does. */
   asked(): void;
-  /** Is told that others are told by this process: should it end, they go on for as long as what it knew was trusted. */
+  /** Is told that this process tells others: should it end, they go on for as long as what it knew was trusted. */
   followed?(): void;
   /** Resolves once nobody waits for it any more. */
   close(): Promise<void>;

@@ -280,7 +280,7 @@ function requireOwnFile(file: number, path: string): void {
 function requireSqlite(file: number, path: string): void {
   const head = Buffer.alloc(MAGIC.length);
   const read = readSync(file, head, 0, head.length, 0);
-  if (head.toString('latin1', 0, read) !== MAGIC) throw invalid(path, 'it is no SQLite file');
+  if (head.toString('latin1', 0, read) !== MAGIC) throw invalid(path, 'it is not an SQLite file');
 }
 
 /**

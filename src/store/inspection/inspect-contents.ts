@@ -82,7 +82,7 @@ async function findNoTimes(db: Kysely<Tables>): Promise<Map<string, string>> {
   return new Map(
     rows.map((row) => {
       const column = TIME_COLUMNS.find((name) => row[name] !== null && !isTime(Number(row[name])))!;
-      return [row.id, `is damaged: its ${column} is ${printable(String(row[column]), 50)}, which is no time`];
+      return [row.id, `is damaged: its ${column} is ${printable(String(row[column]), 50)}, which is not a time`];
     }),
   );
 }

@@ -90,7 +90,7 @@ function isBroken(error: unknown): boolean {
   return isLost(error) || !('severity' in (error as object));
 }
 
-/** Whether the lock of writers, or another one, was waited for in vain. */
+/** Whether the lock of writers, or another one, was waited for too long. */
 export function isLockTimeout(error: unknown): boolean {
   return driverCodeOf(error) === '55P03';
 }

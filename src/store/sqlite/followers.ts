@@ -94,13 +94,13 @@ function liveFollowers(folder: string): FollowerState[] {
 }
 
 function readState(path: string): FollowerState | undefined {
-  return read<FollowerState>(path);
+  return read(path) as FollowerState | undefined;
 }
 
 /** What a file says; undefined if it has just been removed. */
-function read<State>(path: string): State | undefined {
+function read(path: string): unknown {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as State;
+    return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
     if (error instanceof SyntaxError || isMissing(error)) return undefined;
     throw error;
@@ -115,7 +115,7 @@ function isMissing(error: unknown): boolean {
 export function toldEdges(store: string): KnownEdge[] {
   const folder = folderOf(store);
   return namesIn(folder).flatMap((name) => {
-    const told = name.endsWith(EDGES) ? read<ToldEdges>(join(folder, name)) : undefined;
+    const told = name.endsWith(EDGES) ? (read(join(folder, name)) as ToldEdges | undefined) : undefined;
     return told?.boot === bootId() ? edgesAfter(told.edges, monotonic() - told.at) : [];
   });
 }

@@ -79,7 +79,7 @@ describe('logging out', () => {
     keepKey(test.url, made, env);
     const foreign = await logout();
     assert.match(foreign.stderr, remedy);
-    assert.match(foreign.stderr, /No application was given this key.*\nCode: FORBIDDEN/);
+    assert.match(foreign.stderr, /This key was not given to an application.*\nCode: FORBIDDEN/);
     assert.deepEqual([foreign.code, keptKey(test.url, env), await accepts(made)], [1, made, true]);
 
     const nobody = `http://127.0.0.1:${await freePort()}`;
@@ -125,7 +125,7 @@ describe('logging in', () => {
     for (const wrong of ['', 'GUEST VIEWER', 'VIEWER,,GUEST']) {
       const args = ['login', '--server', 'http://127.0.0.1:9', '--roles', wrong];
       const { stderr, code } = await runCliHere(args);
-      assert.match(stderr, /^Error: ".*" is no role and no permission\. Put commas between them\.\n/);
+      assert.match(stderr, /^Error: ".*" is neither a role nor a permission\. Put commas between them\.\n/);
       assert.equal(code, 2);
     }
   });

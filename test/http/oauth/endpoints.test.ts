@@ -242,7 +242,7 @@ describe('the endpoints for applications', () => {
       /"http:\/\/app\.example\.org\/" is not a redir/,
     );
     for (const publicUrl of ['https://keys.example.org/', 'https://example.org//keys', 'ftp://keys.example.org'])
-      await assert.rejects(startServer(test.keys, { publicUrl }), /is no address of a service/);
+      await assert.rejects(startServer(test.keys, { publicUrl }), /is not an address of a service/);
   });
 
   it('answer 503 while the store does not answer', async () => {

@@ -219,7 +219,7 @@ federation:
       [{ nbf: now + 61 }, /not valid yet/],
       [{ iat: now + 61 }, /not valid yet/],
       [{ sub: undefined }, /'sub' of the token is missing/],
-      [{ sub: '' }, /'sub' of the token is no name/],
+      [{ sub: '' }, /'sub' of the token is not a name/],
     ] as const)
       assert.match(await refusal(await tokenFor(more)), text, JSON.stringify(more));
     for (const more of [

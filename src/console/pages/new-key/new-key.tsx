@@ -230,7 +230,7 @@ function limitedTo(grantable: AskedGrantable, draft: Draft, note: string): { dra
   return { draft: kept, note: note + left };
 }
 
-/** Shows the form again, with what was wrong. @throws what is no refusal of an operation */
+/** Shows the form again, with what was wrong. @throws what is not a refusal of an operation */
 async function showRefused(
   here: NewKeyVisit,
   draft: Draft,

@@ -1,0 +1,139 @@
+import { parseArgs } from 'node:util';
+
+/**
+ * What edges take where there are too many for one machine to try: `npm run simulate`. Each input was measured on two
+ * cores; docs/scale.md says by which command. It is the same for everybody: random numbers come from a seed.
+ */
+const { values: given } = parseArgs({
+  options: {
+    edges: { type: 'string', default: '1000' },
+    keys: { type: 'string', default: '100000000' },
+    'changes-per-second': { type: 'string', default: '50' },
+  },
+});
+const [edges, keys, changes] = [given.edges, given.keys, given['changes-per-second']].map(Number) as [
+  number,
+  number,
+  number,
+];
+
+/** Measured. Times are milliseconds of CPU, sizes bytes. */
+export const MEASURED = {
+  /** How often an edge asks while nothing changes, with a lease of a second. */
+  asksPerSecond: 4,
+  http: { askCpu: 0.12, askBytes: 520, changeBytes: 330 },
+  nats: { askCpu: 0.1, brokerCpu: 0.03, askBytes: 420, changeBytes: 420 },
+  snapshot: { bytesPerKey: 90, originCpuPerKey: 0.004, edgeCpuPerKey: 0.001 },
+  table: { memoryPerKey: 17, fileBytesPerKey: 330 },
+} as const;
+
+/** Assumed. */
+const ASSUMED = {
+  /** The way there and back: the median, and how widely it is spread (of its logarithm). */
+  medianMs: 40,
+  spread: 0.6,
+  /** How many packets get lost, and after which time they are sent again, in milliseconds. */
+  loss: 0.005,
+  againMs: 200,
+  leaseMs: 1000,
+  /** What the origin, or the hub of the broker, sends at most: 10 Gbit/s. */
+  bytesPerSecond: 1.25e9,
+  /** How many edges load all keys at a time, of one server. */
+  loading: 4,
+};
+
+/** Mulberry32: numbers from 0 to 1, the same for each seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+const random = randomFrom(1);
+
+/** How long a change and its confirmation are on their way to and from an edge, in milliseconds. */
+function wayMs(): number {
+  const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const lost = [0, 1].filter(() => random() < ASSUMED.loss).length;
+  return ASSUMED.medianMs * Math.exp(ASSUMED.spread * normal) + lost * ASSUMED.againMs;
+}
+
+/** How long changes wait until all edges know, of which so many are frozen. */
+function waits(frozen: number): { p50: number; p99: number; most: number } {
+  const times = Array.from({ length: 2000 }, (_, change) => {
+    // Its lease ends once.
+    let slowest = frozen > 0 && change === 0 ? ASSUMED.leaseMs : 0;
+    for (let edge = frozen; edge < edges; edge += 1) slowest = Math.max(slowest, Math.min(wayMs(), ASSUMED.leaseMs));
+    return slowest;
+  }).toSorted((one, other) => one - other);
+  const at = (part: number) => Math.round(times[Math.min(Math.floor(times.length * part), times.length - 1)]!);
+  return { p50: at(0.5), p99: at(0.99), most: at(1) };
+}
+
+const number = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
+const units = (value: number, names: readonly string[], factor: number) => {
+  const power = Math.min(Math.max(Math.floor(Math.log(value) / Math.log(factor)), 0), names.length - 1);
+  return `${number.format(value / factor ** power)} ${names[power]}`;
+};
+const bytes = (value: number) => units(value, ['B', 'kB', 'MB', 'GB', 'TB', 'PB'], 1000);
+const time = (seconds: number) =>
+  seconds < 120
+    ? `${number.format(seconds)} s`
+    : seconds < 7200
+      ? `${number.format(seconds / 60)} min`
+      : `${number.format(seconds / 3600)} h`;
+
+const { asksPerSecond, http, nats, snapshot, table } = MEASURED;
+const [calm, frozen] = [waits(0), waits(1)];
+const snapshotBytes = keys * snapshot.bytesPerKey;
+/** All edges begin anew at the same time. */
+const storm = (servers: number) => {
+  const atOnce = ASSUMED.loading * servers;
+  const perRound = Math.max(
+    (keys * snapshot.originCpuPerKey * ASSUMED.loading) / 1000,
+    (atOnce * snapshotBytes) / ASSUMED.bytesPerSecond,
+    (keys * snapshot.edgeCpuPerKey) / 1000,
+  );
+  return Math.ceil(edges / atOnce) * perRound;
+};
+const each = (way: { askCpu: number; askBytes: number; changeBytes: number }) => ({
+  messages: edges * asksPerSecond + edges * changes * 2,
+  bytes: edges * asksPerSecond * way.askBytes + edges * changes * (way.changeBytes + way.askBytes),
+  cpu: (edges * (asksPerSecond + changes) * way.askCpu) / 1000,
+});
+const rows: (readonly [string, string, string])[] = [
+  ['messages a second', number.format(each(http).messages), number.format(each(nats).messages)],
+  ['of them while nothing changes', number.format(edges * asksPerSecond), number.format(edges * asksPerSecond)],
+  ['sent a second', bytes(each(http).bytes), bytes(each(nats).bytes)],
+  ['cores of the origin', number.format(each(http).cpu), number.format(each(nats).cpu)],
+  ['cores of the broker', '', number.format((edges * (asksPerSecond + changes) * nats.brokerCpu) / 1000)],
+  [
+    'edges that one core of the origin has while nothing changes',
+    number.format(1000 / (asksPerSecond * http.askCpu)),
+    number.format(1000 / (asksPerSecond * nats.askCpu)),
+  ],
+  ['a change returns: p50, p99, most', `${calm.p50}, ${calm.p99}, ${calm.most} ms`, 'the same'],
+  ['the same as one edge freezes', `${frozen.p50}, ${frozen.p99}, ${frozen.most} ms`, 'the same'],
+  ['memory of an edge for its keys', bytes(keys * table.memoryPerKey), 'the same'],
+  ['file of an edge', bytes(keys * table.fileBytesPerKey), 'the same'],
+  ['all keys, as they are sent', bytes(snapshotBytes), bytes(keys * nats.changeBytes)],
+  [
+    'all edges begin anew, by one server',
+    time(storm(1)),
+    time((edges * keys * nats.changeBytes) / ASSUMED.bytesPerSecond),
+  ],
+  [
+    'the same by ten servers, or leaf nodes',
+    time(storm(10)),
+    time((edges * keys * nats.changeBytes) / ASSUMED.bytesPerSecond / 10),
+  ],
+];
+console.log(
+  `${number.format(edges)} edges, ${number.format(keys)} keys, ${number.format(changes)} changes a second:\n`,
+);
+console.log('| | HTTP | NATS |\n|---|---|---|');
+for (const row of rows) console.log(`| ${row.join(' | ')} |`);
