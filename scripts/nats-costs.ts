@@ -41,8 +41,8 @@ function percentiles(times: number[]): object {
 /** Passes connections on, and counts the bytes that come from where they lead. */
 async function counting(target: number): Promise<{ port: number; bytes: { in: number; out: number } }> {
   const bytes = { in: 0, out: 0 };
-  const server = createServer((socket) => {
-    const there = connect(target, '127.0.0.1');
+  const server = createServer({ noDelay: true }, (socket) => {
+    const there = connect({ port: target, host: '127.0.0.1', noDelay: true });
     there.on('data', (piece) => (bytes.in += piece.length)).on('error', () => socket.destroy());
     socket.on('data', (piece) => (bytes.out += piece.length)).on('error', () => there.destroy());
     socket.pipe(there).pipe(socket);

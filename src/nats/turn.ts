@@ -307,7 +307,8 @@ export class Turn {
       if (taken === undefined || taken > this.#sequence)
         throw new KeysError('NOT_FOUND', 'This position is not known: all keys are to be loaded.');
       const asking = { id, name, key, address: undefined, leaseMs };
-      const knows = this.#points.findLast(({ sequence }) => sequence <= taken)?.told;
+      // An edge may have an entry before this process knows that it was published.
+      const knows = () => this.#points.findLast(({ sequence }) => sequence <= taken)?.told;
       const given = await edges.renew(asking, knows, (times) => this.#publishedTo(times));
       if (given === 'full') throw new KeysError('SERVER_FAILED', 'Too many edges follow this origin.');
       return { ...given, position: positionOf(this.#created, this.#points.at(-1)!.sequence) };

@@ -190,21 +190,21 @@ export class Edges implements Follower {
 
   /**
    * Gives a lease to an edge that is told of changes in another way, once it can have all that is known here.
-   * @param taken what it is known to have taken
+   * @param taken what it is known to have taken, which may turn out to be more while it waits
    * @param published resolves once it can have all of so many notifications, and rejects if it may not
    * @returns for how many milliseconds since it has asked it may answer, once it has taken that; `full` as `poll`
    * @throws KeysError STORE_UNAVAILABLE as `poll`; what `published` rejects with
    */
   async renew(
     asked: EdgeAsking,
-    taken: Knowledge | undefined,
+    taken: () => Knowledge | undefined,
     published: (times: number) => Promise<void>,
   ): Promise<Pick<FollowedAnswer, 'leaseMs' | 'now'> | 'full'> {
     const askedAt = performance.now();
     const following = await this.#follow();
     const edge = this.#asks(asked, askedAt);
     if (!edge) return 'full';
-    if (taken) this.#hasTaken(edge, taken, askedAt);
+    this.#hasTaken(edge, taken() ?? NEVER, askedAt);
     const { told, lease } = this.#promise(edge, askedAt, following);
     this.#tell(following, askedAt);
     try {
@@ -213,6 +213,7 @@ export class Edges implements Follower {
       lease.until = 0;
       throw error;
     }
+    this.#hasTaken(edge, taken() ?? NEVER, askedAt);
     return { leaseMs: Math.max(Math.floor(lease.until - askedAt), 0), now: this.#options.clock() };
   }
 
