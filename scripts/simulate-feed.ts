@@ -18,13 +18,13 @@ const [edges, keys, changes] = [given.edges, given.keys, given['changes-per-seco
 ];
 
 /** Measured. Times are milliseconds of CPU, sizes bytes. */
-export const MEASURED = {
+const MEASURED = {
   /** How often an edge asks while nothing changes, with a lease of a second. */
   asksPerSecond: 4,
-  http: { askCpu: 0.12, askBytes: 520, changeBytes: 330 },
-  nats: { askCpu: 0.1, brokerCpu: 0.03, askBytes: 420, changeBytes: 420 },
-  snapshot: { bytesPerKey: 90, originCpuPerKey: 0.004, edgeCpuPerKey: 0.001 },
-  table: { memoryPerKey: 17, fileBytesPerKey: 330 },
+  http: { askCpu: 0.7, askBytes: 333, changeBytes: 560 },
+  nats: { askCpu: 0.67, brokerCpu: 0.35, askBytes: 266, changeBytes: 626, bytesPerKey: 464, streamBytesPerKey: 393 },
+  snapshot: { bytesPerKey: 81, originCpuPerKey: 0.0083, edgeCpuPerKey: 0.0026 },
+  table: { memoryPerKey: 25.2, fileBytesPerKey: 300 },
 } as const;
 
 /** Assumed. */
@@ -120,16 +120,16 @@ const rows: (readonly [string, string, string])[] = [
   ['the same as one edge freezes', `${frozen.p50}, ${frozen.p99}, ${frozen.most} ms`, 'the same'],
   ['memory of an edge for its keys', bytes(keys * table.memoryPerKey), 'the same'],
   ['file of an edge', bytes(keys * table.fileBytesPerKey), 'the same'],
-  ['all keys, as they are sent', bytes(snapshotBytes), bytes(keys * nats.changeBytes)],
+  ['all keys, as they are sent', bytes(snapshotBytes), bytes(keys * nats.bytesPerKey)],
   [
     'all edges begin anew, by one server',
     time(storm(1)),
-    time((edges * keys * nats.changeBytes) / ASSUMED.bytesPerSecond),
+    time((edges * keys * nats.bytesPerKey) / ASSUMED.bytesPerSecond),
   ],
   [
     'the same by ten servers, or leaf nodes',
     time(storm(10)),
-    time((edges * keys * nats.changeBytes) / ASSUMED.bytesPerSecond / 10),
+    time((edges * keys * nats.bytesPerKey) / ASSUMED.bytesPerSecond / 10),
   ],
 ];
 console.log(
