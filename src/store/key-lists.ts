@@ -233,9 +233,9 @@ const MAX_USES = 10_000;
 const PART_KEYS = 500;
 
 /**
- * The ids of the keys of a page, by their ends or uses, of more keys than are sorted: an index has the ends in order, and
- * of uses only the first or latest are kept. Undefined where these do not fill the page, and for names, which stand in
- * another order in every index.
+ * The ids of the keys of a page, by their ends or uses, of more keys than are sorted: an index has the ends in order,
+ * and of uses only the first or latest are kept. Undefined where these do not fill the page, and for names, which stand
+ * in another order in every index.
  */
 async function findFirst(
   connection: Connection,

@@ -701,8 +701,8 @@ export async function* findUnused(
 }
 
 /**
- * Conditions of which each id fulfils one, in their order: each for some of so many. Ids are random, so that those which
- * begin with each of so many hexadecimal numbers are about as many.
+ * Conditions of which each id fulfils one, in their order: each for some of so many. Ids are random, so that about as
+ * many begin with each of some hexadecimal numbers.
  */
 export function idRanges(keys: number): ((id: RawBuilder<unknown>) => RawBuilder<SqlBool>)[] {
   const pieces = Math.max(Math.ceil(keys / MERGED_KEYS), 1);

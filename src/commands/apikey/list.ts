@@ -103,7 +103,9 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     }),
     all: Flags.boolean({ description: 'List all keys, not one page of them.' }),
     sort: Flags.string({
-      description: `By what to sort: ${SORTS.join(', ')}. What has none comes last. By name, or with --all: at most ${MAX_SELECTED} keys.`,
+      description:
+        `By what to sort: ${SORTS.join(', ')}. What has none comes last. ` +
+        `By name, or with --all: at most ${MAX_SELECTED} keys.`,
       helpValue: '<field>',
     }),
     'exit-code': Flags.boolean({ description: 'Exit with 1 if there is any such key, and with 0 if there is none.' }),

@@ -139,8 +139,8 @@ export interface UsageTotals {
 }
 
 /**
- * What a key has used: a permission, a role that it has granted, as `role:VIEWER`, a tool, as `tool:search`, or a route,
- * as `route:example.org/api/**`.
+ * What a key has used: a permission, a role that it has granted, as `role:VIEWER`, a tool, as `tool:search`, or a
+ * route, as `route:example.org/api/**`.
  */
 export type UsedGrant = Permission | `role:${Role}` | `tool:${string}` | `route:${string}`;
 
