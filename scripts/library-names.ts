@@ -6,6 +6,7 @@ import { tableOf } from './tables.ts';
 const EXAMPLES: Readonly<Record<string, string>> = {
   'Managing keys': 'keys.ts',
   'Checking a request': 'check.ts',
+  Edges: 'edge.ts',
   Hono: 'hono.ts',
   'Express and Connect': 'express.ts',
   'node:http': 'node.ts',

@@ -92,9 +92,18 @@ function namesFrom(file: string, keyword: 'import' | 'export'): { name: string; 
   return Array.from(lists).flatMap(([, list = '', from = '']) =>
     list.match(/\w+(?: as \w+)?(?=,|\s*$)/g)!.map((item) => {
       const [declared = '', name = declared] = item.split(' as ');
-      return { name, declared, file: posix.join(posix.dirname(file), from).replace(/\.ts$/, '.d.ts') };
+      return { name, declared, file: declarationsOf(from, file) };
     }),
   );
+}
+
+/** The files of which a file exports all. */
+function allFrom(file: string): string[] {
+  return Array.from(read(file).matchAll(/^export \* from '(\.[^']+)';$/gm), ([, from]) => declarationsOf(from!, file));
+}
+
+function declarationsOf(imported: string, by: string): string {
+  return posix.join(posix.dirname(by), imported).replace(/\.ts$/, '.d.ts');
 }
 
 /** What a name in a file is, followed to where it is declared; undefined if it is not ours. */
@@ -102,7 +111,8 @@ function declarationOf(asked: string, file: string): Declaration | undefined {
   const found = Array.from(read(file).matchAll(DECLARED)).find((match) => match[2] === asked);
   if (!found) {
     const behind = [...namesFrom(file, 'export'), ...namesFrom(file, 'import')].find(({ name }) => name === asked);
-    const declaration = behind && declarationOf(behind.declared, behind.file);
+    if (!behind) return allFrom(file).flatMap((each) => declarationOf(asked, each) ?? [])[0];
+    const declaration = declarationOf(behind.declared, behind.file);
     if (!declaration || behind.declared === asked) return declaration;
     const text = `${declaration.text.replace(behind.declared, asked)}\n\ntype ${behind.declared} = ${asked};`;
     return { ...declaration, name: asked, text };

@@ -16,7 +16,7 @@ export type { Permission } from './keys/permissions/index.ts';
 export type { CreatedKey, Page, PageQuery, RotatedKey } from './keys/service/index.ts';
 export { type Log, openLog } from './log.ts';
 export { createApp, type CreateAppOptions } from './service/create-app.ts';
-export { type Actor, openEdge, type OpenEdgeOptions, type OpenKeys, openKeys } from './service/library-keys.ts';
+export { type Actor, openEdge, type OpenKeys, openKeys } from './service/library-keys.ts';
 export type { OpenKeysOptions } from './service/open-keys.ts';
 export type { SchemaHook } from './cli/host.ts';
 export { startTelemetry } from './telemetry/start-telemetry.ts';

@@ -16,8 +16,8 @@ export interface FeedSource {
   /** All keys: lines in pieces of any length. @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_… */
   snapshot(signal: AbortSignal): AsyncIterable<Buffer>;
   /**
-   * Follows the changes behind a cursor, over connections that fail, until it is aborted. What arrives is handed on once
-   * it is whole.
+   * Follows the changes behind a cursor, over connections that fail, until it is aborted. What arrives is handed on
+   * once it is whole.
    * @param take gets the lines, and when they were asked for, by `performance.now`; it resolves with the next cursor
    * @param failed is told each time that the origin did not answer, or refused
    * @throws FeedGone; what `take` throws

@@ -45,7 +45,7 @@ const TOKEN = /^[\x21-\x7e]+$/;
 
 const TOKEN_WORDS = { what: 'The file of the token for the origin', remedy: 'Correct --token-file.' };
 
-interface Asked {
+interface SentRequest {
   readonly method?: 'GET' | 'POST';
   readonly path: string;
   readonly body?: unknown;
@@ -175,7 +175,7 @@ export class HttpFeed implements FeedSource {
   }
 
   /** Sends a request, and waits for the head of its answer. @throws KeysError; FeedGone */
-  async #ask({ method = 'GET', path, body, agent, signal }: Asked, silenceMs = 0): Promise<IncomingMessage> {
+  async #ask({ method = 'GET', path, body, agent, signal }: SentRequest, silenceMs = 0): Promise<IncomingMessage> {
     const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const headers = {
       Authorization: `Bearer ${this.#currentToken()}`,

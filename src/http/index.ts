@@ -12,18 +12,7 @@ export {
   partsOf,
   permissionOptions,
 } from './bearer-options.ts';
-export {
-  Door,
-  DOOR_PATH,
-  type DoorPages,
-  type DoorParts,
-  type PeopleAtDoor,
-  isAtDoor,
-  type LoadedDoor,
-  readReturnTarget,
-  seenOrigin,
-  type SignIn,
-} from './door.ts';
+export * from './door.ts';
 export {
   admitKey,
   parseJson,

@@ -42,11 +42,4 @@ export {
   preflightParts,
   type RequestParts,
 } from './request.ts';
-export {
-  formatHost,
-  parseUpstream,
-  problemOfSentHeader,
-  type SentCredential,
-  type Upstream,
-  type UpstreamAddress,
-} from './upstream.ts';
+export * from './upstream.ts';

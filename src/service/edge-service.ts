@@ -1,6 +1,6 @@
 import { type EdgeStore, type FeedSource, HttpFeed, type HttpFeedOptions, openEdgeStore } from '../edge/index.ts';
 import { byRoutes, Discovery, serveForwardAuth } from '../guard/forward-auth.ts';
-import { createEdgeApp, type EdgeAppOptions } from '../http/edge-app.ts';
+import type { createEdgeApp, EdgeAppOptions } from '../http/edge-app.ts';
 import { KeysError } from '../keys/basics/index.ts';
 import type { Config } from '../config/config.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
@@ -62,12 +62,13 @@ export async function openEdge(
     return { 'X-Svc-Api-Stale': `${Math.floor(staleMs / 1000)}` };
   };
   const { log } = feed;
+  const { createEdgeApp } = await import('../http/edge-app.ts');
   return {
     keys: await openKeysOver(store, catalog, maxVerifiedKeys),
     start: async (opened, server) => {
       const start = isGuard(guard, opened.config)
         ? guardService({ ...guard, hasNoDoor: true, extraHeaders }, log)
-        : servedBy(async (served, replaces) => edgeApp(served, { log, extraHeaders, replaces }));
+        : servedBy(async (served, replaces) => edgeApp(createEdgeApp, served, { log, extraHeaders, replaces }));
       const served = await start(opened, server);
       return {
         ...served,
@@ -98,12 +99,13 @@ async function sourceOf(
 }
 
 function edgeApp(
+  create: typeof createEdgeApp,
   { keys, config }: OpenedService,
   { replaces, ...more }: Pick<EdgeAppOptions, 'log' | 'extraHeaders'> & { replaces: ServiceApp | undefined },
 ): ServiceApp {
   const { credentials, trust, cors, publicUrl, limits } = config;
   const router = createRouter(config.routes);
-  const app = createEdgeApp({
+  const app = create({
     keys,
     startedAt: replaces?.startedAt ?? Date.now(),
     credentials,

@@ -95,7 +95,7 @@ export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys>
 }
 
 /** Which server to follow, and how. */
-export interface OpenEdgeOptions extends CatalogAdditions {
+interface OpenEdgeOptions extends CatalogAdditions {
   /** The address of the server whose keys are checked. Elsewhere than on this machine, it begins with `https:`. */
   origin: string;
   /** The secret of a key of that server with EDGE:READ_ANY. */

@@ -7,6 +7,7 @@ import {
   type Following,
   type KnownEdge,
   LISTED_MS,
+  TELL_MS,
   type NotificationReport,
 } from '../keys/repository/index.ts';
 import type { KeyRow, Tables } from './tables.ts';
@@ -92,8 +93,12 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-/** Edges as they are a time in milliseconds after they were listed, as far as they are still listed. */
-export function edgesAfter(edges: readonly KnownEdge[], ageMs: number): KnownEdge[] {
+/**
+ * Edges as they are a time in milliseconds after a process has told of them, as far as they are still listed. Until it
+ * is late to tell of them again, nothing says that they are otherwise.
+ */
+export function edgesAfter(edges: readonly KnownEdge[], toldMs: number): KnownEdge[] {
+  const ageMs = Math.max(toldMs - 2 * TELL_MS, 0);
   return edges
     .map(({ leaseMs, lagMs, seenMs, ...edge }) => ({
       ...edge,

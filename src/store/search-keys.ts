@@ -374,10 +374,12 @@ async function* slicesAfter(
   isReady: () => Promise<boolean>,
   step = SLICE_KEYS,
 ): AsyncGenerator<Omit<KeySlice, 'limit'>> {
+  // PostgreSQL would read all keys for the creators of a few: it guesses how many fulfil several conditions.
+  const knowsFirst = connection.dialect === 'postgres' && (await isReady());
   const first = await connection.run((db) => lastOf(db, after, FIRST_KEYS));
   yield { after, upTo: first };
   if (!first) return;
-  const areReady = await isReady();
+  const areReady = knowsFirst || (await isReady());
   let start = first;
   const ends =
     connection.dialect === 'postgres' && areReady

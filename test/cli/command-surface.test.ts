@@ -6,6 +6,7 @@ import { shortId } from '../../scripts/own-commands.ts';
 import OwnHelp from '../../src/cli/help/own-help.ts';
 import { ownConfig } from '../support/cli-here.ts';
 import { ROOT, runCli } from '../support/process.ts';
+import { runProgramHere } from '../support/program-here.ts';
 
 /** What scripts rely on: a change here is a change for them. */
 const ALWAYS = ['--config <path>', '--database <path>', '--json', '--no-color'];
@@ -181,6 +182,19 @@ const SURFACE: Record<string, string[]> = {
   'apikey:backup': ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
   'apikey:compact': [...ALWAYS, ...PLACE],
   'apikey:doctor': [...ALWAYS, ...PLACE, ...ASKING, '--dry-run', '--repair clock'],
+  'apikey:edge': [
+    '[upstream]',
+    '--ca <path>',
+    '--client-cert <path>',
+    '--client-key <path>',
+    '--grace <duration>',
+    '--insecure',
+    '--max-stale <duration>',
+    '--name <name>',
+    '--origin <url>',
+    '--token-file <path>',
+    ...SERVING.filter((flag) => !flag.startsWith('--workers')),
+  ],
   'apikey:guard': [
     '[upstream]',
     '--any-key',
@@ -281,7 +295,7 @@ describe('the commands', () => {
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
     const atTop =
-      'backup compact doctor federation:explain guard login logout notices:test restore routes:check routes:explain routes:observed routes:template'.split(
+      'backup compact doctor edge federation:explain guard login logout notices:test restore routes:check routes:explain routes:observed routes:template'.split(
         ' ',
       );
     const ids = Object.keys(manifest.commands);
@@ -329,8 +343,8 @@ describe('the commands', () => {
     for (const id of [['serve'], ['apikey', 'rotate']]) {
       const [long, short, asked] = await Promise.all([
         runCli([...id, '--help']),
-        runCli([...id, '-h']),
-        runCli(['help', ...id]),
+        runProgramHere([...id, '-h']),
+        runProgramHere(['help', ...id]),
       ]);
       assert.deepEqual(long, { stdout: await helpOf(id), stderr: '', code: 0, signal: null });
       assert.deepEqual([short, asked], [long, long]);
@@ -342,7 +356,7 @@ describe('the commands', () => {
   });
 
   it('refuse a name that no command has', async () => {
-    const { stderr, code } = await runCli(['apikeys']);
+    const { stderr, code } = await runProgramHere(['apikeys']);
     assert.match(stderr, /^Error: There is no command "apikeys"\. /);
     assert.equal(code, 2);
   });

@@ -162,10 +162,13 @@ const CASES: Readonly<Record<string, Case>> = {
 describeOnEach('the doors of the library', () => {
   let test: TestKeys;
   let count = 0;
-  beforeEach(async () => {
+  before(async () => {
     test = await openTestKeys();
   });
-  afterEach(() => test.store.close());
+  beforeEach(() => void (count += 1));
+  // No test meets what another one has used up: neither limits nor attempts.
+  afterEach(() => void (test.time.now += 24 * 3_600_000));
+  after(() => test.store.close());
 
   for (const [name, open] of Object.entries(DOORS))
     describe(name, () => {
@@ -174,7 +177,6 @@ describeOnEach('the doors of the library', () => {
 
       /** Sends with a new key, as a case says. */
       async function answersTo({ key, after: change, secret, from, required = {}, answers }: Case) {
-        count += 1;
         const input = { name: `Key ${count}`, roles: ['GUEST'], ...key };
         const { key: created, apiKey } = await test.keys.create(input, OPERATOR);
         await change?.(test, apiKey.id);
@@ -195,13 +197,13 @@ describeOnEach('the doors of the library', () => {
       it('lets a valid key in from an address with many wrong ones', async () => {
         const wrong = CASES['says so after too many wrong keys from one address']!;
         await answersTo(wrong);
-        const { key } = await test.keys.create({ name: 'Valid', roles: ['GUEST'] }, OPERATOR);
+        const { key } = await test.keys.create({ name: `Valid ${count}`, roles: ['GUEST'] }, OPERATOR);
         assert.equal(await door!.send({ authorization: `Bearer ${key}`, 'x-forwarded-for': FOREIGN }), OK);
       });
 
       it('refuses what the parent key no longer may', async () => {
-        const parent = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
-        const child = await test.keys.create({ name: 'Child', roles: ['VIEWER'] }, parent.principal);
+        const parent = await createPrincipal(test.keys, { name: `Parent ${count}`, roles: ['ADMIN'] });
+        const child = await test.keys.create({ name: `Child ${count}`, roles: ['VIEWER'] }, parent.principal);
         door = await open(test.keys, { permission: 'DOCKER:READ_ANY' });
         const headers = { authorization: `Bearer ${child.key}` };
         const before = await door.send(headers);

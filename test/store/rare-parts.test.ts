@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { sql } from 'kysely';
 import type { Connection } from '../../src/store/connection.ts';
 import { openConnection, openStore } from '../../src/store/open.ts';
-import { rarePartsOf } from '../../src/store/search-keys.ts';
+import { isFoundByParts, rarePartsOf } from '../../src/store/search-keys.ts';
 import { describeOn } from '../support/dialects.ts';
 import { storedKey } from '../support/keys.ts';
 import { tempStore } from '../support/temp.ts';
@@ -26,6 +27,21 @@ describeOn('postgres', 'a search of keys by the index', () => {
     assert.deepEqual(await rarePartsOf(connection, 'service 9876'), ['876', '987']);
     assert.deepEqual(await rarePartsOf(connection, '987 1043'), ['987', '043']);
     assert.deepEqual(await rarePartsOf(connection, 'no key has it'), ['HAS', 'KEY']);
+  });
+
+  it('reads no other keys than those that it names', async () => {
+    const plan = await connection.run((db) =>
+      db.transaction().execute(async (transaction) => {
+        await sql`set local enable_seqscan = off`.execute(transaction);
+        return transaction
+          .selectFrom('api_keys')
+          .select('id')
+          .where(isFoundByParts('987 1043', ['987', '043']))
+          .explain('text' as never);
+      }),
+    );
+    assert.match(JSON.stringify(plan), /Bitmap Index Scan on api_keys_by_search_text/);
+    assert.doesNotMatch(JSON.stringify(plan), /Seq Scan/);
   });
 
   it('asks it for all, or reads the keys in their order, where many keys have each part', async () => {

@@ -12,8 +12,14 @@ import { freePort } from './port.ts';
 import { AS_NOBODY } from './store-process.ts';
 
 const given = process.argv[2] === 'durable' ? undefined : process.argv[2];
-/** Tests do not care what a crash could lose. */
-const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' };
+/** Tests do not care what a crash could lose, and their files are in memory, where nothing is gained by reading ahead. */
+const FAST = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  autovacuum: 'off',
+  io_method: 'sync',
+};
 const SETTINGS = { listen_addresses: '127.0.0.1', max_connections: '300', ...(process.argv[2] !== 'durable' && FAST) };
 /** One role needs a password, for tests of passwords. */
 const ACCESS = 'host all guarded all scram-sha-256\nhost all all all trust\n';

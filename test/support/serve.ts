@@ -3,6 +3,7 @@ import { cleanEnv, startCli } from './process.ts';
 
 export interface ServeProcess {
   url: string;
+  pid: number;
   /** Sends it a signal. */
   kill(signal: NodeJS.Signals): void;
   /** Stops it with SIGTERM, or the given signal, and waits until it exits. */
@@ -31,6 +32,7 @@ async function startListening(args: readonly string[], env: NodeJS.ProcessEnv): 
   if (url === undefined) throw new Error(`${args[0]} did not start: ${line}`);
   return {
     url,
+    pid: child.pid!,
     kill: (signal) => void child.kill(signal),
     async stop(signal = 'SIGTERM') {
       child.kill(signal);

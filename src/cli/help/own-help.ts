@@ -122,8 +122,6 @@ const FIRST = [
   'serve',
   'guard',
   'routes:check',
-  'routes:explain',
-  'notices:test',
   'backup',
   'restore',
   'compact',

@@ -3,8 +3,7 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { readUpstream } from '../../cli/serve/asked-upstream.ts';
-import { readOptions, ServingCommand, servingFlags } from '../../cli/serve/index.ts';
+import { readOptions, readUpstream, ServingCommand, servingFlags } from '../../cli/serve/index.ts';
 import { readServerUrl, requireEncryption } from '../../cli/with-keys.ts';
 import { printable } from '../../keys/basics/index.ts';
 import type { AskedGuard } from '../../service/guard-service.ts';
@@ -29,6 +28,11 @@ export default class Edge extends ServingCommand {
       'http://127.0.0.1:3000 --origin https://keys.example.org --token-file edge.key',
     ],
   ]);
+  /** There is none, whatever a host says. */
+  static override baseFlags: (typeof ServingCommand)['baseFlags'] = {
+    ...ServingCommand.baseFlags,
+    database: { ...ServingCommand.baseFlags.database, hidden: true },
+  };
   static override args = {
     upstream: Args.string({
       description: 'Where a service listens that is guarded, as that of guard.',

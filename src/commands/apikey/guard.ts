@@ -3,8 +3,7 @@ import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../cli/base-command.ts';
 import { exclusiveFlags, permissionsFlag } from '../../cli/input/key-flags.ts';
 import { CliError } from '../../cli/errors.ts';
-import { readUpstream } from '../../cli/serve/asked-upstream.ts';
-import { readNumber, readOptions, ServingCommand, servingFlags } from '../../cli/serve/index.ts';
+import { readNumber, readOptions, readUpstream, ServingCommand, servingFlags } from '../../cli/serve/index.ts';
 import { printable } from '../../keys/basics/index.ts';
 import type { AskedGuard } from '../../service/guard-service.ts';
 

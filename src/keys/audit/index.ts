@@ -23,7 +23,7 @@ export {
   RefusalSampler,
   requireAuditKey,
 } from './audit-entry.ts';
-export { AUDIT_OPTIONS, type AuditRequest, findPrunable, type PrunedEntries, readAuditRequest } from './audit-log.ts';
+export * from './audit-log.ts';
 export { type AuditHistogram, countEntries } from './histogram.ts';
 export {
   type AuditVerification,

@@ -11,14 +11,5 @@ export {
   type SecretStatus,
   type VerifiedKey,
 } from './authenticator.ts';
-export {
-  type GrantsByGroup,
-  grantsOf,
-  invalidProvider,
-  People,
-  type PeopleSettings,
-  type SignedIn,
-  type SignInProvider,
-  type SignInProxy,
-} from './people.ts';
+export * from './people.ts';
 export { Sessions } from './sessions.ts';

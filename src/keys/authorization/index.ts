@@ -1,24 +1,6 @@
 /** Who may do what: principals, the parents of a key, what it may grant and read. */
 export { AuditAccess } from './audit-access.ts';
-export {
-  ancestorsOf,
-  type AncestorLimit,
-  type Chain,
-  chainAccess,
-  chainExpiry,
-  chainHolds,
-  chainHoldsUnknown,
-  chainOf,
-  chainStatus,
-  type Descendants,
-  findAnswering,
-  findChain,
-  findChains,
-  findDescendants,
-  limitsOf,
-  type Link,
-  MAX_CHAIN_LENGTH,
-} from './chain.ts';
+export * from './chain.ts';
 export {
   type AccessDecision,
   decideAccess,
@@ -28,28 +10,7 @@ export {
   suggestGrants,
   type Suggestion,
 } from './explain.ts';
-export {
-  addedGrants,
-  endsLater,
-  hasRoomForChildren,
-  heldGrants,
-  isLoosened,
-  isWidened,
-  notGrantable,
-  requirePolicy,
-  requireToChange,
-  requireToCreate,
-  requireToCreateAny,
-  requireToGrant,
-  requireToHoldKey,
-  requireToLoosen,
-  requireToOutlive,
-  tooMany,
-  violationsByCount,
-  violationsOfChange,
-  violationsOfEnd,
-  violationsOfNew,
-} from './granting.ts';
+export * from './granting.ts';
 export {
   type AccessObserver,
   type Actor,

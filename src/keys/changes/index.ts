@@ -24,17 +24,7 @@ export {
   namedIssues,
   OperatorContainments,
 } from './contain.ts';
-export {
-  buildKey,
-  type ConfusableName,
-  createKey,
-  findConfusableNames,
-  freeName,
-  type KeyPreview,
-  planCreation,
-  revertCreation,
-  warningsOf,
-} from './create.ts';
+export * from './create.ts';
 export { type KeyChangeKind, PermittedChanges, type PossibleChange, type Refusal } from './permitted-changes.ts';
 export {
   activateRotation,

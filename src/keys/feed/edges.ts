@@ -25,6 +25,7 @@ import {
   type KeyRepository,
   type KnownEdge,
   LISTED_MS,
+  TELL_MS,
 } from '../repository/index.ts';
 
 /** An edge that asks. */
@@ -120,8 +121,6 @@ const [MAX_CHANGES, PAGE_KEYS] = [1000, 500];
 const CURRENT_MS = 5000;
 /** How many edges are remembered, of which as long as they are listed. */
 const MAX_EDGES = 10_000;
-/** How often those who list edges are told of them, in milliseconds. */
-const TELL_MS = 2000;
 /** How many edges may load all keys at once. */
 const MAX_LOADING = 4;
 /** How many reports are remembered, so that none counts twice. */

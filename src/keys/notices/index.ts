@@ -1,20 +1,5 @@
 /** Of what a webhook is told, and when. */
-export {
-  type Attempt,
-  type CollectionResult,
-  collectNotices,
-  type EndingKey,
-  type EndsQuery,
-  MAX_REFUSED_KEYS,
-  MAX_WAITING,
-  type NoticeState,
-  type NoticeStatus,
-  type NoticeStore,
-  type NoticeWriter,
-  type PendingNotices,
-  refusalHour,
-  type RefusedKey,
-} from './collect.ts';
+export * from './collect.ts';
 export {
   DEFAULT_NOTICES,
   HISTORY_MS,

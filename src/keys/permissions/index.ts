@@ -31,4 +31,4 @@ export {
   ruleText,
   unknownGrantsOf,
 } from './catalog.ts';
-export { groupPermissions, PermissionSet, type ResourceActions, splitPermission } from './permission-set.ts';
+export * from './permission-set.ts';

@@ -51,6 +51,8 @@ export interface KnownEdge {
 
 /** How long such a server is listed that asks no more, in milliseconds. */
 export const LISTED_MS = 600_000;
+/** How often a process tells of the edges that it knows, in milliseconds. */
+export const TELL_MS = 2000;
 
 /** Somebody who tells changes of keys on to others. A change returns once none of these lets a key pass as before. */
 export interface Follower {

@@ -24,35 +24,5 @@ export {
   requestEntry,
   requireFlow,
 } from './consent-request.ts';
-export { FEED, type FeedChanges, type Follower, type Following, type KnownEdge, LISTED_MS } from './feed.ts';
-export {
-  boundsAt,
-  type ChangeSource,
-  differencesOf,
-  differenceText,
-  digestToken,
-  type FormOutcome,
-  type FoundBySecret,
-  type Received,
-  type NotificationReport,
-  type KeyCounts,
-  type KeyFilter,
-  type KeyFinder,
-  type KeyRepository,
-  type KeyWriter,
-  type ListPosition,
-  type ListQuery,
-  MAX_OUTCOMES,
-  MAX_SEALED_LENGTH,
-  MAX_SESSIONS,
-  OUTCOME_MS,
-  type RepositoryWriteOptions,
-  type SchemaDifference,
-  type SchemaPart,
-  type Session,
-  SESSION_MS,
-  SESSIONS,
-  type SessionWriter,
-  type StoredKeyFinder,
-  type StoreKind,
-} from './repository.ts';
+export * from './feed.ts';
+export * from './repository.ts';

@@ -1,27 +1,3 @@
 /** The form of a secret, its digest, and where one may be found. */
-export { type FoundSecret, SecretFinder } from './secret-finder.ts';
-export {
-  BEARER_ALONE,
-  CHECKSUM_LENGTH,
-  checkCredentialPlaces,
-  createImportedId,
-  createPersonId,
-  createSecret,
-  type CredentialPlace,
-  digestSecret,
-  hasOwnForm,
-  toHex,
-  holdsSecret,
-  isImportedId,
-  isPersonId,
-  prefixOf,
-  problemOfHeader,
-  publicIdOfPrefix,
-  type RandomBytes,
-  readDigest,
-  readSecret,
-  redactSecrets,
-  SECRET_PATTERN,
-  SECRET_START,
-  type Secret,
-} from './secret.ts';
+export * from './secret-finder.ts';
+export * from './secret.ts';

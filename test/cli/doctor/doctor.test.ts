@@ -424,21 +424,21 @@ describeOnEach('doctor', (dialect) => {
     const absurd = ['9500000000000000', '-9500000000000000', '300000000000000'];
     const messages = async (check: string) =>
       (await examine()).filter((found) => found.check === check).map(({ message }) => message);
-    for (const value of absurd)
-      for (const column of ['created_at', 'expires_at', 'disabled_at']) {
-        await changeDirectly(cli.database, `update api_keys set ${column} = ${value}`);
-        const found = await messages('AUDIT_LOG');
-        assert.match(
-          found.join('\n'),
-          new RegExp(`^The key "A" \\(.*\\) is damaged: its ${column} is ${value}, which is no`),
-        );
-        for (const args of [['list'], ['show', 'A']]) {
-          const { code, stdout } = await cli.run(['apikey', ...args, '--json']);
-          assert.equal(code, 0, stdout);
-        }
-        assert.match((await cli.run(['apikey', 'export'])).stderr, /is damaged/);
-        await changeDirectly(cli.database, `update api_keys set created_at = 1, expires_at = null, disabled_at = null`);
+    for (const [at, column] of ['created_at', 'expires_at', 'disabled_at'].entries()) {
+      const value = absurd[at]!;
+      await changeDirectly(cli.database, `update api_keys set ${column} = ${value}`);
+      const found = await messages('AUDIT_LOG');
+      assert.match(
+        found.join('\n'),
+        new RegExp(`^The key "A" \\(.*\\) is damaged: its ${column} is ${value}, which is no`),
+      );
+      for (const args of [['list'], ['show', 'A']]) {
+        const { code, stdout } = await cli.run(['apikey', ...args, '--json']);
+        assert.equal(code, 0, stdout);
       }
+      assert.match((await cli.run(['apikey', 'export'])).stderr, /is damaged/);
+      await changeDirectly(cli.database, `update api_keys set created_at = 1, expires_at = null, disabled_at = null`);
+    }
     for (const value of absurd) {
       await changeDirectly(cli.database, `update clock set latest = ${value}`);
       assert.deepEqual(await messages('CLOCK'), [`The store remembers the time ${value}, which is none.`]);

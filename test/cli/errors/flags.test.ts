@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { testCli } from '../../support/cli.ts';
 import { errorText } from '../../support/errors.ts';
 import { runCli } from '../../support/process.ts';
+import { runProgramHere } from '../../support/program-here.ts';
 
 const SECRET = `svc_0a1B2c3D4e5F_${'x'.repeat(49)}`;
 
@@ -69,7 +70,7 @@ describe('a flag or argument that is wrong', () => {
   }
 
   it('gets a suggestion also where help does not show the flag that was meant', async () => {
-    const { stderr } = await runCli(['serve', '--max-conections', '9']);
+    const { stderr } = await runProgramHere(['serve', '--max-conections', '9']);
     const error = 'Nonexistent flag: --max-conections. Did you mean --max-connections?';
     assert.equal(stderr, errorText('USAGE', error, 'serve'));
   });
@@ -90,8 +91,8 @@ describe('a flag or argument that is wrong', () => {
 
   it('is refused in the same way in the form with colons', async () => {
     const [colons, spaces] = await Promise.all([
-      runCli(['apikey:create', '--rolls', 'VIEWER']),
-      runCli(['apikey', 'create', '--rolls', 'VIEWER']),
+      runProgramHere(['apikey:create', '--rolls', 'VIEWER']),
+      runProgramHere(['apikey', 'create', '--rolls', 'VIEWER']),
     ]);
     assert.deepEqual(colons, spaces);
     assert.match(spaces.stderr, /^Error: Nonexistent flag: --rolls\. Did you mean --roles\?\n/);
@@ -103,7 +104,7 @@ describe('a flag or argument that is wrong', () => {
       ['serve', '--port', '0', '--json', '--prot'],
       ['apikey', 'export', '--json'],
     ]) {
-      const { stdout, stderr, code } = await runCli(args);
+      const { stdout, stderr, code } = await runProgramHere(args);
       const { error, ...rest } = JSON.parse(stdout) as { error: string };
       assert.match(error, /^Nonexistent flags?: /);
       assert.deepEqual([rest, stderr, code], [{ code: 'USAGE' }, '', 2]);
@@ -119,7 +120,7 @@ describe('a flag or argument that is wrong', () => {
 
 describe('a failure of help or autocomplete', () => {
   it('has the form of all others', async () => {
-    const [help, shell] = await Promise.all([runCli(['help', '--nope']), runCli(['autocomplete', 'zhs'])]);
+    const [help, shell] = await Promise.all([runProgramHere(['help', '--nope']), runCli(['autocomplete', 'zhs'])]);
     assert.match(help.stderr, /^Error: Nonexistent flag: --nope\. Leave it out\.\nCode: USAGE\nUsage: svc-api help /);
     assert.match(
       shell.stderr,
