@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -182,6 +182,27 @@ for (let index = 0; index < CHANGES; index += 1) {
   alone.push(performance.now() - start);
 }
 show('the same without an edge, in ms', percentiles(alone));
+
+const ids = Array.from({ length: 1000 }, () => randomUUID());
+const ask = async (edge: string, after: string, leaseMs: number) => {
+  const asked = JSON.stringify({ edge, name: 'x', after, leaseMs, token });
+  return (await connection.request('svc-api.feed.ask', asked, { timeout: 10_000 })).json<{ position: string }>();
+};
+const { position } = await ask(ids[0]!, '', 0);
+for (const width of [1, 1, 100, 1000]) {
+  const rounds = Math.ceil(4000 / width);
+  const before = [cpuOf(origin), cpuOf(nats.pid), performance.now()] as const;
+  for (let round = 0; round < rounds; round += 1)
+    await Promise.all(
+      Array.from({ length: width }, (_, index) => ask(ids[(round * width + index) % ids.length]!, position, 2000)),
+    );
+  const count = rounds * width;
+  show(`asks of 1,000 edges, ${width} at a time`, {
+    perSecond: Math.round((count / (performance.now() - before[2])) * 1000),
+    originCpuMs: ms((cpuOf(origin) - before[0]) / count),
+    natsCpuMs: ms((cpuOf(nats.pid) - before[1]) / count),
+  });
+}
 
 for (const [edges, lease] of [
   [0, '1s'],
