@@ -66,7 +66,10 @@ export default class Edge extends ServingCommand {
       description: 'Certificate that is shown to the origin, in PEM.',
       helpValue: '<path>',
     }),
-    'client-key': Flags.string({ description: 'Its private key, in PEM.', helpValue: '<path>' }),
+    'client-key': Flags.string({
+      description: 'Private key of the certificate of --client-cert, in PEM.',
+      helpValue: '<path>',
+    }),
     insecure: Flags.boolean({ description: 'Send the key also to an origin elsewhere that speaks plain HTTP.' }),
     ...FLAGS,
   };

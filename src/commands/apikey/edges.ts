@@ -15,7 +15,7 @@ const COLUMNS: readonly Column[] = [
 export default class Edges extends KeyCommand {
   static override summary = 'List the servers without a store that follow this one.';
   static override description =
-    'Those that have asked for changes within ten minutes, whichever server of the store they follow. The state is ' +
+    'Edges that have asked for changes within ten minutes, whichever server of the store they follow. The state is ' +
     'answering or behind: an edge that is behind refuses all keys. The lag is the time since it was last known to ' +
     'have taken all changes. What servers know of them is up to two seconds old. Where this is not a terminal, an ' +
     'edge is one line, with tabs between NAME KEY ADDRESS STATE LAG ASKED. With --server, needs EDGE:READ_ANY.';
