@@ -164,7 +164,7 @@ export type ConsentStatus = | 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';
 export type ConsentRequest = ConsentRequestSource;
 export type ApproveConsentRequestInput = { userCode: string; roles?: Maybe<ReadonlyArray<string>>; permissions?:
   Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; };
-export type Edge = { id: Lazy<string>; name: Lazy<string>; keyId: Lazy<string>; keyName: Lazy<string>; address?:
+export type Edge = { edgeId: Lazy<string>; name: Lazy<string>; keyId: Lazy<string>; keyName: Lazy<string>; address?:
   Lazy<Maybe<string>>; leaseMs: Lazy<number>; lagMs: Lazy<number>; lastAskedAt: Lazy<number>; };
 export type RouteAllow = | 'OPEN' | 'KEY' | 'ALL' | 'ANY' | 'RESOURCE';
 export type Route = RouteSource;

@@ -64,7 +64,7 @@ export function serviceResolversOf(keys: KeysService, info: ServiceInfo, service
       },
     edges: async () => {
       const edges = await keys.edges.all();
-      return edges.map(({ key, ...edge }) => ({ ...edge, keyId: key.id, keyName: key.name }));
+      return edges.map(({ id: edgeId, key, ...edge }) => ({ ...edge, edgeId, keyId: key.id, keyName: key.name }));
     },
     health: async () => {
       const { store, answeredInMs, hasSearchIndex, clockBehindMs, hearsChanges } = await keys.store.health();

@@ -274,9 +274,15 @@ export function readContained({
 }
 
 /** An edge as it is listed. */
-export function readEdge({ keyId, keyName, lastAskedAt, ...edge }: Answered<EdgesQuery>[number]): ListedEdge {
+export function readEdge({
+  edgeId: id,
+  keyId,
+  keyName,
+  lastAskedAt,
+  ...edge
+}: Answered<EdgesQuery>[number]): ListedEdge {
   const address = edge.address ?? undefined;
-  return { ...edge, address, key: { id: keyId, name: keyName }, lastAskedAt: timeIn(lastAskedAt)! };
+  return { ...edge, id, address, key: { id: keyId, name: keyName }, lastAskedAt: timeIn(lastAskedAt)! };
 }
 
 type EntryData = Answered<AuditLogQuery>['edges'][number]['node'];

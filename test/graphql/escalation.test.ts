@@ -39,7 +39,7 @@ describeOnEach('a key cannot grant more than it holds', () => {
       ['ME:READ_OWN', 'ONLINE:READ_ANY', 'ONLINE:READ_OWN', 'WELCOME:READ_ANY', 'WELCOME:READ_OWN'],
       5,
     ],
-    [{ roles: ['ADMIN'] }, ['ACTIVATION_CODE:CREATE_ANY'], 29 * 8 - 2 - 2 - 2],
+    [{ roles: ['ADMIN'] }, ['ACTIVATION_CODE:CREATE_ANY'], 30 * 8 - 2 - 2 - 2],
     [{ permissions: [{ resource: 'DOCKER', actions: ['UPDATE_OWN'] }] }, ['DOCKER:UPDATE_OWN'], 1],
     [{ permissions: [{ resource: 'API_KEY', actions: ['CREATE_ANY', 'DELETE_OWN'] }] }, ['API_KEY:DELETE_OWN'], 1],
     [

@@ -34,6 +34,7 @@ const QUERY = {
   explainRequest:
     '(method: String = "GET", url: String!, preflight: Boolean = false, keyId: ID, keyName: String): RequestExplanation',
   limits: '(): ServiceLimits',
+  edges: '(): [Edge!]',
   health: '(): Health',
   info: '(): Info',
   apiKeyChangePlan:
@@ -183,7 +184,7 @@ describe('the schema, as introspection shows it', () => {
   it('holds the resources of the host beside its own', () => {
     const resource = schema.getType('Resource');
     assert.ok(isEnumType(resource));
-    assert.equal(resource.getValues().length, 30);
+    assert.equal(resource.getValues().length, 31);
     for (const name of ['CONNECT__REMOTE_ACCESS', 'DISK_POOL']) assert.ok(resource.getValue(name), name);
   });
 

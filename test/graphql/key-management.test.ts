@@ -195,7 +195,7 @@ describeOnEach('what can be granted', () => {
       assert.deepEqual(await preview(args), [], args);
     }
     const admin = (await preview('(roles: [ADMIN, VIEWER])')) as { actions: string[] }[];
-    assert.deepEqual([admin.length, new Set(admin.map(({ actions }) => actions.length))], [30, new Set([8])]);
+    assert.deepEqual([admin.length, new Set(admin.map(({ actions }) => actions.length))], [31, new Set([8])]);
   });
 
   it('is listed: roles with what they grant, resources and actions', async () => {
@@ -206,11 +206,11 @@ describeOnEach('what can be granted', () => {
       resources: string[];
       actions: string[];
     };
-    assert.deepEqual([resources.length, resources.at(-1), actions.length], [30, 'DISK_POOL', 8]);
+    assert.deepEqual([resources.length, resources.at(-1), actions.length], [31, 'DISK_POOL', 8]);
     assert.deepEqual(
       roles.map(({ role, permissions }) => [role, permissions.length]),
       [
-        ['ADMIN', 30],
+        ['ADMIN', 31],
         ['CONNECT', 6],
         ['VIEWER', 28],
         ['GUEST', 3],

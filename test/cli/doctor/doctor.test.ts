@@ -155,6 +155,7 @@ describeOnEach('doctor', (dialect) => {
     assert.deepEqual(wrong(checks), []);
     const left = new Set([
       'FEDERATION',
+      'EDGES',
       ...(dialect === 'sqlite' ? ['SETTINGS', 'RIGHTS'] : ['ACCESS', 'SPACE', 'INTEGRITY']),
     ]);
     assert.deepEqual(
