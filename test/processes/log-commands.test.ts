@@ -413,6 +413,24 @@ for (const level of ['debug', 'trace'] as const) {
       checked.add('guard');
     });
 
+    it('is told of each request to an edge, whose token it does not have', async () => {
+      const token = await world.key('Edge', { permissions: ['EDGE:READ_ANY'] });
+      const key = await world.key('Followed', { roles: ['VIEWER'] });
+      const serving = new Serving(['serve', '--port', '0'], env, world.folder);
+      const origin = new URL(await serving.url).origin;
+      const args = ['--origin', origin, '--token-file', world.file('edge.key', token), '--port', '0'];
+      const following = new Serving(['edge', ...args], env, world.folder);
+      const headers = { authorization: `Bearer ${key}` };
+      await (await fetch(`${await following.url}/auth/traefik?permission=INFO:READ_ANY`, { headers })).text();
+      const followed = await following.ended('SIGTERM');
+      await serving.ended('SIGTERM');
+      await world.hideDigests();
+      check('edge', level, followed, { args: [], says: ['a listener was opened'] }, world.hidden);
+      assert.ok(followed.lines.some(({ msg, keys }) => msg === 'the keys were loaded' && Number(keys) > 1));
+      assert.equal(requestsIn(followed.lines).length, 1);
+      checked.add('edge');
+    });
+
     it('is told of a store on PostgreSQL, without its password', async () => {
       const url = new URL(postgresStore());
       url.username ||= 'postgres';

@@ -67,7 +67,7 @@ describe('the catalog', () => {
     const host = createCatalog({
       resources: ['WIKI', { name: 'VAULT', credentials: true }, { name: 'PRINTER', credentials: false }],
     });
-    assert.deepEqual(host.resources.slice(RESOURCES.length), ['WIKI', 'VAULT', 'PRINTER']);
+    assert.deepEqual(host.resources.slice(RESOURCES.length), ['EDGE', 'WIKI', 'VAULT', 'PRINTER']);
     const may = (role: 'ADMIN' | 'VIEWER') =>
       ['WIKI', 'VAULT', 'PRINTER'].filter((name) => host.permissionsOf(role).includes(`${name}:READ_ANY`));
     assert.deepEqual(
@@ -81,7 +81,7 @@ describe('the catalog', () => {
 
   it("holds the host's resources too, each once, for ADMIN and VIEWER", () => {
     const host = createCatalog({ resources: ['PRINTER', 'DOCKER', 'PRINTER'] });
-    assert.deepEqual(host.resources, [...RESOURCES, 'PRINTER']);
+    assert.deepEqual(host.resources, [...RESOURCES, 'EDGE', 'PRINTER']);
     assert.ok(host.permissionsOf('ADMIN').includes('PRINTER:DELETE_ANY'));
     assert.ok(host.permissionsOf('VIEWER').includes('PRINTER:READ_ANY'));
     assert.ok(!host.permissionsOf('VIEWER').includes('PRINTER:UPDATE_ANY'));

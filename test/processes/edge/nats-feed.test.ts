@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FeedByNats } from '../../src/config/config.ts';
-import { type EdgeStore, openEdgeStore } from '../../src/edge/index.ts';
-import { requestCheck } from '../../src/http/request-check.ts';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { createCatalog } from '../../src/keys/permissions/catalog.ts';
-import { NatsFeed } from '../../src/nats/nats-feed.ts';
-import { NatsPublisher } from '../../src/nats/publisher.ts';
-import { openKeysOver, type OpenKeys } from '../../src/service/open-keys.ts';
-import { describeOnEach } from '../support/dialects.ts';
-import { openTestKeys, type TestKeys } from '../support/keys.ts';
-import { collectingLog } from '../support/log.ts';
-import { natsAccounts, type NatsServer, startNats, stopNats } from '../support/nats.ts';
-import { freePort } from '../support/port.ts';
-import { tempFolder } from '../support/temp.ts';
-import { until } from '../support/until.ts';
+import type { FeedByNats } from '../../../src/config/config.ts';
+import { type EdgeStore, openEdgeStore } from '../../../src/edge/index.ts';
+import { requestCheck } from '../../../src/http/request-check.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
+import { NatsFeed } from '../../../src/nats/nats-feed.ts';
+import { NatsPublisher } from '../../../src/nats/publisher.ts';
+import { openKeysOver, type OpenKeys } from '../../../src/service/open-keys.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { collectingLog } from '../../support/log.ts';
+import { natsAccounts, type NatsServer, startNats, stopNats } from '../../support/nats.ts';
+import { freePort } from '../../support/port.ts';
+import { tempFolder } from '../../support/temp.ts';
+import { until } from '../../support/until.ts';
 
 const LEASE_MS = 1000;
 
@@ -112,6 +112,8 @@ describeOnEach('a feed by NATS', () => {
     const edge = await follow();
     process.kill(nats.pid, 'SIGSTOP');
     try {
+      // Until then it may still carry what is told.
+      await until(() => /\) T /.test(readFileSync(`/proc/${nats.pid}/stat`, 'latin1')));
       await test.keys.delete([apiKey.id], OPERATOR);
       assert.equal(await check(edge, key), '503 SERVICE_UNAVAILABLE');
     } finally {
