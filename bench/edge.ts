@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { hash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -15,6 +16,8 @@ import { withFolder } from './stores.ts';
 const BIN = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 const PIECE_KEYS = 500;
 const LOOKS = 100_000;
+const MANY_EDGES = 400;
+const ASKS_A_SECOND = 4;
 /** How long the origin is watched, in seconds. */
 const IDLE_SECONDS = 20;
 
@@ -77,6 +80,30 @@ async function cpuOf(pid: number): Promise<number> {
   return ((ticks() - before) * 10) / IDLE_SECONDS;
 }
 
+/** Asks as so many edges do that have a lease of a second. @returns ends it */
+function followByAsking(url: string, secret: string, edges: number): AbortController {
+  const ended = new AbortController();
+  const agent = new Agent({ keepAlive: true });
+  const ask = async (path: string) => {
+    const asked = get(url + path, { agent, signal: ended.signal, headers: { authorization: `Bearer ${secret}` } });
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    const lines = Buffer.concat(await answer.toArray())
+      .toString()
+      .trimEnd()
+      .split('\n');
+    return (JSON.parse(lines.at(-1)!.slice(1)) as [string])[0];
+  };
+  const follow = async (first: string) => {
+    const edge = randomUUID();
+    for (let after = first; ;)
+      after = await ask(`/feed?${String(new URLSearchParams({ after, edge, name: 'bench', lease: '1000' }))}`);
+  };
+  void ask('/feed/snapshot').then((first) => {
+    for (let index = 0; index < edges; index += 1) void follow(first).catch(() => {});
+  });
+  return ended;
+}
+
 /** What edges at rest take of their origin. */
 function measureIdle(edges: number): Promise<(readonly [string, string])[]> {
   return withFolder(async (folder) => {
@@ -93,7 +120,16 @@ function measureIdle(edges: number): Promise<(readonly [string, string])[]> {
       for (let index = 0; index < edges; index += 1)
         running.push(await listening(['edge', '--origin', url, '--token-file', tokenFile, '--port', '0']));
       const followed = await cpuOf(origin.pid!);
-      return [['an edge at rest, ms of CPU of its origin a second', figure((followed - alone) / edges, 1)]];
+      const many = followByAsking(url, secret, MANY_EDGES);
+      const crowded = await cpuOf(origin.pid!);
+      many.abort();
+      return [
+        ['an edge at rest, ms of CPU of its origin a second', figure((followed - alone) / edges, 1)],
+        [
+          `an ask of one of ${MANY_EDGES} edges, µs of CPU of the origin`,
+          figure(((crowded - followed) / MANY_EDGES / ASKS_A_SECOND) * 1000, 0),
+        ],
+      ];
     } finally {
       for (const { child } of running.toReversed()) {
         child.kill();
