@@ -98,9 +98,11 @@ function followByAsking(url: string, secret: string, edges: number): AbortContro
     for (let after = first; ;)
       after = await ask(`/feed?${String(new URLSearchParams({ after, edge, name: 'bench', lease: '1000' }))}`);
   };
-  void ask('/feed/snapshot').then((first) => {
+  const begin = async () => {
+    const first = await ask('/feed/snapshot');
     for (let index = 0; index < edges; index += 1) void follow(first).catch(() => {});
-  });
+  };
+  void begin();
   return ended;
 }
 
