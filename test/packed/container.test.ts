@@ -233,10 +233,9 @@ describe('examples/docker/Dockerfile', () => {
     });
 
     it('runs every command, beside a server of several processes with all that it can log and measure', async () => {
-      const container = new Container(
-        { ...image, command: ['serve', '--workers', '2', '--request-log', '--metrics-port', '0'] },
-        await freePort(),
-      );
+      const port = await freePort();
+      const command = ['serve', '--workers', '2', '--request-log', '--metrics-port', '0'];
+      const container = new Container({ ...image, command }, port);
       const { child, end } = container.start();
       try {
         const [first] = (await Promise.race([once(child.stdout!, 'data'), end])) as [Buffer] | [];
@@ -249,6 +248,20 @@ describe('examples/docker/Dockerfile', () => {
           assert.equal(code, wanted, `${command}: ${stdout}${stderr}`);
           assert.doesNotMatch(stderr, /Cannot find|MODULE_NOT_FOUND|INTERNAL|node:internal/, command);
         }
+        const token = await container.run([
+          ...image.entrypoint,
+          'apikey',
+          'create',
+          '--name',
+          'Edge',
+          '--roles',
+          'GUEST',
+        ]);
+        const keep = `require('fs').writeFileSync('${VOLUME}/edge.key', '${token.stdout.trim()}', { mode: 0o600 })`;
+        await container.run(['/bin/node', '-e', keep]);
+        const edge = ['edge', '--origin', `http://127.0.0.1:${port}`, '--token-file', `${VOLUME}/edge.key`];
+        const refused = await container.run([...image.entrypoint, ...edge]);
+        assert.match(refused.stderr, /An edge needs a key with EDGE:READ_ANY/);
         const manifest = join(image.root, 'opt/svc-api/oclif.manifest.json');
         const { commands } = JSON.parse(readFileSync(manifest, 'utf8')) as {
           commands: Record<string, { hidden?: boolean }>;
@@ -257,7 +270,7 @@ describe('examples/docker/Dockerfile', () => {
           Object.keys(COMMANDS).some((command) => `${command} `.startsWith(`${id.replaceAll(':', ' ')} `));
         // What serves is run by other tests here.
         const others = Object.keys(commands).filter((id) => !commands[id]!.hidden && !isRun(id));
-        assert.deepEqual(others, ['guard', 'serve']);
+        assert.deepEqual(others, ['edge', 'guard', 'serve']);
         const page =
           'fetch(`http://127.0.0.1:${process.env.SVC_API_PORT}/console/sign-in`).then(async (answer) => console.log(answer.status, await answer.text()))';
         const { stdout } = await container.run(['/bin/node', '-e', page]);
