@@ -21,9 +21,9 @@ const [edges, keys, changes] = [given.edges, given.keys, given['changes-per-seco
 const MEASURED = {
   /** How often an edge asks while nothing changes, with a lease of a second. */
   asksPerSecond: 4,
-  http: { askCpu: 0.15, askBytes: 333, changeBytes: 560 },
+  http: { askCpu: 0.21, askBytes: 333, changeBytes: 560 },
   nats: { askCpu: 0.04, brokerCpu: 0.006, askBytes: 266, changeBytes: 626, bytesPerKey: 464, streamBytesPerKey: 393 },
-  snapshot: { bytesPerKey: 81, originCpuPerKey: 0.0083, edgeCpuPerKey: 0.0026 },
+  snapshot: { bytesPerKey: 81, originCpuPerKey: 0.0083, edgeCpuPerKey: 0.002 },
   table: { memoryPerKey: 25.2, fileBytesPerKey: 300 },
 } as const;
 

@@ -1,5 +1,4 @@
 /** An edge: keys of an origin in packed arrays, which follow it and are right for as long as it has said. */
 export { type ActivityReport, FeedGone, type FeedSource } from './feed-source.ts';
 export { HttpFeed, type HttpFeedOptions } from './http-feed.ts';
-export { readEdgeTime } from './times.ts';
-export { type EdgeStore, openEdgeStore } from './open-edge.ts';
+export { type EdgeStore, openEdgeStore, readEdgeTime } from './open-edge.ts';

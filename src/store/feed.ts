@@ -4,6 +4,7 @@ import { FEED, type FeedChanges, type KnownEdge } from '../keys/repository/index
 import { type DialectName, portOfStore } from './connection.ts';
 import { missingStore } from './errors.ts';
 import { chunksOf } from './rows.ts';
+import { pagesOfKeys } from './select-keys.ts';
 import { KEY_COLUMNS, type KeyRow, type Tables } from './tables.ts';
 
 const FOUND_BY = ['id', 'digest', 'previous_digest'] as const;
@@ -31,21 +32,9 @@ export const feed = portOfStore({
     head: () => run(async (db) => cursorOf(await headOf(db, dialect))),
     since: (cursor, limit, also = []) => run((db) => changesSince(db, dialect, { cursor, limit, also })),
     async *pages(limit) {
-      const position = sql.ref<number | string>(dialect === 'sqlite' ? 'rowid' : 'id');
-      for (let last: number | string | undefined; ;) {
-        const page = await run((db) =>
-          db
-            .selectFrom('api_keys')
-            .select([rowText(dialect).as('text'), position.as('position')])
-            .$if(last !== undefined, (query) => query.where(position, '>', last!))
-            .orderBy(position)
-            .limit(limit)
-            .execute(),
-        );
+      const columns = [rowText(dialect).as('text')];
+      for await (const page of pagesOfKeys<{ text: string }>(connection, limit, columns))
         yield page.map(({ text }) => text);
-        if (page.length < limit) return;
-        last = page.at(-1)!.position;
-      }
     },
   }),
   empty: (location) => {

@@ -1,4 +1,4 @@
-import { type Expression, type ExpressionBuilder, type Kysely, sql, type SqlBool } from 'kysely';
+import { type Expression, type ExpressionBuilder, type Kysely, type SelectExpression, sql, type SqlBool } from 'kysely';
 import { type Link, MAX_CHAIN_LENGTH } from '../keys/authorization/index.ts';
 import { yielding, yieldToEventLoop, sortYielding } from '../keys/basics/index.ts';
 import type { ApiKey, RotatedSecret } from '../keys/key/index.ts';
@@ -36,22 +36,29 @@ export function selectKeys(
     .orderBy('id', direction);
 }
 
-/** All keys, page by page: SQLite's as they stand in the file, which would otherwise be read all over. */
-export async function* pagesOfKeys(connection: Connection, limit: number): AsyncGenerator<KeyRow[]> {
+/**
+ * All keys, page by page: SQLite's as they stand in the file, which would otherwise be read all over.
+ * @param columns what is read of each. Default: what makes a key
+ */
+export async function* pagesOfKeys<Row extends object = KeyRow>(
+  connection: Connection,
+  limit: number,
+  columns: readonly SelectExpression<Tables, 'api_keys'>[] = KEY_COLUMNS,
+): AsyncGenerator<Row[]> {
   const position = sql.ref<number | string>(connection.dialect === 'sqlite' ? 'rowid' : 'id');
   let last: number | string | undefined;
   do {
     const rows = await connection.run((db) =>
       db
         .selectFrom('api_keys')
-        .select(KEY_COLUMNS)
+        .select(columns)
         .select(position.as('position'))
         .$if(last !== undefined, (query) => query.where(position, '>', last!))
         .orderBy(position)
         .limit(limit)
         .execute(),
     );
-    if (rows.length > 0) yield rows;
+    if (rows.length > 0) yield rows as unknown as Row[];
     last = rows.length === limit ? rows.at(-1)!.position : undefined;
   } while (last !== undefined);
 }
