@@ -58,7 +58,7 @@ export async function* pagesOfKeys<Row extends object = KeyRow>(
         .limit(limit)
         .execute(),
     );
-    if (rows.length > 0) yield rows as unknown as Row[];
+    if (rows.length > 0) yield rows;
     last = rows.length === limit ? rows.at(-1)!.position : undefined;
   } while (last !== undefined);
 }
