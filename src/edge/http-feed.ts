@@ -74,6 +74,21 @@ export class HttpFeed implements FeedSource {
     this.#reports = this.#newAgent();
   }
 
+  /** The token, which may have been replaced since. */
+  token(): string {
+    const { token, log } = this.#options;
+    if (typeof token === 'string') return token;
+    try {
+      if (versionOfFile(token.file) === this.#token.version) return this.#token.text;
+      this.#token = readToken(token);
+      log.info({ file: token.file }, 'the token for the origin was read anew');
+    } catch (error) {
+      // It may be half written. The one before is used until it can be read.
+      log.error({ err: error, file: token.file }, 'the token for the origin cannot be read: the one before is used');
+    }
+    return this.#token.text;
+  }
+
   async *snapshot(signal: AbortSignal): AsyncIterable<Buffer> {
     const answer = await this.#ask({ path: '/feed/snapshot', agent: this.#changes, signal }, SILENCE_MS);
     try {
@@ -178,7 +193,7 @@ export class HttpFeed implements FeedSource {
   async #ask({ method = 'GET', path, body, agent, signal }: SentRequest, silenceMs = 0): Promise<IncomingMessage> {
     const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const headers = {
-      Authorization: `Bearer ${this.#currentToken()}`,
+      Authorization: `Bearer ${this.token()}`,
       Accept: content ? 'application/json' : 'application/x-ndjson',
       'User-Agent': 'svc-api',
       ...(content
@@ -234,21 +249,6 @@ export class HttpFeed implements FeedSource {
       'SERVER_INCOMPATIBLE',
       `The origin ${this.origin} ${what}. Use the same version on both sides.`,
     );
-  }
-
-  /** The token, which may have been replaced since. */
-  #currentToken(): string {
-    const { token, log } = this.#options;
-    if (typeof token === 'string') return token;
-    try {
-      if (versionOfFile(token.file) === this.#token.version) return this.#token.text;
-      this.#token = readToken(token);
-      log.info({ file: token.file }, 'the token for the origin was read anew');
-    } catch (error) {
-      // It may be half written. The one before is used until it can be read.
-      log.error({ err: error, file: token.file }, 'the token for the origin cannot be read: the one before is used');
-    }
-    return this.#token.text;
   }
 
   /** Certificates are read anew: those of a client may last for an hour only. */

@@ -60,9 +60,15 @@ export class NatsFeed implements FeedSource {
     const { credentials } = options.settings;
     if (credentials) readCredentials(credentials.file);
     this.#options = options;
-    this.#token();
+    this.token();
     this.#names = namesOf(options.settings);
     this.origin = options.settings.servers[0]!;
+  }
+
+  token(): string {
+    const { token } = this.#options;
+    const words = { what: 'The file of the token for the origin', remedy: 'Correct --token-file.' };
+    return typeof token === 'string' ? token : readSecretFile(token.file, words).text.trim();
   }
 
   async *snapshot(signal: AbortSignal): AsyncIterable<Buffer> {
@@ -164,7 +170,7 @@ export class NatsFeed implements FeedSource {
     let answer;
     try {
       const { connection } = await this.#connection();
-      const message = JSON.stringify({ ...content, token: this.#token() });
+      const message = JSON.stringify({ ...content, token: this.token() });
       answer = readMessage(await connection.request(subject, message, { timeout }));
     } catch (error) {
       throw this.#failure(error);
@@ -213,12 +219,6 @@ export class NatsFeed implements FeedSource {
       },
     );
     return this.#connected;
-  }
-
-  #token(): string {
-    const { token } = this.#options;
-    const words = { what: 'The file of the token for the origin', remedy: 'Correct --token-file.' };
-    return typeof token === 'string' ? token : readSecretFile(token.file, words).text.trim();
   }
 
   #failure(error: unknown): Error {

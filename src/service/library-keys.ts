@@ -106,6 +106,8 @@ interface OpenEdgeOptions extends CatalogAdditions {
   maxStale?: string;
   /** How much longer after that, up to `60m`: a key that was deleted may pass so long. Default: `0s`. */
   grace?: string;
+  /** The path of a copy of all keys, encrypted with the token: for starts within the grace while the server is away. */
+  copyFile?: string;
   /** What the server calls this program. Default: the name of the machine. */
   name?: string;
   /** The path of certificates of authorities to trust, in PEM. */
@@ -129,6 +131,7 @@ const EDGE_OPTIONS: Rules<OpenEdgeOptions> = {
   tokenFile: text,
   maxStale: text,
   grace: text,
+  copyFile: text,
   name: text,
   ca: text,
   clientCert: text,
@@ -148,7 +151,7 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
   const caller = 'openEdge';
   checkOptions(caller, options, EDGE_OPTIONS);
   const { token, tokenFile, maxStale, grace, insecure, maxVerifiedKeys, log = NO_LOG, ...others } = options;
-  const { origin, name, ca, clientCert, clientKey, ...additions } = others;
+  const { origin, name, ca, clientCert, clientKey, copyFile: copy, ...additions } = others;
   if ((token === undefined) === (tokenFile === undefined))
     throw invalidOption(caller, 'Either "token" or "tokenFile" is needed, and not both.');
   if ((clientCert === undefined) !== (clientKey === undefined))
@@ -162,12 +165,15 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
       `"origin" is "${printable(origin.replace(/\/\/.*@/s, '//…@'))}". Give the address of a server, such as ` +
         'https://keys.example.org: off this machine with https, unless "insecure" is true.',
     );
-  const { readEdgeTime, HttpFeed, openEdgeStore } = await import('../edge/index.ts');
+  const { readCopyFile, readEdgeTime, HttpFeed, openEdgeStore } = await import('../edge/index.ts');
   const timeIn = (which: 'maxStale' | 'grace', given: string | undefined): number => {
     const time = readEdgeTime(which, given);
     if (typeof time === 'number') return time;
     throw invalidOption(caller, `"${which}" is "${printable(given!)}". ${time.refusal}`);
   };
+  const graceMs = timeIn('grace', grace);
+  const copyFile = readCopyFile(copy, graceMs);
+  if (typeof copyFile === 'object') throw invalidOption(caller, `"copyFile" ${copyFile.refusal}`);
   const feed = new HttpFeed({
     origin: url.origin + url.pathname.replace(/\/+$/, ''),
     token: token ?? { file: tokenFile! },
@@ -179,7 +185,7 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
     log,
   });
   const catalog = catalogOf(caller, additions);
-  const store = await openEdgeStore(feed, { graceMs: timeIn('grace', grace), log });
+  const store = await openEdgeStore(feed, { graceMs, copyFile, log });
   return new LibraryKeys(await openKeysOver(store, catalog, maxVerifiedKeys));
 }
 
