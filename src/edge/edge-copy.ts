@@ -1,5 +1,4 @@
-import { rename, rm } from 'node:fs/promises';
-import { statSync } from 'node:fs';
+import { renameSync, rmSync, statSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { printable } from '../keys/basics/index.ts';
@@ -106,7 +105,7 @@ export class EdgeCopy {
   taken(table: KeyTable, lines: Buffer, lease: LastLease): void {
     this.#lease = lease;
     const now = performance.now();
-    if (this.#writing) this.#changes.push(lines);
+    if (this.#writing && lines.length > 0) this.#changes.push(lines);
     if (lines.length === 0 && now < this.#renewAt) return;
     if (this.#file) this.#append(lines);
     this.#renewAt = now + Math.min(this.#options.graceMs * RENEW_PART, MAX_RENEW_MS);
@@ -127,6 +126,7 @@ export class EdgeCopy {
     await this.#file?.close();
     this.#file = undefined;
     this.#isStopped = false;
+    this.#renewAt = Number.NEGATIVE_INFINITY;
   }
 
   #newToken(): string {
@@ -140,10 +140,10 @@ export class EdgeCopy {
   /** Writes all keys of a table beside the file, and puts them in its place. */
   async #writeAll(table: KeyTable): Promise<void> {
     const { path, log } = this.#options;
-    const [began, token, temporary] = [performance.now(), this.#newToken(), `${path}.${process.pid}.tmp`];
+    const [began, token, temporary] = [performance.now(), this.#newToken(), `${path}.new`];
     let file: SealedFile | undefined;
     try {
-      await rm(temporary, { force: true });
+      remove(temporary);
       file = await SealedFile.create(temporary, token);
       let [text, bytes]: [Buffer[], number] = [[], 0];
       for (const row of table.rows()) {
@@ -153,33 +153,32 @@ export class EdgeCopy {
         const appended = file.append(Buffer.concat(text));
         [text, bytes] = [[], 0];
         await appended;
-        if (this.#isStopped) break;
+        if (this.#isStopped) throw new Error('it is stopped');
       }
-      if (!this.#isStopped) await file.append(this.#lastText([...text, ...this.#changes.splice(0)]));
-      if (!this.#isStopped) await file.sync();
-      if (this.#isStopped) throw new Error('it is stopped');
-      await rename(temporary, path);
+      await file.append(this.#lastText([...text, ...this.#changes.splice(0)]));
+      await file.sync();
+      renameSync(temporary, path);
       void this.#file?.close();
       [this.#file, this.#allBytes, this.#token, this.#reported] = [file, file.length, token, ''];
-      this.#append(Buffer.concat(this.#changes));
+      if (this.#changes.length > 0) this.#append(Buffer.concat(this.#changes));
       const fields = { file: path, keys: table.size, bytes: file.length };
       log.info({ ...fields, durationMs: Math.round(performance.now() - began) }, 'the copy of the keys was written');
     } catch (error) {
       await file?.close();
-      await rm(temporary, { force: true }).catch(() => {});
+      remove(temporary);
       if (!this.#isStopped) this.#failed(error);
     }
   }
 
   #append(lines: Buffer): void {
     const file = this.#file!;
-    file.append(this.#lastText([lines])).catch(async (error: unknown) => {
+    file.append(this.#lastText([lines])).catch((error: unknown) => {
       if (this.#file !== file) return;
       this.#file = undefined;
-      this.#failed(error);
       // It lacks what has changed.
-      await rm(this.#options.path, { force: true }).catch(() => {});
-      await file.close();
+      remove(this.#options.path);
+      this.#failed(error);
+      void file.close();
     });
   }
 
@@ -201,12 +200,17 @@ export class EdgeCopy {
   }
 }
 
+function remove(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // Whatever comes next tells.
+  }
+}
+
 function readClocks(): Clocks {
-  return {
-    boot: bootId(),
-    sinceBoot: [Number(process.hrtime.bigint()) / 1e6, uptime() * 1000],
-    wall: Date.now(),
-  };
+  const sinceBoot = [Number(process.hrtime.bigint()) / 1e6, uptime() * 1000] as const;
+  return { boot: bootId(), sinceBoot, wall: Date.now() };
 }
 
 /** How many milliseconds ago something was, at least; below 0, or not a number, if that is not known. */

@@ -21,7 +21,7 @@ export interface FollowerOptions {
 /** How long to wait until a snapshot is asked for again, in milliseconds. */
 const RETRY_MS = 1000;
 /** How long the origin is waited for at a start where there is a copy, in milliseconds. */
-const COPY_MS = 3000;
+const COPY_MS = 2000;
 /** No other attempt ends otherwise, unless somebody does something. */
 const REFUSALS = new Set(['UNAUTHENTICATED', 'FORBIDDEN', 'SERVER_INCOMPATIBLE']);
 
