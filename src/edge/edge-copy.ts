@@ -42,7 +42,7 @@ export interface LastLease {
 const RENEW_PART = 1 / 10;
 const MAX_RENEW_MS = 5000;
 /** When another copy is tried after a failure. */
-const RETRY_MS = 10_000;
+const RETRY_MS = 30_000;
 /** How much is encrypted at once. */
 const TEXT_BYTES = 128 * 1024;
 /** What may be appended before all is written anew: as much as all keys took, and so much more. */
@@ -50,9 +50,9 @@ const MORE_BYTES = 1 << 20;
 const [PLUS, LINE_FEED] = [Buffer.from('+'), Buffer.from('\n')];
 
 /**
- * The keys of an edge in a file, for a start while the origin is away: lines of the feed, as they come. Each `=` says as
- * well when the lease was asked for that was the last one then, by the clocks of the machine. From that time on, the
- * copy is as old as the keys of an edge would be that has been cut off since: neither a start nor a write renews it.
+ * The keys of an edge in a file, for a start while the origin is away: lines of the feed, as they come. Each `=` also says
+ * when the last lease was asked for, by the clocks of the machine. A copy is as old as the keys of an edge would be that
+ * has been cut off since that lease: neither a start nor a write makes it newer.
  */
 export class EdgeCopy {
   readonly #options: EdgeCopyOptions;
@@ -68,7 +68,6 @@ export class EdgeCopy {
   #lease: LastLease | undefined;
   #renewAt = Number.NEGATIVE_INFINITY;
   #retryAt = Number.NEGATIVE_INFINITY;
-  #reported = '';
 
   constructor(options: EdgeCopyOptions) {
     this.#options = options;
@@ -159,7 +158,7 @@ export class EdgeCopy {
       await file.sync();
       renameSync(temporary, path);
       void this.#file?.close();
-      [this.#file, this.#allBytes, this.#token, this.#reported] = [file, file.length, token, ''];
+      [this.#file, this.#allBytes, this.#token] = [file, file.length, token];
       if (this.#changes.length > 0) this.#append(Buffer.concat(this.#changes));
       const fields = { file: path, keys: table.size, bytes: file.length };
       log.info({ ...fields, durationMs: Math.round(performance.now() - began) }, 'the copy of the keys was written');
@@ -193,9 +192,6 @@ export class EdgeCopy {
 
   #failed(error: unknown): void {
     this.#retryAt = performance.now() + RETRY_MS;
-    const { message } = error as Error;
-    if (message === this.#reported) return;
-    this.#reported = message;
     this.#options.log.warn({ err: error, file: this.#options.path }, 'the copy of the keys cannot be written');
   }
 }
