@@ -44,7 +44,7 @@ const MAX_RENEW_MS = 5000;
 /** When another copy is tried after a failure. */
 const RETRY_MS = 30_000;
 /** How much is encrypted at once. */
-const TEXT_BYTES = 128 * 1024;
+const TEXT_BYTES = 64 * 1024;
 /** What may be appended before all is written anew: as much as all keys took, and so much more. */
 const MORE_BYTES = 1 << 20;
 const [PLUS, LINE_FEED] = [Buffer.from('+'), Buffer.from('\n')];
