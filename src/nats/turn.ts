@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { JetStreamClient, JetStreamManager, PubAck, StreamInfo } from '@nats-io/jetstream';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { FeedByNats } from '../config/config.ts';
-import { KeysError } from '../keys/basics/index.ts';
+import { KeysError, Wakeup } from '../keys/basics/index.ts';
 import { EDGE_FORMS, type Edges, type Knowledge } from '../keys/feed/index.ts';
 import {
   CURSOR_HEADER,
@@ -57,9 +57,6 @@ export class Turn {
   readonly #manager: Promise<JetStreamManager>;
   readonly #client: JetStreamClient;
   readonly #ended = new AbortController();
-  readonly #end = new Promise<void>((resolve) => {
-    this.#ended.signal.addEventListener('abort', () => resolve());
-  });
   readonly #pending: Promise<PubAck>[] = [];
   /** What the store had at which entry. */
   readonly #points: { sequence: number; told: Knowledge }[] = [];
@@ -68,9 +65,11 @@ export class Turn {
   /** The last entry, also where it is still on its way. */
   #sequence = 0;
   #notedAt = 0;
-  /** Resolves with the next point, and when one is asked for. */
-  #pointed = Promise.withResolvers<void>();
-  #asked = Promise.withResolvers<void>();
+  /** Whether something was changed, or a point is asked for, since it began to publish what there is. */
+  #isWanted = false;
+  readonly #wanted = new Wakeup();
+  /** With each point. */
+  readonly #pointed = new Wakeup();
 
   constructor(options: TurnOptions) {
     this.#options = options;
@@ -89,6 +88,7 @@ export class Turn {
     const { signal } = this.#ended;
     const end = () => this.#ended.abort();
     stopped.addEventListener('abort', end, { once: true });
+    const endListening = edges.onChange(() => this.#want());
     const subscriptions: Subscription[] = [];
     try {
       // Where the connection was lost, the bucket may be another one.
@@ -105,17 +105,18 @@ export class Turn {
         }),
       );
       for (let isFirst = true; !signal.aborted; isFirst = false) {
-        const asked = this.#asked.promise;
-        const { told, changed } = await edges.notified();
+        this.#isWanted = false;
+        const { told } = await edges.notified();
         cursor = (await this.#goOn(cursor)) ?? (await this.#publishAll());
         if (told) this.#point(told);
         if (isFirst) {
           subscriptions.push(connection.subscribe(this.#names.ask, { callback: this.#answerAsks() }));
           published();
         }
-        await Promise.race([changed, asked, this.#end]);
+        if (!this.#isWanted) await this.#wanted.wait(Infinity, signal);
       }
     } finally {
+      endListening();
       stopped.removeEventListener('abort', end);
       end();
       for (const subscription of subscriptions) subscription.unsubscribe();
@@ -273,17 +274,21 @@ export class Turn {
   #point(told: Knowledge): void {
     this.#points.push({ sequence: this.#sequence, told });
     if (this.#points.length > MAX_POINTS) this.#points.shift();
-    this.#pointed.resolve();
-    this.#pointed = Promise.withResolvers();
+    this.#pointed.wake();
+  }
+
+  /** Has it publish what there is by now. */
+  #want(): void {
+    this.#isWanted = true;
+    this.#wanted.wake();
   }
 
   /** Resolves once all of so many notifications is published. */
   async #publishedTo(times: number): Promise<void> {
     while ((this.#points.at(-1)?.told.times ?? -1) < times) {
       this.#ended.signal.throwIfAborted();
-      this.#asked.resolve();
-      this.#asked = Promise.withResolvers();
-      await Promise.race([this.#pointed.promise, this.#end]);
+      this.#want();
+      await this.#pointed.wait(Infinity, this.#ended.signal);
     }
   }
 
