@@ -66,7 +66,7 @@ export class NatsFeed implements FeedSource {
   }
 
   async *snapshot(signal: AbortSignal): AsyncIterable<Buffer> {
-    const { position, now, domain } = await this.#ask('', 0, ANSWER_MS);
+    const { position, now, domain } = await this.#ask('', '', 0, ANSWER_MS);
     this.#domain = domain;
     const entries = await this.#entries(0, signal);
     try {
@@ -78,7 +78,8 @@ export class NatsFeed implements FeedSource {
         yield Buffer.from(found.map(lineOf).join(''));
         last = found.at(-1)!.seq;
       }
-      yield lastLine(withSequence(position, last), 0, now);
+      // Of keys that are gone since, the entries may have been cleared while they were read.
+      yield lastLine(position, 0, now);
     } finally {
       await entries.close();
     }
@@ -90,14 +91,15 @@ export class NatsFeed implements FeedSource {
     { signal, failed }: { readonly signal: AbortSignal; failed: (error: unknown) => void },
   ): Promise<never> {
     const { leaseMs } = this.#options;
-    let [cursor, proven] = [first, { now: 0, askedAt: performance.now() }];
+    // What lies behind the position that was confirmed last may lack keys that are gone: it is no place to begin.
+    let [known, cursor, proven] = [first, first, { now: 0, askedAt: performance.now() }];
     // The origin may give a shorter one than it is asked for.
     let givenMs = leaseMs;
     /** Takes entries; the time is that of the last answer. */
     const taken = async (found: readonly JsMsg[], lease = 0) => {
-      const next = found.length > 0 ? withSequence(cursor, found.at(-1)!.seq) : cursor;
-      const lines = Buffer.concat([Buffer.from(found.map(lineOf).join('')), lastLine(next, lease, proven.now)]);
-      cursor = await take(lines, proven.askedAt);
+      const lines = Buffer.concat([Buffer.from(found.map(lineOf).join('')), lastLine(known, lease, proven.now)]);
+      await take(lines, proven.askedAt);
+      if (found.length > 0) cursor = withSequence(cursor, found.at(-1)!.seq);
     };
     for (;;) {
       let entries: Entries | undefined;
@@ -105,8 +107,8 @@ export class NatsFeed implements FeedSource {
         entries = await this.#entries(sequenceOf(cursor), signal);
         for (;;) {
           const askedAt = performance.now();
-          const answer = await this.#ask(cursor, leaseMs, givenMs * PATIENCE_PART);
-          proven = { now: answer.now, askedAt };
+          const answer = await this.#ask(cursor, known, leaseMs, givenMs * PATIENCE_PART);
+          [known, proven] = [cursor, { now: answer.now, askedAt }];
           givenMs = Math.max(answer.leaseMs, Math.min(leaseMs, LEAST_MS));
           const found: JsMsg[] = [];
           const target = sequenceOf(answer.position);
@@ -149,9 +151,9 @@ export class NatsFeed implements FeedSource {
   }
 
   /** @throws FeedGone; KeysError */
-  async #ask(after: string, leaseMs: number, patienceMs: number): Promise<NatsAnswer> {
+  async #ask(after: string, known: string, leaseMs: number, patienceMs: number): Promise<NatsAnswer> {
     const { name = hostname() } = this.#options;
-    const asked = { edge: this.#id, name, after, leaseMs } satisfies NatsAsk;
+    const asked = { edge: this.#id, name, after, known, leaseMs } satisfies NatsAsk;
     const answer = await this.#request(this.#names.ask, asked, patienceMs);
     const { position, now } = answer;
     const isWellFormed = typeof position === 'string' && /\.\d{1,15}$/.test(position) && typeof now === 'number';
