@@ -4,9 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { JsMsg } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { FeedByNats } from '../config/config.ts';
-import { type ActivityReport, FeedGone, type FeedSource } from '../edge/index.ts';
-import { isRecord, KeysError, printable, readSecretFile } from '../keys/basics/index.ts';
+import { type ActivityReport, FeedGone, type FeedSource, FeedToken, type GivenToken } from '../edge/index.ts';
+import { isRecord, KeysError, printable } from '../keys/basics/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../limits/index.ts';
+import type { Log } from '../log.ts';
 import {
   connectTo,
   failureOf,
@@ -22,12 +23,12 @@ import {
 /** Where the entries are, and by what the origin knows the edge. */
 export interface NatsFeedOptions {
   readonly settings: FeedByNats;
-  /** A key with EDGE:READ_ANY, or the path of the file with it, which is read each time. */
-  readonly token: string | { readonly file: string };
+  readonly token: GivenToken;
   /** What the origin calls the edge. Default: the name of this machine. */
   readonly name?: string | undefined;
   /** The lease that is asked for, in milliseconds. */
   readonly leaseMs: number;
+  readonly log: Log;
 }
 
 /** How often a lease is asked for anew, and how long an answer is waited for, as parts of the one that was given. */
@@ -50,17 +51,18 @@ export class NatsFeed implements FeedSource {
   readonly origin: string;
   readonly #options: NatsFeedOptions;
   readonly #names: ReturnType<typeof namesOf>;
+  readonly #token: FeedToken;
   readonly #id = randomUUID();
   #connected: Promise<Connected> | undefined;
   #isClosed = false;
   #domain: string | undefined;
 
-  /** @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE of its files */
+  /** @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE, CONFIG_INVALID of its files */
   constructor(options: NatsFeedOptions) {
     const { credentials } = options.settings;
     if (credentials) readCredentials(credentials.file);
     this.#options = options;
-    this.#token();
+    this.#token = new FeedToken(options.token, options.log);
     this.#names = namesOf(options.settings);
     this.origin = options.settings.servers[0]!;
   }
@@ -166,7 +168,7 @@ export class NatsFeed implements FeedSource {
     let answer;
     try {
       const { connection } = await this.#connection();
-      const message = JSON.stringify({ ...content, token: this.#token() });
+      const message = JSON.stringify({ ...content, token: this.#token.text });
       answer = readMessage(await connection.request(subject, message, { timeout }));
     } catch (error) {
       throw this.#failure(error);
@@ -215,12 +217,6 @@ export class NatsFeed implements FeedSource {
       },
     );
     return this.#connected;
-  }
-
-  #token(): string {
-    const { token } = this.#options;
-    const words = { what: 'The file of the token for the origin', remedy: 'Correct --token-file.' };
-    return typeof token === 'string' ? token : readSecretFile(token.file, words).text.trim();
   }
 
   #failure(error: unknown): Error {

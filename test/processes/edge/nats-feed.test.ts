@@ -38,7 +38,7 @@ describeOnEach('a feed by NATS', () => {
       clearMs,
     });
   const follow = async ({ token: shown = token, ...more }: Partial<FeedByNats> & { token?: string } = {}) => {
-    const feed = new NatsFeed({ settings: { ...settings(), ...more }, token: shown, leaseMs: LEASE_MS });
+    const feed = new NatsFeed({ settings: { ...settings(), ...more }, token: shown, leaseMs: LEASE_MS, log });
     const store = await openEdgeStore(feed, { log });
     const edge = { store, keys: await openKeysOver(store, createCatalog({})) };
     edges.push(edge);
