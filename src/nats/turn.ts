@@ -73,11 +73,11 @@ export class Turn {
   /** The last entry, also where it is still on its way. */
   #sequence = 0;
   #notedAt = 0;
-  /** Edges that know less load all keys: up to there, entries of keys that are gone are cleared, from the next age on. */
+  /** Edges that know less load all keys: entries of keys that are gone are cleared up to there, once this age ends. */
   #cleared = 0;
-  /** Up to where they are cleared. */
+  /** Up to where they have been cleared. */
   #purged = 0;
-  /** The last of them. */
+  /** The last entry of a key that is gone. */
   #lastGone = 0;
   /** When the present age has begun, and with which entry. */
   #age = { began: performance.now(), sequence: 0 };
