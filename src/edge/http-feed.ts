@@ -71,6 +71,10 @@ export class HttpFeed implements FeedSource {
     this.#reports = this.#newAgent();
   }
 
+  token(): string {
+    return this.#token.text;
+  }
+
   async *snapshot(signal: AbortSignal): AsyncIterable<Buffer> {
     const answer = await this.#ask({ path: '/feed/snapshot', agent: this.#changes, signal }, SILENCE_MS);
     try {
