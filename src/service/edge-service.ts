@@ -41,7 +41,13 @@ export function checkEdge(guard: AskedGuard, config: Config, catalog: Catalog): 
       `"${field}" is in ${config.file ?? 'svc-api.yaml'}, and nobody can sign in at an edge, which keeps nothing. ` +
         'Leave it out of its file, or use a guard with the key store.',
     );
-  if (isGuard(guard, config)) checkGuard(guard, config, catalog);
+  if (isGuard(guard, config)) return checkGuard(guard, config, catalog);
+  const { permissions, anyKey, resource, passCredential, healthPath } = guard;
+  if (permissions || anyKey || resource !== undefined || passCredential || healthPath !== undefined)
+    throw new KeysError(
+      'USAGE',
+      'A flag of a guard was passed, and nothing is guarded. Name the service, or "upstreams" in svc-api.yaml.',
+    );
 }
 
 /**

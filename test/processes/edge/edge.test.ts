@@ -176,10 +176,8 @@ describe('svc-api edge', () => {
     const { secret } = await create('Key');
     const upstream = createServer((incoming, outgoing) => void outgoing.end(incoming.headers['x-auth-key-name']));
     await once(upstream.listen(0, '127.0.0.1'), 'listening');
-    const config = join(tempFolder(), 'svc-api.yaml');
-    writeFileSync(config, 'routes:\n  - host: "*"\n    path: /**\n    allow: INFO:READ_ANY\n', { mode: 0o600 });
     const address = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
-    const args = ['--config', config, '--max-stale', '100ms', '--grace', '60m'];
+    const args = ['--permission', 'INFO:READ_ANY', '--max-stale', '100ms', '--grace', '60m'];
     const guard = await start(startEdge(origin.url, tokenFile, address, ...args));
     const get = (held: string) => fetch(guard.url, { headers: { Authorization: `Bearer ${held}` } });
     await until(async () => (await get(secret)).status === 200);
@@ -227,6 +225,8 @@ describe('svc-api edge', () => {
     assert.match((await at(origin.url, '--max-stale', '50ms')).stderr, /--max-stale is "50ms"/);
     assert.match((await at(origin.url, '--grace', '-1s')).stderr, /--grace/);
     assert.match((await at(origin.url, '--client-cert', 'a.pem')).stderr, /--client-key/);
+    assert.match((await at(origin.url, '--any-key')).stderr, /nothing is guarded/);
+    assert.match((await at(origin.url, 'http://127.0.0.1:9')).stderr, /Pass --resource, --permission or --any-key/);
     writeFileSync(file, 'not a secret\n', { mode: 0o644 });
     const open = await run(['--origin', origin.url, '--token-file', file]);
     assert.equal(open.code, 2);
