@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makePublicPackages } from '../../scripts/public-packages.ts';
 import { type Host, hostAt, mustRun, packPackage, serveHost } from '../support/host.ts';
@@ -13,7 +13,7 @@ const CREATE = ['apikey', 'create', '--name', 'Viewer', '--roles', 'VIEWER', '--
 /** What the driver calls the platform of this machine. */
 const TARGET = `${process.platform}${existsSync('/etc/alpine-release') ? 'musl' : ''}-${process.arch}`;
 const OTHER = process.platform === 'darwin' ? ['linux', 'x64', 'linux-x64'] : ['darwin', 'arm64', 'darwin-arm64'];
-/** What is installed for one platform, in bytes: what most of it is, the table of docs/installing.md says. */
+/** What is installed for one platform, in bytes: see docs/installing.md. */
 const MAX_BYTES = 30e6;
 
 describe('the packages that are published', () => {
@@ -109,6 +109,18 @@ describe('the packages that are published', () => {
       const { body } = await query(url, admin, mutation);
       await stop();
       assert.match(JSON.stringify(body), /"key":"svc_/);
+    });
+
+    it('run beside that of another libc: Yarn 1 installs both', async function () {
+      if (process.platform !== 'linux') this.skip();
+      const other = TARGET.includes('musl') ? TARGET.replace('musl', '') : TARGET.replace('linux', 'linuxmusl');
+      const beside = join(installed.folder, `node_modules/@svc-api/sqlite-${other}`);
+      mkdirSync(beside);
+      const file = packed.find((each) => each.includes(`-${other}-`))!;
+      await mustRun('tar', ['-xzf', file, '-C', beside, '--strip-components=1'], { cwd: beside });
+      const { stdout, stderr } = await installed.host.cli(CREATE);
+      rmSync(beside, { recursive: true });
+      assert.match(stdout, /^svc_\S+\n$/, stderr);
     });
 
     it('are refused with another binary, which is not loaded, also where the driver itself is installed', async () => {
