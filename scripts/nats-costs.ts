@@ -117,7 +117,7 @@ for (const way of ['NATS', 'HTTP'] as const) {
   const settings = { servers: [`nats://${at}`], credentials: undefined, name: 'svc-api' };
   const feed: FeedSource =
     way === 'NATS'
-      ? new NatsFeed({ settings, token, leaseMs: LEASE_MS })
+      ? new NatsFeed({ settings, token, log: NO_LOG, leaseMs: LEASE_MS })
       : new HttpFeed({ origin: `http://${at}`, token, leaseMs: LEASE_MS, log: NO_LOG });
   let applied = Promise.withResolvers<number>();
   const source: FeedSource = {

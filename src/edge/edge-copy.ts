@@ -50,9 +50,9 @@ const MORE_BYTES = 1 << 20;
 const [PLUS, LINE_FEED] = [Buffer.from('+'), Buffer.from('\n')];
 
 /**
- * The keys of an edge in a file, for a start while the origin is away: lines of the feed, as they come. Each `=` says
- * when the last lease was asked for as well, by the clocks of the machine. A copy is as old as the keys of an edge
- * that has been cut off since that lease: neither a start nor a write makes it newer.
+ * The keys of an edge in a file, for a start while the origin is away: lines of the feed, as they come. Each `=` also
+ * says when the last lease was asked for, by the clocks of the machine. A copy is as old as the keys of an edge would
+ * be that has been cut off since that lease: neither a start nor a write makes it newer.
  */
 export class EdgeCopy {
   readonly #options: EdgeCopyOptions;

@@ -23,7 +23,7 @@ const RETRY_MS = 1000;
 /** How long the origin is waited for at a start where there is a copy, in milliseconds. */
 const COPY_MS = 2000;
 /** No other attempt ends otherwise, unless somebody does something. */
-const REFUSALS = new Set(['UNAUTHENTICATED', 'FORBIDDEN', 'SERVER_INCOMPATIBLE']);
+const REFUSALS = new Set(['UNAUTHENTICATED', 'FORBIDDEN', 'SERVER_INCOMPATIBLE', 'CONFIG_UNAVAILABLE']);
 
 /** The keys of the origin, and for how long they are right: as long as the origin has said, when it was asked. */
 export class Follower {
@@ -51,7 +51,8 @@ export class Follower {
 
   /**
    * Loads all keys and follows their changes. It resolves once it may answer, however long that takes.
-   * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses from the start
+   * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses from the start;
+   *   CONFIG_UNAVAILABLE where something is missing here
    */
   async start(): Promise<void> {
     this.#running = this.#run().catch((error: unknown) => {
