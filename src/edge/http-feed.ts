@@ -29,9 +29,13 @@ export interface HttpFeedOptions {
 }
 
 /** A poll is held for this part of its lease at most, so that the next one is there long before its end. */
-const HOLD_PART = 1 / 4;
+const HOLD_PART = 1 / 2;
 /** How long an answer is waited for beyond that at first, as a part of the lease. */
 const PATIENCE_PART = 1 / 8;
+/** A lease is from when the origin answers: of what is left then, so many answers that come late may be waited for. */
+const LATE_ANSWERS = 3;
+/** No origin gives a longer lease, in milliseconds: it has none of its store. */
+const MAX_LEASE_MS = 2000;
 const MAX_PATIENCE_MS = 10_000;
 /** How long others may take, and how long nothing may arrive of a snapshot. */
 const ANSWER_MS = 10_000;
@@ -90,11 +94,12 @@ export class HttpFeed implements FeedSource {
     { signal, failed }: { readonly signal: AbortSignal; failed: (error: unknown) => void },
   ): Promise<never> {
     const { leaseMs, name = hostname() } = this.#options;
-    const leastMs = leaseMs * PATIENCE_PART;
+    const givenMs = Math.min(leaseMs, MAX_LEASE_MS);
+    const leastMs = givenMs * PATIENCE_PART;
     let [cursor, patienceMs, failures] = [first, leastMs, 0];
     for (;;) {
       // After a failure, an answer at once tells soonest whether the next connection works.
-      const holdMs = failures > 0 ? 0 : Math.max(0, Math.min(leaseMs * HOLD_PART, leaseMs / 2 - patienceMs));
+      const holdMs = failures > 0 ? 0 : Math.max(0, Math.min(givenMs * HOLD_PART, givenMs - LATE_ANSWERS * patienceMs));
       const query = new URLSearchParams({
         after: cursor,
         edge: this.#id,

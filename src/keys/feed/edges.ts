@@ -113,8 +113,10 @@ export const EDGE_FORMS = {
 /** For how many limits it may ask for leases at once. */
 export const MAX_FEED_LEASES = 100;
 const NEVER: Knowledge = { times: -1, revision: -1 };
+/** By how much less than a lease an edge may answer: two clocks do not go at quite the same rate, in milliseconds. */
+const DRIFT_MS = 2;
 /** For what part of its lease an edge waits for an answer that has no changes. */
-const HOLD_PART = 1 / 4;
+const HOLD_PART = 1 / 2;
 /** How many keys an answer tells of, and how many a page of all keys has. */
 const [MAX_CHANGES, PAGE_KEYS] = [1000, 500];
 /** How long it is relied on that a position is the last one while no key changes: the store forgets older ones. */
@@ -167,7 +169,7 @@ export class Edges implements Follower {
     // A lease may be shorter than it asks for.
     const holdMs = Math.min(asked.holdMs ?? Infinity, asked.leaseMs * HOLD_PART, leaseMsOf(edge, askedAt) / 2);
     for (;;) {
-      const { told, lease } = this.#promise(edge, askedAt, following);
+      const { told, lease } = this.#promise(edge, following);
       const now = performance.now();
       const changes = await this.#changesAfter(after, edge, told).catch((error: unknown) => {
         lease.until = 0;
@@ -175,7 +177,7 @@ export class Edges implements Follower {
       });
       const isNew = changes?.cursor !== after;
       const isOver = isNew || performance.now() >= askedAt + holdMs || signal.aborted;
-      const leaseMs = isOver && changes?.hasMore === false ? Math.max(Math.floor(lease.until - askedAt), 0) : 0;
+      const leaseMs = isOver && changes?.hasMore === false ? grantedMs(lease, askedAt) : 0;
       if (leaseMs === 0) lease.until = 0;
       if (!changes) return 'gone';
       if (!isNew) this.#hasTaken(edge, told, now);
@@ -205,7 +207,7 @@ export class Edges implements Follower {
     const edge = this.#asks(asked, askedAt);
     if (!edge) return 'full';
     this.#hasTaken(edge, taken() ?? NEVER, askedAt);
-    const { told, lease } = this.#promise(edge, askedAt, following);
+    const { told, lease } = this.#promise(edge, following);
     this.#tell(following, askedAt);
     try {
       await published(told.times);
@@ -214,7 +216,7 @@ export class Edges implements Follower {
       throw error;
     }
     this.#hasTaken(edge, taken() ?? NEVER, askedAt);
-    return { leaseMs: Math.max(Math.floor(lease.until - askedAt), 0), now: this.#options.clock() };
+    return { leaseMs: grantedMs(lease, askedAt), now: this.#options.clock() };
   }
 
   /** Of what this process was notified. It is notified of all from then on. */
@@ -386,14 +388,13 @@ export class Edges implements Follower {
   }
 
   /** Promises an edge that it may answer by what is known: what is changed while it is told waits for that. */
-  #promise(edge: Edge, askedAt: number, following: Following): { told: Knowledge; lease: Lease } {
+  #promise(edge: Edge, following: Following): { told: Knowledge; lease: Lease } {
     // First of all: what is committed after that, and is not seen below, waits for this process.
-    const leasedUntil = following.leasedUntil();
+    const [leasedUntil, now] = [following.leasedUntil(), performance.now()];
     const revision = this.#options.repository.revision();
-    if (revision === undefined || leasedUntil <= performance.now() || this.#edges.get(keyOf(edge)) !== edge)
-      throw notSure();
+    if (revision === undefined || leasedUntil <= now || this.#edges.get(keyOf(edge)) !== edge) throw notSure();
     const told = { times: this.#times, revision };
-    const lease = { times: told.times, until: Math.min(askedAt + edge.leaseMs, leasedUntil) };
+    const lease = { times: told.times, until: Math.min(now + edge.leaseMs, leasedUntil) };
     edge.leases.push(lease);
     return { told, lease };
   }
@@ -461,6 +462,14 @@ function keyOf({ id, key }: EdgeAsking): string {
 /** For how many milliseconds it may still answer. */
 function leaseMsOf({ leases }: Edge, now: number): number {
   return Math.max(...leases.map(({ until }) => until - now), 0);
+}
+
+/**
+ * What an edge is told of a lease, in milliseconds since it has sent what it asked. That was before it was received, and
+ * for how long it was held here is known: so an edge stops first, whatever the way takes.
+ */
+function grantedMs({ until }: Lease, receivedAt: number): number {
+  return Math.max(Math.floor(until - receivedAt) - DRIFT_MS, 0);
 }
 
 function notSure(): KeysError {

@@ -99,6 +99,12 @@ describeOnEach('edges', () => {
     assert.ok(next.until > first.until);
   });
 
+  it('have a lease from when they are answered, however long that was held', async () => {
+    const { leaseMs, until: end } = await follow({ id: randomUUID(), after: await head(), leaseMs: 400 });
+    assert.ok(leaseMs > 400, `${leaseMs}`);
+    assert.ok((await deletedAt(await create('CI'))) >= end);
+  });
+
   it('are not spoken for by others, who have another key', async () => {
     const ci = await create('CI');
     const id = randomUUID();
@@ -126,11 +132,11 @@ describeOnEach('edges', () => {
     const other = await openTestKeys({ database: test.database });
     try {
       const id = randomUUID();
-      const { leaseMs } = await follow({ id, after: await head(), leaseMs: 1000 });
+      await follow({ id, after: await head(), leaseMs: 1000 });
       await until(async () => (await other.keys.edges.all()).length > 0);
       const [edge, ...others] = await other.keys.edges.all();
       assert.deepEqual([edge!.id, edge!.name, edge!.key, others], [id, 'test', key, []]);
-      assert.ok(edge!.leaseMs <= leaseMs && edge!.lastAskedAt <= test.time.now && edge!.lagMs >= 0);
+      assert.ok(edge!.leaseMs <= 1000 && edge!.lastAskedAt <= test.time.now && edge!.lagMs >= 0);
     } finally {
       await other.store.close();
     }
