@@ -12,6 +12,7 @@ import { NatsFeed } from '../../../src/nats/nats-feed.ts';
 import { NatsPublisher } from '../../../src/nats/publisher.ts';
 import { openKeysOver, type OpenKeys } from '../../../src/service/open-keys.ts';
 import { describeOnEach } from '../../support/dialects.ts';
+import { rotateToken } from '../../support/edge-token.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { collectingLog } from '../../support/log.ts';
 import { natsAccounts, type NatsServer, startNats, stopNats } from '../../support/nats.ts';
@@ -37,7 +38,10 @@ describeOnEach('a feed by NATS', () => {
       log,
       clearMs,
     });
-  const follow = async ({ token: shown = token, ...more }: Partial<FeedByNats> & { token?: string } = {}) => {
+  const follow = async ({
+    token: shown = token,
+    ...more
+  }: Partial<FeedByNats> & { token?: string | { file: string } } = {}) => {
     const feed = new NatsFeed({ settings: { ...settings(), ...more }, token: shown, leaseMs: LEASE_MS, log });
     const store = await openEdgeStore(feed, { log });
     const edge = { store, keys: await openKeysOver(store, createCatalog({})) };
@@ -253,6 +257,18 @@ describeOnEach('a feed by NATS', () => {
     const { key } = await create('Other');
     await assert.rejects(follow({ token: key }), { code: 'FORBIDDEN' });
     await assert.rejects(follow({ token: 'svc_nothing' }), { code: 'UNAUTHENTICATED' });
+  });
+
+  it('takes another token from its file while it runs', async () => {
+    const tokenFile = join(tempFolder(), 'edge.key');
+    writeFileSync(tokenFile, token, { mode: 0o600 });
+    const edge = await follow({ token: { file: tokenFile } });
+    await rotateToken(test, 'Edge', {
+      tokenFile,
+      check: (secret) => check(edge, secret),
+      hasLease: () => edge.store.state().leaseSeconds > 0,
+      hasLogged: (begin) => lines.some(({ message }) => message.startsWith(begin)),
+    });
   });
 
   it('reports what keys were used for, and holds requests to limits together with the origin', async () => {
