@@ -277,7 +277,7 @@ describeOnEach('the feed', () => {
 
   it('leases limits to edges', async () => {
     const { apiKey } = await create('CI', { roles: ['GUEST'], limits: ['10/m'] });
-    const request = { holder: 'edge-1', used: 0, waiting: 4, ahead: 0, lifeUs: 1_000_000 };
+    const request = { holder: 'edge-1', turn: 1, used: 0, waiting: 4, ahead: 0, lifeUs: 1_000_000 };
     const lease = async (limits: unknown[]) => {
       const response = await get('/feed/leases', {
         method: 'POST',
