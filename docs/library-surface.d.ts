@@ -591,6 +591,7 @@ interface OpenEdgeOptions extends CatalogAdditions {
     tokenFile?: string;
     maxStale?: string;
     grace?: string;
+    copyFile?: string;
     name?: string;
     ca?: string;
     clientCert?: string;

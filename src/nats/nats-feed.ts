@@ -67,6 +67,10 @@ export class NatsFeed implements FeedSource {
     this.origin = options.settings.servers[0]!;
   }
 
+  token(): string {
+    return this.#token.text;
+  }
+
   async *snapshot(signal: AbortSignal): AsyncIterable<Buffer> {
     const { position, now, domain } = await this.#ask('', '', 0, ANSWER_MS);
     this.#domain = domain;

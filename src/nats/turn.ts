@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { JetStreamClient, JetStreamManager, PubAck, StreamInfo } from '@nats-io/jetstream';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { FeedByNats } from '../config/config.ts';
-import { KeysError } from '../keys/basics/index.ts';
+import { KeysError, Wakeup } from '../keys/basics/index.ts';
 import { EDGE_FORMS, type Edges, type Knowledge } from '../keys/feed/index.ts';
 import {
   CURSOR_HEADER,
@@ -62,9 +62,6 @@ export class Turn {
   readonly #manager: Promise<JetStreamManager>;
   readonly #client: JetStreamClient;
   readonly #ended = new AbortController();
-  readonly #end = new Promise<void>((resolve) => {
-    this.#ended.signal.addEventListener('abort', () => resolve());
-  });
   readonly #pending: Promise<PubAck>[] = [];
   /** What the store had at which entry. */
   readonly #points: { sequence: number; told: Knowledge }[] = [];
@@ -73,6 +70,11 @@ export class Turn {
   /** The last entry, also where it is still on its way. */
   #sequence = 0;
   #notedAt = 0;
+  /** Whether something was changed, or a point is asked for, since it began to publish what there is. */
+  #isWanted = false;
+  readonly #wanted = new Wakeup();
+  /** With each point. */
+  readonly #pointed = new Wakeup();
   /** Edges that know less load all keys: entries of keys that are gone are cleared up to there, once this age ends. */
   #cleared = 0;
   /** Up to where they have been cleared. */
@@ -81,9 +83,6 @@ export class Turn {
   #lastGone = 0;
   /** When the present age has begun, and with which entry. */
   #age = { began: performance.now(), sequence: 0 };
-  /** Resolves with the next point, and when one is asked for. */
-  #pointed = Promise.withResolvers<void>();
-  #asked = Promise.withResolvers<void>();
 
   constructor(options: TurnOptions) {
     this.#options = options;
@@ -102,6 +101,7 @@ export class Turn {
     const { signal } = this.#ended;
     const end = () => this.#ended.abort();
     stopped.addEventListener('abort', end, { once: true });
+    const endListening = edges.onChange(() => this.#want());
     const subscriptions: Subscription[] = [];
     try {
       // Where the connection was lost, the bucket may be another one.
@@ -118,8 +118,8 @@ export class Turn {
         }),
       );
       for (let isFirst = true; !signal.aborted; isFirst = false) {
-        const asked = this.#asked.promise;
-        const { told, changed } = await edges.notified();
+        this.#isWanted = false;
+        const { told } = await edges.notified();
         cursor = (await this.#goOn(cursor)) ?? (await this.#publishAll());
         if (performance.now() - this.#notedAt > this.#noteMs) {
           this.#grow();
@@ -130,9 +130,10 @@ export class Turn {
           subscriptions.push(connection.subscribe(this.#names.ask, { callback: this.#answerAsks() }));
           published();
         }
-        await Promise.race([changed, asked, this.#end]);
+        if (!this.#isWanted) await this.#wanted.wait(Infinity, signal);
       }
     } finally {
+      endListening();
       stopped.removeEventListener('abort', end);
       end();
       for (const subscription of subscriptions) subscription.unsubscribe();
@@ -331,8 +332,13 @@ export class Turn {
   #point(told: Knowledge): void {
     this.#points.push({ sequence: this.#sequence, told });
     if (this.#points.length > MAX_POINTS) this.#points.shift();
-    this.#pointed.resolve();
-    this.#pointed = Promise.withResolvers();
+    this.#pointed.wake();
+  }
+
+  /** Has it publish what there is by now. */
+  #want(): void {
+    this.#isWanted = true;
+    this.#wanted.wake();
   }
 
   /** Resolves once all of so many notifications is published, and it is certain that nobody else cleared anything. */
@@ -340,9 +346,8 @@ export class Turn {
     const noted = performance.now() - this.#noteMs;
     while ((this.#points.at(-1)?.told.times ?? -1) < times || this.#notedAt < noted) {
       this.#ended.signal.throwIfAborted();
-      this.#asked.resolve();
-      this.#asked = Promise.withResolvers();
-      await Promise.race([this.#pointed.promise, this.#end]);
+      this.#want();
+      await this.#pointed.wait(Infinity, this.#ended.signal);
     }
   }
 

@@ -122,6 +122,8 @@ interface OpenEdgeOptions extends CatalogAdditions {
   maxStale?: string;
   /** How much longer after that, up to `60m`: a key that was deleted may pass so long. Default: `0s`. */
   grace?: string;
+  /** The path of a copy of all keys, encrypted with the token: for starts within the grace while the server is away. */
+  copyFile?: string;
   /** What the server calls this program. Default: the name of the machine. */
   name?: string;
   /** The path of certificates of authorities to trust, in PEM. */
@@ -163,6 +165,7 @@ const EDGE_OPTIONS: Rules<OpenEdgeOptions> = {
   tokenFile: text,
   maxStale: text,
   grace: text,
+  copyFile: text,
   name: text,
   ca: text,
   clientCert: text,
@@ -182,7 +185,7 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
   const caller = 'openEdge';
   checkOptions(caller, options, EDGE_OPTIONS);
   const { token, tokenFile, maxStale, grace, insecure, maxVerifiedKeys, log = NO_LOG, ...others } = options;
-  const { origin, feed, name, ca, clientCert, clientKey, ...additions } = others;
+  const { origin, feed, name, ca, clientCert, clientKey, copyFile: copy, ...additions } = others;
   if ((origin === undefined) === (feed === undefined))
     throw invalidOption(caller, 'Either "origin" or "feed" is needed, and not both.');
   if (feed && (ca ?? clientCert ?? clientKey ?? insecure) !== undefined)
@@ -192,13 +195,15 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
   if ((clientCert === undefined) !== (clientKey === undefined))
     throw invalidOption(caller, '"clientCert" and "clientKey" go together.');
   const catalog = catalogOf(caller, additions);
-  const { readEdgeTime, openEdgeStore } = await import('../edge/index.ts');
+  const { readCopyFile, readEdgeTime, openEdgeStore } = await import('../edge/index.ts');
   const timeIn = (which: 'maxStale' | 'grace', given: string | undefined): number => {
     const time = readEdgeTime(which, given);
     if (typeof time === 'number') return time;
     throw invalidOption(caller, `"${which}" is "${printable(given!)}". ${time.refusal}`);
   };
   const graceMs = timeIn('grace', grace);
+  const copyFile = readCopyFile(copy, graceMs);
+  if (typeof copyFile === 'object') throw invalidOption(caller, `"copyFile" ${copyFile.refusal}`);
   const shown = { token: token ?? { file: tokenFile! }, leaseMs: timeIn('maxStale', maxStale), name, log };
   let source: FeedSource;
   if (feed) {
@@ -209,7 +214,7 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
     const { HttpFeed } = await import('../edge/index.ts');
     source = new HttpFeed({ origin: addressOf(caller, origin!, insecure), ca, clientCert, clientKey, ...shown });
   }
-  const store = await openEdgeStore(source, { graceMs, log });
+  const store = await openEdgeStore(source, { graceMs, copyFile, log });
   return new LibraryKeys(await openKeysOver(store, catalog, maxVerifiedKeys));
 }
 

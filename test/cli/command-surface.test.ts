@@ -199,6 +199,7 @@ const SURFACE: Record<string, string[]> = {
     '--ca <path>',
     '--client-cert <path>',
     '--client-key <path>',
+    '--copy <path>',
     '--grace <duration>',
     '--insecure',
     '--max-stale <duration>',

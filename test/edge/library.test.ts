@@ -84,6 +84,8 @@ describe('the library over an edge', () => {
       { origin, token: 'a b' },
       { origin, token, maxStale: '10ms' },
       { origin, token, grace: '2h' },
+      { origin, token, copyFile: '/tmp/keys' },
+      { origin, token, grace: '1m', copyFile: '/nowhere/keys' },
       { origin, token, clientCert: 'only' },
       { origin: 'http://keys.example.org', token },
       { origin: 'keys.example.org', token },

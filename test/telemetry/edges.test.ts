@@ -50,7 +50,14 @@ describe('metrics of edges', () => {
     test.time.now = Date.now();
     network = await startFaultyOrigin(test.url);
     const { key: token } = await create('Edge', { permissions: ['EDGE:READ_ANY'] });
-    const asked = { origin: network.url, token, leaseMs: LEASE_SECONDS * 1000, graceMs: 3_600_000, log: NO_LOG };
+    const asked = {
+      origin: network.url,
+      token,
+      leaseMs: LEASE_SECONDS * 1000,
+      graceMs: 3_600_000,
+      copyFile: undefined,
+      log: NO_LOG,
+    };
     const guard = {
       permissions: undefined,
       anyKey: false,

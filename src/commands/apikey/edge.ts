@@ -56,6 +56,10 @@ export default class Edge extends ServingCommand {
       description: 'How much longer it does so, with a header that says it: X-Svc-Api-Stale. Default: 0s.',
       helpValue: '<duration>',
     }),
+    copy: Flags.string({
+      description: 'File for a copy of all keys, encrypted with the token: for starts within --grace of a lease.',
+      helpValue: '<path>',
+    }),
     name: Flags.string({
       description: 'What the origin calls it. Default: the name of this machine.',
       helpValue: '<name>',
@@ -82,13 +86,17 @@ export default class Edge extends ServingCommand {
       throw new CliError('USAGE', '--client-cert and --client-key go together. Pass both, or leave both out.');
     if (flags.name !== undefined && !/^[^\p{C}]{1,100}$/u.test(flags.name))
       throw new CliError('USAGE', `--name is "${printable(flags.name)}". Give 1 to 100 characters, without controls.`);
-    const { readEdgeTime } = await import('../../edge/index.ts');
+    const { readCopyFile, readEdgeTime } = await import('../../edge/index.ts');
     const pem = (path: string | undefined) => path && resolve(path);
+    const graceMs = timeIn('--grace', flags.grace, readEdgeTime('grace', flags.grace));
+    const copyFile = readCopyFile(flags.copy, graceMs);
+    if (typeof copyFile === 'object') throw new CliError('USAGE', `--copy ${copyFile.refusal}`);
     const asked = {
       origin,
       token: { file: resolve(flags['token-file']) },
       leaseMs: timeIn('--max-stale', flags['max-stale'], readEdgeTime('maxStale', flags['max-stale'])),
-      graceMs: timeIn('--grace', flags.grace, readEdgeTime('grace', flags.grace)),
+      graceMs,
+      copyFile,
       name: flags.name,
       ca: pem(flags.ca),
       clientCert: pem(flags['client-cert']),
