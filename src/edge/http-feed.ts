@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto';
+import { randomUUID, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { hostname } from 'node:os';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { createZstdDecompress } from 'node:zlib';
 import { isKeysError, KeysError, printable } from '../keys/basics/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../limits/index.ts';
@@ -73,6 +74,7 @@ export class HttpFeed implements FeedSource {
     this.#token = new FeedToken(options.token, options.log);
     this.#changes = this.#newAgent();
     this.#reports = this.#newAgent();
+    checkCertificates(this.#certificates());
   }
 
   token(): string {
@@ -242,17 +244,35 @@ export class HttpFeed implements FeedSource {
     );
   }
 
-  /** Certificates are read anew: those of a client may last for an hour only. */
   #newAgent(): HttpAgent {
-    const { ca, clientCert: cert, clientKey: key } = this.#options;
     const kept = { keepAlive: true, maxSockets: 1 };
     if (this.#request === httpRequest) return new HttpAgent(kept);
-    return new HttpsAgent({
-      ...kept,
+    return new HttpsAgent({ ...kept, ...this.#certificates() });
+  }
+
+  /** They are read anew: those of a client may last for an hour only. */
+  #certificates(): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
+    const { ca, clientCert: cert, clientKey: key } = this.#options;
+    return {
       ...(ca !== undefined && { ca: readPem(ca, '--ca') }),
       ...(cert !== undefined && { cert: readPem(cert, '--client-cert') }),
       ...(key !== undefined && { key: readPem(key, '--client-key') }),
-    });
+    };
+  }
+}
+
+/** @throws KeysError CONFIG_INVALID */
+function checkCertificates({ ca, ...own }: SecureContextOptions): void {
+  try {
+    createSecureContext(own);
+    if (ca) void new X509Certificate(ca as Buffer);
+  } catch (error) {
+    const message = printable((error as Error).message, 200);
+    throw new KeysError(
+      'CONFIG_INVALID',
+      `The certificates for the origin cannot be used (${message}). Give certificates in PEM by --ca and ` +
+        '--client-cert, and the key of the latter by --client-key.',
+    );
   }
 }
 

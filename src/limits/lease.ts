@@ -59,6 +59,8 @@ export function availableAt(unusedAt: number, count: number, { burst, intervalUs
 /** Requests that a process has taken in advance, and may accept until an end, in microseconds of the store's clock. */
 export interface Lease {
   readonly holder: string;
+  /** See `LeaseRequest`. */
+  readonly turn: number;
   readonly count: number;
   readonly endsAt: number;
 }
@@ -81,6 +83,8 @@ export interface LeasedLimit extends AppliedLimit {
 export interface LeaseRequest {
   /** Whose lease it is. The last one ends with this request: what is left of it is given back. */
   readonly holder: string;
+  /** Which of its requests this is: what arrives again, or late, changes nothing of a lease that was granted since. */
+  readonly turn: number;
   /** How many requests the last lease has accepted. */
   readonly used: number;
   readonly limits: readonly LeasedLimit[];
@@ -95,6 +99,7 @@ const isLimit: Rule<Limit> = (value, name) => text(value, name) ?? parseLimits([
 const REQUESTS = list(
   options<LeaseRequest>({
     holder: required(text),
+    turn: required(count),
     used: required(count),
     limits: required(
       list(
@@ -158,24 +163,31 @@ export function unusedState(limit: Limit): LimitState {
  */
 export function grantLease(
   states: readonly LimitState[],
-  { holder, used, limits, waiting, ahead, lifeUs }: LeaseRequest,
+  { holder, turn, used, limits, waiting, ahead, lifeUs }: LeaseRequest,
   now: number,
 ): { states: LimitState[]; grant: LeaseGrant } {
+  const known = states.flatMap(({ leases }) => leases.filter((lease) => lease.holder === holder));
+  const [isLate, isAgain] = [known.some((lease) => lease.turn > turn), known.some((lease) => lease.turn === turn)];
   const settled = limits.map(({ limit, unusedAt, weight = 1 }, index) => {
     const rate = computeRate(limit);
     const last = { holder, used: used * weight, unusedAt };
-    const state = expired(settledBy(last, resized(states[index]!, limit, now), rate), rate, now);
+    const before = resized(states[index]!, limit, now);
+    const state = expired(isLate || isAgain ? before : settledBy(last, before, rate), rate, now);
     const leased = state.leases.reduce((sum, { count }) => sum + count, 0);
     return { rate, state, weight, leased, room: Math.max(available(state.unusedAt, now, rate) - leased, 0) };
   });
-  const granted = Math.min(waiting, ...settled.map(({ room, weight }) => Math.floor(room / weight)));
+  const granted = isLate ? 0 : Math.min(waiting, ...settled.map(({ room, weight }) => Math.floor(room / weight)));
   const more = settled.map(({ rate, state, room, weight }) => leasable(rate, room - granted * weight, state) / weight);
-  const count = Math.floor(Math.min(ahead, ...more));
+  const isNew = !isLate && !isAgain;
+  const own = ({ leases }: LimitState) => leases.find((lease) => lease.holder === holder && lease.turn === turn);
+  const count = isNew
+    ? Math.floor(Math.min(ahead, ...more))
+    : Math.min(...settled.map(({ state, weight }) => (own(state)?.count ?? 0) / weight));
   const endsAt = now + lifeUs + GRACE;
   const after = settled.map(({ rate, state, weight }) => ({
     ...state,
     unusedAt: spend(state.unusedAt, now, granted * weight, rate),
-    leases: count > 0 ? [...state.leases, { holder, count: count * weight, endsAt }] : state.leases,
+    leases: isNew && count > 0 ? [...state.leases, { holder, turn, count: count * weight, endsAt }] : state.leases,
   }));
   const told = after.map(({ unusedAt }, index) => ({ unusedAt, leased: settled[index]!.leased }));
   return { states: after, grant: { now, granted, ahead: count, limits: told } };

@@ -61,6 +61,7 @@ export class Allowance {
   readonly #restUs: number;
   /** How much the store's clock is ahead of this one, at most. */
   #offset = 0;
+  #turn = 0;
   #left = 0;
   #used = 0;
   #endsAt = NEVER;
@@ -118,8 +119,10 @@ export class Allowance {
     this.#ahead = isEarly ? Math.min(Math.max(2 * this.#ahead, 1), MAX_AHEAD) : this.#used;
     this.#askedAt = now;
     this.#left = 0;
+    this.#turn += 1;
     return {
       holder: this.#holder,
+      turn: this.#turn,
       used: this.#used,
       limits: this.#limits.map(({ keyId, limit, route, weight, unusedAt }) => {
         return { keyId, limit, ...(route !== undefined && { route }), weight, unusedAt };

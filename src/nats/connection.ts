@@ -67,6 +67,9 @@ export function isNamed(error: unknown, ...names: readonly string[]): boolean {
   return error instanceof Error && (names.includes(error.name) || isNamed(error.cause, ...names));
 }
 
+/** What JetStream says where an account, a server, or its memory or disk is full. */
+const NO_ROOM = new Set([10_002, 10_023, 10_028, 10_047]);
+
 /** What went wrong with NATS, as an error for people. */
 export function failureOf(error: unknown, { servers }: FeedByNats): KeysError {
   if (error instanceof KeysError) return error;
@@ -74,6 +77,11 @@ export function failureOf(error: unknown, { servers }: FeedByNats): KeysError {
   const at = servers.map((server) => printable(server, 200)).join(', ');
   if (isNamed(error, 'AuthorizationError', 'PermissionViolationError'))
     return new KeysError('UNAUTHENTICATED', `NATS at ${at} refuses the credentials: ${message}.`, { cause: error });
+  if (isNamed(error, 'JetStreamApiError')) {
+    const isFull = NO_ROOM.has((error as { code?: number }).code ?? 0);
+    const remedy = isFull ? ' There is no more room: raise max_file_store, or what the account may have.' : '';
+    return new KeysError('SERVER_FAILED', `JetStream at ${at} refuses: ${message}.${remedy}`, { cause: error });
+  }
   const what = isNamed(error, 'NoResponders')
     ? `No origin answers behind NATS at ${at}.`
     : `NATS at ${at} does not answer (${message}).`;

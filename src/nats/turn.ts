@@ -143,6 +143,7 @@ export class Turn {
   /**
    * Puts a first entry behind the last one, after which those of whoever has published before are refused.
    * @returns from where to go on; undefined where nobody knows
+   * @throws KeysError CONFIG_INVALID
    */
   async #begin(): Promise<string | undefined> {
     const manager = await this.#manager;
@@ -154,6 +155,7 @@ export class Turn {
       await manager.streams.delete(this.#names.stream);
       info = await this.#bucket(manager);
     }
+    checkLimits(info);
     const last = info.state.last_seq;
     this.#created = info.created;
     this.#sequence = this.#lastGone = this.#age.sequence = last;
@@ -377,6 +379,17 @@ export class Turn {
       return { ...given, position: positionOf(this.#created, this.#points.at(-1)!.sequence) };
     });
   }
+}
+
+/** Refuses a bucket that somebody else has made, or changed, so that it drops keys. @throws KeysError CONFIG_INVALID */
+function checkLimits({ config }: StreamInfo): void {
+  const limits = (['max_age', 'max_bytes', 'max_msgs'] as const).filter((name) => config[name] > 0);
+  if (config.max_msgs_per_subject === 1 && limits.length === 0) return;
+  throw new KeysError(
+    'CONFIG_INVALID',
+    `The stream ${config.name} would drop keys. Leave it one message a subject, and take off ` +
+      `${limits.join(' and ') || 'all else'}, or delete it: it is made anew.`,
+  );
 }
 
 /** Whether another process publishes, and still answers. */

@@ -259,7 +259,8 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create index sessions_by_key on sessions (key_id, used_at)`.execute(db);
   await sql`create index sessions_by_use on sessions (used_at)`.execute(db);
 
-  // The tokens of issuers that were exchanged for keys, by their digests, as long as they could be shown again.
+  // The tokens of issuers that were exchanged for keys, by their digests, and reports of edges, by their names, as long
+  // as they could be shown again.
   await sql`create table used_tokens (
     digest ${text} primary key,
     ends_at bigint not null

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { openEdgeStore, HttpFeed, type EdgeStore } from '../../src/edge/index.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { openKeysOver, type OpenKeys } from '../../src/service/open-keys.ts';
+import { rotateToken } from '../support/edge-token.ts';
 import { collectingLog } from '../support/log.ts';
 import { type FaultyOrigin, startFaultyOrigin } from '../support/faulty-origin.ts';
 import { startTestService, type TestService } from '../support/server.ts';
+import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
 const LEASE_MS = 1000;
@@ -30,7 +34,8 @@ describe('an edge', () => {
   };
   const create = async (name: string, more: object = {}) =>
     test.keys.create({ name, roles: ['VIEWER'], ...more }, OPERATOR);
-  const open = () => openEdgeStore(new HttpFeed({ origin: origin.url, token, leaseMs: LEASE_MS, log }), { log });
+  const open = (shown: string | { file: string } = token) =>
+    openEdgeStore(new HttpFeed({ origin: origin.url, token: shown, leaseMs: LEASE_MS, log }), { log });
 
   beforeEach(async () => {
     test = await startTestService();
@@ -83,6 +88,20 @@ describe('an edge', () => {
     assert.deepEqual([await check(secret), await check(next)], ['401 UNAUTHENTICATED', 'ok']);
   });
 
+  it('takes another token from its file while it runs', async () => {
+    await keys.close();
+    const tokenFile = join(tempFolder(), 'edge.key');
+    writeFileSync(tokenFile, token, { mode: 0o600 });
+    edge = await open({ file: tokenFile });
+    keys = await openKeysOver(edge, createCatalog({}));
+    await rotateToken(test, 'Edge', {
+      tokenFile,
+      check,
+      hasLease: () => edge.state().leaseSeconds > 0,
+      hasLogged: (begin) => lines.some(({ message }) => message.startsWith(begin)),
+    });
+  });
+
   it('answers nothing once its lease has ended, and goes on once the origin is back', async () => {
     const { key: secret } = await create('Key');
     await taken();
@@ -120,7 +139,7 @@ describe('an edge', () => {
     assert.equal(await check(secret), 'ok');
     await test.keys.delete([key.id], OPERATOR);
     origin.fate = ({ url }) => (url!.startsWith('/feed?') ? { status: 410 } : 'pass');
-    await until(() => origin.counts.snapshots === 2);
+    await until(() => origin.counts.snapshots >= 2);
     origin.fate = () => 'pass';
     await taken();
     assert.equal(await check(secret), '401 UNAUTHENTICATED');

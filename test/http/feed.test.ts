@@ -261,7 +261,7 @@ describeOnEach('the feed', () => {
         uses: 2,
         lastUsedAt: Date.now(),
         previousLastUsedAt: null,
-        permissions: ['DISK:READ_ANY'],
+        permissions: ['DISK:READ_ANY' as const],
         hours,
       },
     ];
@@ -274,8 +274,20 @@ describeOnEach('the feed', () => {
       });
     assert.equal((await post(report)).status, 204);
     assert.equal((await post(report)).status, 204);
+    // It may be sent again to another process, and both may get it at the same time.
+    const other = await openTestKeys({ database: test.database });
+    const action = { at: Date.now(), actor: { kind: 'REQUEST', id: null, name: null }, action: 'REFUSE' } as const;
+    const refusals = [{ ...action, apiKey: null, before: null, after: {}, address: '203.0.113.7' }];
+    const again = { ...report, refusals };
+    await Promise.all([other.keys.edges.report(again), post(again), other.keys.edges.report(again)]);
+    await other.store.close();
     const totals = await test.store.repository.port(USAGE).totals([apiKey.id]);
     assert.equal(totals.get(apiKey.id)!.uses, 2);
+    const counted = await test.store.repository.auditLog.count({ action: 'REFUSE' }, 86_400_000);
+    assert.deepEqual(
+      counted.map(({ entries }) => entries),
+      [1],
+    );
     for (const wrong of [
       [],
       { ...report, usage: [{ ...usage[0], uses: 'x' }] },
@@ -287,7 +299,7 @@ describeOnEach('the feed', () => {
 
   it('leases limits to edges', async () => {
     const { apiKey } = await create('CI', { roles: ['GUEST'], limits: ['10/m'] });
-    const request = { holder: 'edge-1', used: 0, waiting: 4, ahead: 0, lifeUs: 1_000_000 };
+    const request = { holder: 'edge-1', turn: 1, used: 0, waiting: 4, ahead: 0, lifeUs: 1_000_000 };
     const lease = async (limits: unknown[]) => {
       const response = await get('/feed/leases', {
         method: 'POST',

@@ -97,6 +97,7 @@ describeOnEach('what a process knows of limits', () => {
       const [grant] = await test.store.limits.lease([
         {
           holder: 'other',
+          turn: 1,
           used: 0,
           limits: [{ ...restrictions.limits[0]!, unusedAt: 0 }],
           waiting: 0,

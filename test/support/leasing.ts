@@ -22,11 +22,17 @@ export class SharedLimits {
   readonly admitted: { at: number; limits: readonly AppliedLimit[] }[] = [];
 
   grant(request: LeaseRequest, limits: readonly AppliedLimit[]): LeaseGrant {
+    const grant = this.answer(request, limits);
+    for (let index = 0; index < grant.granted; index += 1) this.admit(limits);
+    return grant;
+  }
+
+  /** Answers a request without anybody who gets that. */
+  answer(request: LeaseRequest, limits: readonly AppliedLimit[]): LeaseGrant {
     const names = limits.map(nameOf);
     const before = limits.map((limit) => this.states.get(nameOf(limit)) ?? unusedState(limit.limit));
     const { states, grant } = grantLease(before, request, EPOCH + this.now);
     for (const [index, state] of states.entries()) this.states.set(names[index]!, state);
-    for (let index = 0; index < grant.granted; index += 1) this.admit(limits);
     return grant;
   }
 
@@ -60,6 +66,7 @@ export class LeasingProcess {
   readonly #clockBegan: number;
   #allowance: Allowance;
   #question: { request: LeaseRequest; waiting: number; grant?: LeaseGrant } | undefined;
+  readonly #answered: LeaseRequest[] = [];
   /** How often the store was asked. */
   asked = 0;
 
@@ -92,6 +99,13 @@ export class LeasingProcess {
     if (!this.#question || this.#question.grant) return;
     this.asked += 1;
     this.#question.grant = this.#shared.grant(this.#question.request, this.#limits);
+    this.#answered.push(this.#question.request);
+  }
+
+  /** One of the last questions arrives again. @param ago how many came after it */
+  repeat(ago: number): void {
+    const request = this.#answered.at(-1 - ago);
+    if (request) this.#shared.answer(request, this.#limits);
   }
 
   /** The answer arrives. Returns how many of those that waited were accepted. */

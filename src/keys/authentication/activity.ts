@@ -210,12 +210,12 @@ export interface ActivityEvents {
   refusals: AuditDraft[];
 }
 
-/** Where activity is written. */
+/** Where activity is written. What has a name is written once, by whichever process of a store. */
 export interface ActivityWriters {
   /** Adds to the totals of keys. When it throws, that is kept and written later. */
-  writeUsage: (usage: readonly KeyUsage[]) => Promise<void>;
+  writeUsage: (usage: readonly KeyUsage[], name?: string) => Promise<void>;
   /** Writes events, with the same promise. */
-  writeEvents: (events: ActivityEvents) => Promise<void>;
+  writeEvents: (events: ActivityEvents, name?: string) => Promise<void>;
 }
 
 /** What `Activity` needs from outside. */

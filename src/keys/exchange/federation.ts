@@ -109,10 +109,11 @@ export function personOf({ name }: Pick<FederationRule, 'name'>): Person {
   return { issuer: FEDERATION, subject: name, name };
 }
 
-/** Remembers which tokens were used. */
+/** Remembers which tokens were used, and what else happens once. */
 interface UsedTokens {
   /**
-   * Remembers a token until a time, in milliseconds since 1970, and forgets those whose time has come.
+   * Remembers a token, by its digest or another name, until a time, in milliseconds since 1970, and forgets those
+   * whose time has come.
    * @returns whether it was not used before
    */
   use(digest: string, until: number, now: number): Promise<boolean>;

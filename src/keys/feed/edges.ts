@@ -1,4 +1,4 @@
-import type { ActivityEvents } from '../authentication/index.ts';
+import type { ActivityEvents, ActivityWriters } from '../authentication/index.ts';
 import type { AuditDraft } from '../audit/index.ts';
 import {
   anyText,
@@ -71,12 +71,10 @@ export interface EdgeReport extends ActivityEvents {
 }
 
 /** What `Edges` needs from outside. */
-interface EdgesOptions {
+interface EdgesOptions extends ActivityWriters {
   repository: KeyRepository;
   /** Milliseconds since 1970. */
   clock: () => number;
-  writeUsage: (usage: readonly KeyUsage[]) => Promise<void>;
-  writeEvents: (events: ActivityEvents) => Promise<void>;
 }
 
 /** What an edge knows: of how many notifications of changes, and `KeyRepository.revision`. */
@@ -125,8 +123,6 @@ const CURRENT_MS = 5000;
 const MAX_EDGES = 10_000;
 /** How many edges may load all keys at once. */
 const MAX_LOADING = 4;
-/** How many reports are remembered, so that none counts twice. */
-const MAX_REPORTS = 10_000;
 
 /**
  * Tells edges, which answer without a store, of each change, and waits for them: each has a lease within which it may
@@ -135,8 +131,6 @@ const MAX_REPORTS = 10_000;
 export class Edges implements Follower {
   readonly #options: EdgesOptions;
   readonly #edges = new Map<string, Edge>();
-  /** What was reported, by ids. */
-  readonly #reports = new Map<string, Promise<void>>();
   readonly #listeners = new Set<() => void>();
   #following: Promise<Following> | undefined;
   /** With each change, and each time that an edge has taken one. */
@@ -277,26 +271,12 @@ export class Edges implements Follower {
     return () => void (this.#loading -= 1);
   }
 
-  /** Writes what an edge reports, once. @throws KeysError STORE_… */
+  /** Writes what an edge reports, once, whichever process of the store it is sent to. @throws KeysError STORE_… */
   async report(report: EdgeReport): Promise<void> {
     const { writeUsage, writeEvents, clock } = this.#options;
     const { id, usage, activated, refusals } = notLater(report, clock());
-    if (usage.length > 0) await this.#once(`${id} usage`, () => writeUsage(usage));
-    if (activated.length + refusals.length > 0)
-      await this.#once(`${id} events`, () => writeEvents({ activated, refusals }));
-  }
-
-  /** Does something unless it was done, or is being done. */
-  #once(name: string, work: () => Promise<void>): Promise<void> {
-    const known = this.#reports.get(name);
-    if (known) return known;
-    const done = work().catch((error: unknown) => {
-      this.#reports.delete(name);
-      throw error;
-    });
-    this.#reports.set(name, done);
-    if (this.#reports.size > MAX_REPORTS) this.#reports.delete(this.#reports.keys().next().value!);
-    return done;
+    if (usage.length > 0) await writeUsage(usage, `${id} usage`);
+    if (activated.length + refusals.length > 0) await writeEvents({ activated, refusals }, `${id} events`);
   }
 
   /** The edges that follow the store, whichever process they follow, by their names. @throws KeysError STORE_… */

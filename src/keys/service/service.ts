@@ -12,15 +12,15 @@ import {
 } from '../authentication/index.ts';
 import { VerifiedChain } from '../audit/index.ts';
 import { AuditAccess } from '../authorization/index.ts';
-import { isKeysError } from '../basics/index.ts';
+import { isKeysError, UNIT_MS } from '../basics/index.ts';
 import { Edges } from '../feed/index.ts';
 import { Containments, PermittedChanges, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
 import { Consent, type ConsentOptions } from '../consent/index.ts';
-import { Exchange } from '../exchange/index.ts';
+import { Exchange, USED_TOKENS } from '../exchange/index.ts';
 import { Usage, USAGE } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
-import type { KeyCounts, KeyRepository, StoreKind } from '../repository/index.ts';
+import type { KeyCounts, KeyRepository, KeyWriter, StoreKind } from '../repository/index.ts';
 import { Transfer } from '../transfer/index.ts';
 import { KeyManagement } from './management.ts';
 
@@ -110,15 +110,32 @@ export interface KeysOptions extends Omit<ConsentOptions & HealthOptions, 'trans
   activityWriters?: ActivityWriters | undefined;
 }
 
+/** For how long it is remembered that something was written once. */
+const REPORTED_MS = UNIT_MS.h;
+
 /** Writes activity to the repository. */
 function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () => Promise<void> } {
   const { repository, clock } = options;
   const retention = new UsageRetention(options);
+  const once =
+    (name: string | undefined, now: number, work: (writer: KeyWriter) => Promise<void>) =>
+    async (writer: KeyWriter): Promise<void> => {
+      if (name === undefined || (await writer.port(USED_TOKENS).use(name, now + REPORTED_MS, now))) await work(writer);
+    };
   return {
-    writeUsage: (usage) => repository.write((writer) => writer.port(USAGE).add(usage), { now: clock(), counts: true }),
-    writeEvents: (events) => {
+    writeUsage: (usage, name) => {
       const now = clock();
-      return repository.write((writer) => writeEvents(writer, events, { ...options, now }), { now });
+      return repository.write(
+        once(name, now, (writer) => writer.port(USAGE).add(usage)),
+        { now, counts: true },
+      );
+    },
+    writeEvents: (events, name) => {
+      const now = clock();
+      return repository.write(
+        once(name, now, (writer) => writeEvents(writer, events, { ...options, now })),
+        { now },
+      );
     },
     afterUsage: () => retention.run(),
   };

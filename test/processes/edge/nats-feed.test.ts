@@ -12,6 +12,7 @@ import { NatsFeed } from '../../../src/nats/nats-feed.ts';
 import { NatsPublisher } from '../../../src/nats/publisher.ts';
 import { openKeysOver, type OpenKeys } from '../../../src/service/open-keys.ts';
 import { describeOnEach } from '../../support/dialects.ts';
+import { rotateToken } from '../../support/edge-token.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { collectingLog } from '../../support/log.ts';
 import { natsAccounts, type NatsServer, startNats, stopNats } from '../../support/nats.ts';
@@ -38,7 +39,7 @@ describeOnEach('a feed by NATS', () => {
       clearMs,
     });
   const follow = async (
-    { token: shown = token, ...more }: Partial<FeedByNats> & { token?: string } = {},
+    { token: shown = token, ...more }: Partial<FeedByNats> & { token?: string | { file: string } } = {},
     copy: { graceMs?: number; copyFile?: string } = {},
   ) => {
     const feed = new NatsFeed({ settings: { ...settings(), ...more }, token: shown, leaseMs: LEASE_MS, log });
@@ -174,16 +175,70 @@ describeOnEach('a feed by NATS', () => {
     await other.store.close();
   });
 
-  it('says that a bucket is full, closes edges, and goes on once there is room', async () => {
+  /** What the log says last of why nothing is published. */
+  const problem = () =>
+    JSON.stringify(lines.findLast(({ message }) => message.startsWith('changes are not published'))?.fields);
+  const managerOf = async ({ url }: NatsServer = nats) => {
+    const { nats: library, connection } = await connectTo({ ...settings(), servers: [url] });
+    const { streams } = await library.jetstreamManager(connection, { checkAPI: false });
+    return { library, connection, streams };
+  };
+
+  it('says that an entry is refused, closes edges, and goes on once it is taken', async () => {
     const edge = await follow();
     await nats.kill();
     await nats.start('max_payload: 1024');
     const { key } = await create('Large', { description: 'x'.repeat(1000) });
-    await until(() => lines.some(({ message }) => message.startsWith('changes are not published')));
+    await until(() => problem() !== undefined);
     assert.equal(await check(edge, key), '503 SERVICE_UNAVAILABLE');
     await nats.kill();
     await nats.start();
     await until(async () => (await check(edge, key)) === 'ok');
+  });
+
+  it('lets changes return while JetStream is full, accepts nothing that was revoked, and goes on once there is room', async () => {
+    await publisher.stop();
+    await stopNats();
+    nats = await startNats('', 'max_file_store: 2000000');
+    publisher = publish();
+    const { apiKey, key } = await create('Key');
+    const { apiKey: other, key: disabled } = await create('Other');
+    const { key: kept } = await create('Kept');
+    const edge = await follow();
+    for (const secret of [key, disabled, kept]) assert.equal(await check(edge, secret), 'ok');
+    const { library, connection, streams } = await managerOf();
+    await streams.add({ name: 'others', subjects: ['others'], storage: library.StorageType.File });
+    const fill = async () => {
+      for (;;) await library.jetstream(connection).publish('others', 'x'.repeat(10_000));
+    };
+    await assert.rejects(fill(), /insufficient resources/);
+    await test.keys.delete([apiKey.id], OPERATOR);
+    assert.notEqual(await check(edge, key), 'ok');
+    await test.keys.setEnabled(other.id, false, OPERATOR);
+    assert.notEqual(await check(edge, disabled), 'ok');
+    await until(() => problem()?.includes('insufficient resources. There is no more room') === true);
+    await until(async () => (await check(edge, kept)) === '503 SERVICE_UNAVAILABLE');
+    await streams.delete('others');
+    await until(async () => (await check(edge, kept)) === 'ok');
+    const refused = [await check(edge, key), await check(edge, disabled)];
+    assert.deepEqual(refused, ['401 UNAUTHENTICATED', '401 UNAUTHENTICATED']);
+    assert.ok(!lines.some(({ message }) => message.includes('loaded anew')));
+    await connection.close();
+  });
+
+  it('publishes nothing in a bucket that would drop keys', async () => {
+    await follow();
+    const { connection, streams } = await managerOf();
+    for (const limit of [{ max_bytes: 10_000 }, { max_age: 3_600_000_000_000 }, { max_msgs: 10 }]) {
+      await publisher.stop();
+      await streams.update('KV_test-keys', { max_bytes: -1, max_age: 0, max_msgs: -1, ...limit });
+      publisher = publish();
+      await until(() => problem()?.includes(`take off ${Object.keys(limit)[0]!}`) === true);
+    }
+    await streams.update('KV_test-keys', { max_msgs: -1 });
+    const { key } = await create('Key');
+    assert.equal(await check(await follow(), key), 'ok');
+    await connection.close();
   });
 
   /** What edges ask for leases from then on. */
@@ -213,9 +268,8 @@ describeOnEach('a feed by NATS', () => {
     const { key: kept } = await create('Kept');
     const away = await follow({ servers: [leaf.url] });
     const edge = await follow({ servers: [hub.url] });
-    const { nats: library, connection } = await connectTo({ ...settings(), servers: [hub.url] });
+    const { connection, streams } = await managerOf(hub);
     const asks = asksOver(connection);
-    const { streams } = await library.jetstreamManager(connection, { checkAPI: false });
     const entries = async () => {
       const { state } = await streams.info('KV_test-keys', { subjects_filter: '$KV.test-keys.*' });
       return Object.keys(state.subjects ?? {}).length;
@@ -272,6 +326,18 @@ describeOnEach('a feed by NATS', () => {
     const { key } = await create('Other');
     await assert.rejects(follow({ token: key }), { code: 'FORBIDDEN' });
     await assert.rejects(follow({ token: 'svc_nothing' }), { code: 'UNAUTHENTICATED' });
+  });
+
+  it('takes another token from its file while it runs', async () => {
+    const tokenFile = join(tempFolder(), 'edge.key');
+    writeFileSync(tokenFile, token, { mode: 0o600 });
+    const edge = await follow({ token: { file: tokenFile } });
+    await rotateToken(test, 'Edge', {
+      tokenFile,
+      check: (secret) => check(edge, secret),
+      hasLease: () => edge.store.state().leaseSeconds > 0,
+      hasLogged: (begin) => lines.some(({ message }) => message.startsWith(begin)),
+    });
   });
 
   it('reports what keys were used for, and holds requests to limits together with the origin', async () => {
