@@ -548,6 +548,14 @@ export interface NamedOperation {
     readonly name: string | undefined;
 }
 
+interface NatsFeedOptions {
+    servers: readonly string[];
+    credentials?: {
+        file: string;
+    };
+    name?: string;
+}
+
 export declare class Networks;
 
 export interface NewSecret {
@@ -575,11 +583,15 @@ export type OnRefused = (refused: RefusalReply) => object;
 type OnRequestHook = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined>;
 
 interface OpenEdgeOptions extends CatalogAdditions {
-    origin: string;
+    origin?: string;
+    feed?: {
+        nats: NatsFeedOptions;
+    };
     token?: string;
     tokenFile?: string;
     maxStale?: string;
     grace?: string;
+    copyFile?: string;
     name?: string;
     ca?: string;
     clientCert?: string;

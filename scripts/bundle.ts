@@ -1,18 +1,20 @@
 import { hash } from 'node:crypto';
-import { globSync, linkSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { bundleConsole } from './bundle-console.ts';
 import { asciiOf, bundleProgram } from './bundle-program.ts';
 import { embedded } from './embedded.ts';
+import { readDeclarations } from './library-surface.ts';
 import { licensesOf } from './licenses.ts';
 import { sbomOf } from './sbom.ts';
 
 /**
  * Bundles what the commands and the library load, and some packages, into a few files: loading many small files
  * dominates start-up time. SQLite's driver is copied with its binaries: as a dependency, many package managers would
- * compile it. All other packages stay external: a host shares them. The declarations stay as tsc emitted them.
+ * compile it. All other packages stay external: a host shares them. The declarations that programs read stay as tsc
+ * emitted them.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const entryPoints = globSync(
@@ -120,6 +122,9 @@ for (const { path, text } of outputFiles) {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, asciiOf(text));
 }
+
+const declarations = readDeclarations();
+for (const file of globSync('dist/**/*.d.ts', { cwd: root })) if (!declarations.has(file)) rmSync(join(root, file));
 
 // Linked, not copied: one file is loaded once. Two copies of SQLite in one process, as in tests that run a command
 // themselves, would not respect one another's locks.

@@ -6,7 +6,6 @@ import {
   MAX_CLIENTS,
   AUDIT_FIELDS,
   NATS_FIELDS,
-  NATS_NAME_FORM,
   NOTICES_FIELDS,
   SERVER_FIELDS,
   SIGN_IN,
@@ -33,7 +32,7 @@ import {
 import { CONFIG_FIELDS } from '../src/config/load-config.ts';
 import { MAX_REFUSED_OFTEN, NOTICE_TYPES } from '../src/keys/notices/notice.ts';
 import { OTHER_ORIGIN, PUBLIC_URL } from '../src/keys/basics/networks.ts';
-import { SERVER_NUMBERS } from '../src/config/config.ts';
+import { NATS_NAME_FORM, SERVER_NUMBERS } from '../src/config/config.ts';
 import { CONSENT_MODES, MAX_KEYS_PER_CREATOR, NAME, POLICY_RULES, ROLES } from '../src/keys/permissions/catalog.ts';
 import { CLIENT_ID, MAX_CLIENT_NAME_LENGTH, OWN_CLIENT } from '../src/keys/consent/clients.ts';
 import { DURATION, inOrder, LIMIT, PERMISSION, SCHEMA_FIELD } from './schema-parts.ts';

@@ -58,6 +58,15 @@ export function surfaceReport(): string {
   ].join('\n\n')}\n`;
 }
 
+/** The files of the declarations that a program's compiler reads, and our own of what is in `bin`. */
+export function readDeclarations(): ReadonlySet<string> {
+  const files = new Set([...Object.values(ENTRIES), 'dist/cli/completion/autocomplete.d.ts']);
+  for (const file of files)
+    for (const [, from] of read(file).matchAll(/\b(?:from |import\()['"](\.[^'"]+)/g))
+      files.add(declarationsOf(from!, file));
+  return files;
+}
+
 /** What declarations mention, and what that mentions; of classes, which are not for programs, the name alone. */
 function mentionedBy(names: readonly Declaration[]): Declaration[] {
   const known = new Map<string, Declaration>(names.map((each) => [keyOf(each), each]));

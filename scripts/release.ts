@@ -1,15 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { sectionOf, unreleasedIn } from './changelog.ts';
+import { makePublicPackages } from './public-packages.ts';
 
 /**
  * `npm run release -- [--dry-run] [--no-build] [folder]` builds, packs, tests the packed file, takes the bill of
- * materials out of it, makes the image, and publishes. With `--dry-run` nothing is tested or published: what keeps
- * this state from being released is said, and what would be run.
+ * materials and the packages that are published out of it, makes the image, and publishes. With `--dry-run` nothing is
+ * tested or published: what keeps this state from being released is said, and what would be run.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { values, positionals } = parseArgs({
@@ -34,14 +35,15 @@ if (!values['no-build']) run('npm', 'run', '--silent', 'build');
 run('npm', 'pack', '--ignore-scripts', '--silent', '--pack-destination', folder);
 const bom = execFileSync('tar', ['-xzOf', file('.tgz'), 'package/dist/sbom.cdx.json']);
 writeFileSync(file('.cdx.json'), bom);
+const published = makePublicPackages(file('.tgz'), join(folder, 'npm'));
 ifReleased({ PACKED_FILE: file('.tgz') }, 'npm', 'run', 'test:packed');
 run(process.execPath, 'scripts/image.ts', folder);
-const made = readdirSync(folder).filter((each) => each !== 'SHA256SUMS');
+const made = globSync('{,npm/}*.{tgz,json}', { cwd: folder });
 const sums = made.toSorted().map((each) => `${hash('sha256', readFileSync(join(folder, each)))}  ${each}\n`);
 writeFileSync(join(folder, 'SHA256SUMS'), sums.join(''));
 ifReleased({}, 'cp', file('-image.tgz'), root);
 ifReleased({}, 'docker', 'build', '--file', 'examples/docker/Dockerfile', '--tag', `${name}:${version}`, '.');
-ifReleased({}, 'npm', 'publish', file('.tgz'), '--provenance', '--access', 'public');
+for (const each of published) ifReleased({}, 'npm', 'publish', each, '--provenance', '--access', 'public');
 say(`${isDry ? 'Would release' : 'Released'} ${name} ${version}, with what is in ${folder}`);
 
 /** What keeps this state from being released. */

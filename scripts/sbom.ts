@@ -21,6 +21,12 @@ interface Component {
   readonly hashes?: readonly { alg: 'SHA-512'; content: string }[];
 }
 
+/** What is read of a bill again. */
+interface Bill {
+  readonly metadata: { readonly component: Pick<Component, 'name' | 'licenses'> & { type: string } };
+  readonly components: readonly Component[];
+}
+
 /**
  * A bill of materials, in CycloneDX's JSON: each package that the bundled files come from, with the hash of the packed
  * file that npm installed it from, and what is in these files but comes from no package. It has no time and no number
@@ -35,14 +41,33 @@ export function sbomOf(files: readonly string[], root: string): string {
   const all = [...foldersOf(files).map((folder) => packageAt(folder, packages[placeOf(folder)])), sqlite(), UNICODE];
   // A package may be installed in several folders.
   const components = [...new Map(all.map((component) => [component['bom-ref'], component])).values()];
+  return billOf({ type: 'application', name, version, licenses: licensesOf(license) }, components);
+}
+
+/** The bill of a package that has some of the parts of another one, by their names. */
+export function sbomOfPart(
+  bom: string,
+  own: { name: string; version: string },
+  has: (part: string) => boolean,
+): string {
+  const { metadata, components } = JSON.parse(bom) as Bill;
+  const { name, version } = own;
+  return billOf(
+    { ...metadata.component, name, version },
+    components.filter((component) => has(component.name)),
+  );
+}
+
+function billOf(
+  { type, name, version, licenses }: Pick<Component, 'name' | 'version' | 'licenses'> & { type: string },
+  components: readonly Component[],
+): string {
   const own = purlOf(name, version);
   const bom = {
     bomFormat: 'CycloneDX',
     specVersion: '1.6',
     version: 1,
-    metadata: {
-      component: { type: 'application', 'bom-ref': own, name, version, purl: own, licenses: licensesOf(license) },
-    },
+    metadata: { component: { type, 'bom-ref': own, name, version, purl: own, licenses } },
     components,
     dependencies: [{ ref: own, dependsOn: components.map((component) => component['bom-ref']) }],
   };

@@ -44,6 +44,17 @@ export interface FeedByNats {
   readonly name: string;
 }
 
+/** The name where none is given, and the form of one. */
+export const NATS_NAME = 'svc-api';
+export const NATS_NAME_FORM = /^[A-Za-z0-9_-]{1,100}$/;
+
+/** Whether a text is the address of a server of NATS: secrets stand in the file of the credentials. */
+export function isNatsAddress(text: string): boolean {
+  if (!/^(?:nats|tls):\/\//.test(text) || !URL.canParse(text)) return false;
+  const { hostname, username, password, pathname, search, hash } = new URL(text);
+  return hostname !== '' && username + password + search + hash === '' && ['', '/'].includes(pathname);
+}
+
 /** What `svc-api.yaml` says: checked, with defaults for what it omits. */
 export interface Config {
   /** The absolute path of the file; undefined if there is none. */

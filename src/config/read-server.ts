@@ -25,7 +25,16 @@ import {
 } from '../keys/notices/index.ts';
 import { CONSENT_MODES, type ConsentMode, readPeriod } from '../keys/permissions/index.ts';
 import { type Client, invalidClient, unusableClients } from '../keys/consent/index.ts';
-import { type Config, DEFAULT_CONFIG, isCount, SERVER_NUMBERS, type ServerSettings } from './config.ts';
+import {
+  type Config,
+  DEFAULT_CONFIG,
+  isCount,
+  isNatsAddress,
+  NATS_NAME,
+  NATS_NAME_FORM,
+  SERVER_NUMBERS,
+  type ServerSettings,
+} from './config.ts';
 
 /** Reads where a key may stand in a request. */
 export function readCredentials(reader: DocumentReader, value: unknown): readonly CredentialPlace[] {
@@ -339,9 +348,6 @@ export function readSignIn(reader: DocumentReader, value: unknown): Config['sign
 }
 
 export const NATS_FIELDS = ['servers', 'credentials', 'name'] as const;
-/** The name of the bucket where none is given, and the form of one. */
-const NATS_NAME = 'svc-api';
-export const NATS_NAME_FORM = /^[A-Za-z0-9_-]{1,100}$/;
 
 /** Reads by what else than HTTP edges follow. */
 export function readFeed(reader: DocumentReader, value: unknown, file: string): Config['feed'] {
@@ -378,11 +384,4 @@ function readNatsCredentials(reader: DocumentReader, value: unknown, path: Docum
   if (text === '' || text?.includes('\0'))
     reader.report([...path, 'file'], 'The field "file" must be the path of a file.');
   return { file: resolve(dirname(file), text ?? '') };
-}
-
-/** Secrets stand in the file of the credentials. */
-function isNatsAddress(text: string): boolean {
-  if (!/^(?:nats|tls):\/\//.test(text) || !URL.canParse(text)) return false;
-  const { hostname, username, password, pathname, search, hash } = new URL(text);
-  return hostname !== '' && username + password + search + hash === '' && ['', '/'].includes(pathname);
 }

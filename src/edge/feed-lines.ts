@@ -8,6 +8,8 @@ export interface FeedEnd {
   readonly leaseMs: number;
   /** The time of the origin, in milliseconds since 1970. */
   readonly now: number;
+  /** What else the line has. */
+  readonly more: readonly unknown[];
 }
 
 const [LINE_FEED, PLUS, MINUS, EQUALS] = [0x0a, 0x2b, 0x2d, 0x3d];
@@ -68,14 +70,19 @@ export class FeedLines {
       this.#changed?.(String((JSON.parse(row.toString()) as unknown[])[0]));
       return;
     }
-    const [first, leaseMs, now] = JSON.parse(row.toString()) as unknown[];
+    const [first, leaseMs, now, ...more] = JSON.parse(row.toString()) as unknown[];
     if (line[0] === MINUS && typeof first === 'string') {
       this.#table.remove(first);
       this.#changed?.(first);
     } else if (line[0] === EQUALS && typeof first === 'string' && isNumber(leaseMs) && isNumber(now))
-      this.end = { cursor: first, leaseMs, now };
+      this.end = { cursor: first, leaseMs, now, more };
     else throw new SyntaxError('A line of the feed is none that is known.');
   }
+}
+
+/** Lines without the last one. */
+export function changesIn(lines: Buffer): Buffer {
+  return lines.subarray(0, lines.lastIndexOf(LINE_FEED, lines.length - 2) + 1);
 }
 
 function isNumber(value: unknown): value is number {

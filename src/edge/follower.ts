@@ -3,7 +3,8 @@ import { isKeysError, KeysError } from '../keys/basics/index.ts';
 import type { NotificationReport } from '../keys/repository/index.ts';
 import type { Log } from '../log.ts';
 import { KeyChanges, ServerClock } from '../store/index.ts';
-import { FeedLines } from './feed-lines.ts';
+import type { EdgeCopy, LastLease } from './edge-copy.ts';
+import { changesIn, FeedLines } from './feed-lines.ts';
 import { FeedGone, type FeedSource } from './feed-source.ts';
 import { KeyTable } from './key-table.ts';
 
@@ -12,13 +13,17 @@ export interface FollowerOptions {
   readonly source: FeedSource;
   /** For how long beyond its lease it answers, in milliseconds. */
   readonly graceMs: number;
+  /** By which it answers after a start while the origin is away. */
+  readonly copy?: EdgeCopy | undefined;
   readonly log: Log;
 }
 
 /** How long to wait until a snapshot is asked for again, in milliseconds. */
 const RETRY_MS = 1000;
+/** How long the origin is waited for at a start where there is a copy, in milliseconds. */
+const COPY_MS = 2000;
 /** No other attempt ends otherwise, unless somebody does something. */
-const REFUSALS = new Set(['UNAUTHENTICATED', 'FORBIDDEN', 'SERVER_INCOMPATIBLE']);
+const REFUSALS = new Set(['UNAUTHENTICATED', 'FORBIDDEN', 'SERVER_INCOMPATIBLE', 'CONFIG_UNAVAILABLE']);
 
 /** The keys of the origin, and for how long they are right: as long as the origin has said, when it was asked. */
 export class Follower {
@@ -33,6 +38,8 @@ export class Follower {
   #provenAt = Number.NEGATIVE_INFINITY;
   #leasedUntil = Number.NEGATIVE_INFINITY;
   #isLeased = false;
+  #lease: LastLease | undefined;
+  #copied: Promise<void> | undefined;
   #problem: unknown;
   #reported = '';
   #report: NotificationReport = () => {};
@@ -44,7 +51,8 @@ export class Follower {
 
   /**
    * Loads all keys and follows their changes. It resolves once it may answer, however long that takes.
-   * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses from the start
+   * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses from the start;
+   *   CONFIG_UNAVAILABLE where something is missing here
    */
   async start(): Promise<void> {
     this.#running = this.#run().catch((error: unknown) => {
@@ -52,10 +60,12 @@ export class Follower {
     });
     // Between two attempts, nothing else keeps the program alive.
     const waiting = setInterval(() => {}, RETRY_MS);
+    const patience = setTimeout(() => this.#useCopy(), COPY_MS);
     try {
       await this.#leased.promise;
     } finally {
       clearInterval(waiting);
+      clearTimeout(patience);
     }
   }
 
@@ -97,6 +107,8 @@ export class Follower {
   async close(): Promise<void> {
     this.#closed.abort();
     await this.#running;
+    await this.#copied;
+    await this.#options.copy?.stop();
     this.#leasedUntil = Number.NEGATIVE_INFINITY;
     this.#table?.close();
   }
@@ -132,6 +144,7 @@ export class Follower {
       for await (const piece of source.snapshot(this.#closed.signal)) await lines.take(piece);
       const { cursor, now } = lines.finish();
       this.clock.answered(now, askedAt);
+      await this.#options.copy?.stop();
       const before = this.#table;
       this.#table = table;
       // Whatever is remembered may have changed.
@@ -154,11 +167,35 @@ export class Follower {
     this.clock.answered(now, askedAt);
     if (leaseMs > 0) {
       this.#provenAt = askedAt;
+      this.#lease = { askedAt, leaseMs, now: this.clock.now() - (performance.now() - askedAt) };
       this.#leasedUntil = Math.max(this.#leasedUntil, askedAt + leaseMs);
       this.#watchLease();
     }
     this.#reported = '';
+    if (this.#lease) this.#options.copy?.taken(this.#table!, changesIn(bytes), this.#lease);
     return cursor;
+  }
+
+  /** Answers by the copy, unless the origin gives a lease before that is read. */
+  #useCopy(): void {
+    const { copy } = this.#options;
+    if (copy && !this.#lease) this.#copied ??= this.#readCopy(copy);
+  }
+
+  async #readCopy(copy: EdgeCopy): Promise<void> {
+    const table = new KeyTable();
+    const read = await copy.read(table);
+    const isUsed = read !== undefined && !this.#lease && !this.#closed.signal.aborted;
+    // What was loaded from the origin meanwhile is newer.
+    if (isUsed && !this.#table) this.#table = table;
+    else table.close();
+    if (!isUsed) return;
+    this.clock.answered(read.now, performance.now());
+    this.#leasedUntil = performance.now() - read.staleMs;
+    this.#provenAt = this.#leasedUntil;
+    const fields = { keys: this.table.size, staleSeconds: Math.round(read.staleMs / 1000) };
+    this.#options.log.warn(fields, 'the origin is away: keys are checked by the copy');
+    this.#leased.resolve();
   }
 
   #watchLease(): void {
@@ -177,10 +214,11 @@ export class Follower {
 
   #failed(error: unknown): void {
     this.#problem = error;
+    const isRefused = isKeysError(error) && REFUSALS.has(error.code);
+    if (!isRefused) this.#useCopy();
     const message = error instanceof Error ? error.message : String(error);
     if (message === this.#reported) return;
     this.#reported = message;
-    const isRefused = isKeysError(error) && REFUSALS.has(error.code);
     this.#options.log[isRefused ? 'error' : 'warn']({ reason: message }, 'the origin gives no lease');
   }
 }

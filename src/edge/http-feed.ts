@@ -6,17 +6,17 @@ import { hostname } from 'node:os';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createZstdDecompress } from 'node:zlib';
-import { isKeysError, KeysError, printable, readSecretFile, versionOfFile } from '../keys/basics/index.ts';
+import { isKeysError, KeysError, printable } from '../keys/basics/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../limits/index.ts';
 import type { Log } from '../log.ts';
 import { type ActivityReport, FeedGone, type FeedSource } from './feed-source.ts';
+import { FeedToken, type GivenToken } from './feed-token.ts';
 
 /** Where the origin is, and by what it knows the edge. */
 export interface HttpFeedOptions {
   /** Without a slash at its end. */
   readonly origin: string;
-  /** A key with EDGE:READ_ANY, or the path of the file with it, which is read anew when it changes. */
-  readonly token: string | { readonly file: string };
+  readonly token: GivenToken;
   /** What the origin calls the edge. Default: the name of this machine. */
   readonly name?: string | undefined;
   /** The lease that is asked for, in milliseconds. */
@@ -41,9 +41,6 @@ const PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1000;
 const MAX_CHANGES_BYTES = 256 * 1024 * 1024;
 const MAX_ANSWER_BYTES = 1024 * 1024;
-const TOKEN = /^[\x21-\x7e]+$/;
-
-const TOKEN_WORDS = { what: 'The file of the token for the origin', remedy: 'Correct --token-file.' };
 
 interface SentRequest {
   readonly method?: 'GET' | 'POST';
@@ -60,7 +57,7 @@ export class HttpFeed implements FeedSource {
   readonly #options: HttpFeedOptions;
   readonly #id = randomUUID();
   readonly #request: typeof httpRequest;
-  #token: { text: string; version: string };
+  readonly #token: FeedToken;
   #changes: HttpAgent;
   #reports: HttpAgent;
 
@@ -69,9 +66,13 @@ export class HttpFeed implements FeedSource {
     this.origin = options.origin;
     this.#options = options;
     this.#request = options.origin.startsWith('https:') ? httpsRequest : httpRequest;
-    this.#token = readToken(options.token);
+    this.#token = new FeedToken(options.token, options.log);
     this.#changes = this.#newAgent();
     this.#reports = this.#newAgent();
+  }
+
+  token(): string {
+    return this.#token.text;
   }
 
   async *snapshot(signal: AbortSignal): AsyncIterable<Buffer> {
@@ -178,7 +179,7 @@ export class HttpFeed implements FeedSource {
   async #ask({ method = 'GET', path, body, agent, signal }: SentRequest, silenceMs = 0): Promise<IncomingMessage> {
     const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const headers = {
-      Authorization: `Bearer ${this.#currentToken()}`,
+      Authorization: `Bearer ${this.#token.text}`,
       Accept: content ? 'application/json' : 'application/x-ndjson',
       'User-Agent': 'svc-api',
       ...(content
@@ -236,21 +237,6 @@ export class HttpFeed implements FeedSource {
     );
   }
 
-  /** The token, which may have been replaced since. */
-  #currentToken(): string {
-    const { token, log } = this.#options;
-    if (typeof token === 'string') return token;
-    try {
-      if (versionOfFile(token.file) === this.#token.version) return this.#token.text;
-      this.#token = readToken(token);
-      log.info({ file: token.file }, 'the token for the origin was read anew');
-    } catch (error) {
-      // It may be half written. The one before is used until it can be read.
-      log.error({ err: error, file: token.file }, 'the token for the origin cannot be read: the one before is used');
-    }
-    return this.#token.text;
-  }
-
   /** Certificates are read anew: those of a client may last for an hour only. */
   #newAgent(): HttpAgent {
     const { ca, clientCert: cert, clientKey: key } = this.#options;
@@ -263,17 +249,6 @@ export class HttpFeed implements FeedSource {
       ...(key !== undefined && { key: readPem(key, '--client-key') }),
     });
   }
-}
-
-/** @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE, CONFIG_INVALID */
-function readToken(token: HttpFeedOptions['token']): { text: string; version: string } {
-  const { text, version } =
-    typeof token === 'string' ? { text: token, version: '' } : readSecretFile(token.file, TOKEN_WORDS);
-  if (TOKEN.test(text.trim())) return { text: text.trim(), version };
-  throw new KeysError(
-    'CONFIG_INVALID',
-    `${TOKEN_WORDS.what} does not hold a key. Write the secret of a key with EDGE:READ_ANY alone.`,
-  );
 }
 
 /** @throws KeysError CONFIG_UNAVAILABLE */

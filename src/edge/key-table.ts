@@ -76,6 +76,14 @@ export class KeyTable {
     });
   }
 
+  /**
+   * All rows, also while the table changes: those of keys that are changed meanwhile are as before, or as after that.
+   * @throws what the file system throws
+   */
+  *rows(): Generator<Buffer> {
+    for (const unit of this.#byId.units()) yield this.#records.read(unit);
+  }
+
   close(): void {
     this.#records.close();
   }

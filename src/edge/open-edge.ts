@@ -2,6 +2,7 @@ import type { ActivityWriters } from '../keys/authentication/index.ts';
 import { NO_LOG, type Log } from '../log.ts';
 import type { Store } from '../store/index.ts';
 import { activityReports } from './activity-reports.ts';
+import { EdgeCopy, type EdgeCopyOptions } from './edge-copy.ts';
 import { edgeRepository } from './edge-repository.ts';
 import type { FeedSource } from './feed-source.ts';
 import { Follower } from './follower.ts';
@@ -25,15 +26,27 @@ export interface EdgeStore extends Omit<Store, 'notices'> {
   staleMs(): number | undefined;
 }
 
+/** What an edge does without its origin. */
+interface EdgeStoreOptions {
+  /** For how long beyond its lease it answers, in milliseconds. */
+  readonly graceMs?: number | undefined;
+  /** The path of a copy of the keys, by which it does so after a start as well; see `readCopyFile`. */
+  readonly copyFile?: string | undefined;
+  readonly clocks?: EdgeCopyOptions['clocks'];
+  readonly log?: Log | undefined;
+}
+
 /**
  * Opens the keys of an origin, once they are there and may be used.
  * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses
  */
 export async function openEdgeStore(
   source: FeedSource,
-  { graceMs = 0, log = NO_LOG }: { graceMs?: number | undefined; log?: Log | undefined } = {},
+  { graceMs = 0, copyFile: path, clocks, log = NO_LOG }: EdgeStoreOptions = {},
 ): Promise<EdgeStore> {
-  const follower = new Follower({ source, graceMs, log });
+  const copy =
+    path === undefined ? undefined : new EdgeCopy({ path, token: () => source.token(), graceMs, clocks, log });
+  const follower = new Follower({ source, graceMs, copy, log });
   const close = async () => {
     await follower.close();
     source.close();

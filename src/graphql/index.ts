@@ -22,6 +22,7 @@ export {
   type PreparedOperation,
   PreparedOperations,
   readDocument,
+  RecentlyUsed,
   type RequestBudget,
   withoutStackTrace,
   writeData,

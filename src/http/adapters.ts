@@ -14,7 +14,7 @@ function answerByHono(pipeline: GraphQLPipeline): Handler {
 }
 
 /** A request as Hono has it. */
-class HonoRequest extends HonoHead implements GraphQLRequest {
+class HonoRequest extends HonoHead implements DirectRequest {
   readonly head: RequestHead;
 
   constructor(c: Context) {
@@ -54,9 +54,15 @@ class HonoRequest extends HonoHead implements GraphQLRequest {
   }
 }
 
-/** What answers the requests of a route, whichever server they came by. */
+/** A request, whichever server it came by. */
+export interface DirectRequest extends GraphQLRequest {
+  /** Whether its client has shown a certificate that is trusted, where one is asked for. */
+  readonly hasCertificate: boolean;
+}
+
+/** What answers the requests of a route. */
 interface RequestAnswerer {
-  handle(request: GraphQLRequest): Promise<Reply>;
+  handle(request: DirectRequest): Promise<Reply>;
 }
 
 /** By the last handler of a route: all that it has, and what does the same without Hono. */
@@ -71,6 +77,13 @@ export function handlersOf(
   const answer = answerByHono(pipeline);
   answerers.set(answer, { handlers: [cors, auth, answer], answerer: pipeline });
   return [cors, auth, answer];
+}
+
+/** The handler of a route that nothing stands in front of. */
+export function directHandler(handle: (request: DirectRequest) => Promise<Reply>): Handler {
+  const handler: Handler = async (c) => respond(c, await handle(new HonoRequest(c)));
+  answerers.set(handler, { handlers: [handler], answerer: { handle } });
+  return handler;
 }
 
 /** The handler of a route behind `allowOrigins`, and of nothing else, that answers by what is noted of a request. */
@@ -250,7 +263,7 @@ function throwAwayRest(incoming: IncomingMessage): void {
 }
 
 /** A GET or POST request as Node has it. */
-class NodeRequest extends NodeHead implements GraphQLRequest {
+class NodeRequest extends NodeHead implements DirectRequest {
   readonly head: RequestHead;
   readonly #outgoing: ServerResponse;
   #webRequest: Request | undefined;

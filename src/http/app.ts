@@ -169,12 +169,8 @@ export function createHttpApp({
     answerIntrospection(keys, parts.failures),
   );
   const following = new BearerCheck({ keys, permission: 'EDGE:READ_ANY', ...from, toOf: at('/feed').toOf }, parts);
-  addFeed(app, bearerAuthBy(new RequestChecker(following, asGraphQL)), {
-    keys,
-    addresses,
-    needsCertificate: edgeCertificates,
-    ...parts,
-  });
+  const feed = { keys, check: following, addresses, needsCertificate: edgeCertificates, ...parts };
+  addFeed(app, bearerAuthBy(new RequestChecker(following, asGraphQL)), feed);
   addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
   addHealthChecks(app, keys, { cors, allowOrigins, failures: parts.failures });
   addHomePage(app, { hasConsole, commands });

@@ -2,13 +2,15 @@ import { Readable } from 'node:stream';
 import { constants, createZstdCompress, zstdCompressSync } from 'node:zlib';
 import type { Context, Handler, Hono, MiddlewareHandler } from 'hono';
 import { isKeysError } from '../keys/basics/index.ts';
-import { answerLines, EDGE_FORMS, MAX_FEED_LEASES, readEdgeReport } from '../keys/feed/index.ts';
+import { answerLines, EDGE_FORMS, type EdgePoll, MAX_FEED_LEASES, readEdgeReport } from '../keys/feed/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { type Limited, readLeaseRequests } from '../limits/index.ts';
+import { type DirectRequest, directHandler } from './adapters.ts';
 import type { BearerEnv } from './bearer-auth.ts';
+import type { Admitted, BearerCheck } from './bearer-check.ts';
 import type { CheckParts } from './bearer-options.ts';
 import { readJson } from './request-body.ts';
-import { type ClientAddresses, HonoHead, requestIdIn } from './received.ts';
+import { type ClientAddresses, HonoHead } from './received.ts';
 import {
   errorReply,
   jsonReply,
@@ -18,9 +20,12 @@ import {
   RequestRefused,
   respond,
   unavailable,
+  withFields,
 } from './replies.ts';
 
 interface FeedParts extends CheckParts {
+  /** Accepts keys that have EDGE:READ_ANY. */
+  readonly check: BearerCheck;
   readonly keys: KeysService & Limited;
   readonly addresses: ClientAddresses;
   /** Whether whoever follows must have shown a certificate when it connected. */
@@ -33,6 +38,7 @@ const TYPE = 'application/x-ndjson';
 const COMPRESSED_FROM = 16 * 1024;
 /** Fast rather than small. */
 const ZSTD = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+const COMPRESSED = { 'Content-Encoding': 'zstd', Vary: 'Accept-Encoding' };
 /** The most that a report may have, in bytes. */
 const MAX_REPORT_BYTES = 1024 * 1024;
 const MAX_TEXT = 200;
@@ -42,46 +48,42 @@ const NO_CERTIFICATE =
 /**
  * Adds what servers follow that answer without a store: the changes of keys, all keys, and where they report what they
  * have accepted. Asking for changes after a position says that all up to there have been taken.
- * @param auth lets those pass that have EDGE:READ_ANY
+ * @param auth lets those pass that `check` accepts
  */
 export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>, parts: FeedParts): void {
   const answering =
     (method: 'GET' | 'POST', answer: (c: Context<BearerEnv>) => Promise<Reply | Response>): Handler<BearerEnv> =>
     async (c) => {
+      const { hasCertificate, notes } = new HonoHead(c);
       try {
-        if (c.req.method !== method)
-          return respond(c, errorReply(405, 'METHOD_NOT_ALLOWED', `This address is for ${method}.`, { Allow: method }));
-        if (parts.needsCertificate && !hasCertificate(c))
-          return respond(c, errorReply(403, 'FORBIDDEN', NO_CERTIFICATE));
+        checkRequest({ method: c.req.method, hasCertificate }, method, parts);
         const answered = await answer(c);
         const refused = await c.get('checkAgain')();
         return refused ?? (answered instanceof Response ? answered : respond(c, answered));
       } catch (error) {
-        if (error instanceof RequestRefused) return respond(c, errorReply(error.status, error.code, error.message));
-        if (isKeysError(error) && error.code === 'OPTION_INVALID')
-          return respond(c, errorReply(400, 'BAD_REQUEST', error.message));
-        parts.failures.add(error, requestIdIn(c));
-        return respond(c, unavailable());
+        return respond(c, replyOf(error, notes?.id, parts));
       }
     };
   const { edges, limiter } = parts.keys;
   app.all(
     '/feed',
-    auth,
-    answering('GET', (c) => poll(c, parts)),
+    directHandler((request) => poll(request, parts)),
   );
   app.all(
     '/feed/snapshot',
     auth,
     answering('GET', async (c) => {
-      if (edges.isLoadingMany) return busy('Other servers are loading all keys. Try again in a moment.');
+      const end = edges.beginLoading();
+      if (!end) return busy('Other servers are loading all keys. Try again in a moment.');
       const body = Readable.from(edges.snapshot(), { objectMode: false, highWaterMark: COMPRESSED_FROM });
+      body.once('close', end);
       const headers = { 'Content-Type': TYPE, ...REPLY_HEADERS };
-      if (!takesZstd(c)) return c.body(Readable.toWeb(body) as ReadableStream, 200, headers);
+      if (!takesZstd(c.req.header('accept-encoding')))
+        return c.body(Readable.toWeb(body) as ReadableStream, 200, headers);
       const compressed = body.on('error', (error) => compressed.destroy(error)).pipe(createZstdCompress(ZSTD));
       compressed.on('close', () => body.destroy());
       const web = Readable.toWeb(compressed) as ReadableStream;
-      return c.body(web, 200, { ...headers, 'Content-Encoding': 'zstd', Vary: 'Accept-Encoding' });
+      return c.body(web, 200, { ...headers, ...COMPRESSED });
     }),
   );
   app.all(
@@ -103,33 +105,77 @@ export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>
   );
 }
 
-async function poll(c: Context<BearerEnv>, { keys, addresses }: FeedParts): Promise<Reply | Response> {
-  const { apiKey } = c.get('principal');
-  const asked = {
-    id: textIn(c, 'edge', EDGE_FORMS.id),
-    name: textIn(c, 'name', EDGE_FORMS.name),
-    after: textIn(c, 'after', /^[\w.:~-]+$/),
-    leaseMs: Number(textIn(c, 'lease', /^\d{1,6}$/)),
-    holdMs: c.req.query('hold') === undefined ? undefined : Number(textIn(c, 'hold', /^\d{1,6}$/)),
-    key: { id: apiKey.id, name: apiKey.name },
-    address: addresses.of(new HonoHead(c)).address,
-  };
+/** @throws RequestRefused */
+function checkRequest(
+  { method, hasCertificate }: Pick<DirectRequest, 'method' | 'hasCertificate'>,
+  allowed: 'GET' | 'POST',
+  { needsCertificate }: FeedParts,
+): void {
+  if (method !== allowed)
+    throw new RequestRefused(405, 'METHOD_NOT_ALLOWED', `This address is for ${allowed}.`, { Allow: allowed });
+  if (needsCertificate && !hasCertificate) throw new RequestRefused(403, 'FORBIDDEN', NO_CERTIFICATE);
+}
+
+function replyOf(error: unknown, requestId: string | undefined, { failures }: FeedParts): Reply {
+  if (error instanceof RequestRefused) return errorReply(error.status, error.code, error.message, error.headers);
+  if (isKeysError(error) && error.code === 'OPTION_INVALID') return errorReply(400, 'BAD_REQUEST', error.message);
+  failures.add(error, requestId);
+  return unavailable();
+}
+
+/** Edges ask all the time: what it takes to answer one is what it takes to have it. */
+async function poll(request: DirectRequest, parts: FeedParts): Promise<Reply> {
+  const { check, keys, addresses } = parts;
+  const admission = await check.enter(request);
+  if ('refusal' in admission) return admission.refusal;
+  const gone = new AbortController();
+  const endWatching = request.onClientGone(() => gone.abort());
+  let reply: Reply;
+  try {
+    checkRequest(request, 'GET', parts);
+    const asked = { ...readPoll(request.search), key: keyOf(admission), address: addresses.of(request).address };
+    const answer = await keys.edges.poll(asked, gone.signal);
+    if (answer === 'gone') reply = errorReply(410, 'FEED_GONE', 'This position is not known. Load /feed/snapshot.');
+    else if (answer === 'full') reply = busy('Too many servers follow this one. Use another one.');
+    else reply = linesReply(answerLines(answer), request.header('accept-encoding'));
+  } catch (error) {
+    reply = replyOf(error, request.notes?.id, parts);
+  } finally {
+    endWatching();
+  }
+  const again = await check.again(request, admission);
+  return 'refusal' in again ? again.refusal : withFields(reply, admission.fields);
+}
+
+function keyOf({ principal: { apiKey } }: Admitted): EdgePoll['key'] {
+  return { id: apiKey.id, name: apiKey.name };
+}
+
+/** @throws RequestRefused */
+function readPoll(search: string): Omit<EdgePoll, 'key' | 'address'> {
+  const query = new URLSearchParams(search);
+  const leaseMs = Number(textIn(query, 'lease', /^\d{1,6}$/));
   const { least, most } = EDGE_FORMS.leaseMs;
-  if (asked.leaseMs < least || asked.leaseMs > most)
-    throw badRequest(`"lease" is ${asked.leaseMs}. It is from ${least} to ${most} milliseconds.`);
-  const answer = await keys.edges.poll(asked, c.req.raw.signal);
-  if (answer === 'gone') return errorReply(410, 'FEED_GONE', 'This position is not known. Load /feed/snapshot.');
-  if (answer === 'full') return busy('Too many servers follow this one. Use another one.');
-  const text = answerLines(answer);
-  const headers = { 'Content-Type': TYPE, ...REPLY_HEADERS };
-  return text.length >= COMPRESSED_FROM && takesZstd(c)
-    ? c.body(zstdCompressSync(text, ZSTD), 200, { ...headers, 'Content-Encoding': 'zstd', Vary: 'Accept-Encoding' })
-    : c.body(text, 200, headers);
+  if (leaseMs < least || leaseMs > most)
+    throw badRequest(`"lease" is ${leaseMs}. It is from ${least} to ${most} milliseconds.`);
+  return {
+    id: textIn(query, 'edge', EDGE_FORMS.id),
+    name: textIn(query, 'name', EDGE_FORMS.name),
+    after: textIn(query, 'after', /^[\w.:~-]+$/),
+    leaseMs,
+    holdMs: query.has('hold') ? Number(textIn(query, 'hold', /^\d{1,6}$/)) : undefined,
+  };
+}
+
+function linesReply(text: string, encodings: string | undefined): Reply {
+  const reply = { status: 200, type: TYPE, text };
+  if (text.length < COMPRESSED_FROM || !takesZstd(encodings)) return reply;
+  return { ...reply, bytes: new Uint8Array(zstdCompressSync(text, ZSTD)), headers: COMPRESSED };
 }
 
 /** A parameter of the URL. @throws RequestRefused */
-function textIn(c: Context, name: string, form: RegExp): string {
-  const values = c.req.queries(name) ?? [];
+function textIn(query: URLSearchParams, name: string, form: RegExp): string {
+  const values = query.getAll(name);
   const [value = ''] = values;
   if (values.length === 1 && value.length <= MAX_TEXT && form.test(value)) return value;
   throw badRequest(`The URL must have exactly one "${name}", in its form.`);
@@ -139,15 +185,10 @@ function badRequest(message: string): RequestRefused {
   return new RequestRefused(400, 'BAD_REQUEST' satisfies ReplyCode, message);
 }
 
-function hasCertificate(c: Context): boolean {
-  const { incoming } = (c.env ?? {}) as { incoming?: { socket: { authorized?: boolean } } };
-  return incoming?.socket.authorized === true;
-}
-
 function busy(message: string): Reply {
   return errorReply(503, 'OVERLOADED', message, { 'Retry-After': '1' });
 }
 
-function takesZstd(c: Context): boolean {
-  return /(?:^|,)\s*zstd\s*(?:,|$)/.test(c.req.header('accept-encoding') ?? '');
+function takesZstd(encodings = ''): boolean {
+  return /(?:^|,)\s*zstd\s*(?:,|$)/.test(encodings);
 }

@@ -8,7 +8,6 @@ import {
   type GraphQLSchema,
 } from 'graphql';
 import type { Context } from 'hono';
-import { LRUCache } from 'lru-cache';
 import {
   type Amount,
   amountFor,
@@ -25,6 +24,7 @@ import {
   type PreparedOperation,
   PreparedOperations,
   readDocument,
+  RecentlyUsed,
   type RequestBudget,
   withoutStackTrace,
   writeData,
@@ -309,12 +309,7 @@ const VALID = Symbol('valid');
  */
 export class FirstHandler {
   readonly #handle: (parameters: GraphQLParameters) => Promise<ExecutionResult | typeof VALID>;
-  readonly #results = new LRUCache<string, ExecutionResult>({
-    max: MAX_KEPT,
-    maxSize: MAX_KEPT_CHARACTERS,
-    sizeCalculation: ({ errors = [] }, query) =>
-      errors.reduce((sum, { message }) => sum + message.length, query.length + 1),
-  });
+  readonly #results = new RecentlyUsed<ExecutionResult>(MAX_KEPT, MAX_KEPT_CHARACTERS);
 
   constructor(schema: GraphQLSchema) {
     this.#handle = handlerOf(schema);
@@ -335,8 +330,11 @@ export class FirstHandler {
     const result = await this.#handle(parameters);
     if (result === VALID) return undefined;
     // A scalar that failed may not fail the next time.
-    if (!result.errors?.some(({ originalError }) => originalError))
-      this.#results.set(query, this.#results.has(query) ? errorsOf(result) : SEEN);
+    if (!result.errors?.some(({ originalError }) => originalError)) {
+      const kept = this.#results.has(query) ? errorsOf(result) : SEEN;
+      const size = (kept.errors ?? []).reduce((sum, { message }) => sum + message.length, query.length + 1);
+      this.#results.set(query, kept, size);
+    }
     return result;
   }
 }

@@ -432,6 +432,10 @@ export function isDecodable(text: string): boolean {
   }
 }
 
+function isAuthorized(incoming: IncomingMessage | undefined): boolean {
+  return (incoming?.socket as { authorized?: boolean } | undefined)?.authorized === true;
+}
+
 /** The head of a request as Node has it. */
 export class NodeHead implements Received {
   client: ClientAddress | undefined = undefined;
@@ -463,6 +467,10 @@ export class NodeHead implements Received {
 
   peer(): string | undefined {
     return peerOf(this.incoming.socket);
+  }
+
+  get hasCertificate(): boolean {
+    return isAuthorized(this.incoming);
   }
 
   /** All values of a header, each as it came. @param name in lower case */
@@ -501,6 +509,11 @@ export class HonoHead implements Received {
 
   peer(): string | undefined {
     return peerOf(this.#incoming?.socket);
+  }
+
+  /** Whether its client has shown a certificate that is trusted, where one is asked for. */
+  get hasCertificate(): boolean {
+    return isAuthorized(this.#incoming);
   }
 
   /** All values of a header, each as it came. @param name in lower case */

@@ -208,6 +208,8 @@ export interface Reply {
   /** The media type of the text, with its charset if that is to be said. */
   readonly type: string;
   readonly text: string;
+  /** What is sent in place of the text. */
+  readonly bytes?: Uint8Array<ArrayBuffer> | undefined;
   /** Headers besides Content-Type, Content-Length and those that every reply has. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
@@ -267,18 +269,19 @@ export function graphqlReply(status: number, type: ResponseType, text: string, h
 }
 
 /** A reply as Hono sends it. */
-export function respond(c: Context, { status, type, text, headers }: Reply): Response {
-  return c.body(text, status as 200, { 'Content-Type': type, ...REPLY_HEADERS, ...headers });
+export function respond(c: Context, { status, type, text, bytes, headers }: Reply): Response {
+  return c.body(bytes ?? text, status as 200, { 'Content-Type': type, ...REPLY_HEADERS, ...headers });
 }
 
 /** Sends a reply by Node, with the same headers in the same order. */
 export function send(outgoing: ServerResponse, reply: Reply): void {
-  const { status, text, type } = reply;
+  const { status, text, bytes, type } = reply;
   const headers = reply.headers ? headersOf(reply).flat() : usualHeaders(type);
   // Hono leaves the length out, too.
   if (outgoing.req.method === 'HEAD') return void outgoing.writeHead(status, [...headers]).end();
-  const length = Buffer.byteLength(text);
+  const length = Buffer.byteLength(bytes ?? text);
   outgoing.writeHead(status, [...headers, 'content-length', `${length}`]);
+  if (bytes) return void outgoing.end(bytes);
   // For ASCII text, Latin-1 gives the same bytes, and Node writes it together with the headers.
   outgoing.end(text, length === text.length ? 'latin1' : 'utf8');
 }

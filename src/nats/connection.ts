@@ -102,8 +102,10 @@ export const OPERATION_HEADER = 'KV-Operation';
 export interface NatsAsk {
   readonly edge: string;
   readonly name: string;
-  /** See `positionOf`. */
+  /** Up to where it has taken what there was; see `positionOf`. */
   readonly after: string;
+  /** What `after` was when it was last answered: all entries behind that must still have been there. */
+  readonly known: string;
   readonly leaseMs: number;
 }
 

@@ -4,9 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { JsMsg } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { FeedByNats } from '../config/config.ts';
-import { type ActivityReport, FeedGone, type FeedSource } from '../edge/index.ts';
-import { isRecord, KeysError, printable, readSecretFile } from '../keys/basics/index.ts';
+import { type ActivityReport, FeedGone, type FeedSource, FeedToken, type GivenToken } from '../edge/index.ts';
+import { isRecord, KeysError, printable } from '../keys/basics/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../limits/index.ts';
+import type { Log } from '../log.ts';
 import {
   connectTo,
   failureOf,
@@ -22,12 +23,12 @@ import {
 /** Where the entries are, and by what the origin knows the edge. */
 export interface NatsFeedOptions {
   readonly settings: FeedByNats;
-  /** A key with EDGE:READ_ANY, or the path of the file with it, which is read each time. */
-  readonly token: string | { readonly file: string };
+  readonly token: GivenToken;
   /** What the origin calls the edge. Default: the name of this machine. */
   readonly name?: string | undefined;
   /** The lease that is asked for, in milliseconds. */
   readonly leaseMs: number;
+  readonly log: Log;
 }
 
 /** How often a lease is asked for anew, and how long an answer is waited for, as parts of the one that was given. */
@@ -50,23 +51,28 @@ export class NatsFeed implements FeedSource {
   readonly origin: string;
   readonly #options: NatsFeedOptions;
   readonly #names: ReturnType<typeof namesOf>;
+  readonly #token: FeedToken;
   readonly #id = randomUUID();
   #connected: Promise<Connected> | undefined;
   #isClosed = false;
   #domain: string | undefined;
 
-  /** @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE of its files */
+  /** @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE, CONFIG_INVALID of its files */
   constructor(options: NatsFeedOptions) {
     const { credentials } = options.settings;
     if (credentials) readCredentials(credentials.file);
     this.#options = options;
-    this.#token();
+    this.#token = new FeedToken(options.token, options.log);
     this.#names = namesOf(options.settings);
     this.origin = options.settings.servers[0]!;
   }
 
+  token(): string {
+    return this.#token.text;
+  }
+
   async *snapshot(signal: AbortSignal): AsyncIterable<Buffer> {
-    const { position, now, domain } = await this.#ask('', 0, ANSWER_MS);
+    const { position, now, domain } = await this.#ask('', '', 0, ANSWER_MS);
     this.#domain = domain;
     const entries = await this.#entries(0, signal);
     try {
@@ -78,7 +84,8 @@ export class NatsFeed implements FeedSource {
         yield Buffer.from(found.map(lineOf).join(''));
         last = found.at(-1)!.seq;
       }
-      yield lastLine(withSequence(position, last), 0, now);
+      // Of keys that are gone since, the entries may have been cleared while they were read.
+      yield lastLine(position, 0, now);
     } finally {
       await entries.close();
     }
@@ -90,14 +97,15 @@ export class NatsFeed implements FeedSource {
     { signal, failed }: { readonly signal: AbortSignal; failed: (error: unknown) => void },
   ): Promise<never> {
     const { leaseMs } = this.#options;
-    let [cursor, proven] = [first, { now: 0, askedAt: performance.now() }];
+    // What lies behind the position that was confirmed last may lack keys that are gone: it is no place to begin.
+    let [known, cursor, proven] = [first, first, { now: 0, askedAt: performance.now() }];
     // The origin may give a shorter one than it is asked for.
     let givenMs = leaseMs;
     /** Takes entries; the time is that of the last answer. */
     const taken = async (found: readonly JsMsg[], lease = 0) => {
-      const next = found.length > 0 ? withSequence(cursor, found.at(-1)!.seq) : cursor;
-      const lines = Buffer.concat([Buffer.from(found.map(lineOf).join('')), lastLine(next, lease, proven.now)]);
-      cursor = await take(lines, proven.askedAt);
+      const lines = Buffer.concat([Buffer.from(found.map(lineOf).join('')), lastLine(known, lease, proven.now)]);
+      await take(lines, proven.askedAt);
+      if (found.length > 0) cursor = withSequence(cursor, found.at(-1)!.seq);
     };
     for (;;) {
       let entries: Entries | undefined;
@@ -105,8 +113,8 @@ export class NatsFeed implements FeedSource {
         entries = await this.#entries(sequenceOf(cursor), signal);
         for (;;) {
           const askedAt = performance.now();
-          const answer = await this.#ask(cursor, leaseMs, givenMs * PATIENCE_PART);
-          proven = { now: answer.now, askedAt };
+          const answer = await this.#ask(cursor, known, leaseMs, givenMs * PATIENCE_PART);
+          [known, proven] = [cursor, { now: answer.now, askedAt }];
           givenMs = Math.max(answer.leaseMs, Math.min(leaseMs, LEAST_MS));
           const found: JsMsg[] = [];
           const target = sequenceOf(answer.position);
@@ -149,9 +157,9 @@ export class NatsFeed implements FeedSource {
   }
 
   /** @throws FeedGone; KeysError */
-  async #ask(after: string, leaseMs: number, patienceMs: number): Promise<NatsAnswer> {
+  async #ask(after: string, known: string, leaseMs: number, patienceMs: number): Promise<NatsAnswer> {
     const { name = hostname() } = this.#options;
-    const asked = { edge: this.#id, name, after, leaseMs } satisfies NatsAsk;
+    const asked = { edge: this.#id, name, after, known, leaseMs } satisfies NatsAsk;
     const answer = await this.#request(this.#names.ask, asked, patienceMs);
     const { position, now } = answer;
     const isWellFormed = typeof position === 'string' && /\.\d{1,15}$/.test(position) && typeof now === 'number';
@@ -164,7 +172,7 @@ export class NatsFeed implements FeedSource {
     let answer;
     try {
       const { connection } = await this.#connection();
-      const message = JSON.stringify({ ...content, token: this.#token() });
+      const message = JSON.stringify({ ...content, token: this.#token.text });
       answer = readMessage(await connection.request(subject, message, { timeout }));
     } catch (error) {
       throw this.#failure(error);
@@ -213,12 +221,6 @@ export class NatsFeed implements FeedSource {
       },
     );
     return this.#connected;
-  }
-
-  #token(): string {
-    const { token } = this.#options;
-    const words = { what: 'The file of the token for the origin', remedy: 'Correct --token-file.' };
-    return typeof token === 'string' ? token : readSecretFile(token.file, words).text.trim();
   }
 
   #failure(error: unknown): Error {

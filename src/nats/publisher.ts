@@ -14,6 +14,8 @@ export interface PublisherOptions {
   /** The keys by the present configuration. */
   readonly keys: () => Pick<OpenKeys, 'check' | 'edges' | 'limiter'>;
   readonly log: Log;
+  /** For how long it is kept at least that a key is gone, in milliseconds. Default: an hour. */
+  readonly clearMs?: number | undefined;
 }
 
 /** How often it is looked whether somebody publishes, and how soon it tries again, in milliseconds. */
@@ -125,6 +127,7 @@ export class NatsPublisher {
           settings: this.#options.settings,
           edges: this.#options.keys().edges,
           seen: this.#seen,
+          clearMs: this.#options.clearMs,
           answering: (work) => (error, message) =>
             void (
               !error &&

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { JetStreamClient, JetStreamManager, PubAck, StreamInfo } from '@nats-io/jetstream';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { FeedByNats } from '../config/config.ts';
-import { KeysError } from '../keys/basics/index.ts';
+import { KeysError, Wakeup } from '../keys/basics/index.ts';
 import { EDGE_FORMS, type Edges, type Knowledge } from '../keys/feed/index.ts';
 import {
   CURSOR_HEADER,
@@ -28,6 +28,8 @@ interface TurnOptions {
   readonly settings: FeedByNats;
   readonly edges: Edges;
   readonly seen: SeenBucket;
+  /** See `PublisherOptions`. */
+  readonly clearMs?: number | undefined;
   /** Makes what answers a message, once its key has been checked, of what works out an answer. */
   readonly answering: (
     work: (asked: Readonly<Record<string, unknown>>, key: { id: string; name: string }) => Promise<NatsAnswer>,
@@ -40,10 +42,13 @@ const SILENCE_MS = 2000;
 const MAX_PENDING = 500;
 /** Of how many entries it is known what had been notified. */
 const MAX_POINTS = 1000;
-/** How often it is noted that the store has gone on without changes of keys, in milliseconds. */
-const NOTE_MS = 60_000;
-/** Keys have names without a dot. */
-const NOTE = 'feed.cursor';
+/**
+ * How old an entry of a key that is gone becomes, in milliseconds, and in what part of that it is noted that this
+ * process still publishes: both, and the longest lease, are over before what edges were told to have missed is cleared.
+ */
+const [CLEAR_MS, NOTE_PART] = [3_600_000, 1 / 60];
+/** Keys have names without a dot. Its text is the last entry up to which those of keys that are gone are cleared. */
+const NOTE = 'feed.note';
 /** The largest entry that a bucket takes, in bytes. */
 const MAX_ENTRY_BYTES = 1024 * 1024;
 /** In a cluster, a bucket is kept by so many servers. */
@@ -57,9 +62,6 @@ export class Turn {
   readonly #manager: Promise<JetStreamManager>;
   readonly #client: JetStreamClient;
   readonly #ended = new AbortController();
-  readonly #end = new Promise<void>((resolve) => {
-    this.#ended.signal.addEventListener('abort', () => resolve());
-  });
   readonly #pending: Promise<PubAck>[] = [];
   /** What the store had at which entry. */
   readonly #points: { sequence: number; told: Knowledge }[] = [];
@@ -68,9 +70,19 @@ export class Turn {
   /** The last entry, also where it is still on its way. */
   #sequence = 0;
   #notedAt = 0;
-  /** Resolves with the next point, and when one is asked for. */
-  #pointed = Promise.withResolvers<void>();
-  #asked = Promise.withResolvers<void>();
+  /** Whether something was changed, or a point is asked for, since it began to publish what there is. */
+  #isWanted = false;
+  readonly #wanted = new Wakeup();
+  /** With each point. */
+  readonly #pointed = new Wakeup();
+  /** Edges that know less load all keys: entries of keys that are gone are cleared up to there, once this age ends. */
+  #cleared = 0;
+  /** Up to where they have been cleared. */
+  #purged = 0;
+  /** The last entry of a key that is gone. */
+  #lastGone = 0;
+  /** When the present age has begun, and with which entry. */
+  #age = { began: performance.now(), sequence: 0 };
 
   constructor(options: TurnOptions) {
     this.#options = options;
@@ -89,6 +101,7 @@ export class Turn {
     const { signal } = this.#ended;
     const end = () => this.#ended.abort();
     stopped.addEventListener('abort', end, { once: true });
+    const endListening = edges.onChange(() => this.#want());
     const subscriptions: Subscription[] = [];
     try {
       // Where the connection was lost, the bucket may be another one.
@@ -105,17 +118,22 @@ export class Turn {
         }),
       );
       for (let isFirst = true; !signal.aborted; isFirst = false) {
-        const asked = this.#asked.promise;
-        const { told, changed } = await edges.notified();
+        this.#isWanted = false;
+        const { told } = await edges.notified();
         cursor = (await this.#goOn(cursor)) ?? (await this.#publishAll());
+        if (performance.now() - this.#notedAt > this.#noteMs) {
+          this.#grow();
+          await this.#note(cursor);
+        }
         if (told) this.#point(told);
         if (isFirst) {
           subscriptions.push(connection.subscribe(this.#names.ask, { callback: this.#answerAsks() }));
           published();
         }
-        await Promise.race([changed, asked, this.#end]);
+        if (!this.#isWanted) await this.#wanted.wait(Infinity, signal);
       }
     } finally {
+      endListening();
       stopped.removeEventListener('abort', end);
       end();
       for (const subscription of subscriptions) subscription.unsubscribe();
@@ -138,9 +156,12 @@ export class Turn {
     }
     const last = info.state.last_seq;
     this.#created = info.created;
-    this.#sequence = last;
-    const entry = last === 0 ? null : await manager.streams.getMessage(this.#names.stream, { seq: last });
+    this.#sequence = this.#lastGone = this.#age.sequence = last;
+    const { stream, entries } = this.#names;
+    const entry = last === 0 ? null : await manager.streams.getMessage(stream, { seq: last });
     const cursor = entry?.header.get(CURSOR_HEADER) || undefined;
+    const note = last === 0 ? null : await manager.streams.getMessage(stream, { last_by_subj: entries + NOTE });
+    this.#cleared = Number(note?.string() ?? last);
     await this.#note(cursor);
     return cursor;
   }
@@ -190,9 +211,7 @@ export class Turn {
       for (const [index, row] of rows.entries()) await this.#put(keyOf(row), row, cursorAt(index));
       for (const [index, id] of gone.entries()) await this.#remove(nameOf(id), cursorAt(rows.length + index));
       await this.#flush();
-      const isFar = changes.cursor !== cursor && count === 0 && performance.now() - this.#notedAt > NOTE_MS;
       cursor = changes.cursor;
-      if (isFar) await this.#note(cursor);
       if (!changes.hasMore) return cursor;
     }
     return undefined;
@@ -214,22 +233,53 @@ export class Turn {
       }
       const cursor = page.value;
       if (cursor === undefined) continue;
-      for await (const name of this.#keysUpTo(before)) await this.#remove(name, undefined);
+      for await (const { name, isGone } of this.#keysBetween(0, before))
+        if (!isGone) await this.#remove(name, undefined);
       await this.#note(cursor);
       return cursor;
     }
   }
 
-  /** The names of keys whose entries are no later than one. */
-  async *#keysUpTo(last: number): AsyncGenerator<string> {
-    if (last === 0) return;
-    const consumer = await this.#client.consumers.get(this.#names.stream, { headers_only: true });
+  /**
+   * Lets an age end. An entry of a key that is gone outlives the age in which it was made, and another one, in which
+   * edges take it; in a third one, all others must load all keys, and then it is cleared: no lease is left.
+   */
+  #grow(): void {
+    const { clearMs = CLEAR_MS } = this.#options;
+    const now = performance.now();
+    if (now - this.#age.began < clearMs) return;
+    void this.#clear(this.#purged, this.#cleared).catch(() => {
+      // The next age does it.
+    });
+    if (this.#lastGone > this.#cleared) this.#cleared = this.#age.sequence;
+    this.#age = { began: now, sequence: this.#sequence };
+  }
+
+  async #clear(first: number, last: number): Promise<void> {
+    const { stream, entries } = this.#names;
+    const { streams } = await this.#manager;
+    for await (const { name, isGone } of this.#keysBetween(first, last)) {
+      if (this.#ended.signal.aborted) return;
+      if (isGone) await streams.purge(stream, { filter: entries + name, seq: last + 1 });
+    }
+    this.#purged = last;
+  }
+
+  /** The names of keys whose entries are behind one, and no later than another one. */
+  async *#keysBetween(first: number, last: number): AsyncGenerator<{ name: string; isGone: boolean }> {
+    if (last <= first) return;
+    const { DeliverPolicy } = this.#options.nats;
+    const consumer = await this.#client.consumers.get(this.#names.stream, {
+      headers_only: true,
+      deliver_policy: DeliverPolicy.StartSequence,
+      opt_start_seq: first + 1,
+    });
     const messages = await consumer.consume();
     try {
       for await (const message of messages) {
         if (message.seq > last) return;
         const name = message.subject.slice(this.#names.entries.length);
-        if (!name.includes('.') && !message.headers?.get(OPERATION_HEADER)) yield name;
+        if (!name.includes('.')) yield { name, isGone: Boolean(message.headers?.get(OPERATION_HEADER)) };
         if (message.info.pending === 0) return;
       }
     } finally {
@@ -238,13 +288,15 @@ export class Turn {
   }
 
   async #note(cursor: string | undefined): Promise<void> {
-    this.#notedAt = performance.now();
-    await this.#put(NOTE, this.#id, cursor);
+    const notedAt = performance.now();
+    await this.#put(NOTE, `${this.#cleared}`, cursor);
     await this.#flush();
+    this.#notedAt = notedAt;
   }
 
-  #remove(name: string, cursor: string | undefined): Promise<void> {
-    return this.#put(name, '', cursor, 'DEL');
+  async #remove(name: string, cursor: string | undefined): Promise<void> {
+    await this.#put(name, '', cursor, 'DEL');
+    this.#lastGone = this.#sequence;
   }
 
   /** Publishes an entry behind the last one. It resolves once there is room for the next. */
@@ -270,31 +322,42 @@ export class Turn {
     Object.assign(this.#options.seen, { created: this.#created, sequence: this.#sequence });
   }
 
+  get #noteMs(): number {
+    const { clearMs = CLEAR_MS } = this.#options;
+    return clearMs * NOTE_PART;
+  }
+
   #point(told: Knowledge): void {
     this.#points.push({ sequence: this.#sequence, told });
     if (this.#points.length > MAX_POINTS) this.#points.shift();
-    this.#pointed.resolve();
-    this.#pointed = Promise.withResolvers();
+    this.#pointed.wake();
   }
 
-  /** Resolves once all of so many notifications is published. */
+  /** Has it publish what there is by now. */
+  #want(): void {
+    this.#isWanted = true;
+    this.#wanted.wake();
+  }
+
+  /** Resolves once all of so many notifications is published, and it is certain that nobody else cleared anything. */
   async #publishedTo(times: number): Promise<void> {
-    while ((this.#points.at(-1)?.told.times ?? -1) < times) {
+    const noted = performance.now() - this.#noteMs;
+    while ((this.#points.at(-1)?.told.times ?? -1) < times || this.#notedAt < noted) {
       this.#ended.signal.throwIfAborted();
-      this.#asked.resolve();
-      this.#asked = Promise.withResolvers();
-      await Promise.race([this.#pointed.promise, this.#end]);
+      this.#want();
+      await this.#pointed.wait(Infinity, this.#ended.signal);
     }
   }
 
   #answerAsks() {
     const { edges, answering } = this.#options;
-    return answering(async ({ edge: id, name, after, leaseMs }, key) => {
+    return answering(async ({ edge: id, name, after, known, leaseMs }, key) => {
       const { least, most } = EDGE_FORMS.leaseMs;
       const isWellFormed =
         typeof id === 'string' && EDGE_FORMS.id.test(id) && typeof name === 'string' && EDGE_FORMS.name.test(name);
-      if (!isWellFormed || typeof after !== 'string' || typeof leaseMs !== 'number')
-        throw new KeysError('OPTION_INVALID', 'An edge must say its id, its name, a position and a lease.');
+      const hasPositions = typeof after === 'string' && typeof known === 'string';
+      if (!isWellFormed || !hasPositions || typeof leaseMs !== 'number')
+        throw new KeysError('OPTION_INVALID', 'An edge must say its id, its name, two positions and a lease.');
       if (leaseMs === 0) {
         // It loads all keys.
         const { told, now } = await edges.notified();
@@ -303,8 +366,8 @@ export class Turn {
       }
       if (!(leaseMs >= least && leaseMs <= most))
         throw new KeysError('OPTION_INVALID', `A lease is from ${least} to ${most} milliseconds.`);
-      const taken = sequenceIn(after, this.#created);
-      if (taken === undefined || taken > this.#sequence)
+      const [taken, from = -1] = [sequenceIn(after, this.#created), sequenceIn(known, this.#created)];
+      if (taken === undefined || taken > this.#sequence || from < this.#cleared)
         throw new KeysError('NOT_FOUND', 'This position is not known: all keys are to be loaded.');
       const asking = { id, name, key, address: undefined, leaseMs };
       // An edge may have an entry before this process knows that it was published.

@@ -17,6 +17,8 @@ export interface AskedEdge extends Omit<HttpFeedOptions, 'origin'> {
   readonly origin: string | undefined;
   /** For how long beyond its lease it answers, in milliseconds. */
   readonly graceMs: number;
+  /** The path of a copy of the keys for starts while the origin is away. */
+  readonly copyFile: string | undefined;
 }
 
 /** An edge that is open: the keys by which it answers, and what it answers with. */
@@ -41,7 +43,13 @@ export function checkEdge(guard: AskedGuard, config: Config, catalog: Catalog): 
       `"${field}" is in ${config.file ?? 'svc-api.yaml'}, and nobody can sign in at an edge, which keeps nothing. ` +
         'Leave it out of its file, or use a guard with the key store.',
     );
-  if (isGuard(guard, config)) checkGuard(guard, config, catalog);
+  if (isGuard(guard, config)) return checkGuard(guard, config, catalog);
+  const { permissions, anyKey, resource, passCredential, healthPath } = guard;
+  if (permissions || anyKey || resource !== undefined || passCredential || healthPath !== undefined)
+    throw new KeysError(
+      'USAGE',
+      'A flag of a guard was passed, and nothing is guarded. Name the service, or "upstreams" in svc-api.yaml.',
+    );
 }
 
 /**
@@ -49,11 +57,11 @@ export function checkEdge(guard: AskedGuard, config: Config, catalog: Catalog): 
  * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses; CONFIG_… of its files
  */
 export async function openEdge(
-  { graceMs, ...feed }: AskedEdge,
+  { graceMs, copyFile, ...feed }: AskedEdge,
   guard: AskedGuard,
   { config, catalog, maxVerifiedKeys }: { config: Config; catalog: Catalog; maxVerifiedKeys: number | undefined },
 ): Promise<OpenEdge> {
-  const store = await openEdgeStore(await sourceOf(feed, config), { graceMs, log: feed.log });
+  const store = await openEdgeStore(await sourceOf(feed, config), { graceMs, copyFile, log: feed.log });
   const counts = { staleAnswers: 0 };
   const extraHeaders = () => {
     const staleMs = store.staleMs();
@@ -84,7 +92,7 @@ export async function openEdge(
 
 /** @throws KeysError USAGE where none or two are named */
 async function sourceOf(
-  { origin, ...feed }: Omit<AskedEdge, 'graceMs'>,
+  { origin, ...feed }: Omit<AskedEdge, 'graceMs' | 'copyFile'>,
   { feed: by, file }: Config,
 ): Promise<FeedSource> {
   const isByHttp = feed.ca !== undefined || feed.clientCert !== undefined;

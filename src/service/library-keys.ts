@@ -1,3 +1,6 @@
+import { resolve } from 'node:path';
+import { isNatsAddress, NATS_NAME, NATS_NAME_FORM } from '../config/config.ts';
+import type { FeedSource } from '../edge/index.ts';
 import { COMMON_OPTIONS } from '../http/index.ts';
 import type { RequestCheck } from '../http/request-check.ts';
 import { type Actor as KnownActor, type Caller, OPERATOR } from '../keys/authorization/index.ts';
@@ -11,6 +14,7 @@ import {
   KeysError,
   kindOf,
   list,
+  options as optionsIn,
   printable,
   required,
   type Rule,
@@ -94,10 +98,22 @@ export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys>
   return new LibraryKeys(await openService(options));
 }
 
-/** Which server to follow, and how. */
+/** Where NATS has the keys of a server, whose svc-api.yaml says the same. */
+interface NatsFeedOptions {
+  /** Addresses, as `nats://127.0.0.1:4222` or `tls://nats.example.org`. */
+  servers: readonly string[];
+  /** The path of a file of credentials, as `nsc` makes it. */
+  credentials?: { file: string };
+  /** The first part of the names of bucket and subjects. Default: `svc-api`. */
+  name?: string;
+}
+
+/** Which server to follow, and how: by its `origin`, or by a `feed`. */
 interface OpenEdgeOptions extends CatalogAdditions {
   /** The address of the server whose keys are checked. Elsewhere than on this machine, it begins with `https:`. */
-  origin: string;
+  origin?: string;
+  /** How its keys are followed in its place. */
+  feed?: { nats: NatsFeedOptions };
   /** The secret of a key of that server with EDGE:READ_ANY. */
   token?: string;
   /** The path of a file with it, in its place: it is read anew when it changes. */
@@ -106,6 +122,8 @@ interface OpenEdgeOptions extends CatalogAdditions {
   maxStale?: string;
   /** How much longer after that, up to `60m`: a key that was deleted may pass so long. Default: `0s`. */
   grace?: string;
+  /** The path of a copy of all keys, encrypted with the token: for starts within the grace while the server is away. */
+  copyFile?: string;
   /** What the server calls this program. Default: the name of the machine. */
   name?: string;
   /** The path of certificates of authorities to trust, in PEM. */
@@ -122,13 +140,32 @@ interface OpenEdgeOptions extends CatalogAdditions {
   log?: Log;
 }
 
+const natsAddress: Rule<string> = (value) =>
+  typeof value === 'string' && isNatsAddress(value)
+    ? undefined
+    : 'is not a server of NATS. Write it as nats://127.0.0.1:4222 or tls://host, alone.';
+const natsName: Rule<string> = (value) =>
+  typeof value === 'string' && NATS_NAME_FORM.test(value)
+    ? undefined
+    : 'must be of letters, digits, "-" and "_", and at most 100 long.';
+
 const EDGE_OPTIONS: Rules<OpenEdgeOptions> = {
   ...ADDITIONS,
-  origin: required(text),
+  origin: text,
+  feed: optionsIn({
+    nats: required(
+      optionsIn<NatsFeedOptions>({
+        servers: required(list(natsAddress, 1)),
+        credentials: optionsIn({ file: required(text) }),
+        name: natsName,
+      }),
+    ),
+  }),
   token: text,
   tokenFile: text,
   maxStale: text,
   grace: text,
+  copyFile: text,
   name: text,
   ca: text,
   clientCert: text,
@@ -148,39 +185,51 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
   const caller = 'openEdge';
   checkOptions(caller, options, EDGE_OPTIONS);
   const { token, tokenFile, maxStale, grace, insecure, maxVerifiedKeys, log = NO_LOG, ...others } = options;
-  const { origin, name, ca, clientCert, clientKey, ...additions } = others;
+  const { origin, feed, name, ca, clientCert, clientKey, copyFile: copy, ...additions } = others;
+  if ((origin === undefined) === (feed === undefined))
+    throw invalidOption(caller, 'Either "origin" or "feed" is needed, and not both.');
+  if (feed && (ca ?? clientCert ?? clientKey ?? insecure) !== undefined)
+    throw invalidOption(caller, '"ca", "clientCert", "clientKey" and "insecure" go with "origin", not with "feed".');
   if ((token === undefined) === (tokenFile === undefined))
     throw invalidOption(caller, 'Either "token" or "tokenFile" is needed, and not both.');
   if ((clientCert === undefined) !== (clientKey === undefined))
     throw invalidOption(caller, '"clientCert" and "clientKey" go together.');
-  const url = URL.parse(origin);
-  const isSafe =
-    url?.protocol === 'https:' || (url?.protocol === 'http:' && (insecure || isLoopbackHost(url.hostname)));
-  if (!url || !isSafe || url.username + url.password + url.search + url.hash !== '')
-    throw invalidOption(
-      caller,
-      `"origin" is "${printable(origin.replace(/\/\/.*@/s, '//…@'))}". Give the address of a server, such as ` +
-        'https://keys.example.org: off this machine with https, unless "insecure" is true.',
-    );
-  const { readEdgeTime, HttpFeed, openEdgeStore } = await import('../edge/index.ts');
+  const catalog = catalogOf(caller, additions);
+  const { readCopyFile, readEdgeTime, openEdgeStore } = await import('../edge/index.ts');
   const timeIn = (which: 'maxStale' | 'grace', given: string | undefined): number => {
     const time = readEdgeTime(which, given);
     if (typeof time === 'number') return time;
     throw invalidOption(caller, `"${which}" is "${printable(given!)}". ${time.refusal}`);
   };
-  const feed = new HttpFeed({
-    origin: url.origin + url.pathname.replace(/\/+$/, ''),
-    token: token ?? { file: tokenFile! },
-    leaseMs: timeIn('maxStale', maxStale),
-    name,
-    ca,
-    clientCert,
-    clientKey,
-    log,
-  });
-  const catalog = catalogOf(caller, additions);
-  const store = await openEdgeStore(feed, { graceMs: timeIn('grace', grace), log });
+  const graceMs = timeIn('grace', grace);
+  const copyFile = readCopyFile(copy, graceMs);
+  if (typeof copyFile === 'object') throw invalidOption(caller, `"copyFile" ${copyFile.refusal}`);
+  const shown = { token: token ?? { file: tokenFile! }, leaseMs: timeIn('maxStale', maxStale), name, log };
+  let source: FeedSource;
+  if (feed) {
+    const { servers, credentials, name: bucket = NATS_NAME } = feed.nats;
+    const settings = { servers, credentials: credentials && { file: resolve(credentials.file) }, name: bucket };
+    source = new (await import('../nats/nats-feed.ts')).NatsFeed({ settings, ...shown });
+  } else {
+    const { HttpFeed } = await import('../edge/index.ts');
+    source = new HttpFeed({ origin: addressOf(caller, origin!, insecure), ca, clientCert, clientKey, ...shown });
+  }
+  const store = await openEdgeStore(source, { graceMs, copyFile, log });
   return new LibraryKeys(await openKeysOver(store, catalog, maxVerifiedKeys));
+}
+
+/** The address of a server, without a slash at its end. @throws KeysError OPTION_INVALID */
+function addressOf(caller: string, origin: string, insecure = false): string {
+  const url = URL.parse(origin);
+  const isSafe =
+    url?.protocol === 'https:' || (url?.protocol === 'http:' && (insecure || isLoopbackHost(url.hostname)));
+  if (url && isSafe && url.username + url.password + url.search + url.hash === '')
+    return url.origin + url.pathname.replace(/\/+$/, '');
+  throw invalidOption(
+    caller,
+    `"origin" is "${printable(origin.replace(/\/\/.*@/s, '//…@'))}". Give the address of a server, such as ` +
+      'https://keys.example.org: off this machine with https, unless "insecure" is true.',
+  );
 }
 
 class LibraryKeys implements OpenKeys {

@@ -7,4 +7,5 @@ export type { Store } from './open.ts';
 export { apiKeyOf } from './rows.ts';
 export { foundBy } from './select-keys.ts';
 export { ServerClock } from './server-clock.ts';
+export { bootId } from './sqlite/followers.ts';
 export type { KeyRow } from './tables.ts';

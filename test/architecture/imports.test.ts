@@ -94,7 +94,6 @@ const PACKAGES: Record<string, string[]> = {
   'openid-client': ['people'],
   jose: ['federation'],
   dataloader: ['graphql'],
-  'lru-cache': ['graphql', 'http', 'guard'],
   yaml: ['yaml'],
   // The check of Node's version, which must also run where nothing of ours can be loaded yet.
   'bin/node-version.js': ['store', 'cli'],

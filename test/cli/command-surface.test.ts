@@ -27,6 +27,17 @@ const FILTERS = [
 ];
 const ALL_FILTERS = [...FILTERS, '--owner <name>', '--roles <role,…> (list)', '--tag <key=value,…> (list)'];
 const NEW_KEY = [...ALWAYS, ...PLACE, ...END, ...GRANTS, ...HELD, ...LABELS, '--name <name>', '--overwrite'];
+const GUARD = [
+  '--any-key',
+  '--health-path <path>',
+  '--methods any',
+  '--pass-credential',
+  '--permission <resource:action,…> (list)',
+  '--resource <resource>',
+  '--send-header <name>=@<file> (list)',
+  '--rewrite-host',
+  '--timeout <seconds>',
+];
 const SERVING = [
   '--config <path>',
   '--database <path>',
@@ -184,9 +195,11 @@ const SURFACE: Record<string, string[]> = {
   'apikey:doctor': [...ALWAYS, ...PLACE, ...ASKING, '--dry-run', '--repair clock'],
   'apikey:edge': [
     '[upstream]',
+    ...GUARD,
     '--ca <path>',
     '--client-cert <path>',
     '--client-key <path>',
+    '--copy <path>',
     '--grace <duration>',
     '--insecure',
     '--max-stale <duration>',
@@ -195,19 +208,7 @@ const SURFACE: Record<string, string[]> = {
     '--token-file <path>',
     ...SERVING.filter((flag) => !flag.startsWith('--workers')),
   ],
-  'apikey:guard': [
-    '[upstream]',
-    '--any-key',
-    '--health-path <path>',
-    '--methods any',
-    '--pass-credential',
-    '--permission <resource:action,…> (list)',
-    '--resource <resource>',
-    '--send-header <name>=@<file> (list)',
-    '--rewrite-host',
-    '--timeout <seconds>',
-    ...SERVING,
-  ],
+  'apikey:guard': ['[upstream]', ...GUARD, ...SERVING],
   'apikey:login': [
     '--expires-in 90m|12h|30d',
     '--insecure',

@@ -1,41 +1,16 @@
 import assert from 'node:assert/strict';
-import { hash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RecordFile } from '../../src/edge/record-file.ts';
 import { KeyTable } from '../../src/edge/key-table.ts';
+import { digestOf, type FeedRow, lineOf } from '../support/feed-rows.ts';
 import { Random } from '../support/random.ts';
-
-interface Row {
-  id: string;
-  digest: string;
-  previous: string | null;
-  name: string;
-}
 
 /** The ids of stores that other programs write as well. */
 const IDS = ['plain', 'with "quotes"', 'back\\slash', 'line\nbreak', 'é 🔑', '', '\u0000', '[1]', 'null', '7'];
 
-const digestOf = (text: string) => hash('sha256', text, 'base64url');
-
-function lineOf({ id, digest, previous, name }: Row, gap = ''): Buffer {
-  const others = [
-    name,
-    null,
-    null,
-    null,
-    '["VIEWER"]',
-    '[]',
-    'abcdefghijkl',
-    1,
-    ...Array.from({ length: 12 }, () => null),
-    '',
-  ];
-  return Buffer.from(`[${[id, digest, previous, ...others].map((value) => JSON.stringify(value)).join(`,${gap}`)}]`);
-}
-
-function valuesOf(row: ReturnType<KeyTable['findById']>): Row | undefined {
+function valuesOf(row: ReturnType<KeyTable['findById']>): FeedRow | undefined {
   return row && { id: row.id, digest: row.digest, previous: row.previous_digest, name: row.name };
 }
 
@@ -45,7 +20,7 @@ describe('the table of an edge', () => {
       const table = new KeyTable(new RecordFile(folder));
       const random = new Random(42);
       const ids = [...IDS, ...Array.from({ length: 400 }, (_, index) => `id-${index}`)];
-      const expected = new Map<string, Row>();
+      const expected = new Map<string, FeedRow>();
       let digests = 0;
       const newDigest = () => digestOf(`secret ${(digests += 1)}`);
       const gone = new Set<string>();

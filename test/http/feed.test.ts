@@ -230,6 +230,28 @@ describeOnEach('the feed', () => {
     assert.match(zstdDecompressSync(body).toString(), /^\+\[.*\n=\[.*\]\n$/s);
   });
 
+  it('is compressed also where many changes are told at once', async () => {
+    const { cursor } = await load();
+    for (let index = 0; index < 20; index += 1)
+      await create(`Key ${index}`, { description: 'x'.repeat(1000), roles: ['VIEWER'] });
+    const query = new URLSearchParams({ after: cursor, edge: randomUUID(), name: 'test', lease: '300' });
+    const headers = { authorization: `Bearer ${token}`, 'accept-encoding': 'zstd' };
+    const asked = getRaw(`${server.url}/feed?${String(query)}`, { headers });
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    assert.equal(response.headers['content-encoding'], 'zstd');
+    assert.match(zstdDecompressSync(Buffer.concat(await response.toArray())).toString(), /^(?:\+\[.*\n){20}=\[.*\]\n$/);
+  });
+
+  it('is loaded by four at a time', async () => {
+    for (let index = 0; index < 6; index += 1) await load();
+    const ends = Array.from({ length: 4 }, () => test.keys.edges.beginLoading()!);
+    const refused = await get('/feed/snapshot');
+    assert.equal(refused.status, 503);
+    assert.equal(refused.headers.get('retry-after'), '1');
+    for (const end of ends) end();
+    await load();
+  });
+
   it('takes what edges report, once', async () => {
     const { apiKey } = await create('CI');
     const hours = [{ start: 3_600_000 * 400_000, accepted: 2, forbidden: 0, limited: 0, refused: 0 }];

@@ -154,7 +154,6 @@ describe('the packed package', () => {
       /^dist\/console\/console\.(js|css|svg)$/,
       /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE|SHA256SUMS)$/,
       /^docs\/[a-z-]+\.(md|graphql|d\.ts)$/,
-      /^docs\/images\/[a-z-]+-(light|dark)\.png$/,
       /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|svc-api\.yaml|README\.md|litestream\.yml|systemd\/svc-api(\.service|\.socket|-edge\.service))$/,
       /^examples\/docker\/(Dockerfile(\.dockerignore)?|assemble\.sh|compose\.yaml|svc-api\.yaml|Caddyfile|README\.md)$/,
       /^examples\/kubernetes\/(README\.md|(postgres|sqlite|rotation|edge)\.yaml)$/,

@@ -22,9 +22,11 @@ describe('a release', () => {
     });
     const name = `svc-api-${version}`;
     const made = [`${name}-image.tgz`, `${name}.cdx.json`, `${name}.tgz`];
-    assert.deepEqual(readdirSync(folder).toSorted(), ['SHA256SUMS', ...made]);
-    const sums = made.map((file) => `${hash('sha256', readFileSync(join(folder, file)))}  ${file}\n`).join('');
-    assert.equal(readFileSync(join(folder, 'SHA256SUMS'), 'utf8'), sums);
+    assert.deepEqual(readdirSync(folder).toSorted(), ['SHA256SUMS', 'npm', ...made]);
+    const packages = readdirSync(join(folder, 'npm')).map((file) => join('npm', file));
+    const sums = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').trim().split('\n');
+    const own = (file: string) => `${hash('sha256', readFileSync(join(folder, file)))}  ${file}`;
+    assert.deepEqual(sums.toSorted(), [...made, ...packages].map(own).toSorted());
     const built = readFileSync(join(ROOT, 'dist/sbom.cdx.json'), 'utf8');
     assert.equal(readFileSync(join(folder, `${name}.cdx.json`), 'utf8'), built);
     const packed = join(folder, `${name}.tgz`);
@@ -33,16 +35,21 @@ describe('a release', () => {
       `PACKED_FILE=${packed} npm run test:packed`,
       `cp ${join(folder, `${name}-image.tgz`)} ${ROOT}`,
       `docker build --file examples/docker/Dockerfile --tag svc-api:${version} .`,
-      `npm publish ${packed} --provenance --access public`,
+      // The package that depends on the others is the last.
+      ...[...packages.filter((file) => !file.includes(name)), `npm/${name}.tgz`].map(
+        (file) => `npm publish ${join(folder, file)} --provenance --access public`,
+      ),
     ]);
+    assert.equal(packages.length, 9);
   });
 
   it('is refused before anything is built where the state is none to release, with all reasons', async () => {
     const folder = join(tempFolder(), 'release');
     const copy = join(tempFolder(), 'checkout');
     await mustRun('git', ['clone', '--quiet', '--depth', '1', `file://${ROOT}`, copy], { cwd: ROOT });
-    for (const file of ['scripts/release.ts', 'scripts/changelog.ts', 'package.json', 'CHANGELOG.md'])
-      await mustRun('cp', [join(ROOT, file), join(copy, file)], { cwd: ROOT });
+    await mustRun('cp', ['-r', ...['scripts', 'package.json', 'CHANGELOG.md'].map((file) => join(ROOT, file)), copy], {
+      cwd: ROOT,
+    });
     await mustRun('touch', ['new'], { cwd: copy });
     const { stdout, code } = await run(process.execPath, ['scripts/release.ts', folder], { cwd: copy });
     assert.equal(code, 1);

@@ -91,6 +91,11 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
     putCertificate(desk);
   },
   serve: putCertificate,
+  edge: async (desk) => {
+    const { key } = await desk.cli.given('Edge 1', { permissions: ['EDGE:READ_ANY'] });
+    writeFileSync(join(desk.folder, 'edge.key'), key, { mode: 0o600 });
+    desk.server = await startServe(desk.cli.database);
+  },
   'notices test': async (desk) => {
     const receiver = await Receiver.start();
     desk.server = receiver;
@@ -124,7 +129,7 @@ const ASKING = new Set([
   'svc-api restore keys-2026-01-31.sqlite --bring-back "CI deploy"',
 ]);
 /** They run until they are told to end. */
-const isEndless = (example: string) => /^svc-api (serve|guard)|--follow/.test(example);
+const isEndless = (example: string) => /^svc-api (serve|guard|edge)|--follow/.test(example);
 
 /** Declares a rule in the files of a desk. @returns a token that meets it */
 async function federate(desk: Desk): Promise<string> {

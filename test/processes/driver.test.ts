@@ -61,7 +61,7 @@ function needsNewerGlibc(path: string): void {
 }
 
 const CASES = [
-  ['is of no system like this', (path: string) => rmSync(path), /^$/],
+  ['is missing', (path: string) => rmSync(path), /^ \(@svc-api\/sqlite-linux(?:musl)?-\w+ is not installed\)$/],
   ['needs a newer glibc', needsNewerGlibc, /^ \(.*version `GLIBC_9\.34' not found.*\)$/],
 ] as const;
 
@@ -99,7 +99,7 @@ for (const [why, change, reason] of CASES) {
         assert.equal(code, 1, args.join(' '));
         assert.match(stderr, /Code: DRIVER_UNSUPPORTED\n/, args.join(' '));
         const said =
-          /binary that runs on linux (?:x64|arm64) with (?:glibc \d+\.\d+|musl)(.*)\. Install better-sqlite3 .*postgres:/s;
+          /binary that runs on linux (?:x64|arm64) with (?:glibc \d+\.\d+|musl)(.*)\. Install svc-api .* better-sqlite3, .*postgres:/s;
         const [, shown] = said.exec(stderr.replaceAll(/\n {7}/g, ' ')) ?? assert.fail(stderr);
         assert.match(shown!, reason);
         if (args[1] === 'create') assert.equal(existsSync(database), false);

@@ -1,4 +1,4 @@
 /** What the commands share that serve. */
-export { readUpstream } from './asked-upstream.ts';
-export { readNumber, readOptions, servingFlags } from './options.ts';
+export { guardFlags, readGuard, upstreamArg } from './guard-flags.ts';
+export { readOptions, servingFlags } from './options.ts';
 export { ServingCommand } from './serving-command.ts';

@@ -1,16 +1,20 @@
 import { resolve } from 'node:path';
-import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { readOptions, readUpstream, ServingCommand, servingFlags } from '../../cli/serve/index.ts';
+import {
+  guardFlags,
+  readGuard,
+  readOptions,
+  ServingCommand,
+  servingFlags,
+  upstreamArg,
+} from '../../cli/serve/index.ts';
 import { readServerUrl, requireEncryption } from '../../cli/with-keys.ts';
 import { printable } from '../../keys/basics/index.ts';
-import type { AskedGuard } from '../../service/guard-service.ts';
 import type { OpenEdge } from '../../service/edge-service.ts';
 
 const PORT = 4100;
-const TIMEOUT_MS = 60_000;
 const { workers: _, ...FLAGS } = servingFlags(PORT);
 
 export default class Edge extends ServingCommand {
@@ -25,7 +29,7 @@ export default class Edge extends ServingCommand {
     ['Check keys for a proxy on this machine', '--origin https://keys.example.org --token-file edge.key'],
     [
       'Guard a service on this machine',
-      'http://127.0.0.1:3000 --origin https://keys.example.org --token-file edge.key',
+      'http://127.0.0.1:3000 --any-key --origin https://keys.example.org --token-file edge.key',
     ],
   ]);
   /** There is none, whatever a host says. */
@@ -33,12 +37,7 @@ export default class Edge extends ServingCommand {
     ...ServingCommand.baseFlags,
     database: { ...ServingCommand.baseFlags.database, hidden: true },
   };
-  static override args = {
-    upstream: Args.string({
-      description: 'Where a service listens that is guarded, as that of guard.',
-      ignoreStdin: true,
-    }),
-  };
+  static override args = { upstream: upstreamArg };
   static override flags = {
     origin: Flags.string({
       description: 'Address of the server whose keys are checked. Default: "feed" in svc-api.yaml says how.',
@@ -57,6 +56,10 @@ export default class Edge extends ServingCommand {
       description: 'How much longer it does so, with a header that says it: X-Svc-Api-Stale. Default: 0s.',
       helpValue: '<duration>',
     }),
+    copy: Flags.string({
+      description: 'File for a copy of all keys, encrypted with the token: for starts within --grace of a lease.',
+      helpValue: '<path>',
+    }),
     name: Flags.string({
       description: 'What the origin calls it. Default: the name of this machine.',
       helpValue: '<name>',
@@ -71,6 +74,7 @@ export default class Edge extends ServingCommand {
       helpValue: '<path>',
     }),
     insecure: Flags.boolean({ description: 'Send the key also to an origin elsewhere that speaks plain HTTP.' }),
+    ...guardFlags,
     ...FLAGS,
   };
 
@@ -82,28 +86,24 @@ export default class Edge extends ServingCommand {
       throw new CliError('USAGE', '--client-cert and --client-key go together. Pass both, or leave both out.');
     if (flags.name !== undefined && !/^[^\p{C}]{1,100}$/u.test(flags.name))
       throw new CliError('USAGE', `--name is "${printable(flags.name)}". Give 1 to 100 characters, without controls.`);
-    const { readEdgeTime } = await import('../../edge/index.ts');
+    const { readCopyFile, readEdgeTime } = await import('../../edge/index.ts');
     const pem = (path: string | undefined) => path && resolve(path);
+    const graceMs = timeIn('--grace', flags.grace, readEdgeTime('grace', flags.grace));
+    const copyFile = readCopyFile(flags.copy, graceMs);
+    if (typeof copyFile === 'object') throw new CliError('USAGE', `--copy ${copyFile.refusal}`);
     const asked = {
       origin,
       token: { file: resolve(flags['token-file']) },
       leaseMs: timeIn('--max-stale', flags['max-stale'], readEdgeTime('maxStale', flags['max-stale'])),
-      graceMs: timeIn('--grace', flags.grace, readEdgeTime('grace', flags.grace)),
+      graceMs,
+      copyFile,
       name: flags.name,
       ca: pem(flags.ca),
       clientCert: pem(flags['client-cert']),
       clientKey: pem(flags['client-key']),
       log: this.logger,
     };
-    const guard: AskedGuard = {
-      permissions: undefined,
-      anyKey: false,
-      resource: undefined,
-      anyMethod: false,
-      upstream: await readUpstream(args.upstream, { 'rewrite-host': false }),
-      passCredential: false,
-      timeoutMs: TIMEOUT_MS,
-    };
+    const guard = await readGuard(args.upstream, flags);
     const { checkEdge, openEdge } = await import('../../service/edge-service.ts');
     let edge: OpenEdge;
     await this.serve({

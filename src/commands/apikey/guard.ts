@@ -1,14 +1,14 @@
-import * as Args from '@oclif/core/args';
-import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../cli/base-command.ts';
-import { exclusiveFlags, permissionsFlag } from '../../cli/input/key-flags.ts';
-import { CliError } from '../../cli/errors.ts';
-import { readNumber, readOptions, readUpstream, ServingCommand, servingFlags } from '../../cli/serve/index.ts';
-import { printable } from '../../keys/basics/index.ts';
-import type { AskedGuard } from '../../service/guard-service.ts';
+import {
+  guardFlags,
+  readGuard,
+  readOptions,
+  ServingCommand,
+  servingFlags,
+  upstreamArg,
+} from '../../cli/serve/index.ts';
 
 const PORT = 8080;
-const TIMEOUT_S = 60;
 
 export default class Guard extends ServingCommand {
   static override summary = 'Put a key in front of a service: a proxy that asks for one.';
@@ -35,79 +35,21 @@ export default class Guard extends ServingCommand {
       'http://127.0.0.1:3000 --any-key --host :: --tls-cert cert.pem --tls-key key.pem',
     ],
   ]);
-  static override args = {
-    upstream: Args.string({
-      description:
-        'Where the service listens: http://127.0.0.1:3000, https://app.internal, http+unix:///run/app.sock. For all ' +
-        'requests but those of routes that name another one.',
-      ignoreStdin: true,
-    }),
-  };
-  static override flags = {
-    permission: permissionsFlag('Permissions that a key needs to pass, all of them: comma-separated, or repeated.'),
-    resource: Flags.string({
-      description: 'Resource that a key needs READ_ANY, CREATE_ANY, UPDATE_ANY or DELETE_ANY on, by the method.',
-      helpValue: '<resource>',
-    }),
-    methods: Flags.string({
-      description: 'Let any method pass by a --permission to read, which otherwise allows GET, HEAD and OPTIONS alone.',
-      options: ['any'],
-      helpValue: 'any',
-    }),
-    'any-key': Flags.boolean({ description: 'Any valid key may pass.' }),
-    'pass-credential': Flags.boolean({ description: 'Pass the key on to the service, too.' }),
-    'rewrite-host': Flags.boolean({
-      description: "Send the service its own address as the Host, in place of the client's.",
-    }),
-    'send-header': Flags.string({
-      description: 'Header that the service gets, with the content of a file, in place of what callers send.',
-      helpValue: '<name>=@<file>',
-      multiple: true,
-    }),
-    timeout: Flags.string({
-      description: `How long the service may take to begin its answer. Default: ${TIMEOUT_S}.`,
-      helpValue: '<seconds>',
-    }),
-    'health-path': Flags.string({
-      description: 'Path at which the guard itself says, without a key, whether it can let requests pass.',
-      helpValue: '<path>',
-    }),
-    ...servingFlags(PORT),
-  };
+  static override args = { upstream: upstreamArg };
+  static override flags = { ...guardFlags, ...servingFlags(PORT) };
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Guard);
-    const { database, config, permission: permissions, resource, methods, 'any-key': anyKey } = flags;
-    if (permissions && anyKey) throw exclusiveFlags('--permission', '--any-key');
-    if (resource !== undefined && anyKey) throw exclusiveFlags('--resource', '--any-key');
-    if (resource !== undefined && permissions) throw exclusiveFlags('--resource', '--permission');
-    if (methods !== undefined && !permissions)
-      throw new CliError('USAGE', '--methods goes with --permission. Pass both, or leave it out.');
-    const [upstream, { checkGuard, guardService }] = await Promise.all([
-      readUpstream(args.upstream, flags),
+    const [asked, { checkGuard, guardService }] = await Promise.all([
+      readGuard(args.upstream, flags),
       import('../../service/guard-service.ts'),
     ]);
-    const asked: AskedGuard = {
-      permissions,
-      anyKey,
-      resource,
-      anyMethod: methods === 'any',
-      upstream,
-      passCredential: flags['pass-credential'],
-      timeoutMs: (readNumber(flags.timeout, '--timeout', 3600) ?? TIMEOUT_S) * 1000,
-      healthPath: readHealthPath(flags['health-path']),
-    };
     await this.serve({
       ...readOptions(flags, process.env, PORT),
-      database,
-      config,
+      database: flags.database,
+      config: flags.config,
       check: (configuration, catalog) => checkGuard(asked, configuration, catalog),
       start: guardService(asked, this.logger),
     });
   }
-}
-
-function readHealthPath(path: string | undefined): string | undefined {
-  if (path === undefined || /^\/[\w./~-]*$/.test(path)) return path;
-  throw new CliError('USAGE', `--health-path is "${printable(path)}". Give a path, such as /guard/health.`);
 }

@@ -30,3 +30,4 @@ export {
 } from './document.ts';
 export type { Eventual } from './execution.ts';
 export { type PreparedOperation, PreparedOperations } from './prepared.ts';
+export { RecentlyUsed } from './recently-used.ts';

@@ -17,9 +17,9 @@ import {
   type Token,
   visit,
 } from 'graphql';
-import { LRUCache } from 'lru-cache';
 import { fragmentsOf, isMutation, introspects } from './document.ts';
 import { type Eventual, type ExecutedOperation, Execution, Selection } from './execution.ts';
+import { RecentlyUsed } from './recently-used.ts';
 
 /** The number of operations in the cache, and the memory that they may take, in bytes. */
 const MAX_ENTRIES = 1000;
@@ -34,13 +34,9 @@ const MAX_DOCUMENT_LENGTH = 100_000;
  */
 export class PreparedOperations {
   readonly #schema: GraphQLSchema;
-  readonly #operations = new LRUCache<string, PreparedOperation>({ max: MAX_ENTRIES, maxSize: MAX_BYTES });
+  readonly #operations = new RecentlyUsed<PreparedOperation>(MAX_ENTRIES, MAX_BYTES);
   /** What was valid once: most documents that differ each time never come again. */
-  readonly #seen = new LRUCache<string, true>({
-    max: MAX_ENTRIES,
-    maxSize: MAX_SEEN_BYTES,
-    sizeCalculation: (_, key) => 2 * key.length + 1,
-  });
+  readonly #seen = new RecentlyUsed<true>(MAX_ENTRIES, MAX_SEEN_BYTES);
 
   constructor(schema: GraphQLSchema) {
     this.#schema = schema;
@@ -67,8 +63,8 @@ export class PreparedOperations {
     if (this.#seen.delete(key)) {
       const { maxPlans: plans } = operation;
       const size = 2 * key.length + preparedSizeOf(this.#schema, document, { operationName, plans });
-      this.#operations.set(key, operation, { size });
-    } else this.#seen.set(key, true);
+      this.#operations.set(key, operation, size);
+    } else this.#seen.set(key, true, 2 * key.length + 1);
     return operation;
   }
 }

@@ -3,7 +3,7 @@ import { lookup } from 'node:dns/promises';
 import type { IncomingMessage } from 'node:http';
 import { request, type RequestOptions } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../graphql/index.ts';
 import { freshSeconds, isRecord, Networks, readBounded, TooLong } from '../../keys/basics/index.ts';
 import { type Client, selfDescribed } from '../../keys/consent/index.ts';
 import { OAuthError } from './oauth-error.ts';
@@ -52,7 +52,7 @@ export interface DocumentOptions {
  */
 export class ClientDocuments {
   readonly #options: DocumentOptions;
-  readonly #known = new LRUCache<string, { client: Client; until: number }>({ max: MAX_DOCUMENTS });
+  readonly #known = new RecentlyUsed<{ client: Client; until: number }>(MAX_DOCUMENTS);
   readonly #fetches = new Map<string, Promise<Client>>();
 
   constructor(options: DocumentOptions) {

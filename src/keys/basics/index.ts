@@ -9,3 +9,4 @@ export * from './secret-file.ts';
 export * from './networks.ts';
 export * from './steps.ts';
 export * from './time.ts';
+export * from './wakeup.ts';

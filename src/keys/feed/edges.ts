@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ActivityEvents } from '../authentication/index.ts';
 import type { AuditDraft } from '../audit/index.ts';
 import {
@@ -15,6 +14,7 @@ import {
   type Rule,
   type Rules,
   text,
+  Wakeup,
 } from '../basics/index.ts';
 import { type HourUsage, type KeyUsage, startOf } from '../key/index.ts';
 import {
@@ -135,10 +135,11 @@ export class Edges implements Follower {
   readonly #edges = new Map<string, Edge>();
   /** What was reported, by ids. */
   readonly #reports = new Map<string, Promise<void>>();
+  readonly #listeners = new Set<() => void>();
   #following: Promise<Following> | undefined;
-  /** Resolves with the next change, or the next time that an edge has taken one. */
-  #changed = Promise.withResolvers<void>();
-  #taken = Promise.withResolvers<void>();
+  /** With each change, and each time that an edge has taken one. */
+  readonly #changed = new Wakeup();
+  readonly #taken = new Wakeup();
   #loading = 0;
   /** How many notifications of changes it has received. A key that is created is one, too, and changes no revision. */
   #times = 0;
@@ -165,10 +166,9 @@ export class Edges implements Follower {
     if (edge.sent?.cursor === after) this.#hasTaken(edge, edge.sent.told, askedAt);
     // A lease may be shorter than it asks for.
     const holdMs = Math.min(asked.holdMs ?? Infinity, asked.leaseMs * HOLD_PART, leaseMsOf(edge, askedAt) / 2);
-    const held = delay(holdMs, undefined, { signal, ref: false }).catch(() => {});
     for (;;) {
       const { told, lease } = this.#promise(edge, askedAt, following);
-      const [changed, now] = [this.#changed.promise, performance.now()];
+      const now = performance.now();
       const changes = await this.#changesAfter(after, edge, told).catch((error: unknown) => {
         lease.until = 0;
         throw error;
@@ -184,7 +184,7 @@ export class Edges implements Follower {
         this.#tell(following, performance.now());
         return { ...changes, leaseMs, now: this.#options.clock() };
       }
-      await Promise.race([changed, held]);
+      if (this.#times === told.times) await this.#changed.wait(askedAt + holdMs - performance.now(), signal);
     }
   }
 
@@ -217,12 +217,18 @@ export class Edges implements Follower {
     return { leaseMs: Math.max(Math.floor(lease.until - askedAt), 0), now: this.#options.clock() };
   }
 
-  /** Of what this process was notified, and what resolves with the next change. It is notified of all from then on. */
-  async notified(): Promise<{ told: Knowledge | undefined; changed: Promise<void>; now: number }> {
+  /** Of what this process was notified. It is notified of all from then on. */
+  async notified(): Promise<{ told: Knowledge | undefined; now: number }> {
     await this.#follow();
     const revision = this.#options.repository.revision();
     const told = revision === undefined ? undefined : { times: this.#times, revision };
-    return { told, changed: this.#changed.promise, now: this.#options.clock() };
+    return { told, now: this.#options.clock() };
+  }
+
+  /** Is called with each change from then on. @returns ends that */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** What was changed after a position; see `FEED`. @param taken what was known at that position */
@@ -256,20 +262,17 @@ export class Edges implements Follower {
    * @throws KeysError STORE_…
    */
   async *snapshot(): AsyncGenerator<string> {
-    this.#loading += 1;
-    try {
-      const pages = this.pages();
-      let page = await pages.next();
-      for (; !page.done; page = await pages.next()) yield changeLines(page.value);
-      if (page.value !== undefined) yield lastLine({ cursor: page.value, leaseMs: 0, now: this.#options.clock() });
-    } finally {
-      this.#loading -= 1;
-    }
+    const pages = this.pages();
+    let page = await pages.next();
+    for (; !page.done; page = await pages.next()) yield changeLines(page.value);
+    if (page.value !== undefined) yield lastLine({ cursor: page.value, leaseMs: 0, now: this.#options.clock() });
   }
 
-  /** Whether no more edges may load all keys now. */
-  get isLoadingMany(): boolean {
-    return this.#loading >= MAX_LOADING;
+  /** Counts an edge that loads all keys. @returns ends that; undefined where no more may do so now */
+  beginLoading(): (() => void) | undefined {
+    if (this.#loading >= MAX_LOADING) return undefined;
+    this.#loading += 1;
+    return () => void (this.#loading -= 1);
   }
 
   /** Writes what an edge reports, once. @throws KeysError STORE_… */
@@ -327,8 +330,8 @@ export class Edges implements Follower {
 
   async changed(): Promise<void> {
     const times = (this.#times += 1);
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
+    this.#changed.wake();
+    for (const listener of this.#listeners) listener();
     const began = performance.now();
     const isSure = this.#options.repository.revision() !== undefined;
     if (!(await this.#untilKnown(isSure ? times : Number.POSITIVE_INFINITY))) return;
@@ -364,7 +367,7 @@ export class Edges implements Follower {
         if (edge.taken.times < times)
           for (const lease of edge.leases) if (lease.times < times) until = Math.max(until, lease.until);
         if (until <= now) break;
-        await Promise.race([this.#taken.promise, delay(until - now + 1, undefined, { ref: false })]);
+        await this.#taken.wait(until - now + 1);
       }
     return hasWaited;
   }
@@ -403,8 +406,7 @@ export class Edges implements Follower {
     const past = edge.leases.filter(({ times }) => times <= told.times).map(({ until }) => until);
     edge.leases = edge.leases.filter(({ times, until }) => times > told.times && until > at);
     edge.leases.unshift({ times: told.times, until: Math.max(...past, 0) });
-    this.#taken.resolve();
-    this.#taken = Promise.withResolvers();
+    this.#taken.wake();
   }
 
   /** What was changed after a position; undefined where that is not known. */

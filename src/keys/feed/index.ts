@@ -2,6 +2,7 @@
 export {
   answerLines,
   EDGE_FORMS,
+  type EdgePoll,
   Edges,
   type ListedEdge,
   MAX_FEED_LEASES,

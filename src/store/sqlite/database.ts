@@ -1,18 +1,15 @@
-import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import Bundled from 'better-sqlite3';
-import { isKeysError, KeysError, printable } from '../../keys/basics/index.ts';
-
-/** The class of the driver that this process uses. */
-let chosen: typeof Bundled | undefined;
+import type Database from 'better-sqlite3';
+import { isKeysError } from '../../keys/basics/index.ts';
+import { findDriver } from './find-driver.ts';
 
 /**
  * Opens an SQLite database.
  * @throws KeysError DRIVER_UNSUPPORTED; an error of SQLite
  */
-export function openDatabase(path: string, options?: Bundled.Options): Bundled.Database {
-  return new (driver())(path, options);
+export function openDatabase(path: string, options?: Database.Options): Database.Database {
+  return findDriver()(path, options);
 }
 
 /**
@@ -39,54 +36,7 @@ export function openPrivateDatabase(path: string): PrivateDatabase {
  * @throws KeysError DRIVER_UNSUPPORTED
  */
 export function requireDriver(): void {
-  driver();
-}
-
-/** The bundled driver or, where none of its binaries runs on this machine, its own package, if that is installed. */
-function driver(): typeof Bundled {
-  if (chosen) return chosen;
-  const [problem] = problemWith(Bundled);
-  if (problem === undefined) return (chosen = Bundled);
-  try {
-    const installed = createRequire(import.meta.url)('better-sqlite3') as typeof Bundled;
-    if (problemWith(installed).length === 0) return (chosen = installed);
-  } catch {
-    // It is not installed.
-  }
-  throw unsupported(problem);
-}
-
-/** The error with which a driver cannot be used, if any: it loads its binary with its first database. */
-function problemWith(candidate: typeof Bundled): unknown[] {
-  try {
-    new candidate(':memory:').close();
-    return [];
-  } catch (error) {
-    return [error];
-  }
-}
-
-function unsupported(cause: unknown): KeysError {
-  const { code, message } = cause as NodeJS.ErrnoException;
-  const reason = code === 'MODULE_NOT_FOUND' ? '' : ` (${printable(message.split('\n', 1)[0]!, 300)})`;
-  return new KeysError(
-    'DRIVER_UNSUPPORTED',
-    `SQLite's driver has no binary that runs on ${systemName()}${reason}. Install better-sqlite3 where svc-api is ` +
-      'installed, compiled for this machine, or keep the keys in PostgreSQL: --database postgres://….',
-    { cause },
-  );
-}
-
-/** `linux x64 with glibc 2.28` */
-function systemName(): string {
-  const { platform, arch } = process;
-  const report = process.report as typeof process.report & { excludeNetwork: boolean };
-  if (platform !== 'linux') return `${platform} ${arch}`;
-  // The report would look up the names of all addresses.
-  report.excludeNetwork = true;
-  const { header } = report.getReport() as { header: { glibcVersionRuntime?: string } };
-  const { glibcVersionRuntime: glibc } = header;
-  return `linux ${arch} with ${glibc === undefined ? 'musl' : `glibc ${glibc}`}`;
+  findDriver();
 }
 
 /** What is used of the driver on a database that no other connection has open. */

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import {
+  closeSync,
+  constants,
   type FSWatcher,
+  fstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   realpathSync,
@@ -11,9 +15,11 @@ import {
   utimesSync,
   watch,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { crc32 } from 'node:zlib';
 import type { Follower, Following, KnownEdge } from '../../keys/repository/index.ts';
 import { edgesAfter } from '../connection.ts';
 
@@ -23,8 +29,10 @@ export interface ChangeMark {
   readonly mark: string;
 }
 
-/** What the file of a follower says. */
+/** What the file of a follower says, in the later one of its two places. */
 interface FollowerState {
+  /** Grows with each time that it is written. */
+  readonly count: number;
   /** The last change that it has confirmed. */
   readonly seen: ChangeMark;
   /** By the clock of the machine that is never set, in milliseconds. */
@@ -50,6 +58,8 @@ const LOOK_MS = 250;
 const WAIT_MS = 1;
 /** How the names of files end: of a follower, and of whom that tells of changes. */
 const [STATE, EDGES] = ['.json', '.edges'] as const;
+/** How much each of the two places of a state takes, in bytes. */
+const PLACE_BYTES = 512;
 /** After which time the file of a process that is gone is removed. */
 const ABANDONED_MS = 3_600_000;
 
@@ -59,7 +69,8 @@ function monotonic(): number {
 }
 
 let knownBoot: string | undefined;
-function bootId(): string {
+/** The id of the machine's boot; empty where it has none. */
+export function bootId(): string {
   if (knownBoot !== undefined) return knownBoot;
   try {
     knownBoot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
@@ -93,16 +104,31 @@ function liveFollowers(folder: string): FollowerState[] {
   });
 }
 
+/**
+ * What a file says; undefined if it has just been removed. It is written in place, as to replace a file has the system
+ * write to the disk: one place after the other, so that of two that are read amid that, one is whole.
+ */
 function readState(path: string): FollowerState | undefined {
-  return read(path) as FollowerState | undefined;
+  const text = readText(path) ?? '';
+  const places = [text.slice(0, PLACE_BYTES), text.slice(PLACE_BYTES)].flatMap((place) => {
+    const state = place.slice(CHECKSUM_LENGTH).trimEnd();
+    return place.startsWith(checksumOf(state)) ? (JSON.parse(state) as FollowerState) : [];
+  });
+  return places.toSorted((one, other) => other.count - one.count)[0];
 }
 
-/** What a file says; undefined if it has just been removed. */
-function read(path: string): unknown {
+const CHECKSUM_LENGTH = 9;
+function checksumOf(state: string): string {
+  return `${crc32(state)
+    .toString(16)
+    .padStart(CHECKSUM_LENGTH - 1, '0')} `;
+}
+
+function readText(path: string): string | undefined {
   try {
-    return JSON.parse(readFileSync(path, 'utf8'));
+    return readFileSync(path, 'latin1');
   } catch (error) {
-    if (error instanceof SyntaxError || isMissing(error)) return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }
@@ -115,8 +141,10 @@ function isMissing(error: unknown): boolean {
 export function toldEdges(store: string): KnownEdge[] {
   const folder = folderOf(store);
   return namesIn(folder).flatMap((name) => {
-    const told = name.endsWith(EDGES) ? (read(join(folder, name)) as ToldEdges | undefined) : undefined;
-    return told?.boot === bootId() ? edgesAfter(told.edges, monotonic() - told.at) : [];
+    const text = name.endsWith(EDGES) ? readText(join(folder, name)) : undefined;
+    if (text === undefined) return [];
+    const told = JSON.parse(Buffer.from(text, 'latin1').toString()) as ToldEdges;
+    return told.boot === bootId() ? edgesAfter(told.edges, monotonic() - told.at) : [];
   });
 }
 
@@ -184,6 +212,9 @@ export class FileFollowing implements Following {
   readonly #follower: Follower;
   readonly #id = randomUUID();
   #folder: string;
+  /** Its file, once it is open. */
+  #fd: number | undefined;
+  #count = 0;
   readonly #timers: NodeJS.Timeout[];
   readonly #watcher: FSWatcher | undefined;
   /** The change that it has confirmed, and the one that it has told of. */
@@ -243,7 +274,10 @@ export class FileFollowing implements Following {
 
   async tell(edges: readonly KnownEdge[]): Promise<void> {
     const told: ToldEdges = { at: monotonic(), boot: bootId(), edges };
-    this.#replace(EDGES, told);
+    const path = this.#pathOf(EDGES);
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    writeFileSync(`${path}.new`, JSON.stringify(told), { mode: 0o600 });
+    renameSync(`${path}.new`, path);
   }
 
   async stop(): Promise<void> {
@@ -254,6 +288,7 @@ export class FileFollowing implements Following {
     const isEnded = await Promise.race([this.#follower.ended().then(() => true), delay(WAIT_MS, false)]);
     // Otherwise, its lease ends by itself.
     if (isEnded) rmSync(join(this.#folder, this.#id + STATE), { force: true });
+    this.#close();
   }
 
   #look(): void {
@@ -265,24 +300,42 @@ export class FileFollowing implements Following {
   }
 
   #write(): void {
+    if (this.#isStopped) return;
     try {
       const began = performance.now();
       const { number, mark } = this.#seen;
-      const state = { seen: { number, mark }, leasedUntil: monotonic() + LEASE_MS, boot: bootId(), pid: process.pid };
-      this.#replace(STATE, state satisfies FollowerState);
+      const count = (this.#count += 1);
+      const leasedUntil = monotonic() + LEASE_MS;
+      const state = { count, seen: { number, mark }, leasedUntil, boot: bootId(), pid: process.pid };
+      const text = JSON.stringify(state satisfies FollowerState);
+      this.#put(checksumOf(text) + text, (count % 2) * PLACE_BYTES);
       this.#leasedUntil = began + LEASE_MS;
     } catch {
       // Without room on the disk, the lease ends.
     }
   }
 
-  #replace(ending: typeof STATE | typeof EDGES, state: FollowerState | ToldEdges): void {
-    // It may have been removed, and a link may have come to lead to another store.
+  #put(state: string, position: number): void {
+    const path = this.#pathOf(STATE);
+    if (this.#fd === undefined || statSync(path, { throwIfNoEntry: false })?.ino !== fstatSync(this.#fd).ino) {
+      this.#close();
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      this.#fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+    }
+    const place = Buffer.alloc(PLACE_BYTES, ' ');
+    if (place.write(state, 'latin1') < state.length) throw new RangeError('There is no room for the state.');
+    writeSync(this.#fd, place, 0, PLACE_BYTES, position);
+  }
+
+  /** Its folder may have been removed or moved, and a link may have come to lead to another store. */
+  #pathOf(ending: typeof STATE | typeof EDGES): string {
     this.#folder = folderOf(this.#file.path);
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    const path = join(this.#folder, this.#id + ending);
-    writeFileSync(`${path}.new`, JSON.stringify(state), { mode: 0o600 });
-    renameSync(`${path}.new`, path);
+    return join(this.#folder, this.#id + ending);
+  }
+
+  #close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#fd = undefined;
   }
 }
 

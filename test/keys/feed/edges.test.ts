@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { readEdgeReport } from '../../../src/keys/feed/edges.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { USAGE } from '../../../src/keys/key/usage.ts';
 import { FEED } from '../../../src/keys/repository/feed.ts';
+import { FileFollowing } from '../../../src/store/sqlite/followers.ts';
 import { describeOn, describeOnEach } from '../../support/dialects.ts';
 import { openTestKeys, type TestKeys, withPort } from '../../support/keys.ts';
 import { until } from '../../support/until.ts';
@@ -201,22 +202,42 @@ describeOn('sqlite', 'edges of a file', () => {
 
   it('are not waited for without end where a process that tells them cannot see what is changed', async () => {
     const test = await openTestKeys();
-    const folder = `${test.database}-followers`;
-    mkdirSync(folder);
-    const live = () => {
-      const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
-      const leasedUntil = Number(process.hrtime.bigint()) / 1e6 + 2000;
-      const state = { seen: { number: 0, mark: '' }, leasedUntil, boot, pid: process.pid };
-      writeFileSync(join(folder, 'blind.new'), JSON.stringify(state));
-      renameSync(join(folder, 'blind.new'), join(folder, 'blind.json'));
-    };
-    live();
-    const timer = setInterval(live, 100);
+    const blind = followBlindly(test.database);
     try {
       await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
+      // All the while it has said that it is there.
+      assert.ok(blind.leasedUntil() > performance.now());
     } finally {
-      clearInterval(timer);
+      await blind.stop();
+      await test.store.close();
+    }
+  });
+
+  it('are waited for also while what a process says of itself is half written', async () => {
+    const test = await openTestKeys();
+    const blind = followBlindly(test.database);
+    const before = blind.leasedUntil();
+    await until(() => blind.leasedUntil() > before);
+    try {
+      const folder = `${test.database}-followers`;
+      const name = readdirSync(folder).find((file) => file.endsWith('.json'));
+      const places = readFileSync(join(folder, name!), 'latin1').match(/.{512}/gs)!;
+      const counts = places.map((place) => Number(/"count":(\d+)/.exec(place)?.[1] ?? 0));
+      const file = openSync(join(folder, name!), 'r+');
+      writeSync(file, '0123', counts.indexOf(Math.max(...counts)) * 512 + 100);
+      closeSync(file);
+      const end = blind.leasedUntil();
+      await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
+      assert.ok(performance.now() > end);
+    } finally {
+      await blind.stop();
       await test.store.close();
     }
   });
 });
+
+/** Follows a store without ever seeing what is changed. */
+function followBlindly(database: string): FileFollowing {
+  const file = { path: database, look: () => {}, seen: () => ({ number: 0, mark: '' }) };
+  return new FileFollowing(file, { changed: async () => {}, ended: async () => {} });
+}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -172,14 +172,34 @@ describe('svc-api edge', () => {
     assert.equal((await fetch(`${other.url}/readyz`)).status, 503);
   });
 
+  it('starts by its copy while its origin is away, also after it was killed while that was written', async () => {
+    const { secret } = await create('Key');
+    const copy = join(tempFolder(), 'keys');
+    const args = ['--max-stale', '100ms', '--grace', '60m', '--copy', copy];
+    const first = await start(startEdge(origin.url, tokenFile, ...args));
+    await until(() => existsSync(copy));
+    await first.stop('SIGKILL');
+    for (let index = 0; index < 3; index += 1)
+      await (await start(startEdge(origin.url, tokenFile, ...args))).stop('SIGKILL');
+    await origin.stop('SIGKILL');
+    const again = await start(startEdge(origin.url, tokenFile, ...args));
+    const { status, stale } = await ask(again.url, secret);
+    assert.equal(status, 200);
+    assert.match(stale!, /^\d+$/);
+    assert.equal((await ask(again.url, 'svc_nothing')).status, 401);
+    assert.equal((await fetch(`${again.url}/readyz`)).status, 503);
+    assert.equal(statSync(copy).mode & 0o777, 0o600);
+    await start(startServe(test.database, ['--port', new URL(origin.url).port]));
+    await until(async () => (await ask(again.url, secret)).stale === null);
+    await until(async () => (await fetch(`${again.url}/readyz`)).status === 200);
+  });
+
   it('is a guard in front of an upstream, and says in the grace how old its answers are', async () => {
     const { secret } = await create('Key');
     const upstream = createServer((incoming, outgoing) => void outgoing.end(incoming.headers['x-auth-key-name']));
     await once(upstream.listen(0, '127.0.0.1'), 'listening');
-    const config = join(tempFolder(), 'svc-api.yaml');
-    writeFileSync(config, 'routes:\n  - host: "*"\n    path: /**\n    allow: INFO:READ_ANY\n', { mode: 0o600 });
     const address = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
-    const args = ['--config', config, '--max-stale', '100ms', '--grace', '60m'];
+    const args = ['--permission', 'INFO:READ_ANY', '--max-stale', '100ms', '--grace', '60m'];
     const guard = await start(startEdge(origin.url, tokenFile, address, ...args));
     const get = (held: string) => fetch(guard.url, { headers: { Authorization: `Bearer ${held}` } });
     await until(async () => (await get(secret)).status === 200);
@@ -226,7 +246,12 @@ describe('svc-api edge', () => {
     assert.match((await at('http://keys.example.org')).stderr, /unencrypted.*--insecure/s);
     assert.match((await at(origin.url, '--max-stale', '50ms')).stderr, /--max-stale is "50ms"/);
     assert.match((await at(origin.url, '--grace', '-1s')).stderr, /--grace/);
+    assert.match((await at(origin.url, '--copy', file)).stderr, /--copy is used in the grace alone, which is 0s/);
+    for (const path of ['/nowhere/keys', '/', ''])
+      assert.match((await at(origin.url, '--grace', '1m', '--copy', path)).stderr, /--copy is ".*Name a file/s);
     assert.match((await at(origin.url, '--client-cert', 'a.pem')).stderr, /--client-key/);
+    assert.match((await at(origin.url, '--any-key')).stderr, /nothing is guarded/);
+    assert.match((await at(origin.url, 'http://127.0.0.1:9')).stderr, /Pass --resource, --permission or --any-key/);
     writeFileSync(file, 'not a secret\n', { mode: 0o644 });
     const open = await run(['--origin', origin.url, '--token-file', file]);
     assert.equal(open.code, 2);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { NatsConnection } from '@nats-io/transport-node';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FeedByNats } from '../../../src/config/config.ts';
@@ -6,6 +7,7 @@ import { type EdgeStore, openEdgeStore } from '../../../src/edge/index.ts';
 import { requestCheck } from '../../../src/http/request-check.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
+import { connectTo, type NatsAsk } from '../../../src/nats/connection.ts';
 import { NatsFeed } from '../../../src/nats/nats-feed.ts';
 import { NatsPublisher } from '../../../src/nats/publisher.ts';
 import { openKeysOver, type OpenKeys } from '../../../src/service/open-keys.ts';
@@ -28,14 +30,15 @@ describeOnEach('a feed by NATS', () => {
   const { log, lines } = collectingLog();
 
   const settings = () => ({ servers: [nats.url], credentials: undefined, name: 'test' });
-  const publish = ({ keys }: TestKeys = test, more: Partial<FeedByNats> = {}) =>
+  const publish = ({ keys }: TestKeys = test, more: Partial<FeedByNats> = {}, clearMs?: number) =>
     new NatsPublisher({
       settings: { ...settings(), ...more },
       keys: () => Object.assign(keys, { check: requestCheck(keys) }),
       log,
+      clearMs,
     });
   const follow = async ({ token: shown = token, ...more }: Partial<FeedByNats> & { token?: string } = {}) => {
-    const feed = new NatsFeed({ settings: { ...settings(), ...more }, token: shown, leaseMs: LEASE_MS });
+    const feed = new NatsFeed({ settings: { ...settings(), ...more }, token: shown, leaseMs: LEASE_MS, log });
     const store = await openEdgeStore(feed, { log });
     const edge = { store, keys: await openKeysOver(store, createCatalog({})) };
     edges.push(edge);
@@ -164,10 +167,79 @@ describeOnEach('a feed by NATS', () => {
     await until(async () => (await check(edge, key)) === 'ok');
   });
 
-  it('goes by a leaf node', async () => {
+  /** What edges ask for leases from then on. */
+  const asksOver = (connection: NatsConnection): NatsAsk[] => {
+    const asks: NatsAsk[] = [];
+    connection.subscribe('test.feed.ask', {
+      callback: (_, message) => {
+        const asked = message.json<NatsAsk>();
+        if (asked.leaseMs > 0) asks.push(asked);
+      },
+    });
+    return asks;
+  };
+  const startLeaf = async () => {
     const leafPort = await freePort();
     const hub = await startNats(`leafnodes { host: 127.0.0.1, port: ${leafPort} }`, 'domain: hub');
-    const leaf = await startNats(`leafnodes { remotes: [{ url: "nats://127.0.0.1:${leafPort}" }] }`, false);
+    return {
+      hub,
+      leaf: await startNats(`leafnodes { remotes: [{ url: "nats://127.0.0.1:${leafPort}" }] }`, false),
+    };
+  };
+
+  it('does not keep for ever that keys are gone, nor accepts one at an edge that was away until that was cleared', async () => {
+    const { hub, leaf } = await startLeaf();
+    const origin = publish(test, { servers: [hub.url] }, 1000);
+    const { apiKey, key } = await create('Key');
+    const { key: kept } = await create('Kept');
+    const away = await follow({ servers: [leaf.url] });
+    const edge = await follow({ servers: [hub.url] });
+    const { nats: library, connection } = await connectTo({ ...settings(), servers: [hub.url] });
+    const asks = asksOver(connection);
+    const { streams } = await library.jetstreamManager(connection, { checkAPI: false });
+    const entries = async () => {
+      const { state } = await streams.info('KV_test-keys', { subjects_filter: '$KV.test-keys.*' });
+      return Object.keys(state.subjects ?? {}).length;
+    };
+    const before = await entries();
+    assert.equal(await check(away, key), 'ok');
+    await leaf.kill();
+    await until(() => asks.length > 0);
+    const old = asks.at(-1)!;
+    await test.keys.delete([apiKey.id], OPERATOR);
+    assert.equal(await entries(), before);
+    await until(async () => (await entries()) === before - 1);
+    assert.deepEqual([await check(edge, key), await check(edge, kept)], ['401 UNAUTHENTICATED', 'ok']);
+    await leaf.start();
+    await until(async () => {
+      assert.notEqual(await check(away, key), 'ok');
+      return (await check(away, kept)) === 'ok';
+    });
+    assert.equal(await check(away, key), '401 UNAUTHENTICATED');
+    assert.ok(lines.some(({ message }) => message.includes('loaded anew')));
+    // What was taken since does not say that nothing was missed.
+    const now = asks.at(-1)!;
+    const answerTo = async (asked: NatsAsk) =>
+      (await connection.request('test.feed.ask', JSON.stringify(asked))).json<{ error?: { code: string } }>();
+    assert.equal((await answerTo({ ...now, known: now.after })).error, undefined);
+    assert.equal((await answerTo({ ...now, known: old.after })).error?.code, 'NOT_FOUND');
+    await connection.close();
+    await origin.stop();
+  });
+
+  it('says at each edge up to where it was confirmed what it has taken', async () => {
+    await follow();
+    const { connection } = await connectTo(settings());
+    const asks = asksOver(connection);
+    const isNew = ({ after, known }: NatsAsk) => after !== known;
+    for (let count = 0; !asks.some(isNew); count += 1) await create(`Key ${count}`);
+    for (const [index, { known }] of asks.entries())
+      assert.ok([asks[0]!.known, ...asks.slice(0, index).map(({ after }) => after)].includes(known));
+    await connection.close();
+  });
+
+  it('goes by a leaf node', async () => {
+    const { hub, leaf } = await startLeaf();
     const origin = publish(test, { servers: [hub.url] });
     const { apiKey, key } = await create('Key');
     const edge = await follow({ servers: [leaf.url] });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openEdge } from '../../../src/index.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { type NatsServer, startNats, stopNats } from '../../support/nats.ts';
@@ -60,6 +61,22 @@ describe('svc-api edge, by NATS', () => {
     }
     await test.store.close();
     await stopNats();
+  });
+
+  it('is what the library opens in another program', async () => {
+    const secret = await create('One');
+    const keys = await openEdge({ feed: { nats: { servers: [nats.url] } }, tokenFile });
+    try {
+      await until(async () => (await keys.check({ secret }, { permission: 'INFO:READ_ANY' })).ok);
+      await remove('One');
+      const checked = await keys.check({ secret });
+      assert.equal(checked.ok ? 200 : checked.status, 401);
+      assert.equal(keys.location, nats.url);
+    } finally {
+      await keys.close();
+    }
+    const wrong = { feed: { nats: { servers: [nats.url] } }, token: 'svc_nothing' };
+    await assert.rejects(openEdge(wrong), { code: 'UNAUTHENTICATED' });
   });
 
   it('refuses a key once the command has returned that revokes it, also where the edge was stopped', async () => {
