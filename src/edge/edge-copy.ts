@@ -44,7 +44,7 @@ const MAX_RENEW_MS = 5000;
 /** When another copy is tried after a failure. */
 const RETRY_MS = 30_000;
 /** How much is encrypted at once. */
-const TEXT_BYTES = 128 * 1024;
+const TEXT_BYTES = 64 * 1024;
 /** What may be appended before all is written anew: as much as all keys took, and so much more. */
 const MORE_BYTES = 1 << 20;
 const [PLUS, LINE_FEED] = [Buffer.from('+'), Buffer.from('\n')];
@@ -109,7 +109,7 @@ export class EdgeCopy {
     if (this.#file) this.#append(lines);
     this.#renewAt = now + Math.min(this.#options.graceMs * RENEW_PART, MAX_RENEW_MS);
     const isDue =
-      !this.#file || this.#file.length > 2 * this.#allBytes + MORE_BYTES || this.#token !== this.#newToken();
+      !this.#file || this.#file.length > 2 * this.#allBytes + MORE_BYTES || this.#token !== this.#options.token();
     if (!isDue || this.#writing || now < this.#retryAt) return;
     this.#writing = this.#writeAll(table).finally(() => {
       this.#writing = undefined;
@@ -128,18 +128,10 @@ export class EdgeCopy {
     this.#renewAt = Number.NEGATIVE_INFINITY;
   }
 
-  #newToken(): string {
-    try {
-      return this.#options.token();
-    } catch {
-      return this.#token;
-    }
-  }
-
   /** Writes all keys of a table beside the file, and puts them in its place. */
   async #writeAll(table: KeyTable): Promise<void> {
     const { path, log } = this.#options;
-    const [began, token, temporary] = [performance.now(), this.#newToken(), `${path}.new`];
+    const [began, token, temporary] = [performance.now(), this.#options.token(), `${path}.new`];
     let file: SealedFile | undefined;
     try {
       remove(temporary);

@@ -13,7 +13,7 @@ export interface ActivityReport extends ActivityEvents {
 export interface FeedSource {
   /** The address, for texts. */
   readonly origin: string;
-  /** The key by which it asks now. @throws KeysError CONFIG_… of its file */
+  /** The key by which it asks now. */
   token(): string;
   /** All keys: lines in pieces of any length. @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_… */
   snapshot(signal: AbortSignal): AsyncIterable<Buffer>;

@@ -5,6 +5,8 @@ import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 /** What a file begins with, before its salt: another form has another name. */
 const FORM = Buffer.from('svc-api edge copy 1\n');
 const [SALT_BYTES, LENGTH_BYTES, TAG_BYTES, NONCE_BYTES, NUMBER_BYTES] = [32, 4, 16, 12, 6];
+/** How much is read at once, at least. */
+const READ_BYTES = 1 << 20;
 const CIPHER = 'aes-256-gcm';
 /** Fast rather than small. */
 const ZSTD = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
@@ -73,13 +75,18 @@ export async function* readSealedFile(path: string, token: string): AsyncGenerat
   const file = await open(path);
   try {
     const { size } = await file.stat();
-    let position = 0;
+    let [ahead, position] = [Buffer.alloc(0), 0];
     /** So many bytes more; undefined if they are not there. */
     const next = async (length: number) => {
-      if (position + length > size) return undefined;
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, position);
-      position += length;
-      return bytesRead === length ? buffer : undefined;
+      if (length > ahead.length + size - position) return undefined;
+      if (length > ahead.length) {
+        const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.max(length, READ_BYTES)), { position });
+        position += bytesRead;
+        ahead = Buffer.concat([ahead, buffer.subarray(0, bytesRead)]);
+      }
+      const found = ahead.subarray(0, length);
+      ahead = ahead.subarray(length);
+      return found.length === length ? found : undefined;
     };
     const head = await next(FORM.length + SALT_BYTES);
     if (!head?.subarray(0, FORM.length).equals(FORM)) throw new Error('it is of another version, or no copy at all');

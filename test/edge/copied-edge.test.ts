@@ -128,7 +128,10 @@ describe('an edge that starts while its origin is away', () => {
     const { key: secret } = await create('Key');
     await kill(await openCopied());
     origin.fate = () => 'silence';
+    lines.length = 0;
     assert.equal(await check(await open(), secret), 'ok');
+    // Nothing has failed yet.
+    assert.equal(count('the origin gives no lease'), 0);
   });
 
   it('answers no longer than one that was cut off, however often it starts', async () => {

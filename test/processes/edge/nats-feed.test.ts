@@ -37,9 +37,12 @@ describeOnEach('a feed by NATS', () => {
       log,
       clearMs,
     });
-  const follow = async ({ token: shown = token, ...more }: Partial<FeedByNats> & { token?: string } = {}) => {
+  const follow = async (
+    { token: shown = token, ...more }: Partial<FeedByNats> & { token?: string } = {},
+    copy: { graceMs?: number; copyFile?: string } = {},
+  ) => {
     const feed = new NatsFeed({ settings: { ...settings(), ...more }, token: shown, leaseMs: LEASE_MS, log });
-    const store = await openEdgeStore(feed, { log });
+    const store = await openEdgeStore(feed, { ...copy, log });
     const edge = { store, keys: await openKeysOver(store, createCatalog({})) };
     edges.push(edge);
     return edge;
@@ -95,6 +98,22 @@ describeOnEach('a feed by NATS', () => {
     await test.keys.setEnabled(apiKey.id, true, OPERATOR);
     assert.ok(!lines.some(({ message }) => message.includes('loaded anew')));
     await until(async () => (await check(edge, key)) === 'ok');
+  });
+
+  it('starts an edge by its copy while NATS is away', async () => {
+    const { key } = await create('Key');
+    const copy = { graceMs: 600_000, copyFile: join(tempFolder(), 'keys') };
+    const edge = await follow({}, copy);
+    await until(() => lines.some(({ message }) => message === 'the copy of the keys was written'));
+    await edge.keys.close();
+    edges.length = 0;
+    await nats.kill();
+    const again = await follow({}, copy);
+    assert.equal(await check(again, key), 'ok');
+    assert.ok(again.store.staleMs() !== undefined);
+    await nats.start();
+    await until(() => again.store.staleMs() === undefined);
+    assert.equal(await check(again, key), 'ok');
   });
 
   it('fills the bucket anew where NATS has lost it', async () => {
