@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys, type OpenKeys } from '../../src/service/open-keys.ts';
 import { testCli } from '../support/cli.ts';
-import { describeOn, describeOnEach } from '../support/dialects.ts';
+import { describeOn, describeAlwaysOnEach } from '../support/dialects.ts';
 import { readDirectly } from '../support/direct.ts';
 import { storedKey } from '../support/keys.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -61,7 +61,7 @@ describeOn('sqlite', 'compacting a store', () => {
   });
 });
 
-describeOnEach('compact', (dialect) => {
+describeAlwaysOnEach('compact', (dialect) => {
   it('says what it has given back, where others use the store', async () => {
     const database = await shrunken();
     const keys = await openKeys({ database });

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { type Status, STATUSES } from '../../src/keys/key/api-key.ts';
-import { describeOnEach } from '../support/dialects.ts';
+import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 import { Random } from '../support/random.ts';
 
 const NOW = 1000;
 
-describeOnEach('the count of keys by status', () => {
+describeAlwaysOnEach('the count of keys by status', () => {
   let test: TestKeys;
   before(async () => {
     test = await openTestKeys();

@@ -3,14 +3,14 @@ import { readDeclaration } from '../../src/keys/apply/declaration.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import { damageKey } from '../support/damage.ts';
-import { describeOnEach } from '../support/dialects.ts';
+import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../support/direct.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { until } from '../support/until.ts';
 
 const DAMAGED = { code: 'STORE_CORRUPT', message: /^The API key "Key" is damaged: .* Delete or replace it/ };
 
-describeOnEach('a key that a disk error has changed', () => {
+describeAlwaysOnEach('a key that a disk error has changed', () => {
   let test: TestKeys;
   let secret: string;
   let key: ApiKey;

@@ -14,7 +14,7 @@ import { isPostgresUrl, readPostgresUrl } from '../../src/store/location.ts';
 import { migrateSqlite } from '../../src/store/sqlite/sqlite-schema.ts';
 import type { Tables } from '../../src/store/tables.ts';
 import { testCli } from '../support/cli.ts';
-import { describeOnEach } from '../support/dialects.ts';
+import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { changeDirectly, contentOf, readDirectly } from '../support/direct.ts';
 import { authenticate, createPrincipal, openTestKeys } from '../support/keys.ts';
 import { withNextSchema } from '../support/next-schema.ts';
@@ -43,7 +43,7 @@ async function findingsOf(database: string, wanted: Check): Promise<[string, str
   return findings.filter(({ check }) => check === wanted).map(({ status, remedy }) => [status, remedy]);
 }
 
-describeOnEach('a store of a version that was never released', () => {
+describeAlwaysOnEach('a store of a version that was never released', () => {
   for (const version of [1, 27])
     it(`is refused with what to do, and stays as it is, with schema ${version}`, async () => {
       const cli = testCli();
@@ -91,7 +91,7 @@ describe('a backup of a version that was never released', () => {
   });
 });
 
-describeOnEach('a store of the version before', () => {
+describeAlwaysOnEach('a store of the version before', () => {
   it('is brought to a newer schema by one of several programs, while a server of that version goes on', async () => {
     const database = tempStore();
     const { keys, store } = await openTestKeys({ asServer: true, database });

@@ -3,11 +3,11 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { declarePort } from '../../src/keys/basics/networks.ts';
 import { PORTS } from '../../src/store/ports.ts';
-import { describeOnEach } from '../support/dialects.ts';
+import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { ROOT } from '../support/process.ts';
 
-describeOnEach('what a store keeps for features', () => {
+describeAlwaysOnEach('what a store keeps for features', () => {
   it('is all that any of them declares', () => {
     const declared = globSync('src/keys/**/*.ts', { cwd: ROOT }).flatMap((file) =>
       Array.from(

@@ -4,13 +4,13 @@ import { Pool } from 'pg';
 import type { StoredKey } from '../../src/keys/key/api-key.ts';
 import type { KeyWriter } from '../../src/keys/repository/repository.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
-import { describeOn, describeOnEach } from '../support/dialects.ts';
+import { describeOn, describeAlwaysOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../support/direct.ts';
 import { openTestKeys, storedKey } from '../support/keys.ts';
 import { foundInEveryWay } from '../support/searches.ts';
 import { tempStore } from '../support/temp.ts';
 
-describeOnEach('a search of keys', (dialect) => {
+describeAlwaysOnEach('a search of keys', (dialect) => {
   let database: string;
   let store: Store;
   beforeEach(async () => {

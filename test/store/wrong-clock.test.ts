@@ -3,12 +3,12 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { SteadyClock, UNIT_MS } from '../../src/keys/basics/time.ts';
 import { ServerClock } from '../../src/store/server-clock.ts';
 import { openStore } from '../../src/store/open.ts';
-import { describeOn, describeOnEach } from '../support/dialects.ts';
+import { describeOn, describeAlwaysOnEach } from '../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 
 const YEAR = 365 * UNIT_MS.d;
 
-describeOnEach('a clock that is a year ahead', () => {
+describeAlwaysOnEach('a clock that is a year ahead', () => {
   let test: TestKeys;
   beforeEach(async () => {
     test = await openTestKeys();

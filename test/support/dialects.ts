@@ -23,14 +23,16 @@ export function isRemote(): boolean {
  */
 export function describeOnEachAndRemotely(title: string, tests: () => void): void {
   describeOnEach(title, tests);
-  describe(`by a server, ${title}`, () => {
-    before(() => void (remote = true));
-    remote = true;
-    tests();
-    remote = false;
-    afterEach(stopRemoteStores);
-    after(() => void (remote = false));
-  });
+  again(() =>
+    describe(`by a server, ${title}`, () => {
+      before(() => void (remote = true));
+      remote = true;
+      tests();
+      remote = false;
+      afterEach(stopRemoteStores);
+      after(() => void (remote = false));
+    }),
+  );
 }
 
 /** A test of what is so with a store at hand alone. */
@@ -40,6 +42,12 @@ export function itOnStores(title: string, test: Mocha.AsyncFunc): void {
 
 /** Runs the same tests on each dialect, in a `describe` in which `tempStore` names stores of that dialect. */
 export function describeOnEach(title: string, tests: (dialect: DialectName) => void): void {
+  describeOn('sqlite', title, () => tests('sqlite'));
+  again(() => describeOn('postgres', title, () => tests('postgres')));
+}
+
+/** The same for what everything else rests on, and what depends on the dialect most: `npm test` has both runs. */
+export function describeAlwaysOnEach(title: string, tests: (dialect: DialectName) => void): void {
   for (const dialect of Object.keys(NAMES) as DialectName[]) describeOn(dialect, title, () => tests(dialect));
 }
 
@@ -56,6 +64,11 @@ export function describeOn(dialect: DialectName, title: string, tests: () => voi
     use('sqlite');
     after(() => use('sqlite'));
   });
+}
+
+/** Further runs of the same tests: `npm test` leaves them to `npm run test:again`, which runs nothing else. */
+function again(define: () => void): void {
+  describe('again', define);
 }
 
 function use(dialect: DialectName): void {

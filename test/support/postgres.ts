@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Kysely, PostgresDialect } from 'kysely';
-import { escapeLiteral, Pool, type QueryResult } from 'pg';
+import { Client, escapeLiteral, Pool, type QueryResult } from 'pg';
 import { readPostgresUrl } from '../../src/store/location.ts';
 import { migratePostgres } from '../../src/store/postgres/postgres-schema.ts';
 import type { Tables } from '../../src/store/tables.ts';
@@ -90,7 +90,9 @@ export async function useDatabaseFor(stores: number): Promise<void> {
 async function makeTemplate(): Promise<void> {
   const text = await recordCreation();
   await ask(`create database ${TEMPLATE.name}`);
-  const template = new Pool({ connectionString: formatUrl(TEMPLATE.name) });
+  // A pool would end before its connection does, which a server that is stopped at once would tell nobody.
+  const template = new Client({ connectionString: formatUrl(TEMPLATE.name) });
+  await template.connect();
   for (let index = 1; index <= TEMPLATE.stores; index += 1)
     await template.query(`create schema ready_${index}; set search_path = ready_${index}; ${text}`);
   await template.end();

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Principal, principalOf, requirePermission } from '../../../src/keys/authorization/principal.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { countKeys, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
-describeOnEach('what a key may do to keys', () => {
+describeAlwaysOnEach('what a key may do to keys', () => {
   let test: TestKeys;
   const create = async (name: string, permissions: string[], by: Principal | typeof OPERATOR = OPERATOR) => {
     test.time.now += 1;

@@ -5,10 +5,10 @@ import {
   type Principal,
   principalOf,
 } from '../../../src/keys/authorization/principal.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
-describeOnEach('a key that changes keys', () => {
+describeAlwaysOnEach('a key that changes keys', () => {
   let test: TestKeys;
   beforeEach(async () => {
     test = await openTestKeys();

@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto';
 import type { ApiKey, NewKey } from '../../../src/keys/key/api-key.ts';
 import { ValidationError } from '../../../src/keys/basics/errors.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { KeysError } from '../../../src/keys/basics/errors.ts';
 import type { NewSecret } from '../../../src/keys/changes/transaction.ts';
 import type { CreatedKey } from '../../../src/keys/service/management.ts';
 import { failDelivery } from '../../support/delivery.ts';
 
-describeOnEach('creating a key', () => {
+describeAlwaysOnEach('creating a key', () => {
   let test: TestKeys;
   const names = async () => (await test.keys.list({}, OPERATOR)).keys.map(({ name }) => name).toSorted();
   const bearerOf = async (secret: string) => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
-describeOnEach('deleting keys', () => {
+describeAlwaysOnEach('deleting keys', () => {
   let test: TestKeys;
   const create = async (name: string, by: Actor = OPERATOR) => {
     test.time.now += 1;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Principal, principalOf } from '../../../src/keys/authorization/principal.ts';
 import type { ApiKey } from '../../../src/keys/key/api-key.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import type { RotatedKey } from '../../../src/keys/service/management.ts';
 import { failDelivery } from '../../support/delivery.ts';
 
 const HOUR = 3_600_000;
 
-describeOnEach('rotating a key', () => {
+describeAlwaysOnEach('rotating a key', () => {
   let test: TestKeys;
   let id: string;
   let old: string;

@@ -4,10 +4,10 @@ import type { ApiKey } from '../../../src/keys/key/api-key.ts';
 import type { ValidationError } from '../../../src/keys/basics/errors.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
-describeOnEach('updating a key', () => {
+describeAlwaysOnEach('updating a key', () => {
   let test: TestKeys;
   let secret: string;
   let key: ApiKey;

@@ -3,7 +3,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { type StoredKey, USAGE } from '../../../src/keys/key/index.ts';
 import type { KeyFilters } from '../../../src/keys/lists/key-lists.ts';
 import { formatCursor } from '../../../src/keys/service/management.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 import { tempStore } from '../../support/temp.ts';
 
@@ -14,7 +14,7 @@ const [KEYS, CREATORS] = [6000, 1200];
 const uuid = (number: number) =>
   `${String(Math.floor(number / 4)).padStart(8, '0')}-0000-4000-8000-${String(number).padStart(12, '0')}`;
 
-describeOnEach('keys that filters select', () => {
+describeAlwaysOnEach('keys that filters select', () => {
   let test: TestKeys;
   let now: number;
   let keys: StoredKey[];

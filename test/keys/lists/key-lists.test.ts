@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { USAGE } from '../../../src/keys/key/usage.ts';
 import type { NewKey } from '../../../src/keys/key/api-key.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 import { tempStore } from '../../support/temp.ts';
 
 const ALL = { first: 100, offset: 0, sort: 'CREATED', descending: true } as const;
 const HOUR = 3_600_000;
 
-describeOnEach('keys as people look through them', () => {
+describeAlwaysOnEach('keys as people look through them', () => {
   let test: TestKeys;
   beforeEach(async () => {
     test = await openTestKeys({ database: tempStore() });

@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { formatCursor, listKeys } from '../../../src/keys/service/management.ts';
 import { MAX_PAGE_SIZE } from '../../../src/keys/basics/values.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import type { StoredKey } from '../../../src/keys/key/api-key.ts';
 import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 
-describeOnEach('the list of keys', () => {
+describeAlwaysOnEach('the list of keys', () => {
   let test: TestKeys;
   const create = (name: string, description?: string) =>
     test.keys.create({ name, description: description ?? null, roles: ['GUEST'] }, OPERATOR);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readDeclaration } from '../../../src/keys/apply/declaration.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
-describeOnEach('questions about keys', () => {
+describeAlwaysOnEach('questions about keys', () => {
   let test: TestKeys;
   beforeEach(async () => {
     test = await openTestKeys();

@@ -6,7 +6,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { KeysError } from '../../../src/keys/basics/errors.ts';
 import { readPostgresUrl } from '../../../src/store/location.ts';
 import { openStore } from '../../../src/store/open.ts';
-import { describeOn, describeOnEach } from '../../support/dialects.ts';
+import { describeOn, describeAlwaysOnEach } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../../support/direct.ts';
 import { authenticate, countKeys, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 import { postgresStore } from '../../support/postgres.ts';
@@ -15,7 +15,7 @@ import { tempFolder } from '../../support/temp.ts';
 
 const create = (keys: TestKeys['keys'], name: string) => keys.create({ name, roles: ['GUEST'] }, OPERATOR);
 
-describeOnEach('a value that no two keys may have', () => {
+describeAlwaysOnEach('a value that no two keys may have', () => {
   for (const [field, code] of [
     ['id', 'ID_TAKEN'],
     ['name', 'NAME_TAKEN'],

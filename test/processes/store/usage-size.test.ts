@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { startOf, USAGE } from '../../src/keys/key/usage.ts';
-import type { DialectName } from '../../src/store/connection.ts';
-import { describeOnEach } from '../support/dialects.ts';
-import { readDirectly } from '../support/direct.ts';
-import { openTestKeys, storedKey } from '../support/keys.ts';
+import { startOf, USAGE } from '../../../src/keys/key/usage.ts';
+import type { DialectName } from '../../../src/store/connection.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { readDirectly } from '../../support/direct.ts';
+import { openTestKeys, storedKey } from '../../support/keys.ts';
 
 const sizeOf = (dialect: DialectName, table: string) =>
   dialect === 'sqlite'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { cpuTime } from '../../support/cpu.ts';
-import { describeOnEach } from '../../support/dialects.ts';
-import { jsonLines, openTestKeys } from '../../support/keys.ts';
+import { cpuTime } from '../support/cpu.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { jsonLines, openTestKeys } from '../support/keys.ts';
 
 const FEWER = 1000;
 /** So many times the keys and entries take so many times as long, and at most so many times that. */

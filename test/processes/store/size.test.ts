@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { describeOnEach } from '../support/dialects.ts';
-import { readDirectly } from '../support/direct.ts';
-import { openTestKeys, type TestKeys } from '../support/keys.ts';
-import { steadyRandomness } from '../support/random.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { readDirectly } from '../../support/direct.ts';
+import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { steadyRandomness } from '../../support/random.ts';
 
 const KEYS = 10_000;
 const CHANGES = 100;
