@@ -445,8 +445,8 @@ function leaseMsOf({ leases }: Edge, now: number): number {
 }
 
 /**
- * What an edge is told of a lease, in milliseconds since it has sent what it asked. That was before it was received, and
- * for how long it was held here is known: so an edge stops first, whatever the way takes.
+ * What an edge is told of a lease, in milliseconds since it has sent what it asked. That was before it was received,
+ * and for how long it was held here is known: so an edge stops first, whatever the way takes.
  */
 function grantedMs({ until }: Lease, receivedAt: number): number {
   return Math.max(Math.floor(until - receivedAt) - DRIFT_MS, 0);
