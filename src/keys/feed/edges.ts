@@ -115,6 +115,10 @@ const NEVER: Knowledge = { times: -1, revision: -1 };
 const DRIFT_MS = 2;
 /** For what part of its lease an edge waits for an answer that has no changes. */
 const HOLD_PART = 1 / 2;
+/** So many edges at rest are answered together: to wake a process takes longer than to answer most of them. */
+const EDGES_TOGETHER = 64;
+/** By how much a timer may be early, in milliseconds. */
+const EARLY_MS = 1;
 /** How many keys an answer tells of, and how many a page of all keys has. */
 const [MAX_CHANGES, PAGE_KEYS] = [1000, 500];
 /** How long it is relied on that a position is the last one while no key changes: the store forgets older ones. */
@@ -162,6 +166,7 @@ export class Edges implements Follower {
     if (edge.sent?.cursor === after) this.#hasTaken(edge, edge.sent.told, askedAt);
     // A lease may be shorter than it asks for.
     const holdMs = Math.min(asked.holdMs ?? Infinity, asked.leaseMs * HOLD_PART, leaseMsOf(edge, askedAt) / 2);
+    const heldUntil = this.#turnOf(edge, holdMs);
     for (;;) {
       const { told, lease } = this.#promise(edge, following);
       const now = performance.now();
@@ -170,7 +175,7 @@ export class Edges implements Follower {
         throw error;
       });
       const isNew = changes?.cursor !== after;
-      const isOver = isNew || performance.now() >= askedAt + holdMs || signal.aborted;
+      const isOver = isNew || performance.now() >= heldUntil - EARLY_MS || signal.aborted;
       const leaseMs = isOver && changes?.hasMore === false ? grantedMs(lease, askedAt) : 0;
       if (leaseMs === 0) lease.until = 0;
       if (!changes) return 'gone';
@@ -180,7 +185,7 @@ export class Edges implements Follower {
         this.#tell(following, performance.now());
         return { ...changes, leaseMs, now: this.#options.clock() };
       }
-      if (this.#times === told.times) await this.#changed.wait(askedAt + holdMs - performance.now(), signal);
+      if (this.#times === told.times) await this.#changed.wait(heldUntil - performance.now(), signal);
     }
   }
 
@@ -365,6 +370,15 @@ export class Edges implements Follower {
     this.#edges.delete(key);
     this.#edges.set(key, edge);
     return edge;
+  }
+
+  /** Until when an edge is held: with others that have asked for the same lease, where it need not ask more often. */
+  #turnOf({ askedAt, leaseMs }: Edge, holdMs: number): number {
+    const [usualMs, end] = [leaseMs * HOLD_PART, askedAt + holdMs];
+    const slackMs = usualMs / 50;
+    if (holdMs < usualMs - slackMs) return end;
+    const interval = usualMs / Math.ceil(this.#edges.size / EDGES_TOGETHER);
+    return Math.floor((end + slackMs) / interval) * interval;
   }
 
   /** Promises an edge that it may answer by what is known: what is changed while it is told waits for that. */

@@ -52,7 +52,7 @@ interface ToldEdges {
 /** For how long a follower is waited for that says nothing more, and how often it says something, in milliseconds. */
 const LEASE_MS = 2000;
 const RENEW_MS = 500;
-/** How often a follower looks at the store by itself, should it not be told. */
+/** How often a follower looks at the store by itself that cannot be told. */
 const LOOK_MS = 250;
 /** How long whoever has made a change sleeps before it looks again whether all have confirmed it. */
 const WAIT_MS = 1;
@@ -237,10 +237,6 @@ export class FileFollowing implements Following {
     // What was changed before there was a lease.
     file.look();
     this.changed();
-    this.#timers = [
-      setInterval(() => this.#write(), RENEW_MS).unref(),
-      setInterval(() => this.#look(), LOOK_MS).unref(),
-    ];
     try {
       this.#watcher = watch(this.#folder, { persistent: false }, (_, name) => {
         // What it writes itself tells it nothing.
@@ -250,6 +246,12 @@ export class FileFollowing implements Following {
     } catch {
       // There may be no room for more of them: it looks by itself.
     }
+    const renew = () => {
+      this.#write();
+      this.#look();
+    };
+    this.#timers = [setInterval(renew, RENEW_MS).unref()];
+    if (!this.#watcher) this.#timers.push(setInterval(() => this.#look(), LOOK_MS).unref());
   }
 
   leasedUntil(): number {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import { readEdgeReport } from '../../../src/keys/feed/edges.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { USAGE } from '../../../src/keys/key/usage.ts';
@@ -106,6 +106,21 @@ describeOnEach('edges', () => {
     const { leaseMs, until: end } = await follow(asked);
     assert.ok(leaseMs > 400, `${leaseMs}`);
     assert.ok((await deletedAt(await create('CI'))) >= end);
+  });
+
+  it('are answered together while nothing changes', async () => {
+    const after = await head();
+    const asked = [100, 50, 0].map((laterMs) => ({ laterMs, id: randomUUID(), after, leaseMs: 600 }));
+    const lastEnd = async ({ laterMs, ...one }: (typeof asked)[number]) => {
+      await delay(laterMs);
+      for (let round = 0; round < 3; round += 1) await follow(one);
+      return (await follow(one)).until;
+    };
+    // One of them may come after a turn.
+    await until(async () => {
+      const ends = await Promise.all(asked.map(lastEnd));
+      return Math.max(...ends) - Math.min(...ends) < 20;
+    });
   });
 
   it('are not spoken for by others, who have another key', async () => {
