@@ -17,7 +17,7 @@ const BIN = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 const PIECE_KEYS = 500;
 const LOOKS = 100_000;
 const MANY_EDGES = 400;
-const ASKS_A_SECOND = 4;
+const ASKS_A_SECOND = 2;
 /** How long the origin is watched, in seconds. */
 const IDLE_SECONDS = 20;
 
