@@ -20,17 +20,17 @@ const [edges, keys, changes] = [given.edges, given.keys, given['changes-per-seco
 /** Measured. Times are milliseconds of CPU, sizes bytes. */
 const MEASURED = {
   // `asksPerSecond` is how often an edge asks while nothing changes, with a lease of a second.
-  http: { asksPerSecond: 2, askCpu: 0.14, askBytes: 333, changeBytes: 560 },
+  http: { asksPerSecond: 2, askCpu: 0.13, askBytes: 331, changeBytes: 560 },
   nats: {
     asksPerSecond: 4,
-    askCpu: 0.04,
-    brokerCpu: 0.006,
-    askBytes: 266,
-    changeBytes: 626,
-    bytesPerKey: 464,
-    streamBytesPerKey: 393,
+    askCpu: 0.03,
+    brokerCpu: 0.005,
+    askBytes: 301,
+    changeBytes: 625,
+    bytesPerKey: 466,
+    streamBytesPerKey: 394,
   },
-  snapshot: { bytesPerKey: 81, originCpuPerKey: 0.0083, edgeCpuPerKey: 0.002 },
+  snapshot: { bytesPerKey: 81, originCpuPerKey: 0.0039, edgeCpuPerKey: 0.0017 },
   table: { memoryPerKey: 25.2, fileBytesPerKey: 300 },
 } as const;
 
