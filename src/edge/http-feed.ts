@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { createZstdDecompress } from 'node:zlib';
 import { isKeysError, KeysError, printable } from '../keys/basics/index.ts';
+import { STORE_LEASE_MS } from '../keys/repository/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../limits/index.ts';
 import type { Log } from '../log.ts';
 import { type ActivityReport, FeedGone, type FeedSource } from './feed-source.ts';
@@ -35,8 +36,6 @@ const HOLD_PART = 1 / 2;
 const PATIENCE_PART = 1 / 8;
 /** A lease is from when the origin answers: of what is left then, so many answers that come late may be waited for. */
 const LATE_ANSWERS = 3;
-/** No origin gives a longer lease, in milliseconds: it has none of its store. */
-const MAX_LEASE_MS = 2000;
 const MAX_PATIENCE_MS = 10_000;
 /** How long others may take, and how long nothing may arrive of a snapshot. */
 const ANSWER_MS = 10_000;
@@ -96,7 +95,7 @@ export class HttpFeed implements FeedSource {
     { signal, failed }: { readonly signal: AbortSignal; failed: (error: unknown) => void },
   ): Promise<never> {
     const { leaseMs, name = hostname() } = this.#options;
-    const givenMs = Math.min(leaseMs, MAX_LEASE_MS);
+    const givenMs = Math.min(leaseMs, STORE_LEASE_MS);
     const leastMs = givenMs * PATIENCE_PART;
     let [cursor, patienceMs, failures] = [first, leastMs, 0];
     for (;;) {

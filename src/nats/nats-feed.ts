@@ -5,7 +5,7 @@ import type { JsMsg } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { FeedByNats } from '../config/config.ts';
 import { type ActivityReport, FeedGone, type FeedSource, FeedToken, type GivenToken } from '../edge/index.ts';
-import { isRecord, KeysError, printable } from '../keys/basics/index.ts';
+import { isRecord, KeysError, printable, Wakeup } from '../keys/basics/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../limits/index.ts';
 import type { Log } from '../log.ts';
 import {
@@ -239,7 +239,7 @@ class Entries {
   readonly #signal: AbortSignal;
   readonly #ended: Promise<void>;
   #waiting: JsMsg[] = [];
-  #arrived = Promise.withResolvers<void>();
+  readonly #arrived = new Wakeup();
   #taken = Promise.withResolvers<void>();
   #problem: unknown;
 
@@ -248,23 +248,17 @@ class Entries {
     this.#signal = signal;
     this.#ended = this.#receive().catch((error: unknown) => {
       this.#problem = error;
-      this.#arrived.resolve();
+      this.#arrived.wake();
     });
   }
 
   /** All that wait, or those that are next within some time: none if none comes. @throws Error of the library */
   async next(withinMs: number): Promise<JsMsg[]> {
-    if (this.#waiting.length === 0 && withinMs > 0) {
-      const waited = new AbortController();
-      const signal = AbortSignal.any([this.#signal, waited.signal]);
-      await Promise.race([this.#arrived.promise, delay(withinMs, undefined, { signal, ref: false }).catch(() => {})]);
-      waited.abort();
-    }
+    if (this.#waiting.length === 0 && !this.#problem) await this.#arrived.wait(withinMs, this.#signal);
     this.#signal.throwIfAborted();
     if (this.#problem) throw this.#problem as Error;
     const found = this.#waiting;
     this.#waiting = [];
-    this.#arrived = Promise.withResolvers();
     this.#taken.resolve();
     this.#taken = Promise.withResolvers();
     return found;
@@ -279,7 +273,7 @@ class Entries {
   async #receive(): Promise<void> {
     for await (const message of this.#messages) {
       this.#waiting.push(message);
-      this.#arrived.resolve();
+      this.#arrived.wake();
       // What is not taken yet is not asked for either.
       if (this.#waiting.length >= MAX_ENTRIES) await this.#taken.promise;
     }

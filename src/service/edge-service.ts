@@ -44,11 +44,10 @@ export function checkEdge(guard: AskedGuard, config: Config, catalog: Catalog): 
         'Leave it out of its file, or use a guard with the key store.',
     );
   if (isGuard(guard, config)) return checkGuard(guard, config, catalog);
-  const { permissions, anyKey, resource, passCredential, healthPath } = guard;
-  if (permissions || anyKey || resource !== undefined || passCredential || healthPath !== undefined)
+  if (guard.flag !== undefined)
     throw new KeysError(
       'USAGE',
-      'A flag of a guard was passed, and nothing is guarded. Name the service, or "upstreams" in svc-api.yaml.',
+      `--${guard.flag} is for a guard, and nothing is guarded. Name a service, or "upstreams" in svc-api.yaml.`,
     );
 }
 

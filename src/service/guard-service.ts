@@ -10,6 +10,8 @@ import type { OpenedService, StartService } from './configured-server.ts';
 export type AskedGuard = AskedRequirement &
   Omit<GuardOptions, 'maxConnections' | 'log'> & {
     readonly upstream: Upstream | undefined;
+    /** One of the flags that were passed and only a guard has, such as `--any-key`. */
+    readonly flag?: string | undefined;
     /** Whether it has no pages on which people sign in. */
     readonly hasNoDoor?: boolean;
   };

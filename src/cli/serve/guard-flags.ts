@@ -80,6 +80,7 @@ export async function readGuard(address: string | undefined, flags: GuardFlags):
     passCredential: flags['pass-credential'],
     timeoutMs: (readNumber(flags.timeout, '--timeout', 3600) ?? TIMEOUT_S) * 1000,
     healthPath: readHealthPath(flags['health-path']),
+    flag: (Object.keys(guardFlags) as (keyof GuardFlags)[]).find((name) => (flags[name] ?? false) !== false),
   };
 }
 

@@ -49,6 +49,9 @@ export interface KnownEdge {
   readonly seenMs: number;
 }
 
+/** For how long a follower of a store is waited for that says nothing more, in milliseconds: no lease is longer. */
+export const STORE_LEASE_MS = 2000;
+
 /** How long such a server is listed that asks no more, in milliseconds. */
 export const LISTED_MS = 600_000;
 /** How often a process tells of the edges that it knows, in milliseconds. */

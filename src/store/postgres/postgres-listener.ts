@@ -2,14 +2,21 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig } from 'pg';
 import { debug, isKeysError, KeysError } from '../../keys/basics/index.ts';
-import type { ChangeSource, Follower, Following, NotificationReport, Received } from '../../keys/repository/index.ts';
+import {
+  type ChangeSource,
+  type Follower,
+  type Following,
+  type NotificationReport,
+  type Received,
+  STORE_LEASE_MS,
+} from '../../keys/repository/index.ts';
 import { driverCodeOf } from '../errors.ts';
 import { KeyChanges, MAX_CHANGES } from '../connection.ts';
 import type { ServerClock } from '../server-clock.ts';
 import { isLost, isSilence, loadDriver, postgresError } from './postgres-pool.ts';
 
 /** How long after the last heartbeat that was answered the revision is trusted. */
-export const TRUST_MS = 2000;
+export const TRUST_MS = STORE_LEASE_MS;
 /** How long to wait between heartbeats: while somebody asks for the revision, and otherwise. */
 const HEARTBEAT_MS = { busy: 500, idle: 1500 } as const;
 /** How long a connection is used that heartbeats come by: the address may lead to another server since. */

@@ -20,7 +20,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
-import type { Follower, Following, KnownEdge } from '../../keys/repository/index.ts';
+import { type Follower, type Following, type KnownEdge, STORE_LEASE_MS } from '../../keys/repository/index.ts';
 import { edgesAfter } from '../connection.ts';
 
 /** A change, as `key_changes` has it. */
@@ -49,8 +49,7 @@ interface ToldEdges {
   readonly edges: readonly KnownEdge[];
 }
 
-/** For how long a follower is waited for that says nothing more, and how often it says something, in milliseconds. */
-const LEASE_MS = 2000;
+/** How often a follower says that it is there, in milliseconds. */
 const RENEW_MS = 500;
 /** How often a follower looks at the store by itself that cannot be told. */
 const LOOK_MS = 250;
@@ -99,7 +98,7 @@ function liveFollowers(folder: string): FollowerState[] {
   return namesIn(folder).flatMap((name) => {
     const state = name.endsWith(STATE) ? readState(join(folder, name)) : undefined;
     const isLive =
-      state && state.boot === bootId() && state.leasedUntil > now && state.leasedUntil <= now + 2 * LEASE_MS;
+      state && state.boot === bootId() && state.leasedUntil > now && state.leasedUntil <= now + 2 * STORE_LEASE_MS;
     return isLive ? state : [];
   });
 }
@@ -141,11 +140,19 @@ function isMissing(error: unknown): boolean {
 export function toldEdges(store: string): KnownEdge[] {
   const folder = folderOf(store);
   return namesIn(folder).flatMap((name) => {
-    const text = name.endsWith(EDGES) ? readText(join(folder, name)) : undefined;
-    if (text === undefined) return [];
-    const told = JSON.parse(Buffer.from(text, 'latin1').toString()) as ToldEdges;
-    return told.boot === bootId() ? edgesAfter(told.edges, monotonic() - told.at) : [];
+    const told = name.endsWith(EDGES) ? readTold(join(folder, name)) : undefined;
+    return told?.boot === bootId() ? edgesAfter(told.edges, monotonic() - told.at) : [];
   });
+}
+
+/** Undefined where there is nothing, or what a power failure has left. */
+function readTold(path: string): ToldEdges | undefined {
+  try {
+    return JSON.parse(Buffer.from(readText(path) ?? '', 'latin1').toString()) as ToldEdges;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }
 
 /** Waits until all leases are over that followers of a store may have by now: what they see of it cannot be told. */
@@ -156,7 +163,7 @@ export async function leasesEnded(store: string): Promise<void> {
   } catch {
     // There may be some.
   }
-  if (hasFollowers) await delay(LEASE_MS);
+  if (hasFollowers) await delay(STORE_LEASE_MS);
 }
 
 /**
@@ -170,7 +177,7 @@ export async function confirmedByFollowers(
   change: () => ChangeMark | undefined,
   isKnown: (seen: ChangeMark) => boolean,
 ): Promise<void> {
-  const end = monotonic() + LEASE_MS;
+  const end = monotonic() + STORE_LEASE_MS;
   const folder = folderOf(store);
   if (liveFollowers(folder).length === 0) return;
   const made = change();
@@ -307,11 +314,11 @@ export class FileFollowing implements Following {
       const began = performance.now();
       const { number, mark } = this.#seen;
       const count = (this.#count += 1);
-      const leasedUntil = monotonic() + LEASE_MS;
+      const leasedUntil = monotonic() + STORE_LEASE_MS;
       const state = { count, seen: { number, mark }, leasedUntil, boot: bootId(), pid: process.pid };
       const text = JSON.stringify(state satisfies FollowerState);
       this.#put(checksumOf(text) + text, (count % 2) * PLACE_BYTES);
-      this.#leasedUntil = began + LEASE_MS;
+      this.#leasedUntil = began + STORE_LEASE_MS;
     } catch {
       // Without room on the disk, the lease ends.
     }

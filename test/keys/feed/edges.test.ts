@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import { readEdgeReport } from '../../../src/keys/feed/edges.ts';
@@ -232,6 +232,18 @@ describeOn('sqlite', 'edges of a file', () => {
       assert.ok(typeof (await poll()) === 'object');
     } finally {
       await test.keys.edges.close();
+      await test.store.close();
+    }
+  });
+
+  it('are listed where a power failure has left half of what another process told', async () => {
+    const test = await openTestKeys();
+    const blind = followBlindly(test.database);
+    try {
+      writeFileSync(join(`${test.database}-followers`, `${randomUUID()}.edges`), '{"at":1,"boo');
+      assert.deepEqual(await test.keys.edges.all(), []);
+    } finally {
+      await blind.stop();
       await test.store.close();
     }
   });

@@ -250,7 +250,8 @@ describe('svc-api edge', () => {
     for (const path of ['/nowhere/keys', '/', ''])
       assert.match((await at(origin.url, '--grace', '1m', '--copy', path)).stderr, /--copy is ".*Name a file/s);
     assert.match((await at(origin.url, '--client-cert', 'a.pem')).stderr, /--client-key/);
-    assert.match((await at(origin.url, '--any-key')).stderr, /nothing is guarded/);
+    assert.match((await at(origin.url, '--any-key')).stderr, /--any-key is for a guard, and nothing is guarded/);
+    assert.match((await at(origin.url, '--timeout', '5')).stderr, /--timeout is for a guard, and nothing is guarded/);
     assert.match((await at(origin.url, 'http://127.0.0.1:9')).stderr, /Pass --resource, --permission or --any-key/);
     writeFileSync(file, 'not a secret\n', { mode: 0o644 });
     const open = await run(['--origin', origin.url, '--token-file', file]);
