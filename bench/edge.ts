@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, get, type IncomingMessage } from 'node:http';
@@ -106,30 +106,69 @@ function followByAsking(url: string, secret: string, edges: number): AbortContro
   return ended;
 }
 
-/** What edges at rest take of their origin. */
-function measureIdle(edges: number): Promise<(readonly [string, string])[]> {
+/** Resolves once all edges of a store rest. */
+async function resting(database: string, edges: number): Promise<void> {
+  const args = [BIN, 'edges', '--database', database, '--json'];
+  for (;;) {
+    const listed = JSON.parse(execFileSync(process.execPath, args).toString()) as { edges: { isResting: boolean }[] };
+    if (listed.edges.filter(({ isResting }) => isResting).length === edges) return;
+    await delay(500);
+  }
+}
+
+/** Asks each edge for a key every second. @returns ends it */
+function askForKeys(urls: readonly string[], secret: string): NodeJS.Timeout {
+  const asked = { method: 'POST', headers: { authorization: `Bearer ${secret}` } };
+  return setInterval(() => {
+    for (const url of urls)
+      void fetch(`${url}/introspect`, { ...asked, body: new URLSearchParams({ token: secret }) }).then(
+        async (answer) => {
+          if (!((await answer.json()) as { active?: boolean }).active) throw new Error('the key was not accepted');
+        },
+      );
+  }, 1000);
+}
+
+/** What edges take of their origin: those that nobody asks for keys, and others. */
+function measureFollowing(edges: number): Promise<(readonly [string, string])[]> {
   return withFolder(async (folder) => {
     const database = join(folder, 'keys.sqlite');
     const keys = await openKeys({ database });
-    const { key: secret } = await keys.create({ name: 'Edge', permissions: ['EDGE:READ_ANY'] }, OPERATOR);
+    const { key: secret } = await keys.create(
+      { name: 'Edge', permissions: ['EDGE:READ_ANY', 'API_KEY:READ_ANY'] },
+      OPERATOR,
+    );
     await keys.close();
     const tokenFile = join(folder, 'edge.key');
     writeFileSync(tokenFile, secret, { mode: 0o600 });
-    const running = [await listening(['serve', '--database', database, '--port', '0'])];
-    const [{ child: origin, url }] = running as [Awaited<ReturnType<typeof listening>>];
+    const origin = await listening(['serve', '--database', database, '--port', '0']);
+    const running = [origin];
+    const { pid } = origin.child;
     try {
-      const alone = await cpuOf(origin.pid!);
+      const alone = await cpuOf(pid!);
       for (let index = 0; index < edges; index += 1)
-        running.push(await listening(['edge', '--origin', url, '--token-file', tokenFile, '--port', '0']));
-      const followed = await cpuOf(origin.pid!);
-      const many = followByAsking(url, secret, MANY_EDGES);
-      const crowded = await cpuOf(origin.pid!);
+        running.push(await listening(['edge', '--origin', origin.url, '--token-file', tokenFile, '--port', '0']));
+      await resting(database, edges);
+      const rested = await cpuOf(pid!);
+      const asking = askForKeys(
+        running.slice(1).map(({ url }) => url),
+        secret,
+      );
+      await delay(2000);
+      const asked = await cpuOf(pid!);
+      clearInterval(asking);
+      const many = followByAsking(origin.url, secret, MANY_EDGES);
+      const crowded = await cpuOf(pid!);
       many.abort();
       return [
-        ['an edge at rest, ms of CPU of its origin a second', figure((followed - alone) / edges, 1)],
         [
-          `an ask of one of ${MANY_EDGES} edges, µs of CPU of the origin`,
-          figure(((crowded - followed) / MANY_EDGES / ASKS_A_SECOND) * 1000, 0),
+          `one of ${edges} edges that nobody asks for keys, ms of CPU of the origin a second`,
+          figure((rested - alone) / edges, 2),
+        ],
+        [`one of ${edges} edges that are asked, ms of CPU of the origin a second`, figure((asked - alone) / edges, 1)],
+        [
+          `an ask of one of ${MANY_EDGES} edges that are asked, µs of CPU of the origin`,
+          figure(((crowded - alone) / MANY_EDGES / ASKS_A_SECOND) * 1000, 0),
         ],
       ];
     } finally {
@@ -143,5 +182,5 @@ function measureIdle(edges: number): Promise<(readonly [string, string])[]> {
 
 /** What an edge takes, and its origin for it. */
 export async function measureEdge(keys: number): Promise<string> {
-  return table(['', ''], [...(await measureTable(keys)), ...(await measureIdle(4))]);
+  return table(['', ''], [...(await measureTable(keys)), ...(await measureFollowing(4))]);
 }

@@ -252,6 +252,7 @@ export type ServiceApp = Hono<BearerEnv> & {
     readonly addresses: ClientAddresses;
     readonly tokens: object | undefined;
     readonly extraHeaders?: ExtraHeaders;
+    readonly endWaiting?: () => void;
 };
 
 export declare function startTelemetry(options: TelemetryOptions): Promise<Telemetry>;

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type FeedSource, HttpFeed, openEdgeStore } from '../src/edge/index.ts';
 import { OPERATOR } from '../src/keys/authorization/principal.ts';
 import { NO_LOG } from '../src/log.ts';
-import { connectTo } from '../src/nats/connection.ts';
+import { connectTo, type NatsAsk } from '../src/nats/connection.ts';
 import { NatsFeed } from '../src/nats/nats-feed.ts';
 import { openTestKeys } from '../test/support/keys.ts';
 import { startNats, stopNats } from '../test/support/nats.ts';
@@ -140,7 +140,7 @@ for (const way of ['NATS', 'HTTP'] as const) {
   };
   const [loading, cpu] = [performance.now(), process.cpuUsage()];
   const before = [cpuOf(origin), cpuOf(nats.pid)] as const;
-  const edge = await openEdgeStore(source);
+  const edge = await openEdgeStore(source, { idleMs: Infinity });
   const used = process.cpuUsage(cpu);
   show(`${way}: a new edge`, {
     keys: edge.state().keys,
@@ -187,8 +187,12 @@ show('the same without an edge, in ms', percentiles(alone));
 
 const ids = Array.from({ length: 1000 }, () => randomUUID());
 const ask = async (edge: string, after: string, leaseMs: number) => {
-  const asked = JSON.stringify({ edge, name: 'x', after, leaseMs, token });
-  return (await connection.request('svc-api.feed.ask', asked, { timeout: 10_000 })).json<{ position: string }>();
+  const asked = { edge, name: 'x', after, known: after, leaseMs, restMs: 0 } satisfies NatsAsk;
+  const message = JSON.stringify({ ...asked, token });
+  const answer = await connection.request('svc-api.feed.ask', message, { timeout: 10_000 });
+  const { position } = answer.json<{ position?: string }>();
+  if (position === undefined) throw new Error(answer.string());
+  return { position };
 };
 const { position } = await ask(ids[0]!, '', 0);
 for (const width of [1, 1, 100, 1000]) {
@@ -213,11 +217,12 @@ for (const [edges, lease] of [
 ] as const) {
   for (let index = 0; index < edges; index += 1)
     await program('edge', '--port', '0', '--config', config, '--token-file', join(folder, 'key'), '--max-stale', lease);
-  await delay(5000);
+  // They rest then.
+  await delay(15_000);
   const before = [cpuOf(origin), cpuOf(nats.pid)] as const;
   await delay(IDLE_S * 1000);
   const per = (value: number) => ms(value / IDLE_S);
-  show(`CPU ms per second with ${edges} idle edges, --max-stale ${lease}`, {
+  show(`CPU ms per second with ${edges} edges that nobody asks for keys, --max-stale ${lease}`, {
     origin: per(cpuOf(origin) - before[0]),
     nats: per(cpuOf(nats.pid) - before[1]),
   });

@@ -12,9 +12,13 @@ export function edgeRepository(follower: Follower, origin: string): KeyRepositor
       new KeysError('STORE_REQUIRED', `An edge only checks keys. Ask its origin, ${origin}, for anything else.`),
     );
   /** What is read within the lease. */
-  const reading = async <Result>(read: () => Result): Promise<Result> => {
-    if (follower.mayAnswer) return read();
-    throw withoutStackTrace(stale);
+  const reading = <Result>(read: () => Result): Result | Promise<Result> => {
+    const mayAnswer = follower.asked();
+    if (mayAnswer === true) return read();
+    return mayAnswer.then((may) => {
+      if (may) return read();
+      throw withoutStackTrace(stale);
+    });
   };
   const ancestorsOf = ({ created_by: creator }: Pick<KeyRow, 'created_by'>): KeyRow[] => {
     const rows = new Map<string, KeyRow>();
@@ -29,6 +33,7 @@ export function edgeRepository(follower: Follower, origin: string): KeyRepositor
   const auditLog: AuditReader = {
     key: undefined,
     find: refuse,
+    findChanges: refuse,
     count: refuse,
     timeFrom: refuse,
     head: refuse,
@@ -40,17 +45,17 @@ export function edgeRepository(follower: Follower, origin: string): KeyRepositor
   return {
     kind: 'sqlite',
     port: <Reader>({ name }: Port<Reader, Reader>) => new Proxy({ name }, { get: () => refuse }) as Reader,
-    findByDigest: (digest) => {
-      if (!follower.mayAnswer) return Promise.reject(withoutStackTrace(stale));
-      const row = follower.table.findByDigest(digest);
-      return row && foundBy(digest, row, ancestorsOf(row));
-    },
-    findById: (id) =>
+    findByDigest: (digest) =>
+      reading(() => {
+        const row = follower.table.findByDigest(digest);
+        return row && foundBy(digest, row, ancestorsOf(row));
+      }),
+    findById: async (id) =>
       reading(() => {
         const row = follower.table.findById(id);
         return row && apiKeyOf(row);
       }),
-    findAncestors: (ids) =>
+    findAncestors: async (ids) =>
       reading(() => {
         const rows = ids.flatMap((id) => {
           const row = follower.table.findById(id);
@@ -64,6 +69,7 @@ export function edgeRepository(follower: Follower, origin: string): KeyRepositor
     latestTime: async () => follower.clock.now(),
     watchTime: () => {},
     check: async () => {
+      await follower.rouse();
       if (follower.leaseMs <= 0) throw withoutStackTrace(stale);
     },
     hasSearchIndex: async () => true,

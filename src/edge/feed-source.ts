@@ -9,6 +9,22 @@ export interface ActivityReport extends ActivityEvents {
   readonly usage: readonly KeyUsage[];
 }
 
+/** What a source asks of who follows by it, and tells them. */
+export interface Watching {
+  /** Ends it. */
+  readonly signal: AbortSignal;
+  /** Is told each time that the origin did not answer, or refused. */
+  readonly failed: (error: unknown) => void;
+  /**
+   * Whether nobody asks for keys, so that no lease is needed: a signal that is aborted once one is. Undefined while one
+   * is.
+   */
+  readonly resting: () => AbortSignal | undefined;
+}
+
+/** How long the origin is asked nothing meanwhile, in milliseconds, but to tell of what changes. */
+export const REST_MS = 15_000;
+
 /** How an edge gets the keys of its origin, and what it tells it. Lines are those that `FeedLines` reads. */
 export interface FeedSource {
   /** The address, for texts. */
@@ -21,14 +37,9 @@ export interface FeedSource {
    * Follows the changes behind a cursor, over connections that fail, until it is aborted. What arrives is handed on
    * once it is whole.
    * @param take gets the lines, and when they were asked for, by `performance.now`; it resolves with the next cursor
-   * @param failed is told each time that the origin did not answer, or refused
    * @throws FeedGone; what `take` throws
    */
-  follow(
-    cursor: string,
-    take: (lines: Buffer, askedAt: number) => Promise<string>,
-    watch: { readonly signal: AbortSignal; failed: (error: unknown) => void },
-  ): Promise<never>;
+  follow(cursor: string, take: (lines: Buffer, askedAt: number) => Promise<string>, watching: Watching): Promise<never>;
   /** @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_… */
   reportActivity(report: ActivityReport): Promise<void>;
   /** @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_… */

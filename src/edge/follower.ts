@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isKeysError, KeysError } from '../keys/basics/index.ts';
+import { isKeysError, KeysError, Wakeup } from '../keys/basics/index.ts';
 import type { NotificationReport } from '../keys/repository/index.ts';
 import type { Log } from '../log.ts';
 import { KeyChanges, ServerClock } from '../store/index.ts';
@@ -13,6 +13,8 @@ export interface FollowerOptions {
   readonly source: FeedSource;
   /** For how long beyond its lease it answers, in milliseconds. */
   readonly graceMs: number;
+  /** After how many milliseconds without a question it rests. Default: 10 seconds. */
+  readonly idleMs?: number | undefined;
   /** By which it answers after a start while the origin is away. */
   readonly copy?: EdgeCopy | undefined;
   readonly log: Log;
@@ -20,12 +22,19 @@ export interface FollowerOptions {
 
 /** How long to wait until a snapshot is asked for again, in milliseconds. */
 const RETRY_MS = 1000;
+const IDLE_MS = 10_000;
+/** How long a lease is waited for that is needed after a rest, at most: a failure ends that before. */
+const ROUSE_MS = 5000;
 /** How long the origin is waited for at a start where there is a copy, in milliseconds. */
 const COPY_MS = 2000;
 /** No other attempt ends otherwise, unless somebody does something. */
 const REFUSALS = new Set(['UNAUTHENTICATED', 'FORBIDDEN', 'SERVER_INCOMPATIBLE', 'CONFIG_UNAVAILABLE']);
 
-/** The keys of the origin, and for how long they are right: as long as the origin has said, when it was asked. */
+/**
+ * The keys of the origin, and for how long they are right: as long as the origin has said, when it was asked. While
+ * nobody asks for keys, it rests: it is told of changes, and gets a lease once somebody does. What it may answer in a
+ * grace is counted from its last lease: with one, it does not rest.
+ */
 export class Follower {
   /** The time of the origin. */
   readonly clock = new ServerClock();
@@ -38,6 +47,11 @@ export class Follower {
   #provenAt = Number.NEGATIVE_INFINITY;
   #leasedUntil = Number.NEGATIVE_INFINITY;
   #isLeased = false;
+  /** When somebody asked for a key, by `performance.now`. */
+  #askedAt = performance.now();
+  /** Aborted once a lease is needed; undefined while there is one, or should be. */
+  #rest: AbortController | undefined;
+  readonly #settled = new Wakeup();
   #lease: LastLease | undefined;
   #copied: Promise<void> | undefined;
   #problem: unknown;
@@ -84,14 +98,34 @@ export class Follower {
     return this.#leasedUntil - performance.now();
   }
 
+  /** Whether it has no lease because nobody asks for keys. */
+  get isResting(): boolean {
+    return this.#rest !== undefined && this.leaseMs <= 0;
+  }
+
   /** Whether it may answer: within its lease, or the grace behind that. */
   get mayAnswer(): boolean {
     return this.leaseMs + this.#options.graceMs > 0;
   }
 
-  /** See `KeyRepository.revision`. */
+  /** Whether it may answer, once it has a lease again if it rests. */
+  async rouse(): Promise<boolean> {
+    if (!this.isResting) return this.mayAnswer;
+    this.#rest?.abort();
+    await this.#settled.wait(ROUSE_MS, this.#closed.signal);
+    return this.mayAnswer;
+  }
+
+  /** Like `rouse`, for somebody who asks for a key. */
+  asked(): true | Promise<boolean> {
+    this.#askedAt = performance.now();
+    return this.mayAnswer || this.rouse();
+  }
+
+  /** See `KeyRepository.revision`: somebody asks for a key. */
   revision(): number | undefined {
-    return this.mayAnswer ? this.#changes.revision : undefined;
+    this.#askedAt = performance.now();
+    return this.#leasedUntil + this.#options.graceMs > this.#askedAt ? this.#changes.revision : undefined;
   }
 
   /** See `KeyRepository.keysChangedSince`. */
@@ -106,6 +140,7 @@ export class Follower {
 
   async close(): Promise<void> {
     this.#closed.abort();
+    this.#endRest();
     await this.#running;
     await this.#copied;
     await this.#options.copy?.stop();
@@ -121,10 +156,12 @@ export class Follower {
         await this.#options.source.follow(cursor, (lines, askedAt) => this.#take(lines, askedAt), {
           signal,
           failed: (error) => this.#failed(error),
+          resting: () => this.#resting(),
         });
       } catch (error) {
         if (signal.aborted) return;
         if (error instanceof FeedGone) {
+          this.#endRest();
           this.#options.log.warn({ reason: error.message }, 'the origin has other changes: all keys are loaded anew');
           continue;
         }
@@ -169,6 +206,7 @@ export class Follower {
       this.#provenAt = askedAt;
       this.#lease = { askedAt, leaseMs, now: this.clock.now() - (performance.now() - askedAt) };
       this.#leasedUntil = Math.max(this.#leasedUntil, askedAt + leaseMs);
+      if (this.#rest?.signal.aborted) this.#endRest();
       this.#watchLease();
     }
     this.#reported = '';
@@ -203,17 +241,32 @@ export class Follower {
     this.#isLeased = true;
     this.#leased.resolve();
     this.#report(undefined);
-    const look = () => {
-      if (this.leaseMs > 0) return void setTimeout(look, this.leaseMs).unref();
+    const look = async () => {
+      while (this.leaseMs > 0 || this.#rest) await this.#settled.wait(this.leaseMs > 0 ? this.leaseMs : Infinity);
       this.#isLeased = false;
       if (!this.#closed.signal.aborted) this.#report(this.#problem instanceof Error ? this.#problem : stale());
-      return undefined;
     };
-    look();
+    void look();
+  }
+
+  /** See `Watching.resting`. */
+  #resting(): AbortSignal | undefined {
+    const { graceMs, idleMs = IDLE_MS } = this.#options;
+    if (this.#rest?.signal.aborted) return undefined;
+    const isIdle = this.#isLeased && performance.now() - this.#askedAt >= idleMs;
+    if (isIdle && graceMs === 0) this.#rest ??= new AbortController();
+    else this.#endRest();
+    return this.#rest?.signal;
+  }
+
+  #endRest(): void {
+    this.#rest = undefined;
+    this.#settled.wake();
   }
 
   #failed(error: unknown): void {
     this.#problem = error;
+    this.#endRest();
     const isRefused = isKeysError(error) && REFUSALS.has(error.code);
     if (!isRefused) this.#useCopy();
     const message = error instanceof Error ? error.message : String(error);

@@ -11,7 +11,7 @@ import { isKeysError, KeysError, printable } from '../keys/basics/index.ts';
 import { STORE_LEASE_MS } from '../keys/repository/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../limits/index.ts';
 import type { Log } from '../log.ts';
-import { type ActivityReport, FeedGone, type FeedSource } from './feed-source.ts';
+import { type ActivityReport, FeedGone, type FeedSource, REST_MS, type Watching } from './feed-source.ts';
 import { FeedToken, type GivenToken } from './feed-token.ts';
 
 /** Where the origin is, and by what it knows the edge. */
@@ -37,6 +37,8 @@ const PATIENCE_PART = 1 / 8;
 /** A lease is from when the origin answers: of what is left then, so many answers that come late may be waited for. */
 const LATE_ANSWERS = 3;
 const MAX_PATIENCE_MS = 10_000;
+/** How long an answer is waited for after a rest, at least: there is no lease that could end meanwhile. */
+const ROUSED_MS = 1000;
 /** How long others may take, and how long nothing may arrive of a snapshot. */
 const ANSWER_MS = 10_000;
 const SILENCE_MS = 30_000;
@@ -92,44 +94,50 @@ export class HttpFeed implements FeedSource {
   async follow(
     first: string,
     take: (lines: Buffer, askedAt: number) => Promise<string>,
-    { signal, failed }: { readonly signal: AbortSignal; failed: (error: unknown) => void },
+    { signal, failed, resting }: Watching,
   ): Promise<never> {
     const { leaseMs, name = hostname() } = this.#options;
     const givenMs = Math.min(leaseMs, STORE_LEASE_MS);
     const leastMs = givenMs * PATIENCE_PART;
-    let [cursor, patienceMs, failures] = [first, leastMs, 0];
+    let [cursor, patienceMs, failures, isRoused] = [first, leastMs, 0, false];
     for (;;) {
-      // After a failure, an answer at once tells soonest whether the next connection works.
-      const holdMs = failures > 0 ? 0 : Math.max(0, Math.min(givenMs * HOLD_PART, givenMs - LATE_ANSWERS * patienceMs));
+      const rest = failures > 0 ? undefined : resting();
+      // After a failure, an answer at once tells soonest whether the next connection works; after a rest, it is needed.
+      const usualMs = Math.max(0, Math.min(givenMs * HOLD_PART, givenMs - LATE_ANSWERS * patienceMs));
+      const holdMs = rest ? REST_MS : failures > 0 || isRoused ? 0 : usualMs;
+      const waitMs = holdMs + (isRoused ? Math.max(patienceMs, ROUSED_MS) : patienceMs);
       const query = new URLSearchParams({
         after: cursor,
         edge: this.#id,
         name,
         lease: `${leaseMs}`,
-        hold: `${Math.floor(holdMs)}`,
+        [rest ? 'rest' : 'hold']: `${Math.floor(holdMs)}`,
       });
       const askedAt = performance.now();
       let lines: Buffer;
       try {
-        lines = await this.#within(holdMs + patienceMs, signal, async (limited) => {
+        const ended = rest ? AbortSignal.any([signal, rest]) : signal;
+        lines = await this.#within(waitMs, ended, async (limited) => {
           const asked = { path: `/feed?${query.toString()}`, agent: this.#changes, signal: limited };
           return readWhole(await this.#ask(asked), MAX_CHANGES_BYTES);
         });
       } catch (error) {
         signal.throwIfAborted();
         if (error instanceof FeedGone) throw error;
+        this.#changes.destroy();
+        this.#changes = this.#newAgent();
+        isRoused = rest?.aborted === true;
+        if (isRoused) continue;
         failed(error);
         failures += 1;
         const isSilent = isKeysError(error) && error.code === 'SERVER_UNREACHABLE';
         if (isSilent && failures > 1) patienceMs = Math.min(2 * patienceMs, MAX_PATIENCE_MS);
-        this.#changes.destroy();
-        this.#changes = this.#newAgent();
         await delay(isSilent ? pauseAfter(failures) : MAX_PAUSE_MS * jitter(), undefined, { signal, ref: false });
         continue;
       }
       // Far away, an answer takes longer.
       patienceMs = Math.max(leastMs, 2 * (performance.now() - askedAt - holdMs));
-      failures = 0;
+      [failures, isRoused] = [0, false];
       cursor = await take(lines, askedAt);
     }
   }

@@ -5,13 +5,13 @@ import { activityReports } from './activity-reports.ts';
 import { EdgeCopy, type EdgeCopyOptions } from './edge-copy.ts';
 import { edgeRepository } from './edge-repository.ts';
 import type { FeedSource } from './feed-source.ts';
-import { Follower } from './follower.ts';
+import { Follower, type FollowerOptions } from './follower.ts';
 
 /** How an edge is, for whoever watches it. */
 export interface EdgeState {
   /** How long ago the origin was asked that has given the last lease, in seconds. */
   readonly lagSeconds: number;
-  /** For how long the lease still lasts, in seconds; below 0 if it has ended. */
+  /** For how long the lease still lasts, in seconds; below 0 if it has ended, and 0 while nobody asks for keys. */
   readonly leaseSeconds: number;
   readonly keys: number;
   readonly tableBytes: number;
@@ -33,6 +33,7 @@ interface EdgeStoreOptions {
   /** The path of a copy of the keys, by which it does so after a start as well; see `readCopyFile`. */
   readonly copyFile?: string | undefined;
   readonly clocks?: EdgeCopyOptions['clocks'];
+  readonly idleMs?: FollowerOptions['idleMs'];
   readonly log?: Log | undefined;
 }
 
@@ -42,11 +43,11 @@ interface EdgeStoreOptions {
  */
 export async function openEdgeStore(
   source: FeedSource,
-  { graceMs = 0, copyFile: path, clocks, log = NO_LOG }: EdgeStoreOptions = {},
+  { graceMs = 0, copyFile: path, clocks, idleMs, log = NO_LOG }: EdgeStoreOptions = {},
 ): Promise<EdgeStore> {
   const copy =
     path === undefined ? undefined : new EdgeCopy({ path, token: () => source.token(), graceMs, clocks, log });
-  const follower = new Follower({ source, graceMs, copy, log });
+  const follower = new Follower({ source, graceMs, idleMs, copy, log });
   const close = async () => {
     await follower.close();
     source.close();
@@ -76,7 +77,7 @@ export async function openEdgeStore(
     settingProblems: async () => [],
     state: () => ({
       lagSeconds: follower.lagMs / 1000,
-      leaseSeconds: follower.leaseMs / 1000,
+      leaseSeconds: follower.isResting ? 0 : follower.leaseMs / 1000,
       keys: follower.table.size,
       tableBytes: follower.table.memoryBytes,
     }),

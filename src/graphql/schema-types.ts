@@ -165,7 +165,8 @@ export type ConsentRequest = ConsentRequestSource;
 export type ApproveConsentRequestInput = { userCode: string; roles?: Maybe<ReadonlyArray<string>>; permissions?:
   Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; };
 export type Edge = { edgeId: Lazy<string>; name: Lazy<string>; keyId: Lazy<string>; keyName: Lazy<string>; address?:
-  Lazy<Maybe<string>>; leaseMs: Lazy<number>; lagMs: Lazy<number>; lastAskedAt: Lazy<number>; };
+  Lazy<Maybe<string>>; leaseMs: Lazy<number>; isResting: Lazy<boolean>; lagMs: Lazy<number>; lastAskedAt: Lazy<number>;
+  };
 export type RouteAllow = | 'OPEN' | 'KEY' | 'ALL' | 'ANY' | 'RESOURCE';
 export type Route = RouteSource;
 export type RouteConnection = { configured: Lazy<boolean>; total: Lazy<number>; edges:

@@ -158,12 +158,14 @@ function readPoll(search: string): Omit<EdgePoll, 'key' | 'address'> {
   const { least, most } = EDGE_FORMS.leaseMs;
   if (leaseMs < least || leaseMs > most)
     throw badRequest(`"lease" is ${leaseMs}. It is from ${least} to ${most} milliseconds.`);
+  const restMs = timeIn(query, 'rest');
   return {
     id: textIn(query, 'edge', EDGE_FORMS.id),
     name: textIn(query, 'name', EDGE_FORMS.name),
     after: textIn(query, 'after', /^[\w.:~-]+$/),
     leaseMs,
-    holdMs: query.has('hold') ? Number(textIn(query, 'hold', /^\d{1,6}$/)) : undefined,
+    holdMs: timeIn(query, 'hold'),
+    restMs: restMs && Math.min(restMs, EDGE_FORMS.mostRestMs),
   };
 }
 
@@ -171,6 +173,11 @@ function linesReply(text: string, encodings: string | undefined): Reply {
   const reply = { status: 200, type: TYPE, text };
   if (text.length < COMPRESSED_FROM || !takesZstd(encodings)) return reply;
   return { ...reply, bytes: new Uint8Array(zstdCompressSync(text, ZSTD)), headers: COMPRESSED };
+}
+
+/** A time in the URL, in milliseconds; undefined if it is not there. @throws RequestRefused */
+function timeIn(query: URLSearchParams, name: string): number | undefined {
+  return query.has(name) ? Number(textIn(query, name, /^\d{1,6}$/)) : undefined;
 }
 
 /** A parameter of the URL. @throws RequestRefused */

@@ -390,6 +390,7 @@ class ServedApp {
   /** See `ServiceApp`; other apps have none. */
   readonly logs: Partial<Pick<ServiceApp, 'refusals' | 'failures'>>;
   readonly #answerProxy: ServiceApp['answerProxy'] | undefined;
+  readonly #endWaiting: ServiceApp['endWaiting'];
   /** See `ServiceApp`. */
   readonly extraHeaders: ExtraHeaders | undefined;
   /** Finds out where requests come from. */
@@ -402,7 +403,7 @@ class ServedApp {
   constructor(app: Hono<any>) {
     this.logs = app as Partial<ServiceApp>;
     this.#answerProxy = (app as Partial<ServiceApp>).answerProxy;
-    ({ extraHeaders: this.extraHeaders } = app as Partial<ServiceApp>);
+    ({ extraHeaders: this.extraHeaders, endWaiting: this.#endWaiting } = app as Partial<ServiceApp>);
     this.clients = (app as Partial<ServiceApp>).addresses ?? new ClientAddresses();
     this.#routes = new DirectRoutes(app);
     const hold = (answer: Response) => answersOfTurn.hold(answer);
@@ -440,6 +441,11 @@ class ServedApp {
     const answerWithoutHost = nodeServer.getRequestListener(this.#fetch, { ...options, hostname: 'localhost' });
     return (this.#answer ??= (incoming, outgoing) =>
       (isOldHealthCheck(incoming) ? answerWithoutHost : answer)(incoming, outgoing));
+  }
+
+  /** See `ServiceApp`. */
+  endWaiting(): void {
+    this.#endWaiting?.();
   }
 
   /** Logs what was only counted. */
@@ -533,7 +539,9 @@ export async function listen(given: ListenOptions): Promise<RunningServer> {
     },
     replaceCertificate: (files) => server.replaceCertificate(files),
     async stop(graceMs) {
-      await server.stop(graceMs);
+      const stopped = server.stop(graceMs);
+      served.endWaiting();
+      await stopped;
       served.finishLogs();
     },
   };

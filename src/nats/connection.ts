@@ -115,6 +115,8 @@ export interface NatsAsk {
   /** What `after` was when it was last answered: all entries behind that must still have been there. */
   readonly known: string;
   readonly leaseMs: number;
+  /** See `EdgeAsking`. */
+  readonly restMs: number;
 }
 
 /** What it is answered: it may answer for so long since it has asked, once it has taken all up to a position. */

@@ -4,7 +4,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { JsMsg } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { FeedByNats } from '../config/config.ts';
-import { type ActivityReport, FeedGone, type FeedSource, FeedToken, type GivenToken } from '../edge/index.ts';
+import {
+  type ActivityReport,
+  FeedGone,
+  type FeedSource,
+  FeedToken,
+  type GivenToken,
+  REST_MS,
+  type Watching,
+} from '../edge/index.ts';
 import { isRecord, KeysError, printable, Wakeup } from '../keys/basics/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../limits/index.ts';
 import type { Log } from '../log.ts';
@@ -72,7 +80,7 @@ export class NatsFeed implements FeedSource {
   }
 
   async *snapshot(signal: AbortSignal): AsyncIterable<Buffer> {
-    const { position, now, domain } = await this.#ask('', '', 0, ANSWER_MS);
+    const { position, now, domain } = await this.#ask({ after: '', known: '', leaseMs: 0, restMs: 0 }, ANSWER_MS);
     this.#domain = domain;
     const entries = await this.#entries(0, signal);
     try {
@@ -94,7 +102,7 @@ export class NatsFeed implements FeedSource {
   async follow(
     first: string,
     take: (lines: Buffer, askedAt: number) => Promise<string>,
-    { signal, failed }: { readonly signal: AbortSignal; failed: (error: unknown) => void },
+    { signal, failed, resting }: Watching,
   ): Promise<never> {
     const { leaseMs } = this.#options;
     // What lies behind the position that was confirmed last may lack keys that are gone: it is no place to begin.
@@ -112,8 +120,9 @@ export class NatsFeed implements FeedSource {
       try {
         entries = await this.#entries(sequenceOf(cursor), signal);
         for (;;) {
-          const askedAt = performance.now();
-          const answer = await this.#ask(cursor, known, leaseMs, givenMs * PATIENCE_PART);
+          const [askedAt, rest] = [performance.now(), resting()];
+          const asked = { after: cursor, known, leaseMs, restMs: rest ? REST_MS : 0 };
+          const answer = await this.#ask(asked, givenMs * PATIENCE_PART);
           [known, proven] = [cursor, { now: answer.now, askedAt }];
           givenMs = Math.max(answer.leaseMs, Math.min(leaseMs, LEAST_MS));
           const found: JsMsg[] = [];
@@ -127,7 +136,8 @@ export class NatsFeed implements FeedSource {
           await taken(found, answer.leaseMs);
           // What was taken is told at once: somebody waits for it.
           if (found.length > 0) continue;
-          const changed = await entries.next(askedAt + givenMs * ASK_PART - performance.now());
+          const waitMs = rest ? REST_MS : askedAt + givenMs * ASK_PART - performance.now();
+          const changed = await entries.next(waitMs, rest);
           if (changed.length > 0) await taken(changed);
         }
       } catch (error) {
@@ -157,9 +167,9 @@ export class NatsFeed implements FeedSource {
   }
 
   /** @throws FeedGone; KeysError */
-  async #ask(after: string, known: string, leaseMs: number, patienceMs: number): Promise<NatsAnswer> {
+  async #ask(asks: Omit<NatsAsk, 'edge' | 'name'>, patienceMs: number): Promise<NatsAnswer> {
     const { name = hostname() } = this.#options;
-    const asked = { edge: this.#id, name, after, known, leaseMs } satisfies NatsAsk;
+    const asked = { edge: this.#id, name, ...asks } satisfies NatsAsk;
     const answer = await this.#request(this.#names.ask, asked, patienceMs);
     const { position, now } = answer;
     const isWellFormed = typeof position === 'string' && /\.\d{1,15}$/.test(position) && typeof now === 'number';
@@ -252,9 +262,13 @@ class Entries {
     });
   }
 
-  /** All that wait, or those that are next within some time: none if none comes. @throws Error of the library */
-  async next(withinMs: number): Promise<JsMsg[]> {
-    if (this.#waiting.length === 0 && !this.#problem) await this.#arrived.wait(withinMs, this.#signal);
+  /**
+   * All that wait, or those that are next within some time, or until it is aborted: none if none comes.
+   * @throws Error of the library
+   */
+  async next(withinMs: number, rest?: AbortSignal): Promise<JsMsg[]> {
+    const ended = rest ? AbortSignal.any([this.#signal, rest]) : this.#signal;
+    if (this.#waiting.length === 0 && !this.#problem) await this.#arrived.wait(withinMs, ended);
     this.#signal.throwIfAborted();
     if (this.#problem) throw this.#problem as Error;
     const found = this.#waiting;

@@ -353,13 +353,13 @@ export class Turn {
 
   #answerAsks() {
     const { edges, answering } = this.#options;
-    return answering(async ({ edge: id, name, after, known, leaseMs }, key) => {
+    return answering(async ({ edge: id, name, after, known, leaseMs, restMs }, key) => {
       const { least, most } = EDGE_FORMS.leaseMs;
       const isWellFormed =
         typeof id === 'string' && EDGE_FORMS.id.test(id) && typeof name === 'string' && EDGE_FORMS.name.test(name);
       const hasPositions = typeof after === 'string' && typeof known === 'string';
-      if (!isWellFormed || !hasPositions || typeof leaseMs !== 'number')
-        throw new KeysError('OPTION_INVALID', 'An edge must say its id, its name, two positions and a lease.');
+      if (!isWellFormed || !hasPositions || typeof leaseMs !== 'number' || typeof restMs !== 'number')
+        throw new KeysError('OPTION_INVALID', 'An edge must say its id, its name, two positions, a lease and a rest.');
       if (leaseMs === 0) {
         // It loads all keys.
         const { told, now } = await edges.notified();
@@ -371,7 +371,7 @@ export class Turn {
       const [taken, from = -1] = [sequenceIn(after, this.#created), sequenceIn(known, this.#created)];
       if (taken === undefined || taken > this.#sequence || from < this.#cleared)
         throw new KeysError('NOT_FOUND', 'This position is not known: all keys are to be loaded.');
-      const asking = { id, name, key, address: undefined, leaseMs };
+      const asking = { id, name, key, address: undefined, leaseMs, restMs: Math.min(restMs, EDGE_FORMS.mostRestMs) };
       // An edge may have an entry before this process knows that it was published.
       const knows = () => this.#points.findLast(({ sequence }) => sequence <= taken)?.told;
       const given = await edges.renew(asking, knows, (times) => this.#publishedTo(times));

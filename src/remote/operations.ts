@@ -157,7 +157,7 @@ export type DenyMutationVariables = Exact<{ userCode?: string | null | undefined
 export type DenyMutation = { denyConsentRequest: ConsentFragment | null };
 export type EdgesQueryVariables = Exact<{ [key: string]: never; }>;
 export type EdgesQuery = { edges: Array<{ edgeId: string, name: string, keyId: string, keyName: string, address:
-  string | null, leaseMs: number, lagMs: number, lastAskedAt: string }> | null };
+  string | null, leaseMs: number, isResting: boolean, lagMs: number, lastAskedAt: string }> | null };
 export type AuditLogQueryVariables = Exact<{ first?: number | null | undefined; beforeNumber?: number | null |
   undefined; afterNumber?: number | null | undefined; apiKey?: string | null | undefined; actor?: string | null |
   undefined; action?: AuditAction | null | undefined; outcome?: AuditOutcome | null | undefined; since?: string | null

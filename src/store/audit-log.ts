@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { type Expression, type ExpressionBuilder, type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
 import {
   type AuditAction,
+  type AuditedChange,
   type AuditCount,
   type AuditDraft,
   type AuditEntry,
@@ -20,7 +21,18 @@ import type { Connection, DialectName } from './connection.ts';
 import { findDue } from './due-entries.ts';
 import { insertRows } from './insert-rows.ts';
 import { BLOCK_ENTRIES } from './migrations.ts';
-import { chunksOf, hasHashed, idStart, isAbout, readAuditEntry, readHash, storedHash, toAuditRow } from './rows.ts';
+import {
+  CHANGE_COLUMNS,
+  chunksOf,
+  hasHashed,
+  idStart,
+  isAbout,
+  readAuditEntry,
+  readChange,
+  readHash,
+  storedHash,
+  toAuditRow,
+} from './rows.ts';
 import type { Search } from './search-keys.ts';
 import type { AuditLogTable, NoticeStateTable, Tables } from './tables.ts';
 
@@ -163,6 +175,7 @@ export function auditReaderOf(
   return {
     key,
     find: (query) => run((db) => findAuditEntries(db, dialect, query)),
+    findChanges: (ids, page) => run((db) => findChanges(db, dialect, ids, page)),
     count: (selection, periodMs) => run((db) => countAuditEntries(db, dialect, selection, periodMs)),
     timeFrom: (number) => run((db) => findTimeFrom(db, number)),
     head: () => run((db) => findPosition(db, 'audit_head')),
@@ -190,6 +203,24 @@ export async function findAuditEntries(
     .limit(limit)
     .execute();
   return rows.map(readAuditEntry);
+}
+
+/** See `AuditReader.findChanges`. */
+async function findChanges(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  ids: readonly string[],
+  { limit, order, ...place }: Parameters<AuditReader['findChanges']>[1],
+): Promise<AuditedChange[]> {
+  const rows = await db
+    .selectFrom('audit_log')
+    .select(CHANGE_COLUMNS)
+    .where((row) => row.and([...matching(row, dialect, place), isAbout(dialect, ids)]))
+    .where('action', 'not in', NO_CHANGES)
+    .orderBy('number', order === 'newest' ? 'desc' : 'asc')
+    .limit(limit)
+    .execute();
+  return rows.map(readChange);
 }
 
 /** How many entries match, by periods. Those without a match are not there. */
@@ -238,9 +269,8 @@ type Row = ExpressionBuilder<Tables, 'audit_log'>;
 function matching(
   row: Row,
   dialect: DialectName,
-  query: AuditSelection & Pick<AuditQuery, 'changesOf'>,
+  { owner, apiKey: key, actor, action, outcome, since, until, before, after }: AuditSelection,
 ): Expression<SqlBool>[] {
-  const { owner, apiKey: key, actor, action, outcome, since, until, before, after, changesOf } = query;
   return [
     // What was pruned may still be there. As one bound: by another one, SQLite would read through all before it.
     row(
@@ -257,7 +287,6 @@ function matching(
     ...(since === undefined ? [] : [row('at', '>=', since)]),
     ...(until === undefined ? [] : [row('at', '<', until)]),
     ...(before === undefined ? [] : [row('number', '<', before)]),
-    ...(changesOf === undefined ? [] : [isAbout(dialect, changesOf), row('action', 'not in', NO_CHANGES)]),
   ];
 }
 

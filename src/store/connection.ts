@@ -100,9 +100,10 @@ export interface Connection {
 export function edgesAfter(edges: readonly KnownEdge[], toldMs: number): KnownEdge[] {
   const ageMs = Math.max(toldMs - 2 * TELL_MS, 0);
   return edges
-    .map(({ leaseMs, lagMs, seenMs, ...edge }) => ({
+    .map(({ leaseMs, restMs, lagMs, seenMs, ...edge }) => ({
       ...edge,
       leaseMs: Math.max(leaseMs - ageMs, 0),
+      restMs: Math.max(restMs - ageMs, 0),
       lagMs: lagMs + ageMs,
       seenMs: seenMs + ageMs,
     }))

@@ -233,6 +233,7 @@ function emptyRepository(location: string, kind: StoreKind): KeyRepository {
     auditLog: {
       key: undefined,
       find: none,
+      findChanges: none,
       count: none,
       timeFrom: nothing,
       head: nothing,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type RawBuilder, sql, type SqlBool } from 'kysely';
-import type { AuditEntry, AuditValues } from '../keys/audit/index.ts';
+import type { AuditedChange, AuditEntry, AuditValues } from '../keys/audit/index.ts';
 import { isTime, NO_LIMITS, parseLimits } from '../keys/basics/index.ts';
 import {
   type ApiKey,
@@ -212,6 +212,25 @@ function encodedAnew(text: string, form: RegExp, from: BufferEncoding, to: Buffe
 
 /** The entry of the audit log in a row. */
 export function readAuditEntry(row: AuditLogTable): AuditEntry {
+  return { ...readChange(row), ...(row.address !== null && { address: row.address }), hash: readHash(row.hash) };
+}
+
+/** The columns that make an entry, but for what it came from and its hash. */
+export const CHANGE_COLUMNS = [
+  'number',
+  'at',
+  'actor_kind',
+  'actor_id',
+  'actor_name',
+  'action',
+  'key_id',
+  'key_name',
+  'before',
+  'after',
+] as const satisfies readonly (keyof AuditLogTable)[];
+
+/** The change of a key in a row. */
+export function readChange(row: Pick<AuditLogTable, (typeof CHANGE_COLUMNS)[number]>): AuditedChange {
   return {
     number: Number(row.number),
     at: Number(row.at),
@@ -220,8 +239,6 @@ export function readAuditEntry(row: AuditLogTable): AuditEntry {
     apiKey: row.key_id === null ? null : { id: row.key_id, name: row.key_name ?? '' },
     before: valuesOf(row.before, row.key_name),
     after: valuesOf(row.after, row.key_name),
-    ...(row.address !== null && { address: row.address }),
-    hash: readHash(row.hash),
   };
 }
 

@@ -392,15 +392,17 @@ function addEdges(registry: Registry, inUse: KeysInUse): void {
     registry,
     {
       name: 'svc_api_feed_edges',
-      help: 'Edges that have asked for changes within 10 minutes: answering, or behind, which refuse all keys.',
+      help: 'Edges that asked for changes within 10 minutes: answering, resting, or behind, which refuse all keys.',
       labelNames: ['state'],
     },
     () => {
       const all = edges();
-      const answering = all.filter(({ leaseMs }) => leaseMs > 0).length;
+      const resting = all.filter(({ restMs }) => restMs > 0).length;
+      const answering = all.filter(({ restMs, leaseMs }) => restMs === 0 && leaseMs > 0).length;
       return [
         [answering, { state: 'answering' }],
-        [all.length - answering, { state: 'behind' }],
+        [resting, { state: 'resting' }],
+        [all.length - answering - resting, { state: 'behind' }],
       ];
     },
   );
@@ -574,7 +576,7 @@ function addEdgeMetrics(registry: Registry, edge: MeasuredEdge): void {
     [
       'svc_api_edge_lease_seconds',
       'leaseSeconds',
-      'How long the edge may still answer; below 0, since when it may not.',
+      'How long the edge may still answer; below 0, since when it may not; 0 while it rests.',
     ],
     ['svc_api_edge_keys', 'keys', 'Keys that the edge has.'],
     ['svc_api_edge_table_bytes', 'tableBytes', 'Memory that they take.'],

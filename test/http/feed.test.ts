@@ -14,6 +14,7 @@ import { type Pair, pairOf, writePair } from '../support/certificates.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly } from '../support/direct.ts';
 import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { until } from '../support/until.ts';
 
 describeOnEach('the feed', () => {
   let test: TestKeys;
@@ -49,8 +50,8 @@ describeOnEach('the feed', () => {
   };
   const edge = (lease = 300, id: string = randomUUID()) => ({
     id,
-    ask: (after: string) =>
-      get(`/feed?${String(new URLSearchParams({ after, edge: id, name: 'test', lease: String(lease) }))}`),
+    ask: (after: string, more: Record<string, string> = {}) =>
+      get(`/feed?${String(new URLSearchParams({ after, edge: id, name: 'test', lease: String(lease), ...more }))}`),
     /** Asks as often as there is nothing new, and returns what is. */
     async next(after: string) {
       for (;;) {
@@ -69,6 +70,21 @@ describeOnEach('the feed', () => {
       next = (await linesOf(response)).at(-1)!.values[0] as string;
     }
   }
+
+  it('tells an edge that rests of changes alone, and answers it once the server stops', async () => {
+    const resting = edge();
+    const first = (await load()).cursor;
+    const told = resting.ask(first, { rest: '60000' });
+    await until(() => test.keys.edges.list().some(({ restMs }) => restMs > 0));
+    const { apiKey: created } = await create('New');
+    const lines = await linesOf(await told);
+    assert.deepEqual(ids(lines, '+'), [created.id]);
+    const cursor = lines.at(-1)!.values[0] as string;
+    const asked = resting.ask(cursor, { rest: '999999' });
+    await until(() => test.keys.edges.list().some(({ restMs }) => restMs > 0));
+    await server.stop(60_000);
+    assert.equal((await linesOf(await asked)).at(-1)!.values[0], cursor);
+  });
 
   it('is for keys with EDGE:READ_ANY alone, which VIEWER has not', async () => {
     const { key: viewer } = await create('Viewer');

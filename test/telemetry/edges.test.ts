@@ -139,15 +139,16 @@ describe('metrics of edges', () => {
     const { apiKey } = await create('Key');
     await taken();
     const before = await scrape(ofOrigin);
-    const edges = (found: typeof before) => ['answering', 'behind'].map((state) => found('feed_edges', { state }));
-    assert.deepEqual(edges(before), [1, 0]);
+    const edges = (found: typeof before) =>
+      ['answering', 'resting', 'behind'].map((state) => found('feed_edges', { state }));
+    assert.deepEqual(edges(before), [1, 0, 0]);
     assert.ok(before('feed_lag_seconds') >= 0);
     // It says nothing more, and has its lease.
     network.fate = () => 'silence';
     await test.keys.setEnabled(apiKey.id, false, OPERATOR);
     await until(async () => edges(await scrape(ofOrigin))[0] === 0);
     const after = await scrape(ofOrigin);
-    assert.deepEqual(edges(after), [0, 1]);
+    assert.deepEqual(edges(after), [0, 0, 1]);
     assert.equal(after('feed_changes_waited_total') - before('feed_changes_waited_total'), 1);
     assert.ok(after('feed_changes_waited_seconds_total') > before('feed_changes_waited_seconds_total'));
     assert.ok(after('feed_lag_seconds') > 0);

@@ -16,7 +16,8 @@ export default class Edges extends KeyCommand {
   static override summary = 'List the servers without a store that follow this one.';
   static override description =
     'Edges that have asked for changes within ten minutes, whichever server of the store they follow. The state is ' +
-    'answering or behind: an edge that is behind refuses all keys. The lag is the time since it was last known to ' +
+    'answering, resting or behind. One that nobody has asked for a key for 10 seconds rests, and gets a lease before ' +
+    'it answers again; one that is behind refuses all keys. The lag is the time since it was last known to ' +
     'have taken all changes. What servers know of them is up to two seconds old. Where this is not a terminal, an ' +
     'edge is one line, with tabs between NAME KEY ADDRESS STATE LAG ASKED. With --server, needs EDGE:READ_ANY.';
   static override examples = examplesOf([
@@ -32,20 +33,21 @@ export default class Edges extends KeyCommand {
       const edges = await keys.edges();
       const { isTerminal } = this.terminal;
       const table = await openTable(COLUMNS, this.terminal);
-      const rows = edges.map(({ name, key, address, leaseMs, lagMs, lastAskedAt }) => [
+      const rows = edges.map(({ name, key, address, leaseMs, isResting, lagMs, lastAskedAt }) => [
         name,
         key.name,
         address ?? '-',
-        leaseMs > 0 ? 'answering' : 'behind',
+        isResting ? 'resting' : leaseMs > 0 ? 'answering' : 'behind',
         `${(lagMs / 1000).toFixed(1)}s`,
         isTerminal ? relativeTime(lastAskedAt) : formatTime(lastAskedAt),
       ]);
-      const json = edges.map(({ id, name, key, address, leaseMs, lagMs, lastAskedAt }) => ({
+      const json = edges.map(({ id, name, key, address, leaseMs, isResting, lagMs, lastAskedAt }) => ({
         id,
         name,
         apiKey: key,
         address: address ?? null,
         leaseMs,
+        isResting,
         lagMs,
         lastAskedAt: formatTime(lastAskedAt),
       }));

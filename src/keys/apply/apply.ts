@@ -1,4 +1,4 @@
-import { auditChange, type AuditEntry, type AuditReader } from '../audit/index.ts';
+import { auditChange, type AuditedChange, type AuditReader } from '../audit/index.ts';
 import {
   type Actor,
   denied,
@@ -351,14 +351,9 @@ async function findNamers(auditLog: AuditReader, ids: readonly string[]): Promis
   for (let at = 0; at < ids.length; at += BATCH_KEYS) {
     const open = new Set(ids.slice(at, at + BATCH_KEYS));
     for (let before: number | undefined; open.size > 0;) {
-      const place = before === undefined ? {} : { before };
-      const entries: AuditEntry[] = await auditLog.find({
-        changesOf: [...open],
-        order: 'newest',
-        limit: BATCH_ENTRIES,
-        ...place,
-      });
-      for (const { apiKey, actor, after } of entries) {
+      const page = { order: 'newest', limit: BATCH_ENTRIES, before } as const;
+      const changes: AuditedChange[] = await auditLog.findChanges([...open], page);
+      for (const { apiKey, actor, after } of changes) {
         const id = apiKey!.id;
         // What is done automatically, nobody has looked at.
         if (!open.has(id) || actor.kind === 'POLICY') continue;
@@ -366,8 +361,8 @@ async function findNamers(auditLog: AuditReader, ids: readonly string[]): Promis
         if (gaveName && actor.id !== null) namers.set(id, actor.id);
         if (gaveName || actor.kind !== 'KEY') open.delete(id);
       }
-      if (entries.length < BATCH_ENTRIES) break;
-      before = entries.at(-1)!.number;
+      if (changes.length < BATCH_ENTRIES) break;
+      before = changes.at(-1)!.number;
     }
   }
   return namers;

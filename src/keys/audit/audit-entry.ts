@@ -137,9 +137,10 @@ export interface AuditQuery extends AuditSelection {
   limit: number;
   /** Which entries come first. */
   order: 'newest' | 'oldest';
-  /** Only changes of the keys with these ids, without refused requests and containments. */
-  changesOf?: readonly string[] | undefined;
 }
+
+/** A change of a key, as the log has it. */
+export type AuditedChange = Omit<AuditEntry, 'address' | 'hash'>;
 
 /** How many entries were written in a period of time. */
 export interface AuditCount {
@@ -160,6 +161,11 @@ export interface AuditReader {
   readonly key: KeyObject | undefined;
   /** The entries that match, in the order asked for. */
   find(query: AuditQuery): Promise<AuditEntry[]>;
+  /** The changes of the keys with these ids, without refused requests and containments, in the order asked for. */
+  findChanges(
+    ids: readonly string[],
+    page: Pick<AuditQuery, 'limit' | 'order' | 'before' | 'after'>,
+  ): Promise<AuditedChange[]>;
   /** How many entries match in each period of so many milliseconds in which there is any, in no order. */
   count(selection: AuditSelection, periodMs: number): Promise<AuditCount[]>;
   /** The number of the first entry with at least this number, and when it was written; undefined if there is none. */

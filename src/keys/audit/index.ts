@@ -7,6 +7,7 @@ export {
   auditChange,
   type AuditCount,
   type AuditDraft,
+  type AuditedChange,
   type AuditEntry,
   type AuditNote,
   type AuditPosition,

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { KeysError, printable, type ProgressReport } from '../basics/index.ts';
 import { type ApiKey, UNRESTRICTED } from '../key/index.ts';
 import {
+  type AuditedChange,
   type AuditEntry,
   type AuditPosition,
   type AuditReader,
@@ -222,7 +223,7 @@ export async function compareKeys(
 
 /** In what each of these keys is not as the log says, by their ids, where nobody changes keys or log meanwhile. */
 export async function findDifferences(
-  log: Pick<AuditReader, 'find'>,
+  log: Pick<AuditReader, 'find' | 'findChanges'>,
   keys: readonly ApiKey[],
 ): Promise<Map<string, string>> {
   const [first] = await log.find({ order: 'oldest', limit: 1 });
@@ -285,21 +286,21 @@ function areEqual(one: unknown, other: unknown): boolean {
 /** What the log says of these keys, by their ids. @param known what it said up to the entries that were read before */
 async function findRecorded(
   ids: readonly string[],
-  log: Pick<AuditReader, 'find'>,
+  log: Pick<AuditReader, 'findChanges'>,
   known: ReadonlyMap<string, Recorded> = new Map(),
 ): Promise<Map<string, Recorded>> {
   const recorded = new Map(known);
   if (ids.length === 0) return recorded;
   const read = Array.from(known.values(), ({ number }) => number);
   for (let after: number | undefined = Math.max(0, ...read); after !== undefined;) {
-    const entries: AuditEntry[] = await log.find({ changesOf: ids, order: 'oldest', after, limit: BATCH_ENTRIES });
-    for (const entry of entries) recorded.set(entry.apiKey!.id, replay(recorded.get(entry.apiKey!.id), entry));
-    after = entries[BATCH_ENTRIES - 1]?.number;
+    const changes: AuditedChange[] = await log.findChanges(ids, { order: 'oldest', after, limit: BATCH_ENTRIES });
+    for (const change of changes) recorded.set(change.apiKey!.id, replay(recorded.get(change.apiKey!.id), change));
+    after = changes[BATCH_ENTRIES - 1]?.number;
   }
   return recorded;
 }
 
-function replay(before: Recorded | undefined, { number, action, after, before: earlier }: AuditEntry): Recorded {
+function replay(before: Recorded | undefined, { number, action, after, before: earlier }: AuditedChange): Recorded {
   if (action === 'DELETE') return { number, values: null, isComplete: true };
   const isWhole = action === 'CREATE' || action === 'IMPORT' || (action === 'RESTORE' && earlier === null);
   if (isWhole) return { number, values: after, isComplete: true };

@@ -39,6 +39,11 @@ export interface EdgeAsking {
   readonly address: string | undefined;
   /** For how long it wants to answer without being told anything, in milliseconds. */
   readonly leaseMs: number;
+  /**
+   * For how long it then only waits to be told of changes, in milliseconds, as nobody asks it for keys: it needs no
+   * lease until somebody does. Undefined or 0 where somebody does.
+   */
+  readonly restMs?: number | undefined;
 }
 
 /** What an edge asks: it has taken all changes up to a position, and wants to know of those after it. */
@@ -58,7 +63,9 @@ export interface FollowedAnswer extends FeedChanges {
 }
 
 /** An edge as it is listed. */
-export interface ListedEdge extends Omit<KnownEdge, 'seenMs'> {
+export interface ListedEdge extends Omit<KnownEdge, 'restMs' | 'seenMs'> {
+  /** Whether it needs no lease, because nobody asks it for keys. */
+  readonly isResting: boolean;
   /** When it asked for something, in milliseconds since 1970. */
   readonly lastAskedAt: number;
 }
@@ -95,6 +102,8 @@ interface Edge extends EdgeAsking {
   taken: Knowledge;
   takenAt: number;
   askedAt: number;
+  /** Until when it rests. */
+  restsUntil: number;
   /** The last answer: when it asks from there, it has taken that. */
   sent: { cursor: string; told: Knowledge } | undefined;
   /** Where nothing came after a position, and when that was found out. */
@@ -102,11 +111,12 @@ interface Edge extends EdgeAsking {
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** What an edge says of itself: a UUID, a name, and for how long it may ask to answer by itself, in milliseconds. */
+/** What an edge says of itself: a UUID, a name, for how long it may ask to answer by itself and to rest, in milliseconds. */
 export const EDGE_FORMS = {
   id: UUID,
   name: /^[^\p{C}]{1,200}$/u,
   leaseMs: { least: 100, most: 60_000 },
+  mostRestMs: 60_000,
 } as const;
 /** For how many limits it may ask for leases at once. */
 export const MAX_FEED_LEASES = 100;
@@ -144,7 +154,8 @@ export class Edges implements Follower {
   /** How many notifications of changes it has received. A key that is created is one, too, and changes no revision. */
   #times = 0;
   #toldAt = Number.NEGATIVE_INFINITY;
-  #isTelling = false;
+  #isEnding = false;
+  #telling: NodeJS.Timeout | undefined;
   readonly #waited = { count: 0, seconds: 0 };
 
   constructor(options: EdgesOptions) {
@@ -165,8 +176,9 @@ export class Edges implements Follower {
     if (!edge) return 'full';
     if (edge.sent?.cursor === after) this.#hasTaken(edge, edge.sent.told, askedAt);
     // A lease may be shorter than it asks for.
-    const holdMs = Math.min(asked.holdMs ?? Infinity, asked.leaseMs * HOLD_PART, leaseMsOf(edge, askedAt) / 2);
-    const heldUntil = this.#turnOf(edge, holdMs);
+    const leasedMs = Math.min(asked.holdMs ?? Infinity, asked.leaseMs * HOLD_PART, leaseMsOf(edge, askedAt) / 2);
+    const heldUntil = this.#turnOf(edge, asked.restMs || leasedMs);
+    if (asked.restMs) this.#tell(following);
     for (;;) {
       const { told, lease } = this.#promise(edge, following);
       const now = performance.now();
@@ -175,14 +187,15 @@ export class Edges implements Follower {
         throw error;
       });
       const isNew = changes?.cursor !== after;
-      const isOver = isNew || performance.now() >= heldUntil - EARLY_MS || signal.aborted;
+      const isOver = isNew || this.#isEnding || performance.now() >= heldUntil - EARLY_MS || signal.aborted;
       const leaseMs = isOver && changes?.hasMore === false ? grantedMs(lease, askedAt) : 0;
       if (leaseMs === 0) lease.until = 0;
       if (!changes) return 'gone';
       if (!isNew) this.#hasTaken(edge, told, now);
       if (isOver) {
+        if (signal.aborted) edge.restsUntil = 0;
         edge.sent = { cursor: changes.cursor, told: changes.hasMore ? edge.taken : told };
-        this.#tell(following, performance.now());
+        this.#tell(following);
         return { ...changes, leaseMs, now: this.#options.clock() };
       }
       if (this.#times === told.times) await this.#changed.wait(heldUntil - performance.now(), signal);
@@ -207,7 +220,7 @@ export class Edges implements Follower {
     if (!edge) return 'full';
     this.#hasTaken(edge, taken() ?? NEVER, askedAt);
     const { told, lease } = this.#promise(edge, following);
-    this.#tell(following, askedAt);
+    this.#tell(following);
     try {
       await published(told.times);
     } catch (error) {
@@ -288,9 +301,10 @@ export class Edges implements Follower {
   async all(): Promise<ListedEdge[]> {
     const now = this.#options.clock();
     const edges = await this.#options.repository.port(FEED).edges();
-    return edges.map(({ seenMs, leaseMs, lagMs, ...edge }) => ({
+    return edges.map(({ seenMs, leaseMs, restMs, lagMs, ...edge }) => ({
       ...edge,
       leaseMs: Math.round(leaseMs),
+      isResting: restMs > 0,
       lagMs: Math.round(lagMs),
       lastAskedAt: Math.round(now - seenMs),
     }));
@@ -305,7 +319,9 @@ export class Edges implements Follower {
       key: edge.key,
       address: edge.address,
       leaseMs: leaseMsOf(edge, now),
-      lagMs: now - edge.takenAt,
+      restMs: Math.max(edge.restsUntil - now, 0),
+      // One that rests would have been told of more.
+      lagMs: edge.restsUntil > now && edge.taken.times >= this.#times ? 0 : now - edge.takenAt,
       seenMs: now - edge.askedAt,
     })).filter(({ seenMs }) => seenMs < LISTED_MS);
   }
@@ -330,8 +346,16 @@ export class Edges implements Follower {
     await this.#untilKnown(Number.POSITIVE_INFINITY);
   }
 
+  /** Answers at once from now on: who asks next is to ask another process. */
+  endWaiting(): void {
+    this.#isEnding = true;
+    this.#changed.wake();
+  }
+
   /** Ends it, with the store. */
   async close(): Promise<void> {
+    this.endWaiting();
+    clearTimeout(this.#telling);
     await (await this.#following?.catch(() => undefined))?.stop();
   }
 
@@ -366,7 +390,8 @@ export class Edges implements Follower {
     if (!known && !this.#hasRoom(askedAt)) return undefined;
     const leases = known?.leases.filter(({ until }) => until > askedAt) ?? [];
     const state = known ?? { taken: NEVER, takenAt: askedAt, sent: undefined, current: undefined };
-    const edge = Object.assign(state, asked, { leases, askedAt });
+    const restsUntil = asked.restMs ? askedAt + asked.restMs + TELL_MS : 0;
+    const edge = Object.assign(state, asked, { leases, askedAt, restsUntil });
     this.#edges.delete(key);
     this.#edges.set(key, edge);
     return edge;
@@ -437,14 +462,17 @@ export class Edges implements Follower {
     return true;
   }
 
-  /** Lets others list the edges of this process. */
-  #tell(following: Following, now: number): void {
-    if (this.#isTelling || now < this.#toldAt + TELL_MS) return;
-    [this.#isTelling, this.#toldAt] = [true, now];
-    const told = following.tell(this.list()).catch(() => {
-      // The next time will do.
-    });
-    void told.then(() => (this.#isTelling = false));
+  /** Lets others list the edges of this process, as they are now or soon. */
+  #tell(following: Following): void {
+    if (this.#telling) return;
+    const tell = async () => {
+      this.#toldAt = performance.now();
+      await following.tell(this.list()).catch(() => {
+        // The next time will do.
+      });
+      this.#telling = undefined;
+    };
+    this.#telling = setTimeout(tell, Math.max(this.#toldAt + TELL_MS - performance.now(), 0)).unref();
   }
 }
 

@@ -43,6 +43,8 @@ export interface KnownEdge {
   readonly address?: string | undefined;
   /** For how many milliseconds it may still answer; 0 if it may not. */
   readonly leaseMs: number;
+  /** For how many milliseconds it needs no lease, as nobody asks it for keys; 0 if somebody does. */
+  readonly restMs: number;
   /** How many milliseconds ago it was last known to have taken all changes. */
   readonly lagMs: number;
   /** How many milliseconds ago it asked for something. */

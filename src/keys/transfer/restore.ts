@@ -1,7 +1,7 @@
 import {
   type AuditAction,
   type AuditActor,
-  type AuditEntry,
+  type AuditedChange,
   type AuditPosition,
   type AuditReader,
   findDifferences,
@@ -344,16 +344,16 @@ const ENTRIES = 200;
 
 /** When a key was deleted, or last lost what it lacks now, and by whom. @throws KeysError STORE_… */
 async function findSince(
-  log: Pick<AuditReader, 'find'>,
+  log: Pick<AuditReader, 'findChanges'>,
   id: string,
   lost: 'deleted' | readonly KeptAspect[],
 ): Promise<Since> {
-  const entries = await log.find({ changesOf: [id], order: 'newest', limit: ENTRIES });
+  const changes = await log.findChanges([id], { order: 'newest', limit: ENTRIES });
   const fields = lost === 'deleted' ? [] : lost.flatMap((aspect) => FIELDS[aspect]);
-  const tells = ({ action, after }: AuditEntry) =>
+  const tells = ({ action, after }: AuditedChange) =>
     lost === 'deleted' ? action === 'DELETE' : fields.some((field) => Object.hasOwn(after ?? {}, field));
-  const entry = entries.find(tells);
-  return entry ? { at: entry.at, actor: entry.actor } : null;
+  const change = changes.find(tells);
+  return change ? { at: change.at, actor: change.actor } : null;
 }
 
 type Log = Pick<AuditReader, 'find' | 'head'>;

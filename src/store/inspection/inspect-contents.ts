@@ -279,7 +279,7 @@ export async function inspectEdges(
     const edges = await list();
     if (edges.length === 0) return [];
     const behind = edges
-      .filter(({ leaseMs }) => leaseMs === 0)
+      .filter(({ leaseMs, restMs }) => leaseMs === 0 && restMs === 0)
       .map(({ name, lagMs }) =>
         warning(
           'EDGES',

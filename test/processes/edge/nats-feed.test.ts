@@ -40,7 +40,7 @@ describeOnEach('a feed by NATS', () => {
     });
   const follow = async (
     { token: shown = token, ...more }: Partial<FeedByNats> & { token?: string | { file: string } } = {},
-    copy: { graceMs?: number; copyFile?: string } = {},
+    copy: { graceMs?: number; copyFile?: string; idleMs?: number } = {},
   ) => {
     const feed = new NatsFeed({ settings: { ...settings(), ...more }, token: shown, leaseMs: LEASE_MS, log });
     const store = await openEdgeStore(feed, { ...copy, log });
@@ -99,6 +99,23 @@ describeOnEach('a feed by NATS', () => {
     await test.keys.setEnabled(apiKey.id, true, OPERATOR);
     assert.ok(!lines.some(({ message }) => message.includes('loaded anew')));
     await until(async () => (await check(edge, key)) === 'ok');
+  });
+
+  it('gives an edge that nobody asks for keys a lease before it answers, and changes do not wait for it', async () => {
+    const { apiKey, key } = await create('Key');
+    const edge = await follow({}, { idleMs: 0 });
+    await until(() => test.keys.edges.list().some(({ restMs, leaseMs }) => restMs > 0 && leaseMs === 0));
+    assert.equal(edge.store.state().leaseSeconds, 0);
+    const { count } = test.keys.edges.waited;
+    await test.keys.setEnabled(apiKey.id, false, OPERATOR);
+    assert.equal(test.keys.edges.waited.count, count);
+    assert.equal(await check(edge, key), '401 UNAUTHENTICATED');
+    assert.ok(edge.store.state().leaseSeconds > 0);
+    await test.keys.setEnabled(apiKey.id, true, OPERATOR);
+    assert.equal(await check(edge, key), 'ok');
+    await until(() => edge.store.state().leaseSeconds === 0);
+    await nats.kill();
+    assert.equal(await check(edge, key), '503 SERVICE_UNAVAILABLE');
   });
 
   it('starts an edge by its copy while NATS is away', async () => {
