@@ -118,14 +118,14 @@ async function resting(database: string, edges: number): Promise<void> {
 
 /** Asks each edge for a key every second. @returns ends it */
 function askForKeys(urls: readonly string[], secret: string): NodeJS.Timeout {
-  const asked = { method: 'POST', headers: { authorization: `Bearer ${secret}` } };
+  const headers = { authorization: `Bearer ${secret}` };
+  const ask = async (url: string) => {
+    const body = new URLSearchParams({ token: secret });
+    const answer = await fetch(`${url}/introspect`, { method: 'POST', headers, body });
+    if (!((await answer.json()) as { active?: boolean }).active) throw new Error('the key was not accepted');
+  };
   return setInterval(() => {
-    for (const url of urls)
-      void fetch(`${url}/introspect`, { ...asked, body: new URLSearchParams({ token: secret }) }).then(
-        async (answer) => {
-          if (!((await answer.json()) as { active?: boolean }).active) throw new Error('the key was not accepted');
-        },
-      );
+    for (const url of urls) void ask(url);
   }, 1000);
 }
 
